@@ -1,0 +1,29 @@
+# blockyard_add_rooms(FOLDER): add every sub-folder of FOLDER that has a CMakeLists.txt, in name order, so that a part
+# adds its own folder and edits no shared list.
+function(blockyard_add_rooms folder)
+  file(GLOB rooms CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*/CMakeLists.txt")
+  foreach(room IN LISTS rooms)
+    get_filename_component(room "${room}" DIRECTORY)
+    if(room MATCHES "/tests/fuzz$")
+      continue()
+    endif()
+    file(RELATIVE_PATH relative "${CMAKE_CURRENT_SOURCE_DIR}" "${room}")
+    add_subdirectory("${relative}")
+  endforeach()
+endfunction()
+
+# blockyard_test(NAME SOURCES... LIBRARIES ...): one GoogleTest program, its cases found at ctest time.
+function(blockyard_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE blockyard_flags ${arg_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST)
+endfunction()
+
+# blockyard_fuzzer(NAME SOURCES... LIBRARIES ...): one libFuzzer program; its corpus lies in tests/fuzz/ROOM/corpus/NAME.
+function(blockyard_fuzzer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE blockyard_flags ${arg_LIBRARIES} Threads::Threads)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()

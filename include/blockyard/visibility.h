@@ -1,0 +1,11 @@
+/// Export marks for the public C and C++ declarations.
+#ifndef BLOCKYARD_VISIBILITY_H
+#define BLOCKYARD_VISIBILITY_H
+
+#if defined(_WIN32)
+#define BY_API
+#else
+#define BY_API __attribute__((visibility("default")))
+#endif
+
+#endif

@@ -1,0 +1,62 @@
+"""The `blockyard` command: finds its verbs in blockyard.commands, one file each."""
+
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+
+import click
+
+from blockyard import __version__, commands
+from blockyard.errors import UserError
+
+
+class Verbs(click.Group):
+    """Loads a verb's module only when it is used, so that `--help` and small verbs start fast."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)
+                      if not module.name.startswith("_"))
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(context):
+            return None
+        return importlib.import_module(f"blockyard.commands.{name.replace('-', '_')}").command
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="blockyard")
+def main() -> None:
+    """Measures what memory allocation costs a real program.
+
+    \b
+    Record a program, replay it on every allocator, read the result:
+      blockyard record -o game.byj -- ./game
+      blockyard replay game.byj -a all -o results
+      blockyard report results
+    """
+
+
+def run() -> None:
+    """Entry point: one sentence for a user's mistake, 130 for Ctrl-C, silence for a closed pipe."""
+    try:
+        main(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except UserError as error:
+        click.echo(f"blockyard: {error}", err=True)
+        sys.exit(1)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("blockyard: interrupted", err=True)
+        sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,43 @@
+// Writes a .byj journal: events in journal order in, compressed blocks out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "journal/event.hpp"
+
+namespace blockyard::journal {
+
+/// One writer per file, one thread at a time. Whatever was flushed is readable even when finish() never runs.
+/// Every member may throw Error (a full disk, an unwritable path).
+class Writer {
+ public:
+  /// Creates `path` (never over an existing file unless `overwrite`); header.threads and names may be empty and grow.
+  Writer(const std::string& path, const Header& header, bool overwrite = false);
+  ~Writer();  ///< finishes if finish() was not called; errors are swallowed then
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  /// A new thread's index. Must precede the first event that uses it.
+  std::uint32_t add_thread(const Thread& thread);
+  /// Names or renames a thread.
+  void name_thread(std::uint32_t index, const std::string& name);
+  /// Index of a phase name, added when new.
+  std::uint32_t intern_name(const std::string& name);
+
+  /// Appends an event. `event.block` must be the next dense id where the kind gives a block; time must not fall.
+  void add(const Event& event);
+  /// Ends the current block so that everything added so far survives a crash.
+  void flush();
+  /// Preamble length, clock calibration and cut_at_end may be known only late: they go into the footer.
+  Header& header();
+  /// Writes the footer index and closes. Returns the file's size in bytes.
+  std::uint64_t finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace blockyard::journal
