@@ -1,0 +1,204 @@
+#include "journal/byj_reader.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace blockyard::journal {
+
+using format::SectionHead;
+
+bool looks_like_byj(std::string_view first_bytes) {
+  // A mangled magic still gets the .byj reader's message rather than "no journal".
+  return first_bytes.size() >= 4 && first_bytes.substr(0, 4) == std::string_view(format::magic.data(), 4);
+}
+
+ByjSource::ByjSource(const std::string& path, TornTail torn_tail) : path_(path), torn_tail_(torn_tail) {
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0) throw Error(path + " can't be opened: " + std::strerror(errno));
+  try {
+    struct stat facts {};
+    if (::fstat(file_, &facts) != 0) throw Error(path + " can't be examined: " + std::strerror(errno));
+    size_ = static_cast<std::uint64_t>(facts.st_size);
+    read_preface();
+    read_footer_ahead();
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+}
+
+ByjSource::~ByjSource() { ::close(file_); }
+
+std::string ByjSource::place(std::uint64_t offset) const { return path_ + ", byte " + std::to_string(offset); }
+
+void ByjSource::fail(const std::string& what) const { throw Error(place(offset_) + ": " + what); }
+
+std::string ByjSource::read_bytes(std::uint64_t offset, std::size_t size) const {
+  std::string bytes(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = ::pread(file_, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(place(offset + done) + ": reading failed: " + std::strerror(errno));
+    if (got == 0) throw Error(place(offset + done) + ": the file became shorter while it was read");
+    done += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+ByjSource::Section ByjSource::read_section(std::uint64_t offset, SectionHead& head, std::string& payload) const {
+  if (offset == size_) return Section::none;
+  if (size_ - offset < sizeof head) return Section::torn;
+  head = format::get<SectionHead>(read_bytes(offset, sizeof head), 0);
+  if (!format::head_is_whole(head)) {
+    throw Error(place(offset) + ": the section's head does not match its checksum; the file is damaged here");
+  }
+  if (head.payload_bytes > format::most_payload_bytes) throw Error(place(offset) + ": the section claims more than 256 MiB");
+  if (size_ - offset - sizeof head < head.payload_bytes) return Section::torn;
+  payload = read_bytes(offset + sizeof head, head.payload_bytes);
+  if (format::hash(payload) != head.payload_hash) {
+    throw Error(place(offset) + ": the section (" + std::to_string(head.payload_bytes) +
+                " bytes) does not match its checksum; the file is damaged here");
+  }
+  return Section::whole;
+}
+
+void ByjSource::read_preface() {
+  if (size_ < format::preface_bytes) throw Error(path_ + " is no journal: it has only " + std::to_string(size_) + " bytes");
+  const std::string preface = read_bytes(0, format::preface_bytes);
+  if (std::memcmp(preface.data(), format::magic.data(), format::magic.size()) != 0) {
+    throw Error(path_ + " was a .byj journal, but its first bytes were changed (a transfer in text mode does that)");
+  }
+  const auto version = format::get<std::uint16_t>(preface, 8);
+  if (version != format::version) {
+    throw Error(path_ + " has journal format version " + std::to_string(version) + "; this blockyard reads version " +
+                std::to_string(format::version) + ", a newer one may read it");
+  }
+  const auto features = format::get<std::uint32_t>(preface, 12);
+  if (format::get<std::uint16_t>(preface, 10) != 0 || (features & ~format::known_features) != 0) {
+    throw Error(path_ + " needs features (" + std::to_string(features) + ") that this blockyard does not know; a newer one may");
+  }
+  offset_ = format::preface_bytes;
+  SectionHead head{};
+  if (read_section(offset_, head, payload_) != Section::whole) {
+    fail("the journal ends inside its header; nothing was recorded, or the file was cut short");
+  }
+  if (head.type != format::section_head) fail("a HEAD section must stand here");
+  apply_fields(payload_, header_, nullptr, nullptr, place(offset_));
+  offset_ += sizeof head + payload_.size();
+}
+
+// The footer knows what HEAD could not: every thread, every name, the preamble's length.
+void ByjSource::read_footer_ahead() {
+  if (size_ < offset_ + sizeof(SectionHead) + format::tail_bytes) return;
+  const std::string tail = read_bytes(size_ - format::tail_bytes, format::tail_bytes);
+  if (std::memcmp(tail.data() + 8, format::end_magic.data(), format::end_magic.size()) != 0) return;
+  const auto footer = format::get<std::uint64_t>(tail, 0);
+  if (footer < offset_ || footer > size_ - format::tail_bytes - sizeof(SectionHead)) {
+    throw Error(place(size_ - format::tail_bytes) + ": the tail points outside the file; the file is damaged here");
+  }
+  SectionHead head{};
+  std::string payload;
+  if (read_section(footer, head, payload) != Section::whole || head.type != format::section_footer) {
+    throw Error(place(footer) + ": no footer stands where the tail says; the file is damaged");
+  }
+  Header complete;
+  apply_fields(payload, complete, nullptr, nullptr, place(footer));
+  header_ = std::move(complete);
+  has_footer_ = true;
+}
+
+std::span<const Event> ByjSource::next() {
+  while (!ended_) {
+    if (in_block_) {
+      const auto events = decoder_.next();
+      if (!events.empty()) return events;
+      in_block_ = false;
+      events_ += decoder_.head().events;
+      blocks_ = decoder_.end_block();
+      time_ns_ = decoder_.end_time_ns();
+    }
+    if (!read_next_block()) ended_ = true;
+  }
+  return {};
+}
+
+// Advances over TABL sections to the next block; false at the end of the journal.
+bool ByjSource::read_next_block() {
+  for (;;) {
+    SectionHead head{};
+    const Section section = read_section(offset_, head, payload_);
+    if (section == Section::none) {
+      notes_.push_back("the journal has no footer (its recorder was stopped hard): it was read up to the last flushed block, " +
+                       std::to_string(events_) + " events");
+      return false;
+    }
+    if (section == Section::torn) {
+      end_torn();
+      return false;
+    }
+    const std::uint64_t at = offset_;
+    offset_ += sizeof head + payload_.size();
+    if (head.type == format::section_table) {
+      if (!has_footer_) apply_fields(payload_, header_, nullptr, nullptr, place(at));
+    } else if (head.type == format::section_block) {
+      decoder_.decode(payload_, header_, place(at));
+      const auto& block = decoder_.head();
+      if (block.first_event != events_ || block.first_block != blocks_ || block.base_time_ns != time_ns_) {
+        throw Error(place(at) + ": the block does not follow the one before it (event " + std::to_string(block.first_event) +
+                    " after " + std::to_string(events_) + " events); a block is missing or doubled");
+      }
+      block_offset_ = at;
+      seen_.push_back({at, block.first_event, block.first_block, block.base_time_ns});
+      in_block_ = true;
+      return true;
+    } else if (head.type == format::section_footer) {
+      offset_ = at;
+      check_footer(payload_);
+      offset_ = size_;
+      return false;
+    } else {
+      throw Error(place(at) + ": a section of unknown type stands here; a newer blockyard may read it");
+    }
+  }
+}
+
+void ByjSource::check_footer(const std::string& payload) {
+  Header ignored;
+  Totals totals;
+  std::vector<format::IndexEntry> index;
+  apply_fields(payload, ignored, &totals, &index, place(offset_));
+  if (totals.events != events_ || totals.blocks != blocks_) {
+    fail("the footer counts " + std::to_string(totals.events) + " events and " + std::to_string(totals.blocks) +
+         " blocks; the journal holds " + std::to_string(events_) + " and " + std::to_string(blocks_));
+  }
+  if (index.size() != seen_.size() ||
+      (!index.empty() && std::memcmp(index.data(), seen_.data(), index.size() * sizeof index[0]) != 0)) {
+    fail("the footer's index does not name the blocks that stand in the file");
+  }
+  const std::uint64_t end = offset_ + sizeof(SectionHead) + payload.size();
+  if (size_ - end < format::tail_bytes) {
+    end_torn();
+    return;
+  }
+  const std::string tail = read_bytes(end, format::tail_bytes);
+  if (size_ - end != format::tail_bytes || format::get<std::uint64_t>(tail, 0) != offset_ ||
+      std::memcmp(tail.data() + 8, format::end_magic.data(), format::end_magic.size()) != 0) {
+    offset_ = end;
+    fail("what follows the footer is not a journal's tail; bytes were appended or changed");
+  }
+}
+
+void ByjSource::end_torn() {
+  const std::string what = "the journal ends in the middle of a section (the file was cut short); the " +
+                           std::to_string(events_) + " events before it are whole";
+  if (torn_tail_ == TornTail::error) fail(what + " and `blockyard cut` saves them");
+  notes_.push_back(place(offset_) + ": " + what);
+  offset_ = size_;
+}
+
+}  // namespace blockyard::journal

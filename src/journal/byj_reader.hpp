@@ -1,0 +1,70 @@
+// Reads a .byj journal section by section, in bounded memory, checking everything that the format promises.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "journal/block_decoder.hpp"
+#include "journal/format.hpp"
+#include "journal/header_codec.hpp"
+#include "journal/reader.hpp"
+
+namespace blockyard::journal {
+
+/// `torn_tail` decides what a file that ends inside a section is: an Error (the default), or a note, with all whole blocks
+/// delivered (what `cut` does to save them).
+enum class TornTail { error, note };
+
+class ByjSource final : public Source {
+ public:
+  explicit ByjSource(const std::string& path, TornTail torn_tail = TornTail::error);
+  ~ByjSource() override;
+  ByjSource(const ByjSource&) = delete;
+  ByjSource& operator=(const ByjSource&) = delete;
+
+  const Header& header() const override { return header_; }
+  std::span<const Event> next() override;
+  std::uint64_t bytes_read() const override { return offset_; }
+  std::uint64_t bytes_total() const override { return size_; }
+  std::span<const std::string> notes() const override { return notes_; }
+
+  /// Where the section lies whose events next() returned last, for messages.
+  std::uint64_t block_offset() const { return block_offset_; }
+  bool has_footer() const { return has_footer_; }
+
+ private:
+  enum class Section { whole, torn, none };
+  [[noreturn]] void fail(const std::string& what) const;
+  std::string place(std::uint64_t offset) const;
+  std::string read_bytes(std::uint64_t offset, std::size_t size) const;
+  Section read_section(std::uint64_t offset, format::SectionHead& head, std::string& payload) const;
+  void read_preface();
+  void read_footer_ahead();
+  bool read_next_block();
+  void check_footer(const std::string& payload);
+  void end_torn();
+
+  std::string path_;
+  int file_ = -1;
+  TornTail torn_tail_;
+  std::uint64_t size_ = 0;
+  std::uint64_t offset_ = 0;
+  std::uint64_t block_offset_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t blocks_ = 0;
+  std::uint64_t time_ns_ = 0;
+  bool has_footer_ = false;
+  bool in_block_ = false;
+  bool ended_ = false;
+  Header header_;
+  std::vector<format::IndexEntry> seen_;
+  std::vector<std::string> notes_;
+  std::string payload_;
+  BlockDecoder decoder_;
+};
+
+/// Whether a file that starts with these bytes is a .byj journal, or wants to be one.
+bool looks_like_byj(std::string_view first_bytes);
+
+}  // namespace blockyard::journal

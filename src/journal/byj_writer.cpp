@@ -1,0 +1,179 @@
+// Writer: events in, .byj out, one write() for each section so that a crash leaves whole sections.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "journal/block_encoder.hpp"
+#include "journal/format.hpp"
+#include "journal/header_codec.hpp"
+#include "journal/writer.hpp"
+
+namespace blockyard::journal {
+
+struct Writer::State {
+  std::string path;
+  int file = -1;
+  std::uint64_t offset = 0;
+  std::uint64_t events = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t time_ns = 0;
+  bool keep_addresses = false;
+  bool finished = false;
+  Header header;
+  Header written;  ///< what HEAD and the TABL sections have said so far
+  std::unordered_map<std::string, std::uint32_t> name_index;
+  std::vector<format::IndexEntry> index;
+  BlockEncoder encoder;
+  std::string section;
+
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t done = ::write(file, bytes.data(), bytes.size());
+      if (done < 0 && errno == EINTR) continue;
+      if (done <= 0) {
+        throw Error(path + ": writing failed at byte " + std::to_string(offset) + ": " + std::strerror(errno) +
+                    "; what was flushed before is readable");
+      }
+      offset += static_cast<std::uint64_t>(done);
+      bytes.remove_prefix(static_cast<std::size_t>(done));
+    }
+  }
+
+  void write_section(std::uint32_t type, std::string_view payload) {
+    if (payload.size() > format::most_payload_bytes) throw Error(path + ": a section would exceed 256 MiB");
+    section.clear();
+    format::put(section, format::seal(type, payload));
+    section += payload;
+    write(section);
+  }
+
+  void write_changes() {
+    const std::string changes = header_changes(written, header);
+    if (changes.empty()) return;
+    write_section(format::section_table, changes);
+    written = header;
+  }
+
+  void write_block() {
+    if (encoder.empty()) return;
+    write_changes();
+    const auto& head = encoder.head();
+    index.push_back({offset, head.first_event, head.first_block, head.base_time_ns});
+    write_section(format::section_block, encoder.encode());
+    encoder.begin(events, blocks, time_ns);
+  }
+};
+
+Writer::Writer(const std::string& path, const Header& header, bool overwrite) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.path = path;
+  s.header = header;
+  if (s.header.names.empty()) s.header.names.emplace_back();
+  for (std::uint32_t i = 0; i < s.header.names.size(); ++i) s.name_index.emplace(s.header.names[i], i);
+  s.keep_addresses = header.has_addresses;
+  s.file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL), 0666);
+  if (s.file < 0) {
+    throw Error(errno == EEXIST ? path + " exists already; name another file, or pass --force to overwrite it"
+                                : path + " can't be created: " + std::strerror(errno));
+  }
+  std::string preface(format::magic.data(), format::magic.size());
+  format::put(preface, format::version);
+  format::put(preface, std::uint16_t{0});
+  format::put(preface, format::known_features);
+  s.write(preface);
+  std::string fields;
+  put_header(fields, s.header);
+  s.write_section(format::section_head, fields);
+  s.written = s.header;
+  s.encoder.begin(0, 0, 0);
+}
+
+Writer::~Writer() {
+  if (!state_ || state_->file < 0) return;
+  try {
+    finish();
+  } catch (...) {  // a destructor has nobody to tell; finish() called by hand does
+  }
+  if (state_->file >= 0) ::close(state_->file);
+}
+
+std::uint32_t Writer::add_thread(const Thread& thread) {
+  state_->header.threads.push_back(thread);
+  return static_cast<std::uint32_t>(state_->header.threads.size() - 1);
+}
+
+void Writer::name_thread(std::uint32_t index, const std::string& name) {
+  if (index >= state_->header.threads.size()) throw Error(state_->path + ": a thread is named that was never added");
+  state_->header.threads[index].name = name;
+}
+
+std::uint32_t Writer::intern_name(const std::string& name) {
+  State& s = *state_;
+  const auto [place, is_new] = s.name_index.try_emplace(name, static_cast<std::uint32_t>(s.header.names.size()));
+  if (is_new) s.header.names.push_back(name);
+  return place->second;
+}
+
+void Writer::add(const Event& event) {
+  State& s = *state_;
+  const auto refuse = [&s](const std::string& what) {
+    throw Error(s.path + ": event " + std::to_string(s.events) + " " + what);
+  };
+  if (event.time_ns < s.time_ns) refuse("is earlier than the event before it");
+  if (event.thread >= s.header.threads.size()) refuse("names a thread that was never added");
+  if (gives_block(event.kind)) {
+    if (event.block != s.blocks) refuse("gives block " + std::to_string(event.block) + "; the next id is " +
+                                        std::to_string(s.blocks));
+    if (event.kind == Kind::allocate_aligned && !std::has_single_bit(event.alignment)) {
+      refuse("has an alignment of " + std::to_string(event.alignment) + ", which is no power of two");
+    }
+  }
+  if (takes_block(event.kind)) {
+    const std::uint64_t gone = event.kind == Kind::free ? event.block : event.old_block;
+    if (gone >= s.blocks) refuse("frees a block that was never given");
+  }
+  if (event.kind == Kind::phase_mark && event.tag >= s.header.names.size()) refuse("begins a phase that has no name");
+  s.encoder.add(event, s.keep_addresses);
+  s.time_ns = event.time_ns;
+  ++s.events;
+  if (gives_block(event.kind)) ++s.blocks;
+  if (s.encoder.full()) s.write_block();
+}
+
+void Writer::flush() {
+  state_->write_block();
+  state_->write_changes();
+}
+
+Header& Writer::header() { return state_->header; }
+
+std::uint64_t Writer::finish() {
+  State& s = *state_;
+  if (s.finished) return s.offset;
+  s.finished = true;  // once: after a failure the destructor must not try the full disk again
+  s.header.has_addresses = s.keep_addresses;
+  s.write_block();
+  std::string footer;
+  put_header(footer, s.header);
+  format::put_field_value(footer, format::Field::totals, Totals{s.events, s.blocks});
+  format::put_field(footer, format::Field::index,
+                    {reinterpret_cast<const char*>(s.index.data()), s.index.size() * sizeof(format::IndexEntry)});
+  const std::uint64_t footer_offset = s.offset;
+  s.write_section(format::section_footer, footer);
+  std::string tail;
+  format::put(tail, footer_offset);
+  tail.append(format::end_magic.data(), format::end_magic.size());
+  s.write(tail);
+  const int closed = ::close(s.file);
+  s.file = -1;
+  if (closed != 0) throw Error(s.path + ": closing failed: " + std::strerror(errno));
+  return s.offset;
+}
+
+}  // namespace blockyard::journal

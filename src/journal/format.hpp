@@ -1,0 +1,154 @@
+// The bytes of a .byj file: constants, sections, and the little-endian helpers that read and write them.
+// docs/journal-format.md draws all of it with a worked example.
+//
+//   preface   16 bytes: magic, version, required features
+//   HEAD      section: the header's fields as they were known when the file was created
+//   TABL      sections: threads, names and header facts that became known later; each precedes the blocks that need it
+//   BLCK      sections: up to 65,536 events each, decodable on their own
+//   FOOT      section: the whole header, totals, and the index of blocks
+//   tail      16 bytes: where FOOT begins, end magic
+//
+// Invariants: every byte is covered by a magic or a checksum; a section's length is trusted only after the checksum of
+// its head matched; no length makes a reader allocate more than the file holds.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "journal/event.hpp"
+
+namespace blockyard::journal::format {
+
+static_assert(std::endian::native == std::endian::little, "the journal is little-endian and read in place");
+
+/// First byte above 127 and both line ends: a transfer that mangles text shows at once (PNG's trick).
+inline constexpr std::array<char, 8> magic{'\x89', 'B', 'Y', 'J', '\r', '\n', '\x1a', '\n'};
+inline constexpr std::array<char, 8> end_magic{'B', 'Y', 'J', '-', 'E', 'N', 'D', '\n'};
+inline constexpr std::uint16_t version = 1;
+/// Bits that a reader must understand to read the events right; version 1 knows none.
+inline constexpr std::uint32_t known_features = 0;
+inline constexpr std::size_t preface_bytes = 16;
+inline constexpr std::size_t tail_bytes = 16;
+
+/// Events in a block: at 16 bytes an event before compression that is 1 MiB.
+inline constexpr std::uint32_t block_events = 65'536;
+
+constexpr std::uint32_t section_type(const char (&name)[5]) {
+  std::uint32_t value = 0;
+  for (int i = 3; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(name[i]);
+  return value;
+}
+inline constexpr std::uint32_t section_head = section_type("HEAD");
+inline constexpr std::uint32_t section_table = section_type("TABL");
+inline constexpr std::uint32_t section_block = section_type("BLCK");
+inline constexpr std::uint32_t section_footer = section_type("FOOT");
+
+/// What precedes every section's payload.
+struct SectionHead {
+  std::uint32_t type;           ///< section_*
+  std::uint32_t payload_bytes;  ///< what follows this head
+  std::uint64_t payload_hash;   ///< XXH3-64 of the payload
+  std::uint64_t head_hash;      ///< XXH3-64 of the 16 bytes above
+};
+static_assert(sizeof(SectionHead) == 24);
+
+/// A payload above this is no journal's: 65,536 events of every column are 6 MiB, a footer 1 GiB never.
+inline constexpr std::uint32_t most_payload_bytes = 1U << 28;
+
+/// What a block's payload begins with: the absolute state that makes it decodable without its predecessors.
+struct BlockHead {
+  std::uint64_t first_event;  ///< number of its first event in the journal
+  std::uint64_t first_block;  ///< id that its first block-giving event gives
+  std::uint64_t base_time_ns; ///< the first time delta counts from here
+  std::uint32_t events;       ///< 1 to block_events
+  std::uint32_t planes;       ///< entries of the plane directory that follows
+};
+static_assert(sizeof(BlockHead) == 32);
+
+/// Columns hold a value for each event they apply to; a value's bytes lie in planes: plane 0 has the lowest byte of every
+/// value, plane 1 the next, and a plane of zeros is left out. Each plane is compressed on its own, because the noise of
+/// the low bytes and the regularity of the high ones want entropy tables of their own.
+enum class Column : std::uint8_t {
+  kind = 1,       ///< every event
+  thread = 2,     ///< every event: index
+  time = 3,       ///< every event: ns since the event before (the first: since base_time_ns)
+  size = 4,       ///< allocations and reallocates: bytes
+  back = 5,       ///< frees and reallocates: blocks given so far less the block that goes (1 is the newest)
+  duration = 6,   ///< reallocates: ns
+  alignment = 7,  ///< aligned allocations: log2 of the bytes
+  address = 8,    ///< allocations and reallocates: zigzag of the difference to the address before in this block
+  site = 9,       ///< every event: site + 1; 0 is none
+  tag = 10,       ///< every event
+};
+inline constexpr std::size_t column_slots = 11;
+
+enum class Codec : std::uint8_t { stored = 0, zstd = 1 };
+
+struct PlaneEntry {
+  std::uint8_t column;
+  std::uint8_t plane;  ///< 0 to 7
+  std::uint8_t codec;
+  std::uint8_t zero;
+  std::uint32_t bytes;  ///< as stored; the planes follow the directory in its order
+};
+static_assert(sizeof(PlaneEntry) == 8);
+
+/// Fields of HEAD, TABL and FOOT: u16 tag, u32 length, bytes. A reader skips tags that it does not know.
+enum class Field : std::uint16_t {
+  program = 1,
+  argument = 2,         ///< one each, in order
+  machine = 3,
+  recorder = 4,
+  started_at = 5,
+  ticks_per_ns = 6,     ///< f64
+  preamble_events = 7,  ///< u64
+  flags = 8,            ///< u64: flag_* below
+  thread = 9,           ///< u64 id, then its name: the next index
+  name = 10,            ///< the next phase name (index 0, the empty name, is never written)
+  thread_name = 11,     ///< u32 index, then its name: TABL only
+  totals = 16,          ///< u64 events, u64 blocks given: FOOT only
+  index = 17,           ///< an IndexEntry for each block: FOOT only
+};
+inline constexpr std::uint64_t flag_paced = 1;
+inline constexpr std::uint64_t flag_addresses = 2;
+inline constexpr std::uint64_t flag_cut_at_end = 4;
+
+struct IndexEntry {
+  std::uint64_t offset;  ///< of the section's head in the file
+  std::uint64_t first_event;
+  std::uint64_t first_block;
+  std::uint64_t base_time_ns;
+};
+static_assert(sizeof(IndexEntry) == 32);
+
+template <typename T>
+void put(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// Reads a T at `at`; the caller has checked that it lies inside.
+template <typename T>
+T get(std::string_view bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+std::uint64_t hash(std::string_view bytes);
+/// A section's head for this payload.
+SectionHead seal(std::uint32_t type, std::string_view payload);
+bool head_is_whole(const SectionHead& head);
+
+void put_field(std::string& out, Field field, std::string_view bytes);
+template <typename T>
+void put_field_value(std::string& out, Field field, const T& value) {
+  put_field(out, field, std::string_view(reinterpret_cast<const char*>(&value), sizeof value));
+}
+
+}  // namespace blockyard::journal::format

@@ -1,0 +1,30 @@
+// The header as fields: HEAD and FOOT hold all of it, TABL what changed.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "journal/event.hpp"
+#include "journal/format.hpp"
+
+namespace blockyard::journal {
+
+/// What a footer says beyond the header.
+struct Totals {
+  std::uint64_t events = 0;
+  std::uint64_t blocks = 0;
+};
+
+/// All fields of `header`.
+void put_header(std::string& out, const Header& header);
+
+/// What has changed from `written` to `now`: facts, new threads and names, renamed threads. Empty when nothing did.
+std::string header_changes(const Header& written, const Header& now);
+
+/// Applies fields to `header` (threads and names are appended), and of a footer fills totals and index. `where` names the
+/// file and place for the Error that malformed fields throw.
+void apply_fields(std::string_view fields, Header& header, Totals* totals, std::vector<format::IndexEntry>* index,
+                  const std::string& where);
+
+}  // namespace blockyard::journal

@@ -1,0 +1,139 @@
+// The .byj format keeps everything, survives crashes at a flush, and notices every damaged byte.
+#include <gtest/gtest.h>
+
+#include "journal_files.hpp"
+
+namespace blockyard::journal::testing {
+namespace {
+
+TEST(Byj, gives_back_every_field_of_every_event) {
+  Folder folder;
+  const Whole written = sample(200'000);
+  write(folder / "a.byj", written);
+  const Whole got = read(folder / "a.byj");
+  expect_same(written, got);
+  EXPECT_TRUE(got.notes.empty());
+}
+
+TEST(Byj, keeps_no_addresses_unless_the_header_asks_for_them) {
+  Folder folder;
+  Whole written = sample(1000, 2, false);
+  for (auto& event : written.events) event.address = 4096;
+  write(folder / "a.byj", written);
+  for (const auto& event : read(folder / "a.byj").events) ASSERT_EQ(event.address, 0U);
+}
+
+TEST(Byj, an_empty_journal_is_a_journal) {
+  Folder folder;
+  const Whole written = sample(0);
+  write(folder / "a.byj", written);
+  expect_same(written, read(folder / "a.byj"));
+}
+
+TEST(Byj, is_readable_up_to_the_last_flush_when_the_writer_never_finished) {
+  Folder folder;
+  const Whole written = sample(1000);
+  Header early = written.header;
+  early.threads.resize(1);
+  early.names.clear();
+  Writer writer(folder / "a.byj", early);
+  writer.add_thread(written.header.threads[1]);
+  writer.add_thread({written.header.threads[2].id, "renamed later"});
+  writer.name_thread(2, written.header.threads[2].name);
+  for (std::size_t i = 1; i < written.header.names.size(); ++i) EXPECT_EQ(writer.intern_name(written.header.names[i]), i);
+  for (std::size_t i = 0; i < 600; ++i) writer.add(written.events[i]);
+  writer.header().preamble_events = 5;
+  writer.flush();
+  for (std::size_t i = 600; i < 1000; ++i) writer.add(written.events[i]);
+  std::filesystem::copy_file(folder / "a.byj", folder / "crashed.byj");
+  Whole expected = written;
+  expected.events.resize(600);
+  expected.header.preamble_events = 5;
+  const Whole got = read(folder / "crashed.byj");
+  expect_same(expected, got);
+  ASSERT_EQ(got.notes.size(), 1U);
+  EXPECT_NE(got.notes[0].find("no footer"), std::string::npos);
+  EXPECT_NE(got.notes[0].find("600 events"), std::string::npos);
+}
+
+TEST(Byj, every_flipped_bit_is_an_error) {
+  Folder folder;
+  write(folder / "a.byj", sample(40));
+  const std::string bytes = slurp(folder / "a.byj");
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+    spill(folder / "b.byj", damaged);
+    ASSERT_NE(error_of(folder / "b.byj"), "") << "byte " << at << " of " << bytes.size();
+  }
+}
+
+TEST(Byj, every_truncation_is_an_error_or_ends_at_a_flush_with_a_note) {
+  Folder folder;
+  write(folder / "a.byj", sample(40));
+  const std::string bytes = slurp(folder / "a.byj");
+  std::size_t flushes = 0;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    spill(folder / "b.byj", bytes.substr(0, size));
+    if (!error_of(folder / "b.byj").empty()) continue;
+    ++flushes;
+    EXPECT_EQ(read(folder / "b.byj").notes.size(), 1U);
+  }
+  EXPECT_EQ(flushes, 2U);  // behind the header, and behind the only block
+}
+
+TEST(Byj, an_unknown_version_is_named) {
+  Folder folder;
+  write(folder / "a.byj", sample(10));
+  std::string bytes = slurp(folder / "a.byj");
+  bytes[8] = 9;
+  spill(folder / "b.byj", bytes);
+  EXPECT_NE(error_of(folder / "b.byj").find("version 9"), std::string::npos);
+}
+
+TEST(Byj, an_unknown_required_feature_is_refused) {
+  Folder folder;
+  write(folder / "a.byj", sample(10));
+  std::string bytes = slurp(folder / "a.byj");
+  bytes[12] = 4;
+  spill(folder / "b.byj", bytes);
+  EXPECT_NE(error_of(folder / "b.byj").find("features (4)"), std::string::npos);
+}
+
+TEST(Writer, refuses_an_existing_file_unless_told_to_overwrite) {
+  Folder folder;
+  write(folder / "a.byj", sample(10));
+  EXPECT_THROW(Writer(folder / "a.byj", Header{}), Error);
+  EXPECT_NO_THROW(Writer(folder / "a.byj", Header{}, true));
+}
+
+TEST(Writer, reports_a_full_disk) {
+  EXPECT_THROW(Writer("/dev/full", Header{}, true), Error);
+}
+
+class WriterRefuses : public ::testing::Test {
+ protected:
+  WriterRefuses() : writer_(folder_ / "a.byj", sample(0).header) { writer_.add(good_); }
+  Folder folder_;
+  Event good_{.time_ns = 100, .size = 1, .block = 0};
+  Writer writer_;
+};
+
+TEST_F(WriterRefuses, time_that_falls) {
+  EXPECT_THROW(writer_.add({.time_ns = 99, .block = 1}), Error);
+}
+TEST_F(WriterRefuses, a_block_out_of_turn) {
+  EXPECT_THROW(writer_.add({.time_ns = 100, .block = 2}), Error);
+}
+TEST_F(WriterRefuses, a_free_of_a_block_never_given) {
+  EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .kind = Kind::free}), Error);
+}
+TEST_F(WriterRefuses, a_thread_never_added) {
+  EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .thread = 3}), Error);
+}
+TEST_F(WriterRefuses, an_alignment_that_is_no_power_of_two) {
+  EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .alignment = 24, .kind = Kind::allocate_aligned}), Error);
+}
+
+}  // namespace
+}  // namespace blockyard::journal::testing
