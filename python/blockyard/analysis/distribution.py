@@ -1,0 +1,85 @@
+"""An exact distribution of latencies: each distinct number of ticks, and how often it occurred."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockyard.analysis.latency import Percentile
+
+SATURATED = 4294967295
+"""Ticks of a call that took at least that long: the sample's field could hold no more."""
+
+
+@dataclass(frozen=True)
+class Nanoseconds:
+    """A latency; `at_least` when the measurement was saturated."""
+
+    value: float
+    at_least: bool = False
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Distinct latencies in rising order with their counts; `ticks_per_ns` turns them into time."""
+
+    ticks: np.ndarray
+    counts: np.ndarray
+    ticks_per_ns: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_cumulated", np.cumsum(self.counts, dtype=np.uint64))
+
+    @classmethod
+    def joined(cls, parts: Iterable["Distribution"]) -> "Distribution":
+        """The distribution of all samples of several; all must have the same tick."""
+        parts = list(parts)
+        rates = {part.ticks_per_ns for part in parts}
+        if len(rates) != 1:
+            raise ValueError("distributions of different ticks cannot be joined")
+        ticks, inverse = np.unique(np.concatenate([part.ticks for part in parts]), return_inverse=True)
+        counts = np.zeros(len(ticks), np.uint64)
+        np.add.at(counts, inverse, np.concatenate([part.counts for part in parts]))
+        return cls(ticks, counts, rates.pop())
+
+    @property
+    def samples(self) -> int:
+        return int(self._cumulated[-1]) if len(self._cumulated) else 0
+
+    def percentile(self, percentile: Percentile) -> Nanoseconds | None:
+        """By nearest rank; None when too few samples lie beyond it to support it."""
+        if not percentile.supported(self.samples):
+            return None
+        return self._ns(self.at_rank(percentile.rank(self.samples)))
+
+    def at_rank(self, rank: int) -> int:
+        """Ticks of the sample in that place, from 1."""
+        return int(self.ticks[np.searchsorted(self._cumulated, np.uint64(rank))])
+
+    @property
+    def best(self) -> Nanoseconds | None:
+        return self._ns(int(self.ticks[0])) if self.samples else None
+
+    @property
+    def worst(self) -> Nanoseconds | None:
+        return self._ns(int(self.ticks[-1])) if self.samples else None
+
+    @property
+    def mean(self) -> Nanoseconds | None:
+        """A mean with a saturated sample in it is a lower bound as well."""
+        if not self.samples:
+            return None
+        total = float(np.dot(self.ticks.astype(np.float64), self.counts.astype(np.float64)))
+        return Nanoseconds(total / self.samples / self.ticks_per_ns, self.worst.at_least)
+
+    @property
+    def total_ns(self) -> float:
+        return self.mean.value * self.samples if self.samples else 0.0
+
+    def above(self, ns: float) -> int:
+        """How many samples took longer than that."""
+        index = int(np.searchsorted(self.ticks, ns * self.ticks_per_ns, side="right"))
+        return self.samples - (int(self._cumulated[index - 1]) if index else 0)
+
+    def _ns(self, ticks: int) -> Nanoseconds:
+        return Nanoseconds(ticks / self.ticks_per_ns, ticks == SATURATED)

@@ -1,0 +1,76 @@
+"""Sample, memory and event files of a run: mapped, their layout checked, a damaged one named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blockyard.analysis.passes import ROW
+from blockyard.errors import UserError
+
+MEMORY = np.dtype([("time", "<u8"), ("resident", "<u8"), ("live", "<u8")])
+NO_EVENT = 4294967295
+"""In `pair`: nothing frees this block, or a free of a block of the preamble."""
+
+_REMEDY = "delete its folder and run 'blockyard replay --resume', or leave the allocator out with --allocator"
+
+
+def rows(path: Path) -> np.ndarray:
+    """The rows of a samples.npy, mapped read-only."""
+    return _mapped(path, ROW, "sample")
+
+
+def memory(path: Path) -> np.ndarray:
+    """The rows of a memory.npy."""
+    return _mapped(path, MEMORY, "memory")
+
+
+def _mapped(path: Path, layout: np.dtype, what: str) -> np.ndarray:
+    try:
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read_header(file)
+            offset = file.tell()
+            size = path.stat().st_size
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing though its run.json says that the run finished; {_REMEDY}") from None
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+        raise UserError(f"{path} is not a {what} file ({_first_line(error)}); {_REMEDY}") from None
+    if dtype != layout or len(shape) != 1:
+        raise UserError(f"{path} does not have the columns of a {what} file; {_REMEDY}")
+    if size - offset != shape[0] * layout.itemsize:
+        raise UserError(f"{path} should have {shape[0]:,} rows and has {(size - offset) / layout.itemsize:,.1f}: "
+                        f"it was cut or added to; {_REMEDY}")
+    if shape[0] == 0:
+        return np.zeros(0, layout)
+    return np.memmap(path, layout, "r", offset, shape)
+
+
+def arrays(path: Path) -> dict[str, np.ndarray]:
+    """What all runs of a journal share (`pair`, `frame_times`, `frame_threads`); empty when the file is not there."""
+    try:
+        with np.load(path) as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        return {}
+    except Exception as error:  # zipfile, zlib, numpy and struct each have their own
+        raise UserError(f"{path} cannot be read ({_first_line(error)}); {_REMEDY}") from None
+
+
+def document(path: Path) -> dict[str, Any]:
+    """A JSON object."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is not valid JSON ({_first_line(error)})") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} is not a JSON object")
+    return found
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

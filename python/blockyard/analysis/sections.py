@@ -1,0 +1,210 @@
+"""A campaign's folder as sections: the runs of one journal at one pace with one touch, the only ones that are compared."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from blockyard.analysis import samples
+from blockyard.campaign import document
+from blockyard.errors import UserError
+
+FAVOURED = "favoured"
+NULL = "null"
+_SAME_MACHINE = 0.01
+"""Calibrations of one clock agree to five digits; tick rates that differ by a hundredth are of different machines."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One repeat that ended, well or not. `facts` is its run.json."""
+
+    folder: Path
+    repeat: int
+    facts: dict[str, Any]
+
+    @property
+    def ok(self) -> bool:
+        return self.facts["status"] == "ok"
+
+    def number(self, name: str) -> float:
+        """A number out of run.json; refuses a file in which it is missing."""
+        value = self.facts.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise UserError(f"{self.folder / 'run.json'} has no usable '{name}'; delete its folder and run "
+                            "'blockyard replay --resume'")
+        return value
+
+
+@dataclass(frozen=True)
+class AllocatorRuns:
+    """The repeats of one allocator in a section, those that succeeded and those that failed."""
+
+    name: str
+    base: str
+    variant: str
+    version: str
+    runs: tuple[Run, ...]
+    failures: tuple[Run, ...]
+    untimed: tuple[Run, ...]
+    needs_lock: bool
+    needs_pool: bool
+
+    @property
+    def is_null(self) -> bool:
+        return self.base == NULL
+
+    @cached_property
+    def ticks_per_ns(self) -> float:
+        """The median of the runs' calibrations: the tick in which all of them are expressed."""
+        rates = [run.number("ticks_per_ns") for run in self.runs]
+        rate = median(rates)
+        if rate <= 0:
+            raise UserError(f"{self.runs[0].folder / 'run.json'} has no usable 'ticks_per_ns'")
+        return rate
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one table may compare."""
+
+    journal: str
+    pace: str
+    touch: str
+    threads: str
+    facts: dict[str, Any]
+    folder: Path
+    allocators: tuple[AllocatorRuns, ...]
+    unfinished: int
+
+    @property
+    def title(self) -> str:
+        threads = "" if self.threads == "journal" else ", on one thread"
+        return f"{self.journal} at {pace_words(self.pace)}, {touch_words(self.touch)}{threads}"
+
+    @property
+    def slug(self) -> str:
+        return f"{self.pace}-{self.touch}"
+
+    @property
+    def measured(self) -> list[AllocatorRuns]:
+        return [allocator for allocator in self.allocators if allocator.runs]
+
+    def arrays(self) -> dict[str, Any]:
+        """`pair`, `frame_times`, `frame_threads` of the journal."""
+        return samples.arrays(self.folder / "events.npz")
+
+
+@dataclass(frozen=True)
+class Results:
+    """A campaign's folder, read but for its samples."""
+
+    directory: Path
+    name: str
+    created_at: str
+    blockyard: str
+    repeats: int
+    machine: dict[str, Any]
+    missing: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    planned: int
+    unfinished: int
+    notes: tuple[str, ...] = field(default=())
+
+
+def pace_words(pace: str) -> str:
+    return "full speed" if pace == "max" else f"{pace} pace"
+
+
+def touch_words(touch: str) -> str:
+    return {"none": "no touch", "page": "one byte touched in every page", "all": "all bytes touched"}.get(touch, touch)
+
+
+def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str, ...] = ()) -> Results:
+    """Reads a campaign's folder; only the named journals and allocators, when any are named."""
+    if not directory.is_dir():
+        raise UserError(f"{directory} is not a folder; give the one that 'blockyard replay -o' wrote")
+    plan = document.read(directory)
+    machine = _machine(directory)
+    _check_names("journal", journals, [entry["name"] for entry in plan.journals])
+    known = [entry["name"] for entry in plan.allocators]
+    _check_names("allocator", allocators, [*known, *(entry["name"] for entry in plan.missing)])
+
+    grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
+    untimed: dict[tuple[str, str, str], list[Run]] = {}
+    unfinished: dict[tuple[str, str, str], int] = {}
+    planned = 0
+    for entry in plan.runs():
+        if (journals and entry.journal not in journals) or (allocators and entry.allocator not in allocators):
+            continue
+        planned += 1
+        run = _run(directory / "runs" / entry.id, entry.repeat)
+        key = (entry.journal, entry.pace, entry.touch)
+        if run is None:
+            unfinished[key] = unfinished.get(key, 0) + 1
+        elif entry.untimed or run.facts.get("untimed"):
+            if run.ok:
+                untimed.setdefault((entry.journal, entry.pace, entry.allocator), []).append(run)
+        else:
+            grouped.setdefault(key, {}).setdefault(entry.allocator, []).append(run)
+
+    entries = {entry["name"]: entry for entry in plan.allocators}
+    sections = []
+    for (journal, pace, touch), found in grouped.items():
+        members = [_allocator(entries[name], found[name], untimed.get((journal, pace, name), []))
+                   for name in entries if name in found]
+        section = Section(journal, pace, touch, plan.threads, plan.journal(journal), directory / "runs" / journal,
+                          tuple(members), unfinished.get((journal, pace, touch), 0))
+        _refuse_mixed_machines(section)
+        sections.append(section)
+    missing = tuple((entry["name"], entry["reason"]) for entry in plan.missing
+                    if not allocators or entry["name"] in allocators)
+    return Results(directory, plan.name, plan.created_at, plan.blockyard, plan.repeats, machine, missing, tuple(sections),
+                   planned, sum(unfinished.values()))
+
+
+def _machine(directory: Path) -> dict[str, Any]:
+    try:
+        return samples.document(directory / "machine.json")
+    except FileNotFoundError:
+        raise UserError(f"{directory / 'machine.json'} is missing: without the machine's description its figures mean "
+                        "nothing; take it from where the campaign was run") from None
+
+
+def _run(folder: Path, repeat: int) -> Run | None:
+    try:
+        facts = samples.document(folder / "run.json")
+    except FileNotFoundError:
+        return None
+    if facts.get("status") not in ("ok", "failed"):
+        raise UserError(f"{folder / 'run.json'} does not say whether the run succeeded; delete its folder and run "
+                        "'blockyard replay --resume'")
+    return Run(folder, repeat, facts)
+
+
+def _allocator(entry: dict[str, Any], runs: list[Run], untimed: list[Run]) -> AllocatorRuns:
+    good = tuple(run for run in runs if run.ok)
+    facts = (good or tuple(runs))[0].facts
+    base, _, variant = entry["name"].partition("@")
+    return AllocatorRuns(entry["name"], entry.get("base", base), entry.get("variant") or variant or "defaults",
+                         str(facts.get("version") or entry.get("version") or ""), good,
+                         tuple(run for run in runs if not run.ok), tuple(untimed),
+                         bool(facts.get("needs_lock")), bool(facts.get("needs_pool")))
+
+
+def _refuse_mixed_machines(section: Section) -> None:
+    rates = [(run.number("ticks_per_ns"), run) for allocator in section.measured for run in allocator.runs]
+    if not rates:
+        return
+    middle = median(rate for rate, _ in rates)
+    for rate, run in rates:
+        if abs(rate - middle) > _SAME_MACHINE * middle:
+            raise UserError(f"{run.folder / 'run.json'} has a clock of {rate:.3f} ticks a nanosecond and the others of its "
+                            f"table {middle:.3f}: they were measured on different machines and cannot be compared")
+
+
+def _check_names(what: str, wanted: tuple[str, ...], known: list[str]) -> None:
+    for name in wanted:
+        if name not in known:
+            raise UserError(f"this campaign has no {what} '{name}'; it has {', '.join(known) or 'none'}")
