@@ -80,11 +80,12 @@ def call(program: str, arguments: Sequence[str | os.PathLike], *, env: dict[str,
         raise
     reader.join()
     if process.returncode != 0:
-        raise UserError(_sentence(program, process.returncode, messages))
+        raise UserError(sentence(program, process.returncode, messages))
     return output
 
 
-def _sentence(program: str, code: int, messages: list[str]) -> str:
+def sentence(program: str, code: int, messages: list[str]) -> str:
+    """One sentence for a native program that failed: its own, or what the exit code says."""
     for message in reversed(messages):
         if message.startswith("blockyard: "):
             return message.removeprefix("blockyard: ")

@@ -1,0 +1,29 @@
+/// blockyard: the heap of include/blockyard/heap.h, linked in.
+#include "blockyard/heap.h"
+#include "support/setup.hpp"
+
+namespace {
+
+void* allocate_zeroed(size_t size) { return by_calloc(1, size); }
+void* reallocate(void* block, size_t, size_t, size_t size) { return by_realloc(block, size); }
+int init(const by_adapter_setup* setup) { return blockyard::adapters::check_abi(*setup); }
+
+const by_adapter kAdapter = {
+    .abi = BY_ADAPTER_ABI,
+    .flags = 0,
+    .name = "blockyard",
+    .version = BLOCKYARD_VERSION,
+    .init = init,
+    .thread_start = nullptr,
+    .thread_stop = nullptr,
+    .allocate = by_malloc,
+    .allocate_zeroed = allocate_zeroed,
+    .allocate_aligned = by_aligned_alloc,
+    .reallocate = reallocate,
+    .free = by_free,
+    .free_sized = nullptr,
+};
+
+}  // namespace
+
+extern "C" BY_API const by_adapter* by_adapter_get() { return &kAdapter; }

@@ -1,0 +1,129 @@
+/// dlmalloc: Doug Lea's malloc 2.8.6 as Boost.Container carries it, with the spin lock that it brings itself.
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "support/library.hpp"
+#include "support/populate.hpp"
+#include "support/setup.hpp"
+
+namespace {
+
+using blockyard::adapters::fail;
+using blockyard::adapters::Library;
+
+struct Entry {
+  size_t (*size)(const void*);
+  void* (*malloc)(size_t);
+  void (*free)(void*);
+  void* (*memalign)(size_t size, size_t alignment);
+  int (*grow)(void*, size_t minimum, size_t maximum, size_t* received);
+  int (*shrink)(void*, size_t minimum, size_t maximum, size_t* received, int commit);
+  int (*mallopt)(int, int);
+};
+Entry dl;
+std::string version;
+
+// What dlmalloc's own calloc asks: a chunk without either in-use bit is mapped for itself alone, thus zero already.
+bool is_mapped(const void* block) {
+  size_t head;
+  std::memcpy(&head, static_cast<const char*>(block) - sizeof(size_t), sizeof(size_t));
+  return (head & 3) == 0;
+}
+
+void* allocate_zeroed(size_t size) {
+  void* block = dl.malloc(size);
+  if (block != nullptr && !is_mapped(block)) std::memset(block, 0, size);
+  return block;
+}
+
+void* allocate_aligned(size_t alignment, size_t size) { return dl.memalign(size, alignment); }
+
+// Boost exports no realloc but the two steps that dlmalloc's takes first; the third, a copy, is the same too.
+void* reallocate(void* block, size_t, size_t, size_t size) {
+  if (block == nullptr) return dl.malloc(size);
+  const size_t usable = dl.size(block);
+  size_t received = size;
+  if (size <= usable) {
+    dl.shrink(block, size, size, &received, 1);
+    return block;
+  }
+  if (dl.grow(block, size, size, &received) != 0) return block;
+  void* moved = dl.malloc(size);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, block, usable);
+  dl.free(block);
+  return moved;
+}
+
+int init(const by_adapter_setup* setup);
+
+by_adapter adapter = {
+    .abi = BY_ADAPTER_ABI,
+    .flags = 0,
+    .name = "dlmalloc",
+    .version = "",
+    .init = init,
+    .thread_start = nullptr,
+    .thread_stop = nullptr,
+    .allocate = nullptr,
+    .allocate_zeroed = allocate_zeroed,
+    .allocate_aligned = allocate_aligned,
+    .reallocate = reallocate,
+    .free = nullptr,
+    .free_sized = nullptr,
+};
+
+Library& library() {
+  static Library loaded("libboost_container.so.1.74.0");
+  return loaded;
+}
+
+// mallopt takes an int; -1 is its word for the highest value.
+int mallopt_value(uint64_t bytes) { return bytes > INT32_MAX ? -1 : static_cast<int>(bytes); }
+
+int init(const by_adapter_setup* setup) {
+  constexpr struct {
+    const char* option;
+    int parameter;
+  } kParameters[] = {{"trim_threshold", -1}, {"granularity", -2}, {"mmap_threshold", -3}};
+  if (blockyard::adapters::check_abi(*setup) != 0) return 1;
+  if (!library().ok()) return fail(*setup, library().error());
+  for (const auto& [name, parameter] : kParameters) {
+    const auto value = blockyard::adapters::bytes_option(*setup, name);
+    if (value && dl.mallopt(parameter, mallopt_value(*value)) == 0) {
+      return fail(*setup, std::string("dlmalloc refuses the value of ") + name);
+    }
+  }
+  if (setup->populate != 0) blockyard::adapters::populate_by_use(adapter, blockyard::adapters::bytes_for_peak(*setup));
+  return 0;
+}
+
+// Boost's version stands in the file's name; 2.8.6 is the release of dlmalloc that every Boost.Container carries.
+std::string boost_version() {
+  const std::string path = library().path();
+  const size_t at = path.rfind(".so.");
+  return at == std::string::npos ? "" : " (Boost " + path.substr(at + 4) + ")";
+}
+
+}  // namespace
+
+extern "C" BY_API const by_adapter* by_adapter_get() {
+  static const bool bound = [] {
+    Library& boost = library();
+    boost.bind("_ZN5boost9container13dlmalloc_sizeEPKv", dl.size);
+    boost.bind("_ZN5boost9container15dlmalloc_mallocEm", dl.malloc);
+    boost.bind("_ZN5boost9container13dlmalloc_freeEPv", dl.free);
+    boost.bind("_ZN5boost9container17dlmalloc_memalignEmm", dl.memalign);
+    boost.bind("_ZN5boost9container13dlmalloc_growEPvmmPm", dl.grow);
+    boost.bind("_ZN5boost9container15dlmalloc_shrinkEPvmmPmi", dl.shrink);
+    boost.bind("_ZN5boost9container16dlmalloc_malloptEii", dl.mallopt);
+    adapter.allocate = dl.malloc;
+    adapter.free = dl.free;
+    version = "2.8.6" + boost_version();
+    adapter.version = version.c_str();
+    return true;
+  }();
+  static_cast<void>(bound);
+  return &adapter;
+}

@@ -1,0 +1,132 @@
+/// foreign: any shared object that exports malloc and free, named by $BLOCKYARD_ALLOCATOR_LIBRARY. What else it exports of the
+/// family is used; what it lacks is made of malloc and free, as the C library's users would have to.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "support/library.hpp"
+#include "support/setup.hpp"
+
+namespace {
+
+using blockyard::adapters::fail;
+using blockyard::adapters::Library;
+
+constexpr size_t kPlainAlignment = alignof(std::max_align_t);
+
+struct Entry {
+  void* (*malloc)(size_t);
+  void (*free)(void*);
+  void* (*calloc)(size_t, size_t);
+  void* (*realloc)(void*, size_t);
+  int (*posix_memalign)(void**, size_t alignment, size_t size);
+};
+Entry entry;
+
+void* zeroed_by_calloc(size_t size) { return entry.calloc(1, size); }
+void* zeroed_by_malloc(size_t size) {
+  void* block = entry.malloc(size);
+  if (block != nullptr) std::memset(block, 0, size);
+  return block;
+}
+
+void* aligned_by_posix_memalign(size_t alignment, size_t size) {
+  void* block = nullptr;
+  return entry.posix_memalign(&block, std::max(alignment, sizeof(void*)), size) == 0 ? block : nullptr;
+}
+
+// The address that malloc returned stands in the word before an aligned block; free_sized is told the alignment, so only
+// such blocks are looked at.
+void* aligned_by_malloc(size_t alignment, size_t size) {
+  if (alignment <= kPlainAlignment) return entry.malloc(size);
+  void* whole = entry.malloc(size + alignment + sizeof(void*));
+  if (whole == nullptr) return nullptr;
+  const auto first = reinterpret_cast<uintptr_t>(whole) + sizeof(void*);
+  auto* block = reinterpret_cast<void*>((first + alignment - 1) & ~(uintptr_t{alignment} - 1));
+  std::memcpy(static_cast<char*>(block) - sizeof(void*), &whole, sizeof(void*));
+  return block;
+}
+void free_sized(void* block, size_t, size_t alignment) {
+  if (block != nullptr && alignment > kPlainAlignment) {
+    std::memcpy(&block, static_cast<char*>(block) - sizeof(void*), sizeof(void*));
+  }
+  entry.free(block);
+}
+
+void* reallocate_by_realloc(void* block, size_t, size_t, size_t size) { return entry.realloc(block, size); }
+void* reallocate_by_copy(void* block, size_t old_size, size_t old_alignment, size_t size);
+
+int init(const by_adapter_setup* setup);
+
+by_adapter adapter = {
+    .abi = BY_ADAPTER_ABI,
+    .flags = 0,
+    .name = "foreign",
+    .version = "",
+    .init = init,
+    .thread_start = nullptr,
+    .thread_stop = nullptr,
+    .allocate = nullptr,
+    .allocate_zeroed = zeroed_by_malloc,
+    .allocate_aligned = aligned_by_malloc,
+    .reallocate = reallocate_by_copy,
+    .free = nullptr,
+    .free_sized = nullptr,
+};
+
+// realloc's result is aligned as malloc's: what the old block had beyond that is not kept.
+void* reallocate_by_copy(void* block, size_t old_size, size_t old_alignment, size_t size) {
+  void* moved = entry.malloc(size);
+  if (moved == nullptr || block == nullptr) return moved;
+  std::memcpy(moved, block, std::min(old_size, size));
+  if ((adapter.flags & BY_ADAPTER_SIZED_FREE) != 0) {
+    free_sized(block, old_size, old_alignment);
+  } else {
+    entry.free(block);
+  }
+  return moved;
+}
+
+Library& library() {
+  static Library loaded(nullptr, Library::Binding::kDeepest);
+  return loaded;
+}
+
+int init(const by_adapter_setup* setup) {
+  if (blockyard::adapters::check_abi(*setup) != 0) return 1;
+  return library().ok() ? 0 : fail(*setup, library().error());
+}
+
+}  // namespace
+
+extern "C" BY_API const by_adapter* by_adapter_get() {
+  static const bool bound = [] {
+    Library& foreign = library();
+    foreign.bind("malloc", entry.malloc);
+    foreign.bind("free", entry.free);
+    if (!foreign.ok()) return false;
+    entry.calloc = foreign.find<void*(size_t, size_t)>("calloc");
+    entry.realloc = foreign.find<void*(void*, size_t)>("realloc");
+    entry.posix_memalign = foreign.find<int(void**, size_t, size_t)>("posix_memalign");
+    auto* memalign = foreign.find<void*(size_t, size_t)>("memalign");
+    if (memalign == nullptr) memalign = foreign.find<void*(size_t, size_t)>("aligned_alloc");
+    adapter.allocate = entry.malloc;
+    adapter.free = entry.free;
+    if (entry.calloc != nullptr) adapter.allocate_zeroed = zeroed_by_calloc;
+    if (memalign != nullptr) {
+      adapter.allocate_aligned = memalign;
+    } else if (entry.posix_memalign != nullptr) {
+      adapter.allocate_aligned = aligned_by_posix_memalign;
+    } else {
+      adapter.flags |= BY_ADAPTER_SIZED_FREE;
+      adapter.free_sized = free_sized;
+    }
+    // Without aligned blocks of its own, the library's realloc would be given addresses that are not malloc's.
+    if (entry.realloc != nullptr && adapter.free_sized == nullptr) adapter.reallocate = reallocate_by_realloc;
+    return true;
+  }();
+  static_cast<void>(bound);
+  return &adapter;
+}

@@ -1,0 +1,58 @@
+/// glibc: the system's malloc. Favoured: its tunables (allocators.toml) keep it from returning memory, this file populates.
+#include <gnu/libc-version.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "support/populate.hpp"
+#include "support/setup.hpp"
+
+namespace {
+
+// A thread's arena grows in heaps of 64 MiB, and one that is wholly free is unmapped whatever the trim threshold says:
+// stay inside the first.
+constexpr uint64_t kLargestArenaShare = uint64_t{48} << 20;
+
+uint64_t arena_share = 0;
+
+void* allocate_zeroed(size_t size) { return calloc(1, size); }
+void* reallocate(void* block, size_t, size_t, size_t size) { return realloc(block, size); }
+
+int init(const by_adapter_setup* setup);
+void thread_start();
+
+const by_adapter kAdapter = {
+    .abi = BY_ADAPTER_ABI,
+    .flags = 0,
+    .name = "glibc",
+    .version = gnu_get_libc_version(),
+    .init = init,
+    .thread_start = thread_start,
+    .thread_stop = nullptr,
+    .allocate = malloc,
+    .allocate_zeroed = allocate_zeroed,
+    .allocate_aligned = memalign,
+    .reallocate = reallocate,
+    .free = free,
+    .free_sized = nullptr,
+};
+
+int init(const by_adapter_setup* setup) {
+  if (blockyard::adapters::check_abi(*setup) != 0) return 1;
+  if (setup->populate != 0) {
+    const uint64_t bytes = blockyard::adapters::bytes_for_peak(*setup);
+    blockyard::adapters::populate_by_use(kAdapter, bytes);
+    arena_share = std::min(bytes / std::max(setup->threads, 1u), kLargestArenaShare);
+  }
+  return 0;
+}
+
+// Each thread has an arena of its own, which only allocations on that thread populate.
+void thread_start() {
+  if (arena_share != 0) blockyard::adapters::populate_by_use(kAdapter, arena_share);
+}
+
+}  // namespace
+
+extern "C" BY_API const by_adapter* by_adapter_get() { return &kAdapter; }

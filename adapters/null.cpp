@@ -1,0 +1,70 @@
+/// null: the floor. Every allocation returns the same populated buffer and every free does nothing, so a replay measures
+/// the clock and the call. Blocks overlap and calloc's is not zero: contents mean nothing here.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "support/setup.hpp"
+
+namespace {
+
+using blockyard::adapters::fail;
+
+// The buffer is as long as the largest block may be (a block is never larger than the peak) and aligned to 1 GiB, but all
+// of it is the same 1 MiB of memory mapped over and over: touching it costs no fault and little cache.
+constexpr size_t kAlignment = size_t{1} << 30;
+constexpr size_t kSmallestPiece = size_t{1} << 20;
+constexpr size_t kPieces = 4096;
+
+char* buffer = nullptr;
+
+void* allocate(size_t) { return buffer; }
+void* allocate_aligned(size_t, size_t) { return buffer; }
+void* reallocate(void*, size_t, size_t, size_t) { return buffer; }
+void release(void*) {}
+
+bool map_buffer(size_t bytes) {
+  size_t piece = kSmallestPiece;
+  while (piece * kPieces < bytes) piece *= 2;
+  const size_t size = (bytes + piece - 1) / piece * piece;
+  const int memory = memfd_create("blockyard-null", MFD_CLOEXEC);
+  if (memory < 0 || ftruncate(memory, static_cast<off_t>(piece)) != 0) return false;
+  void* reserved = mmap(nullptr, size + kAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return false;
+  const auto base = (reinterpret_cast<uintptr_t>(reserved) + kAlignment - 1) & ~(kAlignment - 1);
+  for (size_t at = 0; at < size; at += piece) {
+    void* place = reinterpret_cast<void*>(base + at);
+    if (mmap(place, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, memory, 0) == MAP_FAILED) return false;
+  }
+  close(memory);
+  buffer = reinterpret_cast<char*>(base);
+  return true;
+}
+
+int init(const by_adapter_setup* setup) {
+  if (blockyard::adapters::check_abi(*setup) != 0) return 1;
+  // The largest block may be reallocated while the peak is measured without its new size: twice the peak covers it.
+  const uint64_t bytes = std::max<uint64_t>(2 * setup->peak_bytes, kSmallestPiece);
+  return map_buffer(bytes) ? 0 : fail(*setup, "the system has no memory for a buffer as large as the journal's peak");
+}
+
+const by_adapter kAdapter = {
+    .abi = BY_ADAPTER_ABI,
+    .flags = 0,
+    .name = "null",
+    .version = BLOCKYARD_VERSION,
+    .init = init,
+    .thread_start = nullptr,
+    .thread_stop = nullptr,
+    .allocate = allocate,
+    .allocate_zeroed = allocate,
+    .allocate_aligned = allocate_aligned,
+    .reallocate = reallocate,
+    .free = release,
+    .free_sized = nullptr,
+};
+
+}  // namespace
+
+extern "C" BY_API const by_adapter* by_adapter_get() { return &kAdapter; }

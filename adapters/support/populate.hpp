@@ -1,0 +1,46 @@
+/// Memory that is there before it is needed: the two ways in which favoured variants get it.
+#ifndef BLOCKYARD_ADAPTERS_SUPPORT_POPULATE_HPP
+#define BLOCKYARD_ADAPTERS_SUPPORT_POPULATE_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "blockyard/adapter.h"
+
+namespace blockyard::adapters {
+
+/// The generic way: allocates `bytes` in a spread of sizes, writes to every page, frees all in the reverse order. Whatever
+/// the allocator keeps of it is populated. Works through `adapter`'s own functions on the calling thread, so that it reaches
+/// what this thread would allocate from: caches and arenas that belong to other threads stay empty. A quarter of the bytes
+/// goes to blocks of 16 B to 32 KiB, evenly by bytes, the rest to blocks of 64 KiB to 4 MiB, which allocators that split
+/// and join can use for any size; one with a region for each size class keeps its own classes only.
+/// Stops early, without an error, when the allocator has no more memory.
+void populate_by_use(const by_adapter& adapter, uint64_t bytes);
+
+/// The direct way, for allocators that take memory from a source they can be given: one mapping, populated page by page
+/// when reserved, carved upwards without ever asking the operating system.
+class PopulatedRegion {
+ public:
+  /// Maps `bytes` and writes to every page. False when the system refuses. Not thread-safe; call once.
+  bool reserve(uint64_t bytes);
+
+  /// `bytes` at a multiple of `alignment` (a power of two), zeroed and populated; nullptr once the region is used up.
+  /// Thread-safe, lock-free, O(1). Never given back.
+  void* take(size_t bytes, size_t alignment);
+
+  [[nodiscard]] bool contains(const void* address) const {
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    return at >= begin_ && at < end_;
+  }
+  [[nodiscard]] void* begin() const { return reinterpret_cast<void*>(begin_); }
+  [[nodiscard]] size_t size() const { return end_ - begin_; }
+
+ private:
+  uintptr_t begin_ = 0;
+  uintptr_t end_ = 0;
+  std::atomic<uintptr_t> next_{0};
+};
+
+}  // namespace blockyard::adapters
+#endif
