@@ -1,0 +1,64 @@
+#include "base/pages.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <ctime>
+
+namespace blockyard::base {
+
+void* reserve_pages(std::size_t bytes, std::size_t alignment) {
+  // Beyond the page size the kernel promises no alignment: reserve more and give the ends back.
+  const std::size_t slack = alignment > 4096 ? alignment : 0;
+  if (bytes + slack < bytes) {
+    return nullptr;
+  }
+  const int saved = errno;
+  void* const mapped = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  errno = saved;
+  if (mapped == MAP_FAILED) {
+    return nullptr;
+  }
+  if (slack == 0) {
+    return mapped;
+  }
+  char* const begin = static_cast<char*>(mapped);
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const std::size_t lead = ((address + alignment - 1) & ~(alignment - 1)) - address;
+  if (lead != 0) {
+    munmap(begin, lead);
+  }
+  if (slack != lead) {
+    munmap(begin + lead + bytes, slack - lead);
+  }
+  return begin + lead;
+}
+
+void release_pages(void* pages, std::size_t bytes) {
+  const int saved = errno;
+  munmap(pages, bytes);
+  errno = saved;
+}
+
+void discard_pages(void* pages, std::size_t bytes) {
+  const int saved = errno;
+  madvise(pages, bytes, MADV_DONTNEED);
+  errno = saved;
+}
+
+void advise_huge_pages(void* pages, std::size_t bytes) {
+  const int saved = errno;
+  madvise(pages, bytes, MADV_HUGEPAGE);
+  errno = saved;
+}
+
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void yield_thread() { sched_yield(); }
+
+}  // namespace blockyard::base

@@ -1,0 +1,29 @@
+// Memory from the operating system: address space, its population, and its return. Sizes are bytes, multiples of 4096.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace blockyard::base {
+
+/// Reserves readable and writable zeroed memory at a multiple of `alignment` (a power of two, at least 4096), without
+/// committing or populating any of it. Null when the address space or RLIMIT_AS does not allow it. One or two system calls;
+/// thread-safe.
+void* reserve_pages(std::size_t bytes, std::size_t alignment);
+
+/// Gives a reservation (or an aligned part of one) back, address space and all.
+void release_pages(void* pages, std::size_t bytes);
+
+/// Gives the memory back and keeps the address space: the next touch finds zeroed pages.
+void discard_pages(void* pages, std::size_t bytes);
+
+/// Asks for transparent huge pages where the system allows them; nothing happens where it does not.
+void advise_huge_pages(void* pages, std::size_t bytes);
+
+/// Nanoseconds of CLOCK_MONOTONIC. No system call on Linux.
+std::uint64_t monotonic_ns();
+
+/// Lets another thread run.
+void yield_thread();
+
+}  // namespace blockyard::base

@@ -1,0 +1,208 @@
+// The API of heap.h: fast paths, and the ways out of them.
+#include "blockyard/heap.h"
+
+#include <pthread.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "heap/fault.hpp"
+#include "heap/janitor.hpp"
+#include "heap/process_heap.hpp"
+
+using namespace blockyard::heap;
+
+namespace {
+
+[[gnu::noinline, gnu::cold]] void* exhausted() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+[[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
+  start_janitor_if_due();
+  void* const block = allocate_slow(thread_heap, class_of(size));
+  return block != nullptr ? block : exhausted();
+}
+
+[[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed) {
+  if (size > PTRDIFF_MAX) {
+    return exhausted();
+  }
+  start_janitor_if_due();
+  void* const block = process_heap.allocate_pages(size, alignment, zeroed);
+  return block != nullptr ? block : exhausted();
+}
+
+[[gnu::always_inline]] inline void* allocate(std::size_t size) {
+  if (size <= small_limit) [[likely]] {
+    Slab* const slab = thread_heap->current[class_of(size)];
+    if (void* const block = slab->free; block != nullptr) [[likely]] {
+      slab->free = encoded(*static_cast<void**>(block));
+      ++slab->used;
+      return block;
+    }
+    if (char* const block = slab->bump; block != slab->limit) {
+      slab->bump = block + slab->block_bytes;
+      ++slab->used;
+      return block;
+    }
+    return allocate_small_slow(size);
+  }
+  return allocate_large(size, block_alignment, nullptr);
+}
+
+// Frees that are not the plain case: another thread's block, whole pages, null, or a pointer that is not ours.
+[[gnu::noinline]] void free_elsewhere(void* block) {
+  if (block == nullptr) {
+    return;
+  }
+  if (!region.contains(block)) {
+    report_fault("free of a pointer that this heap never handed out", block);
+  }
+  const std::size_t granule = region.granule_of(block);
+  if (region.directory[granule].owner.load(std::memory_order_relaxed) != nullptr) {
+    free_remote(block, static_cast<std::uint32_t>(granule));
+    return;
+  }
+  const std::size_t page = region.page_of(block);
+  if (region.page_address(page) != block || region.pages[page].state != static_cast<std::uint8_t>(PageState::used_block)) {
+    report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
+  }
+  process_heap.free_pages(block);
+}
+
+[[gnu::always_inline]] inline void deallocate(void* block) {
+  const std::size_t offset = region.offset_of(block);
+  if (offset < region.bytes) [[likely]] {
+    const std::size_t granule = offset >> granule_shift;
+    const Directory& entry = region.directory[granule];
+    ThreadHeap* const heap = thread_heap;
+    if (entry.owner.load(std::memory_order_relaxed) == heap) [[likely]] {
+      const std::size_t first = granule - entry.back;
+      Slab* const slab = &region.slabs[first];
+      *static_cast<void**>(block) = encoded(slab->free);
+      slab->free = block;
+      if (--slab->used == slab->notify) [[unlikely]] {
+        free_slow(heap, slab, static_cast<std::uint32_t>(first));
+      }
+      return;
+    }
+  }
+  free_elsewhere(block);
+}
+
+std::size_t usable(const void* block) {
+  if (block == nullptr) {
+    return 0;
+  }
+  if (!region.contains(block)) {
+    report_fault("size asked of a pointer that this heap never handed out", block);
+  }
+  const std::size_t granule = region.granule_of(block);
+  const Directory& entry = region.directory[granule];
+  if (entry.owner.load(std::memory_order_relaxed) != nullptr) {
+    return class_bytes(entry.size_class);
+  }
+  return std::size_t{region.pages[region.page_of(block)].length} << page_shift;
+}
+
+void before_fork() { process_heap.pages.lock().lock(); }
+void after_fork_in_parent() { process_heap.pages.lock().unlock(); }
+void after_fork_in_child() {
+  process_heap.pages.lock().unlock();
+  forget_janitor();
+}
+
+// Readies the heap before main, where a few system calls and the first reserve cost nobody a frame.
+[[gnu::constructor]] void start() {
+  process_heap.initialise();
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  allow_janitor();
+}
+
+}  // namespace
+
+extern "C" {
+
+void* by_malloc(size_t size) { return allocate(size); }
+
+void by_free(void* block) { deallocate(block); }
+
+void* by_calloc(size_t count, size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    return exhausted();
+  }
+  if (bytes <= small_limit) {
+    void* const block = allocate(bytes);
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
+  bool zeroed = false;
+  void* const block = allocate_large(bytes, block_alignment, &zeroed);
+  if (block != nullptr && !zeroed) {
+    std::memset(block, 0, bytes);
+  }
+  return block;
+}
+
+void* by_realloc(void* block, size_t size) {
+  if (block == nullptr) {
+    return allocate(size);
+  }
+  const std::size_t room = usable(block);
+  // In place while at most half of the block would lie idle: moving costs more than the room is worth.
+  if (size <= room && (size > room / 2 || room <= 64)) {
+    return block;
+  }
+  if (room > small_limit && size > small_limit) {
+    const auto first = static_cast<std::uint32_t>(region.page_of(block));
+    const auto length = static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift);
+    if (size <= room) {
+      const bool populated = region.pages[first].flags != 0;
+      process_heap.pages.shrink(first, length, populated ? PageState::free_ready : PageState::free_stale,
+                                process_heap.tick.load(std::memory_order_relaxed));
+      return block;
+    }
+    if (size < region.bytes && process_heap.pages.grow(first, length)) {
+      return block;
+    }
+  }
+  void* const moved = allocate(size);
+  if (moved == nullptr) {
+    return nullptr;
+  }
+  std::memcpy(moved, block, room < size ? room : size);
+  deallocate(block);
+  return moved;
+}
+
+void* by_aligned_alloc(size_t alignment, size_t size) {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if (alignment <= block_alignment) {
+    return allocate(size);
+  }
+  // A slab begins at a multiple of 16 KiB, so blocks whose size is a multiple of the alignment are aligned.
+  if (alignment <= small_limit && size <= small_limit) {
+    const std::size_t rounded = ((size == 0 ? 1 : size) + alignment - 1) & ~(alignment - 1);
+    for (unsigned index = class_of(rounded); index < class_count; ++index) {
+      if (class_bytes(index) % alignment == 0) {
+        return allocate(class_bytes(index));
+      }
+    }
+  }
+  if (size > PTRDIFF_MAX - alignment) {
+    return exhausted();
+  }
+  const std::size_t bytes = size > small_limit ? size : small_limit + 1;
+  return allocate_large(bytes, alignment, nullptr);
+}
+
+size_t by_usable_size(const void* block) { return usable(block); }
+
+}  // extern "C"

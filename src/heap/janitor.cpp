@@ -1,0 +1,114 @@
+#include "heap/janitor.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+
+#include "heap/process_heap.hpp"
+#include "heap/settings.hpp"
+
+namespace blockyard::heap {
+namespace {
+
+enum class Phase : std::uint32_t { forbidden, wanted_early, absent, due, running };
+
+constinit std::atomic<Phase> phase{Phase::forbidden};
+constinit std::atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor sleeps longer than a round
+
+// While idle the sleep doubles from a round's period up to this; a thread that runs the reserve low ends it.
+constexpr std::uint64_t longest_sleep_ns = 250'000'000;
+
+void sleep_up_to(std::uint64_t ns, bool wakeable) {
+  const timespec pause{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  if (!wakeable) {
+    nanosleep(&pause, nullptr);
+    return;
+  }
+  asleep.store(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, &asleep, FUTEX_WAIT_PRIVATE, 1, &pause, nullptr, 0);
+  asleep.store(0, std::memory_order_relaxed);
+}
+
+void* run(void*) {
+  const std::uint64_t period = std::uint64_t{settings.period_us} * 1000;
+  std::uint64_t pause = period;
+  for (;;) {
+    const bool worked = process_heap.maintain(period);
+    pause = worked ? period : std::min(pause * 2, longest_sleep_ns);
+    sleep_up_to(pause, pause > period);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void allow_janitor() {
+  Phase seen = phase.load(std::memory_order_relaxed);
+  while (seen == Phase::forbidden || seen == Phase::wanted_early) {
+    const Phase next = seen == Phase::forbidden ? Phase::absent : Phase::due;
+    if (phase.compare_exchange_weak(seen, next, std::memory_order_relaxed)) {
+      return;
+    }
+  }
+}
+
+void wake_janitor() {
+  Phase seen = phase.load(std::memory_order_relaxed);
+  if (seen == Phase::running) [[likely]] {
+    if (asleep.load(std::memory_order_relaxed) != 0 && asleep.exchange(0, std::memory_order_relaxed) != 0) {
+      const int saved = errno;
+      syscall(SYS_futex, &asleep, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+      errno = saved;
+    }
+  } else if (seen == Phase::absent && settings.janitor) {
+    phase.compare_exchange_strong(seen, Phase::due, std::memory_order_relaxed);
+  } else if (seen == Phase::forbidden && settings.janitor) {
+    phase.compare_exchange_strong(seen, Phase::wanted_early, std::memory_order_relaxed);
+  }
+}
+
+void start_janitor_if_due() {
+  if (phase.load(std::memory_order_relaxed) != Phase::due) [[likely]] {
+    return;
+  }
+  Phase expected = Phase::due;
+  if (!phase.compare_exchange_strong(expected, Phase::running, std::memory_order_relaxed)) {
+    return;
+  }
+  const int saved = errno;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, std::size_t{64} << 10);
+  // The program's signals are not the janitor's to take.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, run, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (error == 0) {
+    pthread_setname_np(thread, "by-janitor");
+  } else {
+    phase.store(Phase::absent, std::memory_order_relaxed);  // tried again the next time that the reserve runs low
+  }
+  errno = saved;
+}
+
+void forget_janitor() {
+  asleep.store(0, std::memory_order_relaxed);
+  if (phase.load(std::memory_order_relaxed) == Phase::running) {
+    phase.store(Phase::absent, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace blockyard::heap

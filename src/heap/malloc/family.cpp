@@ -1,0 +1,86 @@
+// The malloc family over heap.h, with what POSIX and glibc's documentation say of errno, zero sizes and alignment.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+
+#include "blockyard/heap.h"
+
+#define BY_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+std::size_t page_size() { return 4096; }
+
+}  // namespace
+
+BY_EXPORT void* malloc(size_t size) { return by_malloc(size); }
+BY_EXPORT void free(void* block) { by_free(block); }
+BY_EXPORT void* calloc(size_t count, size_t size) { return by_calloc(count, size); }
+
+BY_EXPORT void* realloc(void* block, size_t size) {
+  // glibc: realloc(p, 0) frees p and returns NULL.
+  if (size == 0 && block != nullptr) {
+    by_free(block);
+    return nullptr;
+  }
+  return by_realloc(block, size);
+}
+
+BY_EXPORT void* reallocarray(void* block, size_t count, size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return realloc(block, bytes);
+}
+
+BY_EXPORT void* aligned_alloc(size_t alignment, size_t size) { return by_aligned_alloc(alignment, size); }
+
+// glibc rounds an alignment that is no power of two up to the next one.
+BY_EXPORT void* memalign(size_t alignment, size_t size) {
+  if (alignment > SIZE_MAX / 2 + 1) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return by_aligned_alloc(std::bit_ceil(alignment), size);
+}
+
+BY_EXPORT int posix_memalign(void** place, size_t alignment, size_t size) {
+  if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) {
+    return EINVAL;
+  }
+  const int saved = errno;
+  void* const block = by_aligned_alloc(alignment, size);
+  errno = saved;
+  if (block == nullptr) {
+    return ENOMEM;
+  }
+  *place = block;
+  return 0;
+}
+
+BY_EXPORT void* valloc(size_t size) { return by_aligned_alloc(page_size(), size); }
+
+BY_EXPORT void* pvalloc(size_t size) {
+  std::size_t rounded = 0;
+  if (__builtin_add_overflow(size, page_size() - 1, &rounded)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  rounded &= ~(page_size() - 1);
+  return by_aligned_alloc(page_size(), rounded == 0 ? page_size() : rounded);
+}
+
+BY_EXPORT void cfree(void* block) { by_free(block); }
+
+// C23. The size is the program's promise; the heap knows it anyway.
+BY_EXPORT void free_sized(void* block, size_t) { by_free(block); }
+BY_EXPORT void free_aligned_sized(void* block, size_t, size_t) { by_free(block); }
+
+BY_EXPORT size_t malloc_usable_size(void* block) { return by_usable_size(block); }

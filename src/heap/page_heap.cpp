@@ -1,0 +1,319 @@
+#include "heap/page_heap.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace blockyard::heap {
+
+// Lengths below 16 pages have a list each; from there on every doubling has 16 lists.
+PageHeap::Level PageHeap::level_of(std::uint32_t length) {
+  if (length < second_levels) {
+    return {0, length};
+  }
+  const unsigned log2 = static_cast<unsigned>(std::bit_width(length)) - 1;
+  return {log2 - 3, (length >> (log2 - 4)) & (second_levels - 1)};
+}
+
+void PageHeap::mark(std::uint32_t first, std::uint32_t length, PageState state) {
+  PageTag& head = tag(first);
+  PageTag& tail = tag(first + length - 1);
+  head.length = tail.length = length;
+  head.state = tail.state = static_cast<std::uint8_t>(state);
+}
+
+void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
+  mark(first, length, state);
+  Lists& lists = lists_[index_of(state)];
+  const Level level = level_of(length);
+  std::uint32_t& head = lists.heads[level.first][level.second];
+  PageTag& run = tag(first);
+  run.age = age;
+  run.previous = 0;
+  run.next = head;
+  if (head != 0) {
+    tag(head).previous = first;
+  }
+  head = first;
+  lists.second_bitmap[level.first] = static_cast<std::uint16_t>(lists.second_bitmap[level.first] | (1u << level.second));
+  lists.first_bitmap |= 1u << level.first;
+  std::uint64_t& pages = pages_in_[index_of(state)];
+  __atomic_store_n(&pages, pages + length, __ATOMIC_RELAXED);
+}
+
+void PageHeap::remove(std::uint32_t first) {
+  PageTag& run = tag(first);
+  const unsigned state = index_of(static_cast<PageState>(run.state));
+  Lists& lists = lists_[state];
+  const Level level = level_of(run.length);
+  if (run.next != 0) {
+    tag(run.next).previous = run.previous;
+  }
+  if (run.previous != 0) {
+    tag(run.previous).next = run.next;
+  } else {
+    lists.heads[level.first][level.second] = run.next;
+    if (run.next == 0) {
+      lists.second_bitmap[level.first] =
+          static_cast<std::uint16_t>(lists.second_bitmap[level.first] & ~(1u << level.second));
+      if (lists.second_bitmap[level.first] == 0) {
+        lists.first_bitmap &= ~(1u << level.first);
+      }
+    }
+  }
+  std::uint64_t& pages = pages_in_[state];
+  __atomic_store_n(&pages, pages - run.length, __ATOMIC_RELAXED);
+}
+
+// Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page of
+// an interior pointer never looks like the beginning of a run.
+void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
+  const auto wanted = static_cast<std::uint8_t>(state);
+  if (first > 0 && tag(first - 1).state == wanted) {
+    const std::uint32_t before = tag(first - 1).length;
+    remove(first - before);
+    tag(first - 1).state = static_cast<std::uint8_t>(PageState::inner);
+    tag(first).state = static_cast<std::uint8_t>(PageState::inner);
+    first -= before;
+    length += before;
+  }
+  const std::uint32_t behind = first + length;
+  if (behind < top_ && tag(behind).state == wanted) {
+    const std::uint32_t after = tag(behind).length;
+    remove(behind);
+    tag(behind - 1).state = static_cast<std::uint8_t>(PageState::inner);
+    tag(behind).state = static_cast<std::uint8_t>(PageState::inner);
+    length += after;
+  }
+  insert(first, length, state, age);
+}
+
+// The first run of the first list whose every member has at least `length` pages; 0 when there is none.
+std::uint32_t PageHeap::find(PageState state, std::uint32_t length) {
+  // Round up to a list's least length, so that whatever stands first in it fits.
+  if (length >= second_levels) {
+    const unsigned log2 = static_cast<unsigned>(std::bit_width(length)) - 1;
+    const std::uint32_t step = (std::uint32_t{1} << (log2 - 4)) - 1;
+    length += step;
+  }
+  const Lists& lists = lists_[index_of(state)];
+  const Level level = level_of(length);
+  if (level.first >= first_levels) {
+    return 0;
+  }
+  const unsigned second = lists.second_bitmap[level.first] & (~0u << level.second);
+  if (second != 0) {
+    return lists.heads[level.first][static_cast<unsigned>(std::countr_zero(second))];
+  }
+  const std::uint32_t first = level.first + 1 >= 32 ? 0 : lists.first_bitmap & (~0u << (level.first + 1));
+  if (first == 0) {
+    return 0;
+  }
+  const auto row = static_cast<unsigned>(std::countr_zero(first));
+  return lists.heads[row][static_cast<unsigned>(std::countr_zero(lists.second_bitmap[row]))];
+}
+
+// Makes raw pages out of address space never used before, whole chunks at a time.
+bool PageHeap::extend(std::uint32_t length) {
+  const std::uint64_t limit = region.bytes >> page_shift;
+  if (top_ == 0) {
+    if (limit == 0) {
+      return false;
+    }
+    // Page 0 is never handed out: index 0 means "none" everywhere.
+    mark(0, 1, PageState::used_slab);
+    top_ = 1;
+  }
+  const std::uint64_t wanted = std::uint64_t{top_} + length;
+  const std::uint64_t end = std::min<std::uint64_t>((wanted + pages_per_chunk - 1) / pages_per_chunk * pages_per_chunk, limit);
+  if (end < wanted) {
+    return false;
+  }
+  const std::uint32_t first = top_;
+  top_ = static_cast<std::uint32_t>(end);
+  release(first, static_cast<std::uint32_t>(end) - first, PageState::free_raw, 0);
+  return true;
+}
+
+// Cuts an aligned run out of a free one and gives the ends back.
+PageRun PageHeap::carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use) {
+  PageTag& run = tag(found);
+  const auto state = static_cast<PageState>(run.state);
+  const std::uint16_t age = run.age;
+  const std::uint32_t whole = run.length;
+  remove(found);
+  const std::uint32_t first = (found + alignment - 1) & ~(alignment - 1);
+  const std::uint32_t lead = first - found;
+  const std::uint32_t rest = whole - lead - length;
+  tag(found).state = static_cast<std::uint8_t>(PageState::inner);
+  tag(found + whole - 1).state = static_cast<std::uint8_t>(PageState::inner);
+  if (lead != 0) {
+    insert(found, lead, state, age);
+  }
+  if (rest != 0) {
+    insert(first + length, rest, state, age);
+  }
+  mark(first, length, use);
+  return {first, length, state};
+}
+
+PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
+  static constexpr std::array<std::array<PageState, 3>, 3> orders{{
+      {PageState::free_ready, PageState::free_stale, PageState::free_raw},
+      {PageState::free_stale, PageState::free_ready, PageState::free_raw},
+      {PageState::free_raw, PageState::free_raw, PageState::free_raw},
+  }};
+  const std::uint32_t searched = length + alignment - 1;
+  if (searched < length) {
+    return {};
+  }
+  const std::lock_guard hold(lock_);
+  for (const PageState state : orders[static_cast<unsigned>(prefer)]) {
+    if (const std::uint32_t found = find(state, searched); found != 0) {
+      return carve(found, length, alignment, use);
+    }
+  }
+  if (!extend(searched + searched / second_levels + 1)) {
+    return {};
+  }
+  const std::uint32_t found = find(PageState::free_raw, searched);
+  return found == 0 ? PageRun{} : carve(found, length, alignment, use);
+}
+
+void PageHeap::free(std::uint32_t first, PageState state, std::uint16_t age) {
+  const std::lock_guard hold(lock_);
+  const std::uint32_t length = tag(first).length;
+  release(first, length, state, age);
+}
+
+void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
+  const std::lock_guard hold(lock_);
+  const std::uint32_t whole = tag(first).length;
+  if (length >= whole) {
+    return;
+  }
+  const auto use = static_cast<PageState>(tag(first).state);
+  tag(first + whole - 1).state = static_cast<std::uint8_t>(PageState::inner);
+  mark(first, length, use);
+  release(first + length, whole - length, state, age);
+}
+
+bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
+  const std::lock_guard hold(lock_);
+  const std::uint32_t whole = tag(first).length;
+  const std::uint32_t behind = first + whole;
+  if (length <= whole) {
+    return true;
+  }
+  if (behind >= top_ || static_cast<PageState>(tag(behind).state) != PageState::free_ready) {
+    return false;
+  }
+  const std::uint32_t room = tag(behind).length;
+  const std::uint32_t more = length - whole;
+  if (room < more) {
+    return false;
+  }
+  const std::uint16_t age = tag(behind).age;
+  const auto use = static_cast<PageState>(tag(first).state);
+  remove(behind);
+  tag(behind - 1).state = static_cast<std::uint8_t>(PageState::inner);
+  tag(behind).state = static_cast<std::uint8_t>(PageState::inner);
+  tag(behind + room - 1).state = static_cast<std::uint8_t>(PageState::inner);
+  if (room != more) {
+    insert(behind + more, room - more, PageState::free_ready, age);
+  }
+  mark(first, length, use);
+  return true;
+}
+
+PageRun PageHeap::take_old(PageState state, std::uint16_t now, std::uint16_t minimum_age) {
+  const std::lock_guard hold(lock_);
+  const Lists& lists = lists_[index_of(state)];
+  if (lists.first_bitmap == 0) {
+    return {};
+  }
+  const unsigned row = static_cast<unsigned>(std::bit_width(lists.first_bitmap)) - 1;
+  const unsigned column = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(lists.second_bitmap[row]))) - 1;
+  const std::uint32_t found = lists.heads[row][column];
+  const PageTag& run = tag(found);
+  if (static_cast<std::uint16_t>(now - run.age) < minimum_age) {
+    return {};
+  }
+  const std::uint32_t first = (found + static_cast<std::uint32_t>(pages_per_chunk) - 1) &
+                              ~(static_cast<std::uint32_t>(pages_per_chunk) - 1);
+  if (first + pages_per_chunk > found + run.length) {
+    return {};
+  }
+  return carve(found, static_cast<std::uint32_t>(pages_per_chunk), static_cast<std::uint32_t>(pages_per_chunk),
+               PageState::used_block);
+}
+
+PageHeap::Totals PageHeap::totals() {
+  const std::lock_guard hold(lock_);
+  Totals totals{pages_in_[0], pages_in_[1], pages_in_[2], 0, top_};
+  totals.used = totals.top - totals.ready - totals.stale - totals.raw;
+  return totals;
+}
+
+const char* PageHeap::check() {
+  const std::lock_guard hold(lock_);
+  std::array<std::uint64_t, 3> counted{};
+  std::array<std::uint64_t, 3> runs{};
+  PageState before = PageState::inner;
+  for (std::uint32_t page = 0; page < top_;) {
+    const PageTag& head = tag(page);
+    const auto state = static_cast<PageState>(head.state);
+    if (state == PageState::inner || head.length == 0 || head.length > top_ - page) {
+      return "a run of pages has no valid tag at its first page";
+    }
+    const PageTag& tail = tag(page + head.length - 1);
+    if (tail.length != head.length || tail.state != head.state) {
+      return "the tags at the two ends of a run of pages differ";
+    }
+    for (std::uint32_t inner = page + 1; inner + 1 < page + head.length; ++inner) {
+      if (static_cast<PageState>(tag(inner).state) != PageState::inner) {
+        return "a page inside a run is marked as the end of one";
+      }
+    }
+    if (is_free(state)) {
+      if (state == before) {
+        return "two free runs of one state touch without being merged";
+      }
+      counted[index_of(state)] += head.length;
+      ++runs[index_of(state)];
+    }
+    before = state;
+    page += head.length;
+  }
+  for (unsigned state = 0; state < 3; ++state) {
+    if (counted[state] != pages_in_[state]) {
+      return "the count of free pages differs from the runs";
+    }
+    std::uint64_t listed = 0;
+    for (unsigned row = 0; row < first_levels; ++row) {
+      const Lists& lists = lists_[state];
+      if (((lists.first_bitmap >> row) & 1u) != (lists.second_bitmap[row] != 0 ? 1u : 0u)) {
+        return "the first-level bitmap disagrees with the second";
+      }
+      for (unsigned column = 0; column < second_levels; ++column) {
+        const std::uint32_t head = lists.heads[row][column];
+        if (((lists.second_bitmap[row] >> column) & 1u) != (head != 0 ? 1u : 0u)) {
+          return "the second-level bitmap disagrees with its list";
+        }
+        for (std::uint32_t run = head; run != 0; run = tag(run).next) {
+          const Level level = level_of(tag(run).length);
+          if (level.first != row || level.second != column ||
+              index_of(static_cast<PageState>(tag(run).state)) != state) {
+            return "a free run stands in the wrong list";
+          }
+          ++listed;
+        }
+      }
+    }
+    if (listed != runs[state]) {
+      return "a free run stands in no list";
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace blockyard::heap

@@ -1,0 +1,116 @@
+// Runs of whole pages out of the region: slabs, blocks above small_limit, and the reserve that the janitor keeps.
+//
+// Bound: allocate and free are O(1): a two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory
+// allocator for real-time systems", 2004) over pages, with boundary tags kept apart from the pages, at most two merges and
+// two splits a call. Good fit: a run is taken from the first list whose every member is large enough, so at most 1/16 of a
+// request above 16 pages is searched past. Overhead: 16 bytes a page. Free runs come in three states that never merge with
+// one another, so that a run's state is always true of all its pages.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "heap/region.hpp"
+
+namespace blockyard::heap {
+
+enum class PageState : std::uint8_t {
+  inner = 0,       ///< not the end of any run
+  used_slab,
+  used_block,
+  free_ready,      ///< every page is populated: may be handed out without a page fault to come
+  free_stale,      ///< unknown: was handed out unpopulated, perhaps never written
+  free_raw,        ///< unpopulated: the operating system gives zeroed pages at the first touch
+};
+
+/// What an allocation got, beside its first page.
+struct PageRun {
+  std::uint32_t first = 0;   ///< page index; 0: nothing, the region is exhausted
+  std::uint32_t length = 0;  ///< pages
+  PageState from = PageState::free_raw;
+};
+
+/// Which state to look in first.
+enum class Prefer : std::uint8_t {
+  ready,  ///< ready, stale, raw: what small and medium blocks want
+  stale,  ///< stale, ready, raw: large blocks, recycled rather than taken from the reserve
+  raw,    ///< raw only: what the janitor is about to populate
+};
+
+class PageHeap {
+ public:
+  constexpr PageHeap() = default;
+
+  /// A run of `length` pages at a multiple of `alignment` pages (a power of two). Never calls the operating system.
+  PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
+
+  /// Gives a run back; `state` says what is known of its pages (free_ready, free_stale, free_raw).
+  void free(std::uint32_t first, PageState state, std::uint16_t age);
+
+  /// Shortens a used run to `length` pages; the rest becomes free in `state`.
+  void shrink(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
+
+  /// Lengthens a used run in place to `length` pages out of the free ready run behind it. False where there is none.
+  bool grow(std::uint32_t first, std::uint32_t length);
+
+  /// Takes a whole-chunk-aligned part of a free run of `state` that has been free since before `age` (wrapping ticks), as a
+  /// used run, for the janitor to purge or populate; length 0 when the largest run holds none. O(1): looks at the head of
+  /// the largest list only.
+  PageRun take_old(PageState state, std::uint16_t now, std::uint16_t minimum_age);
+
+  struct Totals {
+    std::uint64_t ready = 0;  ///< pages free and populated
+    std::uint64_t stale = 0;  ///< pages free, perhaps populated
+    std::uint64_t raw = 0;    ///< pages free, unpopulated, below the high-water mark
+    std::uint64_t used = 0;   ///< pages of slabs and blocks
+    std::uint64_t top = 0;    ///< pages below the high-water mark
+  };
+  Totals totals();
+  /// Free ready pages, read without the lock: exact only when nothing else runs.
+  std::uint64_t ready_pages() const { return __atomic_load_n(&pages_in_[0], __ATOMIC_RELAXED); }
+
+  /// Walks every run: tags agree at both ends, lengths add up, no two free runs of one state touch, lists and bitmaps agree
+  /// with the tags. O(pages). Returns null, or what is broken.
+  const char* check();
+
+  /// Held across fork by the heap's fork handlers.
+  std::mutex& lock() { return lock_; }
+
+ private:
+  static constexpr unsigned first_levels = 28;   // up to 2^27 pages: 512 GiB
+  static constexpr unsigned second_levels = 16;
+
+  struct Lists {
+    std::uint32_t first_bitmap = 0;
+    std::array<std::uint16_t, first_levels> second_bitmap{};
+    std::array<std::array<std::uint32_t, second_levels>, first_levels> heads{};
+  };
+  struct Level {
+    unsigned first;
+    unsigned second;
+  };
+
+  static Level level_of(std::uint32_t length);
+  static unsigned index_of(PageState state) {
+    return static_cast<unsigned>(state) - static_cast<unsigned>(PageState::free_ready);
+  }
+  static bool is_free(PageState state) { return state >= PageState::free_ready; }
+
+  PageTag& tag(std::uint32_t page) { return region.pages[page]; }
+  void mark(std::uint32_t first, std::uint32_t length, PageState state);
+  void insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
+  void remove(std::uint32_t first);
+  void release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
+  std::uint32_t find(PageState state, std::uint32_t length);
+  bool extend(std::uint32_t length);
+  PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
+
+  std::mutex lock_;
+  std::uint32_t top_ = 0;  // pages from here on were never used
+  std::array<std::uint64_t, 3> pages_in_{};
+  std::array<Lists, 3> lists_{};
+};
+
+}  // namespace blockyard::heap

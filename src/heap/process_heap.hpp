@@ -1,0 +1,87 @@
+// What all threads share: the page heap, the slabs that stand ready, the heaps that wait for a thread, and the counts.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/index_stack.hpp"
+#include "heap/page_heap.hpp"
+#include "heap/settings.hpp"
+#include "heap/thread_heap.hpp"
+
+namespace blockyard::heap {
+
+/// Blocks up to this size are handed out populated, or a ready miss is counted; above it the reserve would be dear.
+inline constexpr std::size_t medium_limit = std::size_t{1} << 20;
+
+struct Counts {
+  std::atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
+  std::atomic<std::uint64_t> ready_misses_medium{0};   ///< blocks above small_limit up to medium_limit, likewise
+  std::atomic<std::uint64_t> populated_by_janitor{0};  ///< pages
+  std::atomic<std::uint64_t> populated_by_program{0};  ///< pages, at start and after ready misses
+  std::atomic<std::uint64_t> purged{0};                ///< pages given back to the operating system
+  std::atomic<std::uint64_t> large_blocks{0};          ///< blocks above medium_limit handed out
+};
+
+class ProcessHeap {
+ public:
+  constexpr ProcessHeap() = default;
+
+  /// Readies the region and the first reserve; the first call does the work, on whatever thread it comes. False when the
+  /// address space cannot be had.
+  bool initialise();
+
+  /// Gives the calling thread a heap: a parked one when there is one (O(1)), else a new one. Null when memory is exhausted.
+  ThreadHeap* enter_thread();
+  /// Parks the calling thread's heap for the next thread to come, with all its slabs and blocks. O(1).
+  void leave_thread();
+
+  /// First granule of `granules` populated, aligned granules; 0 when memory is exhausted. Lock-free for one granule while
+  /// the ready stack has any.
+  std::uint32_t take_slab(std::uint32_t granules);
+  void give_slab(std::uint32_t granule, std::uint32_t granules);
+
+  /// A block of whole pages. Null when memory is exhausted. O(1) plus, after a ready miss, one write a page.
+  void* allocate_pages(std::size_t size, std::size_t alignment, bool* zeroed);
+  void free_pages(void* block);
+
+  /// What the janitor does in one round; `budget_ns` bounds it between steps (a step populates or purges at most one chunk).
+  /// Returns whether there was anything to do.
+  bool maintain(std::uint64_t budget_ns);
+
+  /// Populates so that `bytes` stand ready, now, on the calling thread.
+  bool prefault(std::size_t bytes);
+  /// Keeps at least `bytes` ready from now on; the janitor does the work.
+  void reserve(std::size_t bytes) { reserve_floor_.store(bytes >> page_shift, std::memory_order_relaxed); }
+  /// Gives every whole free chunk back, now. Returns bytes.
+  std::size_t trim();
+
+  PageHeap pages;
+  Counts counts;
+  std::atomic<std::uint16_t> tick{0};         ///< the janitor's clock: 16 ms each, wraps
+  std::atomic<std::uint32_t> heap_count{0};
+
+  ThreadHeap* heap_at(std::uint32_t index) { return heaps_ + index; }
+  std::uint32_t ready_slabs() const { return ready_slab_count_.load(std::memory_order_relaxed); }
+
+ private:
+  bool populate_chunk();
+  bool purge_chunk();
+  std::uint64_t reserve_target() const;
+  void touch(std::uint32_t first_page, std::uint32_t length, std::atomic<std::uint64_t>& counter);
+
+  IndexStack<> ready_slabs_;
+  IndexStack<> parked_;
+  std::atomic<std::uint32_t> ready_slab_count_{0};
+  std::atomic<std::uint64_t> reserve_floor_{0};    // pages
+  std::atomic<std::uint64_t> consumed_{0};         // pages taken from the ready reserve since start
+  std::uint64_t consumed_seen_ = 0;                // janitor only
+  std::uint64_t demand_ = 0;                       // janitor only: pages a round, decaying maximum
+  std::atomic<int> state_{0};                      // 0 untouched, 1 being readied, 2 ready, 3 failed
+  ThreadHeap* heaps_ = nullptr;
+};
+
+extern ProcessHeap process_heap;
+
+}  // namespace blockyard::heap

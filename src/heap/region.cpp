@@ -1,0 +1,45 @@
+#include "heap/region.hpp"
+
+#include "base/pages.hpp"
+
+namespace blockyard::heap {
+
+constinit Region region;
+
+namespace {
+
+constexpr std::size_t largest_region = std::size_t{256} << 30;
+constexpr std::size_t smallest_region = std::size_t{64} << 20;
+
+std::size_t table_bytes(std::size_t bytes) {
+  return (bytes >> granule_shift) * (sizeof(Directory) + sizeof(Slab)) + (bytes >> page_shift) * sizeof(PageTag);
+}
+
+}  // namespace
+
+bool reserve_region() {
+  if (region.bytes != 0) {
+    return true;
+  }
+  for (std::size_t bytes = largest_region; bytes >= smallest_region; bytes /= 2) {
+    void* const base = base::reserve_pages(bytes, chunk_bytes);
+    if (base == nullptr) {
+      continue;
+    }
+    char* const tables = static_cast<char*>(base::reserve_pages(table_bytes(bytes), page_bytes));
+    if (tables == nullptr) {
+      base::release_pages(base, bytes);
+      continue;
+    }
+    // Zero pages are valid tables: an untouched Directory, Slab or PageTag reads as all zero, which means "nothing here".
+    region.directory = reinterpret_cast<Directory*>(tables);
+    region.slabs = reinterpret_cast<Slab*>(tables + (bytes >> granule_shift) * sizeof(Directory));
+    region.pages = reinterpret_cast<PageTag*>(tables + (bytes >> granule_shift) * (sizeof(Directory) + sizeof(Slab)));
+    region.base = static_cast<char*>(base);
+    region.bytes = bytes;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace blockyard::heap

@@ -1,0 +1,284 @@
+#include "heap/thread_heap.hpp"
+
+#include "heap/page_heap.hpp"
+#include "heap/pending_stack.hpp"
+#include "heap/process_heap.hpp"
+#include "heap/remote_list.hpp"
+
+namespace blockyard::heap {
+
+constinit Slab empty_slab{.notify = notify_never};
+constinit ThreadHeap empty_heap{&empty_slab};
+constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
+constinit std::uintptr_t link_key = 0;
+
+namespace {
+
+std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32_t>(slab - region.slabs); }
+
+bool has_room(const Slab* slab) { return slab->free != nullptr || slab->adopted != nullptr || slab->bump != slab->limit; }
+
+void list_slab(ThreadHeap* heap, Slab* slab) {
+  const std::uint32_t index = index_of(slab);
+  std::uint32_t& head = heap->listed[slab->size_class];
+  slab->state = static_cast<std::uint8_t>(SlabState::listed);
+  slab->notify = 0;
+  slab->previous = 0;
+  slab->next = head;
+  if (head != 0) {
+    region.slabs[head].previous = index;
+  }
+  head = index;
+}
+
+void unlist_slab(ThreadHeap* heap, Slab* slab) {
+  if (slab->previous != 0) {
+    region.slabs[slab->previous].next = slab->next;
+  } else {
+    heap->listed[slab->size_class] = slab->next;
+  }
+  if (slab->next != 0) {
+    region.slabs[slab->next].previous = slab->previous;
+  }
+}
+
+// Gives a slab without used blocks back to the process.
+void retire(ThreadHeap* heap, Slab* slab) {
+  const std::uint32_t granule = index_of(slab);
+  const std::uint32_t granules = class_granules(slab->size_class);
+  slab->state = static_cast<std::uint8_t>(SlabState::none);
+  for (std::uint32_t part = 0; part < granules; ++part) {
+    region.directory[granule + part].owner.store(nullptr, std::memory_order_relaxed);
+  }
+  --heap->slabs;
+  process_heap.give_slab(granule, granules);
+}
+
+Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
+  const std::uint32_t granules = class_granules(size_class);
+  const std::uint32_t granule = process_heap.take_slab(granules);
+  if (granule == 0) {
+    return nullptr;
+  }
+  for (std::uint32_t part = 0; part < granules; ++part) {
+    Directory& entry = region.directory[granule + part];
+    entry.back = static_cast<std::uint8_t>(part);
+    entry.size_class = static_cast<std::uint8_t>(size_class);
+    entry.owner.store(heap, std::memory_order_relaxed);
+  }
+  Slab* const slab = &region.slabs[granule];
+  const std::uint32_t bytes = class_bytes(size_class);
+  const auto capacity = static_cast<std::uint32_t>(granules * granule_bytes / bytes);
+  slab->free = slab->adopted = nullptr;
+  slab->bump = region.granule_address(granule);
+  slab->limit = slab->bump + std::size_t{capacity} * bytes;
+  slab->used = 0;
+  slab->capacity = capacity;
+  slab->block_bytes = bytes;
+  slab->size_class = static_cast<std::uint8_t>(size_class);
+  ++heap->slabs;
+  return slab;
+}
+
+// Takes a slab's remote frees back in O(1): the chain becomes whichever of its two lists is empty. Where neither is, the
+// chain waits (`postponed`): its announcement has been taken, so nobody announces it again, and take_postponed() adopts it
+// when a list has run out.
+bool adopt_chain(ThreadHeap* heap, Slab* slab, std::uint32_t granule) {
+  void** const place = slab->free == nullptr ? &slab->free : slab->adopted == nullptr ? &slab->adopted : nullptr;
+  if (place == nullptr) {
+    slab->postponed = 1;
+    return false;
+  }
+  slab->postponed = 0;
+  const RemoteBatch batch = RemoteList<>::adopt(region.directory[granule].remote);
+  *place = region.granule_address(granule) + (std::size_t{batch.first} - 1) * block_alignment;
+  slab->used -= batch.count;
+  heap->remote_adopted += batch.count;
+  return true;
+}
+
+void adopt(ThreadHeap* heap, std::uint32_t granule) {
+  Slab* const slab = &region.slabs[granule];
+  if (!adopt_chain(heap, slab, granule)) {
+    return;
+  }
+  const auto state = static_cast<SlabState>(slab->state);
+  if (state == SlabState::current) {
+    return;
+  }
+  if (slab->used == 0) {
+    if (state == SlabState::listed) {
+      unlist_slab(heap, slab);
+    }
+    retire(heap, slab);
+  } else if (state == SlabState::detached) {
+    list_slab(heap, slab);
+  }
+}
+
+// The block that a slab with room gives next. The caller counts it.
+void* take_block(ThreadHeap* heap, Slab* slab) {
+  if (slab->free == nullptr) {
+    slab->free = slab->adopted;
+    slab->adopted = nullptr;
+    if (slab->postponed != 0) {
+      adopt_chain(heap, slab, index_of(slab));
+    }
+  }
+  if (void* const block = slab->free; block != nullptr) {
+    slab->free = encoded(*static_cast<void**>(block));
+    return block;
+  }
+  if (slab->bump != slab->limit) {
+    void* const block = slab->bump;
+    slab->bump += slab->block_bytes;
+    return block;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
+  std::uint32_t adopted = 0;
+  while (adopted < most) {
+    if (heap->taken == 0) {
+      heap->taken = PendingStack<>::take(heap->pending);
+      if (heap->taken == 0) {
+        break;
+      }
+    }
+    const std::uint32_t granule = heap->taken;
+    // Read before adopting: from then on another thread may announce the slab again and write the link.
+    heap->taken = region.directory[granule].pending_next.load(std::memory_order_relaxed);
+    adopt(heap, granule);
+    ++adopted;
+  }
+  return adopted;
+}
+
+void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
+  if (heap == &empty_heap) {
+    heap = process_heap.enter_thread();
+    if (heap == nullptr) {
+      return nullptr;
+    }
+  }
+  // At most two slabs are looked at: the one that the current slab's lists lead to, then one that surely has room.
+  Slab* slab = heap->current[size_class];
+  void* block = take_block(heap, slab);
+  if (block == nullptr) {
+    adopt_pending(heap, 1);
+    block = take_block(heap, slab);
+  }
+  if (block == nullptr) {
+    if (slab != &empty_slab) {
+      slab->state = static_cast<std::uint8_t>(SlabState::detached);
+      slab->notify = slab->capacity - 1;
+    }
+    if (const std::uint32_t waiting = heap->listed[size_class]; waiting != 0) {
+      slab = &region.slabs[waiting];
+      unlist_slab(heap, slab);
+    } else {
+      slab = fresh_slab(heap, size_class);
+      if (slab == nullptr) {
+        heap->current[size_class] = &empty_slab;
+        return nullptr;
+      }
+    }
+    slab->state = static_cast<std::uint8_t>(SlabState::current);
+    slab->notify = notify_never;
+    heap->current[size_class] = slab;
+    block = take_block(heap, slab);
+  }
+  ++slab->used;
+  return block;
+}
+
+void free_slow(ThreadHeap* heap, Slab* slab, std::uint32_t granule) {
+  static_cast<void>(granule);
+  if (static_cast<SlabState>(slab->state) == SlabState::detached) {
+    list_slab(heap, slab);
+    return;
+  }
+  unlist_slab(heap, slab);
+  retire(heap, slab);
+}
+
+void free_remote(void* block, std::uint32_t granule) {
+  const std::uint32_t first = granule - region.directory[granule].back;
+  Directory& entry = region.directory[first];
+  char* const base = region.granule_address(first);
+  const auto unit = static_cast<std::uint32_t>((static_cast<char*>(block) - base) / static_cast<std::ptrdiff_t>(block_alignment)) + 1;
+  // The owner is read before the push: afterwards the slab may be adopted, emptied and given away at any time.
+  ThreadHeap* const owner = entry.owner.load(std::memory_order_relaxed);
+  const bool announce = RemoteList<>::push(entry.remote, unit, [&](std::uint32_t next) {
+    void* const link = next == 0 ? nullptr : base + (std::size_t{next} - 1) * block_alignment;
+    *static_cast<void**>(block) = encoded(link);
+  });
+  if (announce) {
+    PendingStack<>::push(owner->pending, first, entry.pending_next);
+  }
+}
+
+namespace {
+
+// Length of a free list, or ~0 when it leaves the slab or is longer than the slab has blocks.
+std::uint32_t list_length(const Slab* slab, void* head) {
+  const char* const base = region.granule_address(index_of(slab));
+  std::uint32_t length = 0;
+  for (void* block = head; block != nullptr; block = encoded(*static_cast<void**>(block))) {
+    const std::ptrdiff_t offset = static_cast<const char*>(block) - base;
+    if (offset < 0 || offset >= slab->limit - base || offset % slab->block_bytes != 0 || ++length > slab->capacity) {
+      return ~std::uint32_t{0};
+    }
+  }
+  return length;
+}
+
+const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
+  const std::uint32_t granule = index_of(slab);
+  if (region.directory[granule].owner.load(std::memory_order_relaxed) != heap) {
+    return "a slab's directory entry names another heap";
+  }
+  const std::uint32_t free = list_length(slab, slab->free);
+  const std::uint32_t adopted = list_length(slab, slab->adopted);
+  if (free > slab->capacity || adopted > slab->capacity) {
+    return "a slab's free list leaves the slab or runs in a circle";
+  }
+  const auto never = static_cast<std::uint32_t>((slab->limit - slab->bump) / slab->block_bytes);
+  if (slab->used + free + adopted + never != slab->capacity) {
+    return "a slab's used, free and never used blocks do not add up";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* check(const ThreadHeap* heap) {
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    const Slab* const current = heap->current[size_class];
+    if (current != &empty_slab) {
+      if (static_cast<SlabState>(current->state) != SlabState::current || current->size_class != size_class) {
+        return "a current slab is not marked as such";
+      }
+      if (const char* const broken = check_slab(heap, current); broken != nullptr) {
+        return broken;
+      }
+    }
+    std::uint32_t previous = 0;
+    for (std::uint32_t index = heap->listed[size_class]; index != 0; index = region.slabs[index].next) {
+      const Slab* const slab = &region.slabs[index];
+      if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->previous != previous || !has_room(slab)) {
+        return "a slab in the list of those with room does not belong there";
+      }
+      if (const char* const broken = check_slab(heap, slab); broken != nullptr) {
+        return broken;
+      }
+      previous = index;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace blockyard::heap
