@@ -20,6 +20,10 @@ void discard_pages(void* pages, std::size_t bytes);
 /// Asks for transparent huge pages where the system allows them; nothing happens where it does not.
 void advise_huge_pages(void* pages, std::size_t bytes);
 
+/// Brings memory in with one system call instead of one fault a page, but holds the address-space lock meanwhile: other
+/// threads' mmap waits. Returns whether the system can (Linux 5.14); if not, nothing happened.
+bool populate_pages(void* pages, std::size_t bytes);
+
 /// Nanoseconds of CLOCK_MONOTONIC. No system call on Linux.
 std::uint64_t monotonic_ns();
 

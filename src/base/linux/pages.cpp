@@ -53,6 +53,14 @@ void advise_huge_pages(void* pages, std::size_t bytes) {
   errno = saved;
 }
 
+bool populate_pages(void* pages, std::size_t bytes) {
+  constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which older headers lack
+  const int saved = errno;
+  const bool done = madvise(pages, bytes, populate_write) == 0;
+  errno = saved;
+  return done;
+}
+
 std::uint64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
