@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "journal/byj_reader.hpp"
+#include "journal/input.hpp"
 #include "journal/reader.hpp"
+#include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
 
@@ -23,7 +25,7 @@ std::unique_ptr<Source> open(const std::string& path) {
   if (got == 0) throw Error(path + " is empty: 0 bytes are no journal");
   const std::string_view bytes(first.data(), static_cast<std::size_t>(got));
   if (looks_like_byj(bytes)) return std::make_unique<ByjSource>(path);
-  throw Error(path + " is no journal that this blockyard reads");
+  return std::make_unique<TextSource>(open_input(path), path);
 }
 
 }  // namespace blockyard::journal

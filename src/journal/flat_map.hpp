@@ -1,0 +1,105 @@
+// A hash map from non-zero 64-bit keys (addresses, block ids) to small values, made for one lookup a journal line.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace blockyard::journal {
+
+/// Open addressing with linear probing; erasing shifts the following entries back (Knuth, TAOCP 3, 6.4, algorithm R), so
+/// there are no tombstones and a long journal's churn costs nothing. At most 5/8 full. All operations expected O(1);
+/// growing doubles the table. Not thread-safe.
+template <typename Value>
+class FlatMap {
+ public:
+  explicit FlatMap(std::size_t slots = 1U << 12) : slots_(std::bit_ceil(slots)) { set_size(); }
+
+  std::size_t size() const { return size_; }
+
+  /// Brings the slot of `key` into the cache; call it some lookups ahead.
+  void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[home(key)], 1); }
+
+  /// The value of `key`, or null.
+  Value* find(std::uint64_t key) {
+    for (std::size_t i = home(key);; i = (i + 1) & mask_) {
+      if (slots_[i].key == key) return &slots_[i].value;
+      if (slots_[i].key == 0) return nullptr;
+    }
+  }
+
+  /// Adds `key`; false, and nothing changes, when it is there already.
+  bool insert(std::uint64_t key, const Value& value) {
+    std::size_t i = home(key);
+    for (; slots_[i].key != 0; i = (i + 1) & mask_) {
+      if (slots_[i].key == key) return false;
+    }
+    slots_[i] = {key, value};
+    if (++size_ > slots_.size() / 8 * 5) grow();
+    return true;
+  }
+
+  /// Takes `key` out into `value`; false, and nothing changes, when it is not there.
+  bool take(std::uint64_t key, Value& value) {
+    std::size_t i = home(key);
+    for (; slots_[i].key != key; i = (i + 1) & mask_) {
+      if (slots_[i].key == 0) return false;
+    }
+    value = slots_[i].value;
+    --size_;
+    for (std::size_t hole = i;;) {
+      i = (i + 1) & mask_;
+      if (slots_[i].key == 0) {
+        slots_[hole].key = 0;
+        return true;
+      }
+      // An entry may move back into the hole unless its home lies behind the hole.
+      if (((i - home(slots_[i].key)) & mask_) >= ((i - hole) & mask_)) {
+        slots_[hole] = slots_[i];
+        hole = i;
+      }
+    }
+  }
+
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const auto& slot : slots_) {
+      if (slot.key != 0) visit(slot.key, slot.value);
+    }
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;  ///< 0: empty
+    Value value{};
+  };
+
+  // Fibonacci hashing: the multiplier is 2^64 over the golden ratio, the high bits are the best mixed.
+  std::size_t home(std::uint64_t key) const { return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15U) >> shift_); }
+
+  void set_size() {
+    mask_ = slots_.size() - 1;
+    shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots_.size()));
+  }
+
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    set_size();
+    for (const auto& slot : old) {
+      if (slot.key == 0) continue;
+      std::size_t i = home(slot.key);
+      while (slots_[i].key != 0) i = (i + 1) & mask_;
+      slots_[i] = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t size_ = 0;
+  std::size_t mask_ = 0;
+  unsigned shift_ = 0;
+};
+
+}  // namespace blockyard::journal

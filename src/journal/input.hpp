@@ -1,0 +1,25 @@
+// Bytes of a file as a stream, decompressed where its first bytes say .zst or .gz.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace blockyard::journal {
+
+/// One thread at a time. Throws Error (unreadable, damaged or truncated compression).
+class Input {
+ public:
+  virtual ~Input() = default;
+  /// Fills as much of `into` as there is; 0 only at the end.
+  virtual std::size_t read(std::span<char> into) = 0;
+  /// Bytes of the file consumed so far, and in all (0 for a pipe).
+  virtual std::uint64_t bytes_read() const = 0;
+  virtual std::uint64_t bytes_total() const = 0;
+};
+
+std::unique_ptr<Input> open_input(const std::string& path);
+
+}  // namespace blockyard::journal

@@ -1,0 +1,205 @@
+#include "journal/text_reader.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+namespace blockyard::journal {
+namespace {
+
+constexpr std::size_t batch = 4096;
+constexpr std::size_t prefetch_lines = 12;  // a main-memory access is about as long as resolving so many lines
+constexpr int deepest_pull = 4;             // a pulled line may need another one first
+
+std::string hex(std::uint64_t address) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIX64, address);
+  return text;
+}
+
+std::string plural(std::uint64_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+}  // namespace
+
+TextSource::TextSource(std::unique_ptr<Input> input, const std::string& path)
+    : path_(path),
+      bytes_total_(input->bytes_total()),
+      pipe_(std::make_unique<TextParser>(std::move(input), path), bytes_total_) {
+  events_.reserve(batch + deepest_pull);
+  refill();
+}
+
+void TextSource::fail(const Record& record, const std::string& what) const {
+  throw Error(path_ + ", line " + std::to_string(record.line) + " (event " +
+              std::to_string(events_before_ + events_.size()) + "): " + what);
+}
+
+// Keeps the looked-ahead records and appends the next chunk. False when nothing is left to emit.
+bool TextSource::refill() {
+  window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(cursor_));
+  ready_ = window_.size();
+  cursor_ = 0;
+  // The first time there is nothing to look ahead to yet: read a second chunk.
+  while (!read_all_ && (ready_ == 0 || window_.size() == ready_)) {
+    ready_ = window_.size();
+    append(pipe_.next());
+  }
+  if (read_all_) ready_ = window_.size();
+  return cursor_ < ready_;
+}
+
+void TextSource::append(const Chunk& chunk) {
+  bytes_read_ = chunk.bytes_read;
+  read_all_ = chunk.last;
+  if (chunk.header) {
+    header_ = *chunk.header;
+    annotated_addresses_ = header_.has_addresses && chunk.annotated;
+    preamble_said_ = header_.preamble_events != preamble_unsaid;
+    if (!preamble_said_) header_.preamble_events = preamble_;
+  }
+  bool in_order = true;
+  for (const Record& record : chunk.records) {
+    if (record.time_ns < latest_ns_) {
+      in_order = false;
+      ++times_back_;
+    } else {
+      latest_ns_ = record.time_ns;
+    }
+    window_.push_back(record);
+    if (record.extra == no_extra) continue;
+    if (free_extras_.empty()) {
+      free_extras_.push_back(static_cast<std::uint32_t>(extras_.size()));
+      extras_.emplace_back();
+    }
+    window_.back().extra = free_extras_.back();
+    free_extras_.pop_back();
+    extras_[window_.back().extra] = chunk.extras[record.extra];
+  }
+  if (in_order) return;
+  std::stable_sort(window_.begin(), window_.end(),
+                   [](const Record& a, const Record& b) { return a.time_ns < b.time_ns; });
+}
+
+std::span<const Event> TextSource::next() {
+  events_before_ += events_.size();
+  events_.clear();
+  while (events_.size() < batch) {
+    if (cursor_ == ready_ && !refill()) {
+      conclude();
+      break;
+    }
+    const std::size_t stop = std::min(ready_, cursor_ + batch - events_.size());
+    for (; cursor_ < stop; ++cursor_) {
+      if (cursor_ + prefetch_lines < window_.size()) blocks_.prefetch(window_[cursor_ + prefetch_lines].address);
+      Record& record = window_[cursor_];
+      if (!record.done) emit(record, cursor_, 0);
+    }
+  }
+  if (in_preamble_ && !preamble_said_) {
+    for (const Event& event : events_) {
+      in_preamble_ = event.time_ns == 0 && gives_block(event.kind) && event.kind != Kind::reallocate;
+      if (!in_preamble_) break;
+      ++preamble_;
+    }
+    header_.preamble_events = preamble_;
+  }
+  return events_;
+}
+
+void TextSource::emit(Record& record, std::size_t index, int depth) {
+  // A pulled record takes the time of the one that needs it.
+  if (depth == 0) {
+    if (record.time_ns < time_ns_) {
+      fail(record, "the time goes back to " + std::to_string(record.time_ns) + " ns behind " + std::to_string(time_ns_) +
+                       " ns, by more than the 16,384 lines that are put in order; sort the lines by their time");
+    }
+    time_ns_ = record.time_ns;
+  }
+  record.done = true;
+  Event event;
+  event.kind = record.kind;
+  event.thread = record.thread;
+  event.size = record.size;
+  if (record.extra != no_extra) {
+    const Extra& extra = extras_[record.extra];
+    event.duration_ns = extra.duration_ns;
+    event.alignment = extra.alignment;
+    event.site = extra.site;
+    event.tag = extra.tag;
+    if (record.kind == Kind::reallocate) event.old_block = take_block(record, index, extra.old_address, depth);
+    free_extras_.push_back(record.extra);
+  }
+  if (record.kind == Kind::free) {
+    event.block = take_block(record, index, record.address, depth);
+  } else if (gives_block(record.kind)) {
+    give_block(record, index, depth);
+    event.block = next_block_++;
+    event.address = record.address;
+  }
+  event.time_ns = time_ns_;
+  events_.push_back(event);
+}
+
+std::uint64_t TextSource::take_block(const Record& record, std::size_t index, std::uint64_t address, int depth) {
+  std::uint64_t block = 0;
+  if (blocks_.take(address, block)) return block;
+  if (pull_forward(record, index, address, false, depth) && blocks_.take(address, block)) {
+    ++allocations_pulled_;
+    return block;
+  }
+  fail(record, "a free of nothing: no block is live at " + hex(address) +
+                   ", and no other thread allocates one there within 16,384 lines");
+}
+
+void TextSource::give_block(const Record& record, std::size_t index, int depth) {
+  if (blocks_.insert(record.address, next_block_)) return;
+  // The pulled free is an event before this one; a pulled realloc may even give a block, so the id is taken afterwards.
+  if (pull_forward(record, index, record.address, true, depth) && blocks_.insert(record.address, next_block_)) {
+    ++frees_pulled_;
+    return;
+  }
+  fail(record, "a block is allocated twice: " + hex(record.address) +
+                   " is still live, and no other thread frees it within 16,384 lines");
+}
+
+// Emits the next line that names the address, when it is what is wanted and another thread's. A thread's own lines are in
+// its own order, so they can't explain anything.
+bool TextSource::pull_forward(const Record& record, std::size_t index, std::uint64_t address, bool wanted_free, int depth) {
+  if (depth == deepest_pull) return false;
+  const std::size_t stop = std::min(window_.size(), index + window_lines);
+  for (std::size_t i = index + 1; i < stop; ++i) {
+    Record& ahead = window_[i];
+    if (ahead.done) continue;
+    const bool takes = ahead.kind == Kind::free ? ahead.address == address
+                                                : ahead.kind == Kind::reallocate && extras_[ahead.extra].old_address == address;
+    const bool gives = gives_block(ahead.kind) && ahead.address == address;
+    if (!takes && !gives) continue;
+    if (ahead.thread == record.thread || (wanted_free ? !takes : takes)) return false;
+    emit(ahead, i, depth + 1);
+    return true;
+  }
+  return false;
+}
+
+void TextSource::conclude() {
+  if (concluded_) return;
+  concluded_ = true;
+  if (times_back_ != 0) {
+    notes_.push_back(plural(times_back_, "line stood", "lines stood") + " behind a later time and " +
+                     (times_back_ == 1 ? "was" : "were") + " put in order");
+  }
+  if (frees_pulled_ != 0) {
+    notes_.push_back(plural(frees_pulled_, "free stood", "frees stood") +
+                     " behind another thread's allocation of the same address and " + (frees_pulled_ == 1 ? "was" : "were") +
+                     " put before it");
+  }
+  if (allocations_pulled_ != 0) {
+    notes_.push_back(plural(allocations_pulled_, "allocation stood", "allocations stood") +
+                     " behind another thread's free of it and " + (allocations_pulled_ == 1 ? "was" : "were") +
+                     " put before it");
+  }
+}
+
+}  // namespace blockyard::journal

@@ -1,0 +1,81 @@
+// Reads the study's text form: puts lines in order within a bounded window and turns pointers into dense blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "journal/chunk_pipe.hpp"
+#include "journal/flat_map.hpp"
+#include "journal/reader.hpp"
+#include "journal/text_parser.hpp"
+
+namespace blockyard::journal {
+
+/// What threads wrote out of order is put right when the lines that belong before lie at most 16,384 lines behind:
+///  - lines whose time goes back are sorted by time (lines of equal time keep their order);
+///  - an allocation at an address that is still live pulls forward the free of it by another thread;
+///  - a free of an address that is not live pulls forward the allocation of it by another thread.
+/// Each is counted in notes() at the end. What remains is an Error with its line and event number.
+///
+/// The leading allocations at NS 0 are the preamble, unless a `# preamble N` line says otherwise. Its length is known no
+/// later than the first event behind it: an event is preamble when its number is below header().preamble_events *after*
+/// next() returned it.
+class TextSource final : public Source {
+ public:
+  /// Lines looked ahead.
+  static constexpr std::size_t window_lines = TextParser::chunk_records;
+
+  TextSource(std::unique_ptr<Input> input, const std::string& path);
+
+  const Header& header() const override { return header_; }
+  std::span<const Event> next() override;
+  std::uint64_t bytes_read() const override { return bytes_read_; }
+  std::uint64_t bytes_total() const override { return bytes_total_; }
+  std::span<const std::string> notes() const override { return notes_; }
+
+  /// Whether the text's own # lines ask for its addresses to be kept in a .byj.
+  bool asks_for_addresses() const { return annotated_addresses_; }
+
+ private:
+  [[noreturn]] void fail(const Record& record, const std::string& what) const;
+  bool refill();
+  void append(const Chunk& chunk);
+  void emit(Record& record, std::size_t index, int depth);
+  std::uint64_t take_block(const Record& record, std::size_t index, std::uint64_t address, int depth);
+  void give_block(const Record& record, std::size_t index, int depth);
+  bool pull_forward(const Record& record, std::size_t index, std::uint64_t address, bool wanted_free, int depth);
+  void conclude();
+
+  std::string path_;
+  std::uint64_t bytes_total_;
+  std::uint64_t bytes_read_ = 0;
+  ChunkPipe pipe_;
+  Header header_;
+  bool annotated_addresses_ = false;
+  bool preamble_said_ = false;
+  bool in_preamble_ = true;
+  std::uint64_t preamble_ = 0;
+
+  std::vector<Record> window_;
+  std::size_t cursor_ = 0;  ///< next record to emit
+  std::size_t ready_ = 0;   ///< records before this have window_lines behind them, or the end
+  bool read_all_ = false;
+  bool concluded_ = false;
+  std::vector<Extra> extras_;
+  std::vector<std::uint32_t> free_extras_;
+  std::uint64_t latest_ns_ = 0;  ///< of all records read
+
+  FlatMap<std::uint64_t> blocks_;  ///< live address -> block
+  std::uint64_t next_block_ = 0;
+  std::uint64_t time_ns_ = 0;
+  std::uint64_t events_before_ = 0;  ///< events that earlier calls returned
+  std::vector<Event> events_;
+  std::uint64_t times_back_ = 0;
+  std::uint64_t frees_pulled_ = 0;
+  std::uint64_t allocations_pulled_ = 0;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace blockyard::journal
