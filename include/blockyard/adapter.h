@@ -49,6 +49,7 @@ typedef struct by_adapter {
   void (*thread_stop)(void);
   /// The allocation family, with the meaning of the C functions. None may be NULL except `free_sized`, and that one only
   /// without BY_ADAPTER_SIZED_FREE. `reallocate` is told the old size and alignment for allocators that need them.
+  /// Its result is aligned as `allocate`'s, whatever the old block had: later calls name 16 as that block's alignment.
   void* (*allocate)(size_t size);
   void* (*allocate_zeroed)(size_t size);
   void* (*allocate_aligned)(size_t alignment, size_t size);

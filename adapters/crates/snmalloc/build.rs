@@ -1,0 +1,3 @@
+fn main() {
+    blockyard_adapter_lock::export_version("snmalloc-sys");
+}

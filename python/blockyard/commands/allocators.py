@@ -1,0 +1,83 @@
+"""blockyard allocators: what this machine can replay on."""
+
+import dataclasses
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from blockyard import allocators
+from blockyard.allocators import Allocator, Choice
+
+
+@click.command(epilog="Example: blockyard allocators --json")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, one object an allocator.")
+def command(as_json: bool) -> None:
+    """List the allocators, their versions and variants, and what is missing here.
+
+    Each is started once in a process of its own, so what the list shows has worked on this machine.
+    """
+    known = allocators.load()
+    choices = {choice.name: choice for choice in allocators.resolve("all")}
+    if as_json:
+        click.echo(json.dumps([_facts(known[choice.base], choice) for choice in choices.values()], indent=2))
+        return
+    console = Console(highlight=False)
+    console.print(_table(known, choices))
+    for line in _remarks(known, choices):
+        console.print(line, markup=False)
+
+
+def _facts(allocator: Allocator, choice: Choice) -> dict:
+    facts = dataclasses.asdict(choice)
+    return {"name": choice.name, "base": choice.base, "variant": choice.variant, "title": choice.title,
+            "version": choice.version, "from": choice.origin, "available": choice.missing is None,
+            "missing": choice.missing, "flags": sorted(choice.flags), "notes": choice.notes,
+            "favoured": None if allocator.favoured.absent else f"{choice.base}@{allocators.FAVOURED}",
+            "favoured_absent": allocator.favoured.absent,
+            "adapter": str(choice.adapter), "environment": facts["environment"], "options": choice.options,
+            "populate": choice.populate}
+
+
+def _table(known: dict[str, Allocator], choices: dict[str, Choice]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("name", "version", "from", "favoured"):
+        table.add_column(column, no_wrap=column == "name", overflow="fold")
+    for name, allocator in known.items():
+        choice = choices[name]
+        table.add_row(name, choice.version or "missing", choice.origin, _favoured(allocator, choices),
+                      style=None if choice.missing is None else "yellow")
+    return table
+
+
+def _favoured(allocator: Allocator, choices: dict[str, Choice]) -> str:
+    if allocator.favoured.absent:
+        return "-"
+    return "yes" if choices[f"{allocator.name}@{allocators.FAVOURED}"].missing is None else "missing"
+
+
+def _remarks(known: dict[str, Allocator], choices: dict[str, Choice]) -> list[str]:
+    lines = [""]
+    for name, allocator in known.items():
+        choice, remarks = choices[name], []
+        if choice.missing:
+            remarks.append(f"missing: {choice.missing}")
+        if choice.needs_lock:
+            remarks.append("a lock around every call of a threaded replay")
+        remarks += filter(None, [choice.notes])
+        if allocator.favoured.absent:
+            remarks.append(f"no @{allocators.FAVOURED}: {allocator.favoured.absent}")
+        else:
+            remarks.append(f"@{allocators.FAVOURED}: {allocator.favoured.notes}")
+            favoured = choices[f"{name}@{allocators.FAVOURED}"]
+            if favoured.missing and not choice.missing:
+                remarks.append(f"@{allocators.FAVOURED} missing: {favoured.missing}")
+        lines.append(f"{name}: " + ". ".join(_capital(remark) for remark in remarks) + ".")
+    lines += ["", "@favoured: memory for the journal's peak populated before the clock starts, and purging off.",
+              "A shared object of your own that exports malloc and free: -a mine=./libmine.so"]
+    return lines
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
