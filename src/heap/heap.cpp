@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/pages.hpp"
 #include "heap/fault.hpp"
 #include "heap/janitor.hpp"
 #include "heap/process_heap.hpp"
@@ -27,31 +28,37 @@ namespace {
   return block != nullptr ? block : exhausted();
 }
 
-[[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed) {
+[[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* owner = nullptr) {
   if (size > PTRDIFF_MAX) {
     return exhausted();
   }
   start_janitor_if_due();
-  void* const block = process_heap.allocate_pages(size, alignment, zeroed);
+  void* const block = process_heap.allocate_pages(size, alignment, zeroed, owner);
   return block != nullptr ? block : exhausted();
 }
 
 [[gnu::always_inline]] inline void* allocate(std::size_t size) {
   if (size <= small_limit) [[likely]] {
-    Slab* const slab = thread_heap->current[class_of(size)];
-    if (void* const block = slab->free; block != nullptr) [[likely]] {
-      slab->free = encoded(*static_cast<void**>(block));
-      ++slab->used;
-      return block;
-    }
-    if (char* const block = slab->bump; block != slab->limit) {
-      slab->bump = block + slab->block_bytes;
-      ++slab->used;
+    if (void* const block = allocate_small(thread_heap, class_of(size)); block != nullptr) [[likely]] {
       return block;
     }
     return allocate_small_slow(size);
   }
   return allocate_large(size, block_alignment, nullptr);
+}
+
+// The smallest class whose blocks are all aligned so: a slab begins at a multiple of 16 KiB, so its size must be a multiple
+// of the alignment. class_count when no class serves.
+unsigned aligned_class(std::size_t alignment, std::size_t size) {
+  if (alignment > small_limit || size > small_limit) {
+    return class_count;
+  }
+  const std::size_t rounded = ((size == 0 ? 1 : size) + alignment - 1) & ~(alignment - 1);
+  unsigned index = class_of(rounded);
+  while (index < class_count && class_bytes(index) % alignment != 0) {
+    ++index;
+  }
+  return index;
 }
 
 // Frees that are not the plain case: another thread's block, whole pages, null, or a pointer that is not ours.
@@ -86,7 +93,7 @@ namespace {
       *static_cast<void**>(block) = encoded(slab->free);
       slab->free = block;
       if (--slab->used == slab->notify) [[unlikely]] {
-        free_slow(heap, slab, static_cast<std::uint32_t>(first));
+        free_slow(heap, slab);
       }
       return;
     }
@@ -187,14 +194,8 @@ void* by_aligned_alloc(size_t alignment, size_t size) {
   if (alignment <= block_alignment) {
     return allocate(size);
   }
-  // A slab begins at a multiple of 16 KiB, so blocks whose size is a multiple of the alignment are aligned.
-  if (alignment <= small_limit && size <= small_limit) {
-    const std::size_t rounded = ((size == 0 ? 1 : size) + alignment - 1) & ~(alignment - 1);
-    for (unsigned index = class_of(rounded); index < class_count; ++index) {
-      if (class_bytes(index) % alignment == 0) {
-        return allocate(class_bytes(index));
-      }
-    }
+  if (const unsigned index = aligned_class(alignment, size); index < class_count) {
+    return allocate(class_bytes(index));
   }
   if (size > PTRDIFF_MAX - alignment) {
     return exhausted();
@@ -204,5 +205,91 @@ void* by_aligned_alloc(size_t alignment, size_t size) {
 }
 
 size_t by_usable_size(const void* block) { return usable(block); }
+
+void by_free_sized(void* block, size_t) { deallocate(block); }
+
+by_heap* by_heap_create(void) {
+  ThreadHeap* const heap = process_heap.make_own_heap();
+  if (heap == nullptr) {
+    errno = ENOMEM;
+  }
+  return reinterpret_cast<by_heap*>(heap);
+}
+
+void by_heap_destroy(by_heap* heap) {
+  if (heap != nullptr) {
+    process_heap.destroy_own_heap(reinterpret_cast<ThreadHeap*>(heap));
+  }
+}
+
+void* by_heap_malloc(by_heap* heap, size_t size) {
+  auto* const own = reinterpret_cast<ThreadHeap*>(heap);
+  if (size > small_limit) {
+    return allocate_large(size, block_alignment, nullptr, own);
+  }
+  const unsigned size_class = class_of(size);
+  void* block = allocate_small(own, size_class);
+  if (block == nullptr) {
+    start_janitor_if_due();
+    block = allocate_slow(own, size_class);
+  }
+  return block != nullptr ? block : exhausted();
+}
+
+void* by_heap_calloc(by_heap* heap, size_t count, size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    return exhausted();
+  }
+  void* const block = by_heap_malloc(heap, bytes);
+  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+}
+
+void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size) {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if (alignment <= block_alignment) {
+    return by_heap_malloc(heap, size);
+  }
+  if (const unsigned index = aligned_class(alignment, size); index < class_count) {
+    return by_heap_malloc(heap, class_bytes(index));
+  }
+  if (size > PTRDIFF_MAX - alignment) {
+    return exhausted();
+  }
+  return allocate_large(size > small_limit ? size : small_limit + 1, alignment, nullptr, reinterpret_cast<ThreadHeap*>(heap));
+}
+
+void by_reserve(size_t bytes) {
+  if (process_heap.initialise()) {
+    process_heap.reserve(bytes);
+    wake_janitor();
+    start_janitor_if_due();
+  }
+}
+
+int by_prefault(size_t bytes) {
+  if (process_heap.initialise() && process_heap.prefault(bytes)) {
+    return 0;
+  }
+  errno = ENOMEM;
+  return -1;
+}
+
+size_t by_trim(void) { return process_heap.initialise() ? process_heap.trim() : 0; }
+
+void by_heap_frame_end(uint64_t budget_ns) {
+  if (thread_heap != &empty_heap) {
+    // One list at a time, so that the clock is looked at often enough for any budget.
+    const std::uint64_t started = blockyard::base::monotonic_ns();
+    while (adopt_pending(thread_heap, 1) != 0 && blockyard::base::monotonic_ns() - started < budget_ns) {
+    }
+  }
+  if (!settings.janitor && process_heap.initialise()) {
+    process_heap.maintain(budget_ns);
+  }
+}
 
 }  // extern "C"

@@ -61,25 +61,54 @@ bool ProcessHeap::initialise() {
   return seen == 2;
 }
 
-ThreadHeap* ProcessHeap::enter_thread() {
+// A parked heap or a new one. A heap whose last thread left blocks in it serves another thread, but is nobody's own:
+// destroying it would free what lives there.
+ThreadHeap* ProcessHeap::new_heap(bool without_blocks) {
   if (!initialise()) {
     return nullptr;
   }
-  std::uint32_t index = parked_.pop(heap_link);
-  if (index == 0) {
-    index = heap_count.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (index >= most_heaps) {
-      heap_count.fetch_sub(1, std::memory_order_relaxed);
+  if (const std::uint32_t parked = parked_.pop(heap_link); parked != 0) {
+    if (!without_blocks || heap_at(parked)->slabs == 0) {
+      return heap_at(parked);
+    }
+    parked_.push(parked, heap_link);
+  }
+  std::uint32_t index = heap_count.load(std::memory_order_relaxed);
+  do {
+    if (index + 1 >= most_heaps) {
       return nullptr;
     }
-    new (heap_at(index)) ThreadHeap(&empty_slab);
-    heap_at(index)->index = index;
-  }
-  ThreadHeap* const heap = heap_at(index);
-  thread_heap = heap;
-  // Any non-null value makes the destructor run; the heap itself is found through thread_heap.
-  pthread_setspecific(exit_key, heap);
+  } while (!heap_count.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
+  ThreadHeap* const heap = new (heap_at(index + 1)) ThreadHeap(&empty_slab);
+  heap->index = index + 1;
   return heap;
+}
+
+ThreadHeap* ProcessHeap::enter_thread() {
+  ThreadHeap* const heap = new_heap(false);
+  if (heap != nullptr) {
+    thread_heap = heap;
+    // Any non-null value makes the destructor run; the heap itself is found through thread_heap.
+    pthread_setspecific(exit_key, heap);
+  }
+  return heap;
+}
+
+ThreadHeap* ProcessHeap::make_own_heap() {
+  ThreadHeap* const heap = new_heap(true);
+  if (heap != nullptr) {
+    heap->own = true;
+  }
+  return heap;
+}
+
+void ProcessHeap::destroy_own_heap(ThreadHeap* heap) {
+  retire_all(heap);
+  while (heap->blocks != 0) {
+    free_pages(region.page_address(heap->blocks));
+  }
+  heap->own = false;
+  parked_.push(heap->index, heap_link);
 }
 
 void ProcessHeap::leave_thread() {
@@ -135,7 +164,7 @@ void ProcessHeap::touch(std::uint32_t first_page, std::uint32_t length, std::ato
   counter.fetch_add(length, std::memory_order_relaxed);
 }
 
-void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool* zeroed) {
+void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* owner) {
   if (!initialise() || size > region.bytes || alignment > region.bytes) {
     return nullptr;
   }
@@ -147,7 +176,7 @@ void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool*
     return nullptr;
   }
   PageTag& tag = region.pages[run.first];
-  tag.flags = run.from == PageState::free_ready ? 1 : 0;
+  tag.flags = run.from == PageState::free_ready ? page_populated : 0;
   if (zeroed != nullptr) {
     *zeroed = run.from == PageState::free_raw;
   }
@@ -159,19 +188,42 @@ void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool*
       counts.ready_misses_medium.fetch_add(1, std::memory_order_relaxed);
       if (run.from == PageState::free_raw) {
         touch(run.first, length, counts.populated_by_program);
-        tag.flags = 1;
+        tag.flags = page_populated;
       }
     }
     if (pages.ready_pages() < reserve_target() / 2) {
       wake_janitor();
     }
   }
+  if (owner != nullptr) {
+    const std::lock_guard hold(pages.lock());
+    tag.flags |= page_owned;
+    tag.previous = 0;
+    tag.next = owner->blocks;
+    tag.age = static_cast<std::uint16_t>(owner->index);
+    if (tag.next != 0) {
+      region.pages[tag.next].previous = run.first;
+    }
+    owner->blocks = run.first;
+  }
   return region.page_address(run.first);
 }
 
 void ProcessHeap::free_pages(void* block) {
   const auto first = static_cast<std::uint32_t>(region.page_of(block));
-  const bool populated = region.pages[first].flags != 0;
+  const PageTag& tag = region.pages[first];
+  const bool populated = (tag.flags & page_populated) != 0;
+  if ((tag.flags & page_owned) != 0) {
+    const std::lock_guard hold(pages.lock());
+    if (tag.previous != 0) {
+      region.pages[tag.previous].next = tag.next;
+    } else {
+      heap_at(tag.age)->blocks = tag.next;
+    }
+    if (tag.next != 0) {
+      region.pages[tag.next].previous = tag.previous;
+    }
+  }
   pages.free(first, populated ? PageState::free_ready : PageState::free_stale, tick.load(std::memory_order_relaxed));
 }
 

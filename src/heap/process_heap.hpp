@@ -37,13 +37,19 @@ class ProcessHeap {
   /// Parks the calling thread's heap for the next thread to come, with all its slabs and blocks. O(1).
   void leave_thread();
 
+  /// A heap that no thread has, for by_heap_create; null when too many exist.
+  ThreadHeap* make_own_heap();
+  /// Gives all blocks of an own heap back, and the heap.
+  void destroy_own_heap(ThreadHeap* heap);
+
   /// First granule of `granules` populated, aligned granules; 0 when memory is exhausted. Lock-free for one granule while
   /// the ready stack has any.
   std::uint32_t take_slab(std::uint32_t granules);
   void give_slab(std::uint32_t granule, std::uint32_t granules);
 
-  /// A block of whole pages. Null when memory is exhausted. O(1) plus, after a ready miss, one write a page.
-  void* allocate_pages(std::size_t size, std::size_t alignment, bool* zeroed);
+  /// A block of whole pages, linked to `owner` when that is not null. `*zeroed` tells whether the operating system has just
+  /// zeroed it. Null when memory is exhausted. O(1) plus, after a ready miss, one write a page.
+  void* allocate_pages(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* owner = nullptr);
   void free_pages(void* block);
 
   /// What the janitor does in one round; `budget_ns` bounds it between steps (a step populates or purges at most one chunk).
@@ -66,6 +72,7 @@ class ProcessHeap {
   std::uint32_t ready_slabs() const { return ready_slab_count_.load(std::memory_order_relaxed); }
 
  private:
+  ThreadHeap* new_heap(bool without_blocks);
   bool populate_chunk();
   bool purge_chunk();
   std::uint64_t reserve_target() const;
@@ -80,6 +87,12 @@ class ProcessHeap {
   std::uint64_t demand_ = 0;                       // janitor only: pages a round, decaying maximum
   std::atomic<int> state_{0};                      // 0 untouched, 1 being readied, 2 ready, 3 failed
   ThreadHeap* heaps_ = nullptr;
+};
+
+/// Bits of PageTag::flags of a block of whole pages.
+enum PageFlag : std::uint8_t {
+  page_populated = 1,  ///< every page is populated: the run may go back as ready
+  page_owned = 2,      ///< stands in the list of an own heap
 };
 
 extern ProcessHeap process_heap;

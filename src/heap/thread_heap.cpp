@@ -18,24 +18,28 @@ std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32_t>(sla
 
 bool has_room(const Slab* slab) { return slab->free != nullptr || slab->adopted != nullptr || slab->bump != slab->limit; }
 
-void list_slab(ThreadHeap* heap, Slab* slab) {
-  const std::uint32_t index = index_of(slab);
-  std::uint32_t& head = heap->listed[slab->size_class];
-  slab->state = static_cast<std::uint8_t>(SlabState::listed);
-  slab->notify = 0;
+std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
+  return state == SlabState::listed ? heap->listed[slab->size_class] : heap->detached;
+}
+
+// Puts a slab that stands in no list into the one of `state`: listed or detached.
+void link(ThreadHeap* heap, Slab* slab, SlabState state) {
+  std::uint32_t& head = list_of(heap, slab, state);
+  slab->state = static_cast<std::uint8_t>(state);
+  slab->notify = state == SlabState::listed ? 0 : slab->capacity - 1;
   slab->previous = 0;
   slab->next = head;
   if (head != 0) {
-    region.slabs[head].previous = index;
+    region.slabs[head].previous = index_of(slab);
   }
-  head = index;
+  head = index_of(slab);
 }
 
-void unlist_slab(ThreadHeap* heap, Slab* slab) {
+void unlink(ThreadHeap* heap, Slab* slab) {
   if (slab->previous != 0) {
     region.slabs[slab->previous].next = slab->next;
   } else {
-    heap->listed[slab->size_class] = slab->next;
+    list_of(heap, slab, static_cast<SlabState>(slab->state)) = slab->next;
   }
   if (slab->next != 0) {
     region.slabs[slab->next].previous = slab->previous;
@@ -46,9 +50,11 @@ void unlist_slab(ThreadHeap* heap, Slab* slab) {
 void retire(ThreadHeap* heap, Slab* slab) {
   const std::uint32_t granule = index_of(slab);
   const std::uint32_t granules = class_granules(slab->size_class);
+  slab->postponed = 0;
   slab->state = static_cast<std::uint8_t>(SlabState::none);
   for (std::uint32_t part = 0; part < granules; ++part) {
     region.directory[granule + part].owner.store(nullptr, std::memory_order_relaxed);
+    region.directory[granule + part].remote.store(0, std::memory_order_relaxed);
   }
   --heap->slabs;
   process_heap.give_slab(granule, granules);
@@ -107,12 +113,11 @@ void adopt(ThreadHeap* heap, std::uint32_t granule) {
     return;
   }
   if (slab->used == 0) {
-    if (state == SlabState::listed) {
-      unlist_slab(heap, slab);
-    }
+    unlink(heap, slab);
     retire(heap, slab);
   } else if (state == SlabState::detached) {
-    list_slab(heap, slab);
+    unlink(heap, slab);
+    link(heap, slab, SlabState::listed);
   }
 }
 
@@ -173,12 +178,11 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
   }
   if (block == nullptr) {
     if (slab != &empty_slab) {
-      slab->state = static_cast<std::uint8_t>(SlabState::detached);
-      slab->notify = slab->capacity - 1;
+      link(heap, slab, SlabState::detached);
     }
     if (const std::uint32_t waiting = heap->listed[size_class]; waiting != 0) {
       slab = &region.slabs[waiting];
-      unlist_slab(heap, slab);
+      unlink(heap, slab);
     } else {
       slab = fresh_slab(heap, size_class);
       if (slab == nullptr) {
@@ -195,14 +199,13 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
   return block;
 }
 
-void free_slow(ThreadHeap* heap, Slab* slab, std::uint32_t granule) {
-  static_cast<void>(granule);
+void free_slow(ThreadHeap* heap, Slab* slab) {
+  unlink(heap, slab);
   if (static_cast<SlabState>(slab->state) == SlabState::detached) {
-    list_slab(heap, slab);
-    return;
+    link(heap, slab, SlabState::listed);
+  } else {
+    retire(heap, slab);
   }
-  unlist_slab(heap, slab);
-  retire(heap, slab);
 }
 
 void free_remote(void* block, std::uint32_t granule) {
@@ -219,6 +222,38 @@ void free_remote(void* block, std::uint32_t granule) {
   if (announce) {
     PendingStack<>::push(owner->pending, first, entry.pending_next);
   }
+}
+
+void retire_all(ThreadHeap* heap) {
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    Slab* const current = heap->current[size_class];
+    heap->current[size_class] = &empty_slab;
+    if (current != &empty_slab) {
+      retire(heap, current);
+    }
+    while (heap->listed[size_class] != 0) {
+      Slab* const slab = &region.slabs[heap->listed[size_class]];
+      unlink(heap, slab);
+      retire(heap, slab);
+    }
+  }
+  while (heap->detached != 0) {
+    Slab* const slab = &region.slabs[heap->detached];
+    unlink(heap, slab);
+    retire(heap, slab);
+  }
+  heap->pending.store(0, std::memory_order_relaxed);
+  heap->taken = 0;
+}
+
+std::uint64_t live_bytes(const ThreadHeap* heap) {
+  std::uint64_t bytes = 0;
+  for_each_slab(heap, [&](const Slab* slab) {
+    // Blocks that other threads freed are no longer live, though their slab still counts them.
+    const std::uint64_t waiting = region.directory[index_of(slab)].remote.load(std::memory_order_relaxed) >> 32;
+    bytes += (slab->used - waiting) * slab->block_bytes;
+  });
+  return bytes;
 }
 
 namespace {
@@ -256,26 +291,37 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
 }  // namespace
 
 const char* check(const ThreadHeap* heap) {
+  std::uint32_t slabs = 0;
+  const char* broken = nullptr;
+  for_each_slab(heap, [&](const Slab* slab) {
+    ++slabs;
+    if (broken == nullptr) {
+      broken = check_slab(heap, slab);
+    }
+  });
+  if (broken != nullptr) {
+    return broken;
+  }
+  if (slabs != heap->slabs) {
+    return "a heap counts more or fewer slabs than stand in its lists";
+  }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     const Slab* const current = heap->current[size_class];
-    if (current != &empty_slab) {
-      if (static_cast<SlabState>(current->state) != SlabState::current || current->size_class != size_class) {
-        return "a current slab is not marked as such";
-      }
-      if (const char* const broken = check_slab(heap, current); broken != nullptr) {
-        return broken;
-      }
+    if (current != &empty_slab &&
+        (static_cast<SlabState>(current->state) != SlabState::current || current->size_class != size_class)) {
+      return "a current slab is not marked as such";
     }
-    std::uint32_t previous = 0;
     for (std::uint32_t index = heap->listed[size_class]; index != 0; index = region.slabs[index].next) {
       const Slab* const slab = &region.slabs[index];
-      if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->previous != previous || !has_room(slab)) {
+      if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->size_class != size_class || !has_room(slab)) {
         return "a slab in the list of those with room does not belong there";
       }
-      if (const char* const broken = check_slab(heap, slab); broken != nullptr) {
-        return broken;
-      }
-      previous = index;
+    }
+  }
+  for (std::uint32_t index = heap->detached; index != 0; index = region.slabs[index].next) {
+    const Slab* const slab = &region.slabs[index];
+    if (static_cast<SlabState>(slab->state) != SlabState::detached || has_room(slab)) {
+      return "a slab in the list of those without room does not belong there";
     }
   }
   return nullptr;

@@ -1,0 +1,67 @@
+// The heap's figures and its invariant walker, both over all heaps of the process.
+#include "blockyard/heap.h"
+#include "heap/process_heap.hpp"
+
+using namespace blockyard::heap;
+
+extern "C" {
+
+void by_heap_read_statistics(by_heap_statistics* statistics) {
+  *statistics = {};
+  if (!process_heap.initialise()) {
+    return;
+  }
+  const Counts& counts = process_heap.counts;
+  const auto read = [](const std::atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  statistics->ready_misses_small = read(counts.ready_misses_slab);
+  statistics->ready_misses_medium = read(counts.ready_misses_medium);
+  statistics->large_blocks = read(counts.large_blocks);
+  statistics->populated_by_janitor = read(counts.populated_by_janitor) << page_shift;
+  statistics->populated_by_program = read(counts.populated_by_program) << page_shift;
+  statistics->purged = read(counts.purged) << page_shift;
+
+  const PageHeap::Totals totals = process_heap.pages.totals();
+  const std::uint64_t ready_slabs = std::uint64_t{process_heap.ready_slabs()} * granule_bytes;
+  statistics->ready = (totals.ready << page_shift) + ready_slabs;
+  statistics->committed = (totals.ready + totals.stale + totals.used) << page_shift;
+  statistics->used = (totals.used << page_shift) - ready_slabs;
+
+  std::uint64_t slab_bytes = 0;
+  std::uint64_t live = 0;
+  const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
+  for (std::uint32_t index = 1; index <= heaps; ++index) {
+    const ThreadHeap* const heap = process_heap.heap_at(index);
+    statistics->remote_frees_adopted += heap->remote_adopted;
+    live += live_bytes(heap);
+    for_each_slab(heap, [&](const Slab* slab) {
+      slab_bytes += class_granules(slab->size_class) * granule_bytes;
+      const auto granule = static_cast<std::size_t>(slab - region.slabs);
+      statistics->remote_frees_waiting += region.directory[granule].remote.load(std::memory_order_relaxed) >> 32;
+    });
+  }
+  statistics->heaps = heaps;
+  // Blocks of whole pages are live as a whole; page 0, which is never handed out, is in the page heap's count.
+  const std::uint64_t page_blocks = statistics->used > slab_bytes + page_bytes ? statistics->used - slab_bytes - page_bytes : 0;
+  statistics->live = live + page_blocks;
+  if (statistics->used > 0) {
+    statistics->fragmentation = 1.0 - static_cast<double>(statistics->live) / static_cast<double>(statistics->used);
+  }
+}
+
+const char* by_check(void) {
+  if (!process_heap.initialise()) {
+    return "the heap could not be readied: no address space";
+  }
+  if (const char* const broken = process_heap.pages.check(); broken != nullptr) {
+    return broken;
+  }
+  const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
+  for (std::uint32_t index = 1; index <= heaps; ++index) {
+    if (const char* const broken = check(process_heap.heap_at(index)); broken != nullptr) {
+      return broken;
+    }
+  }
+  return nullptr;
+}
+
+}  // extern "C"
