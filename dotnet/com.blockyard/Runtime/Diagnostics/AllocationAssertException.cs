@@ -1,0 +1,17 @@
+using System;
+
+namespace Blockyard.Diagnostics
+{
+    /// <summary>An action allocated on the collected heap where none was allowed.</summary>
+    public sealed class AllocationAssertException : Exception
+    {
+        internal AllocationAssertException(long bytes, int run)
+            : base("Expected no allocation, but measured run " + run + " allocated " + bytes + " bytes on this thread.")
+        {
+            Bytes = bytes;
+        }
+
+        /// <summary>Bytes that the failing run allocated.</summary>
+        public long Bytes { get; }
+    }
+}

@@ -1,0 +1,102 @@
+using System;
+using System.Reflection;
+
+namespace Blockyard.Diagnostics
+{
+    /// <summary>Counts the bytes that the calling thread allocates on the collected heap.</summary>
+    /// <remarks>
+    /// Exact on .NET and on Mono's generational collector, where the runtime counts a thread's bytes. Once a process it is
+    /// calibrated: its own price is measured and taken off, and known allocations are counted, so that a runtime whose
+    /// counter is missing or stands still is found out (<see cref="CanTell"/>). What other threads do is not counted. Any
+    /// thread may use it.
+    /// </remarks>
+    public static class AllocationMeter
+    {
+        private const int ProbeLength = 1000;
+        private const int Probes = 8;
+
+        private static readonly Func<long>? Counter = FindCounter();
+        private static readonly long Price;
+        private static byte[]? sink;
+
+        static AllocationMeter()
+        {
+            Explanation = Calibrate(out Price);
+        }
+
+        /// <summary>Whether the runtime counts a thread's bytes.</summary>
+        public static bool CanTell => Explanation.Length == 0;
+
+        /// <summary>Why it can't tell, as a sentence; empty when it can.</summary>
+        public static string Explanation { get; }
+
+        /// <summary>Runs an action once and counts what it allocated on this thread.</summary>
+        /// <remarks>A first run may include what only first runs allocate (static fields, caches): run it before.</remarks>
+        /// <param name="action">What to run; its exceptions come through.</param>
+        /// <exception cref="ArgumentNullException">No action.</exception>
+        public static AllocationMeasurement Measure(Action action)
+        {
+            if (action == null)
+            {
+                throw new ArgumentNullException(nameof(action));
+            }
+
+            if (!CanTell)
+            {
+                action();
+                return new AllocationMeasurement(false, -1);
+            }
+
+            return new AllocationMeasurement(true, Math.Max(0, Count(Counter!, action) - Price));
+        }
+
+        private static long Count(Func<long> counter, Action action)
+        {
+            long before = counter();
+            action();
+            return counter() - before;
+        }
+
+        /// <summary>Looked up by name: not every runtime that is called .NET Standard 2.1 has it.</summary>
+        private static Func<long>? FindCounter()
+        {
+            MethodInfo? method = typeof(GC).GetMethod(
+                "GetAllocatedBytesForCurrentThread", BindingFlags.Public | BindingFlags.Static, null, Type.EmptyTypes, null);
+            return method == null ? null : (Func<long>)Delegate.CreateDelegate(typeof(Func<long>), method);
+        }
+
+        private static string Calibrate(out long price)
+        {
+            price = 0;
+            if (Counter == null)
+            {
+                return "this runtime has no counter of a thread's allocated bytes.";
+            }
+
+            Action nothing = Nothing;
+            price = long.MaxValue;
+            for (int i = 0; i < Probes; i++)
+            {
+                price = Math.Min(price, Count(Counter, nothing));
+            }
+
+            Action probe = Probe;
+            for (int i = 0; i < Probes; i++)
+            {
+                long counted = Count(Counter, probe) - price;
+                if (counted < ProbeLength || counted > ProbeLength + 64)
+                {
+                    return "this runtime counted " + counted + " bytes for an array of " + ProbeLength + ".";
+                }
+            }
+
+            return string.Empty;
+        }
+
+        private static void Nothing()
+        {
+        }
+
+        private static void Probe() => sink = new byte[ProbeLength];
+    }
+}

@@ -1,0 +1,82 @@
+using System;
+using System.Runtime.InteropServices;
+
+namespace Blockyard.Memory
+{
+    /// <summary>The one place that asks the runtime for unmanaged memory, and the arithmetic around it.</summary>
+    internal static unsafe class RawMemory
+    {
+        /// <summary>The largest alignment that any allocator here takes, in bytes.</summary>
+        internal const int LargestAlignment = 16 * 1024;
+
+        /// <summary>What <see cref="Marshal.AllocHGlobal(IntPtr)"/> guarantees by itself, in bytes.</summary>
+        internal static readonly int NaturalAlignment = IntPtr.Size * (IntPtr.Size == 8 ? 2 : 1);
+
+        /// <summary>At least <paramref name="size"/> bytes. May call the operating system.</summary>
+        /// <exception cref="OutOfMemoryException">There is no such memory.</exception>
+        internal static byte* Allocate(long size)
+        {
+            // Mono's AllocHGlobal takes what it is given without looking at the sign.
+            if (size < 0 || (IntPtr.Size == 4 && size > int.MaxValue))
+            {
+                throw new OutOfMemoryException("A block of " + size + " bytes cannot be addressed.");
+            }
+
+            return (byte*)Marshal.AllocHGlobal(new IntPtr(size));
+        }
+
+        internal static void Free(byte* block) => Marshal.FreeHGlobal((IntPtr)block);
+
+        /// <summary>The next multiple of a power of two.</summary>
+        internal static byte* Align(byte* address, int alignment) =>
+            (byte*)(((ulong)address + ((ulong)alignment - 1)) & ~((ulong)alignment - 1));
+
+        internal static bool IsAlignment(int alignment) =>
+            alignment > 0 && alignment <= LargestAlignment && (alignment & (alignment - 1)) == 0;
+
+        internal static void CheckAlignment(int alignment)
+        {
+            if (!IsAlignment(alignment))
+            {
+                throw new ArgumentOutOfRangeException(
+                    nameof(alignment), alignment, "An alignment is a power of two up to " + LargestAlignment + ".");
+            }
+        }
+
+        internal static void Clear(void* block, long size) => Fill(block, size, 0);
+
+        internal static void Fill(void* block, long size, byte value)
+        {
+            byte* at = (byte*)block;
+            while (size > 0)
+            {
+                int part = (int)Math.Min(size, 1 << 30);
+                new Span<byte>(at, part).Fill(value);
+                at += part;
+                size -= part;
+            }
+        }
+
+        internal static void Copy(void* source, void* target, long size) =>
+            Buffer.MemoryCopy(source, target, size, size);
+
+        /// <summary>The alignment that the runtime gives <typeparamref name="T"/> inside another struct, in bytes.</summary>
+        internal static int AlignmentOf<T>()
+            where T : unmanaged
+        {
+            int alignment = sizeof(Beside<T>) - sizeof(T);
+
+            // A struct that its author packed answers 1, as it should.
+            return IsAlignment(alignment) ? alignment : 1;
+        }
+
+        private struct Beside<T>
+            where T : unmanaged
+        {
+#pragma warning disable CS0169, CS0649 // only their places matter
+            private byte first;
+            private T second;
+#pragma warning restore CS0169, CS0649
+        }
+    }
+}

@@ -1,0 +1,84 @@
+using System;
+
+namespace Blockyard.Memory
+{
+    /// <summary>The allocators that containers may name by number. Any thread; a lock on adding and removing only.</summary>
+    internal static unsafe class SourceTable
+    {
+        private static readonly object Gate = new object();
+        private static Slot[] slots = new Slot[16];
+        private static int count = 1;
+        private static int firstFree;
+
+        /// <summary>What the table asks of an allocator.</summary>
+        internal interface ISource
+        {
+            byte* Take(long size, int alignment);
+        }
+
+        /// <summary>Gives an allocator a slot above 0 and the slot's generation.</summary>
+        internal static int Add(ISource source, out uint generation)
+        {
+            lock (Gate)
+            {
+                int slot = firstFree;
+                if (slot != 0)
+                {
+                    firstFree = slots[slot].NextFree;
+                }
+                else
+                {
+                    if (count == slots.Length)
+                    {
+                        // A new array, since readers take no lock.
+                        Slot[] larger = new Slot[count * 2];
+                        Array.Copy(slots, larger, count);
+                        slots = larger;
+                    }
+
+                    slot = count++;
+                    slots[slot].Cell = SafetyCell.Take();
+                }
+
+                generation = ++slots[slot].Generation;
+                slots[slot].Source = source;
+                return slot;
+            }
+        }
+
+        internal static void Remove(int slot, uint generation)
+        {
+            lock (Gate)
+            {
+                if (slots[slot].Generation == generation && slots[slot].Source != null)
+                {
+                    (*slots[slot].Cell)++;
+                    slots[slot].Source = null;
+                    slots[slot].NextFree = firstFree;
+                    firstFree = slot;
+                }
+            }
+        }
+
+        internal static ISource Find(int slot, uint generation)
+        {
+            Slot entry = slots[slot];
+            if (entry.Source == null || entry.Generation != generation)
+            {
+                throw new ObjectDisposedException("UnmanagedAllocator");
+            }
+
+            return entry.Source;
+        }
+
+        internal static uint* Cell(int slot) => slots[slot].Cell;
+
+        private struct Slot
+        {
+            internal ISource? Source;
+            internal uint* Cell;
+            internal uint Generation;
+            internal int NextFree;
+        }
+    }
+}

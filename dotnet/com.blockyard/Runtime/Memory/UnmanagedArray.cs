@@ -1,0 +1,100 @@
+using System;
+
+namespace Blockyard.Memory
+{
+    /// <summary>An array of fixed length in unmanaged memory.</summary>
+    /// <remarks>
+    /// A small struct whose copies share the items; dispose of one of them. Creation costs one allocation of its source;
+    /// access is a pointer's. Checked builds catch an index out of range and use after the memory is gone; both checks, and
+    /// the fields behind them, vanish where <c>BLOCKYARD_RELEASE</c> is defined. Threads may share it as they may an array.
+    /// </remarks>
+    /// <typeparam name="T">The type of the items.</typeparam>
+    public unsafe struct UnmanagedArray<T> : IDisposable
+        where T : unmanaged
+    {
+        private T* items;
+        private readonly int length;
+        private readonly MemorySource source;
+#if !BLOCKYARD_RELEASE
+        private Safety safety;
+#endif
+
+        /// <summary>An array.</summary>
+        /// <param name="length">Items, 0 or more.</param>
+        /// <param name="source">Where its memory is from.</param>
+        /// <param name="zeroed">Whether the items start as zero.</param>
+        /// <exception cref="OutOfMemoryException">There is no such memory.</exception>
+        public UnmanagedArray(int length, MemorySource source, bool zeroed = true)
+        {
+            Bounds.CheckCount(length, nameof(length));
+            this.length = length;
+            this.source = source;
+            items = (T*)source.Allocate(Math.Max(1L, (long)length * sizeof(T)), RawMemory.AlignmentOf<T>());
+            if (zeroed)
+            {
+                RawMemory.Clear(items, (long)length * sizeof(T));
+            }
+#if !BLOCKYARD_RELEASE
+            safety = new Safety(source);
+#endif
+        }
+
+        /// <summary>A copy of some items.</summary>
+        /// <param name="items">What to copy.</param>
+        /// <param name="source">Where the array's memory is from.</param>
+        public UnmanagedArray(ReadOnlySpan<T> items, MemorySource source)
+            : this(items.Length, source, zeroed: false)
+        {
+            items.CopyTo(AsSpan());
+        }
+
+        /// <summary>Whether it has memory: it was created and this copy not disposed of.</summary>
+        public readonly bool IsCreated => items != null;
+
+        /// <summary>How many items it has.</summary>
+        public readonly int Length => length;
+
+        /// <summary>One item.</summary>
+        /// <param name="index">0 to <see cref="Length"/> less 1.</param>
+        public readonly ref T this[int index]
+        {
+            get
+            {
+                CheckLife();
+                Bounds.Check(index, length);
+                return ref items[index];
+            }
+        }
+
+        /// <summary>All items.</summary>
+        public readonly Span<T> AsSpan()
+        {
+            CheckLife();
+            return new Span<T>(items, length);
+        }
+
+        /// <summary>Enumerates the items.</summary>
+        public readonly Span<T>.Enumerator GetEnumerator() => AsSpan().GetEnumerator();
+
+        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy, checked builds throw.</summary>
+        public void Dispose()
+        {
+            if (items != null)
+            {
+#if !BLOCKYARD_RELEASE
+                safety.End();
+                safety = default;
+#endif
+                source.Free(items);
+                items = null;
+            }
+        }
+
+        private readonly void CheckLife()
+        {
+#if !BLOCKYARD_RELEASE
+            safety.Check();
+#endif
+        }
+    }
+}

@@ -1,0 +1,210 @@
+using System;
+
+namespace Blockyard.Memory
+{
+    /// <summary>A growing list whose items never move, in chunks of equal length.</summary>
+    /// <remarks>
+    /// A small struct whose copies share the list; dispose of one of them. Adding is O(1), and one allocation of the source a
+    /// chunk; a <c>ref</c> to an item is valid until <see cref="Clear"/> or <see cref="Dispose"/>. Memory: whole chunks and
+    /// 8 bytes a chunk (twice that while the table of chunks grows). Checks, and what removes them, as in
+    /// <see cref="UnmanagedList{T}"/>. One thread at a time.
+    /// </remarks>
+    /// <typeparam name="T">The type of the items.</typeparam>
+    public unsafe struct UnmanagedChunkedList<T> : IDisposable
+        where T : unmanaged
+    {
+        private Head* head;
+        private readonly MemorySource source;
+#if !BLOCKYARD_RELEASE
+        private Safety safety;
+#endif
+
+        /// <summary>An empty list.</summary>
+        /// <param name="source">Where its memory is from.</param>
+        /// <param name="chunkLength">Items a chunk, rounded up to a power of two.</param>
+        /// <exception cref="OutOfMemoryException">There is no such memory.</exception>
+        public UnmanagedChunkedList(MemorySource source, int chunkLength = 1024)
+        {
+            if (chunkLength < 1 || chunkLength > 1 << 30)
+            {
+                throw new ArgumentOutOfRangeException(nameof(chunkLength), chunkLength, "A chunk has 1 to 2^30 items.");
+            }
+
+            int shift = 0;
+            while (1 << shift < chunkLength)
+            {
+                shift++;
+            }
+
+            this.source = source;
+            head = (Head*)source.Allocate(sizeof(Head), sizeof(void*));
+            *head = new Head { Shift = shift };
+#if !BLOCKYARD_RELEASE
+            safety = new Safety(source);
+#endif
+        }
+
+        /// <summary>Whether it has memory: it was created and this copy not disposed of.</summary>
+        public readonly bool IsCreated => head != null;
+
+        /// <summary>How many items it has.</summary>
+        public readonly int Count
+        {
+            get
+            {
+                CheckLife();
+                return head->Count;
+            }
+        }
+
+        /// <summary>Items a chunk.</summary>
+        public readonly int ChunkLength
+        {
+            get
+            {
+                CheckLife();
+                return 1 << head->Shift;
+            }
+        }
+
+        /// <summary>Chunks that hold items.</summary>
+        public readonly int ChunkCount
+        {
+            get
+            {
+                CheckLife();
+                return (int)((head->Count + (1L << head->Shift) - 1) >> head->Shift);
+            }
+        }
+
+        /// <summary>One item.</summary>
+        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        public readonly ref T this[int index]
+        {
+            get
+            {
+                CheckLife();
+                Bounds.Check(index, head->Count);
+                return ref head->Chunks[index >> head->Shift][index & ((1 << head->Shift) - 1)];
+            }
+        }
+
+        /// <summary>Adds an item at the end and returns where it will stay.</summary>
+        /// <param name="item">The item.</param>
+        /// <exception cref="OutOfMemoryException">There is no room for a chunk; the list is as it was.</exception>
+        public readonly ref T Add(T item)
+        {
+            CheckLife();
+            int chunk = head->Count >> head->Shift;
+            if (chunk == head->Chunked)
+            {
+                AddChunk();
+            }
+
+            T* at = head->Chunks[chunk] + (head->Count & ((1 << head->Shift) - 1));
+            *at = item;
+            head->Count = checked(head->Count + 1);
+            return ref *at;
+        }
+
+        /// <summary>The items of one chunk, side by side.</summary>
+        /// <param name="chunk">0 to <see cref="ChunkCount"/> less 1.</param>
+        public readonly Span<T> GetChunk(int chunk)
+        {
+            CheckLife();
+            Bounds.Check(chunk, ChunkCount);
+            long before = (long)chunk << head->Shift;
+            return new Span<T>(head->Chunks[chunk], (int)Math.Min(1L << head->Shift, head->Count - before));
+        }
+
+        /// <summary>Removes all items; the chunks stay.</summary>
+        public readonly void Clear()
+        {
+            CheckLife();
+            head->Count = 0;
+        }
+
+        /// <summary>Enumerates the items.</summary>
+        public readonly Enumerator GetEnumerator()
+        {
+            CheckLife();
+            return new Enumerator(this);
+        }
+
+        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy, checked builds throw.</summary>
+        public void Dispose()
+        {
+            if (head != null)
+            {
+#if !BLOCKYARD_RELEASE
+                safety.End();
+                safety = default;
+#endif
+                for (int i = head->Chunked - 1; i >= 0; i--)
+                {
+                    source.Free(head->Chunks[i]);
+                }
+
+                source.Free(head->Chunks);
+                source.Free(head);
+                head = null;
+            }
+        }
+
+        private readonly void AddChunk()
+        {
+            if (head->Chunked == head->Room)
+            {
+                int room = Math.Max(4, head->Room * 2);
+                T** table = (T**)source.Allocate((long)room * sizeof(T*), sizeof(void*));
+                if (head->Chunks != null)
+                {
+                    RawMemory.Copy(head->Chunks, table, (long)head->Chunked * sizeof(T*));
+                    source.Free(head->Chunks);
+                }
+
+                head->Chunks = table;
+                head->Room = room;
+            }
+
+            head->Chunks[head->Chunked] = (T*)source.Allocate((long)sizeof(T) << head->Shift, RawMemory.AlignmentOf<T>());
+            head->Chunked++;
+        }
+
+        private readonly void CheckLife()
+        {
+#if !BLOCKYARD_RELEASE
+            safety.Check();
+#endif
+        }
+
+        /// <summary>Goes over the items in order.</summary>
+        public struct Enumerator
+        {
+            private readonly UnmanagedChunkedList<T> list;
+            private int index;
+
+            internal Enumerator(UnmanagedChunkedList<T> list)
+            {
+                this.list = list;
+                index = -1;
+            }
+
+            /// <summary>The current item.</summary>
+            public readonly ref T Current => ref list[index];
+
+            /// <summary>Goes on to the next item.</summary>
+            /// <returns>False after the last.</returns>
+            public bool MoveNext() => ++index < list.Count;
+        }
+
+        private struct Head
+        {
+            internal T** Chunks;
+            internal int Chunked;
+            internal int Room;
+            internal int Count;
+            internal int Shift;
+        }
+    }
+}

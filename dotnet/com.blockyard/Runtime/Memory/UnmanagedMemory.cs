@@ -1,0 +1,123 @@
+using System;
+using System.Runtime.CompilerServices;
+
+namespace Blockyard.Memory
+{
+    /// <summary>Which heap is behind <see cref="Lifetime.Persistent"/>.</summary>
+    public enum PersistentHeap
+    {
+        /// <summary>The runtime's own: <c>Marshal.AllocHGlobal</c>, with 16 bytes more a block for alignment.</summary>
+        Runtime = 0,
+
+        /// <summary>Blockyard's native library, where it is present.</summary>
+        Native = 1,
+    }
+
+    /// <summary>Blocks of unmanaged memory by how long they live.</summary>
+    /// <remarks>
+    /// <para>Bounds: <see cref="Lifetime.Temp"/> is a bump of the calling thread's region, without lock, header or call to
+    /// the operating system, until the region is full; then, counted, it is <see cref="Lifetime.TempJob"/>.
+    /// TempJob is a bump of a region that the thread owns; freeing on that thread takes no atomic, on another thread one;
+    /// a region is used again when its last block is freed. <see cref="Lifetime.Persistent"/> costs what its
+    /// <see cref="PersistentHeap"/> costs and may call the operating system.</para>
+    /// <para>Contents are unspecified (checked builds fill temp blocks with 0xCD). Every member may be called from any
+    /// thread; a Temp block belongs to the thread that allocated it.</para>
+    /// </remarks>
+    public static unsafe class UnmanagedMemory
+    {
+        /// <summary>The largest alignment that may be asked for, in bytes.</summary>
+        public const int LargestAlignment = RawMemory.LargestAlignment;
+
+        /// <summary>Whether the native library was found, and with it <see cref="PersistentHeap.Native"/>.</summary>
+        public static bool IsNativeHeapPresent => NativeHeap.IsPresent;
+
+        /// <summary>The heap behind <see cref="Lifetime.Persistent"/>; to be set before its first block.</summary>
+        /// <exception cref="InvalidOperationException">A block was already allocated, whose heap would be forgotten.</exception>
+        /// <exception cref="DllNotFoundException">The native library is not present.</exception>
+        public static PersistentHeap PersistentHeap
+        {
+            get => PersistentMemory.Heap;
+            set => PersistentMemory.Heap = value;
+        }
+
+        /// <summary>A block of at least <paramref name="size"/> bytes.</summary>
+        /// <param name="size">Bytes; 0 gives a block that may be freed and has no usable byte.</param>
+        /// <param name="alignment">A power of two up to <see cref="LargestAlignment"/>.</param>
+        /// <param name="lifetime">How long it lives, and so which allocator it is from.</param>
+        /// <exception cref="ArgumentOutOfRangeException">A negative size, no such alignment, no such lifetime.</exception>
+        /// <exception cref="OutOfMemoryException">There is no such memory; nothing has changed.</exception>
+        public static void* Malloc(long size, int alignment, Lifetime lifetime)
+        {
+            // One test for every argument that is out of the ordinary, so that the ordinary two pay one branch.
+            if (size > 0 && (alignment & (alignment - 1)) == 0 && (uint)(alignment - 1) < RawMemory.LargestAlignment)
+            {
+                if (lifetime == Lifetime.Temp)
+                {
+                    return ThreadMemory.Current.TakeTemp(size, alignment);
+                }
+
+                if (lifetime == Lifetime.TempJob)
+                {
+                    return ThreadMemory.Current.TakeJob(size, alignment);
+                }
+            }
+
+            return MallocOther(size, alignment, lifetime);
+        }
+
+        /// <summary>Gives a block back. Null does nothing.</summary>
+        /// <remarks>
+        /// Temp: the thread's last block is taken back, a block that overflowed into TempJob is freed, any other waits for
+        /// the frame's end. In checked builds a Temp block of a frame that has ended is an error.
+        /// </remarks>
+        /// <param name="block">A live block that <see cref="Malloc"/> gave with the same lifetime.</param>
+        /// <param name="lifetime">That lifetime.</param>
+        /// <exception cref="InvalidOperationException">Checked builds: the block is not one of that lifetime.</exception>
+        public static void Free(void* block, Lifetime lifetime)
+        {
+            if (block == null)
+            {
+                return;
+            }
+
+            if (lifetime == Lifetime.Temp)
+            {
+                ThreadMemory.Current.GiveTemp((byte*)block);
+            }
+            else if (lifetime == Lifetime.TempJob)
+            {
+                ThreadMemory.Current.GiveJob((byte*)block);
+            }
+            else
+            {
+                PersistentMemory.Free(block, lifetime);
+            }
+        }
+
+        /// <summary>Reports every TempJob and Persistent block that is live and was allocated while detection was on.</summary>
+        /// <returns>How many there are.</returns>
+        public static int ReportLiveBlocks() => BlockTracker.ReportAll();
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void* MallocOther(long size, int alignment, Lifetime lifetime)
+        {
+            RawMemory.CheckAlignment(alignment);
+            if (size < 0)
+            {
+                throw new ArgumentOutOfRangeException(nameof(size), size, "A size is 0 or more.");
+            }
+
+            switch (lifetime)
+            {
+                case Lifetime.Temp:
+                    return ThreadMemory.Current.TakeTemp(1, alignment);
+                case Lifetime.TempJob:
+                    return ThreadMemory.Current.TakeJob(1, alignment);
+                case Lifetime.Persistent:
+                    return PersistentMemory.Allocate(Math.Max(size, 1), alignment);
+                default:
+                    throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+// The C# compiler's command line over Roslyn's library, for machines without the .NET SDK.
+//
+// Debian's own compiler, mcs, stops at C# 7.2 and does not know the `unmanaged` constraint; it compiles this file, and
+// this file compiles everything else. The options are csc's own (-target, -out, -reference, -langversion, ...).
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Text;
+using Microsoft.CodeAnalysis;
+using Microsoft.CodeAnalysis.CSharp;
+using Microsoft.CodeAnalysis.Emit;
+using Microsoft.CodeAnalysis.Text;
+
+internal static class Driver
+{
+    private static int Main(string[] args)
+    {
+        string folder = Directory.GetCurrentDirectory();
+        CSharpCommandLineArguments options = CSharpCommandLineParser.Default.Parse(args, folder, null, null);
+        if (options.Errors.Any())
+        {
+            return Report(options.Errors);
+        }
+
+        List<SyntaxTree> trees = new List<SyntaxTree>();
+        foreach (CommandLineSourceFile source in options.SourceFiles)
+        {
+            using (FileStream stream = File.OpenRead(source.Path))
+            {
+                SourceText text = SourceText.From(stream, Encoding.UTF8, canBeEmbedded: false);
+                trees.Add(CSharpSyntaxTree.ParseText(text, options.ParseOptions, source.Path));
+            }
+        }
+
+        List<MetadataReference> references = new List<MetadataReference>();
+        foreach (CommandLineReference reference in options.MetadataReferences)
+        {
+            if (!File.Exists(reference.Reference))
+            {
+                Console.Error.WriteLine("error: reference not found: " + reference.Reference);
+                return 1;
+            }
+
+            references.Add(MetadataReference.CreateFromFile(reference.Reference, reference.Properties));
+        }
+
+        CSharpCompilation compilation = CSharpCompilation.Create(
+            options.CompilationName ?? Path.GetFileNameWithoutExtension(options.OutputFileName),
+            trees, references, options.CompilationOptions);
+        string target = Path.Combine(options.OutputDirectory, options.OutputFileName);
+        EmitOptions emit = options.EmitOptions
+            .WithDebugInformationFormat(DebugInformationFormat.PortablePdb)
+            .WithPdbFilePath(Path.ChangeExtension(target, ".pdb"));
+
+        // Written beside their places and renamed, so that a failed compilation leaves the previous output whole.
+        using (MemoryStream assembly = new MemoryStream())
+        using (MemoryStream symbols = new MemoryStream())
+        using (MemoryStream documentation = new MemoryStream())
+        {
+            EmitResult result = compilation.Emit(
+                assembly, symbols, options.DocumentationPath == null ? null : documentation, null,
+                options.ManifestResources, emit);
+            int code = Report(result.Diagnostics);
+            if (!result.Success || code != 0)
+            {
+                return 1;
+            }
+
+            Write(target, assembly);
+            Write(Path.ChangeExtension(target, ".pdb"), symbols);
+            if (options.DocumentationPath != null)
+            {
+                Write(options.DocumentationPath, documentation);
+            }
+        }
+
+        return 0;
+    }
+
+    private static void Write(string path, MemoryStream content)
+    {
+        string beside = path + ".new";
+        File.WriteAllBytes(beside, content.ToArray());
+        File.Delete(path);
+        File.Move(beside, path);
+    }
+
+    private static int Report(IEnumerable<Diagnostic> diagnostics)
+    {
+        int code = 0;
+        foreach (Diagnostic diagnostic in diagnostics.Where(one => one.Severity >= DiagnosticSeverity.Warning && !one.IsSuppressed))
+        {
+            Console.Error.WriteLine(diagnostic.ToString());
+            code |= diagnostic.Severity == DiagnosticSeverity.Error || diagnostic.IsWarningAsError ? 1 : 0;
+        }
+
+        return code;
+    }
+}
