@@ -37,6 +37,8 @@ class TextSource final : public Source {
 
   /// Whether the text's own # lines ask for its addresses to be kept in a .byj.
   bool asks_for_addresses() const { return annotated_addresses_; }
+  /// Whether a `# preamble` line gave its length; else it grows while the leading lines are read.
+  bool says_preamble() const { return preamble_said_; }
 
  private:
   [[noreturn]] void fail(const Record& record, const std::string& what) const;

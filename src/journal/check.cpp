@@ -1,0 +1,38 @@
+#include "journal/check.hpp"
+
+#include "journal/byj_reader.hpp"
+#include "journal/walker.hpp"
+
+namespace blockyard::journal {
+
+CheckResult check(const std::string& path, const Progress& progress) {
+  const auto source = open(path);
+  const auto* byj = dynamic_cast<const ByjSource*>(source.get());
+  Walker walker;
+  CheckResult result;
+  for (auto events = source->next(); !events.empty(); events = source->next()) {
+    for (const Event& event : events) {
+      try {
+        walker.add(event, source->header());
+      } catch (const Error& error) {
+        const std::string place = byj == nullptr ? "" : " (in the block at byte " + std::to_string(byj->block_offset()) + ")";
+        throw Error(path + ", " + error.what() + place);
+      }
+      if (gives_block(event.kind)) ++result.blocks_given;
+      if (event.kind == Kind::frame_mark) ++result.frame_marks;
+    }
+    report(progress, *source);
+  }
+  if (source->header().preamble_events > walker.events()) {
+    throw Error(path + ": the header counts " + std::to_string(source->header().preamble_events) +
+                " events of preamble; the journal has only " + std::to_string(walker.events()) + " events");
+  }
+  result.events = walker.events();
+  result.live_at_end = walker.live_blocks();
+  result.threads = source->header().threads.size();
+  result.has_addresses = source->header().has_addresses;
+  result.notes.assign(source->notes().begin(), source->notes().end());
+  return result;
+}
+
+}  // namespace blockyard::journal

@@ -1,0 +1,26 @@
+// Verifies a whole journal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "journal/progress.hpp"
+
+namespace blockyard::journal {
+
+struct CheckResult {
+  std::uint64_t events = 0;
+  std::uint64_t blocks_given = 0;
+  std::uint64_t live_at_end = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t frame_marks = 0;
+  bool has_addresses = false;
+  std::vector<std::string> notes;
+};
+
+/// Reads everything: checksums, order, back-references, footer against contents, and the Walker's invariants. Throws Error
+/// with the first violation: the event's number, and of a .byj the byte at which its block lies.
+CheckResult check(const std::string& path, const Progress& progress);
+
+}  // namespace blockyard::journal

@@ -1,0 +1,87 @@
+#include "journal/convert.hpp"
+
+#include <sys/stat.h>
+
+#include <optional>
+
+#include "journal/journal_output.hpp"
+#include "journal/text_reader.hpp"
+
+namespace blockyard::journal {
+namespace {
+
+std::uint64_t size_of(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
+}
+
+/// Holds a free back until the next event tells whether it was half of a realloc.
+class ReallocJoiner {
+ public:
+  template <typename Put>
+  void add(const Event& event, Put put) {
+    if (held_ && event.kind == Kind::allocate && event.thread == held_->thread && event.time_ns == held_->time_ns) {
+      Event joined = event;
+      joined.kind = Kind::reallocate;
+      joined.old_block = held_->block;
+      held_.reset();
+      ++joined_;
+      put(joined);
+      return;
+    }
+    flush(put);
+    if (event.kind == Kind::free) {
+      held_ = event;
+    } else {
+      put(event);
+    }
+  }
+  template <typename Put>
+  void flush(Put put) {
+    if (held_) put(*held_);
+    held_.reset();
+  }
+  std::uint64_t joined() const { return joined_; }
+
+ private:
+  std::optional<Event> held_;
+  std::uint64_t joined_ = 0;
+};
+
+}  // namespace
+
+Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options, const Progress& progress) {
+  const auto source = open(input);
+  const auto* text = dynamic_cast<const TextSource*>(source.get());
+  OutputOptions out;
+  out.overwrite = options.overwrite;
+  out.addresses = options.addresses || (text != nullptr ? text->asks_for_addresses() : source->header().has_addresses);
+  out.text.notes = !options.plain;
+  out.text.preamble_known = text == nullptr || text->says_preamble();
+  if (options.addresses && !source->header().has_addresses) {
+    throw Error(input + " keeps no addresses; leave --addresses away");
+  }
+  JournalOutput journal(output, input, source->header(), out);
+  const auto put = [&](const Event& event) { journal.add(event, source->header()); };
+  ReallocJoiner joiner;
+  for (auto events = source->next(); !events.empty(); events = source->next()) {
+    for (const Event& event : events) {
+      if (options.join_realloc) {
+        joiner.add(event, put);
+      } else {
+        put(event);
+      }
+    }
+    report(progress, *source);
+  }
+  joiner.flush(put);
+  Outcome outcome;
+  outcome.events = journal.finish(source->header());
+  outcome.preamble_events = source->header().preamble_events;
+  outcome.bytes = size_of(output);
+  outcome.joined = joiner.joined();
+  outcome.notes.assign(source->notes().begin(), source->notes().end());
+  return outcome;
+}
+
+}  // namespace blockyard::journal

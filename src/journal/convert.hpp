@@ -1,0 +1,31 @@
+// From any form to .byj or text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "journal/event.hpp"
+#include "journal/progress.hpp"
+
+namespace blockyard::journal {
+
+struct ConvertOptions {
+  bool plain = false;         ///< text: no # lines
+  bool join_realloc = false;  ///< a free and an allocation of the same instant and thread become one reallocate
+  bool addresses = false;     ///< .byj: keep the text's pointers
+  bool overwrite = false;
+};
+
+struct Outcome {
+  std::uint64_t events = 0;
+  std::uint64_t preamble_events = 0;
+  std::uint64_t bytes = 0;  ///< of the written file
+  std::uint64_t joined = 0; ///< reallocs made of a free and an allocation
+  std::vector<std::string> notes;
+};
+
+/// Streams; memory grows with the live blocks only. Throws Error; `output` appears only when all went well.
+Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options, const Progress& progress);
+
+}  // namespace blockyard::journal

@@ -1,0 +1,163 @@
+#include "journal/cut.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "journal/byj_reader.hpp"
+#include "journal/flat_map.hpp"
+#include "journal/journal_output.hpp"
+#include "journal/text_reader.hpp"
+
+namespace blockyard::journal {
+namespace {
+
+std::unique_ptr<Source> open_leniently(const std::string& path) {
+  auto source = open(path);
+  if (dynamic_cast<ByjSource*>(source.get()) == nullptr) return source;
+  source.reset();
+  return std::make_unique<ByjSource>(path, TornTail::note);
+}
+
+std::string seconds(std::uint64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(ns) / 1e9);
+  return text;
+}
+
+/// The blocks alive before the stretch, then old ids to new ones within it.
+class Stretch {
+ public:
+  Stretch(const std::string& output, const std::string& input, const Source& source, const CutOptions& options)
+      : output_(output), input_(input), source_(source), options_(options) {}
+
+  /// False when the stretch has ended.
+  bool add(const Event& event, bool preamble) {
+    ++number_;
+    if (!journal_) {
+      if (preamble || event.time_ns < options_.from_ns) {
+        remember(event);
+        return true;
+      }
+      begin();
+    }
+    if (event.time_ns >= options_.to_ns) {
+      cut_at_end_ = true;
+      return false;
+    }
+    Event moved = event;
+    moved.time_ns -= std::min(event.time_ns, options_.from_ns);
+    if (event.kind == Kind::free) moved.block = gone(event.block);
+    if (event.kind == Kind::reallocate) moved.old_block = gone(event.old_block);
+    if (gives_block(event.kind)) {
+      moved.block = next_block_++;
+      new_ids_.insert(event.block + 1, moved.block);
+    }
+    journal_->add(moved, header());
+    ++measured_;
+    return true;
+  }
+
+  Outcome finish() {
+    if (measured_ == 0) {
+      throw Error(input_ + " has no event from " + seconds(options_.from_ns) + " s on" +
+                  (options_.to_ns == CutOptions{}.to_ns ? "" : " before " + seconds(options_.to_ns) + " s") +
+                  "; `blockyard info` shows how long it is");
+    }
+    Outcome outcome;
+    outcome.preamble_events = preamble_events_;
+    outcome.events = journal_->finish(header());
+    return outcome;
+  }
+
+ private:
+  Header header() const {
+    Header header = source_.header();
+    header.preamble_events = preamble_events_;
+    header.cut_at_end = header.cut_at_end || cut_at_end_;
+    return header;
+  }
+
+  [[noreturn]] void fail(std::uint64_t block) const {
+    throw Error(input_ + ", event " + std::to_string(number_ - 1) + ": block " + std::to_string(block) +
+                " is freed but not live; `blockyard check` tells more");
+  }
+
+  void remember(const Event& event) {
+    Event ignored;
+    if (event.kind == Kind::free && !live_.take(event.block + 1, ignored)) fail(event.block);
+    if (event.kind == Kind::reallocate && !live_.take(event.old_block + 1, ignored)) fail(event.old_block);
+    if (gives_block(event.kind)) live_.insert(event.block + 1, event);
+  }
+
+  void begin() {
+    std::vector<Event> alive;
+    alive.reserve(live_.size());
+    live_.for_each([&alive](std::uint64_t, const Event& event) { alive.push_back(event); });
+    live_ = FlatMap<Event>();
+    std::sort(alive.begin(), alive.end(), [](const Event& a, const Event& b) { return a.block < b.block; });
+    preamble_events_ = alive.size();
+    OutputOptions out;
+    out.overwrite = options_.overwrite;
+    const auto* text = dynamic_cast<const TextSource*>(&source_);
+    out.addresses = text != nullptr ? text->asks_for_addresses() : source_.header().has_addresses;
+    journal_.emplace(output_, input_, header(), out);
+    for (Event& event : alive) {
+      new_ids_.insert(event.block + 1, next_block_);
+      if (event.kind == Kind::reallocate) event.kind = Kind::allocate;
+      event.old_block = no_block;
+      event.duration_ns = 0;
+      event.time_ns = 0;
+      event.block = next_block_++;
+      journal_->add(event, source_.header());
+    }
+  }
+
+  std::uint64_t gone(std::uint64_t block) {
+    std::uint64_t id = 0;
+    if (!new_ids_.take(block + 1, id)) fail(block);
+    return id;
+  }
+
+  std::string output_;
+  std::string input_;
+  const Source& source_;
+  CutOptions options_;
+  FlatMap<Event> live_;
+  FlatMap<std::uint64_t> new_ids_;
+  std::optional<JournalOutput> journal_;
+  std::uint64_t number_ = 0;
+  std::uint64_t next_block_ = 0;
+  std::uint64_t preamble_events_ = 0;
+  std::uint64_t measured_ = 0;
+  bool cut_at_end_ = false;
+};
+
+}  // namespace
+
+Outcome cut(const std::string& input, const std::string& output, const CutOptions& options, const Progress& progress) {
+  if (options.from_ns >= options.to_ns) {
+    throw Error("a stretch from " + seconds(options.from_ns) + " s to " + seconds(options.to_ns) + " s is empty; --from must be below --to");
+  }
+  const auto source = open_leniently(input);
+  OutputFile(output, input, options.overwrite);  // refuse a bad name before the long pass
+  Stretch stretch(output, input, *source, options);
+  std::uint64_t number = 0;
+  bool inside = true;
+  while (inside) {
+    const auto events = source->next();
+    if (events.empty()) break;
+    for (const Event& event : events) {
+      inside = stretch.add(event, number++ < source->header().preamble_events);
+      if (!inside) break;
+    }
+    report(progress, *source);
+  }
+  Outcome outcome = stretch.finish();
+  outcome.notes.assign(source->notes().begin(), source->notes().end());
+  return outcome;
+}
+
+}  // namespace blockyard::journal

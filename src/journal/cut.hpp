@@ -1,0 +1,22 @@
+// A stretch of a journal as a journal of its own, with the blocks alive at its start as its preamble.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "journal/convert.hpp"
+#include "journal/progress.hpp"
+
+namespace blockyard::journal {
+
+struct CutOptions {
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = ~std::uint64_t{0};  ///< exclusive
+  bool overwrite = false;
+};
+
+/// Streams in one pass; memory grows with the live blocks only. A journal that was cut short is read as far as it is
+/// whole, and a note says so. Throws Error; `output` appears only when all went well.
+Outcome cut(const std::string& input, const std::string& output, const CutOptions& options, const Progress& progress);
+
+}  // namespace blockyard::journal

@@ -1,0 +1,220 @@
+#include "journal/facts.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "journal/byj_reader.hpp"
+#include "journal/text_reader.hpp"
+
+namespace blockyard::journal {
+
+void SizeCounts::add(std::uint64_t size) {
+  ++count_;
+  if (size < direct) {
+    ++small_[size];
+  } else {
+    ++large_[size];
+  }
+}
+
+std::uint64_t SizeCounts::percentile(double fraction) const {
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(count_)));
+  std::uint64_t seen = 0;
+  for (std::size_t size = 0; size < direct; ++size) {
+    seen += small_[size];
+    if (seen >= wanted) return size;
+  }
+  for (const auto& [size, times] : large_) {
+    seen += times;
+    if (seen >= wanted) return size;
+  }
+  return 0;
+}
+
+std::uint64_t SizeCounts::at_most(std::uint64_t size) const {
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < std::min<std::uint64_t>(direct, size + 1); ++i) seen += small_[i];
+  for (const auto& [large, times] : large_) {
+    if (large > size) break;
+    seen += times;
+  }
+  return seen;
+}
+
+std::uint64_t SizeCounts::largest() const {
+  if (!large_.empty()) return large_.rbegin()->first;
+  for (std::size_t size = direct; size-- > 0;) {
+    if (small_[size] != 0) return size;
+  }
+  return 0;
+}
+
+namespace {
+
+struct Live {
+  std::uint64_t size;
+  std::uint64_t time_ns;
+  std::uint32_t thread;
+  bool preamble;
+};
+
+/// Events and bytes by frame: cut by the marks of each thread apart, and by the clock for journals without marks, because
+/// which thread marks most is known only at the end.
+class FrameCounter {
+ public:
+  void count(const Event& event) {
+    if (event.kind == Kind::frame_mark) {
+      if (event.thread >= marked_.size()) marked_.resize(event.thread + 1);
+      auto& frames = marked_[event.thread];
+      if (frames.empty()) {
+        frames.push_back({0, event.time_ns, events_, bytes_});
+      } else {
+        frames.push_back({frames.back().end_ns, event.time_ns, events_, bytes_});
+      }
+      return;
+    }
+    const std::uint64_t bytes = gives_block(event.kind) ? event.size : 0;
+    const std::uint64_t weight = event.kind == Kind::phase_mark ? 0 : event.kind == Kind::reallocate ? 2 : 1;
+    events_ += weight;
+    bytes_ += bytes;
+    const std::size_t slot = event.time_ns / default_frame_ns;
+    // A journal of years at one event a year must not make a frame for each sixtieth of a second.
+    if (slot > most_clock_frames) return;
+    while (clocked_.size() <= slot) {
+      const std::uint64_t begin = clocked_.size() * default_frame_ns;
+      clocked_.push_back({begin, begin + default_frame_ns, 0, 0});
+    }
+    clocked_[slot].events += weight;
+    clocked_[slot].bytes += bytes;
+  }
+
+  void conclude(Facts& facts) {
+    const auto most = std::max_element(marked_.begin(), marked_.end(),
+                                       [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    if (most == marked_.end() || most->empty()) {
+      facts.frames = std::move(clocked_);
+      return;
+    }
+    facts.marked_frames = true;
+    facts.frame_thread = static_cast<std::uint32_t>(most - marked_.begin());
+    facts.frames = std::move(*most);
+    // They hold running totals so far.
+    for (std::size_t i = facts.frames.size(); i-- > 1;) {
+      facts.frames[i].events -= facts.frames[i - 1].events;
+      facts.frames[i].bytes -= facts.frames[i - 1].bytes;
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_clock_frames = 60U * 60 * 24 * 7;
+  std::uint64_t events_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::vector<std::vector<Frame>> marked_;  ///< by thread; events and bytes are running totals
+  std::vector<Frame> clocked_;
+};
+
+class Gatherer {
+ public:
+  explicit Gatherer(Facts& facts) : facts_(facts) {}
+
+  void add(const Event& event, bool preamble) {
+    ++facts_.events;
+    facts_.duration_ns = event.time_ns;
+    if (event.thread >= facts_.threads.size()) facts_.threads.resize(event.thread + 1);
+    if (!preamble) {
+      ++facts_.kinds[static_cast<std::size_t>(event.kind)];
+      frames_.count(event);
+    }
+    if (event.kind == Kind::frame_mark) ++facts_.threads[event.thread].frame_marks;
+    if (event.kind == Kind::free) release(event.block, event);
+    if (event.kind == Kind::reallocate) release(event.old_block, event);
+    if (gives_block(event.kind)) give(event, preamble);
+  }
+
+  void conclude() {
+    facts_.live_blocks = live_.size();
+    facts_.live_bytes = live_bytes_;
+    frames_.conclude(facts_);
+  }
+
+ private:
+  void give(const Event& event, bool preamble) {
+    live_.insert(event.block + 1, {event.size, event.time_ns, event.thread, preamble});
+    live_bytes_ += event.size;
+    facts_.max_live_blocks = std::max<std::uint64_t>(facts_.max_live_blocks, live_.size());
+    if (live_bytes_ > facts_.max_live_bytes) {
+      facts_.max_live_bytes = live_bytes_;
+      facts_.max_live_bytes_at_ns = event.time_ns;
+    }
+    ThreadFacts& thread = facts_.threads[event.thread];
+    if (preamble) {
+      ++facts_.preamble_blocks;
+      facts_.preamble_bytes += event.size;
+      ++thread.preamble;
+      return;
+    }
+    ++facts_.allocations;
+    facts_.total_bytes += event.size;
+    if (event.size == 0) ++facts_.zero_sizes;
+    ++thread.allocations;
+    thread.bytes += event.size;
+    facts_.sizes.add(event.size);
+    const auto width = static_cast<std::size_t>(std::bit_width(event.size));
+    ++facts_.size_log2_blocks[width];
+    facts_.size_log2_bytes[width] += event.size;
+  }
+
+  void release(std::uint64_t block, const Event& event) {
+    Live gone{};
+    if (!live_.take(block + 1, gone)) {
+      throw Error("event " + std::to_string(facts_.events - 1) + ": block " + std::to_string(block) +
+                  " is freed but not live; `blockyard check` tells more");
+    }
+    live_bytes_ -= gone.size;
+    ThreadFacts& thread = facts_.threads[event.thread];
+    ++facts_.frees;
+    ++thread.frees;
+    if (gone.thread != event.thread) {
+      ++facts_.remote_frees;
+      ++thread.remote_frees;
+    }
+    if (gone.preamble) return;  // when it was allocated is not known
+    const std::uint64_t lifetime = event.time_ns - gone.time_ns;
+    const auto bound = std::upper_bound(lifetime_bounds_ns.begin(), lifetime_bounds_ns.end(), lifetime);
+    ++facts_.lifetimes[static_cast<std::size_t>(bound - lifetime_bounds_ns.begin())];
+  }
+
+  Facts& facts_;
+  FlatMap<Live> live_;  ///< block + 1
+  std::uint64_t live_bytes_ = 0;
+  FrameCounter frames_;
+};
+
+}  // namespace
+
+Facts gather_facts(const std::string& path, const Progress& progress) {
+  const auto source = open(path);
+  Facts facts;
+  Gatherer gatherer(facts);
+  for (auto events = source->next(); !events.empty(); events = source->next()) {
+    const std::uint64_t preamble = source->header().preamble_events;
+    try {
+      for (const Event& event : events) gatherer.add(event, facts.events < preamble);
+    } catch (const Error& error) {
+      throw Error(path + ", " + error.what());
+    }
+    report(progress, *source);
+  }
+  gatherer.conclude();
+  facts.header = source->header();
+  facts.threads.resize(facts.header.threads.size());
+  facts.form = dynamic_cast<ByjSource*>(source.get()) != nullptr    ? "byj"
+               : dynamic_cast<TextSource*>(source.get()) != nullptr ? "text"
+                                                                    : "heaptrack";
+  facts.file_bytes = source->bytes_total();
+  facts.notes.assign(source->notes().begin(), source->notes().end());
+  return facts;
+}
+
+}  // namespace blockyard::journal

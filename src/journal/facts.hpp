@@ -1,0 +1,93 @@
+// What a journal is, in figures: one pass, memory bounded by its live blocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "journal/event.hpp"
+#include "journal/flat_map.hpp"
+#include "journal/progress.hpp"
+
+namespace blockyard::journal {
+
+/// How often each size was asked for: exact, so that percentiles are sizes that occurred.
+class SizeCounts {
+ public:
+  void add(std::uint64_t size);
+  std::uint64_t count() const { return count_; }
+  /// The smallest size such that at least `fraction` of all are at or below it; 0 of nothing.
+  std::uint64_t percentile(double fraction) const;
+  std::uint64_t at_most(std::uint64_t size) const;
+  std::uint64_t largest() const;
+
+ private:
+  static constexpr std::size_t direct = 1U << 17;  // nearly all sizes; the rest are few and go into the map
+  std::vector<std::uint64_t> small_ = std::vector<std::uint64_t>(direct);
+  std::map<std::uint64_t, std::uint64_t> large_;
+  std::uint64_t count_ = 0;
+};
+
+struct ThreadFacts {
+  std::uint64_t allocations = 0;  ///< blocks given, reallocates included
+  std::uint64_t frees = 0;        ///< blocks gone, reallocates included
+  std::uint64_t remote_frees = 0; ///< of blocks that another thread allocated
+  std::uint64_t bytes = 0;        ///< asked for
+  std::uint64_t preamble = 0;     ///< blocks of the preamble that it allocated
+  std::uint64_t frame_marks = 0;
+};
+
+/// Events between two frame marks of the thread that marks most; without marks, in stretches of 16.7 ms.
+struct Frame {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+  std::uint64_t events = 0;
+  std::uint64_t bytes = 0;  ///< asked for
+};
+
+/// Without frame marks, a frame is a sixtieth of a second, rounded as the study's facts have it.
+inline constexpr std::uint64_t default_frame_ns = 16'700'000;
+
+/// Upper bounds of the lifetime classes in ns; what lives longer is the last class.
+inline constexpr std::array<std::uint64_t, 4> lifetime_bounds_ns{100'000, 1'000'000, default_frame_ns, 1'000'000'000};
+
+/// Figures of everything behind the preamble, unless a name says otherwise.
+struct Facts {
+  Header header;
+  std::string form;               ///< "byj", "text" or "heaptrack"
+  std::uint64_t file_bytes = 0;
+  std::uint64_t events = 0;       ///< all, preamble and marks included
+  std::uint64_t duration_ns = 0;  ///< time of the last event
+  std::array<std::uint64_t, 7> kinds{};  ///< by Kind
+  std::uint64_t preamble_blocks = 0;
+  std::uint64_t preamble_bytes = 0;
+  std::uint64_t allocations = 0;  ///< blocks given, reallocates included
+  std::uint64_t frees = 0;        ///< blocks gone, reallocates included
+  std::uint64_t total_bytes = 0;
+  std::uint64_t zero_sizes = 0;
+  std::uint64_t max_live_bytes = 0;  ///< preamble included
+  std::uint64_t max_live_bytes_at_ns = 0;
+  std::uint64_t max_live_blocks = 0;
+  std::uint64_t live_blocks = 0;  ///< at the end
+  std::uint64_t live_bytes = 0;
+  std::uint64_t remote_frees = 0;
+  SizeCounts sizes;
+  std::array<std::uint64_t, 65> size_log2_blocks{};  ///< [bit width of the size]
+  std::array<std::uint64_t, 65> size_log2_bytes{};
+  std::array<std::uint64_t, lifetime_bounds_ns.size() + 1> lifetimes{};  ///< of freed blocks
+  std::vector<ThreadFacts> threads;
+  bool marked_frames = false;
+  std::uint32_t frame_thread = 0;
+  std::vector<Frame> frames;
+  std::vector<std::string> notes;
+};
+
+/// Throws Error.
+Facts gather_facts(const std::string& path, const Progress& progress);
+
+/// As JSON, one object; docs/journal-format.md names its members.
+std::string facts_json(const Facts& facts);
+
+}  // namespace blockyard::journal

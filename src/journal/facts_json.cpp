@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "journal/facts.hpp"
+
+namespace blockyard::journal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// The bounds of the facts beside the study's journals, and the design's size classes.
+constexpr std::array<std::uint64_t, 11> cumulative_bounds{16,  32,   64,   128,    256,     512,
+                                                          1024, 4096, 32768, 131072, 1048576};
+
+Json sizes_of(const Facts& facts) {
+  Json sizes;
+  sizes["mean"] = facts.allocations == 0 ? 0 : static_cast<double>(facts.total_bytes) / static_cast<double>(facts.allocations);
+  sizes["median"] = facts.sizes.percentile(0.5);
+  sizes["p99"] = facts.sizes.percentile(0.99);
+  sizes["p999"] = facts.sizes.percentile(0.999);
+  sizes["largest"] = facts.sizes.largest();
+  sizes["zero"] = facts.zero_sizes;
+  sizes["cumulative"] = Json::array();
+  for (const std::uint64_t bound : cumulative_bounds) {
+    const std::uint64_t blocks = facts.sizes.at_most(bound);
+    sizes["cumulative"].push_back({{"at_most", bound}, {"blocks", blocks}, {"share", share(blocks, facts.allocations)}});
+  }
+  sizes["histogram"] = Json::array();
+  for (std::size_t width = 0; width < facts.size_log2_blocks.size(); ++width) {
+    if (facts.size_log2_blocks[width] == 0) continue;
+    const std::uint64_t from = width == 0 ? 0 : std::uint64_t{1} << (width - 1);
+    const std::uint64_t below = width == 0 ? 1 : width == 64 ? ~std::uint64_t{0} : std::uint64_t{1} << width;
+    sizes["histogram"].push_back({{"from", from},
+                                  {"below", below},
+                                  {"blocks", facts.size_log2_blocks[width]},
+                                  {"bytes", facts.size_log2_bytes[width]}});
+  }
+  return sizes;
+}
+
+Json threads_of(const Facts& facts) {
+  Json threads = Json::array();
+  for (std::size_t i = 0; i < facts.threads.size(); ++i) {
+    const ThreadFacts& thread = facts.threads[i];
+    threads.push_back({{"id", facts.header.threads[i].id},
+                       {"name", facts.header.threads[i].name},
+                       {"allocations", thread.allocations},
+                       {"frees", thread.frees},
+                       {"remote_frees", thread.remote_frees},
+                       {"bytes", thread.bytes},
+                       {"preamble_blocks", thread.preamble},
+                       {"frame_marks", thread.frame_marks}});
+  }
+  return threads;
+}
+
+Json lifetimes_of(const Facts& facts) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t blocks : facts.lifetimes) all += blocks;
+  Json lifetimes = Json::array();
+  for (std::size_t i = 0; i < facts.lifetimes.size(); ++i) {
+    Json lifetime;
+    lifetime["below_ns"] = i < lifetime_bounds_ns.size() ? Json(lifetime_bounds_ns[i]) : Json(nullptr);
+    lifetime["blocks"] = facts.lifetimes[i];
+    lifetime["share"] = share(facts.lifetimes[i], all);
+    lifetimes.push_back(lifetime);
+  }
+  return lifetimes;
+}
+
+template <typename Number>
+Json percentiles_of(std::vector<Number> values) {
+  std::sort(values.begin(), values.end());
+  Json result;
+  constexpr std::array<std::pair<const char*, double>, 4> wanted{
+      {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}}};
+  for (const auto& [name, fraction] : wanted) {
+    const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size())));
+    result[name] = values.empty() ? 0 : values[std::max<std::size_t>(rank, 1) - 1];
+  }
+  result["max"] = values.empty() ? 0 : values.back();
+  return result;
+}
+
+Json frames_of(const Facts& facts) {
+  Json result;
+  result["marked"] = facts.marked_frames;
+  if (facts.marked_frames) result["thread"] = facts.frame_thread;
+  if (!facts.marked_frames) result["frame_ns"] = default_frame_ns;
+  result["count"] = facts.frames.size();
+  std::vector<std::uint64_t> events;
+  std::vector<std::uint64_t> lengths;
+  const Frame none;
+  const Frame* most_events = &none;
+  const Frame* most_bytes = &none;
+  for (const Frame& frame : facts.frames) {
+    events.push_back(frame.events);
+    lengths.push_back(frame.end_ns - frame.begin_ns);
+    if (frame.events > most_events->events) most_events = &frame;
+    if (frame.bytes > most_bytes->bytes) most_bytes = &frame;
+  }
+  result["events"] = percentiles_of(events);
+  if (facts.marked_frames) result["length_ns"] = percentiles_of(lengths);
+  result["most_events"] = {{"events", most_events->events}, {"at_ns", most_events->begin_ns}};
+  result["most_bytes"] = {{"bytes", most_bytes->bytes}, {"at_ns", most_bytes->begin_ns}};
+  return result;
+}
+
+}  // namespace
+
+std::string facts_json(const Facts& facts) {
+  const Header& header = facts.header;
+  Json json;
+  json["form"] = facts.form;
+  json["file_bytes"] = facts.file_bytes;
+  json["bytes_per_event"] = share(facts.file_bytes, facts.events);
+  json["program"] = header.program;
+  json["command"] = header.command;
+  json["machine"] = header.machine;
+  json["recorder"] = header.recorder;
+  json["started_at"] = header.started_at;
+  json["ticks_per_ns"] = header.ticks_per_ns;
+  json["paced"] = header.paced;
+  json["has_addresses"] = header.has_addresses;
+  json["cut_at_end"] = header.cut_at_end;
+  json["events"] = facts.events;
+  json["duration_ns"] = facts.duration_ns;
+  const auto kind = [&facts](Kind k) { return facts.kinds[static_cast<std::size_t>(k)]; };
+  json["kinds"] = {{"allocate", kind(Kind::allocate)},
+                   {"allocate_zeroed", kind(Kind::allocate_zeroed)},
+                   {"allocate_aligned", kind(Kind::allocate_aligned)},
+                   {"free", kind(Kind::free)},
+                   {"reallocate", kind(Kind::reallocate)},
+                   {"frame_mark", kind(Kind::frame_mark)},
+                   {"phase_mark", kind(Kind::phase_mark)}};
+  json["preamble"] = {{"blocks", facts.preamble_blocks}, {"bytes", facts.preamble_bytes}};
+  json["allocations"] = facts.allocations;
+  json["frees"] = facts.frees;
+  json["total_bytes"] = facts.total_bytes;
+  json["max_live_bytes"] = facts.max_live_bytes;
+  json["max_live_bytes_at_ns"] = facts.max_live_bytes_at_ns;
+  json["max_live_blocks"] = facts.max_live_blocks;
+  json["live_at_end"] = {{"blocks", facts.live_blocks}, {"bytes", facts.live_bytes}};
+  json["remote_frees"] = facts.remote_frees;
+  json["remote_free_share"] = share(facts.remote_frees, facts.frees);
+  json["sizes"] = sizes_of(facts);
+  json["lifetimes"] = lifetimes_of(facts);
+  json["threads"] = threads_of(facts);
+  json["frames"] = frames_of(facts);
+  json["phases"] = Json::array();
+  for (std::size_t i = 1; i < header.names.size(); ++i) json["phases"].push_back(header.names[i]);
+  json["notes"] = facts.notes;
+  constexpr int indent = 2;
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace blockyard::journal

@@ -1,0 +1,37 @@
+// A journal being written by a tool: .byj or text by its name, in place only when whole.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "journal/event.hpp"
+#include "journal/output_file.hpp"
+#include "journal/text_writer.hpp"
+#include "journal/writer.hpp"
+
+namespace blockyard::journal {
+
+struct OutputOptions {
+  bool overwrite = false;
+  bool addresses = false;  ///< .byj: keep Event::address
+  TextStyle text;
+};
+
+/// `path` ends in .byj, or it is text (compressed when it ends in .zst or .gz). One thread at a time; throws Error.
+class JournalOutput {
+ public:
+  JournalOutput(const std::string& path, const std::string& input, const Header& header, const OutputOptions& options);
+  /// `header` is the source's as it stands now.
+  void add(const Event& event, const Header& header);
+  /// `header` is the complete one. Returns the events written.
+  std::uint64_t finish(const Header& header);
+
+ private:
+  OutputFile file_;
+  std::optional<Writer> byj_;
+  std::optional<TextWriter> text_;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace blockyard::journal

@@ -1,0 +1,40 @@
+// Where a tool writes: beside the final place, renamed when whole; nothing is left behind on failure or Ctrl-C.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace blockyard::journal {
+
+/// Reserves a temporary name beside `path`. A device or pipe is written in place. Throws Error when `path` exists and
+/// `overwrite` is false, or when `path` is `input` (whatever their spelling). One thread at a time, one at a time.
+class OutputFile {
+ public:
+  OutputFile(const std::string& path, const std::string& input, bool overwrite);
+  ~OutputFile();  ///< removes the temporary file unless commit() ran
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  /// What to write to.
+  const std::string& temporary() const { return temporary_; }
+  /// Renames to the final name.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+};
+
+/// Bytes into a file, compressed when `name` ends in .zst or .gz. Throws Error.
+class ByteSink {
+ public:
+  /// Writes to `path`, over what is there.
+  static std::unique_ptr<ByteSink> create(const std::string& path, std::string_view name);
+  virtual ~ByteSink() = default;
+  virtual void write(std::string_view bytes) = 0;
+  /// Writes what is still held back and closes.
+  virtual void finish() = 0;
+};
+
+}  // namespace blockyard::journal

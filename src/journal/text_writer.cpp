@@ -1,0 +1,179 @@
+#include "journal/text_writer.hpp"
+
+#include <array>
+#include <charconv>
+
+#include "journal/text_parser.hpp"
+
+namespace blockyard::journal {
+
+namespace {
+constexpr std::size_t flush_bytes = 1U << 16;
+// Made-up pointers lie 16 bytes apart, as malloc's would.
+constexpr std::uint64_t made_up(std::uint64_t block) { return (block + 1) * 16; }
+}  // namespace
+
+TextWriter::TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, TextStyle style)
+    : sink_(std::move(sink)), style_(style), has_addresses_(header.has_addresses) {
+  if (!style_.notes) {
+    introduce(header);
+    return;
+  }
+  text_ += text_signature;
+  text_ += '\n';
+  note("program", escape(header.program));
+  for (const auto& argument : header.command) note("argument", escape(argument));
+  note("machine", escape(header.machine));
+  note("recorder", escape(header.recorder));
+  note("started-at", escape(header.started_at));
+  std::array<char, 32> number{};
+  const auto end = std::to_chars(number.data(), number.data() + number.size(), header.ticks_per_ns).ptr;
+  note("ticks-per-ns", {number.data(), static_cast<std::size_t>(end - number.data())});
+  preamble_ = header.preamble_events;
+  if (style_.preamble_known) note("preamble", preamble_);
+  if (!header.paced) note("unpaced", "");
+  cut_at_end_ = header.cut_at_end;
+  if (cut_at_end_) note("cut-at-end", "");
+  note("addresses", has_addresses_ ? "kept" : "made-up");
+  introduce(header);
+}
+
+void TextWriter::introduce(const Header& header) {
+  for (std::size_t i = thread_ids_.size(); i < header.threads.size(); ++i) {
+    const Thread& thread = header.threads[i];
+    std::uint64_t id = thread.id;
+    while (!used_ids_.insert(id).second) ++id;
+    thread_ids_.push_back(id);
+    thread_names_.emplace_back();
+    if (style_.notes) note_thread(i, thread);
+  }
+  for (; names_ < header.names.size(); ++names_) {
+    if (style_.notes) note("name", escape(header.names[names_]));
+  }
+}
+
+void TextWriter::note_thread(std::size_t index, const Thread& thread) {
+  note("thread", std::to_string(thread_ids_[index]) + ' ' + std::to_string(thread.id) + ' ' + escape(thread.name));
+  thread_names_[index] = thread.name;
+}
+
+void TextWriter::add(const Event& event, const Header& header) {
+  if (header.threads.size() != thread_ids_.size() || header.names.size() > names_) introduce(header);
+  if (event.kind == Kind::frame_mark || event.kind == Kind::phase_mark) {
+    if (style_.notes) mark(event);
+  } else {
+    if (style_.notes) {
+      if (event.kind == Kind::allocate_zeroed) note("zeroed", "");
+      if (event.kind == Kind::allocate_aligned) note("aligned", event.alignment);
+      if (event.kind == Kind::reallocate) note("realloc", event.duration_ns);
+      if (event.tag != 0) note("tag", event.tag);
+      if (event.site != no_site) note("site", event.site);
+    }
+    if (takes_block(event.kind)) {
+      const std::uint64_t gone = event.kind == Kind::free ? event.block : event.old_block;
+      put_line('f', 0, taken_address(gone), event.thread, event.time_ns);
+    }
+    if (gives_block(event.kind)) put_line('a', event.size, given_address(event), event.thread, event.time_ns);
+  }
+  if (text_.size() >= flush_bytes) {
+    sink_->write(text_);
+    text_.clear();
+  }
+}
+
+void TextWriter::mark(const Event& event) {
+  text_ += event.kind == Kind::frame_mark ? "# frame " : "# phase ";
+  if (event.kind == Kind::phase_mark) {
+    put_number(event.tag);
+    text_ += ' ';
+  }
+  put_number(thread_ids_[event.thread]);
+  text_ += ' ';
+  put_number(event.time_ns);
+  const bool has_site = event.site != no_site;
+  if (event.kind == Kind::frame_mark && (event.tag != 0 || has_site)) {
+    text_ += ' ';
+    put_number(event.tag);
+  }
+  if (has_site) {
+    text_ += ' ';
+    put_number(event.site);
+  }
+  text_ += '\n';
+}
+
+void TextWriter::finish(const Header& header) {
+  if (style_.notes) {
+    introduce(header);
+    for (std::size_t i = 0; i < header.threads.size(); ++i) {
+      if (header.threads[i].name != thread_names_[i]) note_thread(i, header.threads[i]);
+    }
+    if (style_.preamble_known && header.preamble_events != preamble_) note("preamble", header.preamble_events);
+    if (header.cut_at_end && !cut_at_end_) note("cut-at-end", "");
+  }
+  sink_->write(text_);
+  text_.clear();
+  sink_->finish();
+}
+
+std::uint64_t TextWriter::given_address(const Event& event) {
+  if (!has_addresses_) return made_up(event.block);
+  addresses_.insert(event.block + 1, event.address);
+  return event.address;
+}
+
+std::uint64_t TextWriter::taken_address(std::uint64_t block) {
+  if (!has_addresses_) return made_up(block);
+  std::uint64_t address = 0;
+  if (!addresses_.take(block + 1, address)) {
+    throw Error("block " + std::to_string(block) + " is freed but not live; `blockyard check` tells where");
+  }
+  return address;
+}
+
+void TextWriter::put_line(char kind, std::uint64_t size, std::uint64_t address, std::uint32_t thread, std::uint64_t time_ns) {
+  text_ += kind;
+  text_ += ' ';
+  if (kind == 'a') {
+    put_number(size);
+    text_ += ' ';
+  }
+  put_hex(address);
+  text_ += ' ';
+  put_number(thread_ids_[thread]);
+  text_ += ' ';
+  put_number(time_ns);
+  text_ += '\n';
+}
+
+void TextWriter::put_number(std::uint64_t value) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  text_.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+}
+
+void TextWriter::put_hex(std::uint64_t value) {
+  std::array<char, 16> digits;
+  for (std::size_t i = digits.size(); i-- > 0; value >>= 4) digits[i] = "0123456789ABCDEF"[value & 15];
+  text_.append(digits.data(), digits.size());
+}
+
+void TextWriter::note(std::string_view keyword, std::string_view text) {
+  text_ += "# ";
+  text_ += keyword;
+  if (!text.empty()) {
+    text_ += ' ';
+    text_ += text;
+  }
+  text_ += '\n';
+}
+
+void TextWriter::note(std::string_view keyword, std::uint64_t value) {
+  text_ += "# ";
+  text_ += keyword;
+  text_ += ' ';
+  put_number(value);
+  text_ += '\n';
+}
+
+}  // namespace blockyard::journal

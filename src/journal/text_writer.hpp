@@ -1,0 +1,56 @@
+// Writes events as the study's text form; what the form can't say goes into # lines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "journal/event.hpp"
+#include "journal/flat_map.hpp"
+#include "journal/output_file.hpp"
+
+namespace blockyard::journal {
+
+struct TextStyle {
+  bool notes = true;            ///< false: only `a` and `f` lines; a realloc is a free and an allocation
+  bool preamble_known = true;   ///< false: a reader finds its length by itself, from the leading lines at NS 0
+};
+
+/// One thread at a time. Pointers are the journal's own where it keeps them; else made up, unique for each block.
+class TextWriter {
+ public:
+  TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, TextStyle style);
+  /// `header` is the source's as it stands now: threads and names may have grown.
+  void add(const Event& event, const Header& header);
+  /// `header` is complete now: what it says otherwise than before is written at the end.
+  void finish(const Header& header);
+
+ private:
+  void introduce(const Header& header);
+  void note_thread(std::size_t index, const Thread& thread);
+  void put_line(char kind, std::uint64_t size, std::uint64_t address, std::uint32_t thread, std::uint64_t time_ns);
+  void put_number(std::uint64_t value);
+  void put_hex(std::uint64_t value);
+  void note(std::string_view keyword, std::string_view text);
+  void note(std::string_view keyword, std::uint64_t value);
+  void mark(const Event& event);
+  std::uint64_t given_address(const Event& event);
+  std::uint64_t taken_address(std::uint64_t block);
+
+  std::unique_ptr<ByteSink> sink_;
+  TextStyle style_;
+  bool has_addresses_;
+  std::vector<std::uint64_t> thread_ids_;       ///< what lines call each thread
+  std::unordered_set<std::uint64_t> used_ids_;  ///< kernels re-use thread ids; lines must not
+  std::vector<std::string> thread_names_;       ///< as written
+  std::size_t names_ = 1;
+  std::uint64_t preamble_ = 0;                  ///< as written
+  bool cut_at_end_ = false;                     ///< as written
+  FlatMap<std::uint64_t> addresses_;  ///< block + 1 -> its address, while it lives
+  std::string text_;
+};
+
+}  // namespace blockyard::journal

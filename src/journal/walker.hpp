@@ -1,0 +1,37 @@
+// The invariants that every journal's events obey, walked event by event. Tests, fuzzers and `check` use it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "journal/event.hpp"
+#include "journal/flat_map.hpp"
+
+namespace blockyard::journal {
+
+/// Checks, beyond what a Writer checks: time never falls; blocks are given densely; only a live block goes, once; no address
+/// is live twice; every thread and phase exists; the preamble consists of allocations. O(1) an event; memory grows with the
+/// live blocks. Throws Error whose sentence begins with "event N".
+class Walker {
+ public:
+  void add(const Event& event, const Header& header);
+  std::uint64_t events() const { return events_; }
+  std::uint64_t live_blocks() const { return live_.size(); }
+
+ private:
+  struct Live {
+    std::uint64_t address;
+    std::uint64_t event;
+  };
+  [[noreturn]] void fail(const std::string& what) const;
+  void release(std::uint64_t block);
+  void give(const Event& event, bool has_addresses);
+
+  std::uint64_t events_ = 0;
+  std::uint64_t blocks_ = 0;
+  std::uint64_t time_ns_ = 0;
+  FlatMap<Live> live_;                  ///< block + 1
+  FlatMap<std::uint64_t> addresses_;    ///< live address -> block
+};
+
+}  // namespace blockyard::journal
