@@ -1,4 +1,6 @@
 /// dlmalloc: Doug Lea's malloc 2.8.6 as Boost.Container carries it, with the spin lock that it brings itself.
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -79,14 +81,29 @@ Library& library() {
   return loaded;
 }
 
+// dlmalloc's numbers for mallopt, unlike glibc's.
+constexpr int kTrimThreshold = -1;
+constexpr int kGranularity = -2;
+constexpr int kMmapThreshold = -3;
+
 // mallopt takes an int; -1 is its word for the highest value.
 int mallopt_value(uint64_t bytes) { return bytes > INT32_MAX ? -1 : static_cast<int>(bytes); }
+
+// One segment for all of it: dlmalloc unmaps a further segment that is wholly free, whatever the trim threshold says.
+int populate(const by_adapter_setup& setup) {
+  constexpr uint64_t kLargestGranularity = uint64_t{1} << 30;
+  const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup);
+  const uint64_t granularity = std::min(std::bit_ceil(bytes), kLargestGranularity);
+  if (dl.mallopt(kGranularity, static_cast<int>(granularity)) == 0) return fail(setup, "dlmalloc refuses its granularity");
+  blockyard::adapters::populate_by_use(adapter, bytes);
+  return 0;
+}
 
 int init(const by_adapter_setup* setup) {
   constexpr struct {
     const char* option;
     int parameter;
-  } kParameters[] = {{"trim_threshold", -1}, {"granularity", -2}, {"mmap_threshold", -3}};
+  } kParameters[] = {{"trim_threshold", kTrimThreshold}, {"mmap_threshold", kMmapThreshold}};
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;
   if (!library().ok()) return fail(*setup, library().error());
   for (const auto& [name, parameter] : kParameters) {
@@ -95,8 +112,7 @@ int init(const by_adapter_setup* setup) {
       return fail(*setup, std::string("dlmalloc refuses the value of ") + name);
     }
   }
-  if (setup->populate != 0) blockyard::adapters::populate_by_use(adapter, blockyard::adapters::bytes_for_peak(*setup));
-  return 0;
+  return setup->populate != 0 ? populate(*setup) : 0;
 }
 
 // Boost's version stands in the file's name; 2.8.6 is the release of dlmalloc that every Boost.Container carries.

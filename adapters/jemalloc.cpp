@@ -116,7 +116,10 @@ int init(const by_adapter_setup* setup) {
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;
   if (!library().ok()) return fail(*setup, library().error());
   if (setup->populate == 0) return 0;
-  if (!region.reserve(blockyard::adapters::bytes_for_peak(*setup))) {
+  // A quarter more than others: every arena keeps slabs and dirty extents of its own. Measured with two threads, 10 % more
+  // left 197 of 15,132 page faults, none left 1,690.
+  const uint64_t bytes = blockyard::adapters::bytes_for_peak(*setup);
+  if (!region.reserve(bytes + bytes / 4)) {
     return fail(*setup, "the system has no memory to populate for the journal's peak");
   }
   return hook_every_arena(*setup);

@@ -50,7 +50,7 @@ Library& library() {
 int init(const by_adapter_setup* setup) {
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;
   if (!library().ok()) return fail(*setup, library().error());
-  if (setup->populate != 0) blockyard::adapters::populate_by_use(adapter, blockyard::adapters::bytes_for_peak(*setup));
+  if (setup->populate != 0) blockyard::adapters::populate_by_use(adapter, blockyard::adapters::bytes_for_peak(*setup), 32768);
   return 0;
 }
 

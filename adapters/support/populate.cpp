@@ -2,7 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 namespace blockyard::adapters {
 namespace {
@@ -44,8 +46,7 @@ void touch(void* block, size_t size) {
   bytes[size - 1] = 0;
 }
 
-template <size_t N>
-bool take(const by_adapter& adapter, const std::array<size_t, N>& sizes, uint64_t bytes_each, Blocks& blocks) {
+bool take(const by_adapter& adapter, std::span<const size_t> sizes, uint64_t bytes_each, Blocks& blocks) {
   for (const size_t size : sizes) {
     for (uint64_t taken = 0; taken < bytes_each; taken += size) {
       void* block = adapter.allocate(size);
@@ -62,15 +63,21 @@ bool take(const by_adapter& adapter, const std::array<size_t, N>& sizes, uint64_
 
 }  // namespace
 
-void populate_by_use(const by_adapter& adapter, uint64_t bytes) {
-  const uint64_t small_each = bytes / 4 / kSmall.size();
-  const uint64_t large_each = (bytes - bytes / 4) / kLarge.size();
-  size_t capacity = 2 * (kSmall.size() + kLarge.size());
-  for (const size_t size : kSmall) capacity += small_each / size;
-  for (const size_t size : kLarge) capacity += large_each / size;
+void populate_by_use(const by_adapter& adapter, uint64_t bytes, uint64_t largest_block) {
+  const auto fitting = [largest_block](const auto& sizes) {
+    return static_cast<size_t>(std::upper_bound(sizes.begin(), sizes.end(), largest_block) - sizes.begin());
+  };
+  const std::span small(kSmall.data(), fitting(kSmall));
+  const std::span large(kLarge.data(), fitting(kLarge));
+  const uint64_t small_bytes = large.empty() ? bytes : bytes / 4;
+  const uint64_t small_each = small.empty() ? 0 : small_bytes / small.size();
+  const uint64_t large_each = large.empty() ? 0 : (bytes - small_bytes) / large.size();
+  size_t capacity = small.size() + large.size();
+  for (const size_t size : small) capacity += small_each / size;
+  for (const size_t size : large) capacity += large_each / size;
   Blocks blocks(capacity);
   // Large first: an allocator that carves upwards then has the small blocks' pages at its top, where they are next in use.
-  if (take(adapter, kLarge, large_each, blocks)) take(adapter, kSmall, small_each, blocks);
+  if (take(adapter, large, large_each, blocks)) take(adapter, small, small_each, blocks);
   while (void* block = blocks.pop()) adapter.free(block);
 }
 

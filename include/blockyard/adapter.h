@@ -43,6 +43,7 @@ typedef struct by_adapter {
   const char* name;        ///< "jemalloc"; static storage.
   const char* version;     ///< "5.3.0", as the allocator itself says where it can; static storage, valid after `init`.
   /// Readies the allocator. 0, or non-zero with a sentence in setup->error. Called once, on the main thread.
+  /// It may change the functions below: read them afterwards.
   int (*init)(const by_adapter_setup* setup);
   /// Called on each journal thread before its first and after its last event; may be NULL.
   void (*thread_start)(void);

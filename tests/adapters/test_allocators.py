@@ -1,0 +1,124 @@
+"""What a user may write after -a, what comes back, and what is said of an allocator that can't be had."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from blockyard import allocators
+from blockyard.errors import UserError
+
+
+def test_all_is_every_allocator_in_its_defaults_then_every_favoured_variant() -> None:
+    names = [choice.name for choice in allocators.resolve("all")]
+    known = allocators.load()
+    assert names == [*known, *(f"{name}@favoured" for name, entry in known.items() if not entry.favoured.absent)]
+
+
+def test_every_allocator_of_the_comparison_is_listed() -> None:
+    assert {"null", "glibc", "dlmalloc", "jemalloc", "mimalloc", "rpmalloc", "tlsf", "tcmalloc", "tbbmalloc", "snmalloc",
+            "scudo", "blockyard"} <= set(allocators.load())
+
+
+def test_names_come_back_in_the_order_asked_for_and_once() -> None:
+    names = [choice.name for choice in allocators.resolve(["jemalloc@favoured,glibc", "glibc", "null"])]
+    assert names == ["jemalloc@favoured", "glibc", "null"]
+
+
+def test_a_favoured_variant_asks_to_be_populated_and_its_defaults_do_not() -> None:
+    defaults, favoured = allocators.resolve("dlmalloc,dlmalloc@favoured")
+    assert (defaults.populate, favoured.populate) == (False, True)
+    assert defaults.options == "" and "trim_threshold=max" in favoured.options
+
+
+def test_every_run_gets_room_for_thread_local_storage_beside_the_users_own_tunables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1:glibc.malloc.mmap_max=7")
+    defaults, favoured = allocators.resolve("glibc,glibc@favoured")
+    assert defaults.environment["GLIBC_TUNABLES"].split(":") == [
+        "glibc.malloc.arena_max=1", "glibc.malloc.mmap_max=7", "glibc.rtld.optional_static_tls=20000"]
+    tunables = favoured.environment["GLIBC_TUNABLES"].split(":")
+    assert "glibc.malloc.arena_max=1" in tunables
+    assert [tunable for tunable in tunables if tunable.startswith("glibc.malloc.mmap_max=")] == ["glibc.malloc.mmap_max=0"]
+
+
+@pytest.mark.parametrize(("spec", "words"), [
+    ("jemaloc", "did you mean jemalloc?"),
+    ("frobnicator", "NAME=FILE"),
+    ("glibc@fast", "there is no variant 'fast' of glibc"),
+    ("null@favoured", "has no @favoured variant"),
+    ("mine=/nonexistent/libmine.so", "there is no file /nonexistent/libmine.so"),
+    ("glibc=/bin/true", "is an allocator of Blockyard's own"),
+    ("a/b=/bin/true", "can't name an allocator"),
+    ("", "no allocator was named"),
+    (" , ", "no allocator was named"),
+])
+def test_a_name_that_does_not_exist_is_one_sentence_with_a_way_out(spec: str, words: str) -> None:
+    with pytest.raises(UserError) as error:
+        allocators.resolve(spec)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_one_name_can_not_stand_for_two_files() -> None:
+    with pytest.raises(UserError, match="two different allocators are called 'mine'"):
+        allocators.resolve("mine=/bin/true,mine=/bin/false")
+
+
+def test_an_allocator_whose_library_is_absent_is_missing_with_reason_and_package(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = tmp_path / "allocators.toml"
+    registry.write_text('[jemalloc]\ntitle = "jemalloc"\nadapter = "blockyard-adapter-jemalloc.so"\n'
+                        'library = [{ path = "libnowhere.so.9", from = "Debian", package = "libnowhere9" }]\n')
+    monkeypatch.setattr(allocators, "_registry", lambda: registry)
+    [choice] = allocators.resolve("jemalloc")
+    assert choice.missing is not None
+    assert "libnowhere.so.9" in choice.missing and "libnowhere9" in choice.missing
+    assert "\n" not in choice.missing
+
+
+def test_a_fallback_library_is_used_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = tmp_path / "allocators.toml"
+    registry.write_text('[null]\ntitle = "null"\nadapter = "blockyard-adapter-null.so"\nlibrary = [\n'
+                        '  { path = "python:nowhere/libnowhere.so", from = "PyPI", package = "nowhere==1.0" },\n'
+                        '  { path = "libc.so.6", from = "Debian", package = "libc6", fallback = true },\n]\n')
+    monkeypatch.setattr(allocators, "_registry", lambda: registry)
+    [choice] = allocators.resolve("null")
+    assert choice.missing is None
+    assert choice.origin == "Debian libc6"
+    assert "in place of nowhere==1.0, which is not here" in choice.notes
+
+
+def test_an_adapter_that_was_not_built_is_missing_with_what_the_build_said(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "adapters").mkdir()
+    (tmp_path / "adapters" / "blockyard-adapter-tlsf.so.missing").write_text("Cargo was not found when it was built\n")
+    monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path))
+    tlsf, glibc = allocators.resolve("tlsf,glibc")
+    assert tlsf.missing == "Cargo was not found when it was built"
+    assert glibc.missing == "blockyard-adapter-glibc.so was not built"
+
+
+def blockyard(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "blockyard", *arguments], capture_output=True, text=True,
+                          env={**os.environ, "COLUMNS": "80"}, timeout=120)
+
+
+def test_the_listing_fits_eighty_columns_and_names_every_allocator() -> None:
+    done = blockyard("allocators")
+    assert done.returncode == 0, done.stderr
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    for name in allocators.load():
+        assert f"\n{name} " in f"\n{done.stdout}"
+
+
+def test_the_listing_as_json_says_what_is_available_and_why_the_rest_is_not() -> None:
+    done = blockyard("allocators", "--json")
+    assert done.returncode == 0, done.stderr
+    entries = {entry["name"]: entry for entry in json.loads(done.stdout)}
+    assert set(entries) == {choice.name for choice in allocators.resolve("all")}
+    for entry in entries.values():
+        assert entry["available"] == (entry["missing"] is None)
+        assert not entry["available"] or entry["version"]
