@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "journal/byj_reader.hpp"
 #include "journal/text_reader.hpp"
@@ -19,15 +18,15 @@ void SizeCounts::add(std::uint64_t size) {
 }
 
 std::uint64_t SizeCounts::percentile(double fraction) const {
-  const auto wanted = static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(count_)));
+  const auto rank = static_cast<std::uint64_t>(fraction * static_cast<double>(count_));
   std::uint64_t seen = 0;
   for (std::size_t size = 0; size < direct; ++size) {
     seen += small_[size];
-    if (seen >= wanted) return size;
+    if (seen > rank) return size;
   }
   for (const auto& [size, times] : large_) {
     seen += times;
-    if (seen >= wanted) return size;
+    if (seen > rank) return size;
   }
   return 0;
 }
@@ -56,7 +55,6 @@ struct Live {
   std::uint64_t size;
   std::uint64_t time_ns;
   std::uint32_t thread;
-  bool preamble;
 };
 
 /// Events and bytes by frame: cut by the marks of each thread apart, and by the clock for journals without marks, because
@@ -140,7 +138,7 @@ class Gatherer {
 
  private:
   void give(const Event& event, bool preamble) {
-    live_.insert(event.block + 1, {event.size, event.time_ns, event.thread, preamble});
+    live_.insert(event.block + 1, {event.size, event.time_ns, event.thread});
     live_bytes_ += event.size;
     facts_.max_live_blocks = std::max<std::uint64_t>(facts_.max_live_blocks, live_.size());
     if (live_bytes_ > facts_.max_live_bytes) {
@@ -151,6 +149,7 @@ class Gatherer {
     if (preamble) {
       ++facts_.preamble_blocks;
       facts_.preamble_bytes += event.size;
+      if (event.size == 0) ++facts_.preamble_zero_sizes;
       ++thread.preamble;
       return;
     }
@@ -179,7 +178,6 @@ class Gatherer {
       ++facts_.remote_frees;
       ++thread.remote_frees;
     }
-    if (gone.preamble) return;  // when it was allocated is not known
     const std::uint64_t lifetime = event.time_ns - gone.time_ns;
     const auto bound = std::upper_bound(lifetime_bounds_ns.begin(), lifetime_bounds_ns.end(), lifetime);
     ++facts_.lifetimes[static_cast<std::size_t>(bound - lifetime_bounds_ns.begin())];

@@ -18,7 +18,7 @@ class SizeCounts {
  public:
   void add(std::uint64_t size);
   std::uint64_t count() const { return count_; }
-  /// The smallest size such that at least `fraction` of all are at or below it; 0 of nothing.
+  /// The size at rank floor(fraction * count), counted from 0, of all in rising order; 0 of nothing.
   std::uint64_t percentile(double fraction) const;
   std::uint64_t at_most(std::uint64_t size) const;
   std::uint64_t largest() const;
@@ -39,7 +39,7 @@ struct ThreadFacts {
   std::uint64_t frame_marks = 0;
 };
 
-/// Events between two frame marks of the thread that marks most; without marks, in stretches of 16.7 ms.
+/// Events between two frame marks of the thread that marks most; without marks, in sixtieths of a second.
 struct Frame {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
@@ -47,8 +47,8 @@ struct Frame {
   std::uint64_t bytes = 0;  ///< asked for
 };
 
-/// Without frame marks, a frame is a sixtieth of a second, rounded as the study's facts have it.
-inline constexpr std::uint64_t default_frame_ns = 16'700'000;
+/// A sixtieth of a second: the frame of journals without marks.
+inline constexpr std::uint64_t default_frame_ns = 16'666'667;
 
 /// Upper bounds of the lifetime classes in ns; what lives longer is the last class.
 inline constexpr std::array<std::uint64_t, 4> lifetime_bounds_ns{100'000, 1'000'000, default_frame_ns, 1'000'000'000};
@@ -63,6 +63,7 @@ struct Facts {
   std::array<std::uint64_t, 7> kinds{};  ///< by Kind
   std::uint64_t preamble_blocks = 0;
   std::uint64_t preamble_bytes = 0;
+  std::uint64_t preamble_zero_sizes = 0;
   std::uint64_t allocations = 0;  ///< blocks given, reallocates included
   std::uint64_t frees = 0;        ///< blocks gone, reallocates included
   std::uint64_t total_bytes = 0;
@@ -76,7 +77,7 @@ struct Facts {
   SizeCounts sizes;
   std::array<std::uint64_t, 65> size_log2_blocks{};  ///< [bit width of the size]
   std::array<std::uint64_t, 65> size_log2_bytes{};
-  std::array<std::uint64_t, lifetime_bounds_ns.size() + 1> lifetimes{};  ///< of freed blocks
+  std::array<std::uint64_t, lifetime_bounds_ns.size() + 1> lifetimes{};  ///< of freed blocks; a preamble's count from the window's start
   std::vector<ThreadFacts> threads;
   bool marked_frames = false;
   std::uint32_t frame_thread = 0;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "journal/facts.hpp"
@@ -73,6 +72,17 @@ Json lifetimes_of(const Facts& facts) {
   return lifetimes;
 }
 
+// Half of all events fall into this share of the frames: small when work comes in bursts.
+double busy_share(std::vector<std::uint64_t> events) {
+  std::sort(events.begin(), events.end(), std::greater<>());
+  std::uint64_t all = 0;
+  for (const std::uint64_t count : events) all += count;
+  std::uint64_t seen = 0;
+  std::size_t frames = 0;
+  while (frames < events.size() && 2 * seen < all) seen += events[frames++];
+  return share(frames, events.size());
+}
+
 template <typename Number>
 Json percentiles_of(std::vector<Number> values) {
   std::sort(values.begin(), values.end());
@@ -80,8 +90,8 @@ Json percentiles_of(std::vector<Number> values) {
   constexpr std::array<std::pair<const char*, double>, 4> wanted{
       {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}}};
   for (const auto& [name, fraction] : wanted) {
-    const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size())));
-    result[name] = values.empty() ? 0 : values[std::max<std::size_t>(rank, 1) - 1];
+    const auto rank = static_cast<std::size_t>(fraction * static_cast<double>(values.size()));
+    result[name] = values.empty() ? 0 : values[std::min(rank, values.size() - 1)];
   }
   result["max"] = values.empty() ? 0 : values.back();
   return result;
@@ -105,6 +115,7 @@ Json frames_of(const Facts& facts) {
     if (frame.bytes > most_bytes->bytes) most_bytes = &frame;
   }
   result["events"] = percentiles_of(events);
+  result["share_with_half_of_events"] = busy_share(events);
   if (facts.marked_frames) result["length_ns"] = percentiles_of(lengths);
   result["most_events"] = {{"events", most_events->events}, {"at_ns", most_events->begin_ns}};
   result["most_bytes"] = {{"bytes", most_bytes->bytes}, {"at_ns", most_bytes->begin_ns}};
@@ -138,7 +149,7 @@ std::string facts_json(const Facts& facts) {
                    {"reallocate", kind(Kind::reallocate)},
                    {"frame_mark", kind(Kind::frame_mark)},
                    {"phase_mark", kind(Kind::phase_mark)}};
-  json["preamble"] = {{"blocks", facts.preamble_blocks}, {"bytes", facts.preamble_bytes}};
+  json["preamble"] = {{"blocks", facts.preamble_blocks}, {"bytes", facts.preamble_bytes}, {"zero_sizes", facts.preamble_zero_sizes}};
   json["allocations"] = facts.allocations;
   json["frees"] = facts.frees;
   json["total_bytes"] = facts.total_bytes;

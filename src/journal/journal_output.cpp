@@ -6,6 +6,7 @@ namespace {
 void grow(Writer& writer, const Header& header) {
   for (std::size_t i = writer.header().threads.size(); i < header.threads.size(); ++i) writer.add_thread(header.threads[i]);
   if (writer.header().names.size() < header.names.size()) writer.header().names = header.names;
+  writer.header().preamble_events = header.preamble_events;  // a text's grows while its leading lines are read
 }
 
 }  // namespace
@@ -41,7 +42,6 @@ std::uint64_t JournalOutput::finish(const Header& header) {
     grow(*byj_, header);
     Header& own = byj_->header();
     for (std::size_t i = 0; i < header.threads.size(); ++i) own.threads[i].name = header.threads[i].name;
-    own.preamble_events = header.preamble_events;
     own.ticks_per_ns = header.ticks_per_ns;
     own.paced = header.paced;
     own.cut_at_end = header.cut_at_end;
