@@ -79,6 +79,7 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
     report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
   }
   process_heap.free_pages(block);
+  start_janitor_if_due();
 }
 
 [[gnu::always_inline]] inline void deallocate(void* block) {

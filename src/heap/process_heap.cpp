@@ -224,7 +224,11 @@ void ProcessHeap::free_pages(void* block) {
       region.pages[tag.next].previous = tag.previous;
     }
   }
+  const bool purgeable = tag.length >= pages_per_chunk;
   pages.free(first, populated ? PageState::free_ready : PageState::free_stale, tick.load(std::memory_order_relaxed));
+  if (purgeable) {
+    wake_janitor();  // it gives back what is not wanted again before it is old
+  }
 }
 
 std::uint64_t ProcessHeap::reserve_target() const {

@@ -1,7 +1,7 @@
 // The part of the heap that one thread owns: a current slab for every size class, and the slabs that wait behind it.
 //
 // Bound: allocate and free of a small block are O(1), without a lock and without an atomic read-modify-write on the owner's
-// thread; at most one list of remote frees is adopted a slow path. A fresh slab comes from the ready stack (lock-free), and
+// thread; at most two lists of remote frees are adopted a slow path. A fresh slab comes from the ready stack (lock-free), and
 // only when that is empty from the page heap (one lock, O(1)). Overhead: 96 bytes for every 16 KiB of slabs, at most one
 // partly used slab for every size class in use.
 #pragma once

@@ -1,0 +1,165 @@
+// heap.h against what malloc's contract promises: alignment, errno, zero sizes, overflow, contents kept.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "blockyard/heap.h"
+
+namespace {
+
+std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+// Sizes around every boundary that the heap knows: classes, slabs, pages, medium and large blocks.
+std::vector<std::size_t> interesting_sizes() {
+  std::vector<std::size_t> sizes{0, 1, 2, 15};
+  for (std::size_t power = 16; power <= (std::size_t{4} << 20); power *= 2) {
+    for (const std::size_t size : {power - 1, power, power + 1, power + power / 2}) {
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
+TEST(HeapContract, EveryBlockIsAlignedTo16AndHoldsItsSize) {
+  for (const std::size_t size : interesting_sizes()) {
+    void* const block = by_malloc(size);
+    ASSERT_NE(block, nullptr) << size;
+    EXPECT_EQ(address(block) % 16, 0u) << size;
+    EXPECT_GE(by_usable_size(block), size);
+    std::memset(block, 0xA5, by_usable_size(block));
+    by_free(block);
+  }
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+TEST(HeapContract, RoundingWastesAtMostAnEighthAboveThe128BytesOfTheSmallestClasses) {
+  for (std::size_t size = 129; size <= 8192; ++size) {
+    void* const block = by_malloc(size);
+    EXPECT_LE((by_usable_size(block) - size) * 8, size) << size;
+    by_free(block);
+  }
+}
+
+TEST(HeapContract, ZeroBytesGiveDistinctBlocks) {
+  void* const first = by_malloc(0);
+  void* const second = by_malloc(0);
+  EXPECT_NE(first, nullptr);
+  EXPECT_NE(first, second);
+  by_free(first);
+  by_free(second);
+}
+
+TEST(HeapContract, FreeOfNullIsNothingAndFreeKeepsErrno) {
+  errno = 77;
+  by_free(nullptr);
+  by_free(by_malloc(100));
+  by_free(by_malloc(10'000'000));
+  EXPECT_EQ(errno, 77);
+  EXPECT_EQ(by_usable_size(nullptr), 0u);
+}
+
+TEST(HeapContract, ImpossibleSizesFailWithEnomem) {
+  const std::size_t most = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t size : {most, most - 4096, static_cast<std::size_t>(PTRDIFF_MAX), static_cast<std::size_t>(PTRDIFF_MAX) + 1}) {
+    errno = 0;
+    EXPECT_EQ(by_malloc(size), nullptr) << size;
+    EXPECT_EQ(errno, ENOMEM);
+    errno = 0;
+    EXPECT_EQ(by_aligned_alloc(4096, size), nullptr) << size;
+    EXPECT_EQ(errno, ENOMEM);
+  }
+  errno = 0;
+  EXPECT_EQ(by_calloc(most / 2, 3), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  void* const block = by_malloc(100);
+  std::memset(block, 0x5A, 100);
+  EXPECT_EQ(by_realloc(block, most), nullptr);
+  EXPECT_EQ(static_cast<unsigned char*>(block)[99], 0x5A) << "a failed realloc must leave the block alone";
+  by_free(block);
+}
+
+TEST(HeapContract, CallocIsZeroAlsoInRecycledMemory) {
+  for (const std::size_t size : {std::size_t{24}, std::size_t{5000}, std::size_t{70'000}, std::size_t{3} << 20}) {
+    for (int round = 0; round < 3; ++round) {
+      auto* const block = static_cast<unsigned char*>(by_calloc(1, size));
+      ASSERT_NE(block, nullptr);
+      for (std::size_t i = 0; i < size; ++i) {
+        ASSERT_EQ(block[i], 0) << size << " at " << i;
+      }
+      std::memset(block, 0xFF, size);
+      by_free(block);
+    }
+  }
+}
+
+TEST(HeapContract, AlignmentIsHonouredUpTo4MiBAndRefusedWhenItIsNoPowerOfTwo) {
+  for (std::size_t alignment = 1; alignment <= (std::size_t{4} << 20); alignment *= 2) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{5000}, std::size_t{200'000}}) {
+      void* const block = by_aligned_alloc(alignment, size);
+      ASSERT_NE(block, nullptr) << alignment;
+      EXPECT_EQ(address(block) % alignment, 0u) << alignment << ", " << size;
+      EXPECT_GE(by_usable_size(block), size);
+      std::memset(block, 1, size);
+      by_free(block);
+    }
+  }
+  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{4097}}) {
+    errno = 0;
+    EXPECT_EQ(by_aligned_alloc(alignment, 64), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  }
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+TEST(HeapContract, ReallocKeepsTheContentsOnEveryPathUpAndDown) {
+  const std::vector<std::size_t> sizes = interesting_sizes();
+  for (const std::size_t from : sizes) {
+    for (const std::size_t to : {std::size_t{0}, std::size_t{40}, std::size_t{9000}, std::size_t{300'000}, from / 3, from * 2}) {
+      auto* block = static_cast<unsigned char*>(by_malloc(from));
+      for (std::size_t i = 0; i < from; ++i) {
+        block[i] = static_cast<unsigned char>(i * 7 + from);
+      }
+      block = static_cast<unsigned char*>(by_realloc(block, to));
+      ASSERT_NE(block, nullptr);
+      ASSERT_GE(by_usable_size(block), to);
+      for (std::size_t i = 0; i < (from < to ? from : to); ++i) {
+        ASSERT_EQ(block[i], static_cast<unsigned char>(i * 7 + from)) << from << " to " << to << " at " << i;
+      }
+      by_free(block);
+    }
+  }
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+TEST(HeapContract, AShrunkLargeBlockGivesItsPagesBack) {
+  void* block = by_malloc(std::size_t{8} << 20);
+  by_heap_statistics before{};
+  by_heap_read_statistics(&before);
+  block = by_realloc(block, std::size_t{1} << 20);
+  by_heap_statistics after{};
+  by_heap_read_statistics(&after);
+  EXPECT_LE(after.used + (std::size_t{7} << 20), before.used);
+  by_free(block);
+}
+
+using HeapContractDeathTest = testing::Test;
+
+TEST(HeapContractDeathTest, AForeignPointerIsReportedAndNotDereferenced) {
+  int on_stack = 0;
+  EXPECT_DEATH(by_free(&on_stack), "never handed out");
+  EXPECT_DEATH(by_free(reinterpret_cast<void*>(std::uintptr_t{0x10})), "never handed out");
+}
+
+TEST(HeapContractDeathTest, ALargeBlockFreedTwiceOrFromInsideIsReported) {
+  auto* const block = static_cast<char*>(by_malloc(100'000));
+  EXPECT_DEATH(by_free(block + 4096), "no live block");
+  EXPECT_DEATH(by_free(block + 16), "no live block");
+  EXPECT_DEATH({ by_free(block); by_free(block); }, "no live block");
+  by_free(block);
+}
+
+}  // namespace

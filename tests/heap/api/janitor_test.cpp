@@ -1,0 +1,77 @@
+// Memory ahead of need: reserve, prefault, purge. Steps are waited for by watching figures, never by a bare sleep.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "blockyard/heap.h"
+
+namespace {
+
+by_heap_statistics statistics() {
+  by_heap_statistics values{};
+  by_heap_read_statistics(&values);
+  return values;
+}
+
+// Waits up to 20 s: far longer than the janitor needs, so that only a janitor that never comes fails.
+template <class Condition>
+bool eventually(Condition&& condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) {
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST(Janitor, KeepsAsMuchReadyAsWasAskedFor) {
+  by_reserve(std::size_t{24} << 20);
+  EXPECT_TRUE(eventually([] { return statistics().ready >= (std::uint64_t{24} << 20); }));
+  by_reserve(0);
+}
+
+TEST(Janitor, MemoryThatStandsReadyIsHandedOutWithoutAMiss) {
+  ASSERT_EQ(by_prefault(std::size_t{40} << 20), 0);
+  const by_heap_statistics before = statistics();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 200; ++i) {
+    blocks.push_back(by_malloc(100'000));
+    blocks.push_back(by_malloc(500));
+  }
+  const by_heap_statistics after = statistics();
+  EXPECT_EQ(after.ready_misses_medium, before.ready_misses_medium);
+  EXPECT_EQ(after.ready_misses_small, before.ready_misses_small);
+  EXPECT_EQ(after.populated_by_program, before.populated_by_program);
+  for (void* block : blocks) {
+    by_free(block);
+  }
+}
+
+TEST(Janitor, GivesAFreedLevelBackByItself) {
+  std::vector<void*> level;
+  for (int i = 0; i < 100; ++i) {
+    level.push_back(std::memset(by_malloc(std::size_t{2} << 20), 1, std::size_t{2} << 20));
+  }
+  const std::uint64_t committed = statistics().committed;
+  for (void* block : level) {
+    by_free(block);
+  }
+  EXPECT_TRUE(eventually([&] { return statistics().committed + (std::uint64_t{180} << 20) <= committed; }));
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+TEST(Janitor, TrimGivesEverythingFreeBackAtOnce) {
+  ASSERT_EQ(by_prefault(std::size_t{64} << 20), 0);
+  EXPECT_GE(by_trim(), std::size_t{60} << 20);
+  void* const block = by_calloc(1, 1'000'000);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(static_cast<unsigned char*>(block)[999'999], 0);
+  by_free(block);
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+}  // namespace

@@ -1,0 +1,68 @@
+// The page heap alone, driven at random against a plain map of which pages are taken.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+#include "blockyard/heap.h"
+#include "heap/page_heap.hpp"
+#include "heap/process_heap.hpp"
+
+namespace {
+
+using namespace blockyard::heap;
+
+TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
+  ASSERT_TRUE(process_heap.initialise());
+  std::mt19937 engine(12345);
+  const auto random = [&engine] { return static_cast<std::uint32_t>(engine()); };
+  std::map<std::uint32_t, std::uint32_t> taken;  // first page to length
+  for (int step = 0; step < 20'000; ++step) {
+    if (taken.size() < 300 && random() % 2 == 0) {
+      const std::uint32_t length = 1 + random() % (random() % 10 == 0 ? 3000 : 40);
+      const std::uint32_t alignment = 1u << (random() % 7);
+      const PageRun run = process_heap.pages.allocate(length, alignment, static_cast<Prefer>(random() % 3), PageState::used_block);
+      ASSERT_EQ(run.length, length);
+      ASSERT_EQ(run.first % alignment, 0u);
+      const auto after = taken.lower_bound(run.first);
+      ASSERT_TRUE(after == taken.end() || after->first >= run.first + length);
+      ASSERT_TRUE(after == taken.begin() || std::prev(after)->first + std::prev(after)->second <= run.first);
+      taken[run.first] = length;
+    } else if (!taken.empty()) {
+      auto victim = std::next(taken.begin(), static_cast<std::ptrdiff_t>(random() % taken.size()));
+      const std::uint32_t longer = victim->second + 1 + random() % 20;
+      if (random() % 8 == 0 && victim->second > 1) {
+        process_heap.pages.shrink(victim->first, victim->second / 2, PageState::free_stale, 0);
+        victim->second /= 2;
+      } else if (random() % 8 == 0 && process_heap.pages.grow(victim->first, longer)) {
+        victim->second = longer;
+      } else {
+        static constexpr PageState states[] = {PageState::free_ready, PageState::free_stale, PageState::free_raw};
+        process_heap.pages.free(victim->first, states[random() % 3], 0);
+        taken.erase(victim);
+      }
+    }
+    if (step % 500 == 0) {
+      ASSERT_EQ(process_heap.pages.check(), nullptr) << "at step " << step;
+    }
+  }
+  for (const auto& [first, length] : taken) {
+    process_heap.pages.free(first, PageState::free_stale, 0);
+  }
+  EXPECT_EQ(process_heap.pages.check(), nullptr);
+}
+
+TEST(PageHeap, TheWalkerFindsATagThatWasOverwritten) {
+  ASSERT_TRUE(process_heap.initialise());
+  const PageRun run = process_heap.pages.allocate(10, 1, Prefer::ready, PageState::used_block);
+  PageTag& tail = region.pages[run.first + 9];
+  const std::uint32_t length = tail.length;
+  tail.length = 4711;
+  EXPECT_NE(process_heap.pages.check(), nullptr);
+  tail.length = length;
+  process_heap.pages.free(run.first, PageState::free_ready, 0);
+  EXPECT_EQ(process_heap.pages.check(), nullptr);
+}
+
+}  // namespace

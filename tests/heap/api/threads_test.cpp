@@ -1,0 +1,83 @@
+// Several threads at once: blocks cross threads, heaps cross threads, and everything adds up afterwards.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "blockyard/heap.h"
+
+namespace {
+
+by_heap_statistics statistics() {
+  by_heap_statistics values{};
+  by_heap_read_statistics(&values);
+  return values;
+}
+
+TEST(HeapThreads, BlocksExchangedAtRandomBetweenThreadsKeepTheirContents) {
+  constexpr std::size_t slots = 512;
+  std::vector<std::atomic<unsigned char*>> shared(slots);
+  std::atomic<int> changed{0};
+  std::vector<std::thread> threads;
+  for (unsigned thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937 random(thread);
+      for (int step = 0; step < 60'000; ++step) {
+        const std::size_t size = 16 + random() % (random() % 50 == 0 ? 60'000 : 700);
+        auto* const block = static_cast<unsigned char*>(by_malloc(size));
+        const auto fill = static_cast<unsigned char>(random() | 1);
+        std::memset(block, fill, 16);
+        std::memcpy(block + 8, &size, sizeof size);
+        block[by_usable_size(block) - 1] = fill;
+        unsigned char* const other = shared[random() % slots].exchange(block, std::memory_order_acq_rel);
+        if (other != nullptr) {
+          if (by_usable_size(other) > 16 && other[by_usable_size(other) - 1] != other[0]) {
+            changed.fetch_add(1);
+          }
+          by_free(other);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (auto& place : shared) {
+    by_free(place.load());
+  }
+  EXPECT_EQ(changed.load(), 0);
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+TEST(HeapThreads, AHeapLeftByOneThreadServesTheNext) {
+  std::thread([] { by_free(by_malloc(100)); }).join();
+  const std::uint64_t heaps = statistics().heaps;
+  for (int i = 0; i < 100; ++i) {
+    std::thread([] { by_free(by_malloc(100)); }).join();
+  }
+  EXPECT_EQ(statistics().heaps, heaps);
+}
+
+TEST(HeapThreads, RemoteFreesComeBackToTheirOwner) {
+  std::vector<void*> blocks(20'000);
+  const std::uint64_t used_before = statistics().used;
+  for (int round = 0; round < 20; ++round) {
+    for (void*& block : blocks) {
+      block = by_malloc(64);
+    }
+    std::thread([&] {
+      for (void* block : blocks) {
+        by_free(block);
+      }
+    }).join();
+  }
+  EXPECT_LE(statistics().used, used_before + 3 * 20'000 * 64);
+  by_heap_frame_end(1'000'000'000);
+  EXPECT_EQ(statistics().remote_frees_waiting, 0u);
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+}  // namespace
