@@ -1,12 +1,22 @@
-/// blockyard: the heap of include/blockyard/heap.h, linked in.
+/// blockyard: the heap of include/blockyard/heap.h, linked in. Favoured: the journal's peak is its reserve, populated before
+/// the replay starts, and nothing is purged (allocators.toml).
 #include "blockyard/heap.h"
+
 #include "support/setup.hpp"
 
 namespace {
 
 void* allocate_zeroed(size_t size) { return by_calloc(1, size); }
 void* reallocate(void* block, size_t, size_t, size_t size) { return by_realloc(block, size); }
-int init(const by_adapter_setup* setup) { return blockyard::adapters::check_abi(*setup); }
+
+int init(const by_adapter_setup* setup) {
+  if (blockyard::adapters::check_abi(*setup) != 0) return 1;
+  if (setup->populate == 0) return 0;
+  const uint64_t bytes = blockyard::adapters::bytes_for_peak(*setup);
+  by_reserve(bytes);
+  if (by_prefault(bytes) == 0) return 0;
+  return blockyard::adapters::fail(*setup, "the system has no memory to populate for the journal's peak");
+}
 
 const by_adapter kAdapter = {
     .abi = BY_ADAPTER_ABI,
