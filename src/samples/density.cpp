@@ -11,6 +11,11 @@ namespace {
 
 /// Latencies below this find their row in a table; above, a logarithm is affordable.
 constexpr std::uint32_t tabled = 1U << 16;
+/// A latency is known to one tick, and below this a tick is taller than a cell: events are dealt over the tick's height in
+/// so many steps by their number, or the picture would show stripes that are the clock's.
+constexpr std::uint32_t dealt = 256;
+constexpr std::uint32_t steps = 16;
+static_assert(steps == 16, "four bits of the hash below");
 
 class Rows {
  public:
@@ -18,23 +23,31 @@ class Rows {
       : height_(frame.height),
         bottom_(std::log2(frame.low_ticks)),
         per_octave_(frame.height / (std::log2(frame.high_ticks) - std::log2(frame.low_ticks))),
-        table_(tabled) {
-    for (std::uint32_t ticks = 0; ticks < tabled; ++ticks) table_[ticks] = static_cast<std::uint16_t>(computed(ticks));
+        table_(tabled),
+        fine_(dealt * steps) {
+    for (std::uint32_t ticks = 0; ticks < tabled; ++ticks) table_[ticks] = computed(ticks);
+    for (std::uint32_t place = steps; place < dealt * steps; ++place) {
+      fine_[place] = computed(place / steps + (place % steps + 0.5) / steps - 0.5);
+    }
   }
 
-  std::uint32_t operator()(std::uint32_t ticks) const { return ticks < tabled ? table_[ticks] : computed(ticks); }
+  std::uint32_t operator()(std::uint32_t ticks, std::uint32_t event) const {
+    if (ticks < dealt) return fine_[ticks * steps + (event * 2654435769U >> 28)];  // the top 4 bits of a golden-ratio hash
+    return ticks < tabled ? table_[ticks] : computed(ticks);
+  }
 
  private:
-  std::uint32_t computed(std::uint32_t ticks) const {
-    if (ticks == 0) return 0;
-    const double row = (std::log2(static_cast<double>(ticks)) - bottom_) * per_octave_;
+  std::uint32_t computed(double ticks) const {
+    if (ticks <= 0) return 0;
+    const double row = (std::log2(ticks) - bottom_) * per_octave_;
     return static_cast<std::uint32_t>(std::clamp(row, 0.0, static_cast<double>(height_ - 1)));
   }
 
   std::uint32_t height_;
   double bottom_;
   double per_octave_;
-  std::vector<std::uint16_t> table_;
+  std::vector<std::uint32_t> table_;
+  std::vector<std::uint32_t> fine_;  // fine_[0..steps) is 0: no time at all lies in the lowest row
 };
 
 class Worker {
@@ -72,7 +85,7 @@ class Worker {
     const double across = (static_cast<double>(row.start) - frame_.begin_ns) * per_ns_;
     if (!(across >= 0 && across < frame_.width)) return;
     Grid& grid = grids_[static_cast<std::size_t>(plane)];
-    const std::size_t cell = static_cast<std::size_t>(across) * frame_.height + rows_(ticks);
+    const std::size_t cell = static_cast<std::size_t>(across) * frame_.height + rows_(ticks, row.event);
     ++grid.counts[cell];
     grid.sizes[cell] += size_step(row.size);
     if (ticks >= frame_.marks_from[static_cast<std::size_t>(plane)]) {

@@ -49,8 +49,8 @@ class Percentile:
 
 
 SAMPLES_BEYOND = 10
-"""A percentile is printed only when at least so many samples lie beyond it: with ten, its rank's own standard error is about
-a third of the distance to the end of the sample; with one it would be the worst event under another name."""
+"""A percentile is printed only when at least so many samples lie beyond it: with ten, the number beyond has a standard
+error of a third; with one, the percentile would be the worst event under another name."""
 
 P50 = Percentile("p50", 50, 100)
 P99 = Percentile("p99", 99, 100)

@@ -58,7 +58,7 @@ class BadRows(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a density picture: cells, times in ns, latencies in ticks, and per plane from where marks are wanted."""
+    """The frame of a density picture: cells, times in ns, latencies in ticks; per plane, from where marks are wanted."""
 
     width: int
     height: int
@@ -141,7 +141,8 @@ def _distribution(library: ctypes.CDLL, handle: int, view: int, metric: int,
     capacity = _FIRST_CAPACITY
     while True:
         ticks, counts = np.empty(capacity, np.uint32), np.empty(capacity, np.uint64)
-        found = library.by_samples_digest_copy(handle, view, metric, klass, ticks.ctypes.data, counts.ctypes.data, capacity)
+        found = library.by_samples_digest_copy(handle, view, metric, klass, ticks.ctypes.data, counts.ctypes.data,
+                                               capacity)
         if found == ctypes.c_size_t(-1).value:
             raise MemoryError
         if found <= capacity:

@@ -30,7 +30,8 @@ def _mapped(path: Path, layout: np.dtype, what: str) -> np.ndarray:
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
-            read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            layouts = np.lib.format
+            read_header = layouts.read_array_header_1_0 if version == (1, 0) else layouts.read_array_header_2_0
             shape, _, dtype = read_header(file)
             offset = file.tell()
             size = path.stat().st_size

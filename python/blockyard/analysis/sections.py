@@ -1,4 +1,4 @@
-"""A campaign's folder as sections: the runs of one journal at one pace with one touch, the only ones that are compared."""
+"""A campaign's folder as sections: the runs of one journal at one pace with one touch, which alone are compared."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -160,8 +160,8 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
         sections.append(section)
     missing = tuple((entry["name"], entry["reason"]) for entry in plan.missing
                     if not allocators or entry["name"] in allocators)
-    return Results(directory, plan.name, plan.created_at, plan.blockyard, plan.repeats, machine, missing, tuple(sections),
-                   planned, sum(unfinished.values()))
+    return Results(directory, plan.name, plan.created_at, plan.blockyard, plan.repeats, machine, missing,
+                   tuple(sections), planned, sum(unfinished.values()))
 
 
 def _machine(directory: Path) -> dict[str, Any]:
@@ -200,8 +200,8 @@ def _refuse_mixed_machines(section: Section) -> None:
     middle = median(rate for rate, _ in rates)
     for rate, run in rates:
         if abs(rate - middle) > _SAME_MACHINE * middle:
-            raise UserError(f"{run.folder / 'run.json'} has a clock of {rate:.3f} ticks a nanosecond and the others of its "
-                            f"table {middle:.3f}: they were measured on different machines and cannot be compared")
+            raise UserError(f"{run.folder / 'run.json'} has a clock of {rate:.3f} ticks a nanosecond and the others of "
+                            f"its table {middle:.3f}: they were measured on different machines and cannot be compared")
 
 
 def _check_names(what: str, wanted: tuple[str, ...], known: list[str]) -> None:

@@ -16,7 +16,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Everything that `blockyard report` can be asked for. `from_s` and `to_s` zoom the density pictures, nothing else."""
+    """Everything that `blockyard report` can be asked for. `from_s`, `to_s` zoom the density pictures alone."""
 
     views: tuple[View, ...] = BOTH_VIEWS
     by_size: bool = False

@@ -1,0 +1,91 @@
+"""Whether a section's runs can be trusted, and what to do where they can't: sentences for every report of them."""
+
+from statistics import median
+
+from blockyard.analysis.sections import AllocatorRuns, Run, Section
+
+LATE_NS = 1_000_000
+"""A run is marked when one event in a hundred started later than this against the journal's clock. A millisecond is
+6 % of a frame at 60 Hz: bursts then run into one another, and what an allocator does by the clock (purging) comes elsewhere."""
+WAITS = 0.01
+"""A run is marked when more than this share of its events had to wait for another thread's event."""
+
+
+def lateness_p99_ns(run: Run) -> float | None:
+    """How late one event in a hundred started; None where nothing was paced."""
+    found = run.facts.get("lateness_ns")
+    value = found.get("p99") if isinstance(found, dict) else None
+    return float(value) if isinstance(value, int | float) else None
+
+
+def sentences(section: Section) -> list[str]:
+    """Everything a reader of this section's figures must know, worst first; empty when all is well."""
+    found = [*_failed(section), *_unequal_repeats(section)]
+    late = [allocator for allocator in section.measured if any(_is_late(run, section.pace) for run in allocator.runs)]
+    if late:
+        worst = max(lateness_p99_ns(run) or 0 for allocator in late for run in allocator.runs)
+        found.append(f"{_names(late)} could not keep the journal's pace (one event in a hundred started "
+                     f"{worst / 1e6:.1f} ms late or more): read those tails with care; replay on a machine with more "
+                     "free cores, close other programs, or choose a lower --pace")
+    waiting = [allocator for allocator in section.measured
+               if section.pace != "max" and any(_waits(run) for run in allocator.runs)]
+    if waiting:
+        found.append(f"{_names(waiting)}: more than one event in a hundred had to wait for another thread to allocate "
+                     "its block first, so threads ran closer together than in the program; more free cores help")
+    locked = [allocator for allocator in section.measured if allocator.needs_lock]
+    if locked and section.threads != "one":
+        found.append(f"{_names(locked)} is not thread-safe: every call took a lock, and its figures include it")
+    pooled = [allocator for allocator in section.measured if allocator.needs_pool]
+    if pooled:
+        found.append(f"{_names(pooled)} works out of a pool whose size was taken from the journal beforehand")
+    if section.threads == "one":
+        found.append("all events ran on one thread (--threads one), whatever thread the program used: nothing here "
+                     "tells about locks, remote frees or per-thread caches")
+    return found
+
+
+def _failed(section: Section) -> list[str]:
+    found = []
+    for allocator in section.allocators:
+        reasons = sorted({str(run.facts.get("reason") or "no reason given").rstrip(".") for run in allocator.failures})
+        for reason in reasons:
+            count = sum(str(run.facts.get("reason") or "no reason given").rstrip(".") == reason
+                        for run in allocator.failures)
+            found.append(f"{allocator.name} failed in {count} of {len(allocator.runs) + len(allocator.failures)} runs: "
+                         f"{reason}")
+    return found
+
+
+def _unequal_repeats(section: Section) -> list[str]:
+    counts = [len(allocator.runs) for allocator in section.measured]
+    if not counts or min(counts) == max(counts):
+        return []
+    short = [allocator for allocator in section.measured if len(allocator.runs) < max(counts)]
+    few = ", ".join(f"{allocator.name} has {len(allocator.runs)}" for allocator in short)
+    return [f"not every allocator has all its {max(counts)} repeats ({few}): its inherent figures are minima over "
+            "fewer runs and so a little higher; 'blockyard replay --resume' completes them"]
+
+
+def _is_late(run: Run, pace: str) -> bool:
+    late = lateness_p99_ns(run)
+    return pace != "max" and late is not None and late > LATE_NS
+
+
+def _waits(run: Run) -> bool:
+    events, waits = run.facts.get("events"), run.facts.get("order_waits")
+    return isinstance(events, int) and isinstance(waits, int) and events > 0 and waits > WAITS * events
+
+
+def _names(allocators: list[AllocatorRuns]) -> str:
+    names = [allocator.name for allocator in allocators]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def timing_distortion(allocator: AllocatorRuns) -> tuple[float, float] | None:
+    """CPU nanoseconds of a timed and of an untimed replay (medians): how much the clock reads distort."""
+    def middle(runs: tuple[Run, ...]) -> float | None:
+        known = [run.facts["cpu_ns"] for run in runs if isinstance(run.facts.get("cpu_ns"), int | float)]
+        return median(known) if known else None
+
+    timed, untimed = middle(allocator.runs), middle(allocator.untimed)
+    return (timed, untimed) if timed is not None and untimed is not None else None

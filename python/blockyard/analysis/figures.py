@@ -1,0 +1,102 @@
+"""The figures of one allocator in one section: its exact distributions, floors and rates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+
+from blockyard.analysis import passes, samples
+from blockyard.analysis.distribution import Distribution
+from blockyard.analysis.latency import SIZE_CLASSES, Operation, Part, View
+from blockyard.analysis.sections import AllocatorRuns
+from blockyard.errors import UserError
+
+_METRICS = {
+    (Operation.MALLOC, Part.CALL): (passes.MALLOC_CALL, passes.REALLOC_CALL),
+    (Operation.MALLOC, Part.TOUCH): (passes.MALLOC_TOUCH, passes.REALLOC_TOUCH),
+    (Operation.MALLOC, Part.BOTH): (passes.MALLOC_BOTH, passes.REALLOC_BOTH),
+    (Operation.REALLOC, Part.CALL): (passes.REALLOC_CALL,),
+    (Operation.REALLOC, Part.TOUCH): (passes.REALLOC_TOUCH,),
+    (Operation.REALLOC, Part.BOTH): (passes.REALLOC_BOTH,),
+    (Operation.FREE, Part.CALL): (passes.FREE_CALL,),
+}
+_VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT}
+
+RATE_LIMITS_NS = (1_000, 10_000, 100_000)
+_LAST_ROWS = 4096
+"""Rows are in the journal's order and threads overlap by microseconds: the latest start is among the last few."""
+
+
+@dataclass
+class AllocatorFigures:
+    """One allocator's repeats in one section, digested. `floor_*_ns` is what was taken off every latency."""
+
+    runs: AllocatorRuns
+    raw: dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray]]
+    floor_call_ns: float
+    floor_touch_ns: float
+    measured_ns: int
+    _known: dict = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.runs.name
+
+    def distribution(self, view: View, operation: Operation, part: Part, size_class: int | None = None) -> Distribution:
+        """All size classes unless one is named."""
+        key = (view, operation, part, size_class)
+        if key not in self._known:
+            classes = range(len(SIZE_CLASSES)) if size_class is None else (size_class,)
+            self._known[key] = Distribution.joined(
+                Distribution(*self.raw[_VIEWS[view], metric, klass], self.runs.ticks_per_ns)
+                for metric in _METRICS[operation, part] for klass in classes)
+        return self._known[key]
+
+    @property
+    def touched(self) -> bool:
+        return self.distribution(View.AS_RUN, Operation.MALLOC, Part.TOUCH).samples > 0
+
+    def whole(self, view: View, operation: Operation) -> Distribution:
+        """What the program pays: of a malloc the call and the touch, of a free the call."""
+        return self.distribution(view, operation, Part.CALL if operation is Operation.FREE else Part.BOTH)
+
+    def rate_above(self, limit_ns: float) -> float | None:
+        """Events a second that took longer, as-run, mallocs with their touch and frees together."""
+        if self.measured_ns == 0:
+            return None
+        slow = sum(self.whole(View.AS_RUN, operation).above(limit_ns)
+                   for operation in (Operation.MALLOC, Operation.FREE))
+        return slow / (self.measured_ns / 1e9)
+
+
+def open_rows(allocator: AllocatorRuns, gross: bool) -> list[passes.Rows]:
+    """The allocator's repeats, mapped, with the floors that are taken off unless the figures are gross."""
+    opened = []
+    for run in allocator.runs:
+        rows = samples.rows(run.folder / "samples.npy")
+        rate = run.number("ticks_per_ns")
+        floors = [0, 0] if gross else [round(run.number(f"floor_{part}_ticks")) for part in ("call", "touch")]
+        opened.append(passes.Rows(rows, *floors, scale=allocator.ticks_per_ns / rate if rate else 1.0))
+    return opened
+
+
+def measure(allocator: AllocatorRuns, *, gross: bool = False, threads: int = 2) -> AllocatorFigures:
+    """Digests all repeats of one allocator in one native pass."""
+    opened = open_rows(allocator, gross)
+    try:
+        raw = passes.digest(opened, threads)
+    except passes.BadRows as error:
+        raise bad_rows(allocator.runs, error) from None
+    measured = sum(int(run.rows["start"][-_LAST_ROWS:].max()) for run in opened if len(run.rows))
+    return AllocatorFigures(allocator, raw, *(_floor_ns(allocator.runs, part) for part in ("call", "touch")), measured)
+
+
+def bad_rows(runs: Sequence, error: passes.BadRows) -> UserError:
+    """The sentence for rows that no replay wrote."""
+    return UserError(f"{runs[error.run].folder / 'samples.npy'} {error}: it was damaged or belongs to another journal; "
+                     "delete its folder and run 'blockyard replay --resume'")
+
+
+def _floor_ns(runs: Sequence, part: str) -> float:
+    return median(run.number(f"floor_{part}_ticks") / run.number("ticks_per_ns") for run in runs)

@@ -1,0 +1,67 @@
+"""`blockyard report`: tables and pictures of a campaign."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from blockyard.analysis.latency import View
+from blockyard.errors import UserError
+from blockyard.report import ReportOptions, ReportResult, build
+
+_VIEWS = {"as-run": (View.AS_RUN,), "inherent": (View.INHERENT,), "both": (View.AS_RUN, View.INHERENT)}
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Where the report goes (default: DIRECTORY/report).")
+@click.option("--view", type=click.Choice(list(_VIEWS)), default="both", show_default=True,
+              help="All repeats as they came, each event's least over all repeats, or both.")
+@click.option("--by-size", is_flag=True, help="Add tables by size class: up to 64 B, 1 KiB, 32 KiB, 1 MiB, larger.")
+@click.option("--allocations-csv", is_flag=True, help="Write one CSV a run with a row an allocation, as the study's.")
+@click.option("--samples-parquet/--no-samples-parquet", default=True, show_default=True,
+              help="Write all samples as Parquet.")
+@click.option("--from", "from_s", type=click.FloatRange(min=0), metavar="S",
+              help="Density pictures begin here (seconds).")
+@click.option("--to", "to_s", type=click.FloatRange(min=0, min_open=True), metavar="S",
+              help="Density pictures end here (seconds).")
+@click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
+@click.option("--allocator", "allocators", multiple=True, metavar="NAME", help="Only this allocator; may be repeated.")
+@click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
+@click.option("--pictures/--no-pictures", default=True, help="Draw PNG and SVG pictures, or tables alone.")
+def command(directory: Path, out: Path | None, view: str, by_size: bool, allocations_csv: bool, samples_parquet: bool,
+            from_s: float | None, to_s: float | None, journals: tuple[str, ...], allocators: tuple[str, ...],
+            gross: bool, pictures: bool) -> None:
+    """Turns the campaign in DIRECTORY into tables and pictures.
+
+    Prints the comparison; writes report.txt, report.md, summary.csv, Parquet, and PNG and SVG pictures.
+
+    \b
+    Examples:
+      blockyard report results
+      blockyard report results --by-size --view inherent
+      blockyard report results --allocator jemalloc --from 2 --to 3.5
+    """
+    if from_s is not None and to_s is not None and from_s >= to_s:
+        raise UserError(f"--from {from_s:g} is not before --to {to_s:g}")
+    options = ReportOptions(_VIEWS[view], by_size, allocations_csv, samples_parquet, pictures, gross, from_s, to_s,
+                            journals, allocators)
+    result = _with_progress(directory, out, options)
+    console = Console(highlight=False)
+    console.print(result.table)
+    console.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
+    if result.pictures:
+        console.print(f"Pictures: {len(result.pictures)} below {result.out}", soft_wrap=True)
+
+
+def _with_progress(directory: Path, out: Path | None, options: ReportOptions) -> ReportResult:
+    # No refresh thread: workers are forked while the bar is up.
+    with Progress(TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:3.0f} %"),
+                  console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+        task = bar.add_task("reading", total=1.0)
+
+        def tell(fraction: float, text: str) -> None:
+            bar.update(task, completed=fraction, description=text, refresh=True)
+
+        return build(directory, out, options, tell)

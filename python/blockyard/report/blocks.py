@@ -1,0 +1,148 @@
+"""A report as blocks of text, tables and pictures, and its three renderings: plain text, Markdown, terminal."""
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table as RichTable
+from rich.text import Text
+
+WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Heading:
+    text: str
+    level: int = 1
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    text: str
+
+
+@dataclass(frozen=True)
+class Warnings:
+    """What the reader must know before the figures."""
+
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
+class Picture:
+    path: Path
+    caption: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """The first column names the row. `best`: (row, column) of figures to bring out; `dim`: rows that don't compete."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: list[str] = field(default_factory=list)
+    best: frozenset[tuple[int, int]] = frozenset()
+    dim: frozenset[int] = frozenset()
+
+
+Block = Heading | Paragraph | Warnings | Picture | Table
+
+
+def text(blocks: Iterable[Block]) -> str:
+    """Plain text, at most 80 columns wherever names allow."""
+    return "\n".join(_text(block) for block in blocks).rstrip() + "\n"
+
+
+def markdown(blocks: Iterable[Block], root: Path) -> str:
+    """Markdown; pictures are linked relative to `root`."""
+    return "\n".join(_markdown(block, root) for block in blocks).rstrip() + "\n"
+
+
+def terminal(blocks: Iterable[Block]) -> RenderableType:
+    """For rich's console."""
+    return Group(*(_terminal(block) for block in blocks))
+
+
+def _text(block: Block) -> str:
+    match block:
+        case Heading(words, level):
+            return f"{words}\n{'=-'[level > 1] * min(len(words), WIDTH)}\n" if level < 3 else f"{words}\n"
+        case Paragraph(words):
+            return "\n".join(textwrap.fill(line, WIDTH) for line in words.splitlines()) + "\n"
+        case Warnings(sentences):
+            return "\n".join(textwrap.fill(f"! {words}", WIDTH, subsequent_indent="  ") for words in sentences) + "\n"
+        case Picture(path, caption):
+            return f"[{caption}: {path.name}]\n"
+        case Table():
+            return _text_table(block)
+
+
+def _text_table(table: Table) -> str:
+    widths = [max(map(len, column)) for column in zip(table.columns, *table.rows, strict=True)]
+
+    def line(cells: list[str]) -> str:
+        first, *others = (cell.rjust(width) if place else cell.ljust(width)
+                          for place, (cell, width) in enumerate(zip(cells, widths, strict=True)))
+        return "  ".join([first, *others]).rstrip()
+
+    head = line(table.columns)
+    notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in table.notes]
+    title = [textwrap.fill(table.title, WIDTH)] if table.title else []
+    return "\n".join([*title, head, "-" * max(len(head), sum(widths) + 2 * len(widths) - 2),
+                      *map(line, table.rows), *notes]) + "\n"
+
+
+def _markdown(block: Block, root: Path) -> str:
+    match block:
+        case Heading(words, level):
+            return f"{'#' * level} {words}\n"
+        case Paragraph(words):
+            return "\\\n".join(words.splitlines()) + "\n"
+        case Warnings(sentences):
+            return "".join(f"- **Note:** {words}\n" for words in sentences)
+        case Picture(path, caption):
+            return f"![{caption}]({path.relative_to(root).as_posix()})\n"
+        case Table():
+            def line(cells: Iterable[str]) -> str:
+                return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+            rows = [[f"**{cell}**" if (y, x) in block.best else cell for x, cell in enumerate(row)]
+                    for y, row in enumerate(block.rows)]
+            title = [f"**{block.title}**", ""] if block.title else []
+            notes = [f"{note}\\" for note in block.notes[:-1]] + block.notes[-1:]
+            return "\n".join([*title, line(block.columns), line(["---", *["---:"] * (len(block.columns) - 1)]),
+                              *map(line, rows), *([""] if notes else []), *notes]) + "\n"
+
+
+def _terminal(block: Block) -> RenderableType:
+    match block:
+        case Heading(words, level):
+            return Text(words + "\n", style="bold" if level > 1 else "bold underline")
+        case Paragraph(words):
+            return Text(words + "\n")
+        case Warnings(sentences):
+            grid = RichTable.grid(padding=(0, 1))
+            for words in sentences:
+                grid.add_row(Text("!", style="bold yellow"), Text(words, style="yellow"))
+            return Group(grid, Text())
+        case Picture(path, caption):
+            return Text(f"{caption}: {path}\n")
+        case Table():
+            return _rich_table(block)
+
+
+def _rich_table(table: Table) -> RenderableType:
+    rich = RichTable(box=box.SIMPLE_HEAD, title=escape(table.title) or None, title_justify="left", title_style="bold",
+                     pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for place, name in enumerate(table.columns):
+        rich.add_column(escape(name), justify="right" if place else "left", no_wrap=place > 0,
+                        overflow="fold", max_width=None if place else 18)
+    for y, row in enumerate(table.rows):
+        rich.add_row(*(Text(cell, style="bold green" if (y, x) in table.best else "dim" if y in table.dim else "")
+                       for x, cell in enumerate(row)))
+    return Group(rich, *(Text(note, style="dim") for note in table.notes), Text())

@@ -1,0 +1,219 @@
+"""Makes a report: measures every section, writes its tables, has its pictures drawn by worker processes."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from blockyard.analysis import fidelity, figures, journal_facts, sections
+from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.sections import Results, Section
+from blockyard.errors import UserError
+from blockyard.report import allocations, blocks, comparison, guideline, pages, study, summary
+from blockyard.report import header as headers
+from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
+from blockyard.report.options import Progress, ReportOptions, ReportResult
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One section with its allocators' figures."""
+
+    section: Section
+    figures: list[AllocatorFigures]
+    header: headers.Header
+    folder: Path
+
+
+def build(directory: Path, out: Path | None = None, options: ReportOptions | None = None,
+          on_progress: Progress | None = None) -> ReportResult:
+    """Reports on the campaign in `directory`, into `out` (`directory`/report unless given).
+
+    Raises UserError, and then leaves whatever report was there before. Uses at most two processes; a campaign of 8
+    allocators by 5 repeats of 3.5 million events takes some ten seconds.
+    """
+    options = options or ReportOptions()
+    tell = on_progress or (lambda fraction, text: None)
+    results = sections.read(directory, options.journals, options.allocators)
+    usable = [section for section in results.sections if section.measured]
+    if not usable:
+        raise UserError(_nothing(results))
+    out = out or directory / "report"
+    _make_folder(out)
+    measured = _measure(results, usable, out, options, tell)
+    try:
+        written, pictures = _write(measured, out, options, tell)
+        whole = _document(results, measured, options, pictures)
+        rendered = blocks.text(whole)
+        for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(whole, out))):
+            summary.whole(out / name, lambda path, content=content: path.write_text(content, encoding="utf-8"))
+            written.append(out / name)
+    except OSError as error:
+        raise UserError(f"{error.filename or out} can't be written: {error.strerror or error}") from None
+    tell(1.0, "done")
+    guidelines = [words for one in measured for words in _guidelines(one, options)]
+    table = blocks.terminal(_terminal_blocks(results, measured, options))
+    return ReportResult(out, table, rendered, guidelines, sorted(pictures), sorted(written))
+
+
+def _nothing(results: Results) -> str:
+    failures = [f"{allocator.name}: {run.facts.get('reason')}" for section in results.sections
+                for allocator in section.allocators for run in allocator.failures]
+    if failures:
+        return f"no run of the campaign in {results.directory} succeeded ({failures[0]}); see its run.json files"
+    return (f"the campaign in {results.directory} has no finished run yet ({results.planned} planned); "
+            f"'blockyard replay --resume -o {results.directory}' runs them")
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not os.access(out, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+    except OSError as error:
+        raise UserError(f"{out} can't be written: {error.strerror}; choose another place with -o") from None
+
+
+def _measure(results: Results, usable: list[Section], out: Path, options: ReportOptions,
+             tell: Progress) -> list[Measured]:
+    # Threads, not processes: the passes leave the interpreter, and their results would be costly to send.
+    found = []
+    total = sum(len(section.measured) for section in usable)
+    done = 0
+    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        for section in usable:
+            members = []
+            for one in pool.map(lambda allocator: figures.measure(
+                    allocator, gross=options.gross, threads=_threads(total, options)), section.measured):
+                members.append(one)
+                done += 1
+                tell(0.25 * done / total, f"measured {section.journal}, {one.name}")
+            found.append(Measured(section, members, headers.of(results, section, members, options.gross),
+                                  out / section.journal / section.slug))
+    return found
+
+
+def _threads(allocators: int, options: ReportOptions) -> int:
+    """Allocators side by side while there are several; a lone one gets both threads."""
+    return 1 if allocators > 1 and options.jobs > 1 else min(options.jobs, 2)
+
+
+def _write(measured: list[Measured], out: Path, options: ReportOptions,
+           tell: Progress) -> tuple[list[Path], list[Path]]:
+    tasks: list[tuple[str, str, Callable[[], list[Path]]]] = []
+    for one in measured:
+        one.folder.mkdir(parents=True, exist_ok=True)
+        lone = _threads(len(one.figures), options)
+        if options.pictures:
+            tasks += [("picture", task.name, task.draw)
+                      for task in pages.tasks(one.section, one.figures, one.header, one.folder, options, lone)]
+        for member in one.figures:
+            if options.samples_parquet:
+                target = one.folder / "samples" / f"{member.name}.parquet"
+                tasks.append(("file", f"{one.section.journal} samples of {member.name}",
+                              lambda t=target, o=one, m=member: [
+                                  summary.write_samples(t, o.section, m.runs, options.gross)]))
+            if options.allocations_csv:
+                for run in member.runs.runs:
+                    target = one.folder / "allocations" / f"{member.name}-{run.repeat}.csv"
+                    tasks.append(("file", f"{one.section.journal} allocations of {member.name}",
+                                  lambda t=target, o=one, r=run: [
+                                      allocations.write(t, o.section, r, options.gross)]))
+    rows = [row for one in measured for row in summary.rows(one.section, one.figures, options.views)]
+    written, pictures = summary.write(out, rows), []
+    for number, (kind, name, paths) in enumerate(_run(tasks, options.jobs), start=1):
+        (pictures if kind == "picture" else written).extend(paths)
+        tell(0.25 + 0.75 * number / len(tasks), f"wrote {name}")
+    return written, pictures
+
+
+_TASKS: list[tuple[str, str, Callable[[], list[Path]]]] = []
+
+
+def _run(tasks: list[tuple[str, str, Callable[[], list[Path]]]], jobs: int) -> Iterable[tuple[str, str, list[Path]]]:
+    """Runs tasks in forked workers, which find everything that was measured in their memory."""
+    if jobs < 2 or len(tasks) < 2:
+        for kind, name, work in tasks:
+            yield kind, name, work()
+        return
+    _TASKS[:] = tasks
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
+    try:
+        waiting = [pool.submit(_work, number) for number in range(len(tasks))]
+        for finished in as_completed(waiting):
+            number, paths = finished.result()
+            yield tasks[number][0], tasks[number][1], paths
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        _TASKS.clear()
+
+
+def _work(number: int) -> tuple[int, list[Path]]:
+    return number, _TASKS[number][2]()
+
+
+def _notes(results: Results) -> list[str]:
+    found = [f"{name} is missing: {reason}" for name, reason in results.missing]
+    if results.unfinished:
+        found.append(f"the campaign is not finished ({results.planned - results.unfinished} of {results.planned} runs "
+                     f"are there): these figures will change; 'blockyard replay --resume -o {results.directory}' goes on")
+    warnings = results.machine.get("warnings")
+    found += [str(words) for words in warnings] if isinstance(warnings, list) else []
+    return found
+
+
+def _guidelines(one: Measured, options: ReportOptions) -> list[str]:
+    return [guideline.paragraph(one.section, members, options.views, variant)
+            for variant, members in comparison.variants(one.figures)
+            if any(not member.runs.is_null for member in members)]
+
+
+def _tables(one: Measured, options: ReportOptions) -> Iterable[Block]:
+    for variant, members in comparison.variants(one.figures):
+        if variant == sections.FAVOURED:
+            yield Heading("Favoured: as much memory populated beforehand as the journal needs, purging off", 3)
+        yield from comparison.all_latencies(members, options.views, variant)
+        if options.by_size:
+            yield from comparison.by_size(members, options.views, variant)
+        yield comparison.rates(members, variant)
+        yield comparison.costs(members, variant)
+
+
+def _document(results: Results, measured: list[Measured], options: ReportOptions, pictures: list[Path]) -> list[Block]:
+    """The whole report."""
+    found: list[Block] = [Heading(f"Blockyard report: {results.name}"), Paragraph(
+        f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/report.md.")]
+    if notes := _notes(results):
+        found.append(Warnings(notes))
+    for one in measured:
+        found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
+        if words := fidelity.sentences(one.section):
+            found.append(Warnings(words))
+        found += [Paragraph(words) for words in _guidelines(one, options)]
+        found += _tables(one, options)
+        mine = sorted(path for path in pictures if path.parent == one.folder and path.suffix == ".png")
+        found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
+        journal = journal_facts.facts(one.section)
+        for member in one.figures:
+            found += study.blocks(member, journal, options.views)
+    return found
+
+
+def _terminal_blocks(results: Results, measured: list[Measured], options: ReportOptions) -> list[Block]:
+    """What `blockyard report` prints: the comparison and what must be known to read it."""
+    found: list[Block] = []
+    if notes := _notes(results):
+        found.append(Warnings(notes))
+    for one in measured:
+        found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
+        if words := fidelity.sentences(one.section):
+            found.append(Warnings(words))
+        for variant, members in comparison.variants(one.figures):
+            found += comparison.headline(members, options.views, variant)
+            if options.by_size:
+                found += comparison.by_size(members, options.views, variant)
+        found += [comparison.rates(members, variant) for variant, members in comparison.variants(one.figures)[:1]]
+        found += [Paragraph(words) for words in _guidelines(one, options)[:1]]
+    return found

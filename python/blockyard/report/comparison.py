@@ -1,0 +1,201 @@
+"""Tables that put the allocators of one section side by side."""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from blockyard.analysis import fidelity
+from blockyard.analysis.distribution import Distribution, Nanoseconds
+from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
+from blockyard.analysis.latency import (
+    P50,
+    P99,
+    P999,
+    P9999,
+    P99999,
+    SAMPLES_BEYOND,
+    SIZE_CLASSES,
+    Operation,
+    Part,
+    Percentile,
+    View,
+)
+from blockyard.analysis.sections import FAVOURED
+from blockyard.report import units
+from blockyard.report.blocks import Table
+
+COLUMNS = (P50, P99, P999, P9999, P99999)
+Pick = Callable[[Distribution], Nanoseconds | None]
+
+
+def _picker(percentile: Percentile) -> Pick:
+    return lambda found: found.percentile(percentile)
+
+
+_HEADLINE: tuple[tuple[str, Pick], ...] = (("p50", _picker(P50)), ("p99.9", _picker(P999)), ("p99.99", _picker(P9999)),
+                                           ("worst", lambda found: found.worst))
+_HEADLINE_OF_ONE = (("best", lambda found: found.best), *_HEADLINE[:1], ("p99", _picker(P99)), *_HEADLINE[1:3],
+                    ("p99.999", _picker(P99999)), *_HEADLINE[3:])
+_VARIANT_WORDS = {"defaults": "defaults", FAVOURED: "favoured (memory populated beforehand, purging off)"}
+UNSUPPORTED = f"{units.ABSENT} fewer than {SAMPLES_BEYOND} samples lie beyond this percentile: it is not printed"
+SATURATED = "≥ the measurement could hold no more: it took at least that long"
+
+
+def variants(figures: Sequence[AllocatorFigures]) -> list[tuple[str, list[AllocatorFigures]]]:
+    """The allocators in their defaults, and their favoured variants: tables of their own. `null` stands in both."""
+    defaults = [one for one in figures if one.runs.variant != FAVOURED]
+    favoured = [one for one in figures if one.runs.variant == FAVOURED]
+    found = []
+    if defaults:
+        found.append(("defaults", ranked(defaults)))
+    if favoured:
+        found.append((FAVOURED, ranked(favoured + [one for one in defaults if one.runs.is_null])))
+    return found
+
+
+def ranked(figures: Sequence[AllocatorFigures]) -> list[AllocatorFigures]:
+    """By the as-run malloc's p99.9 (a lower percentile where that is not supported), `null` last: one order for all."""
+    wholes = [one.whole(View.AS_RUN, Operation.MALLOC) for one in figures]
+    by = next((percentile for percentile in (P999, P99, P50)
+               if all(whole.percentile(percentile) is not None for whole in wholes)), None)
+
+    def key(one: AllocatorFigures) -> tuple[bool, float]:
+        value = one.whole(View.AS_RUN, Operation.MALLOC).percentile(by) if by else None
+        return one.runs.is_null, value.value if value else 0.0
+
+    return sorted(figures, key=key)
+
+
+def short_name(one: AllocatorFigures) -> str:
+    """The name within its variant's own table; `*` for one that took a lock around every call."""
+    name = one.name.removesuffix(f"@{FAVOURED}")
+    return f"{name}*" if one.runs.needs_lock else name
+
+
+def headline(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
+    """What the terminal shows: what a program pays for a malloc with its touch and for a free, views side by side."""
+    # Eighty columns hold seven figures: all of the first view, of the others the tail.
+    picked = [(view, label, pick) for number, view in enumerate(views)
+              for label, pick in (_HEADLINE_OF_ONE if len(views) == 1 else _HEADLINE[number > 0:])]
+    pickers = [pick for _, _, pick in picked]
+    tables = []
+    for operation in (Operation.MALLOC, Operation.FREE):
+        columns = ["allocator", *(f"{view.value if not place or picked[place - 1][0] is not view else ''}\n{label}"
+                                  for place, (view, label, _) in enumerate(picked))]
+        distributions = [[one.whole(view, operation) for one in figures] for view, _, _ in picked]
+        rows = [[short_name(one), *(units.latency(pick(found[place])) for pick, found in
+                                    zip(pickers, distributions, strict=True))] for place, one in enumerate(figures)]
+        best = {(y, x) for x, (pick, found) in enumerate(zip(pickers, distributions, strict=True), start=1)
+                for y in _lowest_of(figures, found, pick)}
+        touch = " and first touch" if operation is Operation.MALLOC and _whole_part(figures) is Part.BOTH else ""
+        tables.append(Table(f"{operation.value}{touch}, {_VARIANT_WORDS[variant]}", columns, rows,
+                            _footnotes(rows, figures), frozenset(best), _nulls(figures)))
+    return tables
+
+
+def all_latencies(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
+    """Call, touch and both of malloc, realloc apart, free; in each view. What nothing was measured of is left out."""
+    kinds = [(Operation.MALLOC, Part.BOTH), (Operation.MALLOC, Part.CALL), (Operation.MALLOC, Part.TOUCH),
+             (Operation.REALLOC, Part.BOTH), (Operation.FREE, Part.CALL)]
+    if _whole_part(figures) is Part.CALL:
+        kinds = [(Operation.MALLOC, Part.CALL), (Operation.REALLOC, Part.CALL), (Operation.FREE, Part.CALL)]
+    return [latencies(figures, view, operation, part, variant) for operation, part in kinds for view in views
+            if any(one.distribution(view, operation, part).samples for one in figures)]
+
+
+def by_size(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
+    """The same for blocks of each size class."""
+    parts = {Operation.MALLOC: _whole_part(figures), Operation.FREE: Part.CALL}
+    return [latencies(figures, view, operation, part, variant, size_class)
+            for size_class in range(len(SIZE_CLASSES)) for operation, part in parts.items() for view in views
+            if any(one.distribution(view, operation, Part.CALL, size_class).samples for one in figures)]
+
+
+def latencies(figures: Sequence[AllocatorFigures], view: View, operation: Operation, part: Part, variant: str,
+              size_class: int | None = None) -> Table:
+    distributions = [one.distribution(view, operation, part, size_class) for one in figures]
+    rows = [[short_name(one), units.latency(found.best), *(units.latency(found.percentile(p)) for p in COLUMNS),
+             units.latency(found.worst)] for one, found in zip(figures, distributions, strict=True)]
+    what = {Part.CALL: operation.value, Part.TOUCH: f"first touch after {operation.value}",
+            Part.BOTH: f"{operation.value} and first touch"}[part]
+    if part is Part.CALL and operation is not Operation.FREE and _whole_part(figures) is Part.BOTH:
+        what = f"{operation.value}, the call alone"
+    classes = f", blocks {'' if size_class < 4 else 'of '}{SIZE_CLASSES[size_class]}" if size_class is not None else ""
+    if size_class == len(SIZE_CLASSES) - 1:
+        classes = ", blocks above 1 MiB"
+    table = Table(f"{what}{classes}: {view.value}, {variant}",
+                  ["allocator", "best", *(percentile.label for percentile in COLUMNS), "worst"], rows,
+                  _footnotes(rows, figures), _lowest(figures, distributions),
+                  _nulls(figures))
+    return table
+
+
+def rates(figures: Sequence[AllocatorFigures], variant: str) -> Table:
+    """How often a second the program waits, beside the machine's own (`null`)."""
+    rows = []
+    for one in figures:
+        repeats = len(one.runs.runs)
+        rows.append([short_name(one), *(units.rate(one.rate_above(limit)) for limit in RATE_LIMITS_NS), str(repeats),
+                     units.duration(one.floor_call_ns)])
+    notes = ["null calls no allocator: its slow events are the machine's own"] if any(
+        one.runs.is_null for one in figures) else ["without null in the campaign, the machine's own share is not known"]
+    return Table(f"slow events a second: as-run, mallocs with touch and frees, {variant}",
+                 ["allocator", *(f"above {units.duration(limit).replace('.00', '').replace('.0', '')}"
+                                 for limit in RATE_LIMITS_NS), "repeats", "timer floor"], rows, notes,
+                 dim=_nulls(figures))
+
+
+def costs(figures: Sequence[AllocatorFigures], variant: str) -> Table:
+    """What whole runs took: memory, faults, processor time, and how well they kept their pace. Medians over repeats."""
+    def middle(one: AllocatorFigures, pick: Callable[[dict], float | None], show: Callable[[float], str]) -> str:
+        known = [value for run in one.runs.runs if isinstance(value := pick(run.facts), int | float)]
+        return show(median(known)) if known else units.ABSENT
+
+    rows = []
+    for one in figures:
+        compared = fidelity.timing_distortion(one.runs)
+        rows.append([
+            short_name(one), middle(one, lambda facts: facts.get("peak_resident_bytes"), units.size),
+            middle(one, lambda facts: facts.get("minor_faults"), lambda value: units.number(round(value))),
+            middle(one, lambda facts: facts.get("cpu_ns"), units.duration),
+            units.duration(compared[1]) if compared else units.ABSENT,
+            middle(one, lambda facts: (facts.get("lateness_ns") or {}).get("p99"), units.duration)])
+    return Table(f"whole runs: medians over repeats, {variant}",
+                 ["allocator", "peak resident", "page faults", "CPU", "CPU untimed", "late p99"], rows,
+                 [] if any(row[4] != units.ABSENT for row in rows) else
+                 [f"{units.ABSENT} no untimed runs in this campaign (replay --untimed)"],
+                 dim=_nulls(figures))
+
+
+def _whole_part(figures: Sequence[AllocatorFigures]) -> Part:
+    return Part.BOTH if any(one.touched for one in figures) else Part.CALL
+
+
+def _footnotes(rows: list[list[str]], figures: Sequence[AllocatorFigures]) -> list[str]:
+    cells = [cell for row in rows for cell in row]
+    notes = [UNSUPPORTED] if units.ABSENT in cells else []
+    if any(cell.startswith("≥") for cell in cells):
+        notes.append(SATURATED)
+    if any(one.runs.needs_lock for one in figures):
+        notes.append("* not thread-safe: a lock around every call is part of its figures")
+    return notes
+
+
+def _lowest(figures: Sequence[AllocatorFigures], distributions: list[Distribution]) -> frozenset[tuple[int, int]]:
+    pickers = [Distribution.best.fget, *(_picker(percentile) for percentile in COLUMNS), Distribution.worst.fget]
+    return frozenset((y, x) for x, pick in enumerate(pickers, start=1)
+                     for y in _lowest_of(figures, distributions, pick))
+
+
+def _lowest_of(figures: Sequence[AllocatorFigures], distributions: list[Distribution], pick: Pick) -> list[int]:
+    """Rows with the lowest figure, or within 2 % or one tick of it (no claim is made below that), `null` left out."""
+    values = {y: value.value for y, one in enumerate(figures)
+              if not one.runs.is_null and (value := pick(distributions[y])) is not None}
+    if len(values) < 2:
+        return []
+    least = min(values.values())
+    tick = 1 / figures[0].runs.ticks_per_ns
+    return [y for y, value in values.items() if value <= max(least * 1.02, least + tick)]
+
+
+def _nulls(figures: Sequence[AllocatorFigures]) -> frozenset[int]:
+    return frozenset(place for place, one in enumerate(figures) if one.runs.is_null)

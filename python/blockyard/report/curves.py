@@ -1,0 +1,101 @@
+"""The percentile plot: every allocator's latency by percentile, the tail beyond p90 given half the width."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from blockyard.analysis.distribution import Distribution
+from blockyard.analysis.latency import SAMPLES_BEYOND
+from blockyard.report import style, units
+from blockyard.report.style import FAINT
+
+WIDTH = 1600
+_LEFT, _RIGHT, _PANEL, _GAP, _BOTTOM, _TOP = 118, 262, 440, 92, 128, 128
+_DASHES = ("-", (0, (6, 1.6)), (0, (1.6, 1.4)), (0, (7, 1.6, 1.6, 1.6)))
+_NINES = 5
+"""The tail shows p90 to p99.999: five equal steps, and the worst at the edge."""
+
+Line = tuple[str, str, Distribution, bool]
+"""Name, colour, distribution, whether it is `null`."""
+
+
+def place(share: float | np.ndarray) -> np.ndarray:
+    """Where a percentile (0..1) stands across: linear up to p90 in the left half, each further nine an equal step."""
+    share = np.asarray(share, float)
+    beyond = np.maximum(1 - share, 10.0 ** -(_NINES + 1))
+    return np.where(share <= 0.9, share / 0.9 * 0.5, 0.5 + (-1 - np.log10(beyond)) / _NINES * 0.5)
+
+
+def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence[tuple[str, list[Line]]]) -> list[Path]:
+    """One panel an operation, above each other, sharing the percentiles."""
+    with matplotlib.rc_context(style.FONT):
+        height = _BOTTOM + _TOP + len(panels) * _PANEL + (len(panels) - 1) * _GAP
+        page = style.figure(WIDTH, height)
+        for number, (name, lines) in enumerate(panels):
+            bottom = _BOTTOM + (len(panels) - 1 - number) * (_PANEL + _GAP)
+            axis = style.axes(page, _LEFT, bottom, WIDTH - _LEFT - _RIGHT, _PANEL)
+            _panel(axis, name, lines)
+        axis.set_xlabel("percentile of events (linear up to p90, then one step for each further nine)", labelpad=8)
+        style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
+        style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
+        style.put(page, 28, 16, caption, fontsize=11.5, color=FAINT, linespacing=1.5)
+        return style.save(page, target)
+
+
+def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:
+    extremes = [value for _, _, found, _ in lines for value in (found.best, found.worst) if value is not None]
+    low = 10 ** np.floor(np.log10(max(min(value.value for value in extremes), 1.0)))
+    high = max(value.value for value in extremes) * 1.25
+    style.latency_axis(axis, low, max(high, low * 100))
+    axis.set_xlim(0, 1.0)
+    ticks = [(0.0, "0"), (0.25, "25"), (0.5, "50"), (0.75, "75"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"),
+             (0.9999, "p99.99"), (0.99999, "p99.999"), (0.999999, "worst")]
+    axis.set_xticks([float(place(share)) for share, _ in ticks], [label for _, label in ticks])
+    axis.xaxis.grid(True, color=style.GRID)
+    axis.tick_params("x", length=0, pad=8)
+    axis.axvspan(0.5, 1.0, color="#f6f7f9", zorder=-1)
+    axis.set_ylabel("latency", labelpad=6)
+    axis.text(0.0, 1.03, name, transform=axis.transAxes, fontsize=17, fontweight="bold")
+    ends = [_line(axis, number, *line) for number, line in enumerate(lines)]
+    _labels(axis, lines, ends)
+
+
+def _line(axis: style.Axes, number: int, name: str, colour: str, found: Distribution, is_null: bool) -> float:
+    """Draws as far as the samples support, then a dotted step to the worst; returns the worst in ns."""
+    shares, latencies = curve(found, axis.get_ylim()[0])
+    dash = _DASHES[number // len(style.LINES) % len(_DASHES)] if not is_null else (0, (2, 2))
+    width = 1.8 if is_null else 2.6
+    axis.plot(place(shares), latencies, color=colour, linewidth=width, linestyle=dash, solid_capstyle="round",
+              zorder=2 if is_null else 3)
+    worst = max(found.worst.value, axis.get_ylim()[0])
+    axis.plot([float(place(shares[-1])), 1.0], [latencies[-1], worst], color=colour, linewidth=1.2,
+              linestyle=(0, (1, 2.2)))
+    axis.plot([1.0], [worst], "D", color=colour, markersize=7, markeredgecolor="white", clip_on=False, zorder=6)
+    return worst
+
+
+def curve(found: Distribution, low_ns: float) -> tuple[np.ndarray, np.ndarray]:
+    """Percentiles (0..1) and latencies up to the last percentile that the samples support, by nearest rank."""
+    last = max(0.0, 1 - SAMPLES_BEYOND / found.samples)
+    shares = np.concatenate([np.linspace(0, 0.9, 181), 1 - 10.0 ** np.linspace(-1, -_NINES, 241)])
+    shares = shares[shares <= last]
+    if not len(shares):
+        shares = np.zeros(1)
+    ranks = np.maximum(np.ceil(shares * found.samples - 1e-6), 1).astype(np.uint64)
+    ticks = found.ticks[np.searchsorted(np.cumsum(found.counts, dtype=np.uint64), ranks)]
+    return shares, np.maximum(ticks / found.ticks_per_ns, low_ns)
+
+
+def _labels(axis: style.Axes, lines: list[Line], ends: list[float]) -> None:
+    low, high = np.log10(axis.get_ylim())
+    heights = [(np.log10(end) - low) / (high - low) for end in ends]
+    places = style.spread(heights, 27 / _PANEL, 0.0, 1.02)
+    for (name, colour, found, _), height, where in zip(lines, heights, places, strict=True):
+        axis.plot([1.008, 1.018, 1.026], [height, where, where], transform=axis.transAxes, color=colour, linewidth=1.1,
+                  clip_on=False)
+        axis.text(1.03, where, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold",
+                  color=colour)
+        axis.text(1.2, where, units.latency(found.worst), transform=axis.transAxes, va="center", ha="right",
+                  fontsize=12.5, color=FAINT)

@@ -1,0 +1,86 @@
+"""The comparison at a glance: a row an allocator, from its median to its worst, malloc beside free."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from blockyard.analysis.distribution import Distribution
+from blockyard.analysis.latency import P50, P99, P999, P9999
+from blockyard.report import style
+from blockyard.report.style import FAINT, INK
+
+WIDTH = 1600
+_LEFT, _RIGHT, _GAP, _BOTTOM, _TOP, _ROW = 176, 56, 60, 152, 148, 46
+# Light to dark along one blue: the order survives any colour vision and any printer.
+_DOTS = ((P50, "#a9cdea", 11), (P99, "#5a9fd4", 11), (P999, "#1f6cb0", 12), (P9999, "#0b3c6f", 12))
+_WORST = "#d55e00"
+
+Row = tuple[str, Distribution, bool]
+"""Name, distribution, whether it is `null`."""
+
+
+def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence[tuple[str, list[Row]]]) -> list[Path]:
+    """All panels have the same rows in the same order, and one scale."""
+    with matplotlib.rc_context(style.FONT):
+        height = _BOTTOM + _TOP + _ROW * len(panels[0][1])
+        page = style.figure(WIDTH, height)
+        width = (WIDTH - _LEFT - _RIGHT - _GAP * (len(panels) - 1)) / len(panels)
+        values = [value.value for _, rows in panels for _, found, _ in rows if found.samples
+                  for value in (found.percentile(P50), found.worst) if value is not None]
+        low = 10 ** np.floor(np.log10(max(min(values, default=1.0), 1.0)))
+        high = max(max(values, default=1.0) * 1.6, low * 100)
+        for number, (name, rows) in enumerate(panels):
+            axis = style.axes(page, _LEFT + number * (width + _GAP), _BOTTOM, width, _ROW * len(rows))
+            _panel(axis, name, rows, low, high, names=number == 0)
+        _key(page, height)
+        style.put(page, 28, height - 44, title, fontsize=22, fontweight="bold")
+        style.put(page, 28, height - 74, subtitle, fontsize=15, color=FAINT)
+        style.put(page, 28, 16, caption, fontsize=11.5, color=FAINT, linespacing=1.5)
+        return style.save(page, target)
+
+
+def _panel(axis: style.Axes, name: str, rows: list[Row], low: float, high: float, names: bool) -> None:
+    style.latency_axis(axis, low, high, horizontal=True)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.spines["left"].set_visible(False)
+    axis.set_yticks(range(len(rows)), [row[0] for row in rows] if names else [""] * len(rows), fontsize=16)
+    axis.tick_params("y", length=0, pad=10)
+    axis.tick_params("x", pad=8)
+    axis.set_title(name, loc="left", fontsize=17, fontweight="bold", pad=12)
+    axis.set_xlabel("latency", labelpad=6)
+    for y, (_, found, is_null) in enumerate(rows):
+        if y % 2 == 0:
+            axis.axhspan(y - 0.5, y + 0.5, color="#f6f7f9", zorder=-1)
+        if found.samples:
+            _row(axis, y, found, low, is_null)
+    if names:
+        for label, (_, _, is_null) in zip(axis.get_yticklabels(), rows, strict=True):
+            label.set_color(FAINT if is_null else INK)
+
+
+def _row(axis: style.Axes, y: int, found: Distribution, low: float, is_null: bool) -> None:
+    known = [(max(value.value, low), colour, size) for percentile, colour, size in _DOTS
+             if (value := found.percentile(percentile)) is not None]
+    worst = max(found.worst.value, low)
+    axis.plot([min([worst, *(value for value, _, _ in known)]), worst], [y, y], color="#c3c9d2", linewidth=3, zorder=2,
+              solid_capstyle="round")
+    opacity = 0.45 if is_null else 1.0
+    for value, colour, size in known:
+        axis.plot([value], [y], "o", color=colour, markersize=size, markeredgecolor="white", alpha=opacity, zorder=3,
+                  clip_on=False)
+    axis.plot([worst], [y], "D", color=_WORST, markersize=9, markeredgecolor="white", alpha=opacity, zorder=4,
+              clip_on=False)
+
+
+def _key(page: style.Figure, height: int) -> None:
+    axis = style.axes(page, WIDTH - 620, height - 56, 580, 40)
+    axis.set_axis_off()
+    axis.set_xlim(0, 580)
+    axis.set_ylim(0, 40)
+    marks = [(percentile.label, colour, "o", size) for percentile, colour, size in _DOTS] + [("worst", _WORST, "D", 9)]
+    for place, (label, colour, shape, size) in enumerate(marks):
+        x = 20 + place * 116
+        axis.plot([x], [20], shape, color=colour, markersize=size, markeredgecolor="white")
+        axis.text(x + 14, 20, label, va="center", fontsize=14.5)

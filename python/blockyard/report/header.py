@@ -1,0 +1,77 @@
+"""What every page states: machine, kernel, clock, timer floor, repeats, pace and touch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.sections import AllocatorRuns, Results, Section, pace_words, touch_words
+from blockyard.report import units
+
+
+@dataclass(frozen=True)
+class Header:
+    """The facts of one section's page. `floors_ns` is the range of the timer's floor over its allocators."""
+
+    machine: str
+    clock: str
+    floors_ns: tuple[float, float]
+    repeats: str
+    setting: str
+    gross: bool
+    blockyard: str
+
+    def lines(self) -> list[str]:
+        """For text: one fact after the other."""
+        return [f"Machine: {self.machine}", f"Clock: {self.clock}; {self._floor()}",
+                f"Runs: {self.repeats}; {self.setting}"]
+
+    def caption(self, allocator: AllocatorRuns | None = None) -> str:
+        """For the foot of a picture: two lines."""
+        version = f"{allocator.name} {allocator.version}; " if allocator and allocator.version else ""
+        return f"{self.machine}\n{version}{self.clock}; {self._floor()}; {self.repeats}; {self.setting}; " \
+               f"blockyard {self.blockyard}"
+
+    def _floor(self) -> str:
+        low, high = (units.duration(value) for value in self.floors_ns)
+        span = low if low == high else f"{low} to {high}"
+        return f"timer floor {span}, {'left in' if self.gross else 'taken off'}"
+
+
+def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], gross: bool) -> Header:
+    facts = results.machine
+    rates = [one.runs.ticks_per_ns for one in figures]
+    rate = f" at {median(rates):.3f} ticks/ns" if rates else ""
+    floors = [one.floor_call_ns for one in figures] or [0.0]
+    counts = sorted({len(one.runs.runs) for one in figures})
+    repeats = f"{counts[0]} to {counts[-1]} repeats" if len(counts) > 1 else \
+        f"{counts[0] if counts else 0} repeat{'' if counts == [1] else 's'}"
+    threads = "the journal's threads" if section.threads == "journal" else "all events on one thread"
+    stretch = _stretch(section.facts)
+    return Header(machine_line(facts), f"clock {_clock(facts)}{rate}", (min(floors), max(floors)), repeats,
+                  f"{pace_words(section.pace)}, {touch_words(section.touch)}, {threads}{stretch}", gross,
+                  results.blockyard)
+
+
+def machine_line(facts: dict[str, Any]) -> str:
+    """`AMD EPYC (26 2 1), 2 cores, 23 GiB, virtual machine; Debian 12, Linux 6.1.0`."""
+    memory = units.size(facts["memory_bytes"]) if isinstance(facts.get("memory_bytes"), int) else None
+    parts = [str(facts.get("cpu") or "unknown processor"), f"{facts.get('cores', '?')} cores", memory,
+             "virtual machine" if facts.get("virtualised") else None]
+    pages = facts.get("transparent_huge_pages")
+    system = [facts.get("distribution"), f"Linux {facts.get('kernel', 'unknown')}",
+              f"huge pages {pages}" if pages else None,
+              f"governor {facts['governor']}" if facts.get("governor") not in (None, "unknown") else None]
+    return f"{', '.join(filter(None, parts))}; {', '.join(filter(None, system))}"
+
+
+def _clock(facts: dict[str, Any]) -> str:
+    return str(facts.get("clock") or "unknown")
+
+
+def _stretch(facts: dict[str, Any]) -> str:
+    begin, end = facts.get("from_s"), facts.get("to_s")
+    if begin is None and end is None:
+        return ""
+    return f", stretch {begin or 0:g} s to {'the end' if end is None else f'{end:g} s'}"

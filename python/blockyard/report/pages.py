@@ -1,0 +1,133 @@
+"""The pictures of a section: what each shows, and who draws it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from blockyard.analysis import passes
+from blockyard.analysis.figures import AllocatorFigures, bad_rows, open_rows
+from blockyard.analysis.latency import Operation, View
+from blockyard.analysis.sections import FAVOURED, Section
+from blockyard.report import comparison, curves, dots, scatter, style
+from blockyard.report.header import Header
+from blockyard.report.options import ReportOptions
+
+_PLANES = {(Operation.MALLOC, View.AS_RUN): passes.MALLOC_AS_RUN,
+           (Operation.FREE, View.AS_RUN): passes.FREE_AS_RUN,
+           (Operation.MALLOC, View.INHERENT): passes.MALLOC_INHERENT,
+           (Operation.FREE, View.INHERENT): passes.FREE_INHERENT}
+OPERATIONS = (Operation.MALLOC, Operation.FREE)
+_LOWEST_NS = 1.0
+"""The lower edge of density pictures: below lies less than the timer can tell from nothing."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Pictures that one worker draws in one go."""
+
+    name: str
+    draw: Callable[[], list[Path]]
+
+
+def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header, folder: Path,
+          options: ReportOptions, threads: int) -> list[Task]:
+    """The summary pictures first, then the density of each allocator."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for variant, members in comparison.variants(figures):
+        suffix = "" if variant == "defaults" else f"-{variant}"
+        for view in options.views:
+            found.append(Task(f"{section.journal} dots", lambda m=members, v=view, w=variant, s=suffix: _dots(
+                section, m, header, folder / f"comparison-{v.value}{s}", v, w)))
+            found.append(Task(f"{section.journal} percentiles", lambda m=members, v=view, w=variant, s=suffix: _curves(
+                section, figures, m, header, folder / f"percentiles-{v.value}{s}", v, w)))
+    edges = latency_edges(figures)
+    found += [Task(f"{section.journal} {one.name}", lambda one=one: _scatters(
+        section, one, header, folder, options, edges, threads)) for one in figures]
+    return found
+
+
+def latency_edges(figures: Sequence[AllocatorFigures]) -> tuple[float, float]:
+    """One latency axis for all allocators of a section, so that their pictures can be laid side by side."""
+    worst = max((value.value for one in figures for operation in OPERATIONS
+                 if (value := one.whole(View.AS_RUN, operation).worst) is not None), default=1.0)
+    decade = 10 ** np.floor(np.log10(max(worst, 1000.0)))
+    return _LOWEST_NS, float(decade * next(step for step in (1, 2, 5, 10, 20) if worst * 1.1 <= decade * step))
+
+
+def _dots(section: Section, members: list[AllocatorFigures], header: Header, target: Path, view: View,
+          variant: str) -> list[Path]:
+    panels = [(_operation_title(members, operation),
+               [(comparison.short_name(one), one.whole(view, operation), one.runs.is_null) for one in members])
+              for operation in OPERATIONS]
+    return dots.draw(target, f"From the median to the worst: {section.journal}", _subtitle(section, view, variant),
+                     header.caption(), _with_samples(panels))
+
+
+def _curves(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
+            target: Path, view: View, variant: str) -> list[Path]:
+    bases = list(dict.fromkeys(one.runs.base for one in figures if not one.runs.is_null))
+    panels = [(_operation_title(members, operation),
+               [(comparison.short_name(one),
+                 style.NULL_COLOUR if one.runs.is_null else style.colour(bases.index(one.runs.base)),
+                 one.whole(view, operation), one.runs.is_null) for one in members])
+              for operation in OPERATIONS]
+    return curves.draw(target, f"Latency by percentile: {section.journal}", _subtitle(section, view, variant),
+                       header.caption(), _with_samples(panels))
+
+
+def _with_samples(panels: list) -> list:
+    """Only panels with something in them, and of those only lines with something in them."""
+    kept = [(name, [row for row in rows if any(getattr(cell, "samples", 0) for cell in row)]) for name, rows in panels]
+    return [(name, rows) for name, rows in kept if rows]
+
+
+def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: Path, options: ReportOptions,
+              edges: tuple[float, float], threads: int) -> list[Path]:
+    rows = open_rows(one.runs, options.gross)
+    end = max((float(run.rows["start"][-4096:].max()) for run in rows if len(run.rows)), default=1e9) / 1e9
+    times = (options.from_s or 0.0, min(options.to_s or end, end) if options.to_s else end * 1.001)
+    if not times[0] < times[1]:
+        return []
+    planes = [None] * 4
+    for (operation, view), plane in _PLANES.items():
+        planes[plane] = scatter.marks_from(one.whole(view, operation))
+    rate = one.runs.ticks_per_ns
+    try:
+        bins = passes.bins(rows, passes.Frame(scatter.COLUMNS, scatter.ROWS, times[0] * 1e9, times[1] * 1e9,
+                                              edges[0] * rate, edges[1] * rate, tuple(planes)), threads)
+    except passes.BadRows as error:
+        raise bad_rows(one.runs.runs, error) from None
+    zoom = "" if options.from_s is None and options.to_s is None else f"-{times[0]:g}s-{times[1]:g}s"
+    written = []
+    for operation in OPERATIONS:
+        for view in options.views:
+            found = one.whole(view, operation)
+            if not found.samples:
+                continue
+            written += scatter.draw(scatter.Scatter(
+                folder / f"{one.name}-{operation.value}-{view.value}{zoom}",
+                f"{one.name}: {_operation_title([one], operation)}",
+                _density_subtitle(section, one, view, found.samples), header.caption(one.runs), bins[_PLANES[operation, view]], found, times, edges))
+    return written
+
+
+def _operation_title(figures: Sequence[AllocatorFigures], operation: Operation) -> str:
+    touched = operation is Operation.MALLOC and any(one.touched for one in figures)
+    return f"{operation.value} and first touch" if touched else operation.value
+
+
+def _subtitle(section: Section, view: View, variant: str) -> str:
+    of = "allocators in their defaults" if variant != FAVOURED else "favoured: memory populated beforehand, purging off"
+    meaning = {View.AS_RUN: "as-run: all repeats as they came",
+               View.INHERENT: "inherent: each event's least over all repeats"}[view]
+    return f"{meaning}; {of}; {section.title.partition(' at ')[2]}"
+
+
+def _density_subtitle(section: Section, one: AllocatorFigures, view: View, samples: int) -> str:
+    repeats = len(one.runs.runs)
+    meaning = {View.AS_RUN: f"as-run, {repeats} repeat{'s' * (repeats != 1)}",
+               View.INHERENT: f"inherent, least of {repeats}"}
+    return f"{section.journal}, {meaning[view]}, {samples:,} events"

@@ -1,0 +1,148 @@
+"""The density scatter: every event of one allocator, time across, latency up, hue its size, brightness how many."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from blockyard.analysis import passes
+from blockyard.analysis.distribution import SATURATED, Distribution
+from blockyard.analysis.latency import P50, P99, P999, P9999
+from blockyard.report import style, units
+from blockyard.report.style import FAINT, INK
+
+WIDTH, HEIGHT = 1600, 900
+_LEFT, _BOTTOM, _RIGHT, _TOP = 118, 128, 232, 96
+CELL = 2
+"""Pixels of a cell's side: a lone event must be seen."""
+COLUMNS = (WIDTH - _LEFT - _RIGHT) // CELL
+ROWS = (HEIGHT - _BOTTOM - _TOP) // CELL
+MOST_MARKS = 4000
+"""More marks than this would be a blot; the slowest are drawn and the caption says so."""
+_SHADES = 64
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """One picture's content. `times_s` and `latencies_ns` are the frame's edges."""
+
+    target: Path
+    title: str
+    subtitle: str
+    caption: str
+    bins: passes.Bins
+    distribution: Distribution
+    times_s: tuple[float, float]
+    latencies_ns: tuple[float, float]
+
+
+def marks_from(distribution: Distribution) -> int:
+    """Ticks from which an event is drawn as a mark: p99.99, by nearest rank whatever the number of samples."""
+    return distribution.at_rank(P9999.rank(distribution.samples)) if distribution.samples else SATURATED
+
+
+def draw(scatter: Scatter) -> list[Path]:
+    """Writes the picture as PNG and SVG (the density embedded as an image, so that the SVG stays small)."""
+    with matplotlib.rc_context(style.FONT):
+        page = style.figure(WIDTH, HEIGHT)
+        axis = style.axes(page, _LEFT, _BOTTOM, COLUMNS * CELL, ROWS * CELL)
+        style.latency_axis(axis, *scatter.latencies_ns)
+        axis.set_xlim(*scatter.times_s)
+        axis.xaxis.grid(True, color=style.MINOR_GRID)
+        axis.tick_params("x", length=0, pad=8)
+        axis.set_xlabel("time since the replay's clock started (s)", labelpad=8)
+        axis.set_ylabel("latency", labelpad=6)
+        _density(page, scatter.bins)
+        shown = _marks(axis, scatter)
+        _percentile_labels(axis, scatter)
+        _size_bar(page)
+        style.put(page, 28, HEIGHT - 42, scatter.title, fontsize=22, fontweight="bold")
+        style.put(page, 28, HEIGHT - 72, f"{scatter.subtitle}; {shown}", fontsize=15, color=FAINT)
+        style.put(page, 28, 16, scatter.caption, fontsize=11.5, color=FAINT, linespacing=1.5)
+        return style.save(page, scatter.target)
+
+
+def shades(bins: passes.Bins) -> np.ndarray:
+    """RGBA of the cells, upper row first: hue by mean size, darker the more events; empty cells are clear."""
+    counts = bins.counts
+    most = max(int(counts.max()), 2)
+    level = np.log(counts, out=np.zeros(counts.shape, np.float32), where=counts > 0) / np.float32(np.log(most))
+    low, high = style.SIZE_RANGE
+    hue = np.clip((bins.mean_log2_size - low) * (255 / (high - low)), 0, 255).astype(np.uint8)
+    image = _PALETTE[hue, (level * (_SHADES - 1)).astype(np.uint8)]
+    image[counts == 0] = 0
+    return np.ascontiguousarray(image[::-1])
+
+
+def _palette() -> np.ndarray:
+    """[hue, shade] -> RGBA: a lone event pale but plain, the full colour at two thirds, dark where they crowd."""
+    colours = style.size_colours()[:, None, :]
+    shade = np.linspace(0, 1, _SHADES)[None, :, None]
+    pale = np.interp(shade, (0, 0.65, 1), (0.55, 0, 0))
+    dark = np.interp(shade, (0, 0.65, 1), (0, 0, 0.55))
+    rgb = (colours * (1 - pale) + pale) * (1 - dark)
+    return (np.concatenate([rgb, np.ones((*rgb.shape[:2], 1))], axis=2) * 255).round().astype(np.uint8)
+
+
+_PALETTE = _palette()
+
+
+def _density(page: style.Figure, bins: passes.Bins) -> None:
+    # Axes of its own without scales: the cells lie on whole pixels and nothing resamples them.
+    axis = style.axes(page, _LEFT, _BOTTOM, COLUMNS * CELL, ROWS * CELL)
+    axis.set_axis_off()
+    axis.imshow(shades(bins), aspect="auto", interpolation="none", extent=(0, 1, 0, 1))
+    axis.set_xlim(0, 1)
+    axis.set_ylim(0, 1)
+
+
+def _marks(axis: style.Axes, scatter: Scatter) -> str:
+    marks = scatter.bins.marks
+    total = len(marks)
+    if total == 0:
+        return "no event stands out"
+    least = marks["ticks"].min()
+    if total > MOST_MARKS:
+        marks = marks[np.argsort(marks["ticks"])[-MOST_MARKS:]]
+    marks = marks[np.argsort(marks["ticks"])]
+    low, high = style.SIZE_RANGE
+    sizes = np.log2(np.maximum(marks["size"], 1).astype(np.float64))
+    hue = np.clip((sizes - low) * (255 / (high - low)), 0, 255).astype(np.uint8)
+    times = marks["time"] / 1e9
+    latencies = np.clip(marks["ticks"] / scatter.distribution.ticks_per_ns, *scatter.latencies_ns)
+    axis.scatter(times, latencies, s=34, c=style.size_colours()[hue], edgecolors=INK, linewidths=0.7, zorder=5,
+                 clip_on=False)
+    kept = "" if total <= MOST_MARKS else f", the slowest {MOST_MARKS:,} drawn"
+    since = units.duration(least / scatter.distribution.ticks_per_ns)
+    return f"circles: p99.99 and beyond, {total:,} events from {since}{kept}"
+
+
+def _percentile_labels(axis: style.Axes, scatter: Scatter) -> None:
+    """Names the tail at the right edge, where the eye ends."""
+    found = [(percentile.label, scatter.distribution.percentile(percentile)) for percentile in (P50, P99, P999, P9999)]
+    found.append(("worst", scatter.distribution.worst))
+    known = [(label, value) for label, value in found if value is not None]
+    low, high = np.log10(scatter.latencies_ns)
+    heights = [(np.log10(max(value.value, scatter.latencies_ns[0])) - low) / (high - low) for _, value in known]
+    places = style.spread(heights, 26 / (ROWS * CELL), 0.0, 1.0)
+    for (label, value), height, place in zip(known, heights, places, strict=True):
+        axis.plot([1.0, 1.012, 1.022], [height, height, place], transform=axis.transAxes, color=FAINT, linewidth=1,
+                  clip_on=False)
+        axis.text(1.026, place, label, transform=axis.transAxes, va="center", fontsize=13.5, color=FAINT)
+        axis.text(1.089, place, units.latency(value), transform=axis.transAxes, va="center", fontsize=13.5,
+                  fontweight="bold")
+
+
+def _size_bar(page: style.Figure) -> None:
+    """The key to the hues, above the picture at the right."""
+    width, left, bottom = 330, WIDTH - 330 - 40, HEIGHT - 56
+    axis = style.axes(page, left, bottom, width, 14)
+    axis.imshow(style.size_colours()[None], aspect="auto", extent=(*style.SIZE_RANGE, 0, 1), interpolation="bilinear")
+    axis.set_yticks([])
+    axis.set_xticks([4, 10, 15, 20, 26], ["16 B", "1 KiB", "32 KiB", "1 MiB", "64 MiB"], fontsize=11.5)
+    axis.tick_params("x", length=3, pad=2, color=FAINT)
+    for side in ("left", "bottom"):
+        axis.spines[side].set_visible(False)
+    style.put(page, left - 12, bottom + 1, "block size", fontsize=13, ha="right")
+    style.put(page, left, bottom + 22, "darker: more events", fontsize=11.5, color=FAINT)

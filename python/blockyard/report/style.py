@@ -1,0 +1,135 @@
+"""How every picture looks: light background, large labels, colours that all eyes can tell apart."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+INK = "#1d2330"
+FAINT = "#6b7280"
+GRID = "#d9dde3"
+MINOR_GRID = "#eef0f3"
+NULL_COLOUR = "#8a8f98"
+
+# Okabe and Ito's set without its yellow (too pale on white), then darker and lighter relatives; lines are labelled
+# directly and differ in dash as well, so that no picture depends on colour alone.
+LINES = ("#0072b2", "#d55e00", "#009e73", "#b3478f", "#56a5d8", "#c78a00", "#1b3a6b", "#7a2e00", "#00594a", "#6a4c93",
+         "#a0522d", "#3f7d20")
+
+# Size runs from indigo over teal and amber to crimson: along blue to yellow, which colour-blind eyes keep apart.
+_SIZE_ANCHORS = ((4, "#2b3a9b"), (6, "#2f7fd0"), (10, "#2fae9f"), (15, "#dfa200"), (20, "#e2571e"), (26, "#8e1b3a"))
+
+PIXELS_PER_INCH = 100
+FONT = {"font.family": "DejaVu Sans", "font.size": 15, "axes.edgecolor": FAINT, "axes.linewidth": 1.0,
+        "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "svg.fonttype": "path",
+        "svg.hashsalt": "blockyard", "axes.titlesize": 18, "path.simplify_threshold": 0.5}
+
+
+def colour(place: int) -> str:
+    return LINES[place % len(LINES)]
+
+
+def size_colours(steps: int = 256) -> np.ndarray:
+    """RGB for log2(size) from 4 to 26 in equal steps, shape (steps, 3)."""
+    at = np.linspace(_SIZE_ANCHORS[0][0], _SIZE_ANCHORS[-1][0], steps)
+    places = [place for place, _ in _SIZE_ANCHORS]
+    anchors = np.array([to_rgb(name) for _, name in _SIZE_ANCHORS])
+    return np.stack([np.interp(at, places, anchors[:, channel]) for channel in range(3)], axis=1)
+
+
+SIZE_RANGE = (_SIZE_ANCHORS[0][0], _SIZE_ANCHORS[-1][0])
+
+
+def figure(width: int, height: int) -> Figure:
+    """A figure of that many pixels."""
+    return Figure(figsize=(width / PIXELS_PER_INCH, height / PIXELS_PER_INCH), dpi=PIXELS_PER_INCH, facecolor="white")
+
+
+def axes(page: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    """Axes at pixels from the lower left corner."""
+    whole_width, whole_height = page.get_size_inches() * PIXELS_PER_INCH
+    made = page.add_axes((left / whole_width, bottom / whole_height, width / whole_width, height / whole_height))
+    made.set_axisbelow(True)
+    for side in ("top", "right"):
+        made.spines[side].set_visible(False)
+    return made
+
+
+def put(page: Figure, x: float, y: float, words: str, **style: object) -> None:
+    """Text at pixels from the lower left corner."""
+    whole_width, whole_height = page.get_size_inches() * PIXELS_PER_INCH
+    page.text(x / whole_width, y / whole_height, words, **style)
+
+
+def save(page: Figure, target: Path) -> list[Path]:
+    """Writes TARGET.png and TARGET.svg, each beside its place and renamed."""
+    written = []
+    for suffix, options in ((".png", {"pil_kwargs": {"compress_level": 3}}), (".svg", {"metadata": {"Date": None}})):
+        path = target.with_name(target.name + suffix)
+        partial = path.with_name(path.name + ".partial")
+        page.savefig(partial, format=suffix[1:], dpi=PIXELS_PER_INCH, **options)
+        partial.rename(path)
+        written.append(path)
+    return written
+
+
+def latency_label(ns: float) -> str:
+    """Of a decade on an axis: `1 ns`, `10 us`, `100 ms`."""
+    units = (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9))
+    unit, scale = next((pair for pair in units if ns < pair[1] * 999), units[-1])
+    return f"{ns / scale:g} {unit}"
+
+
+def latency_axis(axis: Axes, low_ns: float, high_ns: float, horizontal: bool = False) -> None:
+    """A logarithmic axis of time with a gridline and a label at every decade, faint lines at 2 to 9."""
+    decades = 10.0 ** np.arange(np.floor(np.log10(low_ns)), np.ceil(np.log10(high_ns)) + 1)
+    decades = decades[(decades >= low_ns * 0.999) & (decades <= high_ns * 1.001)]
+    minors = (decades[:, None] * np.arange(2, 10)).ravel()
+    (axis.set_xscale if horizontal else axis.set_yscale)("log")
+    (axis.set_xlim if horizontal else axis.set_ylim)(low_ns, high_ns)
+    scale = axis.xaxis if horizontal else axis.yaxis
+    scale.set_major_locator(FixedLocator(decades))
+    scale.set_minor_locator(NullLocator())
+    scale.set_major_formatter(FuncFormatter(lambda value, _: latency_label(value)))
+    scale.grid(True, "major", color=GRID, linewidth=1.1)
+    scale.set_tick_params("both", length=0)
+    # One collection: as minor ticks these lines would take longer to draw than eleven million points.
+    minors = minors[(minors > low_ns) & (minors < high_ns)]
+    span, transform = (0, 1), axis.get_xaxis_transform() if horizontal else axis.get_yaxis_transform()
+    (axis.vlines if horizontal else axis.hlines)(minors, *span, colors=MINOR_GRID, linewidth=0.8, zorder=0,
+                                                 transform=transform)
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places for labels as near as can be to where they are wanted, no two nearer than `gap`, all within low..high."""
+    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
+    clusters: list[list[float]] = []  # [sum of wanted centres, labels]
+    for place in order:
+        clusters.append([wanted[place], 1])
+        while True:
+            centre, count = clusters[-1][0] / clusters[-1][1], clusters[-1][1]
+            bottom = min(max(centre - gap * (count - 1) / 2, low), high - gap * (count - 1))
+            if len(clusters) < 2:
+                break
+            below, many = clusters[-2][0] / clusters[-2][1], clusters[-2][1]
+            top = min(max(below - gap * (many - 1) / 2, low), high - gap * (many - 1)) + gap * (many - 1)
+            if bottom - top >= gap:
+                break
+            total, number = clusters.pop()
+            clusters[-1] = [clusters[-1][0] + total, clusters[-1][1] + number]
+    places = [0.0] * len(wanted)
+    index = 0
+    for total, count in clusters:
+        count = int(count)
+        bottom = min(max(total / count - gap * (count - 1) / 2, low), high - gap * (count - 1))
+        for step in range(count):
+            places[order[index]] = bottom + gap * step
+            index += 1
+    return places

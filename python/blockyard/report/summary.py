@@ -1,0 +1,110 @@
+"""summary.csv and the Parquet files: every figure of the tables as data, and every sample."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from blockyard.analysis.figures import AllocatorFigures, open_rows
+from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, Operation, Part, View
+from blockyard.analysis.sections import AllocatorRuns, Section
+
+_COMBINATIONS = tuple((operation, part) for operation in Operation for part in Part
+                      if operation is not Operation.FREE or part is Part.CALL)
+_ROWS_AT_ONCE = 1 << 20
+
+
+def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[dict[str, object]]:
+    """One row a view, operation, part and size class (and all sizes together). Latencies in ns; null is unsupported."""
+    for one in figures:
+        for view in views:
+            for operation, part in _COMBINATIONS:
+                for size_class in (None, *range(len(SIZE_CLASSES))):
+                    found = one.distribution(view, operation, part, size_class)
+                    if not found.samples:
+                        continue
+                    supported = {percentile.label: found.percentile(percentile) for percentile in PERCENTILES}
+                    figure = {"best": found.best, **supported, "worst": found.worst, "mean": found.mean}
+                    yield {"journal": section.journal, "pace": section.pace, "touch": section.touch,
+                           "threads": section.threads, "allocator": one.name, "variant": one.runs.variant,
+                           "version": one.runs.version, "repeats": len(one.runs.runs), "view": view.value,
+                           "operation": operation.value, "part": part.value,
+                           "size_class": "all" if size_class is None else SIZE_CLASSES[size_class],
+                           "samples": found.samples,
+                           **{f"{label}_ns": None if value is None else round(value.value, 3)
+                              for label, value in figure.items()},
+                           "worst_is_at_least": found.worst.at_least, "floor_call_ns": round(one.floor_call_ns, 3),
+                           "floor_touch_ns": round(one.floor_touch_ns, 3)}
+
+
+def write(target: Path, found: list[dict[str, object]]) -> list[Path]:
+    """summary.csv and summary.parquet."""
+    table = pa.Table.from_pylist(found)
+    csv, parquet = target / "summary.csv", target / "summary.parquet"
+    whole(csv, lambda path: pa.csv.write_csv(table, path, pa.csv.WriteOptions(quoting_style="needed")))
+    whole(parquet, lambda path: pq.write_table(table, path, compression="zstd"))
+    return [csv, parquet]
+
+
+def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gross: bool) -> Path:
+    """All samples of one allocator: a row an event, what all repeats share once, then each repeat's columns.
+
+    `call_R` and `touch_R` are ticks net of the floor (4294967295: at least that), `start_R` ns; the file's metadata has
+    `ticks_per_ns` and the floors. Wide, because an event's repeats are read together and its facts need no repeating.
+    """
+    opened = open_rows(allocator, gross)
+    first = opened[0].rows
+    shared = ("event", "kind", "thread", "size", "frame")
+    repeated = ("start", "call", "touch", "cause")
+    names = [*shared, *(f"{name}_{run.repeat}" for run in allocator.runs for name in repeated)]
+    metadata = {"allocator": allocator.name, "version": allocator.version, "journal": section.journal,
+                "pace": section.pace, "touch": section.touch, "threads": section.threads,
+                "ticks_per_ns": [run.number("ticks_per_ns") for run in allocator.runs],
+                "floor_call_ticks": [run.floor_call for run in opened],
+                "floor_touch_ticks": [run.floor_touch for run in opened]}
+    schema = pa.schema([pa.field(name, pa.from_numpy_dtype(first.dtype[name.partition("_")[0]])) for name in names],
+                       metadata={"blockyard": json.dumps(metadata)})
+
+    def write_rows(path: Path) -> None:
+        with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, use_dictionary=False,
+                              write_statistics=False,
+                              column_encoding={name: _encoding(name) for name in names}) as writer:
+            for begin in range(0, len(first), _ROWS_AT_ONCE):
+                part = slice(begin, begin + _ROWS_AT_ONCE)
+                columns = [np.ascontiguousarray(first[name][part]) for name in shared]
+                for run in opened:
+                    columns += [np.ascontiguousarray(run.rows["start"][part]),
+                                _net(run.rows["call"][part], run.floor_call),
+                                _net(run.rows["touch"][part], run.floor_touch),
+                                np.ascontiguousarray(run.rows["cause"][part])]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+
+    whole(target, write_rows)
+    return target
+
+
+def _encoding(name: str) -> str:
+    """Times and event numbers rise by little from row to row: their differences take a byte or two."""
+    return "DELTA_BINARY_PACKED" if name.startswith(("start", "event", "frame")) else "PLAIN"
+
+
+def _net(ticks: np.ndarray, floor: int) -> np.ndarray:
+    ticks = np.ascontiguousarray(ticks)
+    result = np.where(ticks > floor, ticks - np.uint32(floor), np.uint32(0))
+    result[ticks == np.iinfo(np.uint32).max] = np.iinfo(np.uint32).max
+    return result
+
+
+def whole(path: Path, write_to: object) -> None:
+    """Writes beside the place and renames: half a file never has the final name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        write_to(partial)
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
