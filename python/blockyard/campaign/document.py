@@ -1,0 +1,124 @@
+"""The campaign as `campaign.json` keeps it: written once, the same in every share."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from blockyard.campaign.schedule import Run, schedule
+from blockyard.campaign.settings import Settings
+from blockyard.errors import UserError
+
+FORMAT = 1
+FILE = "campaign.json"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """`journals` and `allocators` are their entries in the file; see docs/architecture.md."""
+
+    name: str
+    created_at: str
+    blockyard: str
+    journals: list[dict[str, Any]]
+    allocators: list[dict[str, Any]]
+    missing: list[dict[str, str]]
+    paces: list[str]
+    touches: list[str]
+    repeats: int
+    threads: str
+    untimed: bool
+    shard: str | None = None
+
+    def runs(self) -> list[Run]:
+        """All runs, those of other shares included. Untimed ones stand beside the timed ones they are compared with."""
+        touches = [*self.touches, *(["untimed"] if self.untimed else [])]
+        return schedule([journal["name"] for journal in self.journals],
+                        [allocator["name"] for allocator in self.allocators], self.paces, touches, self.repeats)
+
+    def journal(self, name: str) -> dict[str, Any]:
+        return next(journal for journal in self.journals if journal["name"] == name)
+
+    def to_json(self) -> str:
+        """One line a journal, an allocator and a run, so that a person can read it and `diff` it."""
+        fields: dict[str, Any] = {"format": FORMAT, **self.__dict__}
+        fields["runs"] = [{"id": run.id, **run.__dict__} for run in self.runs()]
+        return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_lines(value)}" for key, value in fields.items()) + "\n}\n"
+
+
+def _lines(value: object) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n    " + ",\n    ".join(json.dumps(entry) for entry in value) + "\n  ]"
+    return json.dumps(value)
+
+
+def read(folder: Path) -> Campaign:
+    """Reads a folder's campaign; refuses what isn't one, in a sentence."""
+    path = folder / FILE
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        if fields["format"] != FORMAT:
+            raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
+        return Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
+    except FileNotFoundError:
+        raise UserError(f"{folder} holds no campaign; 'blockyard replay JOURNAL -a ALLOCATORS -o {folder}' "
+                        "makes one") from None
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{path} is not a campaign's plan; it was damaged or written by something else") from None
+
+
+def requested_differences(campaign: Campaign, settings: Settings, hashes: dict[str, str],
+                          allocators: list[str]) -> list[str]:
+    """How a request differs from the campaign on disk, each difference a phrase; empty when it is the same.
+
+    `hashes` are the SHA-256 of the journals asked for, by name; `allocators` the names that the request resolves to.
+    """
+    there = {journal["name"]: journal for journal in campaign.journals}
+    here = {journal.name: journal for journal in settings.journals}
+    known = [entry["name"] for entry in [*campaign.allocators, *campaign.missing]]
+    found = list(_unequal("its journals are", list(there), list(here)))
+    for name in there.keys() & here.keys():
+        if there[name]["sha256"] != hashes[name]:
+            found.append(f"its journal {name} has other contents")
+        found += _unequal(f"its stretch of {name} is", [there[name]["from_s"], there[name]["to_s"]],
+                          [here[name].from_s, here[name].to_s])
+    found += _unequal("its allocators are", sorted(known), sorted(allocators))
+    found += _unequal("its paces are", campaign.paces, list(settings.paces))
+    found += _unequal("its touches are", campaign.touches, list(settings.touches))
+    found += _unequal("its repeats are", campaign.repeats, settings.repeats)
+    found += _unequal("its threads are", campaign.threads, settings.threads)
+    found += _unequal("its untimed runs are", campaign.untimed, settings.untimed)
+    return found
+
+
+def share_differences(first: Campaign, other: Campaign) -> list[str]:
+    """How two shares differ in what they must have in common; empty when they are of one campaign."""
+    found: list[str] = []
+    for word, field in (("names", "name"), ("Blockyard versions", "blockyard"), ("paces", "paces"),
+                        ("touches", "touches"), ("repeats", "repeats"), ("threads", "threads"),
+                        ("untimed runs", "untimed")):
+        found += _unequal(f"their {word} are", getattr(first, field), getattr(other, field))
+    found += _unequal("their journals are", *([entry["name"] for entry in one.journals] for one in (first, other)))
+    found += _unequal("their allocators are", *([entry["name"] for entry in one.allocators] for one in (first, other)))
+    if found:
+        return found
+    for mine, theirs in zip(first.journals, other.journals, strict=True):
+        if any(mine[key] != theirs[key] for key in ("sha256", "from_s", "to_s")):
+            found.append(f"journal {mine['name']} has other contents or another stretch")
+    for mine, theirs in zip(first.allocators, other.allocators, strict=True):
+        found += _unequal(f"the versions of {mine['name']} are", mine["version"], theirs["version"])
+        if mine.get("sha256") != theirs.get("sha256"):
+            found.append(f"the library of {mine['name']} is another")
+    return found
+
+
+def _unequal(what: str, there: object, here: object) -> Iterator[str]:
+    if there != here:
+        yield f"{what} {_text(there)} there and {_text(here)} here"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join("-" if entry is None else str(entry) for entry in value) or "none"
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)

@@ -1,0 +1,311 @@
+"""Drives a campaign: plans its journals, runs what is not yet there, keeps what was measured."""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from blockyard import __version__, allocators
+from blockyard.allocators import Choice
+from blockyard.campaign import document, machine, prepare, runner, settings
+from blockyard.campaign.document import Campaign
+from blockyard.campaign.estimate import Estimate
+from blockyard.campaign.folder import MACHINE, Folder, disk_errors, write_whole
+from blockyard.campaign.progress import Display
+from blockyard.campaign.schedule import Run, share
+from blockyard.campaign.settings import Settings, Stretch
+from blockyard.errors import UserError
+
+
+@dataclass
+class Outcome:
+    """What a campaign came to. `failed` has each failed run's reason, those of earlier sittings included."""
+
+    total: int
+    succeeded: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    missing: list[dict[str, str]] = field(default_factory=list)
+    interrupted: bool = False
+
+
+def start(wanted: Settings, output: Path, show: Display, *, shard: tuple[int, int] | None = None,
+          cooldown_s: float = 0.0, within_s: float | None = None) -> Outcome:
+    """Plans and runs a new campaign into `output`, which must be new or empty.
+
+    With `within_s`, repeats that don't fit into that many seconds of running are left out of the campaign, at least one
+    is kept: for a demonstration, not for figures.
+    """
+    settings.check(wanted)
+    if Folder(output).has_campaign:
+        raise UserError(f"{output} already holds a campaign; go on with it by --resume, or choose another folder")
+    choices = _resolve(wanted.allocators)
+    present = [choice for choice in choices if choice.missing is None]
+    missing = [{"name": choice.name, "reason": choice.missing} for choice in choices if choice.missing is not None]
+    _say_missing(missing, show)
+    if not present:
+        raise UserError("none of the allocators asked for can be had on this machine; "
+                        "'blockyard allocators' says what each one needs")
+    folder = Folder(output).open()
+    try:
+        campaign = Campaign(
+            name=wanted.name, created_at=datetime.now(UTC).isoformat(timespec="seconds"), blockyard=__version__,
+            journals=[_journal(stretch, wanted, folder, show) for stretch in wanted.journals],
+            allocators=[_allocator(choice) for choice in present], missing=missing, paces=list(wanted.paces),
+            touches=list(wanted.touches), repeats=wanted.repeats, threads=wanted.threads, untimed=wanted.untimed,
+            shard=f"{shard[0]}/{shard[1]}" if shard else None)
+        _refuse_unpaced(campaign)
+        _refuse_without_room(folder, campaign, _share(campaign))
+        # Looked at last, when nothing of Blockyard's own keeps the machine busy any more.
+        facts = _examine_machine(show)
+        with disk_errors(output):
+            write_whole(output / MACHINE, json.dumps(facts, indent=2) + "\n")
+            write_whole(output / document.FILE, campaign.to_json())
+        return _run(campaign, present, folder, show, cooldown_s, within_s)
+    finally:
+        folder.close()
+
+
+def resume(output: Path, show: Display, *, wanted: Settings | None = None, shard: tuple[int, int] | None = None,
+           cooldown_s: float = 0.0, within_s: float | None = None) -> Outcome:
+    """Goes on with the campaign in `output`. What is `wanted` besides must be the same campaign, else it is refused."""
+    campaign = document.read(output)
+    if wanted is not None:
+        _refuse_another(campaign, settings.check(wanted), shard, output)
+    folder = Folder(output).open()
+    try:
+        _refuse_other_machine(output)
+        choices = {choice.name: choice for choice in _resolve(_specs(campaign))}
+        present = []
+        for entry in campaign.allocators:
+            choice = choices[entry["name"]]
+            if choice.missing is not None:
+                raise UserError(f"{choice.name} is part of the campaign in {output} and can't be had any more: "
+                                f"{choice.missing}")
+            if choice.version != entry["version"]:
+                raise UserError(f"{choice.name} was {entry['version']} in the campaign in {output} and is now "
+                                f"{choice.version}; measure anew in another folder")
+            present.append(choice)
+        return _run(campaign, present, folder, show, cooldown_s, within_s)
+    finally:
+        folder.close()
+
+
+def is_complete(output: Path) -> bool:
+    """Whether every run of the campaign (of this share of it) has ended, well or not."""
+    folder = Folder(output)
+    return folder.has_campaign and all(folder.result(run) is not None for run in _share(document.read(output)))
+
+
+def _journal(stretch: Stretch, wanted: Settings, folder: Folder, show: Display) -> dict[str, Any]:
+    def progress(fraction: float, text: str) -> None:
+        show.planning(stretch.name, fraction, text)
+
+    progress(0.0, "")
+    digest = prepare.sha256(stretch.path)
+    facts = prepare.plan(stretch, wanted.threads, folder, progress)
+    return {"name": stretch.name, "path": str(stretch.path.resolve()), "sha256": digest, "from_s": stretch.from_s,
+            "to_s": stretch.to_s, **facts}
+
+
+def _allocator(choice: Choice) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": choice.name, "base": choice.base, "variant": choice.variant or "defaults", "version": choice.version,
+        "origin": choice.origin, "notes": choice.notes, "options": choice.options, "populate": choice.populate,
+        "needs_lock": choice.needs_lock, "needs_pool": choice.needs_pool, "environment": choice.environment}
+    library = _own_library(choice)
+    if library is not None:
+        entry |= {"file": str(library), "sha256": prepare.sha256(library)}
+    return entry
+
+
+def _resolve(names: Sequence[str]) -> list[Choice]:
+    # The user's tunables are for the user's programs: a run gets the variant's own and nothing else.
+    os.environ.pop("GLIBC_TUNABLES", None)
+    return allocators.resolve(list(names))
+
+
+def _own_library(choice: Choice) -> Path | None:
+    """The user's file behind `NAME=FILE`, whether it is driven through the foreign adapter or is one itself."""
+    return None if choice.base in allocators.load() else choice.foreign or choice.adapter
+
+
+def _specs(campaign: Campaign) -> list[str]:
+    return [f"{entry['name']}={entry['file']}" if "file" in entry else entry["name"] for entry in campaign.allocators]
+
+
+def _examine_machine(show: Display) -> dict[str, Any]:
+    facts = machine.describe()
+    facts["busy_cores"] = round(machine.busy_cores(), 2)
+    facts["warnings"] = machine.warnings(facts, facts["busy_cores"])
+    for sentence in facts["warnings"]:
+        show.note(f"warning: {sentence}")
+    return facts
+
+
+def _say_missing(missing: Sequence[dict[str, str]], show: Display) -> None:
+    for entry in missing:
+        show.note(f"missing: {entry['name']}: {entry['reason']}")
+
+
+def _refuse_unpaced(campaign: Campaign) -> None:
+    for journal in campaign.journals:
+        paced = [pace for pace in campaign.paces if pace != "max"]
+        if journal.get("unpaced") and paced:
+            raise UserError(f"the journal {journal['name']} has no times of its own to be replayed at {paced[0]}; "
+                            "use --pace max")
+
+
+def _refuse_another(campaign: Campaign, wanted: Settings, shard: tuple[int, int] | None, output: Path) -> None:
+    hashes = {journal.name: prepare.sha256(journal.path) for journal in wanted.journals}
+    names = [choice.name for choice in _resolve(wanted.allocators)]
+    found = document.requested_differences(campaign, wanted, hashes, names)
+    asked = f"{shard[0]}/{shard[1]}" if shard else None
+    if asked != campaign.shard:
+        found.append(f"its share is {campaign.shard or 'the whole'} there and {asked or 'the whole'} here")
+    if found:
+        raise UserError(f"{output} holds another campaign: {'; '.join(found)}; choose another folder, or go on with "
+                        f"that one by 'blockyard replay --resume -o {output}'")
+
+
+def _refuse_other_machine(output: Path) -> None:
+    try:
+        before = json.loads((output / MACHINE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise UserError(f"{output / MACHINE} is missing or damaged, so nobody can tell whether this is the machine "
+                        "that the finished runs come from; measure anew in another folder") from None
+    now = machine.describe()
+    if before.get("kind") != now["kind"]:
+        raise UserError(f"the finished runs in {output} come from another kind of machine "
+                        f"({', then '.join(machine.kind_differences(before, now))} now), and one comparison never "
+                        "mixes machines; measure anew in another folder")
+
+
+def _refuse_without_room(folder: Folder, campaign: Campaign, todo: Sequence[Run]) -> None:
+    needed = sum(prepare.run_bytes(campaign.journal(run.journal), run.untimed) for run in todo)
+    free = folder.free_bytes()
+    if needed > free:
+        raise UserError(f"these {len(todo)} runs need about {_size(needed)} and the disk that holds {folder.path} has "
+                        f"{_size(free)} free; free some space, or choose another folder, fewer repeats or a stretch")
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def _share(campaign: Campaign) -> list[Run]:
+    runs = campaign.runs()
+    if campaign.shard is None:
+        return runs
+    estimate = _estimate(campaign)
+    return share(runs, *settings.parse_shard(campaign.shard), weight=estimate.expected_s)
+
+
+def _estimate(campaign: Campaign) -> Estimate:
+    return Estimate({journal["name"]: journal for journal in campaign.journals})
+
+
+def _run(campaign: Campaign, present: Sequence[Choice], folder: Folder, show: Display, cooldown_s: float,
+         within_s: float | None) -> Outcome:
+    runs = _share(campaign)
+    choices = {choice.name: choice for choice in present}
+    outcome = Outcome(total=len(runs), missing=campaign.missing)
+    todo = []
+    for run in runs:
+        result = folder.result(run)
+        if result is None:
+            todo.append(run)
+        else:
+            _count(outcome, run, result)
+    estimate = _estimate(campaign)
+    began = time.monotonic()
+    show.begin(campaign.name, len(runs) - len(todo), len(runs))
+    try:
+        with disk_errors(folder.path):
+            for position, run in enumerate(todo):
+                left = todo[position:]
+                if within_s is not None and _round_begins(run, position, todo) and run.repeat > 1:
+                    this_round = [other for other in left if other.repeat == run.repeat]
+                    if time.monotonic() - began + estimate.left_s(this_round) > within_s:
+                        campaign = replace(campaign, repeats=run.repeat - 1)
+                        write_whole(folder.path / document.FILE, campaign.to_json())
+                        outcome.total -= len(left)
+                        break
+                if cooldown_s > 0:
+                    time.sleep(cooldown_s)
+                show.run_begins(run, campaign.repeats, estimate.expected_s(run), estimate.left_s(left))
+                run_began = time.monotonic()
+                result = _run_one(campaign, run, choices[run.allocator], folder, show, estimate)
+                if result["status"] == "ok":
+                    estimate.observed(run, time.monotonic() - run_began + cooldown_s)
+                _count(outcome, run, result)
+                _keep_clock(folder, result)
+                show.run_ends(run, result["reason"] if result["status"] == "failed" else None,
+                              estimate.left_s(left[1:]))
+            folder.drop_plans()
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+    return outcome
+
+
+def _round_begins(run: Run, position: int, todo: Sequence[Run]) -> bool:
+    return position == 0 or todo[position - 1].repeat != run.repeat
+
+
+def _run_one(campaign: Campaign, run: Run, choice: Choice, folder: Folder, show: Display,
+             estimate: Estimate) -> dict[str, Any]:
+    journal = campaign.journal(run.journal)
+    needed = prepare.run_bytes(journal, run.untimed)
+    if folder.free_bytes() < needed:
+        raise _full(folder, needed)
+    plan = folder.plan(run.journal)
+    if not plan.is_file():
+        _plan_again(campaign, journal, folder, show)
+    partial = folder.begin_run(run)
+    request = runner.Request(run, choice, plan, campaign.threads, campaign.touches[0])
+    try:
+        result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor,
+                                 tick=show.tick)
+        # An allocator is not to blame for a disk that others filled meanwhile.
+        if result["status"] == "failed" and folder.free_bytes() < needed:
+            raise _full(folder, needed)
+        folder.finish_run(run, partial)
+    except BaseException:
+        folder.drop_partial(run)
+        raise
+    return result
+
+
+def _full(folder: Folder, needed: int) -> UserError:
+    return UserError(f"the disk that holds {folder.path} is full ({_size(folder.free_bytes())} free, a run needs "
+                     f"{_size(needed)}); finished runs are kept: free some space and go on with "
+                     f"'blockyard replay --resume -o {folder.path}'")
+
+
+def _plan_again(campaign: Campaign, journal: dict[str, Any], folder: Folder, show: Display) -> None:
+    """A resumed campaign whose plan is gone: made again, from a journal that must be the same."""
+    stretch = Stretch(journal["name"], Path(journal["path"]), journal["from_s"], journal["to_s"])
+    if not stretch.path.is_file():
+        raise UserError(f"the journal {stretch.path} of this campaign is gone; put it back to go on")
+    if prepare.sha256(stretch.path) != journal["sha256"]:
+        raise UserError(f"the journal {stretch.path} has changed since this campaign began; put the old one back, or "
+                        "measure anew in another folder")
+    prepare.plan(stretch, campaign.threads, folder, lambda part, text: show.planning(stretch.name, part, text))
+
+
+def _count(outcome: Outcome, run: Run, result: dict[str, Any]) -> None:
+    if result["status"] == "ok":
+        outcome.succeeded += 1
+    else:
+        outcome.failed[run.id] = result.get("reason") or "it gave no reason"
+
+
+def _keep_clock(folder: Folder, result: dict[str, Any]) -> None:
+    """The clock's rate is the replayer's to measure: the first run that tells it completes `machine.json`."""
+    path = folder.path / MACHINE
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    if facts.get("ticks_per_ns") is None and result.get("ticks_per_ns"):
+        write_whole(path, json.dumps({**facts, "ticks_per_ns": result["ticks_per_ns"]}, indent=2) + "\n")

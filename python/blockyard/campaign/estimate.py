@@ -1,0 +1,56 @@
+"""How long runs take: expected from their journals, corrected by those that have finished."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from blockyard.campaign.schedule import Run
+
+# Before anything has run: a process start, a plan mapped in and samples written out, and an event at max pace.
+_OVERHEAD_S = 0.4
+_EVENT_AT_MAX_PACE_S = 200e-9
+
+
+class Estimate:
+    """Expected seconds of runs. `journals` are the entries of `campaign.json` by name."""
+
+    def __init__(self, journals: dict[str, dict[str, Any]]) -> None:
+        self._journals = journals
+        self._like: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        self._overheads: list[float] = []
+
+    def nominal_s(self, run: Run) -> float:
+        """What the journal's own clock says, nothing else counted."""
+        journal = self._journals[run.journal]
+        if run.pace == "max":
+            return journal["measured_events"] * _EVENT_AT_MAX_PACE_S
+        return journal["duration_s"] / float(run.pace.removesuffix("x"))
+
+    def expected_s(self, run: Run) -> float:
+        """The mean of runs of the same journal, pace and touch, else the nominal time and the mean overhead so far."""
+        like = self._like[run.journal, run.pace, run.touch]
+        if like:
+            return sum(like) / len(like)
+        overhead = sum(self._overheads) / len(self._overheads) if self._overheads else _OVERHEAD_S
+        return self.nominal_s(run) + overhead
+
+    def limit_s(self, run: Run) -> float:
+        """When a run is taken for hung: far beyond anything a slow allocator needs, short of a night lost."""
+        return 120.0 + 20.0 * self.nominal_s(run)
+
+    def observed(self, run: Run, seconds: float) -> None:
+        self._like[run.journal, run.pace, run.touch].append(seconds)
+        self._overheads.append(max(seconds - self.nominal_s(run), 0.0))
+
+    def left_s(self, runs: Iterable[Run]) -> float:
+        return sum(self.expected_s(run) for run in runs)
+
+
+def clock_text(seconds: float) -> str:
+    """`41 s`, `3:07 min`, `1:12 h`."""
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02} h"

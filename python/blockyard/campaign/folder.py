@@ -1,0 +1,155 @@
+"""A campaign's folder: who may write it, where things lie, and how they get there whole."""
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from blockyard.campaign import document
+from blockyard.campaign.schedule import Run
+from blockyard.errors import UserError
+
+LOCK = ".campaign.lock"
+PLANS = "plans"
+RUNS = "runs"
+MACHINE = "machine.json"
+PARTIAL = ".partial"
+
+# What a folder may hold when a replay was stopped before its campaign was written.
+_UNFINISHED = {LOCK, PLANS, RUNS, MACHINE}
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Turns what the file system refuses into a sentence; what was written before stays."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"the disk that holds {folder} is full; finished runs are kept: free some space and go on "
+                            f"with 'blockyard replay --resume -o {folder}'") from None
+        raise UserError(f"{folder} can't be written: {error.strerror or error}") from None
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes beside the place and renames, so that the file is there whole or not at all."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.rename(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+class Folder:
+    """One campaign's folder, locked for as long as the object is open: a second replay is refused."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: int | None = None
+        self._made = False
+
+    @property
+    def has_campaign(self) -> bool:
+        return (self.path / document.FILE).is_file()
+
+    @property
+    def lock_descriptor(self) -> int:
+        """Handed to each run's process, so that the folder stays locked while one outlives a killed `blockyard`."""
+        assert self._lock is not None
+        return self._lock
+
+    def open(self) -> "Folder":
+        """Makes the folder if need be and locks it. Refuses one that holds anything but a campaign."""
+        with disk_errors(self.path):
+            if self.path.exists() and not self.path.is_dir():
+                raise UserError(f"{self.path} is a file; -o needs a folder")
+            foreign = self._foreign()
+            if foreign:
+                raise UserError(f"{self.path} already holds other files ({foreign}); choose a new or empty folder")
+            if not self.path.is_dir():
+                self.path.mkdir(parents=True)
+                self._made = True
+            self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            self._lock = None
+            raise UserError(f"another replay is working in {self.path}; wait for its end or choose another folder") \
+                from None
+        return self
+
+    def close(self) -> None:
+        """Unlocks. A folder in which no campaign came to be is left as it was found."""
+        if self._lock is None:
+            return
+        if not self.has_campaign:
+            shutil.rmtree(self.path / PLANS, ignore_errors=True)
+            shutil.rmtree(self.path / RUNS, ignore_errors=True)
+            for name in (MACHINE, LOCK):
+                (self.path / name).unlink(missing_ok=True)
+            if self._made:
+                self.path.rmdir()
+        os.close(self._lock)
+        self._lock = None
+
+    def _foreign(self) -> str | None:
+        """A name that does not belong into a campaign's folder, when there is no campaign in it."""
+        if not self.path.is_dir() or self.has_campaign:
+            return None
+        names = sorted(entry.name for entry in self.path.iterdir())
+        if not names or (LOCK in names and set(names) <= _UNFINISHED):
+            return None
+        return names[0]
+
+    def plan(self, journal: str) -> Path:
+        return self.path / PLANS / f"{journal}.plan"
+
+    def shared_facts(self, journal: str) -> Path:
+        """Where all runs of a journal find what they share (`events.npz`)."""
+        return self.path / RUNS / journal
+
+    def run(self, run: Run) -> Path:
+        return self.path / RUNS / run.id
+
+    def result(self, run: Run) -> dict[str, Any] | None:
+        """A finished run's `run.json`; None when it isn't finished, or what is there can't be read."""
+        try:
+            fields = json.loads((self.run(run) / "run.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(fields, dict) or fields.get("status") not in ("ok", "failed"):
+            return None
+        if fields["status"] == "ok" and not run.untimed and not (self.run(run) / "samples.npy").is_file():
+            return None
+        return fields
+
+    def begin_run(self, run: Run) -> Path:
+        """An empty folder for the run to write into; nothing reads it before `finish_run`."""
+        place = self.run(run)
+        partial = place.with_name(place.name + PARTIAL)
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        return partial
+
+    def finish_run(self, run: Run, partial: Path) -> None:
+        place = self.run(run)
+        shutil.rmtree(place, ignore_errors=True)
+        partial.rename(place)
+
+    def drop_partial(self, run: Run) -> None:
+        place = self.run(run)
+        shutil.rmtree(place.with_name(place.name + PARTIAL), ignore_errors=True)
+
+    def drop_plans(self) -> None:
+        shutil.rmtree(self.path / PLANS, ignore_errors=True)
+
+    def free_bytes(self) -> int:
+        return shutil.disk_usage(self.path).free

@@ -1,0 +1,144 @@
+"""The machine that a campaign runs on: described for the reader, and examined for what would spoil figures."""
+
+import os
+import platform
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+_GIB = 1 << 30
+
+# Share of one core that may be in use by others before a campaign warns. The probe itself and an idle desktop stay
+# below; a compiler or a browser playing anything is far above.
+_BUSY_CORES = 0.15
+_PROBE_S = 0.2
+
+
+def describe() -> dict[str, Any]:
+    """What `machine.json` holds. `kind` is the text that two machines share when their figures may be joined."""
+    facts: dict[str, Any] = {
+        "cpu": _cpu(), "architecture": platform.machine(), "cores": os.cpu_count() or 1,
+        "memory_bytes": _memory_bytes(), "kernel": platform.release(), "libc": " ".join(platform.libc_ver()).strip(),
+        "distribution": _distribution(), "clock": _first_line("/sys/devices/system/clocksource/clocksource0/"
+                                                              "current_clocksource") or "unknown",
+        "ticks_per_ns": None, "transparent_huge_pages": transparent_huge_pages(), "governor": governor(),
+        "virtualised": " hypervisor" in _cpu_flags(),
+    }
+    facts["kind"] = kind(facts)
+    return facts
+
+
+def kind(facts: dict[str, Any]) -> str:
+    """Everything known to move a latency. Memory is rounded: firmware takes its bite out of equal machines."""
+    parts = [facts["cpu"], facts["architecture"], f"{facts['cores']} cores",
+             f"{round(facts['memory_bytes'] / _GIB)} GiB", f"Linux {facts['kernel']}", facts["libc"],
+             facts["distribution"], f"clock {facts['clock']}",
+             f"transparent huge pages {facts['transparent_huge_pages']}", f"governor {facts['governor']}",
+             "virtual" if facts["virtualised"] else "bare metal"]
+    return ", ".join(parts)
+
+
+def kind_differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """How two machines of different kinds differ, each difference a phrase."""
+    names = {"cpu": "processor", "architecture": "architecture", "cores": "cores", "kernel": "kernel",
+             "libc": "C library", "distribution": "distribution", "clock": "clock",
+             "transparent_huge_pages": "transparent huge pages", "governor": "governor",
+             "virtualised": "virtualisation"}
+    found = [f"{name} {one.get(key)} and {other.get(key)}" for key, name in names.items()
+             if one.get(key) != other.get(key)]
+    memory = [round(machine.get("memory_bytes", 0) / _GIB) for machine in (one, other)]
+    if memory[0] != memory[1]:
+        found.append(f"memory {memory[0]} and {memory[1]} GiB")
+    return found or [f"kind '{one.get('kind')}' and '{other.get('kind')}'"]
+
+
+def busy_cores(seconds: float = _PROBE_S) -> float:
+    """How many cores' worth of work others do right now, from two looks at /proc/stat."""
+    before, after = _busy_and_all_ticks(), (time.sleep(seconds), _busy_and_all_ticks())[1]
+    passed = after[1] - before[1]
+    return (after[0] - before[0]) / passed * (os.cpu_count() or 1) if passed > 0 else 0.0
+
+
+def warnings(facts: dict[str, Any], busy: float) -> list[str]:
+    """What the reader of the figures must know, or better put right first; each a sentence that says what to do."""
+    found = []
+    if busy > _BUSY_CORES:
+        found.append(f"the machine is busy ({busy:.1f} of its {facts['cores']} cores are in use by others), which "
+                     "raises every latency; stop what else is running and start again")
+    if facts["cores"] < 2:
+        found.append("the machine has a single core, so an allocator's background work interrupts the program; "
+                     "compare only with figures from one core")
+    if facts["governor"] not in ("performance", "unknown"):
+        found.append(f"the processor's governor is '{facts['governor']}', so its clock changes during a run; "
+                     "'cpupower frequency-set -g performance' holds it")
+    if facts["transparent_huge_pages"] == "always":
+        found.append("transparent huge pages are 'always', so single first touches take hundreds of microseconds; "
+                     "'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' is Debian's own setting")
+    if facts["clock"] not in ("tsc", "arch_sys_counter", "unknown"):
+        found.append(f"the kernel distrusts the cycle counter and keeps time by '{facts['clock']}', so latencies may "
+                     "be wrong; measure on another machine")
+    return found
+
+
+def governor() -> str:
+    """The governors of all cores; `unknown` where the machine doesn't say, as most virtual ones don't."""
+    found = {_first_line(path) for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    return "+".join(sorted(name for name in found if name)) or "unknown"
+
+
+def transparent_huge_pages() -> str:
+    """`always`, `madvise` or `never`: the bracketed word of the kernel's setting."""
+    line = _first_line("/sys/kernel/mm/transparent_hugepage/enabled")
+    return line.partition("[")[2].partition("]")[0] or "unknown"
+
+
+def _first_line(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").partition("\n")[0].strip()
+    except OSError:
+        return ""
+
+
+def _fields(path: str, separator: str) -> Iterable[tuple[str, str]]:
+    try:
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        key, found, value = line.partition(separator)
+        if found:
+            yield key.strip(), value.strip()
+
+
+def _cpu() -> str:
+    fields: dict[str, str] = {}
+    for key, value in _fields("/proc/cpuinfo", ":"):
+        fields.setdefault(key, value)
+    if "model name" in fields:
+        numbers = " ".join(fields[key] for key in ("cpu family", "model", "stepping") if key in fields)
+        return f"{fields['model name']} ({numbers})" if numbers else fields["model name"]
+    # aarch64 names no model; the numbers still tell machines apart.
+    parts = [f"{key.removeprefix('CPU ')} {fields[key]}" for key in ("CPU implementer", "CPU part", "CPU variant")
+             if key in fields]
+    return ", ".join(parts) or platform.machine()
+
+
+def _cpu_flags() -> str:
+    return next((f" {value}" for key, value in _fields("/proc/cpuinfo", ":") if key in ("flags", "Features")), "")
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _distribution() -> str:
+    return next((value.strip('"') for key, value in _fields("/etc/os-release", "=") if key == "PRETTY_NAME"), "unknown")
+
+
+def _busy_and_all_ticks() -> tuple[int, int]:
+    numbers = [int(word) for word in _first_line("/proc/stat").split()[1:9]]
+    if len(numbers) < 5:
+        return 0, 0
+    idle = numbers[3] + numbers[4]
+    return sum(numbers) - idle, sum(numbers)

@@ -1,0 +1,106 @@
+"""Joins shares of one campaign that ran on machines of one kind."""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from blockyard.campaign import document, machine
+from blockyard.campaign.document import Campaign
+from blockyard.campaign.folder import LOCK, MACHINE, PARTIAL, RUNS, Folder, disk_errors, write_whole
+from blockyard.campaign.schedule import Run
+from blockyard.errors import UserError
+
+
+def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
+    """Joins `shares` into the new folder `output`; they stay as they are.
+
+    Returns how many runs there are, and the ids of those that none of the shares has. Refuses, with what differs,
+    shares of different campaigns, of different kinds of machines, or with a run in common.
+    """
+    if len({share.resolve() for share in shares}) < len(shares):
+        raise UserError("the same folder was named twice; name each share once")
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UserError(f"{output} already holds something; choose a new or empty folder")
+    campaigns = [document.read(share) for share in shares]
+    machines = [_machine(share) for share in shares]
+    for share, campaign, facts in zip(shares[1:], campaigns[1:], machines[1:], strict=True):
+        different = document.share_differences(campaigns[0], campaign)
+        if different:
+            raise UserError(f"{shares[0]} and {share} are not of one campaign: {'; '.join(different)}")
+        if facts["kind"] != machines[0]["kind"]:
+            raise UserError(f"{shares[0]} and {share} ran on different kinds of machines "
+                            f"({'; '.join(machine.kind_differences(machines[0], facts))}), and one comparison never "
+                            "mixes them; make a report of each")
+    found = _runs(campaigns[0], shares)
+    _join(output, campaigns[0], shares, machines, found)
+    runs = campaigns[0].runs()
+    return len(runs), [run.id for run in runs if run not in found]
+
+
+def _machine(share: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads((share / MACHINE).read_text(encoding="utf-8"))
+        facts["kind"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{share / MACHINE} is missing or damaged, so nobody can tell what {share} ran on") from None
+    return facts
+
+
+def _runs(campaign: Campaign, shares: Sequence[Path]) -> dict[Run, Path]:
+    found: dict[Run, Path] = {}
+    for share in shares:
+        folder = Folder(share)
+        for run in campaign.runs():
+            if folder.result(run) is None:
+                continue
+            if run in found:
+                raise UserError(f"run {run.id} is in {found[run]} and in {share}; leave one of them out")
+            found[run] = share
+    return found
+
+
+def _join(output: Path, campaign: Campaign, shares: Sequence[Path], machines: Sequence[dict[str, Any]],
+          found: dict[Run, Path]) -> None:
+    """Builds the result beside its place and renames it, so that a full disk or Ctrl-C leaves nothing half joined."""
+    partial = output.with_name(output.name + PARTIAL)
+    with disk_errors(output):
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            partial.mkdir(parents=True)
+            (partial / LOCK).touch()
+            for share in shares:
+                for facts in (share / RUNS).glob("*/events.npz"):
+                    _link(facts, partial / facts.relative_to(share))
+            for run, share in found.items():
+                source = Folder(share).run(run)
+                for file in source.iterdir():
+                    _link(file, partial / file.relative_to(share))
+            parts = [{"share": _shard(share), "runs": sum(owner == share for owner in found.values()),
+                      "machine": facts} for share, facts in zip(shares, machines, strict=True)]
+            write_whole(partial / MACHINE, json.dumps({**machines[0], "joined": parts}, indent=2) + "\n")
+            write_whole(partial / document.FILE, replace(campaign, shard=None).to_json())
+            if output.exists():
+                output.rmdir()
+            partial.rename(output)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+
+
+def _shard(share: Path) -> str:
+    return document.read(share).shard or "whole"
+
+
+def _link(source: Path, target: Path) -> None:
+    """A second name for the same file if the file system can (samples are large and never change), else a copy."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        return
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

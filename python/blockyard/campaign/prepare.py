@@ -1,0 +1,51 @@
+"""Before the first run: the journals' fingerprints and their plans."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from blockyard import native
+from blockyard.campaign.folder import Folder, disk_errors
+from blockyard.campaign.settings import Stretch
+from blockyard.errors import UserError
+
+# Bytes of a run's folder: a sample row, and what run.json and memory.npy take besides.
+_SAMPLE_BYTES = 36
+_RUN_BYTES = 1 << 20
+
+
+def sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"the journal {path} can't be read: {error.strerror}") from None
+
+
+def plan(stretch: Stretch, threads: str, folder: Folder, progress: Callable[[float, str], None]) -> dict[str, Any]:
+    """Plans one journal into the campaign's folder and returns the facts that `campaign.json` keeps of it."""
+    target, shared = folder.plan(stretch.name), folder.shared_facts(stretch.name)
+    arguments: list[str | Path] = [stretch.path, "-o", target, "--threads", threads, "--events-npz-dir", shared]
+    if stretch.from_s is not None:
+        arguments += ["--from", repr(float(stretch.from_s))]
+    if stretch.to_s is not None:
+        arguments += ["--to", repr(float(stretch.to_s))]
+    with disk_errors(folder.path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shared.mkdir(parents=True, exist_ok=True)
+        output = native.call("blockyard-replay", ["plan", *arguments], on_progress=progress)
+    try:
+        facts = json.loads(output)
+        facts["measured_events"], facts["duration_s"], facts["peak_bytes"], facts["events"]
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"blockyard-replay said nothing usable about {stretch.path}; is it of this version?") from None
+    if facts["measured_events"] == 0:
+        raise UserError(f"the stretch of {stretch.path} holds no events to measure; choose another --from and --to")
+    return facts
+
+
+def run_bytes(journal: dict[str, Any], untimed: bool) -> int:
+    """Disk space that one run of a journal needs."""
+    return _RUN_BYTES + (0 if untimed else journal["measured_events"] * _SAMPLE_BYTES)

@@ -1,0 +1,139 @@
+"""One run: a fresh process, a clean environment, and a sentence when it fails."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from blockyard import native
+from blockyard.allocators import Choice
+from blockyard.campaign.schedule import Run
+
+# Room for allocators that use initial-exec thread-local storage and are loaded late (jemalloc, scudo): without it glibc
+# refuses them with "cannot allocate memory in static TLS block".
+_STATIC_TLS = "glibc.rtld.optional_static_tls=20000"
+
+# The only variables that a run inherits; anything else could tune an allocator behind the campaign's back.
+_INHERITED = ("PATH", "HOME", "TMPDIR")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run, and what its process needs to know. `timed_touch` is what an untimed run writes into its blocks."""
+
+    run: Run
+    choice: Choice
+    plan: Path
+    threads: str
+    timed_touch: str
+
+
+def environment(choice: Choice) -> dict[str, str]:
+    """What the run's process gets: nothing of the user's shell but where things lie, and the variant's own knobs."""
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    return {**inherited, "LC_ALL": "C.UTF-8", "GLIBC_TUNABLES": _STATIC_TLS, **choice.environment}
+
+
+def command_line(request: Request, output: Path) -> list[str]:
+    run, choice = request.run, request.choice
+    line = [str(native.path("blockyard-replay")), "run", str(request.plan), "--adapter", str(choice.adapter)]
+    if choice.foreign:
+        line += ["--foreign", str(choice.foreign)]
+    line += ["--pace", "max" if run.pace == "max" else run.pace.removesuffix("x"), "--touch", request.timed_touch if run.untimed else run.touch]
+    if run.untimed:
+        line.append("--untimed")
+    if choice.populate:
+        line.append("--populate")
+    if choice.options:
+        line += ["--options", choice.options]
+    return [*line, "--journal", run.journal, "--allocator", choice.name, "--variant", choice.variant or "defaults",
+            "--repeat", str(run.repeat), "-o", str(output)]
+
+
+def run_once(request: Request, output: Path, *, limit_s: float, lock: int,
+             tick: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Runs it to its end and returns what its `run.json` holds; a failure of any kind becomes such a file as well.
+
+    `tick` is called about once a second. An interrupt ends the process and goes on to the caller.
+    """
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    begun = time.monotonic()
+    # A process group of its own, so that Ctrl-C reaches only this process, which ends the run in good order.
+    process = subprocess.Popen(command_line(request, output), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True, errors="replace", env=environment(request.choice),
+                               process_group=0, pass_fds=(lock,))
+    hung = False
+    try:
+        while True:
+            try:
+                messages = process.communicate(timeout=1.0)[1]
+                break
+            except subprocess.TimeoutExpired:
+                tick()
+                if time.monotonic() - begun > limit_s and not hung:
+                    hung = True
+                    process.kill()
+    except BaseException:
+        process.kill()
+        process.communicate()
+        raise
+    written = _written(output)
+    if process.returncode == 0 and written is not None and written.get("status") == "ok":
+        return written
+    reason = f"it made no progress and was stopped after {limit_s:.0f} s" if hung else \
+        _reason(process.returncode, messages, written)
+    return _write_failure(request, output, reason, started_at, written or {})
+
+
+def _written(output: Path) -> dict[str, Any] | None:
+    try:
+        fields = json.loads((output / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return fields if isinstance(fields, dict) else None
+
+
+def _reason(code: int, messages: str, written: dict[str, Any] | None) -> str:
+    if written is not None and written.get("status") == "failed" and written.get("reason"):
+        return str(written["reason"])
+    lines = [line.strip() for line in messages.splitlines() if line.strip() and not line.startswith("progress ")]
+    sentences = [line.removeprefix("blockyard: ") for line in lines if line.startswith("blockyard: ")]
+    if code > 0 and sentences:
+        return sentences[-1]
+    said = f"; its last words: {lines[-1]}" if lines else ""
+    if code == -signal.SIGKILL:
+        return f"it was killed (SIGKILL), most likely because the machine ran out of memory{said}"
+    if code < 0:
+        return f"it crashed ({_signal_name(-code)}){said}"
+    if code == 0:
+        return f"it ended without a result{said}"
+    return f"it ended with exit code {code}{said}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _write_failure(request: Request, output: Path, reason: str, started_at: str,
+                   written: dict[str, Any]) -> dict[str, Any]:
+    """A failed run keeps its `run.json` and nothing else: half its samples would pass for a whole run's."""
+    run, choice = request.run, request.choice
+    fields = {"format": 1, "status": "failed", "journal": run.journal, "allocator": choice.name,
+              "variant": choice.variant or "defaults", "version": choice.version, "adapter": str(choice.adapter),
+              "pace": run.pace, "touch": run.touch, "repeat": run.repeat, "threads": request.threads,
+              "untimed": run.untimed, "environment": environment(choice), "started_at": started_at, **written}
+    fields |= {"status": "failed", "reason": reason}
+    output.mkdir(parents=True, exist_ok=True)
+    for left in output.iterdir():
+        left.unlink()
+    (output / "run.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+    return fields

@@ -1,0 +1,94 @@
+"""The runs of a campaign: their order, and the shares that other machines can run."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from blockyard.errors import UserError
+
+
+@dataclass(frozen=True)
+class Run:
+    """One replay of one journal on one allocator. `order` counts from 0 in the order of running."""
+
+    journal: str
+    allocator: str
+    pace: str
+    touch: str
+    repeat: int
+    order: int
+
+    @property
+    def id(self) -> str:
+        """Names the run, and its folder under `runs/`."""
+        return f"{self.journal}/{self.allocator}/{self.pace}-{self.touch}/{self.repeat}"
+
+    @property
+    def untimed(self) -> bool:
+        return self.touch == "untimed"
+
+
+def schedule(journals: Sequence[str], allocators: Sequence[str], paces: Sequence[str], touches: Sequence[str],
+             repeats: int) -> list[Run]:
+    """All runs in order: within one journal, pace and touch the repeats go A B C, C B A, A B C.
+
+    What drifts over minutes (a warming machine, a neighbour on the same host) so hits all allocators alike, and none is
+    always the first after a change of journal. Time per allocator's mean position is equal over every two repeats.
+    """
+    runs: list[Run] = []
+    for journal in journals:
+        for pace in paces:
+            for touch in touches:
+                for repeat in range(1, repeats + 1):
+                    for allocator in allocators if repeat % 2 else reversed(allocators):
+                        runs.append(Run(journal, allocator, pace, touch, repeat, len(runs)))
+    return runs
+
+
+def share(runs: Sequence[Run], number: int, of: int, weight: Callable[[Run], float] = lambda run: 1.0) -> list[Run]:
+    """Share `number` (from 1) of `of` shares of a campaign: the same for every caller with the same runs.
+
+    What is compared stays together: whole journals go to one share while there are enough of them, else whole
+    pace-and-touch groups of a journal, else whole repeats, each with all its allocators. A repeat is never torn.
+    """
+    levels: tuple[Callable[[Run], object], ...] = (
+        lambda run: run.journal, lambda run: (run.pace, run.touch), lambda run: run.repeat)
+    rounds = len({tuple(level(run) for level in levels) for run in runs})
+    if of > rounds:
+        raise UserError(f"this campaign has {rounds} rounds of all its allocators and can't be shared by {of}; "
+                        f"use at most {rounds} shares")
+    return sorted(_deal(list(runs), of, levels, weight)[number - 1], key=lambda run: run.order)
+
+
+def _deal(runs: list[Run], shares: int, levels: Sequence[Callable[[Run], object]],
+          weight: Callable[[Run], float]) -> list[list[Run]]:
+    if shares == 1:
+        return [runs]
+    grouped: dict[object, list[Run]] = {}
+    for run in runs:
+        grouped.setdefault(levels[0](run), []).append(run)
+    # Heaviest first, to the share with the least so far; ties by order, so that everyone deals alike.
+    groups = sorted(grouped.values(), key=lambda group: (-_sum(weight, group), group[0].order))
+    if shares <= len(groups):
+        dealt: list[list[Run]] = [[] for _ in range(shares)]
+        loads = [0.0] * shares
+        for group in groups:
+            lightest = loads.index(min(loads))
+            dealt[lightest] += group
+            loads[lightest] += _sum(weight, group)
+        return dealt
+    # More shares than groups: each group gets one, and whichever is heaviest per share the next one it can use.
+    parts = [1] * len(groups)
+    room = [_rounds(group, levels) for group in groups]
+    for _ in range(shares - len(groups)):
+        open_groups = [index for index in range(len(groups)) if parts[index] < room[index]]
+        parts[max(open_groups, key=lambda index: _sum(weight, groups[index]) / parts[index])] += 1
+    return [part for group, count in zip(groups, parts, strict=True)
+            for part in _deal(group, count, levels[1:], weight)]
+
+
+def _sum(weight: Callable[[Run], float], runs: Iterable[Run]) -> float:
+    return sum(weight(run) for run in runs)
+
+
+def _rounds(runs: Iterable[Run], levels: Sequence[Callable[[Run], object]]) -> int:
+    return len({tuple(level(run) for level in levels) for run in runs})

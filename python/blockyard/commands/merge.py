@@ -1,0 +1,23 @@
+"""blockyard merge: shares of a campaign joined."""
+
+from pathlib import Path
+
+import click
+
+from blockyard.campaign.merge import merge
+
+
+@click.command(epilog="Example: blockyard merge results share1 share2 share3")
+@click.argument("output", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("shares", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+def command(output: Path, shares: tuple[Path, ...]) -> None:
+    """Join shares of one campaign ('blockyard replay --shard') into OUT, which must be new or empty.
+
+    Only shares of the same campaign, from machines of the same kind, can be joined; what differs is said. The shares
+    stay as they are.
+    """
+    total, absent = merge(output, shares)
+    click.echo(f"{total - len(absent)} of {total} runs joined in {output}")
+    if absent:
+        click.echo(f"{len(absent)} runs are in none of the shares, the first is {absent[0]}", err=True)
+    click.echo(f"next: blockyard report {output}")

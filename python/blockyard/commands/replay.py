@@ -1,0 +1,115 @@
+"""blockyard replay: journals on allocators, measured."""
+
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+import click
+from rich.console import Console
+
+from blockyard.campaign import drive, settings
+from blockyard.campaign.drive import Outcome
+from blockyard.campaign.progress import display
+from blockyard.campaign.settings import Settings
+from blockyard.errors import UserError
+
+_EPILOG = """\b
+Examples:
+  blockyard replay game.byj -a all -o results
+  blockyard replay game.byj -a glibc,jemalloc@favoured,mine=./libmine.so -o results --pace 1,max
+  blockyard replay --resume -o results
+  blockyard replay --campaign bench/campaigns/standard.toml -o results --shard 2/8
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("journals", nargs=-1, metavar="JOURNAL...", type=click.Path(path_type=Path))
+@click.option("-a", "--allocators", "allocators", multiple=True, metavar="NAMES",
+              help="Allocators, with commas: 'all', 'glibc', 'jemalloc@favoured', 'mine=./libmine.so'.")
+@click.option("-o", "--output", required=True, metavar="DIR", type=click.Path(path_type=Path),
+              help="Folder for the results; new or empty.")
+@click.option("--repeats", type=int, metavar="N", help="Runs of each allocator, interleaved with the others'.  [5]")
+@click.option("--pace", metavar="LIST",
+              help="1 is the journal's own pace, 10 ten times it, max as fast as it goes.  [1]")
+@click.option("--touch", metavar="LIST",
+              help="What is written into a fresh block: none, page (a byte in every 4096) or all.  [page]")
+@click.option("--threads", type=click.Choice(settings.THREADS), help="The journal's threads, or all on one.  [journal]")
+@click.option("--from", "from_s", type=float, metavar="S", help="Measure from this second of the journal on.")
+@click.option("--to", "to_s", type=float, metavar="S", help="Measure up to this second of the journal.")
+@click.option("--untimed", is_flag=True, default=None,
+              help="Add runs without a clock around each event, for the total CPU time.")
+@click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")
+@click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
+@click.option("--campaign", "campaign_file", metavar="FILE", type=click.Path(path_type=Path),
+              help="Take journals and options from a campaign file; options given here win.")
+@click.option("--cooldown", type=click.FloatRange(min=0), default=0.0, metavar="S",
+              help="Seconds of rest before each run.")
+def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Path, repeats: int | None,
+            pace: str | None, touch: str | None, threads: str | None, from_s: float | None, to_s: float | None,
+            untimed: bool | None, resume: bool, shard: str | None, campaign_file: Path | None,
+            cooldown: float) -> None:
+    """Replay journals on allocators and measure every event.
+
+    Each run is a process of its own; the repeats of the allocators are interleaved. Nothing else should run meanwhile.
+    Runs that fail are reported at the end and the others go on; the exit code is 1 only when none succeeded.
+    """
+    base = _base(journals, campaign_file, from_s, to_s)
+    given = {"allocators": allocators or None, "repeats": repeats, "threads": threads, "untimed": untimed,
+             "paces": settings.parse_list(pace, settings.parse_pace) if pace else None,
+             "touches": settings.parse_list(touch, settings.parse_touch) if touch else None}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    part = settings.parse_shard(shard) if shard else None
+    if base is None:
+        if not resume:
+            raise UserError("no journal was given; name at least one, or a campaign file with --campaign")
+        if chosen or part or from_s is not None or to_s is not None:
+            raise UserError("--resume takes its options from the campaign; name the journals too to have all compared")
+        wanted = None
+    else:
+        wanted = replace(base, **chosen)
+        if not wanted.allocators:
+            raise UserError("no allocator was named; -a all takes every one that this machine has")
+    _terminate_like_interrupt()
+    with display(Console(stderr=True)) as show:
+        outcome = drive.resume(output, show, wanted=wanted, shard=part, cooldown_s=cooldown) if resume else \
+            drive.start(wanted, output, show, shard=part, cooldown_s=cooldown)  # type: ignore[arg-type]
+    finish(outcome, output, part)
+
+
+def _base(journals: tuple[Path, ...], campaign_file: Path | None, from_s: float | None,
+          to_s: float | None) -> Settings | None:
+    if campaign_file is not None:
+        if journals or from_s is not None or to_s is not None:
+            raise UserError("--campaign names journals and stretches itself; leave JOURNAL, --from and --to out")
+        return settings.read_campaign(campaign_file)
+    if not journals:
+        return None
+    return Settings(settings.stretches(list(journals), from_s, to_s), allocators=())
+
+
+def _terminate_like_interrupt() -> None:
+    """SIGTERM ends a campaign as Ctrl-C does: the run at hand is dropped, finished ones are kept."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def finish(outcome: Outcome, output: Path, part: tuple[int, int] | None = None) -> None:
+    """Says how it ended and what to do next, and sets the exit code."""
+    ended = outcome.succeeded + len(outcome.failed)
+    if outcome.failed:
+        click.echo(f"{len(outcome.failed)} of {outcome.total} runs failed:", err=True)
+        for name, reason in outcome.failed.items():
+            click.echo(f"  {name}: {reason}", err=True)
+    if outcome.interrupted:
+        click.echo(f"blockyard: interrupted after {ended} of {outcome.total} runs, which are kept; go on with "
+                   f"'blockyard replay --resume -o {output}'", err=True)
+        sys.exit(128 + signal.SIGINT)
+    if outcome.succeeded == 0:
+        raise UserError("no run succeeded; the reasons stand above")
+    click.echo(f"{outcome.succeeded} of {outcome.total} runs measured in {output}")
+    click.echo(f"next: blockyard merge OUT {output} OTHER-SHARES..." if part else f"next: blockyard report {output}")

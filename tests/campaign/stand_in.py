@@ -1,0 +1,67 @@
+"""Stands in for `blockyard-replay` and `blockyard-probe`: writes the files of a plan or a run, measures nothing.
+
+behaviour.json beside it, all keys optional: "fail" maps an allocator to what becomes of its runs: "crash", "killed",
+"sentence", "silent", "hang" (the run lasts until somebody ends it); "slow" is seconds that every run takes; "events" how
+many sample rows it writes; "bad_journal" the sentence that a plan is refused with; "versions" maps an adapter's name to
+a version; "log_environment" writes each run's variables to environment.json.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(sys.argv[0]).resolve().parent
+BEHAVIOUR = json.loads((HERE / "behaviour.json").read_text())
+
+
+def option(name: str) -> str | None:
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else None
+
+
+def plan() -> None:
+    if "bad_journal" in BEHAVIOUR:
+        sys.exit(f"blockyard: {BEHAVIOUR['bad_journal']}")
+    Path(option("-o")).write_text("plan")
+    (Path(option("--events-npz-dir")) / "events.npz").write_text("facts")
+    events = BEHAVIOUR.get("events", 10)
+    print(json.dumps({"events": events, "measured_events": events, "blocks": 5, "peak_bytes": 100, "peak_blocks": 2,
+                      "threads": 1, "duration_s": 0.01, "frames": 0, "preamble_blocks": 0}))
+
+
+def run() -> None:
+    output, allocator = Path(option("-o")), option("--allocator")
+    with (HERE / "calls.log").open("a") as log:
+        log.write(f"{option('--journal')} {allocator} {option('--pace')} {option('--touch')} {option('--repeat')}"
+                  f"{' untimed' if '--untimed' in sys.argv else ''}\n")
+    if BEHAVIOUR.get("log_environment"):
+        (HERE / "environment.json").write_text(json.dumps(dict(os.environ)))
+    time.sleep(BEHAVIOUR.get("slow", 0))
+    fate = BEHAVIOUR.get("fail", {}).get(allocator)
+    if fate:
+        (output / "samples.npy").write_text("half of the samples")
+    if fate == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif fate == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif fate == "sentence":
+        sys.exit("blockyard: the allocator returned no block for 64 bytes at event 7")
+    elif fate == "silent":
+        sys.exit(0)
+    elif fate == "hang":
+        (HERE / "hanging").touch()
+        time.sleep(600)
+    if "--untimed" not in sys.argv:
+        (output / "samples.npy").write_bytes(bytes(BEHAVIOUR.get("events", 10) * 36))
+    (output / "run.json").write_text(json.dumps({"format": 1, "status": "ok", "ticks_per_ns": 2.5,
+                                                 "allocator": allocator}))
+
+
+def probe() -> None:
+    name = Path(sys.argv[1]).stem.removeprefix("blockyard-adapter-")
+    print(json.dumps({"version": BEHAVIOUR.get("versions", {}).get(name, "1.0"), "flags": []}))
+
+
+{"blockyard-probe": probe}.get(Path(sys.argv[0]).name, {"plan": plan, "run": run}.get(sys.argv[1], probe))()

@@ -1,0 +1,113 @@
+"""Shares of a campaign, run apart and joined."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Lab
+
+
+@pytest.fixture
+def shares(lab: Lab) -> list[Path]:
+    """Two shares of one campaign."""
+    journal = lab.journal("game.txt")
+    for number in (1, 2):
+        done = lab.replay(journal, "-a", "glibc,null", "--repeats", 4, "--shard", f"{number}/2", output=f"share{number}")
+        assert done.returncode == 0, done.stderr
+    return [lab.folder / "share1", lab.folder / "share2"]
+
+
+def rewrite(path: Path, **changes: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_shares_joined_hold_every_run_of_the_campaign(lab: Lab, shares: list[Path]) -> None:
+    done = lab.blockyard("merge", "whole", *shares)
+    assert done.returncode == 0, done.stderr
+    assert "8 of 8 runs joined" in done.stdout
+    planned = json.loads((lab.folder / "whole/campaign.json").read_text())["runs"]
+    assert lab.runs("whole") == {run["id"] for run in planned}
+    assert lab.runs("share1") and not lab.runs("share1") & lab.runs("share2")
+
+
+def test_joined_runs_keep_what_they_measured_and_what_their_journal_shares(lab: Lab, shares: list[Path]) -> None:
+    lab.blockyard("merge", "whole", *shares)
+    for share in shares:
+        for file in share.glob("runs/**/*.*"):
+            assert (lab.folder / "whole" / file.relative_to(share)).read_bytes() == file.read_bytes()
+
+
+def test_the_result_says_which_machine_ran_which_share(lab: Lab, shares: list[Path]) -> None:
+    lab.blockyard("merge", "whole", *shares)
+    joined = json.loads((lab.folder / "whole/machine.json").read_text())["joined"]
+    assert [(part["share"], part["runs"]) for part in joined] == [("1/2", 4), ("2/2", 4)]
+
+
+def test_a_missing_share_is_said(lab: Lab, shares: list[Path]) -> None:
+    done = lab.blockyard("merge", "whole", shares[0])
+    assert done.returncode == 0
+    assert "4 runs are in none of the shares" in done.stderr
+
+
+def test_machines_of_different_kinds_are_refused_with_what_differs(lab: Lab, shares: list[Path]) -> None:
+    rewrite(shares[1] / "machine.json", kind="another", kernel="5.0")
+    done = lab.blockyard("merge", "whole", *shares)
+    assert done.returncode == 1
+    assert "different kinds of machines (kernel " in done.stderr
+    assert not (lab.folder / "whole").exists()
+
+
+def test_shares_of_different_campaigns_are_refused_with_what_differs(lab: Lab, shares: list[Path]) -> None:
+    rewrite(shares[1] / "campaign.json", repeats=3)
+    done = lab.blockyard("merge", "whole", *shares)
+    assert done.returncode == 1
+    assert "not of one campaign: their repeats are 4 there and 3 here" in done.stderr
+
+
+def test_different_versions_of_an_allocator_are_refused(lab: Lab, shares: list[Path]) -> None:
+    path = shares[1] / "campaign.json"
+    campaign = json.loads(path.read_text())
+    campaign["allocators"][0]["version"] = "9.9"
+    path.write_text(json.dumps(campaign))
+    done = lab.blockyard("merge", "whole", *shares)
+    assert done.returncode == 1
+    assert "the versions of glibc are 1.0 there and 9.9 here" in done.stderr
+
+
+def test_other_contents_of_a_journal_are_refused(lab: Lab, shares: list[Path]) -> None:
+    path = shares[1] / "campaign.json"
+    campaign = json.loads(path.read_text())
+    campaign["journals"][0]["sha256"] = "0" * 64
+    path.write_text(json.dumps(campaign))
+    done = lab.blockyard("merge", "whole", *shares)
+    assert done.returncode == 1
+    assert "journal game has other contents" in done.stderr
+
+
+def test_a_run_that_two_shares_have_is_refused(lab: Lab, shares: list[Path]) -> None:
+    done = lab.replay(lab.folder / "game.txt", "-a", "glibc,null", "--repeats", 4, "--shard", "1/2", output="again")
+    assert done.returncode == 0
+    done = lab.blockyard("merge", "whole", shares[0], lab.folder / "again")
+    assert done.returncode == 1
+    assert "leave one of them out" in done.stderr
+
+
+def test_a_folder_that_holds_something_is_refused_as_output(lab: Lab, shares: list[Path]) -> None:
+    done = lab.blockyard("merge", shares[0], shares[1])
+    assert done.returncode == 1
+    assert "already holds something" in done.stderr
+
+
+def test_a_folder_without_a_campaign_is_refused(lab: Lab, shares: list[Path]) -> None:
+    (lab.folder / "empty").mkdir()
+    done = lab.blockyard("merge", "whole", shares[0], lab.folder / "empty")
+    assert done.returncode == 1
+    assert "empty holds no campaign" in done.stderr
+
+
+def test_a_damaged_campaign_is_refused_without_a_trace(lab: Lab, shares: list[Path]) -> None:
+    (shares[1] / "campaign.json").write_text('{"format": 1, "jour')
+    done = lab.blockyard("merge", "whole", *shares)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "is not a campaign's plan" in done.stderr

@@ -1,0 +1,328 @@
+"""`blockyard replay` as a user meets it: what it runs, what it keeps, what it refuses."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import Lab
+
+
+def test_every_allocator_is_run_in_every_repeat_in_interleaved_order(lab: Lab) -> None:
+    done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 3)
+    assert done.returncode == 0, done.stderr
+    assert lab.calls() == ["game glibc 1 page 1", "game null 1 page 1", "game null 1 page 2", "game glibc 1 page 2",
+                           "game glibc 1 page 3", "game null 1 page 3"]
+
+
+def test_lists_of_paces_and_touches_make_all_their_combinations(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1, "--pace", "1,10,max", "--touch", "none,all")
+    assert lab.runs() == {f"game/null/{pace}-{touch}/1" for pace in ("1x", "10x", "max") for touch in ("none", "all")}
+
+
+def test_untimed_runs_stand_beside_the_timed_ones(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1, "--touch", "all", "--untimed")
+    assert lab.runs() == {"game/null/1x-all/1", "game/null/1x-untimed/1"}
+    assert lab.calls() == ["game null 1 all 1", "game null 1 all 1 untimed"]
+
+
+def test_journals_of_the_same_name_get_results_of_their_own(lab: Lab) -> None:
+    (lab.folder / "other").mkdir()
+    lab.replay(lab.journal("game.txt"), lab.journal("other/game.txt"), "-a", "null", "--repeats", 1)
+    assert lab.runs() == {"game/null/1x-page/1", "game-2/null/1x-page/1"}
+
+
+def test_the_plan_of_the_campaign_has_one_line_a_run(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 2)
+    text = (lab.folder / "results/campaign.json").read_text()
+    ids = [re.search(r'"id": "([^"]+)"', line)[1] for line in text.splitlines() if '"order":' in line]
+    assert ids == [run["id"] for run in json.loads(text)["runs"]]
+    assert set(ids) == lab.runs()
+
+
+def test_the_machine_is_described_with_its_kind_and_the_rate_of_its_clock(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    machine = json.loads((lab.folder / "results/machine.json").read_text())
+    assert machine["ticks_per_ns"] == 2.5
+    assert machine["cpu"] in machine["kind"] and machine["kernel"] in machine["kind"]
+
+
+def test_plans_are_dropped_when_the_campaign_is_complete(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    assert not (lab.folder / "results/plans").exists()
+
+
+def test_a_run_inherits_nothing_that_could_tune_an_allocator(lab: Lab) -> None:
+    lab.behave(log_environment=True)
+    lab.blockyard("replay", lab.journal("game.txt"), "-a", "null", "--repeats", 1, "-o", lab.folder / "results",
+                  MALLOC_ARENA_MAX="1", LD_BIND_NOW="1", MALLOC_CONF="dirty_decay_ms:0", GLIBC_TUNABLES="glibc.malloc.arena_max=1")
+    environment = json.loads((lab.build / "environment.json").read_text())
+    assert not {"MALLOC_ARENA_MAX", "LD_BIND_NOW", "MALLOC_CONF"} & environment.keys()
+    assert environment["GLIBC_TUNABLES"].startswith("glibc.rtld.optional_static_tls")
+    assert "arena_max" not in environment["GLIBC_TUNABLES"]
+
+
+def test_an_allocator_that_is_missing_is_named_with_the_reason_and_the_rest_run(lab: Lab) -> None:
+    (lab.build / "blockyard-adapter-glibc.so").unlink()
+    done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1)
+    assert done.returncode == 0
+    assert "missing: glibc: blockyard-adapter-glibc.so was not built" in done.stderr
+    assert lab.runs() == {"game/null/1x-page/1"}
+
+
+def test_it_fails_when_every_allocator_is_missing(lab: Lab) -> None:
+    (lab.build / "blockyard-adapter-null.so").unlink()
+    done = lab.replay(lab.journal("game.txt"), "-a", "null")
+    assert done.returncode == 1
+    assert "none of the allocators" in done.stderr
+    assert not (lab.folder / "results").exists()
+
+
+@pytest.mark.parametrize(("fate", "reason"), [
+    ("crash", "it crashed (SIGSEGV)"),
+    ("killed", "it was killed (SIGKILL), most likely because the machine ran out of memory"),
+    ("sentence", "the allocator returned no block for 64 bytes at event 7"),
+    ("silent", "it ended without a result"),
+])
+def test_a_failed_run_is_reported_with_its_reason_and_the_others_go_on(lab: Lab, fate: str, reason: str) -> None:
+    lab.behave(fail={"glibc": fate})
+    done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 2)
+    assert done.returncode == 0
+    assert f"game/glibc/1x-page/1: {reason}" in done.stderr
+    failed = json.loads((lab.folder / "results/runs/game/glibc/1x-page/1/run.json").read_text())
+    assert (failed["status"], failed["reason"]) == ("failed", reason)
+    assert "2 of 4 runs measured" in done.stdout
+
+
+def test_a_failed_run_leaves_no_samples_that_could_pass_for_whole_ones(lab: Lab) -> None:
+    lab.behave(fail={"glibc": "crash"})
+    lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1)
+    left = [path.name for path in (lab.folder / "results/runs/game/glibc/1x-page/1").iterdir()]
+    assert left == ["run.json"]
+
+
+def test_it_fails_when_no_run_succeeded(lab: Lab) -> None:
+    lab.behave(fail={"null": "crash"})
+    done = lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "blockyard: no run succeeded; the reasons stand above"
+
+
+def test_a_journal_that_is_refused_leaves_no_folder_behind(lab: Lab) -> None:
+    lab.behave(bad_journal="game.txt line 3: 'x' is neither an allocation nor a free")
+    done = lab.replay(lab.journal("game.txt"), "-a", "null")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1, "blockyard: game.txt line 3: 'x' is neither an allocation nor a free")
+    assert not (lab.folder / "results").exists()
+
+
+def test_a_stretch_without_events_is_refused(lab: Lab) -> None:
+    lab.behave(events=0)
+    done = lab.replay(lab.journal("game.txt"), "-a", "null", "--from", 1, "--to", 2)
+    assert done.returncode == 1
+    assert "holds no events to measure" in done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), [
+    (["-a", "null", "--pace", "fast"], "'fast' is not a pace"),
+    (["-a", "null", "--pace", "0"], "'0' is not a pace"),
+    (["-a", "null", "--touch", "some"], "'some' is not a touch"),
+    (["-a", "null", "--repeats", "0"], "0 repeats measure nothing"),
+    (["-a", "null", "--from", "3", "--to", "2"], "--to must lie after --from"),
+    (["-a", "null", "--shard", "3/2"], "'3/2' is not a share"),
+    (["-a", "null", "--shard", "1/9", "--repeats", "2"], "can't be shared by 9"),
+    (["-a", "nul"], "there is no allocator 'nul'"),
+    ([], "no allocator was named"),
+])
+def test_a_wrong_option_is_one_sentence_and_makes_no_folder(lab: Lab, arguments: list[str], sentence: str) -> None:
+    done = lab.replay(lab.journal("game.txt"), *arguments)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("blockyard: ")
+    assert not (lab.folder / "results").exists()
+
+
+def test_a_folder_with_other_files_is_refused_and_left_alone(lab: Lab) -> None:
+    (lab.folder / "results").mkdir()
+    (lab.folder / "results/thesis.tex").write_text("years of work")
+    done = lab.replay(lab.journal("game.txt"), "-a", "null")
+    assert done.returncode == 1
+    assert "already holds other files (thesis.tex)" in done.stderr
+    assert [path.name for path in (lab.folder / "results").iterdir()] == ["thesis.tex"]
+
+
+def test_a_folder_with_a_campaign_is_refused_without_resume(lab: Lab) -> None:
+    journal = lab.journal("game.txt")
+    lab.replay(journal, "-a", "null", "--repeats", 1)
+    done = lab.replay(journal, "-a", "null", "--repeats", 1)
+    assert done.returncode == 1
+    assert "already holds a campaign" in done.stderr
+
+
+def test_resume_runs_only_what_is_missing(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 2)
+    (lab.folder / "results/runs/game/null/1x-page/2/run.json").unlink()
+    before = len(lab.calls())
+    done = lab.replay("--resume")
+    assert done.returncode == 0, done.stderr
+    assert lab.calls()[before:] == ["game null 1 page 2"]
+
+
+def test_resume_runs_again_what_has_lost_its_samples(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 2)
+    (lab.folder / "results/runs/game/null/1x-page/1/samples.npy").unlink()
+    before = len(lab.calls())
+    lab.replay("--resume")
+    assert lab.calls()[before:] == ["game null 1 page 1"]
+
+
+def test_resume_with_the_same_options_is_accepted(lab: Lab) -> None:
+    journal = lab.journal("game.txt")
+    lab.replay(journal, "-a", "null", "--repeats", 2, "--pace", "max")
+    assert lab.replay(journal, "-a", "null", "--repeats", 2, "--pace", "max", "--resume").returncode == 0
+
+
+@pytest.mark.parametrize(("arguments", "difference"), [
+    (["-a", "null", "--repeats", "3"], "its repeats are 2 there and 3 here"),
+    (["-a", "glibc", "--repeats", "2"], "its allocators are null there and glibc here"),
+    (["-a", "null", "--repeats", "2", "--pace", "max"], "its paces are 1x there and max here"),
+    (["-a", "null", "--repeats", "2", "--touch", "all"], "its touches are page there and all here"),
+    (["-a", "null", "--repeats", "2", "--threads", "one"], "its threads are journal there and one here"),
+    (["-a", "null", "--repeats", "2", "--untimed"], "its untimed runs are off there and on here"),
+    (["-a", "null", "--repeats", "2", "--from", "0.5"], "its stretch of game is - - there and 0.5 - here"),
+    (["-a", "null", "--repeats", "2", "--shard", "1/2"], "its share is the whole there and 1/2 here"),
+])
+def test_resume_refuses_another_campaign_and_says_what_differs(lab: Lab, arguments: list[str], difference: str) -> None:
+    journal = lab.journal("game.txt")
+    lab.replay(journal, "-a", "null", "--repeats", 2)
+    done = lab.replay(journal, *arguments, "--resume")
+    assert done.returncode == 1
+    assert difference in done.stderr
+
+
+def test_resume_refuses_a_journal_that_has_changed(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 2)
+    done = lab.replay(lab.journal("game.txt", "a 32 1000 1 10\n"), "-a", "null", "--repeats", 2, "--resume")
+    assert done.returncode == 1
+    assert "its journal game has other contents" in done.stderr
+
+
+def test_resume_refuses_another_version_of_an_allocator(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    lab.behave(versions={"null": "2.0"})
+    done = lab.replay("--resume")
+    assert done.returncode == 1
+    assert "null was 1.0 in the campaign" in done.stderr
+
+
+def test_resume_refuses_another_kind_of_machine(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    path = lab.folder / "results/machine.json"
+    machine = json.loads(path.read_text())
+    path.write_text(json.dumps({**machine, "cpu": "another", "kind": machine["kind"].replace(machine["cpu"], "another")}))
+    done = lab.replay("--resume")
+    assert done.returncode == 1
+    assert "processor another and" in done.stderr
+
+
+def test_resume_of_nothing_says_how_to_begin(lab: Lab) -> None:
+    done = lab.replay("--resume")
+    assert done.returncode == 1
+    assert "holds no campaign" in done.stderr
+
+
+def wait_for(condition, process: subprocess.Popen[str]) -> None:  # noqa: ANN001
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_campaign_keeps_finished_runs_and_says_how_to_go_on(lab: Lab, number: signal.Signals) -> None:
+    lab.behave(fail={"null": "hang"})
+    process = lab.start("replay", lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1, "-o", "results")
+    wait_for((lab.build / "hanging").exists, process)
+    process.send_signal(number)
+    _, messages = process.communicate()
+    assert process.returncode == 130
+    assert "interrupted after 1 of 2 runs" in messages and "--resume -o results" in messages
+    assert lab.runs() == {"game/glibc/1x-page/1"}
+    assert not list((lab.folder / "results").rglob("*.partial"))
+    lab.behave()
+    assert lab.replay("--resume").returncode == 0
+    assert lab.runs() == {"game/glibc/1x-page/1", "game/null/1x-page/1"}
+
+
+def test_a_second_replay_into_the_same_folder_is_refused(lab: Lab) -> None:
+    lab.behave(fail={"null": "hang"})
+    process = lab.start("replay", lab.journal("game.txt"), "-a", "null", "--repeats", 1, "-o", "results")
+    wait_for((lab.build / "hanging").exists, process)
+    done = lab.replay("--resume")
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert done.returncode == 1
+    assert "another replay is working in" in done.stderr
+
+
+def test_a_campaign_that_the_disk_has_no_room_for_is_refused_before_it_starts(lab: Lab) -> None:
+    lab.behave(events=10**13)
+    done = lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    assert done.returncode == 1
+    assert "need about" in done.stderr and "free" in done.stderr
+    assert not (lab.folder / "results").exists()
+
+
+def test_a_disk_that_fills_up_ends_the_campaign_in_a_sentence_and_keeps_finished_runs(
+        lab: Lab, a_full_disk: list[str]) -> None:
+    small = lab.folder / "small"
+    lab.behave(slow=0.3)
+    journal = lab.journal("game.txt")
+    # Five runs of 1 MB fit until somebody else takes the space after the first.
+    script = (f'{sys.executable} -m blockyard replay {journal} -a null --repeats 5 -o {small}/results & '
+              f'while [ ! -e {small}/results/runs/game/null/1x-page/1 ] && kill -0 $!; do sleep 0.01; done; '
+              f'head -c 100m /dev/zero > {small}/others 2>/dev/null; wait $!; code=$?; '
+              f'ls {small}/results/runs/game/null/1x-page; exit $code')
+    done = subprocess.run([*a_full_disk, "sh", "-c", script], env=lab.environment(), capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 1
+    sentence = done.stderr.splitlines()[-1]
+    assert sentence.startswith("blockyard: the disk that holds") and "--resume" in sentence
+    assert "1" in done.stdout.split()
+    assert not [name for name in done.stdout.split() if name.endswith(".partial")]
+
+
+def test_output_that_is_no_terminal_gets_plain_lines_that_say_what_is_left(lab: Lab) -> None:
+    done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1)
+    assert "[1/2] game/glibc/1x-page/1  " in done.stderr
+    assert "\x1b" not in done.stderr and "\r" not in done.stderr
+
+
+def test_the_bars_on_a_terminal_fit_80_columns(lab: Lab) -> None:
+    import pty
+    lab.behave(slow=1.2)
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "blockyard", "replay", lab.journal("a-rather-long-name-of-a-game.txt"),
+                                "-a", "null", "--repeats", "1", "-o", "results"], cwd=lab.folder,
+                               env=lab.environment(COLUMNS="80", TERM="xterm"), stdout=follower, stderr=follower)
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            shown += (piece := os.read(leader, 65536))
+        except OSError:
+            break
+        if not piece:
+            break
+    process.wait()
+    os.close(leader)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    rows = [row.rstrip() for row in re.split(r"[\r\n]+", text)]
+    bars = [row for row in rows if row.startswith(("campaign", "allocator", "repeat"))]
+    assert {row.split()[0] for row in bars} == {"campaign", "allocator", "repeat"}
+    assert max(map(len, bars)) <= 80
+    assert any("left" in row for row in bars)
