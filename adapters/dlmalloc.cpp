@@ -94,7 +94,8 @@ int populate(const by_adapter_setup& setup) {
   constexpr uint64_t kLargestGranularity = uint64_t{1} << 30;
   const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup);
   const uint64_t granularity = std::min(std::bit_ceil(bytes), kLargestGranularity);
-  if (dl.mallopt(kGranularity, static_cast<int>(granularity)) == 0) return fail(setup, "dlmalloc refuses its granularity");
+  if (dl.mallopt(kGranularity, static_cast<int>(granularity)) == 0)
+    return fail(setup, "dlmalloc refuses its granularity");
   blockyard::adapters::populate_by_use(adapter, bytes);
   return 0;
 }

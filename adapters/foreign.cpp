@@ -1,5 +1,5 @@
-/// foreign: any shared object that exports malloc and free, named by $BLOCKYARD_ALLOCATOR_LIBRARY. What else it exports of the
-/// family is used; what it lacks is made of malloc and free, as the C library's users would have to.
+/// foreign: any shared object that exports malloc and free, named by $BLOCKYARD_ALLOCATOR_LIBRARY. What else it exports
+/// of the family is used; what it lacks is made of malloc and free, as the C library's users would have to.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -37,8 +37,8 @@ void* aligned_by_posix_memalign(size_t alignment, size_t size) {
   return entry.posix_memalign(&block, std::max(alignment, sizeof(void*)), size) == 0 ? block : nullptr;
 }
 
-// The address that malloc returned stands in the word before an aligned block; free_sized is told the alignment, so only
-// such blocks are looked at.
+// The address that malloc returned stands in the word before an aligned block; free_sized is told the alignment, so
+// only such blocks are looked at.
 void* aligned_by_malloc(size_t alignment, size_t size) {
   if (alignment <= kPlainAlignment) return entry.malloc(size);
   void* whole = entry.malloc(size + alignment + sizeof(void*));

@@ -1,5 +1,5 @@
-/// jemalloc: its own malloc family, loaded beside the process's. Favoured: decay is off (allocators.toml), and the extents
-/// of every arena come from one populated region, through jemalloc's extent hooks.
+/// jemalloc: its own malloc family, loaded beside the process's. Favoured: decay is off (allocators.toml), and the
+/// extents of every arena come from one populated region, through jemalloc's extent hooks.
 #include <sys/mman.h>
 
 #include <string>
@@ -38,7 +38,8 @@ struct ExtentHooks {
   bool (*purge_lazy)(ExtentHooks*, void* address, size_t size, size_t offset, size_t length, unsigned arena);
   bool (*purge_forced)(ExtentHooks*, void* address, size_t size, size_t offset, size_t length, unsigned arena);
   bool (*split)(ExtentHooks*, void* address, size_t size, size_t left, size_t right, bool committed, unsigned arena);
-  bool (*merge)(ExtentHooks*, void* left, size_t left_size, void* right, size_t right_size, bool committed, unsigned arena);
+  bool (*merge)(ExtentHooks*, void* left, size_t left_size, void* right, size_t right_size, bool committed,
+                unsigned arena);
 };
 
 void* map_aligned(size_t size, size_t alignment) {
@@ -78,7 +79,8 @@ ExtentHooks hooks = {.alloc = extent_alloc,
 int hook_every_arena(const by_adapter_setup& setup) {
   unsigned arenas = 0;
   size_t bytes = sizeof(arenas);
-  if (je.mallctl("opt.narenas", &arenas, &bytes, nullptr, 0) != 0) return fail(setup, "jemalloc does not tell opt.narenas");
+  if (je.mallctl("opt.narenas", &arenas, &bytes, nullptr, 0) != 0)
+    return fail(setup, "jemalloc does not tell opt.narenas");
   for (unsigned arena = 0; arena < arenas; ++arena) {
     const std::string name = "arena." + std::to_string(arena) + ".extent_hooks";
     ExtentHooks* chosen = &hooks;
@@ -116,8 +118,8 @@ int init(const by_adapter_setup* setup) {
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;
   if (!library().ok()) return fail(*setup, library().error());
   if (setup->populate == 0) return 0;
-  // A quarter more than others: every arena keeps slabs and dirty extents of its own. Measured with two threads, 10 % more
-  // left 197 of 15,132 page faults, none left 1,690.
+  // A quarter more than others: every arena keeps slabs and dirty extents of its own. Measured with two threads, 10 %
+  // more left 197 of 15,132 page faults, none left 1,690.
   const uint64_t bytes = blockyard::adapters::bytes_for_peak(*setup);
   if (!region.reserve(bytes + bytes / 4)) {
     return fail(*setup, "the system has no memory to populate for the journal's peak");

@@ -1,5 +1,5 @@
-/// mimalloc, version 2 or 3: its mi_ functions. Favoured: purging is off (allocators.toml), and an arena of populated memory
-/// is handed over, which every thread's heap takes its pages from.
+/// mimalloc, version 2 or 3: its mi_ functions. Favoured: purging is off (allocators.toml), and an arena of populated
+/// memory is handed over, which every thread's heap takes its pages from.
 #include <string>
 
 #include "support/library.hpp"
@@ -23,8 +23,8 @@ struct Entry {
 Entry mi;
 std::string version;
 
-// An arena is cut into slices for pages of one size class each, and its own bookkeeping comes out of it: more than bytes_for_peak
-// alone, or the last classes that a program touches find it full.
+// An arena is cut into slices for pages of one size class each, and its own bookkeeping comes out of it: more than
+// bytes_for_peak alone, or the last classes that a program touches find it full.
 constexpr uint64_t kArenaOverhead = uint64_t{64} << 20;
 constexpr uint64_t kArenaUnit = uint64_t{64} << 20;
 

@@ -1,5 +1,5 @@
-/// null: the floor. Every allocation returns the same populated buffer and every free does nothing, so a replay measures
-/// the clock and the call. Blocks overlap and calloc's is not zero: contents mean nothing here.
+/// null: the floor. Every allocation returns the same populated buffer and every free does nothing, so a replay
+/// measures the clock and the call. Blocks overlap and calloc's is not zero: contents mean nothing here.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,8 +11,8 @@ namespace {
 
 using blockyard::adapters::fail;
 
-// The buffer is as long as the largest block may be (a block is never larger than the peak) and aligned to 1 GiB, but all
-// of it is the same 1 MiB of memory mapped over and over: touching it costs no fault and little cache.
+// The buffer is as long as the largest block may be (a block is never larger than the peak) and aligned to 1 GiB, but
+// all of it is the same 1 MiB of memory mapped over and over: touching it costs no fault and little cache.
 constexpr size_t kAlignment = size_t{1} << 30;
 constexpr size_t kSmallestPiece = size_t{1} << 20;
 constexpr size_t kPieces = 4096;
@@ -35,7 +35,8 @@ bool map_buffer(size_t bytes) {
   const auto base = (reinterpret_cast<uintptr_t>(reserved) + kAlignment - 1) & ~(kAlignment - 1);
   for (size_t at = 0; at < size; at += piece) {
     void* place = reinterpret_cast<void*>(base + at);
-    if (mmap(place, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, memory, 0) == MAP_FAILED) return false;
+    if (mmap(place, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, memory, 0) == MAP_FAILED)
+      return false;
   }
   close(memory);
   buffer = reinterpret_cast<char*>(base);

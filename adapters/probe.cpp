@@ -1,4 +1,5 @@
-/// blockyard-probe ADAPTER [--options TEXT] [--populate]: starts one allocator, takes a few blocks and prints who it is.
+/// blockyard-probe ADAPTER [--options TEXT] [--populate]: starts one allocator, takes a few blocks and prints who it
+/// is.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -14,7 +15,8 @@ namespace {
 constexpr const char* kHelp =
     "Usage: blockyard-probe ADAPTER [--options TEXT] [--populate]\n"
     "\n"
-    "Loads one adapter, takes and gives back a few blocks, and prints the allocator's name, version and flags as JSON.\n"
+    "Loads one adapter, takes and gives back a few blocks, and prints the allocator's name, version and flags as "
+    "JSON.\n"
     "Exits 1 with one sentence when the allocator can't be had.\n";
 
 struct Arguments {
@@ -85,7 +87,9 @@ void print(const by_adapter& adapter) {
   constexpr struct {
     uint32_t bit;
     const char* name;
-  } kFlags[] = {{BY_ADAPTER_NEEDS_POOL, "needs_pool"}, {BY_ADAPTER_NEEDS_LOCK, "needs_lock"}, {BY_ADAPTER_SIZED_FREE, "sized_free"}};
+  } kFlags[] = {{BY_ADAPTER_NEEDS_POOL, "needs_pool"},
+                {BY_ADAPTER_NEEDS_LOCK, "needs_lock"},
+                {BY_ADAPTER_SIZED_FREE, "sized_free"}};
   std::printf("{\"name\": ");
   print_quoted(adapter.name);
   std::printf(", \"version\": ");
@@ -115,9 +119,11 @@ int main(int count, char** words) {
   void* file = dlopen(arguments.adapter, RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) return fail(dlerror());
   const auto get = reinterpret_cast<const by_adapter* (*)()>(dlsym(file, "by_adapter_get"));
-  if (get == nullptr) return fail(std::string(arguments.adapter) + " is not an adapter: it does not export by_adapter_get");
+  if (get == nullptr)
+    return fail(std::string(arguments.adapter) + " is not an adapter: it does not export by_adapter_get");
   const by_adapter* adapter = get();
-  if (adapter->abi != BY_ADAPTER_ABI) return fail(std::string(arguments.adapter) + " was built for another adapter ABI");
+  if (adapter->abi != BY_ADAPTER_ABI)
+    return fail(std::string(arguments.adapter) + " was built for another adapter ABI");
 
   char error[512] = "the adapter failed without a reason";
   by_adapter_setup setup = {};

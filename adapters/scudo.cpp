@@ -1,5 +1,6 @@
-/// Scudo, LLVM's hardened allocator, as its stand-alone shared library. Favoured: nothing is released (allocators.toml),
-/// populated by use. Each size class has a region of its own, so populated memory serves its own class only.
+/// Scudo, LLVM's hardened allocator, as its stand-alone shared library. Favoured: nothing is released
+/// (allocators.toml), populated by use. Each size class has a region of its own, so populated memory serves its own
+/// class only.
 #include <string>
 
 #include "support/library.hpp"
@@ -43,14 +44,16 @@ by_adapter adapter = {
 };
 
 Library& library() {
-  static Library loaded("/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.scudo_standalone-" BLOCKYARD_MACHINE ".so");
+  static Library loaded("/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.scudo_standalone-" BLOCKYARD_MACHINE
+                        ".so");
   return loaded;
 }
 
 int init(const by_adapter_setup* setup) {
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;
   if (!library().ok()) return fail(*setup, library().error());
-  if (setup->populate != 0) blockyard::adapters::populate_by_use(adapter, blockyard::adapters::bytes_for_peak(*setup), 32768);
+  if (setup->populate != 0)
+    blockyard::adapters::populate_by_use(adapter, blockyard::adapters::bytes_for_peak(*setup), 32768);
   return 0;
 }
 

@@ -1,5 +1,5 @@
-/// tcmalloc as gperftools builds it. Favoured: nothing is released (allocators.toml), and the page heap that all threads
-/// share is populated by use.
+/// tcmalloc as gperftools builds it. Favoured: nothing is released (allocators.toml), and the page heap that all
+/// threads share is populated by use.
 #include <string>
 
 #include "support/library.hpp"

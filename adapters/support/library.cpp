@@ -28,7 +28,8 @@ int search_segments(dl_phdr_info* info, size_t, void* data) {
     size_t begin = at + search.marker.size();
     while (begin < bytes.size() && (bytes[begin] == ' ' || bytes[begin] == '\t')) ++begin;
     size_t end = begin;
-    while (end < bytes.size() && (std::isalnum(static_cast<unsigned char>(bytes[end])) != 0 || bytes[end] == '.')) ++end;
+    while (end < bytes.size() && (std::isalnum(static_cast<unsigned char>(bytes[end])) != 0 || bytes[end] == '.'))
+      ++end;
     search.found = bytes.substr(begin, end - begin);
     return 1;
   }

@@ -14,7 +14,8 @@ class Library {
     kDeepest,  ///< The library's own definitions win over the process's: for one that calls its `malloc` by that name.
   };
 
-  /// Loads the file that $BLOCKYARD_ALLOCATOR_LIBRARY names, else `fallback` (a soname or path). On failure error() says why.
+  /// Loads the file that $BLOCKYARD_ALLOCATOR_LIBRARY names, else `fallback` (a soname or path). On failure error()
+  /// says why.
   explicit Library(const char* fallback, Binding binding = Binding::kOwn);
 
   /// Sets `function` to the library's symbol `name`. A symbol that it lacks leaves nullptr and makes ok() false.

@@ -10,9 +10,10 @@ namespace blockyard::adapters {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr std::array<size_t, 23> kSmall = {16,  32,  48,  64,   80,   96,   112,  128,  160,  192,   224,  256,
-                                           320, 384, 512, 768,  1024, 1536, 2048, 4096, 8192, 16384, 32768};
-constexpr std::array<size_t, 5> kLarge = {size_t{64} << 10, size_t{256} << 10, size_t{1} << 20, size_t{2} << 20, size_t{4} << 20};
+constexpr std::array<size_t, 23> kSmall = {16,  32,  48,  64,  80,   96,   112,  128,  160,  192,   224,  256,
+                                           320, 384, 512, 768, 1024, 1536, 2048, 4096, 8192, 16384, 32768};
+constexpr std::array<size_t, 5> kLarge = {size_t{64} << 10, size_t{256} << 10, size_t{1} << 20, size_t{2} << 20,
+                                          size_t{4} << 20};
 
 /// The blocks taken so far. Mapped, since the allocator under test may be the one behind std::vector.
 class Blocks {
@@ -76,7 +77,8 @@ void populate_by_use(const by_adapter& adapter, uint64_t bytes, uint64_t largest
   for (const size_t size : small) capacity += small_each / size;
   for (const size_t size : large) capacity += large_each / size;
   Blocks blocks(capacity);
-  // Large first: an allocator that carves upwards then has the small blocks' pages at its top, where they are next in use.
+  // Large first: an allocator that carves upwards then has the small blocks' pages at its top, where they are next in
+  // use.
   if (take(adapter, large, large_each, blocks)) take(adapter, small, small_each, blocks);
   while (void* block = blocks.pop()) adapter.free(block);
 }
@@ -85,7 +87,8 @@ bool PopulatedRegion::reserve(uint64_t bytes) {
   // Aligned to 64 MiB: what allocators ask for at most (mimalloc's arenas; everybody else's alignment is smaller).
   constexpr size_t kAlignment = size_t{64} << 20;
   const size_t size = (bytes + kPage - 1) / kPage * kPage;
-  void* memory = mmap(nullptr, size + kAlignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, size + kAlignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   const auto base = reinterpret_cast<uintptr_t>(memory);
   begin_ = (base + kAlignment - 1) & ~(kAlignment - 1);

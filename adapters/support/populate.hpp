@@ -10,13 +10,13 @@
 
 namespace blockyard::adapters {
 
-/// The generic way: allocates `bytes` in a spread of sizes, writes to every page, frees all in the reverse order. Whatever
-/// the allocator keeps of it is populated. Works through `adapter`'s own functions on the calling thread, so that it reaches
-/// what this thread would allocate from: caches and arenas that belong to other threads stay empty. A quarter of the bytes
-/// goes to blocks of 16 B to 32 KiB, evenly by bytes, the rest to blocks of 64 KiB to 4 MiB, which allocators that split
-/// and join can use for any size; one with a region for each size class has them for their own class only.
-/// Stops early, without an error, when the allocator has no more memory.
-/// `largest_block` leaves out the larger sizes, for allocators that keep those apart; the rest then gets all of the bytes.
+/// The generic way: allocates `bytes` in a spread of sizes, writes to every page, frees all in the reverse order.
+/// Whatever the allocator keeps of it is populated. Works through `adapter`'s own functions on the calling thread, so
+/// that it reaches what this thread would allocate from: caches and arenas that belong to other threads stay empty. A
+/// quarter of the bytes goes to blocks of 16 B to 32 KiB, evenly by bytes, the rest to blocks of 64 KiB to 4 MiB, which
+/// allocators that split and join can use for any size; one with a region for each size class has them for their own
+/// class only. Stops early, without an error, when the allocator has no more memory. `largest_block` leaves out the
+/// larger sizes, for allocators that keep those apart; the rest then gets all of the bytes.
 void populate_by_use(const by_adapter& adapter, uint64_t bytes, uint64_t largest_block = UINT64_MAX);
 
 /// The direct way, for allocators that take memory from a source they can be given: one mapping, populated page by page

@@ -152,7 +152,7 @@ class _Plan:
 
 
 def _registry() -> Path:
-    packaged = Path(__file__).resolve().parent / "allocators.toml"
+    packaged = Path(__file__).resolve().parent / "native" / "allocators.toml"
     if packaged.is_file():
         return packaged
     checkout = native.checkout()

@@ -1,8 +1,8 @@
 /// adapter-exercise (use|faults) ADAPTER OPTIONS POPULATE: drives one allocator through its adapter, as a replay does.
 ///
 /// `use` checks what malloc's family promises, on four threads: contents, alignment, zeroed memory, blocks that do not
-/// overlap, reallocation, sizes of 0, frees on another thread. `faults` fills and churns a heap of 48 MiB on two threads
-/// and prints the minor page faults of doing so. Exit 1 with a sentence when a promise is broken.
+/// overlap, reallocation, sizes of 0, frees on another thread. `faults` fills and churns a heap of 48 MiB on two
+/// threads and prints the minor page faults of doing so. Exit 1 with a sentence when a promise is broken.
 #include <dlfcn.h>
 #include <sys/resource.h>
 
@@ -35,8 +35,12 @@ class Allocator {
  public:
   explicit Allocator(const by_adapter& adapter) : adapter_(adapter) {}
 
-  void* allocate(size_t size) { return locked([&] { return adapter_.allocate(size); }); }
-  void* allocate_zeroed(size_t size) { return locked([&] { return adapter_.allocate_zeroed(size); }); }
+  void* allocate(size_t size) {
+    return locked([&] { return adapter_.allocate(size); });
+  }
+  void* allocate_zeroed(size_t size) {
+    return locked([&] { return adapter_.allocate_zeroed(size); });
+  }
   void* allocate_aligned(size_t alignment, size_t size) {
     return locked([&] { return adapter_.allocate_aligned(alignment, size); });
   }

@@ -1,0 +1,59 @@
+# The commands that people use; everything behind them is scripts/, CMake and pytest. Each is safe to run again, and says what
+# it installs before it does. A part adds what test-programs, soak and bench run as an executable of its own: tests/PART/run-programs,
+# tests/PART/run-soak, bench/PART/run.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.PHONY: help setup build demo test test-programs soak bench lint dotnet wheel clean distclean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+
+setup: ## install what building needs: Debian packages, and .venv
+	@scripts/install-packages build lab
+	@scripts/setup-venv
+
+build: setup ## build/release, and the command line: .venv/bin/blockyard
+	@scripts/build release -DBLOCKYARD_TESTS=OFF
+
+demo: build ## replay a real game on every allocator (AGAIN=1: anew)
+	@.venv/bin/blockyard demo $(if $(filter-out 0,$(AGAIN)),--again)
+
+test: ## all tests that gate, sanitizers and short fuzzing included
+	@scripts/run-tests
+
+test-programs: ## real programs under the preloads, for longer
+	@scripts/install-packages build lab test programs
+	@scripts/setup-venv
+	@scripts/build release -DBLOCKYARD_TESTS=ON
+	@scripts/run-each 'tests/*/run-programs'
+
+soak: ## long random work, for hours
+	@scripts/install-packages build lab test
+	@scripts/setup-venv
+	@scripts/build release -DBLOCKYARD_TESTS=ON
+	@scripts/run-each 'tests/*/run-soak'
+
+bench: ## measure docs/performance.md; nothing else should run
+	@scripts/install-packages build lab test bench
+	@scripts/setup-venv
+	@scripts/build bench
+	@BLOCKYARD_BUILD="$(CURDIR)/build/bench" scripts/run-each 'bench/*/run'
+
+lint: ## formatting, linters, the dependency rule
+	@scripts/install-packages build lab test lint
+	@scripts/setup-venv
+	@scripts/run-lint
+
+dotnet: ## build and test the C# library
+	@scripts/install-packages dotnet
+	@dotnet/run-tests
+
+wheel: setup ## the Python wheel, native parts included, into dist/
+	@.venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+clean: ## remove what was built and measured, keep .venv
+	rm -rf build dist demo
+
+distclean: clean ## remove .venv too
+	rm -rf .venv
