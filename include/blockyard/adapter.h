@@ -23,6 +23,10 @@ enum by_adapter_flags {
   BY_ADAPTER_NEEDS_LOCK = 1u << 1,
   /// `free_sized` must be used in place of `free`: the allocator wants size and alignment back.
   BY_ADAPTER_SIZED_FREE = 1u << 2,
+  /// The allocator itself lacks calloc, realloc or aligned allocation: the adapter makes it of others. Reports say so.
+  BY_ADAPTER_EMULATES_ZEROED = 1u << 3,
+  BY_ADAPTER_EMULATES_REALLOCATE = 1u << 4,
+  BY_ADAPTER_EMULATES_ALIGNED = 1u << 5,
 };
 
 typedef struct by_adapter_setup {
@@ -51,6 +55,7 @@ typedef struct by_adapter {
   /// The allocation family, with the meaning of the C functions. None may be NULL except `free_sized`, and that one only
   /// without BY_ADAPTER_SIZED_FREE. `reallocate` is told the old size and alignment for allocators that need them.
   /// Its result is aligned as `allocate`'s, whatever the old block had: later calls name 16 as that block's alignment.
+  /// NULL for a size above 0 means out of memory.
   void* (*allocate)(size_t size);
   void* (*allocate_zeroed)(size_t size);
   void* (*allocate_aligned)(size_t alignment, size_t size);

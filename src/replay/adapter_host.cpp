@@ -1,0 +1,74 @@
+#include "replay/adapter_host.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
+#include "journal/event.hpp"
+
+namespace blockyard::replay {
+namespace {
+
+// dlopen takes a name without a slash for a library to be searched for; users mean the file.
+std::string as_file(const std::string& path) {
+  std::error_code reason;
+  if (!std::filesystem::exists(path, reason)) throw journal::Error(path + " does not exist");
+  return std::filesystem::absolute(path).string();
+}
+
+void* load(const std::string& path, int flags) {
+  void* handle = dlopen(path.c_str(), flags);
+  if (handle == nullptr) throw journal::Error("the allocator can't be loaded: " + std::string(dlerror()));
+  return handle;
+}
+
+const char* missing_function(const by_adapter& adapter) {
+  if (adapter.name == nullptr) return "name";
+  if (adapter.version == nullptr) return "version";
+  if (adapter.init == nullptr) return "init";
+  if (adapter.allocate == nullptr) return "allocate";
+  if (adapter.allocate_zeroed == nullptr) return "allocate_zeroed";
+  if (adapter.allocate_aligned == nullptr) return "allocate_aligned";
+  if (adapter.reallocate == nullptr) return "reallocate";
+  if ((adapter.flags & BY_ADAPTER_SIZED_FREE) != 0) return adapter.free_sized == nullptr ? "free_sized" : nullptr;
+  return adapter.free == nullptr ? "free" : nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> LoadedAdapter::notes() const {
+  constexpr struct {
+    std::uint32_t flag;
+    const char* note;
+  } emulations[] = {
+      {BY_ADAPTER_EMULATES_ZEROED, "it exports no calloc: malloc and memset stand in for it"},
+      {BY_ADAPTER_EMULATES_REALLOCATE, "it exports no realloc that would do: malloc, memcpy and free stand in for it"},
+      {BY_ADAPTER_EMULATES_ALIGNED, "it exports no aligned allocation: a larger malloc stands in for it"},
+  };
+  std::vector<std::string> said;
+  for (const auto& emulation : emulations) {
+    if ((adapter->flags & emulation.flag) != 0) said.emplace_back(emulation.note);
+  }
+  return said;
+}
+
+LoadedAdapter load_adapter(const std::string& path) {
+  const std::string file = as_file(path);
+  void* handle = load(file, RTLD_NOW | RTLD_LOCAL);
+  const auto get = reinterpret_cast<const by_adapter* (*)()>(dlsym(handle, "by_adapter_get"));
+  if (get == nullptr) {
+    throw journal::Error(path + " is no adapter: it does not export by_adapter_get; give a library that exports malloc and free with --foreign");
+  }
+  const by_adapter* adapter = get();
+  if (adapter == nullptr) throw journal::Error(path + " gave no adapter");
+  if (adapter->abi != BY_ADAPTER_ABI) {
+    throw journal::Error(path + " was built for adapter ABI " + std::to_string(adapter->abi) + " and this is " +
+                         std::to_string(BY_ADAPTER_ABI) + "; build it again");
+  }
+  if (const char* name = missing_function(*adapter)) throw journal::Error(path + " is an incomplete adapter: it lacks '" + name + "'");
+  return {adapter, file};
+}
+
+}  // namespace blockyard::replay

@@ -1,0 +1,22 @@
+// An allocator that crashes takes the process with it; before it goes, it says who and where.
+#pragma once
+
+#include <cstddef>
+
+#include "replay/session.hpp"
+
+namespace blockyard::replay {
+
+inline constexpr std::size_t signal_stack_bytes = std::size_t{64} << 10;
+
+/// From here on a fatal signal (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE) writes the failed run.json and the sentence "the
+/// allocator NAME crashed (SIGSEGV) at event N", then ends the process as that signal does. `session` must outlive it.
+void report_crashes_of(const Session& session);
+
+/// Gives the calling thread a stack for that, so that an overflown one is reported as well.
+void use_signal_stack(void* begin, std::size_t bytes);
+
+/// Where a replay thread stands: "at event 17", "while the preamble was restored", ... For messages.
+const char* phase_text(Phase phase);
+
+}  // namespace blockyard::replay

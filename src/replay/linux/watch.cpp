@@ -1,0 +1,196 @@
+#include "replay/watch.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "journal/event.hpp"
+#include "replay/crash.hpp"
+#include "replay/failure.hpp"
+
+namespace blockyard::replay {
+namespace {
+
+constexpr std::uint64_t paced_interval_ns = 50'000'000;
+constexpr std::uint64_t unpaced_interval_ns = 10'000'000;
+// 28 hours of rows at 50 ms would fit; a longer run keeps every second row and doubles the interval.
+constexpr std::size_t most_rows = 32'768;
+constexpr std::size_t stack_bytes = std::size_t{128} << 10;
+constexpr int interrupts[] = {SIGINT, SIGTERM, SIGHUP};
+
+sigset_t interrupt_set() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : interrupts) sigaddset(&set, signal);
+  return set;
+}
+
+}  // namespace
+
+void block_interrupts() {
+  const sigset_t set = interrupt_set();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+Watch::Watch(Session& session, const WatchSettings& settings)
+    : session_(session),
+      settings_(settings),
+      row_memory_(most_rows * sizeof(MemoryRow), PopulatedMemory::Pages::ordinary),
+      stack_(stack_bytes, stack_bytes),
+      interval_ns_(settings.expected_s > 0 ? paced_interval_ns : unpaced_interval_ns) {}
+
+Watch::~Watch() { stop(); }
+
+void Watch::stop() {
+  if (!started_) return;
+  started_ = false;
+  stop_.store(true);
+  pthread_join(thread_, nullptr);
+}
+
+void Watch::start(std::uint64_t lab_resident_bytes) {
+  lab_resident_bytes_ = lab_resident_bytes;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, stack_.begin(), stack_.size());
+  const int failed = pthread_create(&thread_, &attributes, run, this);
+  pthread_attr_destroy(&attributes);
+  if (failed != 0) throw journal::Error(std::string("the system refuses a thread: ") + std::strerror(failed));
+  started_ = true;
+}
+
+void* Watch::run(void* self) {
+  static_cast<Watch*>(self)->loop();
+  return nullptr;
+}
+
+void Watch::loop() {
+  const sched_param parameters{};
+  sched_setscheduler(0, SCHED_BATCH, &parameters);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
+  last_change_ticks_ = base::ticks();
+  const sigset_t set = interrupt_set();
+  while (!stop_.load(std::memory_order_relaxed)) {
+    const timespec wait{0, 5'000'000};
+    const int signal = sigtimedwait(&set, nullptr, &wait);
+    if (signal > 0) interrupted(signal);
+    if (session_.phase.load(std::memory_order_acquire) == Phase::running) {
+      const std::uint64_t now = base::ticks();
+      if (sampling_.load(std::memory_order_acquire) && now > session_.clock_start) {
+        const auto time_ns = static_cast<std::uint64_t>(static_cast<double>(now - session_.clock_start) / session_.ticks_per_ns);
+        if (time_ns >= next_sample_ns_) {
+          sample(time_ns);
+          next_sample_ns_ = (time_ns / interval_ns_ + 1) * interval_ns_;
+        }
+      }
+    }
+    if (!sampling_.load(std::memory_order_acquire)) stopped_sampling_.store(true, std::memory_order_release);
+    check_progress();
+    if (settings_.progress) show_progress();
+  }
+}
+
+void Watch::sample(std::uint64_t time_ns) {
+  auto* rows = reinterpret_cast<MemoryRow*>(row_memory_.begin());
+  if (row_count_ == most_rows) {
+    for (std::size_t i = 0; i < most_rows / 2; ++i) rows[i] = rows[2 * i];
+    row_count_ = most_rows / 2;
+    interval_ns_ *= 2;
+  }
+  const std::uint64_t resident = resident_bytes();
+  std::uint64_t live = 0;
+  for (const ReplayThread& thread : session_.threads) live += thread.progress.live.load(std::memory_order_relaxed);
+  // Threads are read one after another: a block that one allocates and another frees meanwhile may be missing once.
+  if (static_cast<std::int64_t>(live) < 0) live = 0;
+  rows[row_count_++] = {time_ns, resident > lab_resident_bytes_ ? resident - lab_resident_bytes_ : 0, live};
+}
+
+void Watch::finish_sampling(std::uint64_t wall_ns) {
+  sampling_.store(false, std::memory_order_release);
+  while (!stopped_sampling_.load(std::memory_order_acquire)) {
+    const timespec wait{0, 1'000'000};
+    nanosleep(&wait, nullptr);
+  }
+  const auto* rows = reinterpret_cast<const MemoryRow*>(row_memory_.begin());
+  if (row_count_ != 0 && rows[row_count_ - 1].time > wall_ns) wall_ns = rows[row_count_ - 1].time;
+  sample(wall_ns);
+}
+
+std::span<const MemoryRow> Watch::rows() const {
+  return {reinterpret_cast<const MemoryRow*>(row_memory_.begin()), row_count_};
+}
+
+void Watch::show_progress() {
+  const std::uint64_t now = base::ticks();
+  if (now < next_progress_ticks_) return;
+  next_progress_ticks_ = now + static_cast<std::uint64_t>(0.25e9 * session_.ticks_per_ns);
+  const Phase phase = session_.phase.load(std::memory_order_acquire);
+  std::uint64_t permille = phase > Phase::running ? 1000 : 0;
+  const char* text = phase == Phase::starting    ? "starting the allocator"
+                     : phase == Phase::restoring ? "restoring the preamble"
+                     : phase == Phase::running   ? "replaying"
+                                                 : "writing samples";
+  if (phase == Phase::running) {
+    if (settings_.expected_s > 0 && now > session_.clock_start) {
+      const double elapsed_s = static_cast<double>(now - session_.clock_start) / session_.ticks_per_ns / 1e9;
+      permille = static_cast<std::uint64_t>(std::min(1.0, elapsed_s / settings_.expected_s) * 1000);
+    } else if (settings_.expected_s == 0) {
+      std::uint64_t done = 0;
+      for (const ReplayThread& thread : session_.threads) done += thread.progress.done.load(std::memory_order_relaxed);
+      permille = settings_.total_ops == 0 ? 0 : std::min<std::uint64_t>(1000, done * 1000 / settings_.total_ops);
+    }
+  }
+  SafeText line;
+  line << "progress " << permille / 1000 << "." << permille / 100 % 10 << permille / 10 % 10 << permille % 10 << " " << text << "\n";
+  if (write(STDERR_FILENO, line.c_str(), line.size()) < 0) settings_.progress = false;
+}
+
+void Watch::check_progress() {
+  const Phase phase = session_.phase.load(std::memory_order_acquire);
+  const std::uint64_t now = base::ticks();
+  std::uint64_t done = static_cast<std::uint64_t>(phase) << 56;
+  bool overdue = phase != Phase::running;
+  const auto patience = static_cast<std::uint64_t>(settings_.patience_s * 1e9 * session_.ticks_per_ns);
+  const ReplayThread* stuck = nullptr;
+  for (const ReplayThread& thread : session_.threads) {
+    const std::uint64_t finished = thread.progress.done.load(std::memory_order_relaxed);
+    done += finished;
+    if (phase == Phase::running && finished < thread.count && thread.progress.due.load(std::memory_order_relaxed) + patience < now) {
+      overdue = true;
+      if (stuck == nullptr) stuck = &thread;
+    }
+  }
+  if (done != last_done_ || phase == Phase::writing) {
+    last_done_ = done;
+    last_change_ticks_ = now;
+    return;
+  }
+  if (!overdue || now - last_change_ticks_ < patience) return;
+  SafeText reason;
+  reason << "the allocator " << session_.allocator << " hangs: no progress for " << static_cast<std::uint64_t>(settings_.patience_s)
+         << " s ";
+  if (stuck != nullptr) {
+    reason << "at event " << stuck->records[stuck->progress.done.load(std::memory_order_relaxed)].event;
+  } else {
+    reason << phase_text(phase);
+  }
+  fail_run(reason);
+}
+
+void Watch::interrupted(int signal) {
+  for (const char* name : {"/run.json.part", "/samples.npy.part", "/memory.npy.part", "/samples.npy", "/memory.npy"}) {
+    SafeText path;
+    path << settings_.folder.c_str() << name;
+    unlink(path.c_str());
+  }
+  rmdir(settings_.folder.c_str());  // only when nothing else is in it
+  _exit(128 + signal);
+}
+
+}  // namespace blockyard::replay

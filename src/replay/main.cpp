@@ -1,0 +1,56 @@
+// blockyard-replay: plans a journal, and replays a plan on one allocator.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <new>
+#include <string>
+
+#include "journal/event.hpp"
+#include "replay/cli.hpp"
+
+namespace {
+
+constexpr int bad_input = 1;
+constexpr int wrong_usage = 2;
+
+// Room for allocators that use initial-exec thread-local storage and are loaded late (jemalloc, scudo). glibc reads its
+// tunables only when a process starts, so it is started again where the room is missing.
+void ensure_static_tls_room(char** argv) {
+  constexpr const char* tunable = "glibc.rtld.optional_static_tls=20000";
+  const char* set = std::getenv("GLIBC_TUNABLES");
+  std::string tunables = set == nullptr ? "" : set;
+  if (tunables.find("glibc.rtld.optional_static_tls") != std::string::npos) return;
+  if (!tunables.empty()) tunables += ':';
+  setenv("GLIBC_TUNABLES", (tunables + tunable).c_str(), 1);
+  execv("/proc/self/exe", argv);  // where that fails, most allocators work all the same
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Replays allocation journals, one allocator and one process at a time.", "blockyard-replay");
+  app.require_subcommand(1);
+  std::function<void()> chosen;
+  blockyard::replay::add_plan_command(app, chosen);
+  blockyard::replay::add_run_command(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : wrong_usage;
+  }
+  if (app.got_subcommand("run")) ensure_static_tls_room(argv);
+  try {
+    chosen();
+    return 0;
+  } catch (const blockyard::journal::Error& error) {
+    std::fprintf(stderr, "blockyard: %s\n", error.what());
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "blockyard: not enough memory for this journal; replay a stretch of it with --from and --to\n");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "blockyard: %s\n", error.what());
+  }
+  return bad_input;
+}

@@ -1,0 +1,44 @@
+// NumPy's file forms, written without NumPy: .npy (format version 1.0) and .npz (an uncompressed zip of them), after the
+// descriptions in NumPy's own documentation and in PKWARE's APPNOTE 6.3.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/output_file.hpp"
+
+namespace blockyard::replay {
+
+/// The header of a one-dimensional array of `rows`; `descr` is NumPy's, such as "'<u4'" or a list of fields. Its length is
+/// a multiple of 64 and depends on `descr` alone, so that a row count that was a guess can be written over.
+std::string npy_header(const std::string& descr, std::uint64_t rows);
+
+/// Writes arrays one after another into one .npz. Not thread-safe. A member is limited to 4 GiB.
+class NpzWriter {
+ public:
+  explicit NpzWriter(OutputFile& file) : file_(file) {}
+
+  /// Begins the member `name` (without .npy), then its data in pieces, then the next member or finish().
+  void begin(const std::string& name, const std::string& descr, std::uint64_t rows);
+  void add(const void* bytes, std::size_t count);
+  /// Ends the last member and writes the directory.
+  void finish();
+
+ private:
+  struct Member {
+    std::string name;
+    std::uint32_t crc = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t offset = 0;
+  };
+
+  void end_member();
+
+  OutputFile& file_;
+  std::vector<Member> members_;
+  bool open_ = false;
+};
+
+}  // namespace blockyard::replay

@@ -1,0 +1,41 @@
+// Waits for an event's time: asleep until shortly before, then spinning.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace blockyard::replay {
+
+/// How long before its event a thread wakes. Long enough to hide a wake-up (5 to 15 us on an idle core), short enough that
+/// a journal with more threads than cores keeps its pace and an allocator's background thread gets its turn.
+inline constexpr double sleep_lead_ns = 20'000;
+
+inline void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Sleeps until `lead` ticks before `due`; not at all when that is less than half of `lead` away. System calls only.
+void sleep_towards(std::uint64_t due, std::uint64_t lead, double ticks_per_ns);
+
+/// Returns at `due`, or at once when it has passed.
+inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_ns) {
+  const std::uint64_t now = base::ticks();
+  if (now >= due) return;
+  if (due - now > lead + lead / 2) [[unlikely]] {
+    sleep_towards(due, lead, ticks_per_ns);
+  }
+  while (base::ticks() < due) relax();
+}
+
+/// Sleeps some 50 us: for waits whose end nobody knows.
+void sleep_shortly();
+
+/// Lets sleeps of the calling thread end when asked (the kernel may otherwise add 50 us).
+void sleep_precisely();
+
+}  // namespace blockyard::replay

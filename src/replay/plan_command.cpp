@@ -1,0 +1,137 @@
+// blockyard-replay plan: a journal in, a plan, events.npz and facts out.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "journal/reader.hpp"
+#include "replay/cli.hpp"
+#include "replay/npy.hpp"
+#include "replay/output_file.hpp"
+#include "replay/planner.hpp"
+
+namespace blockyard::replay {
+namespace {
+
+struct Settings {
+  std::string journal;
+  std::string plan;
+  std::string events_folder;
+  std::string threads = "journal";
+  PlanOptions options;
+  bool progress = false;
+};
+
+void check_times(const PlanOptions& options) {
+  constexpr double most_s = 9e9;  // what 64 bits of nanoseconds hold
+  for (const auto& [time, name] : {std::pair{options.from_s, "--from"}, std::pair{options.to_s, "--to"}}) {
+    if (time && !(*time >= 0 && *time <= most_s)) throw journal::Error(std::string(name) + " must be a time from 0 s on");
+  }
+  if (options.to_s && *options.to_s <= options.from_s.value_or(0)) throw journal::Error("--to must be later than --from");
+}
+
+class Progress {
+ public:
+  explicit Progress(bool shown) : shown_(shown) {}
+  void show(const journal::Source& source) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!shown_ || now - last_ < std::chrono::milliseconds(250) || source.bytes_total() == 0) return;
+    last_ = now;
+    std::fprintf(stderr, "progress %.4f planning\n",
+                 static_cast<double>(source.bytes_read()) / static_cast<double>(source.bytes_total()));
+  }
+
+ private:
+  bool shown_;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+void write_events(const std::string& folder, const Planner& planner) {
+  make_folder(folder);
+  OutputFile file(folder + "/events.npz");
+  NpzWriter npz(file);
+  npz.begin("pair", "'<u4'", planner.pair().size());
+  planner.pair().for_each_piece([&](const std::uint32_t* first, std::size_t count) { npz.add(first, count * sizeof *first); });
+  const auto frames = [&](const char* name, const char* descr, auto value_of) {
+    npz.begin(name, descr, planner.frames().size());
+    for (const FrameMark& frame : planner.frames()) {
+      const auto value = value_of(frame);
+      npz.add(&value, sizeof value);
+    }
+  };
+  frames("frame_times", "'<u8'", [](const FrameMark& frame) { return frame.time_ns; });
+  frames("frame_threads", "'<u4'", [](const FrameMark& frame) { return frame.thread; });
+  frames("frame_events", "'<u4'", [](const FrameMark& frame) { return frame.event; });
+  npz.finish();
+  file.commit();
+}
+
+void print_facts(const PlanFacts& facts, const journal::Source& source) {
+  const PlanHeader& plan = facts.header;
+  nlohmann::ordered_json json = {
+      {"events", plan.events},
+      {"measured_events", plan.measured_events},
+      {"first_event", facts.first_event},
+      {"blocks", plan.blocks},
+      {"preamble_blocks", plan.preamble_blocks},
+      {"preamble_bytes", plan.preamble_bytes},
+      {"peak_bytes", plan.peak_bytes},
+      {"peak_blocks", plan.peak_blocks},
+      {"largest_bytes", facts.largest_bytes},
+      {"pool_bytes", plan.pool_bytes},
+      {"threads", plan.threads},
+      {"remote_frees", facts.remote_frees},
+      {"waits", facts.waits},
+      {"frames", plan.frames},
+      {"origin_s", static_cast<double>(plan.origin_ns) / 1e9},
+      {"duration_s", static_cast<double>(plan.duration_ns) / 1e9},
+      {"paced", (plan.flags & plan_paced) != 0},
+      {"slots", plan.slots},
+      {"plan_bytes", plan.file_bytes},
+      {"program", source.header().program},
+      {"notes", source.notes()},
+  };
+  const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  if (std::printf("%s\n", text.c_str()) < 0 || std::fflush(stdout) != 0) {
+    throw journal::Error("the plan's facts can't be written to standard output");
+  }
+}
+
+void make_plan(const Settings& settings) {
+  check_times(settings.options);
+  const std::unique_ptr<journal::Source> source = journal::open(settings.journal);
+  Planner planner(settings.plan, settings.options);
+  Progress progress(settings.progress);
+  for (;;) {
+    const std::span<const journal::Event> events = source->next();
+    if (events.empty() || !planner.add(events, source->header().preamble_events)) break;
+    progress.show(*source);
+  }
+  const PlanFacts facts = planner.finish(source->header().paced);
+  if (!settings.events_folder.empty()) write_events(settings.events_folder, planner);
+  print_facts(facts, *source);
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, std::function<void()>& chosen) {
+  auto settings = std::make_shared<Settings>();
+  CLI::App* command = app.add_subcommand("plan", "lay a journal, or a stretch of one, out for replaying");
+  command->footer("Example: blockyard-replay plan game.byj -o game.plan --from 60 --to 68");
+  command->add_option("journal", settings->journal, "a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording")->required();
+  command->add_option("-o,--output", settings->plan, "the plan's file")->required();
+  command->add_option("--from", settings->options.from_s, "seconds of the journal at which the stretch begins; blocks alive by then are restored, not measured");
+  command->add_option("--to", settings->options.to_s, "seconds of the journal at which it ends");
+  command->add_option("--threads", settings->threads, "replay on the threads that the journal names, or all on one")
+      ->check(CLI::IsMember({"journal", "one"}))
+      ->capture_default_str();
+  command->add_option("--events-npz-dir", settings->events_folder, "also write events.npz there: pairs of events, frame marks");
+  command->add_flag("--progress", settings->progress, "write lines 'progress FRACTION TEXT' to standard error");
+  command->callback([settings, &chosen] {
+    settings->options.one_thread = settings->threads == "one";
+    chosen = [settings] { make_plan(*settings); };
+  });
+}
+
+}  // namespace blockyard::replay

@@ -1,0 +1,96 @@
+#include "replay/plan_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "journal/event.hpp"
+
+namespace blockyard::replay {
+
+PlanFile::PlanFile(const std::string& path) : path_(path) {
+  file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0) throw journal::Error(path + " can't be read: " + std::strerror(errno));
+  try {
+    struct stat facts {};
+    if (fstat(file_, &facts) != 0 || !S_ISREG(facts.st_mode)) throw journal::Error(path + " is not a file");
+    if (!read(0, &header_, sizeof header_) || std::memcmp(header_.magic, plan_magic, sizeof plan_magic) != 0) {
+      throw journal::Error(path + " is not a plan; 'blockyard-replay plan JOURNAL -o PLAN' makes one");
+    }
+    if (header_.version != plan_version) {
+      throw journal::Error(path + " is a plan of format " + std::to_string(header_.version) + " and this program reads format " +
+                           std::to_string(plan_version) + "; plan the journal again");
+    }
+    if (header_.header_hash != XXH3_64bits(&header_, offsetof(PlanHeader, header_hash))) damaged("its header");
+    if (static_cast<std::uint64_t>(facts.st_size) != header_.file_bytes) damaged("its length");
+    read_tables();
+  } catch (...) {
+    close(file_);
+    throw;
+  }
+}
+
+PlanFile::~PlanFile() { close(file_); }
+
+void PlanFile::read_tables() {
+  const std::size_t thread_bytes = std::size_t{header_.threads} * sizeof(PlanThread);
+  const std::size_t chunk_bytes = std::size_t{header_.chunks} * sizeof(PlanChunk);
+  const std::size_t frame_bytes = std::size_t{header_.frames} * sizeof(std::uint32_t);
+  if (header_.tables_offset + thread_bytes + chunk_bytes + frame_bytes != header_.file_bytes) damaged("its tables");
+  std::vector<char> tables(thread_bytes + chunk_bytes + frame_bytes);
+  if (!read(header_.tables_offset, tables.data(), tables.size())) damaged("its tables");
+  if (XXH3_64bits(tables.data(), tables.size()) != header_.tables_hash) damaged("its tables");
+  threads_.resize(header_.threads);
+  chunks_.resize(header_.chunks);
+  frames_.resize(header_.frames);
+  const char* at = tables.data();
+  if (thread_bytes != 0) std::memcpy(threads_.data(), at, thread_bytes);
+  if (chunk_bytes != 0) std::memcpy(chunks_.data(), at + thread_bytes, chunk_bytes);
+  if (frame_bytes != 0) std::memcpy(frames_.data(), at + thread_bytes + chunk_bytes, frame_bytes);
+}
+
+void PlanFile::for_each_chunk(std::size_t thread, const std::function<void(std::span<const Op>)>& visit) const {
+  std::size_t chunk = 0;
+  for (std::size_t before = 0; before < thread; ++before) chunk += threads_[before].chunks;
+  const auto ops = std::make_unique_for_overwrite<Op[]>(chunk_ops);
+  for (const std::size_t end = chunk + threads_[thread].chunks; chunk < end; ++chunk) {
+    const PlanChunk& entry = chunks_[chunk];
+    if (entry.ops > chunk_ops || !read(entry.offset, ops.get(), entry.ops * sizeof(Op))) damaged("a chunk");
+    if (XXH3_64bits(ops.get(), entry.ops * sizeof(Op)) != entry.hash) damaged("a chunk");
+    for (std::size_t i = 0; i < entry.ops; ++i) {
+      if (!is_sound(ops[i])) damaged("an event");
+    }
+    visit({ops.get(), entry.ops});
+  }
+}
+
+bool PlanFile::read(std::uint64_t offset, void* bytes, std::size_t count) const {
+  char* into = static_cast<char*>(bytes);
+  while (count != 0) {
+    const ssize_t got = pread(file_, into, count, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    into += got;
+    offset += static_cast<std::uint64_t>(got);
+    count -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool PlanFile::is_sound(const Op& op) const {
+  if (op.kind == kind_pause) return true;
+  return op.kind <= static_cast<std::uint8_t>(journal::Kind::reallocate) && op.slot < header_.slots &&
+         op.alignment_log2 >= natural_alignment_log2 && op.alignment_log2 < 32;
+}
+
+void PlanFile::damaged(const char* how) const {
+  throw journal::Error(path_ + " is damaged (" + how + " is not as it was written); plan the journal again");
+}
+
+}  // namespace blockyard::replay

@@ -1,0 +1,64 @@
+// Reads a plan file back, distrusting every number in it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/plan_format.hpp"
+
+namespace blockyard::replay {
+
+/// An open plan: its header and tables in memory, its ops read when asked for. One thread at a time, but for
+/// for_each_preamble(), which any may call. Throws journal::Error when the file is no plan, cut short, of another version or
+/// damaged.
+class PlanFile {
+ public:
+  explicit PlanFile(const std::string& path);
+  ~PlanFile();
+  PlanFile(const PlanFile&) = delete;
+  PlanFile& operator=(const PlanFile&) = delete;
+
+  [[nodiscard]] const PlanHeader& header() const { return header_; }
+  [[nodiscard]] std::span<const PlanThread> threads() const { return threads_; }
+  /// Event number of each frame mark of the stretch, ascending.
+  [[nodiscard]] std::span<const std::uint32_t> frames() const { return frames_; }
+
+  /// Calls `visit` with one chunk of the thread's ops after another, each checked: a slot, kind or alignment that would
+  /// lead a replay astray is an error here.
+  void for_each_chunk(std::size_t thread, const std::function<void(std::span<const Op>)>& visit) const;
+
+  /// Calls `visit` for each block of the thread's preamble. Reads through 4 KiB of the caller's stack and allocates nothing.
+  template <typename Visit>
+  void for_each_preamble(std::size_t thread, Visit visit) const {
+    Op ops[170];
+    const PlanThread& entry = threads_[thread];
+    std::uint64_t offset = entry.preamble_offset;
+    for (std::uint64_t left = entry.preamble_ops; left != 0;) {
+      const std::size_t count = left < std::size(ops) ? left : std::size(ops);
+      if (!read(offset, ops, count * sizeof(Op))) break;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (is_sound(ops[i])) visit(ops[i]);
+      }
+      offset += count * sizeof(Op);
+      left -= count;
+    }
+  }
+
+ private:
+  [[noreturn]] void damaged(const char* how) const;
+  bool read(std::uint64_t offset, void* bytes, std::size_t count) const;
+  [[nodiscard]] bool is_sound(const Op& op) const;
+  void read_tables();
+
+  std::string path_;
+  int file_ = -1;
+  PlanHeader header_{};
+  std::vector<PlanThread> threads_;
+  std::vector<PlanChunk> chunks_;
+  std::vector<std::uint32_t> frames_;
+};
+
+}  // namespace blockyard::replay

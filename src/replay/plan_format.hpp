@@ -1,0 +1,115 @@
+// The plan file: what a journal, or a stretch of one, asks of an allocator, laid out for replaying.
+//
+//   PlanHeader | chunks of Op, 4096 to a chunk, one thread's each | preamble ops, thread by thread
+//              | PlanThread[threads] | PlanChunk[chunks] | event number of each frame mark (u32)
+//
+// A plan is read by the version that wrote it, on the same kind of machine: it is an intermediate of one campaign, never
+// an archive (that is the journal). Numbers are little-endian.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "journal/event.hpp"
+
+namespace blockyard::replay {
+
+inline constexpr char plan_magic[8] = {'B', 'Y', 'P', 'L', 'A', 'N', '\r', '\n'};
+inline constexpr std::uint32_t plan_version = 1;
+
+/// Where a number of 32 bits may be absent: no event, no slot.
+inline constexpr std::uint32_t none = 0xffff'ffffu;
+
+/// Events that one plan can number: their pairs have to fit the 4 GiB of a member of events.npz.
+inline constexpr std::uint64_t max_events = (std::uint64_t{1} << 30) - 64;
+/// What a sample row can name.
+inline constexpr std::uint32_t max_threads = 65'535;
+/// Sizes take 48 bits: all that a process can address on x86-64 and aarch64.
+inline constexpr std::uint64_t max_size = (std::uint64_t{1} << 48) - 1;
+/// 4096 ops to a chunk: 96 KiB, small enough that a plan of a thousand threads is written from 100 MB.
+inline constexpr std::size_t chunk_ops = 4096;
+
+/// malloc's own alignment on both processors, and what an op says that asked for none.
+inline constexpr std::uint8_t natural_alignment_log2 = 4;
+
+/// Op::kind is a journal::Kind up to reallocate, or a pause: a wait too long for Op::delta_ns, which then stands in its size.
+inline constexpr std::uint8_t kind_pause = 255;
+
+/// One event of one thread.
+///
+/// A *slot* holds one live block. The planner recycles slots, so the run's table is as long as the most blocks alive and
+/// stays in the cache; a reallocate keeps its block's slot.
+struct Op {
+  std::uint32_t event;          ///< number in the journal
+  std::uint32_t slot;           ///< the slot that the block goes into or comes from
+  std::uint32_t delta_ns;       ///< after this thread's previous op (the first: after the clock's start), at 1x
+  std::uint32_t after;          ///< the slot's previous event, where another thread has it; it must be over. Or `none`.
+  std::uint32_t size_low;       ///< bytes asked for; of a free, what its block was asked with
+  std::uint16_t size_high;
+  std::uint8_t kind;
+  std::uint8_t alignment_log2;  ///< of the block; natural_alignment_log2 where none was asked, and after a reallocate
+
+  [[nodiscard]] std::uint64_t size() const { return (std::uint64_t{size_high} << 32) | size_low; }
+  void set_size(std::uint64_t size) {
+    size_low = static_cast<std::uint32_t>(size);
+    size_high = static_cast<std::uint16_t>(size >> 32);
+  }
+};
+static_assert(sizeof(Op) == 24 && alignof(Op) == 4);
+
+enum PlanFlags : std::uint32_t {
+  plan_paced = 1u << 0,       ///< the journal has times; else only `--pace max` means anything
+  plan_one_thread = 1u << 1,  ///< all threads' events were merged into one
+};
+
+struct PlanHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t flags;            ///< PlanFlags
+  std::uint64_t file_bytes;
+  std::uint64_t events;           ///< the journal's events up to the stretch's end, marks and preamble counted
+  std::uint64_t measured_events;  ///< ops that are no pauses
+  std::uint64_t blocks;           ///< blocks given by measured events
+  std::uint64_t preamble_blocks;
+  std::uint64_t preamble_bytes;
+  std::uint64_t peak_bytes;       ///< most bytes asked for and alive at once, preamble included
+  std::uint64_t peak_blocks;
+  std::uint64_t pool_bytes;       ///< pool for an allocator that needs one, see pool_bytes()
+  std::uint64_t duration_ns;      ///< from the clock's start to the last event, at 1x
+  std::uint64_t origin_ns;        ///< the journal's time at the clock's start
+  std::uint32_t threads;          ///< PlanThreads
+  std::uint32_t slots;
+  std::uint32_t chunks;
+  std::uint32_t frames;
+  std::uint64_t tables_offset;    ///< of PlanThread, PlanChunk and the frames, one after another
+  std::uint64_t tables_hash;      ///< XXH3 of the tables
+  std::uint64_t header_hash;      ///< XXH3 of everything before this field
+};
+static_assert(sizeof(PlanHeader) == 144);
+
+struct PlanThread {
+  std::uint64_t ops;              ///< pauses included
+  std::uint64_t preamble_offset;  ///< in the file
+  std::uint64_t preamble_ops;
+  std::uint32_t journal_thread;   ///< index in the journal
+  std::uint32_t chunks;           ///< its chunks follow those of the thread before
+};
+static_assert(sizeof(PlanThread) == 32);
+
+struct PlanChunk {
+  std::uint64_t offset;  ///< in the file
+  std::uint64_t hash;    ///< XXH3 of its ops
+  std::uint64_t ops;
+};
+static_assert(sizeof(PlanChunk) == 24);
+
+/// The pool for an allocator that cannot grow. Half again of the bytes is for fragmentation (a TLSF pool's is below a
+/// quarter on every journal tried), 64 bytes a block for headers and rounding, twice the largest block because a
+/// reallocate may hold both copies while the pool has no hole for either, and 16 MiB so that tiny journals work.
+constexpr std::uint64_t pool_bytes(std::uint64_t peak_bytes, std::uint64_t peak_blocks, std::uint64_t largest) {
+  constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
+  const std::uint64_t bytes = peak_bytes + peak_bytes / 2 + 64 * peak_blocks + 2 * largest + (std::uint64_t{16} << 20);
+  return (bytes + huge_page - 1) / huge_page * huge_page;
+}
+
+}  // namespace blockyard::replay

@@ -1,0 +1,261 @@
+#include "replay/planner.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+
+namespace blockyard::replay {
+namespace {
+
+using journal::Event;
+using journal::Kind;
+
+std::string seconds(std::uint64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(ns) / 1e9);
+  return text;
+}
+
+std::uint64_t to_ns(double s) { return static_cast<std::uint64_t>(std::llround(s * 1e9)); }
+
+std::uint8_t alignment_log2(const Event& event) {
+  if (event.kind != Kind::allocate_aligned || event.alignment <= (1u << natural_alignment_log2)) {
+    return natural_alignment_log2;
+  }
+  return static_cast<std::uint8_t>(std::bit_width(event.alignment) - 1);
+}
+
+void check_given(const Event& event, std::uint32_t number, std::size_t next_block) {
+  if (event.block != next_block) {
+    throw journal::Error("event " + std::to_string(number) + " gives block " + std::to_string(event.block) + " where block " +
+                         std::to_string(next_block) + " is next; the journal is damaged");
+  }
+  if (event.size > max_size) {
+    throw journal::Error("event " + std::to_string(number) + " asks for " + std::to_string(event.size) +
+                         " bytes, more than a process can address; the journal is damaged");
+  }
+}
+
+}  // namespace
+
+Planner::Planner(const std::string& plan_path, const PlanOptions& options)
+    : options_(options),
+      from_ns_(options.from_s ? to_ns(*options.from_s) : 0),
+      to_ns_(options.to_s ? to_ns(*options.to_s) : ~std::uint64_t{0}),
+      writer_(plan_path) {}
+
+bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) {
+  for (const Event& event : events) {
+    const std::uint64_t index = pair_.size();
+    const bool measured = index >= preamble_events && event.time_ns >= from_ns_;
+    if (measured && event.time_ns >= to_ns_) {
+      ended_ = true;
+      return false;
+    }
+    if (index >= max_events) {
+      throw journal::Error("the journal has more than " + std::to_string(max_events) +
+                           " events, more than one plan can number; replay a stretch of it");
+    }
+    const auto number = static_cast<std::uint32_t>(index);
+    if (measured && !measuring_) begin_stretch(event.time_ns, number);
+    pair_.push_back(none);
+    last_time_ns_ = event.time_ns;
+    if (event.thread >= max_threads && !options_.one_thread) {
+      throw journal::Error("the journal has more than " + std::to_string(max_threads) +
+                           " threads, more than a sample row can name; replay it with --threads one");
+    }
+    const std::uint32_t thread = options_.one_thread ? 0 : event.thread;
+    switch (event.kind) {
+      case Kind::allocate:
+      case Kind::allocate_zeroed:
+      case Kind::allocate_aligned:
+        allocate(event, number, thread);
+        break;
+      case Kind::free:
+        free(event, number, thread);
+        break;
+      case Kind::reallocate:
+        reallocate(event, number, thread);
+        break;
+      case Kind::frame_mark:
+        if (measuring_) frames_.push_back({event.time_ns - facts_.header.origin_ns, number, event.thread});
+        break;
+      case Kind::phase_mark:
+        break;
+    }
+  }
+  return true;
+}
+
+void Planner::allocate(const Event& event, std::uint32_t number, std::uint32_t thread) {
+  check_given(event, number, slot_of_block_.size());
+  const std::uint32_t slot = slots_.take(thread, number);
+  if (slot >= blocks_.size()) blocks_.resize(slots_.size());
+  Block& block = blocks_[slot];
+  const std::uint32_t after = block.last_event == none ? none : awaited(block, thread);
+  block.size = event.size;
+  block.giver = block.last_event = number;
+  block.giver_thread = block.last_thread = static_cast<std::uint16_t>(thread);
+  block.kind = event.kind;
+  block.alignment_log2 = alignment_log2(event);
+  block.alive = true;
+  slot_of_block_.push_back(slot);
+  count_live(0, event.size);
+  ++live_blocks_;
+  if (!measuring_) return;
+  ++facts_.header.blocks;
+  facts_.header.peak_blocks = std::max(facts_.header.peak_blocks, live_blocks_);
+  emit(event, number, thread, slot, after, event.size, block.alignment_log2);
+}
+
+void Planner::free(const Event& event, std::uint32_t number, std::uint32_t thread) {
+  const std::uint32_t slot = slot_of(event.block, number);
+  Block& block = blocks_[slot];
+  const std::uint32_t after = awaited(block, thread);
+  pair_[block.giver] = number;
+  pair_[number] = block.giver;
+  if (measuring_) {
+    facts_.remote_frees += block.giver_thread != thread;
+    emit(event, number, thread, slot, after, block.size, block.alignment_log2);
+  }
+  block.last_event = number;
+  block.last_thread = static_cast<std::uint16_t>(thread);
+  block.alive = false;
+  slot_of_block_[event.block] = none;
+  slots_.give_back(slot, thread, number);
+  count_live(block.size, 0);
+  --live_blocks_;
+}
+
+void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t thread) {
+  check_given(event, number, slot_of_block_.size());
+  const std::uint32_t slot = slot_of(event.old_block, number);
+  Block& block = blocks_[slot];
+  const std::uint32_t after = awaited(block, thread);
+  pair_[block.giver] = number;
+  slot_of_block_[event.old_block] = none;
+  slot_of_block_.push_back(slot);
+  count_live(block.size, event.size);
+  if (measuring_) {
+    facts_.remote_frees += block.giver_thread != thread;
+    ++facts_.header.blocks;
+    emit(event, number, thread, slot, after, event.size, natural_alignment_log2);
+  }
+  block.size = event.size;
+  block.giver = block.last_event = number;
+  block.giver_thread = block.last_thread = static_cast<std::uint16_t>(thread);
+  block.kind = Kind::allocate;  // what restores it in a preamble: realloc keeps no alignment
+  block.alignment_log2 = natural_alignment_log2;
+}
+
+std::uint32_t Planner::slot_of(std::uint64_t block, std::uint32_t number) const {
+  const std::uint32_t slot = block < slot_of_block_.size() ? slot_of_block_[block] : none;
+  if (slot == none) {
+    throw journal::Error("event " + std::to_string(number) + " frees a block that is not alive; the journal is damaged, see 'blockyard check'");
+  }
+  return slot;
+}
+
+std::uint32_t Planner::awaited(const Block& block, std::uint32_t thread) {
+  // What happened before the stretch is over before the clock starts.
+  if (!measuring_ || block.last_thread == thread || block.last_event < facts_.first_event) return none;
+  ++facts_.waits;
+  return block.last_event;
+}
+
+void Planner::count_live(std::uint64_t gone, std::uint64_t come) {
+  live_bytes_ += come - gone;
+  if (!measuring_) return;
+  facts_.header.peak_bytes = std::max(facts_.header.peak_bytes, live_bytes_);
+  facts_.largest_bytes = std::max(facts_.largest_bytes, come);
+}
+
+void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
+  measuring_ = true;
+  facts_.first_event = number;
+  // The stretch's own beginning where one was named; else whatever passed before the program's first event is no wait.
+  facts_.header.origin_ns = options_.from_s ? std::min(from_ns_, time_ns) : time_ns;
+  std::vector<std::uint32_t> alive;
+  for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
+    if (blocks_[slot].alive) alive.push_back(slot);
+  }
+  std::sort(alive.begin(), alive.end(), [&](std::uint32_t a, std::uint32_t b) { return blocks_[a].giver < blocks_[b].giver; });
+
+  // Slots anew: those of the run need not be as many as the most blocks that were alive before it.
+  Slots slots;
+  std::vector<Block> blocks;
+  std::vector<std::uint32_t> moved(blocks_.size(), none);
+  std::vector<std::vector<Op>> preamble;
+  for (const std::uint32_t old_slot : alive) {
+    const Block& block = blocks_[old_slot];
+    const std::uint32_t thread = block.giver_thread;
+    const std::uint32_t slot = slots.take(thread, 0);
+    if (slot >= blocks.size()) blocks.resize(slots.size());
+    blocks[slot] = block;
+    moved[old_slot] = slot;
+    if (thread >= preamble.size()) preamble.resize(thread + 1);
+    Op op{.event = block.giver, .slot = slot, .delta_ns = 0, .after = none, .size_low = 0, .size_high = 0,
+          .kind = static_cast<std::uint8_t>(block.kind), .alignment_log2 = block.alignment_log2};
+    op.set_size(block.size);
+    preamble[thread].push_back(op);
+    facts_.header.preamble_bytes += block.size;
+    facts_.largest_bytes = std::max(facts_.largest_bytes, block.size);
+  }
+  for (std::size_t block = 0; block < slot_of_block_.size(); ++block) {
+    if (slot_of_block_[block] != none) slot_of_block_[block] = moved[slot_of_block_[block]];
+  }
+  for (std::uint32_t thread = 0; thread < preamble.size(); ++thread) {
+    if (!preamble[thread].empty()) writer_.add_preamble(thread, preamble[thread]);
+  }
+  slots_ = std::move(slots);
+  blocks_ = std::move(blocks);
+  facts_.header.preamble_blocks = alive.size();
+  facts_.header.peak_blocks = alive.size();
+  facts_.header.peak_bytes = live_bytes_;
+}
+
+void Planner::emit(const Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot, std::uint32_t after,
+                   std::uint64_t size, std::uint8_t alignment_log2) {
+  const std::uint64_t time_ns = event.time_ns - facts_.header.origin_ns;
+  if (thread >= last_ns_.size()) last_ns_.resize(thread + 1, 0);
+  std::uint64_t delta_ns = time_ns - last_ns_[thread];
+  last_ns_[thread] = time_ns;
+  Op op{.event = number, .slot = slot, .delta_ns = 0, .after = after, .size_low = 0, .size_high = 0,
+        .kind = static_cast<std::uint8_t>(event.kind), .alignment_log2 = alignment_log2};
+  if (delta_ns > 0xffff'ffffu) {
+    Op pause{.event = number, .slot = 0, .delta_ns = 0, .after = none, .size_low = 0, .size_high = 0, .kind = kind_pause,
+             .alignment_log2 = 0};
+    pause.set_size(std::min(delta_ns, max_size));
+    writer_.add(thread, pause);
+    delta_ns = 0;
+  }
+  op.delta_ns = static_cast<std::uint32_t>(delta_ns);
+  op.set_size(size);
+  writer_.add(thread, op);
+  ++facts_.header.measured_events;
+  facts_.header.duration_ns = time_ns;
+}
+
+void Planner::end_without_measured_event() const {
+  if (pair_.size() == 0 && !ended_) throw journal::Error("the journal has no events");
+  const std::string span = "between " + seconds(from_ns_) + " and " + (options_.to_s ? seconds(to_ns_) : "the end");
+  if (ended_) throw journal::Error("no allocation or free lies " + span + " of the journal; choose a longer stretch");
+  throw journal::Error("no allocation or free lies " + span + ": the journal ends at " + seconds(last_time_ns_));
+}
+
+PlanFacts Planner::finish(bool paced) {
+  PlanHeader& header = facts_.header;
+  if (header.measured_events == 0) end_without_measured_event();
+  header.flags = (paced ? plan_paced : 0u) | (options_.one_thread ? plan_one_thread : 0u);
+  header.events = pair_.size();
+  header.slots = slots_.size();
+  header.pool_bytes = pool_bytes(header.peak_bytes, header.peak_blocks, facts_.largest_bytes);
+  std::vector<std::uint32_t> frame_events;
+  frame_events.reserve(frames_.size());
+  for (const FrameMark& frame : frames_) frame_events.push_back(frame.event);
+  writer_.finish(header, frame_events);
+  return facts_;
+}
+
+}  // namespace blockyard::replay

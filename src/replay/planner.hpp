@@ -1,0 +1,99 @@
+// Turns a journal's events into a plan: the preamble, each thread's ops, slots, and what waits for what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "journal/event.hpp"
+#include "replay/growing_array.hpp"
+#include "replay/plan_format.hpp"
+#include "replay/plan_writer.hpp"
+#include "replay/slots.hpp"
+
+namespace blockyard::replay {
+
+struct PlanOptions {
+  std::optional<double> from_s;  ///< the stretch begins with the first event at or after this journal time
+  std::optional<double> to_s;    ///< and ends before the first event at or after this one
+  bool one_thread = false;       ///< all threads' events on one thread, in the journal's order
+};
+
+struct FrameMark {
+  std::uint64_t time_ns;  ///< of the replay's clock, at 1x
+  std::uint32_t event;
+  std::uint32_t thread;
+};
+
+struct PlanFacts {
+  PlanHeader header{};
+  std::uint64_t first_event = 0;    ///< number of the stretch's first event
+  std::uint64_t remote_frees = 0;   ///< measured frees and reallocates of another thread's block
+  std::uint64_t waits = 0;          ///< ops that wait for another thread's
+  std::uint64_t largest_bytes = 0;  ///< largest block
+};
+
+/// One planner a plan. Feed events in order, then finish(). Memory: 4 bytes an event and 4 a block of the journal so far,
+/// and some 40 bytes for each block alive. add() is O(1) an event, at a stretch's beginning O(n log n) in the blocks alive.
+/// Throws journal::Error.
+class Planner {
+ public:
+  Planner(const std::string& plan_path, const PlanOptions& options);
+
+  /// `preamble_events`: the journal's first so many events are preamble whatever the options say, as far as is known by
+  /// now. Returns false once the stretch's end was reached: no more events are needed.
+  bool add(std::span<const journal::Event> events, std::uint64_t preamble_events);
+
+  /// Writes the rest of the plan. `paced`: the journal's times are times.
+  PlanFacts finish(bool paced);
+
+  /// After finish(): what events.npz holds. pair(): for each event number the event that frees its block, or for a free
+  /// the event that gave its block, or `none`; a reallocate has its new block's end.
+  [[nodiscard]] const GrowingArray<std::uint32_t>& pair() const { return pair_; }
+  [[nodiscard]] const std::vector<FrameMark>& frames() const { return frames_; }
+
+ private:
+  struct Block {
+    std::uint64_t size = 0;
+    std::uint32_t giver = none;       ///< event that gave it
+    std::uint32_t last_event = none;  ///< last event on its slot
+    std::uint16_t giver_thread = 0;
+    std::uint16_t last_thread = 0;
+    journal::Kind kind = journal::Kind::allocate;
+    std::uint8_t alignment_log2 = natural_alignment_log2;
+    bool alive = false;
+  };
+
+  void allocate(const journal::Event& event, std::uint32_t number, std::uint32_t thread);
+  void free(const journal::Event& event, std::uint32_t number, std::uint32_t thread);
+  void reallocate(const journal::Event& event, std::uint32_t number, std::uint32_t thread);
+  void begin_stretch(std::uint64_t time_ns, std::uint32_t number);
+  void end_without_measured_event() const;
+  std::uint32_t slot_of(std::uint64_t block, std::uint32_t number) const;
+  void count_live(std::uint64_t gone, std::uint64_t come);
+  void emit(const journal::Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot, std::uint32_t after,
+            std::uint64_t size, std::uint8_t alignment_log2);
+  /// The slot's previous event, where this thread has to wait for it.
+  std::uint32_t awaited(const Block& block, std::uint32_t thread);
+
+  PlanOptions options_;
+  std::uint64_t from_ns_ = 0;
+  std::uint64_t to_ns_ = 0;
+  PlanWriter writer_;
+  PlanFacts facts_;
+  Slots slots_;
+  std::vector<Block> blocks_;                      ///< by slot
+  GrowingArray<std::uint32_t> slot_of_block_;      ///< by the journal's block number
+  GrowingArray<std::uint32_t> pair_;
+  std::vector<FrameMark> frames_;
+  std::vector<std::uint64_t> last_ns_;             ///< by thread: time of its last op
+  std::uint64_t live_bytes_ = 0;
+  std::uint64_t live_blocks_ = 0;
+  std::uint64_t last_time_ns_ = 0;
+  bool measuring_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace blockyard::replay

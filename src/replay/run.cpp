@@ -1,0 +1,384 @@
+#include "replay/run.hpp"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "journal/event.hpp"
+#include "replay/adapter_host.hpp"
+#include "replay/crash.hpp"
+#include "replay/drive.hpp"
+#include "replay/failure.hpp"
+#include "replay/output_file.hpp"
+#include "replay/pacer.hpp"
+#include "replay/plan_file.hpp"
+#include "replay/process_memory.hpp"
+#include "replay/results.hpp"
+#include "replay/run_json.hpp"
+#include "replay/session.hpp"
+#include "replay/watch.hpp"
+
+namespace blockyard::replay {
+namespace {
+
+constexpr std::size_t thread_stack_bytes = std::size_t{1} << 20;
+// Holds glibc's thread data (20 kB of static TLS for late-loaded allocators among it), and an allocator's call depth.
+constexpr std::size_t thread_stack_populated = std::size_t{128} << 10;
+// All threads are awake and spinning by then.
+constexpr double clock_lead_ns = 5'000'000;
+
+std::uint64_t ns_of(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_usec) * 1'000u;
+}
+
+// Waits for a value that another thread is about to store; sleeps in the kernel.
+void await(std::atomic<std::uint32_t>& value, std::uint32_t wanted) {
+  for (std::uint32_t now = value.load(std::memory_order_acquire); now != wanted; now = value.load(std::memory_order_acquire)) {
+    value.wait(now, std::memory_order_acquire);
+  }
+}
+
+void announce(std::atomic<std::uint32_t>& value, std::uint32_t to) {
+  value.store(to, std::memory_order_release);
+  value.notify_all();
+}
+
+/// The run's own data, all of it there before the allocator gets its first call.
+class Lab {
+ public:
+  Lab(const PlanFile& plan, Session& session);
+
+  ReplayThread& thread(std::size_t index) { return threads_[index]; }
+  Stack& stack(std::size_t index) { return stacks_[index - 1]; }
+
+ private:
+  PopulatedMemory thread_memory_;
+  PopulatedMemory record_memory_;
+  PopulatedMemory slot_memory_;
+  PopulatedMemory signal_memory_;
+  ReplayThread* threads_ = nullptr;
+  std::vector<Stack> stacks_;
+};
+
+Lab::Lab(const PlanFile& plan, Session& session)
+    : thread_memory_(plan.threads().size() * sizeof(ReplayThread)),
+      slot_memory_(std::size_t{plan.header().slots} * sizeof(Slot)),
+      signal_memory_(plan.threads().size() * signal_stack_bytes) {
+  std::size_t records = 0;
+  for (const PlanThread& entry : plan.threads()) records += entry.ops + 1;  // and one of zeros, which prefetching may read
+  record_memory_ = PopulatedMemory(records * sizeof(Record));
+
+  auto* next = reinterpret_cast<Record*>(record_memory_.begin());
+  threads_ = reinterpret_cast<ReplayThread*>(thread_memory_.begin());
+  for (std::size_t index = 0; index < plan.threads().size(); ++index) {
+    ReplayThread* thread = new (&threads_[index]) ReplayThread;
+    thread->index = static_cast<std::uint32_t>(index);
+    thread->journal_thread = plan.threads()[index].journal_thread;
+    thread->count = plan.threads()[index].ops;
+    thread->records = next;
+    thread->signal_stack = signal_memory_.begin() + index * signal_stack_bytes;
+    thread->signal_stack_bytes = signal_stack_bytes;
+    plan.for_each_chunk(index, [&](std::span<const Op> ops) {
+      for (const Op& op : ops) {
+        *next++ = {.event = op.event, .size_low = op.size_low, .size_high = op.size_high, .kind = op.kind,
+                   .alignment_log2 = op.alignment_log2, .delta_ns = op.delta_ns, .order = {op.slot, op.after}};
+      }
+    });
+    if (next != thread->records + thread->count) throw journal::Error("the plan is damaged (a thread lacks events); plan the journal again");
+    ++next;
+    if (index != 0) stacks_.emplace_back(thread_stack_bytes, thread_stack_populated);
+  }
+  session.threads = {threads_, plan.threads().size()};
+  session.slots = reinterpret_cast<Slot*>(slot_memory_.begin());
+  for (std::uint32_t slot = 0; slot < plan.header().slots; ++slot) {
+    new (&session.slots[slot]) Slot{.block = nullptr, .size = 0, .done = none, .giver = 0, .alignment_log2 = 0};
+  }
+}
+
+/// What one journal thread does, from its start to its end. The journal's first is the process's main thread, as it was in
+/// the program: some allocators treat that one apart (glibc's main arena).
+class Part {
+ public:
+  Part(Session& session, const PlanFile& plan, ReplayThread& thread) : session_(session), plan_(plan), thread_(thread) {}
+
+  // Threads start and restore one after another, so that every run finds the same layout.
+  void prepare() {
+    await(session_.turn, thread_.index);
+    current_thread = &thread_;
+    use_signal_stack(thread_.signal_stack, thread_.signal_stack_bytes);
+    sleep_precisely();
+    if (session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
+    plan_.for_each_preamble(thread_.index, [this](const Op& op) { restore_block(session_, thread_, op); });
+    thread_.progress.done.store(0, std::memory_order_relaxed);
+    announce(session_.turn, thread_.index + 1);
+  }
+
+  void replay() {
+    session_.verify ? drive_and_verify(session_, thread_) : drive(session_, thread_);
+    session_.finished.fetch_add(1, std::memory_order_release);
+    session_.finished.notify_all();
+  }
+
+  // The journal does not say when a thread ended, so all of them live until the clock has stopped.
+  void clear_up() {
+    await(session_.turn, thread_.index);
+    for (std::uint32_t slot = thread_.chain; slot != none;) {
+      Slot& left = session_.slots[slot];
+      slot = left.done.load(std::memory_order_relaxed);
+      release_block(session_, left);
+    }
+    if (session_.adapter->thread_stop != nullptr) session_.adapter->thread_stop();
+    announce(session_.turn, thread_.index + 1);
+  }
+
+  void run() {
+    prepare();
+    await(session_.go, 1);
+    replay();
+    await(session_.cleared, 1);
+    clear_up();
+    current_thread = nullptr;
+  }
+
+ private:
+  Session& session_;
+  const PlanFile& plan_;
+  ReplayThread& thread_;
+};
+
+void* run_part(void* part) {
+  static_cast<Part*>(part)->run();
+  return nullptr;
+}
+
+// Checks what a block was left with, and hands each thread a chain of the blocks that it gave and nobody freed.
+void chain_leftovers(Session& session, std::uint32_t slots) {
+  for (std::uint32_t index = 0; index < slots; ++index) {
+    Slot& slot = session.slots[index];
+    if (slot.block == nullptr) continue;
+    if (session.verify) check_pattern(session, slot, slot.size, slot.done.load(std::memory_order_relaxed));
+    ReplayThread& giver = session.threads[slot.giver];
+    slot.done.store(giver.chain, std::memory_order_relaxed);
+    giver.chain = index;
+  }
+}
+
+class Run {
+ public:
+  explicit Run(const RunSettings& settings)
+      : settings_(settings), plan_(settings.plan), lab_(plan_, session_), watch_(session_, watch_settings()) {}
+
+  void execute() {
+    make_ready();
+    start_allocator();
+    start_threads();
+    replay();
+    clear_up();
+    write_results();
+  }
+
+ private:
+  [[nodiscard]] WatchSettings watch_settings() const {
+    WatchSettings watch;
+    const PlanHeader& plan = plan_.header();
+    watch.expected_s = settings_.pace == 0 ? 0 : static_cast<double>(plan.duration_ns) / 1e9 / settings_.pace;
+    watch.patience_s = settings_.patience_s;
+    for (const PlanThread& thread : plan_.threads()) watch.total_ops += thread.ops;
+    watch.progress = settings_.progress;
+    watch.folder = settings_.output;
+    return watch;
+  }
+
+  void make_ready() {
+    const PlanHeader& plan = plan_.header();
+    if (settings_.pace != 0 && (plan.flags & plan_paced) == 0) {
+      throw journal::Error("this journal has no times (it was imported unpaced); replay it with --pace max");
+    }
+    if (settings_.pace != 0 && static_cast<double>(plan.duration_ns) / settings_.pace > 30.0 * 86'400e9) {
+      throw journal::Error("at this pace the replay would take more than 30 days; choose a faster one");
+    }
+    make_folder(settings_.output);
+    for (const char* old : {"/run.json", "/samples.npy", "/memory.npy"}) unlink((settings_.output + old).c_str());
+    session_.ticks_per_ns = base::ticks_per_ns();
+    session_.ticks_per_plan_ns = settings_.pace == 0 ? 0 : session_.ticks_per_ns / settings_.pace;
+    session_.sleep_lead = static_cast<std::uint64_t>(sleep_lead_ns * session_.ticks_per_ns);
+    session_.touch = settings_.touch;
+    session_.timed = !settings_.untimed && !settings_.verify;
+    session_.verify = settings_.verify;
+    session_.allocator = settings_.allocator.c_str();
+    totals_.ticks_per_ns = session_.ticks_per_ns;
+    facts_.started_at = utc_now();
+    remember_how_to_fail();
+    report_crashes_of(session_);
+    totals_.floors = measure_floors();  // its pages are there when it is measured again
+    populate_program();
+    for (std::uint32_t index = 1; index < plan.threads; ++index) {
+      parts_.push_back(std::make_unique<Part>(session_, plan_, lab_.thread(index)));
+    }
+    pthreads_.resize(plan.threads);
+    reset_peak_resident_bytes();
+    totals_.lab_resident_bytes = resident_bytes();
+    watch_.start(totals_.lab_resident_bytes);
+  }
+
+  void remember_how_to_fail() {
+    const FailedRunJson json = failed_run_json(facts_);
+    prepare_failure(settings_.output, json.before, json.after);
+  }
+
+  // From here on, what becomes resident is the allocator's.
+  void start_allocator() {
+    try {
+      loaded_ = load_adapter(settings_.adapter);
+    } catch (const journal::Error& error) {
+      fail_run(SafeText() << error.what());
+    }
+    const PlanHeader& plan = plan_.header();
+    session_.adapter = loaded_.adapter;
+    facts_.adapter = &loaded_;
+    session_.locked = (loaded_.adapter->flags & BY_ADAPTER_NEEDS_LOCK) != 0 && plan.threads > 1;
+    facts_.locked = session_.locked;
+    remember_how_to_fail();
+    char error[512] = {};
+    const by_adapter_setup setup{.abi = BY_ADAPTER_ABI,
+                                 .threads = plan.threads,
+                                 .peak_bytes = plan.peak_bytes,
+                                 .peak_blocks = plan.peak_blocks,
+                                 .pool_bytes = plan.pool_bytes,
+                                 .populate = settings_.populate ? 1 : 0,
+                                 .options = settings_.options.c_str(),
+                                 .error = error,
+                                 .error_bytes = sizeof error};
+    if (loaded_.adapter->init(&setup) != 0) {
+      SafeText reason;
+      reason << "the allocator " << session_.allocator << " did not start: " << (error[0] != '\0' ? error : "it gave no reason");
+      fail_run(reason);
+    }
+    remember_how_to_fail();  // some adapters know their version only now
+  }
+
+  void start_threads() {
+    session_.phase.store(Phase::restoring, std::memory_order_release);
+    for (std::size_t index = 1; index < session_.threads.size(); ++index) {
+      pthread_attr_t attributes;
+      pthread_attr_init(&attributes);
+      pthread_attr_setstack(&attributes, lab_.stack(index).begin(), lab_.stack(index).size());
+      const int failed = pthread_create(&pthreads_[index], &attributes, run_part, parts_[index - 1].get());
+      pthread_attr_destroy(&attributes);
+      if (failed != 0) {
+        SafeText reason;
+        reason << "the system refuses thread " << std::uint64_t{index + 1} << " of " << std::uint64_t{session_.threads.size()}
+               << " (" << std::strerror(failed) << "); raise the limit, or replay with --threads one";
+        fail_run(reason);
+      }
+    }
+    main_.prepare();
+    await(session_.turn, static_cast<std::uint32_t>(session_.threads.size()));
+    announce(session_.turn, 0);
+  }
+
+  void replay() {
+    totals_.floors = measure_floors();
+    rusage before{};
+    getrusage(RUSAGE_SELF, &before);
+    session_.clock_start = base::ticks() + static_cast<std::uint64_t>(clock_lead_ns * session_.ticks_per_ns);
+    session_.phase.store(Phase::running, std::memory_order_release);
+    announce(session_.go, 1);
+    main_.replay();
+    await(session_.finished, static_cast<std::uint32_t>(session_.threads.size()));
+    rusage after{};
+    getrusage(RUSAGE_SELF, &after);
+    const std::uint64_t peak = peak_resident_bytes();
+
+    std::uint64_t end = session_.clock_start;
+    for (const ReplayThread& thread : session_.threads) {
+      end = std::max(end, thread.end_ticks);
+      totals_.order_waits += thread.order_waits;
+    }
+    totals_.wall_ns = static_cast<std::uint64_t>(static_cast<double>(end - session_.clock_start) / session_.ticks_per_ns);
+    totals_.user_ns = ns_of(after.ru_utime) - ns_of(before.ru_utime);
+    totals_.system_ns = ns_of(after.ru_stime) - ns_of(before.ru_stime);
+    totals_.minor_faults = static_cast<std::uint64_t>(after.ru_minflt - before.ru_minflt);
+    totals_.major_faults = static_cast<std::uint64_t>(after.ru_majflt - before.ru_majflt);
+    totals_.voluntary_switches = static_cast<std::uint64_t>(after.ru_nvcsw - before.ru_nvcsw);
+    totals_.involuntary_switches = static_cast<std::uint64_t>(after.ru_nivcsw - before.ru_nivcsw);
+    watch_.finish_sampling(totals_.wall_ns);
+    for (const MemoryRow& row : watch_.rows()) totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, row.resident);
+    if (peak > totals_.lab_resident_bytes) {
+      totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, peak - totals_.lab_resident_bytes);
+    }
+  }
+
+  void clear_up() {
+    session_.phase.store(Phase::freeing, std::memory_order_release);
+    chain_leftovers(session_, plan_.header().slots);
+    announce(session_.cleared, 1);
+    main_.clear_up();
+    await(session_.turn, static_cast<std::uint32_t>(session_.threads.size()));
+    const std::uint64_t resident = resident_bytes();
+    totals_.teardown_resident_bytes = resident > totals_.lab_resident_bytes ? resident - totals_.lab_resident_bytes : 0;
+    for (std::size_t index = 1; index < session_.threads.size(); ++index) pthread_join(pthreads_[index], nullptr);
+  }
+
+  void write_results() {
+    session_.phase.store(Phase::writing, std::memory_order_release);
+    if (session_.timed) {
+      LatenessHistogram lateness = write_samples(settings_.output, plan_, session_);
+      if (settings_.pace != 0) totals_.lateness = std::move(lateness);
+    }
+    write_memory(settings_.output, watch_.rows());
+    watch_.stop();  // from here on an interrupt comes too late: the run is finished
+    const std::string json = finished_run_json(facts_, totals_);
+    OutputFile file(settings_.output + "/run.json");
+    file.write(json.data(), json.size());
+    file.commit();
+  }
+
+  const RunSettings& settings_;
+  Session session_;
+  PlanFile plan_;
+  Lab lab_;
+  Watch watch_;
+  LoadedAdapter loaded_;
+  Totals totals_;
+  RunFacts facts_{settings_, plan_, nullptr, false, {}};
+  Part main_{session_, plan_, lab_.thread(0)};
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<pthread_t> pthreads_;
+};
+
+}  // namespace
+
+void run(const RunSettings& settings) {
+  block_interrupts();
+  Run(settings).execute();
+}
+
+std::string pace_text(double pace) {
+  if (pace == 0) return "max";
+  char text[32];
+  std::snprintf(text, sizeof text, "%gx", pace);
+  return text;
+}
+
+const char* touch_text(Touch touch) {
+  switch (touch) {
+    case Touch::nothing:
+      return "none";
+    case Touch::page:
+      return "page";
+    case Touch::all:
+      return "all";
+  }
+  return "";
+}
+
+}  // namespace blockyard::replay

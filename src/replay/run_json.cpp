@@ -1,0 +1,120 @@
+#include "replay/run_json.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+extern char** environ;
+
+namespace blockyard::replay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* reason_mark = "@reason@";
+
+// The variables by which allocators and the loader are tuned; anything else is the user's own business.
+Json environment() {
+  constexpr std::array<std::string_view, 14> prefixes = {"GLIBC_TUNABLES", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_", "JE_",
+                                                         "MIMALLOC_", "TCMALLOC_", "HEAP_PROFILE", "TBB_", "RPMALLOC_",
+                                                         "SNMALLOC_", "SCUDO_", "BY_", "BLOCKYARD_ALLOCATOR"};
+  Json variables = Json::object();
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    for (const std::string_view prefix : prefixes) {
+      if (text.substr(0, equals).starts_with(prefix)) {
+        variables[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
+        break;
+      }
+    }
+  }
+  return variables;
+}
+
+Json common(const RunFacts& facts, const char* status) {
+  const RunSettings& settings = facts.settings;
+  const PlanHeader& plan = facts.plan.header();
+  Json run = Json::object();
+  run["format"] = 1;
+  run["status"] = status;
+  run["reason"] = nullptr;
+  run["journal"] = settings.journal;
+  run["allocator"] = settings.allocator;
+  run["variant"] = settings.variant;
+  run["version"] = facts.adapter != nullptr ? facts.adapter->adapter->version : "";
+  run["adapter"] = settings.foreign.empty() ? settings.adapter : settings.foreign;
+  const std::uint32_t flags = facts.adapter != nullptr ? facts.adapter->adapter->flags : 0;
+  run["needs_lock"] = (flags & BY_ADAPTER_NEEDS_LOCK) != 0;
+  run["needs_pool"] = (flags & BY_ADAPTER_NEEDS_POOL) != 0;
+  run["locked"] = facts.locked;
+  run["pool_bytes"] = (flags & BY_ADAPTER_NEEDS_POOL) != 0 ? plan.pool_bytes : 0;
+  run["notes"] = facts.adapter != nullptr ? Json(facts.adapter->notes()) : Json::array();
+  run["pace"] = pace_text(settings.pace);
+  run["touch"] = settings.untimed ? "untimed" : touch_text(settings.touch);
+  run["touched"] = touch_text(settings.touch);
+  run["populate"] = settings.populate;
+  run["options"] = settings.options;
+  run["repeat"] = settings.repeat;
+  run["threads"] = (plan.flags & plan_one_thread) != 0 ? "one" : "journal";
+  run["replay_threads"] = plan.threads;
+  run["untimed"] = settings.untimed;
+  run["verified"] = settings.verify;
+  run["events"] = plan.measured_events;
+  run["environment"] = environment();
+  run["started_at"] = facts.started_at;
+  return run;
+}
+
+std::string text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
+  Json run = common(facts, "ok");
+  run["ticks_per_ns"] = totals.ticks_per_ns;
+  run["floor_call_ticks"] = totals.floors.call;
+  run["floor_touch_ticks"] = totals.floors.touch;
+  run["wall_ns"] = totals.wall_ns;
+  run["cpu_ns"] = totals.user_ns + totals.system_ns;
+  run["user_ns"] = totals.user_ns;
+  run["system_ns"] = totals.system_ns;
+  run["minor_faults"] = totals.minor_faults;
+  run["major_faults"] = totals.major_faults;
+  run["voluntary_switches"] = totals.voluntary_switches;
+  run["involuntary_switches"] = totals.involuntary_switches;
+  run["peak_resident_bytes"] = totals.peak_resident_bytes;
+  run["lab_resident_bytes"] = totals.lab_resident_bytes;
+  run["teardown_resident_bytes"] = totals.teardown_resident_bytes;
+  run["lateness_ns"] = nullptr;
+  if (totals.lateness) {
+    const LatenessHistogram& late = *totals.lateness;
+    run["lateness_ns"] = {{"p50", late.percentile(0.5)}, {"p99", late.percentile(0.99)}, {"p999", late.percentile(0.999)},
+                          {"max", late.max()}};
+  }
+  run["order_waits"] = totals.order_waits;
+  return text(run);
+}
+
+FailedRunJson failed_run_json(const RunFacts& facts) {
+  Json run = common(facts, "failed");
+  run["reason"] = reason_mark;
+  const std::string whole = text(run);
+  const std::size_t at = whole.find(reason_mark);
+  return {whole.substr(0, at), whole.substr(at + std::string_view(reason_mark).size())};
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+}  // namespace blockyard::replay

@@ -1,0 +1,55 @@
+// Composes run.json, in the layout of docs/architecture.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "replay/adapter_host.hpp"
+#include "replay/drive.hpp"
+#include "replay/plan_file.hpp"
+#include "replay/results.hpp"
+#include "replay/run.hpp"
+
+namespace blockyard::replay {
+
+/// What a finished run measured as a whole.
+struct Totals {
+  Floors floors{};
+  double ticks_per_ns = 0;
+  std::uint64_t wall_ns = 0;
+  std::uint64_t user_ns = 0;
+  std::uint64_t system_ns = 0;
+  std::uint64_t minor_faults = 0;
+  std::uint64_t major_faults = 0;
+  std::uint64_t voluntary_switches = 0;
+  std::uint64_t involuntary_switches = 0;
+  std::uint64_t peak_resident_bytes = 0;
+  std::uint64_t lab_resident_bytes = 0;
+  std::uint64_t teardown_resident_bytes = 0;
+  std::uint64_t order_waits = 0;
+  std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
+};
+
+/// `adapter` is null until one is loaded.
+struct RunFacts {
+  const RunSettings& settings;
+  const PlanFile& plan;
+  const LoadedAdapter* adapter = nullptr;
+  bool locked = false;
+  std::string started_at;
+};
+
+std::string finished_run_json(const RunFacts& facts, const Totals& totals);
+
+/// The same for a failed run, in two parts: the reason's characters stand between.
+struct FailedRunJson {
+  std::string before;
+  std::string after;
+};
+FailedRunJson failed_run_json(const RunFacts& facts);
+
+/// Now, as ISO 8601 in UTC.
+std::string utc_now();
+
+}  // namespace blockyard::replay

@@ -1,0 +1,82 @@
+// Which slot a block gets: recycled, so that the run's table is as long as the most blocks alive, and without making
+// threads wait for each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "replay/plan_format.hpp"
+
+namespace blockyard::replay {
+
+/// A slot belongs to the thread that first took it and goes back to that thread whoever frees its block. One that its own
+/// thread freed is taken again at once, last in first out, while it is in the cache. One that another thread freed rests
+/// until `rest_events` more events have passed: whoever takes it has to wait for that free, and by then it is long over.
+/// The table's length is at most the sum of each thread's most live blocks, `rest_events`, and 64 for each thread.
+class Slots {
+ public:
+  /// Enough that at 1x pace no wait for a resting slot was seen on any journal tried (a busy frame has some 70,000 events).
+  static constexpr std::uint64_t rest_events = 4096;
+
+  /// A slot for a block that `thread` allocates at event `now`. Amortised O(1).
+  std::uint32_t take(std::uint32_t thread, std::uint64_t now) {
+    PerThread& mine = of(thread);
+    if (!mine.own.empty()) {
+      const std::uint32_t slot = mine.own.back();
+      mine.own.pop_back();
+      return slot;
+    }
+    if (!mine.resting.empty() && mine.resting.front().since + rest_events <= now) {
+      const std::uint32_t slot = mine.resting.front().slot;
+      mine.resting.pop_front();
+      return slot;
+    }
+    if (mine.fresh == mine.fresh_end) {  // neighbours in the table belong to one thread: no cache line is fought over
+      mine.fresh = size_;
+      mine.fresh_end = size_ += group;
+      owners_.push_back(thread);
+    }
+    return mine.fresh++;
+  }
+
+  /// `thread` freed the block in `slot` at event `now`. O(1).
+  void give_back(std::uint32_t slot, std::uint32_t thread, std::uint64_t now) {
+    const std::uint32_t owner = owners_[slot / group];
+    PerThread& theirs = of(owner);
+    if (owner == thread) {
+      theirs.own.push_back(slot);
+    } else {
+      theirs.resting.push_back({slot, now});
+    }
+  }
+
+  /// Slots handed out so far, live or not.
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+
+ private:
+  static constexpr std::uint32_t group = 64;
+
+  struct Resting {
+    std::uint32_t slot;
+    std::uint64_t since;
+  };
+  struct PerThread {
+    std::vector<std::uint32_t> own;
+    std::deque<Resting> resting;
+    std::uint32_t fresh = 0;
+    std::uint32_t fresh_end = 0;
+  };
+
+  PerThread& of(std::uint32_t thread) {
+    if (thread >= threads_.size()) threads_.resize(thread + 1);
+    return threads_[thread];
+  }
+
+  std::vector<PerThread> threads_;
+  std::vector<std::uint32_t> owners_;  ///< of each group
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace blockyard::replay

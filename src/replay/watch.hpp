@@ -1,0 +1,81 @@
+// The thread beside the measured ones: samples memory, shows progress, ends a run that hangs or is interrupted.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "replay/process_memory.hpp"
+#include "replay/session.hpp"
+
+namespace blockyard::replay {
+
+/// A row of memory.npy.
+struct MemoryRow {
+  std::uint64_t time;      ///< ns of the replay's clock
+  std::uint64_t resident;  ///< bytes of the process beyond the lab's own
+  std::uint64_t live;      ///< bytes asked for and alive
+};
+
+struct WatchSettings {
+  double expected_s = 0;           ///< how long the run takes at its pace; 0 where it has none
+  double patience_s = 60;          ///< a run without progress for so long, though an event is due, hangs
+  std::uint64_t total_ops = 0;
+  bool progress = false;           ///< lines on standard error, about four times a second
+  std::string folder;              ///< what is begun there is removed when the run is interrupted
+};
+
+/// Signals that end a run in good order are handled by the Watch: blocks SIGINT, SIGTERM and SIGHUP for the calling thread
+/// and those it creates, the allocator's own included. Before any thread is created.
+void block_interrupts();
+
+/// One a run. The thread is of the lowest priority that still gets its turn (SCHED_BATCH, nice 19): it never preempts a
+/// measured thread. Uses memory that it was given beforehand and allocates nothing.
+///
+/// An interrupt ends the process with status 128 + signal and leaves no file in the folder.
+class Watch {
+ public:
+  Watch(Session& session, const WatchSettings& settings);
+  ~Watch();  ///< stop()
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// The thread's memory belongs to the lab: constructed before the lab's resident bytes are read, started before the
+  /// allocator gets its first call.
+  void start(std::uint64_t lab_resident_bytes);
+  /// Takes the last row, at `wall_ns`; no more after that.
+  void finish_sampling(std::uint64_t wall_ns);
+  [[nodiscard]] std::span<const MemoryRow> rows() const;
+  /// Ends the thread. An interrupt from here on stays pending until the process ends.
+  void stop();
+
+ private:
+  static void* run(void* self);
+  void loop();
+  void sample(std::uint64_t time_ns);
+  void show_progress();
+  void check_progress();
+  [[noreturn]] void interrupted(int signal);
+
+  Session& session_;
+  WatchSettings settings_;
+  PopulatedMemory row_memory_;
+  Stack stack_;
+  pthread_t thread_{};
+  bool started_ = false;
+  std::uint64_t lab_resident_bytes_ = 0;
+  std::uint64_t interval_ns_;
+  std::uint64_t next_sample_ns_ = 0;
+  std::size_t row_count_ = 0;
+  std::atomic<bool> sampling_{true};
+  std::atomic<bool> stopped_sampling_{false};
+  std::atomic<bool> stop_{false};
+  std::uint64_t last_done_ = ~std::uint64_t{0};
+  std::uint64_t last_change_ticks_ = 0;
+  std::uint64_t next_progress_ticks_ = 0;
+};
+
+}  // namespace blockyard::replay
