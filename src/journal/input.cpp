@@ -7,6 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -32,7 +33,11 @@ class PlainInput final : public Input {
   PlainInput(const PlainInput&) = delete;
   PlainInput& operator=(const PlainInput&) = delete;
 
-  std::size_t read(std::span<char> into) override {
+  std::uint64_t bytes_read() const override { return done_; }
+  std::uint64_t bytes_total() const override { return size_; }
+
+ private:
+  std::size_t read_on(std::span<char> into) override {
     for (;;) {
       const ssize_t got = ::read(file_, into.data(), into.size());
       if (got < 0 && errno == EINTR) continue;
@@ -41,10 +46,7 @@ class PlainInput final : public Input {
       return static_cast<std::size_t>(got);
     }
   }
-  std::uint64_t bytes_read() const override { return done_; }
-  std::uint64_t bytes_total() const override { return size_; }
 
- private:
   std::string path_;
   int file_;
   std::uint64_t size_ = 0;
@@ -54,12 +56,13 @@ class PlainInput final : public Input {
 /// What the two decompressors share: a file and a buffer of its compressed bytes.
 class CompressedInput : public Input {
  public:
-  explicit CompressedInput(const std::string& path) : path_(path), file_(path), buffer_(buffer_bytes) {}
-  std::uint64_t bytes_read() const override { return file_.bytes_read(); }
-  std::uint64_t bytes_total() const override { return file_.bytes_total(); }
+  CompressedInput(std::unique_ptr<Input> file, const std::string& path)
+      : path_(path), file_(std::move(file)), buffer_(buffer_bytes) {}
+  std::uint64_t bytes_read() const override { return file_->bytes_read(); }
+  std::uint64_t bytes_total() const override { return file_->bytes_total(); }
 
  protected:
-  std::size_t refill() { return file_.read(buffer_); }
+  std::size_t refill() { return file_->read(buffer_); }
   const std::vector<char>& buffer() const { return buffer_; }
   [[noreturn]] void fail_truncated() const {
     throw Error(path_ + ", byte " + std::to_string(bytes_read()) +
@@ -71,13 +74,14 @@ class CompressedInput : public Input {
 
  private:
   std::string path_;
-  PlainInput file_;
+  std::unique_ptr<Input> file_;
   std::vector<char> buffer_;
 };
 
 class ZstdInput final : public CompressedInput {
  public:
-  explicit ZstdInput(const std::string& path) : CompressedInput(path), stream_(ZSTD_createDStream()) {
+  ZstdInput(std::unique_ptr<Input> file, const std::string& path)
+      : CompressedInput(std::move(file), path), stream_(ZSTD_createDStream()) {
     if (stream_ == nullptr) throw std::bad_alloc();
     ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax, most_window_log);
   }
@@ -85,7 +89,8 @@ class ZstdInput final : public CompressedInput {
   ZstdInput(const ZstdInput&) = delete;
   ZstdInput& operator=(const ZstdInput&) = delete;
 
-  std::size_t read(std::span<char> into) override {
+ private:
+  std::size_t read_on(std::span<char> into) override {
     ZSTD_outBuffer out{into.data(), into.size(), 0};
     while (out.pos == 0) {
       // A full output buffer may have left decoded bytes inside the stream: ask for them before reading on.
@@ -104,7 +109,6 @@ class ZstdInput final : public CompressedInput {
     return out.pos;
   }
 
- private:
   static constexpr int most_window_log = 27;  // 128 MiB: what `zstd --long` writes
   ZSTD_DStream* stream_;
   ZSTD_inBuffer in_{nullptr, 0, 0};
@@ -114,7 +118,7 @@ class ZstdInput final : public CompressedInput {
 
 class GzipInput final : public CompressedInput {
  public:
-  explicit GzipInput(const std::string& path) : CompressedInput(path) {
+  GzipInput(std::unique_ptr<Input> file, const std::string& path) : CompressedInput(std::move(file), path) {
     constexpr int gzip_only = 16 + MAX_WBITS;
     if (inflateInit2(&stream_, gzip_only) != Z_OK) throw std::bad_alloc();
   }
@@ -122,7 +126,8 @@ class GzipInput final : public CompressedInput {
   GzipInput(const GzipInput&) = delete;
   GzipInput& operator=(const GzipInput&) = delete;
 
-  std::size_t read(std::span<char> into) override {
+ private:
+  std::size_t read_on(std::span<char> into) override {
     stream_.next_out = reinterpret_cast<Bytef*>(into.data());
     stream_.avail_out = static_cast<uInt>(into.size());
     while (stream_.avail_out == into.size()) {
@@ -146,26 +151,39 @@ class GzipInput final : public CompressedInput {
     return into.size() - stream_.avail_out;
   }
 
- private:
   z_stream stream_{};
   bool inside_member_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Input> open_input(const std::string& path) {
-  char first[4] = {};
-  std::size_t got = 0;
-  {
-    PlainInput file(path);
-    got = file.read(first);
+std::size_t Input::read(std::span<char> into) {
+  if (ahead_.empty()) return read_on(into);
+  const std::size_t bytes = std::min(into.size(), ahead_.size());
+  std::memcpy(into.data(), ahead_.data(), bytes);
+  ahead_.erase(0, bytes);
+  return bytes;
+}
+
+std::string_view Input::peek(std::size_t size) {
+  while (ahead_.size() < size) {
+    const std::size_t had = ahead_.size();
+    ahead_.resize(size);
+    const std::size_t got = read_on({ahead_.data() + had, size - had});
+    ahead_.resize(had + got);
+    if (got == 0) break;
   }
-  if (got == 0) throw Error(path + " is empty: 0 bytes are no journal");
-  const std::string_view bytes(first, got);
+  return std::string_view(ahead_).substr(0, size);
+}
+
+std::unique_ptr<Input> open_input(const std::string& path) {
+  std::unique_ptr<Input> file = std::make_unique<PlainInput>(path);
+  const std::string_view first = file->peek(4);
+  if (first.empty()) throw Error(path + " is empty: 0 bytes are no journal");
   using std::string_view_literals::operator""sv;
-  if (bytes == "\x28\xB5\x2F\xFD"sv) return std::make_unique<ZstdInput>(path);
-  if (bytes.substr(0, 2) == "\x1F\x8B"sv) return std::make_unique<GzipInput>(path);
-  return std::make_unique<PlainInput>(path);
+  if (first == "\x28\xB5\x2F\xFD"sv) return std::make_unique<ZstdInput>(std::move(file), path);
+  if (first.starts_with("\x1F\x8B"sv)) return std::make_unique<GzipInput>(std::move(file), path);
+  return file;
 }
 
 }  // namespace blockyard::journal

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace blockyard::journal {
 
@@ -14,12 +15,19 @@ class Input {
  public:
   virtual ~Input() = default;
   /// Fills as much of `into` as there is; 0 only at the end.
-  virtual std::size_t read(std::span<char> into) = 0;
+  std::size_t read(std::span<char> into);
+  /// The next bytes, at most `size` of them, without consuming them; valid until the next call.
+  std::string_view peek(std::size_t size);
   /// Bytes of the file consumed so far, and in all (0 for a pipe).
   virtual std::uint64_t bytes_read() const = 0;
   virtual std::uint64_t bytes_total() const = 0;
+
+ private:
+  virtual std::size_t read_on(std::span<char> into) = 0;
+  std::string ahead_;  ///< peeked, not yet read
 };
 
+/// Throws Error, also for an empty file.
 std::unique_ptr<Input> open_input(const std::string& path);
 
 }  // namespace blockyard::journal

@@ -1,31 +1,26 @@
 // Tells the forms of journals apart by their first bytes.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include "journal/byj_reader.hpp"
+#include "journal/heaptrack_reader.hpp"
 #include "journal/input.hpp"
 #include "journal/reader.hpp"
 #include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
 
+namespace {
+constexpr std::size_t telling_bytes = 64;
+}
+
 std::unique_ptr<Source> open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw Error(path + " can't be opened: " + std::strerror(errno));
-  std::array<char, 16> first{};
-  const ssize_t got = ::read(file, first.data(), first.size());
-  const int problem = errno;
-  ::close(file);
-  if (got < 0) throw Error(path + " can't be read: " + std::strerror(problem));
-  if (got == 0) throw Error(path + " is empty: 0 bytes are no journal");
-  const std::string_view bytes(first.data(), static_cast<std::size_t>(got));
-  if (looks_like_byj(bytes)) return std::make_unique<ByjSource>(path);
-  return std::make_unique<TextSource>(open_input(path), path);
+  auto input = open_input(path);
+  const std::string_view first = input->peek(telling_bytes);
+  if (looks_like_byj(first)) return std::make_unique<ByjSource>(path);
+  if (looks_like_heaptrack(first)) return std::make_unique<HeaptrackSource>(std::move(input), path);
+  if (looks_like_text(first)) return std::make_unique<TextSource>(std::move(input), path);
+  throw Error(path + " is no journal: it begins neither as a .byj nor as a text journal (a SIZE PTR THREAD NS) nor as a "
+                     "heaptrack recording");
 }
 
 }  // namespace blockyard::journal

@@ -23,6 +23,11 @@ std::string plural(std::uint64_t count, const char* one, const char* many) {
 
 }  // namespace
 
+bool looks_like_text(std::string_view first_bytes) {
+  // "a" alone is enough: a first line that is wrong behind it deserves the message that names the line.
+  return !first_bytes.empty() && std::string_view("af#\r\n").find(first_bytes.front()) != std::string_view::npos;
+}
+
 TextSource::TextSource(std::unique_ptr<Input> input, const std::string& path)
     : path_(path),
       bytes_total_(input->bytes_total()),

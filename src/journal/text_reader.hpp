@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "journal/chunk_pipe.hpp"
@@ -79,5 +80,8 @@ class TextSource final : public Source {
   std::uint64_t allocations_pulled_ = 0;
   std::vector<std::string> notes_;
 };
+
+/// Whether a file that starts with these bytes may be a text journal: an event, a comment or an empty line.
+bool looks_like_text(std::string_view first_bytes);
 
 }  // namespace blockyard::journal

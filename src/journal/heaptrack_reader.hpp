@@ -1,0 +1,62 @@
+// Imports what KDE's heaptrack records: its raw recording (PROGRAM.raw.zst) and its interpreted one (PROGRAM.zst or .gz).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "journal/flat_map.hpp"
+#include "journal/line_reader.hpp"
+#include "journal/reader.hpp"
+
+namespace blockyard::journal {
+
+/// heaptrack keeps neither threads nor alignment nor which call it was, and a time only every 10 ms: all events are one
+/// thread's plain allocations and frees, and the journal is not paced (an event's time is heaptrack's last time stamp, plus
+/// a nanosecond for each event since).
+///
+/// The raw form names pointers. The interpreted form names only the kind of a block that goes (its size and call stack):
+/// the youngest live block of that kind is taken. What heaptrack missed is counted in notes(): a free of a block it never
+/// saw is left out, and a block whose free it never saw goes when its address is given again.
+class HeaptrackSource final : public Source {
+ public:
+  HeaptrackSource(std::unique_ptr<Input> input, const std::string& path);
+
+  const Header& header() const override { return header_; }
+  std::span<const Event> next() override;
+  std::uint64_t bytes_read() const override { return lines_.input().bytes_read(); }
+  std::uint64_t bytes_total() const override { return lines_.input().bytes_total(); }
+  std::span<const std::string> notes() const override { return notes_; }
+
+ private:
+  struct AllocationKind {
+    std::uint64_t size = 0;
+    std::vector<std::uint64_t> live;  ///< blocks, youngest last
+  };
+  [[noreturn]] void fail(std::string_view line, const char* what) const;
+  void read_line(std::string_view line);
+  void allocate(std::string_view fields, std::string_view line);
+  void release(std::string_view fields, std::string_view line);
+  std::uint64_t push(Kind kind, std::uint64_t size, std::uint64_t block, std::uint64_t address);
+  void conclude();
+
+  std::string path_;
+  LineReader lines_;
+  Header header_;
+  std::vector<AllocationKind> kinds_;   ///< the interpreted form's `a` lines
+  FlatMap<std::uint64_t> addresses_;    ///< the raw form's live addresses -> block
+  std::uint64_t next_block_ = 0;
+  std::uint64_t time_ns_ = 0;
+  std::uint64_t unseen_allocations_ = 0;
+  std::uint64_t unseen_frees_ = 0;
+  bool in_command_ = false;  ///< behind an X line: a program's arguments may hold line ends
+  bool concluded_ = false;
+  std::vector<Event> events_;
+  std::vector<std::string> notes_;
+};
+
+bool looks_like_heaptrack(std::string_view first_bytes);
+
+}  // namespace blockyard::journal
