@@ -1,11 +1,5 @@
-"""A small lab for campaign tests: a stand-in for the native programs that does what a test tells it.
+"""Fixtures of the campaign tests."""
 
-How campaigns are ordered, kept, resumed and joined has nothing to do with what is measured, so most tests here drive a
-program that only writes the files of a run. `test_campaign_end_to_end.py` drives the real one.
-"""
-
-import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,57 +7,9 @@ from pathlib import Path
 
 import pytest
 
-STAND_IN = Path(__file__).parent / "stand_in.py"
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
 
-
-class Lab:
-    """A build folder with stand-ins, and the `blockyard` command on it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.build = folder / "build"
-        self.build.mkdir()
-        for program in ("blockyard-replay", "blockyard-probe"):
-            script = self.build / program
-            script.write_text(f"#!{sys.executable} -S\n{STAND_IN.read_text()}")
-            script.chmod(0o755)
-        for name in ("glibc", "null"):
-            (self.build / f"blockyard-adapter-{name}.so").touch()
-        self.behave()
-
-    def behave(self, **what: object) -> None:
-        """Tells the stand-in what to do; see stand_in.py."""
-        (self.build / "behaviour.json").write_text(json.dumps(what))
-
-    def journal(self, name: str, text: str = "a 16 1000 1 10\nf 1000 1 20\n") -> Path:
-        path = self.folder / name
-        path.write_text(text)
-        return path
-
-    def environment(self, **extra: str) -> dict[str, str]:
-        return {**os.environ, "BLOCKYARD_BUILD": str(self.build), "PYTHONPATH": str(ROOT / "python"), **extra}
-
-    def start(self, *arguments: object) -> subprocess.Popen[str]:
-        return subprocess.Popen([sys.executable, "-m", "blockyard", *map(str, arguments)], env=self.environment(),
-                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def blockyard(self, *arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], env=self.environment(**extra),
-                              cwd=self.folder, capture_output=True, text=True, check=False)
-
-    def replay(self, *arguments: object, output: str = "results") -> subprocess.CompletedProcess[str]:
-        return self.blockyard("replay", *arguments, "-o", self.folder / output)
-
-    def calls(self) -> list[str]:
-        """The runs that were started, in order."""
-        log = self.build / "calls.log"
-        return log.read_text().splitlines() if log.is_file() else []
-
-    def runs(self, output: str = "results") -> set[str]:
-        """The runs whose result is in place."""
-        root = self.folder / output / "runs"
-        return {str(path.parent.relative_to(root)) for path in root.glob("*/*/*/*/run.json")}
+from campaign_lab import Lab
 
 
 @pytest.fixture
@@ -72,13 +18,13 @@ def lab(tmp_path: Path) -> Lab:
 
 
 @pytest.fixture
-def a_full_disk(tmp_path: Path):  # noqa: ANN201
+def a_full_disk(tmp_path: Path) -> list[str]:
     """A command prefix under which `tmp_path/small` is a file system of 8 MB."""
     small = tmp_path / "small"
     small.mkdir()
     prefix = ["unshare", "--map-root-user", "--mount", "sh", "-c",
               f'mount -t tmpfs -o size=8m none {small} && exec "$@"', "sh"]
-    if shutil.which("unshare") is None or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+    if not shutil.which("unshare") or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
         pytest.skip("SKIPPED LOUDLY: a small file system can't be mounted here (unshare --mount), so the full disk "
                     "is not tested")
     return prefix

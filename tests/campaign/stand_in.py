@@ -1,9 +1,9 @@
 """Stands in for `blockyard-replay` and `blockyard-probe`: writes the files of a plan or a run, measures nothing.
 
 behaviour.json beside it, all keys optional: "fail" maps an allocator to what becomes of its runs: "crash", "killed",
-"sentence", "silent", "hang" (the run lasts until somebody ends it); "slow" is seconds that every run takes; "events" how
-many sample rows it writes; "bad_journal" the sentence that a plan is refused with; "versions" maps an adapter's name to
-a version; "log_environment" writes each run's variables to environment.json.
+"sentence", "silent", "hang" (the run lasts until somebody ends it); "slow" is seconds that every run takes; "events"
+how many sample rows it writes; "bad_journal" the sentence a plan is refused with; "versions" maps an adapter's name
+to a version; "log_environment" writes each run's variables to environment.json.
 """
 
 import json

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from campaign_lab import ROOT, Lab
 
 from blockyard.campaign import settings
 from blockyard.errors import UserError
-from conftest import ROOT, Lab
 
 STANDARD = ROOT / "bench/campaigns/standard.toml"
 
@@ -71,7 +71,8 @@ def test_the_standard_campaign_is_at_1x_with_page_touch_and_5_repeats_on_every_a
         pytest.skip("SKIPPED LOUDLY: the large journals are not here ($BLOCKYARD_JOURNALS), so the standard campaign "
                     "is not checked against them")
     standard = settings.check(settings.read_campaign(STANDARD))
-    assert (standard.paces, standard.touches, standard.repeats, standard.allocators) == (("1x",), ("page",), 5, ("all",))
+    assert (standard.paces, standard.touches, standard.repeats) == (("1x",), ("page",), 5)
+    assert standard.allocators == ("all",)
     assert len(standard.journals) == 5
 
 

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from conftest import Lab
+from campaign_lab import Lab
 
 
 @pytest.fixture
@@ -13,7 +12,8 @@ def shares(lab: Lab) -> list[Path]:
     """Two shares of one campaign."""
     journal = lab.journal("game.txt")
     for number in (1, 2):
-        done = lab.replay(journal, "-a", "glibc,null", "--repeats", 4, "--shard", f"{number}/2", output=f"share{number}")
+        done = lab.replay(journal, "-a", "glibc,null", "--repeats", 4, "--shard", f"{number}/2",
+                          output=f"share{number}")
         assert done.returncode == 0, done.stderr
     return [lab.folder / "share1", lab.folder / "share2"]
 

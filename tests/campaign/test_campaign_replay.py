@@ -2,15 +2,16 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
-
-from conftest import Lab
+from campaign_lab import Lab
 
 
 def test_every_allocator_is_run_in_every_repeat_in_interleaved_order(lab: Lab) -> None:
@@ -60,7 +61,8 @@ def test_plans_are_dropped_when_the_campaign_is_complete(lab: Lab) -> None:
 def test_a_run_inherits_nothing_that_could_tune_an_allocator(lab: Lab) -> None:
     lab.behave(log_environment=True)
     lab.blockyard("replay", lab.journal("game.txt"), "-a", "null", "--repeats", 1, "-o", lab.folder / "results",
-                  MALLOC_ARENA_MAX="1", LD_BIND_NOW="1", MALLOC_CONF="dirty_decay_ms:0", GLIBC_TUNABLES="glibc.malloc.arena_max=1")
+                  MALLOC_ARENA_MAX="1", LD_BIND_NOW="1", MALLOC_CONF="dirty_decay_ms:0",
+                  GLIBC_TUNABLES="glibc.malloc.arena_max=1")
     environment = json.loads((lab.build / "environment.json").read_text())
     assert not {"MALLOC_ARENA_MAX", "LD_BIND_NOW", "MALLOC_CONF"} & environment.keys()
     assert environment["GLIBC_TUNABLES"].startswith("glibc.rtld.optional_static_tls")
@@ -224,7 +226,8 @@ def test_resume_refuses_another_kind_of_machine(lab: Lab) -> None:
     lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
     path = lab.folder / "results/machine.json"
     machine = json.loads(path.read_text())
-    path.write_text(json.dumps({**machine, "cpu": "another", "kind": machine["kind"].replace(machine["cpu"], "another")}))
+    kind = machine["kind"].replace(machine["cpu"], "another")
+    path.write_text(json.dumps({**machine, "cpu": "another", "kind": kind}))
     done = lab.replay("--resume")
     assert done.returncode == 1
     assert "processor another and" in done.stderr
@@ -236,7 +239,7 @@ def test_resume_of_nothing_says_how_to_begin(lab: Lab) -> None:
     assert "holds no campaign" in done.stderr
 
 
-def wait_for(condition, process: subprocess.Popen[str]) -> None:  # noqa: ANN001
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     while not condition():
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
@@ -303,11 +306,11 @@ def test_output_that_is_no_terminal_gets_plain_lines_that_say_what_is_left(lab: 
 
 
 def test_the_bars_on_a_terminal_fit_80_columns(lab: Lab) -> None:
-    import pty
     lab.behave(slow=1.2)
     leader, follower = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "blockyard", "replay", lab.journal("a-rather-long-name-of-a-game.txt"),
-                                "-a", "null", "--repeats", "1", "-o", "results"], cwd=lab.folder,
+    journal = lab.journal("a-rather-long-name-of-a-game.txt")
+    process = subprocess.Popen([sys.executable, "-m", "blockyard", "replay", journal, "-a", "null", "--repeats", "1",
+                                "-o", "results"], cwd=lab.folder,
                                env=lab.environment(COLUMNS="80", TERM="xterm"), stdout=follower, stderr=follower)
     os.close(follower)
     shown = b""

@@ -31,6 +31,13 @@ class Outcome:
     missing: list[dict[str, str]] = field(default_factory=list)
     interrupted: bool = False
 
+    def failure_lines(self) -> list[str]:
+        """What the user is told of failed runs; empty when there are none."""
+        if not self.failed:
+            return []
+        return [f"{len(self.failed)} of {self.total} runs failed:",
+                *(f"  {name}: {reason}" for name, reason in self.failed.items())]
+
 
 def start(wanted: Settings, output: Path, show: Display, *, shard: tuple[int, int] | None = None,
           cooldown_s: float = 0.0, within_s: float | None = None) -> Outcome:
@@ -107,6 +114,8 @@ def _journal(stretch: Stretch, wanted: Settings, folder: Folder, show: Display) 
     progress(0.0, "")
     digest = prepare.sha256(stretch.path)
     facts = prepare.plan(stretch, wanted.threads, folder, progress)
+    for note in facts.get("notes", []):
+        show.note(f"{stretch.name}: {note}")
     return {"name": stretch.name, "path": str(stretch.path.resolve()), "sha256": digest, "from_s": stretch.from_s,
             "to_s": stretch.to_s, **facts}
 
@@ -154,7 +163,7 @@ def _say_missing(missing: Sequence[dict[str, str]], show: Display) -> None:
 def _refuse_unpaced(campaign: Campaign) -> None:
     for journal in campaign.journals:
         paced = [pace for pace in campaign.paces if pace != "max"]
-        if journal.get("unpaced") and paced:
+        if not journal.get("paced", True) and paced:
             raise UserError(f"the journal {journal['name']} has no times of its own to be replayed at {paced[0]}; "
                             "use --pace max")
 

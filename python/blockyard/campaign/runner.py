@@ -45,7 +45,8 @@ def command_line(request: Request, output: Path) -> list[str]:
     line = [str(native.path("blockyard-replay")), "run", str(request.plan), "--adapter", str(choice.adapter)]
     if choice.foreign:
         line += ["--foreign", str(choice.foreign)]
-    line += ["--pace", "max" if run.pace == "max" else run.pace.removesuffix("x"), "--touch", request.timed_touch if run.untimed else run.touch]
+    line += ["--pace", run.pace if run.pace == "max" else run.pace.removesuffix("x"),
+             "--touch", request.timed_touch if run.untimed else run.touch]
     if run.untimed:
         line.append("--untimed")
     if choice.populate:

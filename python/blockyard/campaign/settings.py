@@ -52,7 +52,7 @@ def parse_pace(text: str) -> str:
         factor = float(text.removesuffix("x"))
     except ValueError:
         factor = math.nan
-    if not 0 < factor < math.inf:
+    if not 0.001 <= factor <= 1e6:
         raise UserError(f"'{text}' is not a pace; use 1 for the journal's own, 10 for ten times as fast, or max")
     return f"{factor:g}x"
 

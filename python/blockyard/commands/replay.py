@@ -71,11 +71,11 @@ def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Pat
         wanted = replace(base, **chosen)
         if not wanted.allocators:
             raise UserError("no allocator was named; -a all takes every one that this machine has")
-    _terminate_like_interrupt()
+    terminate_like_interrupt()
     with display(Console(stderr=True)) as show:
         outcome = drive.resume(output, show, wanted=wanted, shard=part, cooldown_s=cooldown) if resume else \
             drive.start(wanted, output, show, shard=part, cooldown_s=cooldown)  # type: ignore[arg-type]
-    finish(outcome, output, part)
+    _finish(outcome, output, part)
 
 
 def _base(journals: tuple[Path, ...], campaign_file: Path | None, from_s: float | None,
@@ -89,7 +89,7 @@ def _base(journals: tuple[Path, ...], campaign_file: Path | None, from_s: float 
     return Settings(settings.stretches(list(journals), from_s, to_s), allocators=())
 
 
-def _terminate_like_interrupt() -> None:
+def terminate_like_interrupt() -> None:
     """SIGTERM ends a campaign as Ctrl-C does: the run at hand is dropped, finished ones are kept."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -98,13 +98,11 @@ def _terminate_like_interrupt() -> None:
     signal.signal(signal.SIGTERM, interrupt)
 
 
-def finish(outcome: Outcome, output: Path, part: tuple[int, int] | None = None) -> None:
+def _finish(outcome: Outcome, output: Path, part: tuple[int, int] | None) -> None:
     """Says how it ended and what to do next, and sets the exit code."""
     ended = outcome.succeeded + len(outcome.failed)
-    if outcome.failed:
-        click.echo(f"{len(outcome.failed)} of {outcome.total} runs failed:", err=True)
-        for name, reason in outcome.failed.items():
-            click.echo(f"  {name}: {reason}", err=True)
+    for line in outcome.failure_lines():
+        click.echo(line, err=True)
     if outcome.interrupted:
         click.echo(f"blockyard: interrupted after {ended} of {outcome.total} runs, which are kept; go on with "
                    f"'blockyard replay --resume -o {output}'", err=True)

@@ -1,0 +1,100 @@
+"""The demonstration: a stretch of the bundled journal on every allocator, within four minutes."""
+
+import json
+import shutil
+from pathlib import Path
+
+from blockyard import allocators, native
+from blockyard.campaign import document, drive
+from blockyard.campaign.drive import Outcome
+from blockyard.campaign.folder import LOCK, MACHINE, PLANS, RUNS
+from blockyard.campaign.progress import Display
+from blockyard.campaign.settings import Settings, Stretch
+from blockyard.errors import UserError
+
+NAME = "demo"
+STORED = "demo.txt"
+REPORT = "report"
+JOURNAL = "godot-shooter.byj"
+
+# Seconds of replaying that are planned for, and at which no further repeat is begun: both short of four minutes.
+_PLANNED_S = 210.0
+_LIMIT_S = 230.0
+# What a run needs beyond its stretch of the journal: process start, populating, writing samples.
+_OVERHEAD_S = 0.6
+# A shorter stretch than this would hold too few frames to look like a game.
+_SHORTEST_S = 2.0
+_REPEATS = (5, 3, 2)
+
+
+def journal() -> Path:
+    """The bundled journal: in the checkout, or in the wheel."""
+    checkout = native.checkout()
+    places = [Path(document.__file__).resolve().parents[1] / "journals" / JOURNAL]
+    if checkout is not None:
+        places.insert(0, checkout / "journals" / JOURNAL)
+    for place in places:
+        if place.is_file():
+            return place
+    raise UserError(f"the bundled journal {JOURNAL} is not here; take a checkout of Blockyard that has it, or record a "
+                    "program of your own with 'blockyard record'")
+
+
+def default_folder() -> Path:
+    checkout = native.checkout()
+    return checkout / "demo" if checkout is not None else Path("blockyard-demo")
+
+
+def plan(path: Path) -> Settings:
+    """As long a stretch around the journal's busiest frame, and as many repeats of it, as the time allows."""
+    facts = json.loads(native.call("blockyard-journal", ["info", path, "--json"]))
+    variants = sum(len(allocator.variants) for allocator in allocators.load().values())
+    repeats, length = fit(facts["duration_ns"] / 1e9, variants)
+    start = around(facts["frames"]["most_events"]["at_ns"] / 1e9, length, facts["duration_ns"] / 1e9)
+    return Settings((Stretch(path.name.removesuffix(".byj"), path, start, round(start + length, 3)),), ("all",),
+                    repeats=repeats, name=NAME)
+
+
+def fit(duration_s: float, variants: int) -> tuple[int, float]:
+    """The most repeats whose stretch isn't too short, and that stretch's seconds; one repeat where nothing fits."""
+    for repeats in _REPEATS:
+        length = min(_PLANNED_S / (variants * repeats) - _OVERHEAD_S, duration_s)
+        if length >= min(_SHORTEST_S, duration_s):
+            return repeats, length
+    return 1, min(max(_PLANNED_S / variants - _OVERHEAD_S, _SHORTEST_S), duration_s)
+
+
+def around(busiest_s: float, length_s: float, duration_s: float) -> float:
+    """Where a stretch begins that has the busiest frame in its second half: play first, then the burst."""
+    return round(min(max(busiest_s - 0.6 * length_s, 0.0), duration_s - length_s), 3)
+
+
+def measure(folder: Path, show: Display) -> Outcome:
+    """Runs the demonstration, or what an interrupted one has left of it."""
+    if (folder / document.FILE).is_file():
+        try:
+            return drive.resume(folder, show, within_s=_LIMIT_S)
+        except UserError as error:
+            raise UserError(f"{error}; 'blockyard demo --again' measures anew") from None
+    return drive.start(plan(journal()), folder, show, within_s=_LIMIT_S)
+
+
+def is_stored(folder: Path) -> bool:
+    return (folder / STORED).is_file() and _is_demo(folder) and drive.is_complete(folder)
+
+
+def forget(folder: Path) -> None:
+    """Removes an earlier demonstration, and nothing that isn't one."""
+    if not (folder / document.FILE).is_file():
+        return
+    if not _is_demo(folder):
+        raise UserError(f"{folder} holds a campaign that is not the demo; choose another folder")
+    for name in (RUNS, PLANS, REPORT):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    # The plan last: until then an interrupted removal is still known for what it is.
+    for name in (STORED, MACHINE, document.FILE, LOCK):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _is_demo(folder: Path) -> bool:
+    return (folder / document.FILE).is_file() and document.read(folder).name == NAME

@@ -1,0 +1,71 @@
+"""blockyard demo: the bundled journal on every allocator, with table and pictures."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from blockyard.campaign import demo, document
+from blockyard.campaign.folder import disk_errors, write_whole
+from blockyard.campaign.progress import display
+from blockyard.commands.replay import terminate_like_interrupt
+from blockyard.errors import UserError
+
+
+@click.command(epilog="Example: blockyard demo --again")
+@click.option("--again", is_flag=True, help="Measure anew instead of showing the stored result.")
+@click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path),
+              help="Folder for the result.  [demo/ in a checkout, else blockyard-demo/]")
+def command(again: bool, output: Path | None) -> None:
+    """Replay a stretch of a real game on every allocator and show the comparison.
+
+    Takes about four minutes; a second call shows the stored result.
+    """
+    folder = output or demo.default_folder()
+    if again:
+        demo.forget(folder)
+    if demo.is_stored(folder):
+        _print(Text.from_ansi((folder / demo.STORED).read_text(encoding="utf-8")))
+        click.echo("This is the stored result; 'blockyard demo --again' measures anew.", err=True)
+        return
+    terminate_like_interrupt()
+    with display(Console(stderr=True)) as show:
+        show.note("Replaying takes about four minutes; nothing else should run meanwhile.")
+        outcome = demo.measure(folder, show)
+    for line in outcome.failure_lines():
+        click.echo(line, err=True)
+    if outcome.interrupted:
+        click.echo("blockyard: interrupted; finished runs are kept, and 'blockyard demo' goes on from there", err=True)
+        sys.exit(128 + signal.SIGINT)
+    if outcome.succeeded == 0:
+        raise UserError("no run succeeded; the reasons stand above")
+    text = _report(folder)
+    _print(Text.from_ansi(text))
+    with disk_errors(folder):
+        write_whole(folder / demo.STORED, text)
+
+
+def _report(folder: Path) -> str:
+    """The report's table and where its pictures lie, as a terminal of 80 columns shows it."""
+    # Imported here: drawing libraries take a second to load that the stored result need not wait for.
+    from blockyard import report
+    result = report.build(folder, folder / demo.REPORT, report.ReportOptions(samples_parquet=False))
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        page = Console(record=True, width=80, file=nowhere, force_terminal=True, highlight=False)
+        page.print(result.table)
+        repeats = document.read(folder).repeats
+        page.print(f"Measured with {repeats} repeat{'s' * (repeats != 1)} on a short stretch, to be quick: published "
+                   "figures take 5 repeats of longer ones (docs/method.md).")
+        page.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
+        page.print("Pictures:")
+        for picture in sorted(path for path in result.pictures if path.suffix == ".png"):
+            page.print(f"  {picture}", soft_wrap=True)
+        return page.export_text(styles=True)
+
+
+def _print(text: Text) -> None:
+    Console(highlight=False).print(text, soft_wrap=True, end="")
