@@ -1,0 +1,169 @@
+// The study's text form: what is read, what is put right, and which line is named when it can't be.
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "journal_files.hpp"
+
+namespace blockyard::journal::testing {
+namespace {
+
+class Text : public ::testing::Test {
+ protected:
+  Whole read_text(const std::string& text) {
+    spill(folder_ / "a.txt", text);
+    return read(folder_ / "a.txt");
+  }
+  std::string error_of_text(const std::string& text) {
+    spill(folder_ / "a.txt", text);
+    return error_of(folder_ / "a.txt");
+  }
+  void expect_error(const std::string& text, const std::string& part) {
+    const std::string error = error_of_text(text);
+    EXPECT_NE(error.find(part), std::string::npos) << "got: " << error;
+  }
+  Folder folder_;
+};
+
+TEST_F(Text, pointers_become_dense_blocks_and_threads_dense_indices) {
+  const Whole got = read_text("a 16 1000 777 5\na 32 2000 999 6\nf 1000 999 7\na 48 1000 777 8\nf 1000 777 9\n");
+  ASSERT_EQ(got.events.size(), 5U);
+  EXPECT_EQ(got.events[1].block, 1U);
+  EXPECT_EQ(got.events[1].size, 32U);
+  EXPECT_EQ(got.events[1].thread, 1U);
+  EXPECT_EQ(got.events[2].kind, Kind::free);
+  EXPECT_EQ(got.events[2].block, 0U);
+  EXPECT_EQ(got.events[2].thread, 1U);
+  EXPECT_EQ(got.events[4].block, 2U);
+  EXPECT_EQ(got.events[4].time_ns, 9U);
+  ASSERT_EQ(got.header.threads.size(), 2U);
+  EXPECT_EQ(got.header.threads[1].id, 999U);
+}
+
+TEST_F(Text, reads_carriage_returns_prefixes_either_case_blank_lines_and_comments) {
+  const Whole got = read_text("# made by hand\r\na 16 0xAbCd 7 5\r\n\r\n# half time\nf 0XaBcD\t7  6 \r\n");
+  ASSERT_EQ(got.events.size(), 2U);
+  EXPECT_EQ(got.events[0].address, 0xABCDU);
+  EXPECT_EQ(got.events[1].block, 0U);
+}
+
+TEST_F(Text, needs_no_newline_at_the_end) { EXPECT_EQ(read_text("a 16 10 7 5\nf 10 7 6").events.size(), 2U); }
+
+TEST_F(Text, comments_of_others_say_nothing) {
+  const Whole got = read_text("# realloc is written as f and a\n# zeroed\n# thread none\na 16 10 7 5\n");
+  EXPECT_EQ(got.events.at(0).kind, Kind::allocate);
+}
+
+TEST_F(Text, leading_allocations_at_time_zero_are_the_preamble) {
+  const Whole got = read_text("a 1 10 7 0\na 2 20 8 0\nf 10 7 0\na 3 30 7 0\n");
+  EXPECT_EQ(got.header.preamble_events, 2U);
+}
+
+TEST_F(Text, a_journal_that_starts_behind_time_zero_has_no_preamble) {
+  EXPECT_EQ(read_text("a 1 10 7 1\n").header.preamble_events, 0U);
+}
+
+TEST_F(Text, reads_zst_and_gz) {
+  const std::string text = "a 16 10 7 5\nf 10 7 6\n";
+  const auto pack = [](const std::string& plain) {
+    std::string packed(ZSTD_compressBound(plain.size()), '\0');
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), 3));
+    return packed;
+  };
+  const std::string packed = pack(text);
+  spill(folder_ / "a.zst", packed);
+  EXPECT_EQ(read(folder_ / "a.zst").events.size(), 2U);
+  spill(folder_ / "b.zst", pack(text.substr(0, 15)) + pack(text.substr(15)));  // frames may follow one another
+  EXPECT_EQ(read(folder_ / "b.zst").events.size(), 2U);
+  spill(folder_ / "c.zst", packed.substr(0, packed.size() - 3));
+  EXPECT_NE(error_of(folder_ / "c.zst").find("cut short"), std::string::npos);
+  const gzFile file = gzopen((folder_ / "a.gz").c_str(), "wb");
+  gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(file);
+  EXPECT_EQ(read(folder_ / "a.gz").events.size(), 2U);
+  const std::string zipped = slurp(folder_ / "a.gz");
+  spill(folder_ / "c.gz", zipped.substr(0, zipped.size() - 3));
+  EXPECT_NE(error_of(folder_ / "c.gz").find("cut short"), std::string::npos);
+}
+
+TEST_F(Text, a_time_that_goes_back_between_threads_is_sorted_and_counted) {
+  const Whole got = read_text("a 1 10 7 5\na 2 20 8 3\nf 20 8 4\nf 10 7 6\n");
+  ASSERT_EQ(got.events.size(), 4U);
+  EXPECT_EQ(got.events[0].size, 2U);
+  EXPECT_EQ(got.events[1].kind, Kind::free);
+  EXPECT_EQ(got.events[2].size, 1U);
+  ASSERT_EQ(got.notes.size(), 1U);
+  EXPECT_EQ(got.notes[0].substr(0, 7), "2 lines");
+}
+
+TEST_F(Text, a_free_that_precedes_another_threads_allocation_waits_for_it) {
+  const Whole got = read_text("f 10 8 5\na 1 10 7 6\na 1 20 7 7\n");
+  ASSERT_EQ(got.events.size(), 3U);
+  EXPECT_EQ(got.events[0].kind, Kind::allocate);
+  EXPECT_EQ(got.events[1].kind, Kind::free);
+  EXPECT_EQ(got.events[1].block, 0U);
+  ASSERT_EQ(got.notes.size(), 1U);
+  EXPECT_EQ(got.notes[0].substr(0, 12), "1 allocation");
+}
+
+TEST_F(Text, an_address_given_again_before_another_threads_free_line_is_put_right) {
+  const Whole got = read_text("a 1 10 7 5\na 2 10 8 6\nf 10 7 7\nf 10 8 8\n");
+  ASSERT_EQ(got.events.size(), 4U);
+  EXPECT_EQ(got.events[1].kind, Kind::free);
+  EXPECT_EQ(got.events[1].block, 0U);
+  EXPECT_EQ(got.events[2].block, 1U);
+  EXPECT_EQ(got.events[3].block, 1U);
+  ASSERT_EQ(got.notes.size(), 1U);
+  EXPECT_EQ(got.notes[0].substr(0, 6), "1 free");
+}
+
+TEST_F(Text, order_is_put_right_across_the_whole_window_and_no_further) {
+  const auto filled = [](std::size_t lines) {
+    std::string text = "f 10 8 1\n";
+    for (std::size_t i = 0; i < lines; ++i) {
+      text += "a 1 " + std::to_string(1000 + i) + " 7 " + std::to_string(2 + i) + "\n";
+    }
+    return text + "a 1 10 7 999999\n";
+  };
+  EXPECT_EQ(read_text(filled(16'382)).notes.size(), 1U);
+  expect_error(filled(16'383), "line 1 (event 0): a free of nothing");
+}
+
+TEST_F(Text, a_time_that_goes_back_beyond_the_window_names_its_line) {
+  std::string text;
+  for (int i = 0; i < 40'000; ++i) text += "a 1 " + std::to_string(1000 + i) + " 7 " + std::to_string(100 + i) + "\n";
+  expect_error(text + "a 1 10 8 50\n", "line 40001");
+}
+
+TEST_F(Text, a_free_of_nothing_names_its_line) {
+  expect_error("a 1 10 7 5\nf 20 7 6\n", "line 2 (event 1): a free of nothing");
+}
+TEST_F(Text, a_threads_own_later_allocation_does_not_explain_its_free) {
+  expect_error("f 10 7 5\na 1 10 7 6\n", "line 1 (event 0): a free of nothing");
+}
+TEST_F(Text, a_block_allocated_twice_names_its_line) {
+  expect_error("a 1 10 7 5\na 1 10 7 6\nf 10 7 7\n", "line 2 (event 1): a block is allocated twice");
+}
+TEST_F(Text, a_strange_line_names_itself) { expect_error("a 1 10 7 5\nb 1 10 7 6\n", "line 2: a line begins with"); }
+TEST_F(Text, a_missing_field_says_what_was_expected) { expect_error("a 1 10 7\n", "line 1: a blank was expected before the time"); }
+TEST_F(Text, a_bad_size_says_so) { expect_error("a -1 10 7 5\n", "line 1: the size (a decimal number)"); }
+TEST_F(Text, a_bad_pointer_says_so) { expect_error("a 1 xyz 7 5\n", "line 1: the pointer (a hexadecimal number)"); }
+TEST_F(Text, a_null_pointer_says_so) { expect_error("a 1 0 7 5\n", "line 1: the pointer is 0"); }
+TEST_F(Text, a_number_beyond_64_bits_says_so) {
+  expect_error("a 99999999999999999999 10 7 5\n", "the size is beyond 64 bits");
+  expect_error("a 1 11112222333344445 7 5\n", "the pointer is beyond 64 bits");
+}
+TEST_F(Text, text_behind_the_time_says_so) { expect_error("a 1 10 7 5 6\n", "the end of the line was expected"); }
+TEST_F(Text, a_line_without_end_says_so) { expect_error("a " + std::string(3'000'000, '1'), "longer than 1 MiB"); }
+TEST_F(Text, an_empty_file_says_so) { expect_error("", "is empty"); }
+TEST_F(Text, a_foreign_file_says_so) { expect_error("\x7F" "ELF and so on", "is no journal"); }
+
+TEST_F(Text, a_large_file_that_is_parsed_ahead_gives_the_same_error_with_its_line) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "a 1 " + std::to_string(1000 + i) + " 7 " + std::to_string(100 + i) + "\n";
+  ASSERT_GT(text.size(), 1U << 20);
+  expect_error(text + "oops\n", "line 100001");
+}
+
+}  // namespace
+}  // namespace blockyard::journal::testing
