@@ -116,9 +116,9 @@ def load() -> dict[str, Allocator]:
 def resolve(spec: str | Sequence[str]) -> list[Choice]:
     """The choices that `spec` names, each once, in order.
 
-    A name is an allocator, `ALLOCATOR@favoured`, `NAME=FILE` for a shared object that exports malloc and free (or is an
-    adapter itself), `defaults`, `favoured`, or `all` for both of these, defaults first. Raises UserError for a name that
-    does not exist; an allocator that exists but can't be had comes back with `missing`.
+    A name is an allocator, `ALLOCATOR@favoured`, `NAME=FILE` for a shared object that exports malloc and free (or is
+    an adapter itself), `defaults`, `favoured`, or `all` for both of these, defaults first. Raises UserError for a name
+    that does not exist; an allocator that exists but can't be had comes back with `missing`.
     """
     known = load()
     plans: dict[str, _Plan] = {}
@@ -229,7 +229,8 @@ def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
     if not path.is_file():
         raise UserError(f"there is no file {file} to take the allocator '{name}' from")
     return _Plan(name=name, base=name, variant=None, title=path.name, adapter=FOREIGN_ADAPTER, foreign=path,
-                 libraries=(), origin=path.name, version_from=None, environment=(), options="", populate=False, notes="")
+                 libraries=(), origin=path.name, version_from=None, environment=(), options="", populate=False,
+                 notes="")
 
 
 def _probed(plan: _Plan) -> Choice:
@@ -331,7 +332,8 @@ def _package_version(source: str) -> str | None:
     if kind != "dpkg":
         raise ValueError(f"allocators.toml: a version can come from dpkg only, not from {source}")
     try:
-        done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True, check=False)
+        done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True,
+                              check=False)
     except OSError:
         return None
     # "1:19.1.7-3~deb12u1": the upstream version stands between epoch and Debian's own revision.

@@ -1,0 +1,140 @@
+"""Which part of the tree may know of which, and how to find out. Every check takes the tree's root, returns sentences."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+# A room may include itself and these. The first rows are the library, which never includes the lab.
+LIBRARY = {
+    "base": set(),
+    "block": {"base"},
+    "heap": {"base"},
+    "lifetime": {"base", "block", "heap"},
+    "container": {"base", "block", "heap", "lifetime"},
+}
+LAB = {
+    "journal": {"base"},
+    "record": {"base", "journal"},
+    "replay": {"base", "journal"},
+    "samples": {"base"},
+    "locality": {"base", "journal", "replay"},
+}
+ROOMS = LIBRARY | LAB
+# Public headers of the lab; all others are the library's.
+LAB_HEADERS = {"adapter.h", "journal.h"}
+
+# blockyard.X may import itself and these; what is not named here is a module of its own that all may use.
+PACKAGES = {
+    "campaign": set(),
+    "analysis": {"campaign"},
+    "report": {"analysis", "campaign"},
+    "commands": {"report", "analysis", "campaign"},
+}
+
+# Text that only makes sense on one machine: its folders, the addresses of its mirrors of package registries.
+MACHINE_PATHS = re.compile(r"/(?:work|root|home/[a-z]\w*|tmp/w)/|\bartifactory\b|\bindex-url\b|\bregistry\.npmjs\b")
+# Which operating system this is, and which mappings and threads it offers, base alone knows.
+SYSTEM_MACROS = re.compile(r"\b(?:__linux__|_WIN32|__APPLE__)\b")
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_CODE = {".c", ".cpp", ".h", ".hpp"}
+
+
+def files(root: Path) -> list[Path]:
+    """What belongs to the tree: what git knows or would add, or every file where there is no git."""
+    done = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return sorted(path for path in (root / name for name in done.stdout.splitlines()) if path.is_file())
+    outside = {"build", "dist", ".git", ".venv", "demo", "__pycache__"}
+    return sorted(path for path in root.rglob("*")
+                  if path.is_file() and not outside & set(path.relative_to(root).parts))
+
+
+def include_violations(root: Path) -> list[str]:
+    """Native code: every #include from one room into another that it may not know."""
+    return [f"{path.relative_to(root)} includes {target}: {reason}"
+            for path in files(root) if path.suffix in _CODE
+            for target in _INCLUDE.findall(path.read_text(errors="replace"))
+            if (reason := _reason(path.relative_to(root).parts, target))]
+
+
+def _reason(source: tuple[str, ...], target: str) -> str | None:
+    room, _, rest = target.partition("/")
+    if source[0] == "src" and len(source) > 2:
+        own = source[1]
+        if own not in ROOMS:
+            return f"{own} is a room that this test does not know"
+        if room in ROOMS and room != own and room not in ROOMS[own]:
+            return f"{own} may include {_list(ROOMS[own])} only"
+        if own in LIBRARY and room == "blockyard" and rest in LAB_HEADERS:
+            return "the library never includes the lab"
+    elif source[0] == "include":
+        if room in ROOMS:
+            return "a public header includes public headers only"
+        if source[-1] not in LAB_HEADERS and room == "blockyard" and rest in LAB_HEADERS:
+            return "the library never includes the lab"
+    elif source[0] in {"adapters", "examples"} and room in ROOMS:
+        return f"{source[0]} use the public headers only"
+    return None
+
+
+def system_violations(root: Path) -> list[str]:
+    """Library code outside base that asks which operating system it is compiled for."""
+    allowed = root / "include" / "blockyard" / "visibility.h"
+    folders = [root / "include", *(root / "src" / room for room in LIBRARY if room != "base")]
+    return [f"{path.relative_to(root)} asks for {found.group()}: only base knows the operating system"
+            for path in files(root)
+            if path.suffix in _CODE and path != allowed and any(path.is_relative_to(folder) for folder in folders)
+            if (found := SYSTEM_MACROS.search(path.read_text(errors="replace")))]
+
+
+def import_violations(root: Path) -> list[str]:
+    """Python: every import from one part of the package into another that it may not know."""
+    package = root / "python" / "blockyard"
+    result = []
+    for path in files(root):
+        if path.suffix != ".py" or not path.is_relative_to(package):
+            continue
+        parts = path.relative_to(package).parts
+        own = parts[0] if len(parts) > 1 else None
+        # A module on its own (native, errors, allocators) is below all parts; the command line is above them.
+        allowed = PACKAGES[own] | {own} if own in PACKAGES else {"commands"} if parts == ("cli.py",) else set()
+        result += [f"{path.relative_to(root)} imports blockyard.{target}"
+                   for target in _imported(path) if target in PACKAGES and target not in allowed]
+    return result
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """The first word below `blockyard.` of every import, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text(), filename=str(path))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+        for name in names:
+            first, *rest = name.split(".")
+            if first == "blockyard" and rest:
+                yield rest[0]
+
+
+def machine_violations(root: Path) -> list[str]:
+    """Every line that names a folder of one machine, or a mirror of a package registry."""
+    result = []
+    for path in files(root):
+        if path.is_relative_to(root / "tests" / "layout"):
+            continue
+        content = path.read_bytes()
+        if b"\0" in content[:8192]:
+            continue
+        for number, line in enumerate(content.decode(errors="replace").splitlines(), start=1):
+            if found := MACHINE_PATHS.search(line):
+                result.append(f"{path.relative_to(root)}:{number} names {found.group()}")
+    return result
+
+
+def _list(rooms: set[str]) -> str:
+    return ", ".join(sorted(rooms)) or "no other room"

@@ -1,0 +1,86 @@
+"""The dependency rule holds, and each check of it finds a planted violation."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from blockyard import __version__
+
+ROOT = Path(__file__).parents[2]
+
+_spec = importlib.util.spec_from_file_location("layers", Path(__file__).with_name("layers.py"))
+assert _spec is not None and _spec.loader is not None
+layers = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(layers)
+
+
+def test_no_room_includes_one_that_it_may_not_know() -> None:
+    assert layers.include_violations(ROOT) == []
+
+
+def test_only_base_knows_the_operating_system() -> None:
+    assert layers.system_violations(ROOT) == []
+
+
+def test_no_python_part_imports_one_above_it() -> None:
+    assert layers.import_violations(ROOT) == []
+
+
+def test_no_file_names_a_folder_of_one_machine() -> None:
+    assert layers.machine_violations(ROOT) == []
+
+
+def test_the_checks_see_the_tree() -> None:
+    names = {str(path.relative_to(ROOT)) for path in layers.files(ROOT)}
+    assert {"src/heap/heap.cpp", "include/blockyard/heap.h", "python/blockyard/cli.py"} <= names
+    assert not any(name.startswith((".venv/", "build/")) for name in names)
+
+
+def test_python_and_cmake_say_the_same_version() -> None:
+    project = re.search(r"project\(blockyard VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
+    assert project is not None
+    assert project.group(1) == __version__
+
+
+@pytest.mark.parametrize(("check", "file", "text", "sentence"), [
+    ("include_violations", "src/block/pool.cpp", '#include "journal/event.hpp"', "block may include base only"),
+    ("include_violations", "src/base/clock.cpp", '#include "heap/heap.hpp"', "base may include no other room only"),
+    ("include_violations", "src/heap/heap.cpp", "#  include <blockyard/journal.h>",
+     "the library never includes the lab"),
+    ("include_violations", "src/heap/malloc/family.cpp", '#include "block/pool.hpp"', "heap may include base only"),
+    ("include_violations", "src/journal/reader.cpp", '#include "record/ring.hpp"', "journal may include base only"),
+    ("include_violations", "src/novelty/x.cpp", '#include "base/clock.hpp"', "a room that this test does not know"),
+    ("include_violations", "include/blockyard/list.hpp", '#include "block/pool.hpp"', "public headers only"),
+    ("include_violations", "adapters/glibc.cpp", '#include "replay/run.hpp"', "use the public headers only"),
+    ("system_violations", "src/heap/heap.cpp", "#ifdef __linux__", "only base knows the operating system"),
+    ("import_violations", "python/blockyard/analysis/tables.py", "from blockyard.report import style",
+     "imports blockyard.report"),
+    ("import_violations", "python/blockyard/analysis/tables.py", "def f():\n    import blockyard.commands.replay",
+     "imports blockyard.commands"),
+    ("import_violations", "python/blockyard/native.py", "from blockyard import campaign", "imports blockyard.campaign"),
+    ("import_violations", "python/blockyard/campaign/drive.py", "from blockyard.analysis import samples",
+     "imports blockyard.analysis"),
+    ("machine_violations", "docs/method.md", "see /home/somebody/results", "docs/method.md:1 names /home/somebody/"),
+])
+def test_a_planted_violation_is_found(tmp_path: Path, check: str, file: str, text: str, sentence: str) -> None:
+    planted = tmp_path / file
+    planted.parent.mkdir(parents=True)
+    planted.write_text(text + "\n")
+    [violation] = set(getattr(layers, check)(tmp_path))
+    assert sentence in violation
+
+
+@pytest.mark.parametrize(("check", "file", "text"), [
+    ("include_violations", "src/replay/run.cpp", '#include "journal/event.hpp"\n#include "replay/run.hpp"'),
+    ("include_violations", "src/lifetime/temp.cpp", '#include "heap/heap.hpp"\n#include <blockyard/block.h>'),
+    ("system_violations", "src/base/linux/pages.cpp", "#ifdef __linux__"),
+    ("import_violations", "python/blockyard/report/page.py", "from blockyard.analysis import samples"),
+    ("machine_violations", "docs/method.md", "worked at /workshop/rooted and /homework/"),
+])
+def test_what_is_allowed_is_not_reported(tmp_path: Path, check: str, file: str, text: str) -> None:
+    allowed = tmp_path / file
+    allowed.parent.mkdir(parents=True)
+    allowed.write_text(text + "\n")
+    assert getattr(layers, check)(tmp_path) == []

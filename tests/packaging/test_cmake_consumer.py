@@ -1,0 +1,51 @@
+"""Another CMake project can use the library, installed or as a folder of its own tree, without what the lab needs."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or ROOT / "build" / "release")
+HERE = Path(__file__).parent
+
+
+def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=600)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    prefix = tmp_path_factory.mktemp("prefix")
+    run("cmake", "--install", BUILD, "--component", "library", "--prefix", prefix)
+    return prefix
+
+
+def test_find_package_gives_static_and_shared_libraries_that_allocate(installed: Path, tmp_path: Path) -> None:
+    run("cmake", "-S", HERE / "consumer", "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={installed}")
+    run("cmake", "--build", tmp_path)
+    for kind in ("static", "shared", "blockyard"):
+        assert run(tmp_path / f"consumer-{kind}") == "a block of 100 bytes\n"
+
+
+def test_the_installed_headers_are_all_that_the_sources_have(installed: Path) -> None:
+    headers = ROOT / "include" / "blockyard"
+    there = {path.relative_to(headers) for path in headers.rglob("*.h*")}
+    assert {path.relative_to(installed / "include" / "blockyard") for path in installed.rglob("*.h*")} == there
+
+
+def test_add_subdirectory_gives_a_library_that_allocates_and_asks_for_nothing_of_the_lab(tmp_path: Path) -> None:
+    # pkg-config finds nothing at all here, as on a machine that never heard of the lab.
+    run("cmake", "-S", HERE / "subproject", "-B", tmp_path, "-G", "Ninja", f"-DBLOCKYARD_SOURCE={ROOT}",
+        env={"PKG_CONFIG_LIBDIR": str(tmp_path / "nothing"), "PKG_CONFIG_PATH": ""})
+    cache = (tmp_path / "CMakeCache.txt").read_text().lower()
+    for dependency in ("zstd", "xxhash", "cli11", "nlohmann", "gtest", "cargo"):
+        assert dependency not in cache
+    targets = run("cmake", "--build", tmp_path, "--target", "help")
+    for target in ("blockyard-replay", "blockyard-journal", "blockyard-adapter-glibc", "blockyard_record"):
+        assert target not in targets
+    run("cmake", "--build", tmp_path)
+    assert run(tmp_path / "subproject") == "42\n"
