@@ -1,4 +1,4 @@
-"""Which part of the tree may know of which, and how to find out. Every check takes the tree's root, returns sentences."""
+"""Which part of the tree may know of which, and how to find out. Every check takes a root and returns sentences."""
 
 import ast
 import re
