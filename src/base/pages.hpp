@@ -11,6 +11,14 @@ namespace blockyard::base {
 /// thread-safe.
 void* reserve_pages(std::size_t bytes, std::size_t alignment);
 
+/// Reserves address space only, at a multiple of `alignment`: no access until commit_pages. Unlike reserve_pages it costs
+/// nothing under strict overcommit and is not brought in by mlockall. Null when the address space does not allow it.
+void* reserve_space(std::size_t bytes, std::size_t alignment);
+
+/// Makes a stretch of reserved space readable and writable; memory comes with the first touch. False when the system refuses.
+/// One system call; harmless for what is committed already.
+bool commit_pages(void* pages, std::size_t bytes);
+
 /// Gives a reservation (or an aligned part of one) back, address space and all.
 void release_pages(void* pages, std::size_t bytes);
 
@@ -19,6 +27,9 @@ void discard_pages(void* pages, std::size_t bytes);
 
 /// Asks for transparent huge pages where the system allows them; nothing happens where it does not.
 void advise_huge_pages(void* pages, std::size_t bytes);
+
+/// Takes that advice back: small pages from the next touch on.
+void advise_small_pages(void* pages, std::size_t bytes);
 
 /// Brings memory in with one system call instead of one fault a page, but holds the address-space lock meanwhile: other
 /// threads' mmap waits. Returns whether the system can (Linux 5.14); if not, nothing happened.

@@ -8,14 +8,16 @@
 
 namespace blockyard::base {
 
-void* reserve_pages(std::size_t bytes, std::size_t alignment) {
+namespace {
+
+void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
   // Beyond the page size the kernel promises no alignment: reserve more and give the ends back.
   const std::size_t slack = alignment > 4096 ? alignment : 0;
   if (bytes + slack < bytes) {
     return nullptr;
   }
   const int saved = errno;
-  void* const mapped = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapped = mmap(nullptr, bytes + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   errno = saved;
   if (mapped == MAP_FAILED) {
     return nullptr;
@@ -35,6 +37,21 @@ void* reserve_pages(std::size_t bytes, std::size_t alignment) {
   return begin + lead;
 }
 
+}  // namespace
+
+void* reserve_pages(std::size_t bytes, std::size_t alignment) {
+  return map_aligned(bytes, alignment, PROT_READ | PROT_WRITE);
+}
+
+void* reserve_space(std::size_t bytes, std::size_t alignment) { return map_aligned(bytes, alignment, PROT_NONE); }
+
+bool commit_pages(void* pages, std::size_t bytes) {
+  const int saved = errno;
+  const bool done = mprotect(pages, bytes, PROT_READ | PROT_WRITE) == 0;
+  errno = saved;
+  return done;
+}
+
 void release_pages(void* pages, std::size_t bytes) {
   const int saved = errno;
   munmap(pages, bytes);
@@ -50,6 +67,12 @@ void discard_pages(void* pages, std::size_t bytes) {
 void advise_huge_pages(void* pages, std::size_t bytes) {
   const int saved = errno;
   madvise(pages, bytes, MADV_HUGEPAGE);
+  errno = saved;
+}
+
+void advise_small_pages(void* pages, std::size_t bytes) {
+  const int saved = errno;
+  madvise(pages, bytes, MADV_NOHUGEPAGE);
   errno = saved;
 }
 

@@ -1,0 +1,103 @@
+// BlockAllocator: the public face of one pool.
+#include "blockyard/block_allocator.hpp"
+
+#include "base/bits.hpp"
+#include "block/pool.hpp"
+#include "block/watch.hpp"
+
+namespace blockyard {
+
+using block::Pool;
+
+BlockAllocator::BlockAllocator(std::size_t size, std::size_t alignment) noexcept
+    : stride_(0), shift_(block::slab_shift) {
+  if (size <= block::max_block_bytes && base::is_power_of_two(alignment) && alignment <= block::max_alignment) {
+    stride_ = static_cast<std::uint32_t>(block::stride_of(size, alignment));
+    shift_ = block::slab_shift_of(stride_);
+  }
+}
+
+BlockAllocator::~BlockAllocator() {
+  if (pool_ != nullptr) {
+    block::pool_destroy(pool_);
+  }
+}
+
+void* BlockAllocator::allocate_slow() noexcept {
+  if (pool_ == nullptr) [[unlikely]] {
+    if (stride_ == 0) {
+      return nullptr;
+    }
+    Pool* const made = block::pool_create(stride_, &current_);
+    if (made == nullptr) {
+      return nullptr;
+    }
+    if (block::process_is_watched() && !block::watch_pool(made)) {
+      block::pool_destroy(made);
+      return nullptr;
+    }
+    pool_ = made;
+  }
+  return pool_->watch != nullptr ? block::watch_allocate(pool_) : block::pool_allocate_slow(pool_);
+}
+
+void BlockAllocator::free_slow(block::Slab* slab) noexcept {
+  if (pool_->watch != nullptr) {
+    void* const freed = slab->free;
+    block::watch_undo_put(slab);
+    block::watch_free(pool_, freed);
+  } else {
+    block::pool_free_slow(pool_, slab);
+  }
+}
+
+void BlockAllocator::free_checked(void* freed) noexcept {
+  if (pool_ == nullptr || pool_->watch != nullptr) {
+    block::watch_free(pool_, freed);  // without a pool any block is a foreign one
+  } else {
+    block::pool_free(pool_, freed);
+  }
+}
+
+void BlockAllocator::free_chain(void* first, void* last, std::size_t count) noexcept {
+  if (pool_->watch == nullptr && stride_ >= block::least_chain_stride) {
+    block::pool_free_chain(pool_, first, last, count);
+    return;
+  }
+  for (void* freed = first;; ) {
+    void* const next = block::link_of(freed);
+    free(freed);
+    if (freed == last) {
+      return;
+    }
+    freed = next;
+  }
+}
+
+void BlockAllocator::reset() noexcept {
+  if (pool_ != nullptr) {
+    block::watch_reset(pool_);
+    block::pool_reset(pool_);
+  }
+}
+
+void BlockAllocator::trim() noexcept {
+  if (pool_ != nullptr && pool_->watch == nullptr) {
+    block::pool_trim(pool_);
+  }
+}
+
+by_block_statistics BlockAllocator::statistics() const noexcept {
+  by_block_statistics result{};
+  result.block_bytes = stride_;
+  if (pool_ != nullptr) {
+    block::pool_add_statistics(pool_, &result);
+  }
+  return result;
+}
+
+bool BlockAllocator::invariants_hold() const noexcept {
+  return pool_ == nullptr ? current_ == &block::by_block_no_slab : block::pool_invariants_hold(pool_);
+}
+
+}  // namespace blockyard

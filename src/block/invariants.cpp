@@ -1,0 +1,105 @@
+// The invariant walker of a pool: everything that the slow paths rely on, recomputed from the slabs themselves.
+#include "block/pool.hpp"
+#include "block/remote_frees.hpp"
+
+namespace blockyard::block {
+namespace {
+
+std::byte* start_of(Index index) { return address_of(index); }
+
+// Blocks on a list that all lie in this slab on block boundaries; more than the slab can have when they don't.
+std::size_t count_list(const Pool* pool, Index index, const void* block) {
+  std::size_t count = 0;
+  for (; block != nullptr && count <= pool->capacity; block = link_of(block)) {
+    const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - start_of(index));
+    if (offset >= std::size_t{pool->capacity} * pool->stride || offset % pool->stride != 0) {
+      return pool->capacity + std::size_t{1};
+    }
+    ++count;
+  }
+  return count;
+}
+
+bool slab_holds(const Pool* pool, Index index) {
+  const Slab& record = slab(index);
+  const Granule& info = granule(index);
+  const std::size_t cut = static_cast<std::size_t>(record.bump - start_of(index)) / pool->stride;
+  const std::size_t free = count_list(pool, index, record.free);
+  const std::size_t live = slab_live(record);
+  if (record.pool.load(std::memory_order_relaxed) != pool || cut > pool->capacity || free + live != cut) {
+    return false;
+  }
+  const RemoteList remote = RemoteList::unpack(record.remote.load(std::memory_order_acquire));
+  if (remote.count > live || (pool->thread == nullptr && remote.pack() != 0)) {
+    return false;
+  }
+  if (pool->watch != nullptr) {
+    return record.excess == 1;  // see watch_undo_put(): all frees of a watched slab must be heard of
+  }
+  switch (info.place) {
+    case Place::current:
+      return *pool->current == &record && record.floor == 0;
+    case Place::partial:
+      return live != 0 && record.floor == 0;
+    case Place::empty:
+      return live == 0 && cut == 0 && record.floor == 0;
+    case Place::full:
+      return record.floor == pool->reopen && live > record.floor && (pool->thread == nullptr || remote.notice != Notice::idle);
+    case Place::unused:
+      break;
+  }
+  return false;
+}
+
+// Slabs in a list, all of them of one place; a number that no pool has when the links disagree.
+std::size_t count_place(Index head, Place place) {
+  constexpr std::size_t wrong = ~std::size_t{0};
+  std::size_t count = 0;
+  Index previous = 0;
+  for (Index index = head; index != 0; index = slab(index).next) {
+    if (granule(index).place != place || slab(index).previous != previous) {
+      return wrong;
+    }
+    previous = index;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+bool pool_invariants_hold(const Pool* pool) {
+  std::size_t places[5] = {};
+  std::size_t pages = 0;
+  std::size_t held = 0;
+  std::size_t free_bytes = 0;
+  bool cutting_found = pool->cutting == 0;
+  const Index step = Index{1} << (pool->shift - slab_shift);
+  for (Index page = pool->pages; page != 0; page = granule(page).next) {
+    const Granule& first = granule(page);
+    const Index end = page + (Index{1} << first.order);
+    std::size_t busy = 0;
+    for (Index index = page; index != first.uncut; index += step) {
+      if (index >= end || granule(index).page != page || !slab_holds(pool, index)) {
+        return false;
+      }
+      ++places[static_cast<std::size_t>(Place{granule(index).place})];
+      busy += granule(index).place != Place::empty;
+    }
+    if (busy != first.busy || (first.uncut != end && pool->cutting != page)) {
+      return false;
+    }
+    cutting_found = cutting_found || pool->cutting == page;
+    ++pages;
+    held += granule_bytes << first.order;
+    free_bytes += busy == 0 ? granule_bytes << first.order : 0;
+  }
+  const auto at = [&](Place place) { return places[static_cast<std::size_t>(place)]; };
+  const bool has_current = *pool->current != &by_block_no_slab && *pool->current != &pool->loose;
+  return cutting_found && pages == pool->page_count && held == pool->held_bytes && free_bytes == pool->free_page_bytes &&
+         at(Place::partial) == count_place(pool->partial, Place::partial) &&
+         at(Place::empty) == count_place(pool->empty, Place::empty) && at(Place::current) == (has_current ? 1u : 0u) &&
+         pool->busy_slabs == at(Place::current) + at(Place::partial) + at(Place::full);
+}
+
+}  // namespace blockyard::block

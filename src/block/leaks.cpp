@@ -1,0 +1,158 @@
+// The leak report: types and sizes of static blocks that still live.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "block/static_pools.hpp"
+#include "blockyard/static_block_allocator.hpp"
+
+namespace blockyard::block {
+namespace {
+
+constinit std::atomic<TypeRecord*> types{nullptr};
+constinit std::atomic<int> at_exit{-1};      // -1: as the environment says
+constinit std::atomic<pid_t> reporter{0};    // the process that may report; a forked child is another
+
+void say(int descriptor, const char* text, std::size_t length) {
+  while (length != 0) {
+    const ssize_t written = write(descriptor, text, length);
+    if (written <= 0) {
+      return;
+    }
+    text += written;
+    length -= static_cast<std::size_t>(written);
+  }
+}
+
+void say_leak(int descriptor, std::size_t count, std::size_t bytes, std::size_t stride, std::string_view names) {
+  char line[512];
+  const int length =
+      std::snprintf(line, sizeof line, "blockyard: leaked %zu %s of %zu bytes (%zu bytes): %.*s\n", count,
+                    count == 1 ? "block" : "blocks", stride, bytes, static_cast<int>(names.size()), names.data());
+  say(descriptor, line, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof line - 1));
+}
+
+// The names of all types of a stride that don't count themselves, shared objects' copies once.
+class Names {
+ public:
+  explicit Names(std::size_t stride) {
+    for (const TypeRecord* type = types.load(std::memory_order_acquire); type != nullptr; type = type->next) {
+      if (type->stride == stride && !type->counted && !named_before(type, stride)) {
+        add(length_ == 0 ? "" : " or ");
+        add(type->name);
+      }
+    }
+    if (length_ == 0) {
+      add("untyped");
+    }
+  }
+  std::string_view text() const { return {text_, length_}; }
+
+ private:
+  static bool named_before(const TypeRecord* type, std::size_t stride) {
+    for (const TypeRecord* other = types.load(std::memory_order_acquire); other != type; other = other->next) {
+      if (other->stride == stride && other->name == type->name) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void add(std::string_view part) {
+    const std::size_t fits = std::min(part.size(), sizeof text_ - length_);
+    std::memcpy(text_ + length_, part.data(), fits);
+    length_ += fits;
+  }
+
+  char text_[320];
+  std::size_t length_ = 0;
+};
+
+// One line for each counted type, all shared objects' records of it together; returns the blocks that they explain.
+std::size_t report_counted(int descriptor, std::size_t stride) {
+  std::size_t explained = 0;
+  for (const TypeRecord* type = types.load(std::memory_order_acquire); type != nullptr; type = type->next) {
+    if (type->stride != stride || !type->counted) {
+      continue;
+    }
+    std::ptrdiff_t live = 0;
+    bool first = true;
+    for (const TypeRecord* other = types.load(std::memory_order_acquire); other != nullptr; other = other->next) {
+      if (other->counted && other->name == type->name) {
+        live += other->live.load(std::memory_order_relaxed);
+        first = first && (other == type || live == 0 || std::less<>()(type, other));
+      }
+    }
+    if (live <= 0 || !first) {
+      continue;
+    }
+    const std::size_t count = static_cast<std::size_t>(live);
+    say_leak(descriptor, count, count * stride, stride, type->name);
+    explained += count;
+  }
+  return explained;
+}
+
+bool wanted_at_exit() {
+  const int set = at_exit.load(std::memory_order_relaxed);
+  if (set >= 0) {
+    return set != 0;
+  }
+  const char* const asked = std::getenv("BLOCKYARD_LEAKS");
+  return asked != nullptr && std::strcmp(asked, "1") == 0;
+}
+
+__attribute__((constructor)) void remember_process() { reporter.store(getpid(), std::memory_order_relaxed); }
+
+// Destructor functions run after atexit handlers and static destructors.
+__attribute__((destructor)) void report_at_exit() {
+  if (wanted_at_exit() && reporter.load(std::memory_order_relaxed) == getpid()) {
+    by_block_leak_report(STDERR_FILENO);
+  }
+}
+
+}  // namespace
+
+void throw_bad_alloc() { throw std::bad_alloc(); }
+
+extern "C" void by_block_record_type(TypeRecord* record) noexcept {
+  TypeRecord* head = types.load(std::memory_order_relaxed);
+  do {
+    record->next = head;
+  } while (!types.compare_exchange_weak(head, record, std::memory_order_release, std::memory_order_relaxed));
+}
+
+}  // namespace blockyard::block
+
+extern "C" {
+
+size_t by_block_leak_report(int descriptor) {
+  using namespace blockyard::block;
+  std::size_t total = 0;
+  for (std::uint32_t slot = 1; slot < slot_count; ++slot) {
+    const std::size_t stride = static_stride(slot);
+    if (stride == 0 || !static_slot_in_use(slot)) {
+      continue;
+    }
+    const std::size_t live = static_slot_statistics(slot, stride).live_blocks;
+    total += live;
+    if (live == 0) {
+      continue;
+    }
+    const std::size_t explained = report_counted(descriptor, stride);
+    if (live > explained) {
+      const Names names(stride);
+      say_leak(descriptor, live - explained, (live - explained) * stride, stride, names.text());
+    }
+  }
+  return total;
+}
+
+void by_block_leak_report_at_exit(int enabled) {
+  blockyard::block::at_exit.store(enabled != 0, std::memory_order_relaxed);
+}
+}

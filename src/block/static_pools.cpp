@@ -1,0 +1,405 @@
+// The process-wide pools: per-thread state, its way from threads that end to others, chains, and statistics.
+//
+// Nothing here has a destructor. Locks, in the order in which they may be taken: `parked_lock` (states of ended threads and all
+// process-wide lists here), then `world` (window.hpp).
+#include <array>
+#include <mutex>
+#include <new>
+
+#include "base/threads.hpp"
+#include "block/pool.hpp"
+#include "block/remote_frees.hpp"
+#include "block/static_pools.hpp"
+#include "block/watch.hpp"
+#include "blockyard/static_block_allocator.hpp"
+
+namespace blockyard::block {
+namespace {
+
+struct ThreadState : ThreadBlocks {
+  std::array<std::atomic<Pool*>, slot_count> pools{};
+  ThreadState* next_parked = nullptr;
+  ThreadState* next_known = nullptr;  ///< all there ever were: for statistics
+};
+
+// What a slot's freed chains are kept in; any thread takes from it.
+struct Chains {
+  std::atomic<void*> first{nullptr};
+  std::atomic<std::size_t> waiting{0};  ///< blocks in chains and not handed out again, to the chain
+};
+
+constexpr ThreadBlocks make_no_blocks() {
+  ThreadBlocks blocks{};
+  for (Slab*& current : blocks.current) {
+    current = &by_block_no_slab;
+  }
+  return blocks;
+}
+
+constinit ThreadBlocks no_blocks = make_no_blocks();
+
+constinit base::Mutex parked_lock;
+constinit ThreadState* parked = nullptr;
+constinit std::atomic<std::size_t> parked_count{0};
+constinit std::atomic<ThreadState*> known{nullptr};
+constinit base::ThreadExit thread_exit;
+constinit bool entered_before = false;
+
+constinit base::Mutex chain_lock;
+constinit std::array<Chains, slot_count> chains{};
+
+// Strides above small_stride, in the order in which they came; an entry's position gives its slot.
+constexpr std::size_t first_large_slot = small_stride / unit + 1;
+constinit std::array<std::atomic<std::uint32_t>, slot_count - first_large_slot> large_strides{};
+
+// Under observation all threads share one watched pool a slot.
+constinit base::Mutex watched_lock;
+constinit std::array<Pool*, slot_count> watched{};
+constinit std::array<Slab*, slot_count> watched_current{};
+
+std::uint32_t slot_of_stride(std::size_t stride) {
+  return stride <= small_stride ? static_cast<std::uint32_t>(stride / unit) : by_static_block_slot(stride);
+}
+
+void lock_for_fork() {
+  watched_lock.lock();
+  chain_lock.lock();
+  parked_lock.lock();
+  world.lock();
+}
+
+void unlock_after_fork() {
+  world.unlock();
+  parked_lock.unlock();
+  chain_lock.unlock();
+  watched_lock.unlock();
+}
+
+void park(void* value) {
+  ThreadState* const state = static_cast<ThreadState*>(value);
+  by_thread_blocks = &no_blocks;
+  const std::lock_guard lock(parked_lock);
+  state->next_parked = parked;
+  parked = state;
+  parked_count.store(parked_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// The calling thread's own state: that of a thread that has ended, or a new one.
+ThreadState* enter() {
+  ThreadState* state = nullptr;
+  {
+    const std::lock_guard lock(parked_lock);
+    if (!entered_before) {
+      entered_before = true;
+      thread_exit.open(park);
+      base::around_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+    }
+    if (parked != nullptr) {
+      state = parked;
+      parked = state->next_parked;
+      parked_count.store(parked_count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    }
+  }
+  if (state == nullptr) {
+    void* const memory = window_record(sizeof(ThreadState));
+    if (memory == nullptr) {
+      return nullptr;
+    }
+    state = new (memory) ThreadState;
+    static_cast<ThreadBlocks&>(*state) = no_blocks;
+    ThreadState* head = known.load(std::memory_order_relaxed);
+    do {
+      state->next_known = head;
+    } while (!known.compare_exchange_weak(head, state, std::memory_order_release, std::memory_order_relaxed));
+  }
+  by_thread_blocks = state;
+  thread_exit.set(state);
+  return state;
+}
+
+Pool* thread_pool(ThreadState* state, std::uint32_t slot, std::size_t stride) {
+  Pool* pool = state->pools[slot].load(std::memory_order_relaxed);
+  if (pool == nullptr) {
+    pool = pool_create(stride, &state->current[slot]);
+    if (pool != nullptr) {
+      pool->thread = state;
+      pool->slot = slot;
+      state->pools[slot].store(pool, std::memory_order_release);
+    }
+  }
+  return pool;
+}
+
+void* watched_allocate(std::uint32_t slot, std::size_t stride) {
+  const std::lock_guard lock(watched_lock);
+  Pool*& pool = watched[slot];
+  if (pool == nullptr) {
+    watched_current[slot] = &by_block_no_slab;
+    Pool* const made = pool_create(stride, &watched_current[slot]);
+    if (made == nullptr || !watch_pool(made)) {
+      return nullptr;
+    }
+    made->slot = slot;
+    pool = made;
+  }
+  return watch_allocate(pool);
+}
+
+void free_one(void* block, Slab* record) {
+  if (record->owner.load(std::memory_order_relaxed) != by_thread_blocks) {
+    by_static_block_free_remote(block, record);
+  } else if (!slab_put(record, block)) {
+    by_static_block_free_slow(record);
+  }
+}
+
+// Frees what lies in a slot's chains block by block, so that slabs and pages notice.
+void free_chains(std::uint32_t slot) {
+  while (void* block = static_chain_take(slot)) {
+    std::size_t count = 0;
+    while (block != nullptr) {
+      void* const next = link_of(block);
+      free_one(block, slab_of(block, slab_shift_of(static_stride(slot))));
+      block = next;
+      ++count;
+    }
+    static_chain_used(slot, count);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+constinit thread_local ThreadBlocks* by_thread_blocks = &no_blocks;
+
+void* by_static_block_allocate(std::size_t stride) noexcept {
+  const std::uint32_t slot = slot_of_stride(stride);
+  if (slot == 0) {
+    return nullptr;
+  }
+  if (process_is_watched()) {
+    return watched_allocate(slot, stride);
+  }
+  ThreadState* const state =
+      by_thread_blocks == &no_blocks ? enter() : static_cast<ThreadState*>(by_thread_blocks);
+  if (state == nullptr) {
+    return nullptr;
+  }
+  Pool* const pool = thread_pool(state, slot, stride);
+  return pool == nullptr ? nullptr : pool_allocate_slow(pool);
+}
+
+void by_static_block_free_slow(Slab* record) noexcept {
+  pool_free_slow(record->pool.load(std::memory_order_relaxed), record);
+}
+
+void by_static_block_free_remote(void* block, Slab* record) noexcept {
+  if (process_is_watched()) {
+    const std::lock_guard lock(watched_lock);
+    watch_free(nullptr, block);
+    return;
+  }
+  // Whatever pool this is by now, it has the same stride: the block lives, so its page has not been given back.
+  const std::uint32_t wake = record->pool.load(std::memory_order_acquire)->wake;
+  const auto link = [block](std::uint32_t next) { set_link(block, link_to(next)); };
+  if (remote_push(record->remote, link_from(block), wake, link)) {
+    Pool* const pool = record->pool.load(std::memory_order_acquire);
+    const Index index = index_of(record);
+    inbox_push(pool->inbox, granule(index).inbox_next, index);
+  }
+}
+
+void by_static_block_free_checked(void* block, std::size_t stride) noexcept {
+  if (process_is_watched()) {
+    const std::lock_guard lock(watched_lock);
+    watch_free(watched[slot_of_stride(stride)], block);
+    return;
+  }
+  free_one(block, slab_of(block, slab_shift_of(stride)));
+}
+
+void by_static_block_free_chain(std::size_t stride, void* first, void* last, std::size_t count) noexcept {
+  if (process_is_watched()) {
+    for (void* block = first;;) {
+      void* const next = link_of(block);
+      by_static_block_free_checked(block, stride);
+      if (block == last) {
+        return;
+      }
+      block = next;
+    }
+  }
+  set_link(last, nullptr);
+  Chains& kept = chains[slot_of_stride(stride)];
+  kept.waiting.fetch_add(count, std::memory_order_relaxed);
+  const std::lock_guard lock(chain_lock);
+  chain_link(first) = kept.first.load(std::memory_order_relaxed);
+  kept.first.store(first, std::memory_order_relaxed);
+}
+
+std::uint32_t by_static_block_slot(std::size_t stride) noexcept {
+  for (std::size_t i = 0; i < large_strides.size(); ++i) {
+    std::uint32_t there = large_strides[i].load(std::memory_order_relaxed);
+    if (there == 0 && large_strides[i].compare_exchange_strong(there, static_cast<std::uint32_t>(stride),
+                                                               std::memory_order_relaxed)) {
+      there = static_cast<std::uint32_t>(stride);
+    }
+    if (there == stride) {
+      return static_cast<std::uint32_t>(first_large_slot + i);
+    }
+  }
+  return 0;
+}
+}
+
+void* static_chain_take(std::uint32_t slot) {
+  Chains& kept = chains[slot];
+  if (kept.first.load(std::memory_order_relaxed) == nullptr) {
+    return nullptr;
+  }
+  const std::lock_guard lock(chain_lock);
+  void* const first = kept.first.load(std::memory_order_relaxed);
+  if (first != nullptr) {
+    kept.first.store(chain_link(first), std::memory_order_relaxed);
+  }
+  return first;
+}
+
+void static_chain_used(std::uint32_t slot, std::size_t count) {
+  chains[slot].waiting.fetch_sub(count, std::memory_order_relaxed);
+}
+
+bool static_adopt(Pool* pool) {
+  constexpr unsigned pages_at_a_time = 4;
+  if (parked_count.load(std::memory_order_relaxed) == 0) {
+    return false;
+  }
+  const std::lock_guard lock(parked_lock);
+  for (ThreadState* state = parked; state != nullptr; state = state->next_parked) {
+    Pool* const from = state->pools[pool->slot].load(std::memory_order_relaxed);
+    if (from != nullptr && pool_adopt(pool, from, pages_at_a_time) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t stride) {
+  by_block_statistics sum{};
+  sum.block_bytes = stride;
+  std::size_t live = 0;
+  const auto add = [&](const Pool* pool) {
+    sum.peak_blocks += pool->peak_blocks;
+    sum.pages += pool->page_count;
+    sum.held_bytes += pool->held_bytes;
+    sum.free_page_bytes += pool->free_page_bytes;
+  };
+  if (process_is_watched()) {
+    const std::lock_guard lock(watched_lock);
+    if (const Pool* const pool = watched[slot]; pool != nullptr) {
+      pool_add_statistics(pool, &sum);
+    }
+    return sum;
+  }
+  std::size_t loose = 0;
+  for (const ThreadState* state = known.load(std::memory_order_acquire); state != nullptr; state = state->next_known) {
+    if (const Pool* const pool = state->pools[slot].load(std::memory_order_acquire); pool != nullptr) {
+      add(pool);
+      loose += pool->loose.excess;
+    }
+  }
+  // By way of the table, not of the pools' lists, which their owners change meanwhile.
+  window_each_slab([&](Index index) {
+    const Slab& record = slab(index);
+    const Pool* const pool = record.pool.load(std::memory_order_acquire);
+    if (pool->thread != nullptr && pool->slot == slot) {
+      const RemoteList remote = RemoteList::unpack(record.remote.load(std::memory_order_relaxed));
+      live += slab_live(record) - remote.count;
+    }
+  });
+  const std::size_t waiting = chains[slot].waiting.load(std::memory_order_relaxed) - loose;
+  sum.live_blocks = live > waiting ? live - waiting : 0;
+  sum.live_bytes = sum.live_blocks * stride;
+  return sum;
+}
+
+std::size_t static_stride(std::uint32_t slot) {
+  return slot < first_large_slot ? slot * unit : large_strides[slot - first_large_slot].load(std::memory_order_relaxed);
+}
+
+bool static_slot_in_use(std::uint32_t slot) {
+  if (watched[slot] != nullptr) {
+    return true;
+  }
+  for (const ThreadState* state = known.load(std::memory_order_acquire); state != nullptr; state = state->next_known) {
+    if (state->pools[slot].load(std::memory_order_acquire) != nullptr) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool static_invariants_hold() {
+  const ThreadState* const state = by_thread_blocks == &no_blocks ? nullptr : static_cast<ThreadState*>(by_thread_blocks);
+  if (process_is_watched() || state == nullptr) {
+    return true;
+  }
+  for (const std::atomic<Pool*>& entry : state->pools) {
+    const Pool* const pool = entry.load(std::memory_order_relaxed);
+    if (pool != nullptr && !pool_invariants_hold(pool)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace blockyard::block
+
+extern "C" {
+
+void by_static_block_statistics(size_t stride, by_block_statistics* statistics) {
+  using namespace blockyard::block;
+  if (stride != 0) {
+    *statistics = static_slot_statistics(slot_of_stride(stride), stride);
+    return;
+  }
+  *statistics = {};
+  for (std::uint32_t slot = 1; slot < slot_count; ++slot) {
+    const std::size_t bytes = static_stride(slot);
+    if (bytes == 0 || !static_slot_in_use(slot)) {
+      continue;
+    }
+    const by_block_statistics one = static_slot_statistics(slot, bytes);
+    statistics->live_blocks += one.live_blocks;
+    statistics->live_bytes += one.live_bytes;
+    statistics->peak_blocks += one.peak_blocks;
+    statistics->pages += one.pages;
+    statistics->held_bytes += one.held_bytes;
+    statistics->free_page_bytes += one.free_page_bytes;
+  }
+}
+
+void by_static_block_trim(void) {
+  using namespace blockyard::block;
+  if (process_is_watched()) {
+    return;
+  }
+  for (std::uint32_t slot = 1; slot < slot_count; ++slot) {
+    free_chains(slot);
+  }
+  const auto trim = [](const ThreadState* state) {
+    for (const std::atomic<Pool*>& entry : state->pools) {
+      if (Pool* const pool = entry.load(std::memory_order_relaxed); pool != nullptr) {
+        pool_trim(pool);
+      }
+    }
+  };
+  if (by_thread_blocks != &no_blocks) {
+    trim(static_cast<ThreadState*>(by_thread_blocks));
+  }
+  const std::lock_guard lock(parked_lock);
+  for (const ThreadState* state = parked; state != nullptr; state = state->next_parked) {
+    trim(state);
+  }
+}
+}

@@ -1,0 +1,290 @@
+// Watched pools: double free, foreign free and use after free; AddressSanitizer and Valgrind.
+#include "block/watch.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "base/pages.hpp"
+#include "block/pool.hpp"
+#include "blockyard/static_block_allocator.hpp"
+
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define BLOCKYARD_VALGRIND 1
+#else
+#define BLOCKYARD_VALGRIND 0
+#endif
+
+// In a program without AddressSanitizer these are null.
+extern "C" {
+__attribute__((weak)) void __asan_poison_memory_region(void const volatile* address, std::size_t size);
+__attribute__((weak)) void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
+}
+
+namespace blockyard::block {
+namespace {
+
+constexpr unsigned char poison = 0xdb;
+// Freed blocks wait at least so long before they are handed out again, so that a late use still finds the poison.
+constexpr std::size_t least_waiting = 256;
+
+bool under_valgrind() {
+#if BLOCKYARD_VALGRIND
+  return RUNNING_ON_VALGRIND != 0;
+#else
+  return false;
+#endif
+}
+
+bool under_address_sanitizer() { return __asan_poison_memory_region != nullptr; }
+
+bool decide() {
+#if BLOCKYARD_CHECKED
+  return true;
+#else
+  const char* const asked = std::getenv("BLOCKYARD_CHECK");
+  return under_valgrind() || under_address_sanitizer() || (asked != nullptr && std::strcmp(asked, "1") == 0);
+#endif
+}
+
+[[noreturn]] void fail(const char* fault, const void* block, std::size_t stride) {
+  char line[160];
+  const int length = stride != 0
+                         ? std::snprintf(line, sizeof line, "blockyard: %s: block %p of a pool of %zu-byte blocks\n", fault, block, stride)
+                         : std::snprintf(line, sizeof line, "blockyard: %s: %p\n", fault, block);
+  static_cast<void>(!write(2, line, static_cast<std::size_t>(length)));
+  std::abort();
+}
+
+void hide(void* block, std::size_t bytes) {
+  if (under_address_sanitizer()) {
+    __asan_poison_memory_region(block, bytes);
+  } else {
+    std::memset(block, poison, bytes);
+  }
+#if BLOCKYARD_VALGRIND
+  VALGRIND_MAKE_MEM_NOACCESS(block, bytes);
+#endif
+}
+
+void show(void* block, std::size_t bytes) {
+  if (under_address_sanitizer()) {
+    __asan_unpoison_memory_region(block, bytes);
+  }
+}
+
+// Looks for a byte that was written while the block was free.
+void inspect(void* block, std::size_t bytes) {
+  if (under_address_sanitizer() || under_valgrind()) {
+    return;  // they have told already, at the place of the fault
+  }
+  const unsigned char* const content = static_cast<unsigned char*>(block);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (content[i] != poison) {
+      fail("use after free (the block was written to while it was free)", block, bytes);
+    }
+  }
+}
+
+// One bit a block, for each granule as many as the smallest blocks need.
+constexpr std::size_t bitmap_bytes = granule_bytes / unit / 8;
+
+unsigned char* bitmaps() {
+  static unsigned char* const table = static_cast<unsigned char*>(
+      base::reserve_pages(by_block_window.bytes / granule_bytes * bitmap_bytes, 4096));
+  return table;
+}
+
+struct LiveBit {
+  unsigned char* byte;
+  unsigned char mask;
+
+  LiveBit(const Pool* pool, const void* block) {
+    const Index index = index_of(slab_of(block, pool->shift));
+    const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - address_of(index));
+    const std::size_t number = offset / pool->stride;
+    byte = bitmaps() + index * bitmap_bytes + number / 8;
+    mask = static_cast<unsigned char>(1u << (number % 8));
+  }
+  bool test() const { return (*byte & mask) != 0; }
+  void set() const { *byte |= mask; }
+  void clear() const { *byte = static_cast<unsigned char>(*byte & ~mask); }
+};
+
+}  // namespace
+
+// Freed blocks in the order of their frees: a ring of pointers that doubles.
+class Watch {
+ public:
+  bool push(void* block) {
+    if (count_ == room_ && !grow()) {
+      return false;
+    }
+    ring_[(first_ + count_) & (room_ - 1)] = block;
+    ++count_;
+    return true;
+  }
+  void* pop() {
+    void* const block = ring_[first_];
+    first_ = (first_ + 1) & (room_ - 1);
+    --count_;
+    return block;
+  }
+  void clear() { first_ = count_ = 0; }
+  std::size_t count() const { return count_; }
+  ~Watch() {
+    if (ring_ != nullptr) {
+      base::release_pages(ring_, room_ * sizeof(void*));
+    }
+  }
+
+ private:
+  bool grow() {
+    const std::size_t room = room_ == 0 ? 512 : room_ * 2;
+    void** const ring = static_cast<void**>(base::reserve_pages(room * sizeof(void*), 4096));
+    if (ring == nullptr) {
+      return false;
+    }
+    for (std::size_t i = 0; i < count_; ++i) {
+      ring[i] = ring_[(first_ + i) & (room_ - 1)];
+    }
+    if (ring_ != nullptr) {
+      base::release_pages(ring_, room_ * sizeof(void*));
+    }
+    ring_ = ring;
+    room_ = room;
+    first_ = 0;
+    return true;
+  }
+
+  void** ring_ = nullptr;
+  std::size_t room_ = 0;
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+};
+
+bool process_is_watched() {
+  static const bool watched = decide();
+  return watched;
+}
+
+bool watch_pool(Pool* pool) {
+  void* const memory = window_record(sizeof(Watch));
+  if (memory == nullptr || bitmaps() == nullptr) {
+    return false;
+  }
+  // The fast path must never see a slab: the pool finds its own through a pointer that nobody else has.
+  Slab** const hidden = static_cast<Slab**>(window_record(sizeof(Slab*)));
+  if (hidden == nullptr) {
+    return false;
+  }
+  *hidden = &by_block_no_slab;
+  pool->current = hidden;
+  pool->watch = new (memory) Watch;
+#if BLOCKYARD_VALGRIND
+  VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
+#endif
+  return true;
+}
+
+void* watch_allocate(Pool* pool) {
+  void* block = nullptr;
+  if (pool->watch->count() < least_waiting) {
+    block = pool_allocate_slow(pool);
+    if (block != nullptr) {
+      // One put by an unchecked caller's fast path must lead to free_slow(): see watch_undo_put().
+      Slab* const record = slab_of(block, pool->shift);
+      record->floor = slab_live(*record) - 1;
+      record->excess = 1;
+    }
+  }
+  if (block == nullptr) {
+    if (pool->watch->count() == 0) {
+      return nullptr;
+    }
+    block = pool->watch->pop();
+#if BLOCKYARD_VALGRIND
+    VALGRIND_MAKE_MEM_DEFINED(block, pool->stride);
+#endif
+    show(block, pool->stride);
+    inspect(block, pool->stride);
+  }
+  show(block, pool->stride);
+  LiveBit(pool, block).set();
+#if BLOCKYARD_VALGRIND
+  VALGRIND_MEMPOOL_ALLOC(pool, block, pool->stride);
+#endif
+  return block;
+}
+
+void watch_free(Pool* pool, void* block) {
+  if (!in_window(block)) {
+    fail("foreign free (no block allocator ever made this address)", block, 0);
+  }
+  Slab* const record = pool != nullptr ? slab_of(block, pool->shift) : slab_of(block, slab_shift);
+  const Index index = index_of(record);
+  if (granule(index).place == Place::unused) {
+    fail("foreign free (no live slab is here)", block, 0);
+  }
+  Pool* const owner = record->pool.load(std::memory_order_relaxed);
+  if (pool != nullptr && owner != pool) {
+    fail("foreign free (the block is another pool's)", block, owner->stride);
+  }
+  const std::size_t offset = static_cast<std::size_t>(static_cast<std::byte*>(block) - address_of(index));
+  if (offset % owner->stride != 0) {
+    fail("foreign free (the address is inside a block)", block, owner->stride);
+  }
+  const LiveBit live(owner, block);
+  if (!live.test()) {
+    fail("double free", block, owner->stride);
+  }
+  live.clear();
+#if BLOCKYARD_VALGRIND
+  VALGRIND_MEMPOOL_FREE(owner, block);
+  VALGRIND_MAKE_MEM_UNDEFINED(block, owner->stride);
+#endif
+  hide(block, owner->stride);
+  owner->watch->push(block);  // when even the ring can't grow the block is lost, which is safe
+}
+
+void watch_undo_put(Slab* record) {
+  record->free = link_of(record->free);
+  record->excess = 1;
+}
+
+void watch_reset(Pool* pool) {
+  if (pool->watch == nullptr) {
+    return;
+  }
+  const std::size_t slab_bytes = std::size_t{1} << pool->shift;
+  for (Index page = pool->pages; page != 0; page = granule(page).next) {
+    for (Index index = page; index != granule(page).uncut; index += Index{1} << (pool->shift - slab_shift)) {
+      show(address_of(index), slab_bytes);
+      std::memset(bitmaps() + index * bitmap_bytes, 0, bitmap_bytes);
+#if BLOCKYARD_VALGRIND
+      VALGRIND_MAKE_MEM_UNDEFINED(address_of(index), slab_bytes);
+#endif
+    }
+  }
+  pool->watch->clear();
+}
+
+void watch_pool_ends(Pool* pool) {
+  if (pool->watch == nullptr) {
+    return;
+  }
+  watch_reset(pool);
+#if BLOCKYARD_VALGRIND
+  VALGRIND_DESTROY_MEMPOOL(pool);
+#endif
+  pool->watch->~Watch();
+}
+
+std::size_t watch_waiting(const Pool* pool) { return pool->watch == nullptr ? 0 : pool->watch->count(); }
+
+}  // namespace blockyard::block

@@ -1,0 +1,37 @@
+// Watched pools: in a process that is observed, every allocate and free of a block takes the slow path and is checked or announced there,
+// however the calling code was compiled.
+//
+// A process is observed when it runs under Valgrind, when AddressSanitizer is in it, when the library is a checked build
+// (BLOCKYARD_CHECKED), or when BLOCKYARD_CHECK=1 stands in its environment. That is decided once, before the first block.
+//
+// A watched pool hands its blocks to nobody's fast path: the allocator's `current` stays at by_block_no_slab. Freed blocks wait in a queue
+// outside of the blocks, so that their whole memory is poison:
+//   AddressSanitizer  poisons it: any access is reported with its stack
+//   Valgrind          is told of pool, allocations and frees
+//   checked           a pattern fills it, and is looked at when the block is handed out again: "use after free"
+// and a bit for each block says whether it lives: "double free", "foreign free". Found faults end the process with one sentence.
+#pragma once
+
+#include <cstddef>
+
+namespace blockyard::block {
+
+struct Pool;
+struct Slab;
+
+/// Whether this process is observed. Cheap after the first call.
+bool process_is_watched();
+
+/// Makes a new pool a watched one; false when memory is exhausted.
+bool watch_pool(Pool* pool);
+void* watch_allocate(Pool* pool);
+/// `pool` is nullptr for static blocks: the block's own pool is meant.
+void watch_free(Pool* pool, void* block);
+/// Undoes what slab_put() did to a watched block before anybody looked.
+void watch_undo_put(Slab* slab);
+void watch_reset(Pool* pool);
+void watch_pool_ends(Pool* pool);
+/// Blocks of the pool that wait in its queue.
+std::size_t watch_waiting(const Pool* pool);
+
+}  // namespace blockyard::block

@@ -1,0 +1,188 @@
+// Reserves the window and hands out runs of it.
+#include "block/window.hpp"
+
+#include <mutex>
+#include <new>
+
+#include "base/bits.hpp"
+#include "base/pages.hpp"
+
+namespace blockyard::block {
+
+extern "C" {
+constinit Window by_block_window;
+constinit Slab by_block_no_slab;
+}
+
+constinit base::Mutex world;
+
+namespace {
+
+// 32-bit links reach 2^32 units of 8 bytes.
+constexpr std::size_t full_bytes = std::size_t{32} << 30;
+constexpr std::size_t least_bytes = std::size_t{64} << 20;
+constexpr std::size_t run_bytes = granule_bytes << max_order;
+
+constinit Slab* slabs = nullptr;
+constinit Granule* granules = nullptr;
+constinit Index fresh = 0;       // granules from here on were never handed out
+constinit Index fresh_end = 0;
+constinit Index free_runs[max_order + 1] = {};
+constinit std::byte* record_next = nullptr;
+constinit std::byte* record_end = nullptr;
+
+bool open_locked() {
+  if (slabs != nullptr) {
+    return true;
+  }
+  for (std::size_t bytes = full_bytes; bytes >= least_bytes; bytes /= 2) {
+    const std::size_t count = bytes / granule_bytes;
+    const std::size_t slab_table = count * sizeof(Slab);
+    const std::size_t tables = slab_table + count * sizeof(Granule);
+    void* const space = base::reserve_space(bytes, run_bytes);
+    if (space == nullptr) {
+      continue;
+    }
+    void* const table = base::reserve_pages(tables, 4096);
+    if (table == nullptr) {
+      base::release_pages(space, bytes);
+      continue;
+    }
+    slabs = static_cast<Slab*>(table);
+    granules = reinterpret_cast<Granule*>(static_cast<std::byte*>(table) + slab_table);
+    by_block_window.base = static_cast<std::byte*>(space);
+    by_block_window.bytes = bytes;
+    by_block_window.table_bias = reinterpret_cast<std::uintptr_t>(table) -
+                                 (reinterpret_cast<std::uintptr_t>(space) >> slab_shift << slab_record_shift);
+    fresh = 1 << max_order;  // the first run stays out of use: link 0 and index 0 mean none
+    fresh_end = static_cast<Index>(count);
+    return true;
+  }
+  return false;
+}
+
+void list_run(Index first, unsigned order) {
+  Granule& run = granules[first];
+  run.free_order = static_cast<std::uint8_t>(order + 1);
+  run.previous = 0;
+  run.next = free_runs[order];
+  if (run.next != 0) {
+    granules[run.next].previous = first;
+  }
+  free_runs[order] = first;
+}
+
+void unlist_run(Index first, unsigned order) {
+  Granule& run = granules[first];
+  run.free_order = 0;
+  (run.previous != 0 ? granules[run.previous].next : free_runs[order]) = run.next;
+  if (run.next != 0) {
+    granules[run.next].previous = run.previous;
+  }
+}
+
+Index take_run(unsigned order) {
+  unsigned found = order;
+  while (found <= max_order && free_runs[found] == 0) {
+    ++found;
+  }
+  Index first;
+  if (found <= max_order) {
+    first = free_runs[found];
+    unlist_run(first, found);
+  } else {
+    if (fresh_end - fresh < Index{1} << max_order) {
+      return 0;
+    }
+    found = max_order;
+    first = fresh;
+    fresh += Index{1} << max_order;
+  }
+  while (found > order) {
+    --found;
+    list_run(first + (Index{1} << found), found);
+  }
+  return first;
+}
+
+void give_run(Index first, unsigned order) {
+  while (order < max_order) {
+    const Index buddy = first ^ (Index{1} << order);
+    if (granules[buddy].free_order != order + 1) {
+      break;
+    }
+    unlist_run(buddy, order);
+    first &= ~(Index{1} << order);
+    ++order;
+  }
+  list_run(first, order);
+}
+
+}  // namespace
+
+bool window_open() {
+  const std::lock_guard lock(world);
+  return open_locked();
+}
+
+Index window_take(unsigned order, bool huge) {
+  const std::lock_guard lock(world);
+  if (!open_locked()) {
+    return 0;
+  }
+  const Index first = take_run(order);
+  if (first == 0) {
+    return 0;
+  }
+  const std::size_t bytes = granule_bytes << order;
+  if (!base::commit_pages(address_of(first), bytes)) {
+    give_run(first, order);
+    return 0;
+  }
+  if (huge) {
+    base::advise_huge_pages(address_of(first), bytes);
+  }
+  return first;
+}
+
+void window_give(Index first, unsigned order, bool huge) {
+  const std::size_t bytes = granule_bytes << order;
+  // Outside the lock: nobody else knows these pages yet.
+  base::discard_pages(address_of(first), bytes);
+  if (huge) {
+    base::advise_small_pages(address_of(first), bytes);
+  }
+  const std::lock_guard lock(world);
+  give_run(first, order);
+}
+
+Index window_fresh() {
+  const std::lock_guard lock(world);
+  return fresh;
+}
+
+void* window_record(std::size_t bytes) {
+  constexpr std::size_t chunk = std::size_t{256} << 10;
+  bytes = base::align_up(bytes, std::size_t{64});
+  const std::lock_guard lock(world);
+  if (static_cast<std::size_t>(record_end - record_next) < bytes) {
+    const std::size_t room = base::align_up(bytes, chunk);
+    void* const pages = base::reserve_pages(room, 4096);
+    if (pages == nullptr) {
+      return nullptr;
+    }
+    record_next = static_cast<std::byte*>(pages);
+    record_end = record_next + room;
+  }
+  void* const record = record_next;
+  record_next += bytes;
+  return record;
+}
+
+Granule& granule(Index index) { return granules[index]; }
+
+Slab& slab(Index index) { return slabs[index]; }
+
+Index index_of(const Slab* record) { return static_cast<Index>(record - slabs); }
+
+}  // namespace blockyard::block
