@@ -10,9 +10,9 @@ from blockyard.analysis.passes import ROW
 from blockyard.analysis.samples import MEMORY, NO_EVENT
 
 MACHINE = {"cpu": "Test Processor 9000", "architecture": "x86_64", "cores": 2, "memory_bytes": 8 << 30,
-           "kernel": "6.1.0", "libc": "glibc 2.36", "distribution": "Debian GNU/Linux 12", "clock": "tsc", "ticks_per_ns": None,
-           "transparent_huge_pages": "madvise", "governor": "performance", "virtualised": False, "warnings": [],
-           "kind": "test"}
+           "kernel": "6.1.0", "libc": "glibc 2.36", "distribution": "Debian GNU/Linux 12", "clock": "tsc",
+           "ticks_per_ns": None, "transparent_huge_pages": "madvise", "governor": "performance", "virtualised": False,
+           "warnings": [], "kind": "test"}
 MALLOC, ZEROED, ALIGNED, FREE, REALLOC = range(5)
 
 
@@ -51,7 +51,7 @@ class Campaign:
         fields = {"format": 1, "status": "ok", "reason": "", "journal": journal, "allocator": allocator,
                   "variant": allocator.partition("@")[2] or "defaults", "version": "1.0", "adapter": "adapter.so",
                   "needs_lock": False, "needs_pool": False, "pace": pace, "touch": touch, "repeat": repeat,
-                  "threads": "journal", "untimed": rows is None, "events": 0 if rows is None else len(rows),
+                  "threads": "journal", "untimed": touch == "untimed", "events": 0 if rows is None else len(rows),
                   "ticks_per_ns": self.ticks_per_ns, "floor_call_ticks": self.floors[0],
                   "floor_touch_ticks": self.floors[1], "wall_ns": 10**9, "cpu_ns": 5 * 10**8, "user_ns": 4 * 10**8,
                   "system_ns": 10**8, "minor_faults": 1234, "major_faults": 0, "voluntary_switches": 1,

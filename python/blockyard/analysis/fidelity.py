@@ -6,7 +6,8 @@ from blockyard.analysis.sections import AllocatorRuns, Run, Section
 
 LATE_NS = 1_000_000
 """A run is marked when one event in a hundred started later than this against the journal's clock. A millisecond is
-6 % of a frame at 60 Hz: bursts then run into one another, and what an allocator does by the clock (purging) comes elsewhere."""
+6 % of a frame at 60 Hz: bursts then run into one another, and what an allocator does by the clock (purging) comes at
+other events."""
 WAITS = 0.01
 """A run is marked when more than this share of its events had to wait for another thread's event."""
 

@@ -58,7 +58,7 @@ class BadRows(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a density picture: cells, times in ns, latencies in ticks; per plane, from where marks are wanted."""
+    """The frame of a density picture: cells, times in ns, latencies in ticks; per plane, where marks begin."""
 
     width: int
     height: int

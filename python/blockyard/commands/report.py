@@ -1,5 +1,7 @@
 """`blockyard report`: tables and pictures of a campaign."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -8,7 +10,6 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
-from blockyard.report import ReportOptions, ReportResult, build
 
 _VIEWS = {"as-run": (View.AS_RUN,), "inherent": (View.INHERENT,), "both": (View.AS_RUN, View.INHERENT)}
 
@@ -45,9 +46,12 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
     """
     if from_s is not None and to_s is not None and from_s >= to_s:
         raise UserError(f"--from {from_s:g} is not before --to {to_s:g}")
+    from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
+
     options = ReportOptions(_VIEWS[view], by_size, allocations_csv, samples_parquet, pictures, gross, from_s, to_s,
                             journals, allocators)
-    result = _with_progress(directory, out, options)
+    with _bar() as tell:
+        result = build(directory, out, options, tell)
     console = Console(highlight=False)
     console.print(result.table)
     console.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
@@ -55,13 +59,10 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
         console.print(f"Pictures: {len(result.pictures)} below {result.out}", soft_wrap=True)
 
 
-def _with_progress(directory: Path, out: Path | None, options: ReportOptions) -> ReportResult:
-    # No refresh thread: workers are forked while the bar is up.
+@contextmanager
+def _bar() -> Iterator[Callable[[float, str], None]]:
+    """A progress bar without a refresh thread: workers are forked while it is up."""
     with Progress(TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:3.0f} %"),
                   console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("reading", total=1.0)
-
-        def tell(fraction: float, text: str) -> None:
-            bar.update(task, completed=fraction, description=text, refresh=True)
-
-        return build(directory, out, options, tell)
+        yield lambda fraction, text: bar.update(task, completed=fraction, description=text, refresh=True)

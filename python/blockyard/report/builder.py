@@ -11,7 +11,7 @@ from blockyard.analysis import fidelity, figures, journal_facts, sections
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
-from blockyard.report import allocations, blocks, comparison, guideline, pages, study, summary
+from blockyard.report import allocations, blocks, comparison, guideline, study, summary
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
 from blockyard.report.options import Progress, ReportOptions, ReportResult
@@ -105,10 +105,12 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
     tasks: list[tuple[str, str, Callable[[], list[Path]]]] = []
     for one in measured:
         one.folder.mkdir(parents=True, exist_ok=True)
-        lone = _threads(len(one.figures), options)
         if options.pictures:
+            from blockyard.report import pages  # here, because matplotlib takes longer to load than tables to make
+
+            threads = _threads(len(one.figures), options)
             tasks += [("picture", task.name, task.draw)
-                      for task in pages.tasks(one.section, one.figures, one.header, one.folder, options, lone)]
+                      for task in pages.tasks(one.section, one.figures, one.header, one.folder, options, threads)]
         for member in one.figures:
             if options.samples_parquet:
                 target = one.folder / "samples" / f"{member.name}.parquet"
@@ -158,7 +160,8 @@ def _notes(results: Results) -> list[str]:
     found = [f"{name} is missing: {reason}" for name, reason in results.missing]
     if results.unfinished:
         found.append(f"the campaign is not finished ({results.planned - results.unfinished} of {results.planned} runs "
-                     f"are there): these figures will change; 'blockyard replay --resume -o {results.directory}' goes on")
+                     "are there): these figures will change; "
+                     f"'blockyard replay --resume -o {results.directory}' goes on")
     warnings = results.machine.get("warnings")
     found += [str(words) for words in warnings] if isinstance(warnings, list) else []
     return found

@@ -35,7 +35,7 @@ _HEADLINE: tuple[tuple[str, Pick], ...] = (("p50", _picker(P50)), ("p99.9", _pic
                                            ("worst", lambda found: found.worst))
 _HEADLINE_OF_ONE = (("best", lambda found: found.best), *_HEADLINE[:1], ("p99", _picker(P99)), *_HEADLINE[1:3],
                     ("p99.999", _picker(P99999)), *_HEADLINE[3:])
-_VARIANT_WORDS = {"defaults": "defaults", FAVOURED: "favoured (memory populated beforehand, purging off)"}
+_VARIANT_WORDS = {"defaults": "defaults", FAVOURED: "favoured (populated, purging off)"}
 UNSUPPORTED = f"{units.ABSENT} fewer than {SAMPLES_BEYOND} samples lie beyond this percentile: it is not printed"
 SATURATED = "≥ the measurement could hold no more: it took at least that long"
 

@@ -7,6 +7,7 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P50, P999, Operation, View
 from blockyard.analysis.sections import Section
 from blockyard.report import units
+from blockyard.report.comparison import short_name
 
 
 def paragraph(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> str:
@@ -28,7 +29,7 @@ _VIEW_WORDS = {View.AS_RUN: "as it ran,", View.INHERENT: "With the machine's noi
 
 
 def _operation(contenders: Sequence[AllocatorFigures], view: View, operation: Operation) -> str:
-    found = [(one.name, one.whole(view, operation)) for one in contenders]
+    found = [(short_name(one), one.whole(view, operation)) for one in contenders]
     found = [(name, distribution) for name, distribution in found if distribution.samples]
     if not found:
         return ""

@@ -24,7 +24,7 @@ class Header:
 
     def lines(self) -> list[str]:
         """For text: one fact after the other."""
-        return [f"Machine: {self.machine}", f"Clock: {self.clock}; {self._floor()}",
+        return [f"Machine: {self.machine}", f"Clock: {self.clock.removeprefix('clock ')}; {self._floor()}",
                 f"Runs: {self.repeats}; {self.setting}"]
 
     def caption(self, allocator: AllocatorRuns | None = None) -> str:

@@ -62,8 +62,9 @@ def _dots(section: Section, members: list[AllocatorFigures], header: Header, tar
     panels = [(_operation_title(members, operation),
                [(comparison.short_name(one), one.whole(view, operation), one.runs.is_null) for one in members])
               for operation in OPERATIONS]
+    kept = _with_samples(panels)
     return dots.draw(target, f"From the median to the worst: {section.journal}", _subtitle(section, view, variant),
-                     header.caption(), _with_samples(panels))
+                     header.caption(), kept) if kept else []
 
 
 def _curves(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
@@ -74,8 +75,9 @@ def _curves(section: Section, figures: Sequence[AllocatorFigures], members: list
                  style.NULL_COLOUR if one.runs.is_null else style.colour(bases.index(one.runs.base)),
                  one.whole(view, operation), one.runs.is_null) for one in members])
               for operation in OPERATIONS]
+    kept = _with_samples(panels)
     return curves.draw(target, f"Latency by percentile: {section.journal}", _subtitle(section, view, variant),
-                       header.caption(), _with_samples(panels))
+                       header.caption(), kept) if kept else []
 
 
 def _with_samples(panels: list) -> list:
@@ -110,7 +112,8 @@ def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: P
             written += scatter.draw(scatter.Scatter(
                 folder / f"{one.name}-{operation.value}-{view.value}{zoom}",
                 f"{one.name}: {_operation_title([one], operation)}",
-                _density_subtitle(section, one, view, found.samples), header.caption(one.runs), bins[_PLANES[operation, view]], found, times, edges))
+                _density_subtitle(section, one, view, found.samples),
+                header.caption(one.runs), bins[_PLANES[operation, view]], found, times, edges))
     return written
 
 

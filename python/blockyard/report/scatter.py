@@ -18,6 +18,8 @@ CELL = 2
 """Pixels of a cell's side: a lone event must be seen."""
 COLUMNS = (WIDTH - _LEFT - _RIGHT) // CELL
 ROWS = (HEIGHT - _BOTTOM - _TOP) // CELL
+FRAME = (_LEFT, _TOP, COLUMNS * CELL, ROWS * CELL)
+"""The density's pixels: left, top, width, height."""
 MOST_MARKS = 4000
 """More marks than this would be a blot; the slowest are drawn and the caption says so."""
 _SHADES = 64
@@ -111,7 +113,7 @@ def _marks(axis: style.Axes, scatter: Scatter) -> str:
     hue = np.clip((sizes - low) * (255 / (high - low)), 0, 255).astype(np.uint8)
     times = marks["time"] / 1e9
     latencies = np.clip(marks["ticks"] / scatter.distribution.ticks_per_ns, *scatter.latencies_ns)
-    axis.scatter(times, latencies, s=34, c=style.size_colours()[hue], edgecolors=INK, linewidths=0.7, zorder=5,
+    axis.scatter(times, latencies, s=44, c=style.size_colours()[hue], edgecolors=INK, linewidths=0.7, zorder=5,
                  clip_on=False)
     kept = "" if total <= MOST_MARKS else f", the slowest {MOST_MARKS:,} drawn"
     since = units.duration(least / scatter.distribution.ticks_per_ns)
@@ -127,7 +129,7 @@ def _percentile_labels(axis: style.Axes, scatter: Scatter) -> None:
     heights = [(np.log10(max(value.value, scatter.latencies_ns[0])) - low) / (high - low) for _, value in known]
     places = style.spread(heights, 26 / (ROWS * CELL), 0.0, 1.0)
     for (label, value), height, place in zip(known, heights, places, strict=True):
-        axis.plot([1.0, 1.012, 1.022], [height, height, place], transform=axis.transAxes, color=FAINT, linewidth=1,
+        axis.plot([1.003, 1.012, 1.022], [height, height, place], transform=axis.transAxes, color=FAINT, linewidth=1,
                   clip_on=False)
         axis.text(1.026, place, label, transform=axis.transAxes, va="center", fontsize=13.5, color=FAINT)
         axis.text(1.089, place, units.latency(value), transform=axis.transAxes, va="center", fontsize=13.5,

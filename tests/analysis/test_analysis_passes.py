@@ -1,0 +1,149 @@
+"""The native passes over sample rows, held against the same sums done by numpy."""
+
+import numpy as np
+import pytest
+from blockyard.analysis import passes
+from blockyard.analysis.distribution import SATURATED
+from synthetic import FREE, REALLOC, latencies, lifelike, rows
+
+FLOORS = (10, 4)
+CLASS_EDGES = (64, 1 << 10, 1 << 15, 1 << 20)
+
+
+def repeats(count: int, events: int = 20_000) -> list[passes.Rows]:
+    base, _ = lifelike(events)
+    return [passes.Rows(latencies(base, 1.0, 3.0, 1000 + repeat), *FLOORS) for repeat in range(count)]
+
+
+def expanded(found: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    ticks, counts = found
+    return np.repeat(ticks, counts.astype(np.int64))
+
+
+def net(raw: np.ndarray, floor: int) -> np.ndarray:
+    return np.maximum(raw.astype(np.int64) - floor, 0)
+
+
+def parts(run: passes.Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    call = net(run.rows["call"], FLOORS[0])
+    touch = np.where(run.rows["touch"] > 0, net(run.rows["touch"], FLOORS[1]), 0)
+    return call, touch, call + touch
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("metric, kinds, part", [
+    (passes.MALLOC_CALL, (0, 1, 2), 0), (passes.MALLOC_TOUCH, (0, 1, 2), 1), (passes.MALLOC_BOTH, (0, 1, 2), 2),
+    (passes.REALLOC_CALL, (REALLOC,), 0), (passes.REALLOC_BOTH, (REALLOC,), 2), (passes.FREE_CALL, (FREE,), 0)])
+def test_distributions_hold_every_latency_of_their_metric_and_size_class(
+        threads: int, metric: int, kinds: tuple[int, ...], part: int) -> None:
+    runs = repeats(3)
+    found = passes.digest(runs, threads)
+    first = runs[0].rows
+    classes = np.searchsorted(CLASS_EDGES, first["size"])
+    picked = np.isin(first["kind"], kinds) & ((first["touch"] > 0) | (part != 1))
+    for klass in range(5):
+        here = picked & (classes == klass)
+        each = [parts(run)[part][here] for run in runs]
+        assert np.array_equal(expanded(found[passes.AS_RUN, metric, klass]), np.sort(np.concatenate(each)))
+        assert np.array_equal(expanded(found[passes.INHERENT, metric, klass]), np.sort(np.minimum.reduce(each)))
+
+
+@pytest.mark.parametrize("size, klass", [(0, 0), (64, 0), (65, 1), (1024, 1), (1025, 2), (32768, 2), (32769, 3),
+                                         (1 << 20, 3), ((1 << 20) + 1, 4), (2**64 - 1, 4)])
+def test_a_size_belongs_to_the_class_that_ends_at_or_above_it(size: int, klass: int) -> None:
+    found = passes.digest([passes.Rows(rows([(0, 0, size, 0, 20, 0)]), *FLOORS)], 1)
+    assert [len(found[passes.AS_RUN, passes.MALLOC_CALL, other][0]) for other in range(5)].index(1) == klass
+
+
+def test_a_latency_below_the_floor_is_nothing_and_never_negative() -> None:
+    found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, 3, 2)]), *FLOORS)], 1)
+    assert found[passes.AS_RUN, passes.MALLOC_BOTH, 0][0].tolist() == [0]
+
+
+def test_a_saturated_call_stays_saturated_whatever_is_taken_off_or_added() -> None:
+    found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, SATURATED, 50)]), *FLOORS, scale=1.001)], 1)
+    assert found[passes.AS_RUN, passes.MALLOC_CALL, 0][0].tolist() == [SATURATED]
+    assert found[passes.AS_RUN, passes.MALLOC_BOTH, 0][0].tolist() == [SATURATED]
+
+
+def test_a_sum_too_large_for_its_field_saturates() -> None:
+    found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, SATURATED - 5, SATURATED - 5)]), 0, 0)], 1)
+    assert found[passes.AS_RUN, passes.MALLOC_BOTH, 0][0].tolist() == [SATURATED]
+
+
+def test_the_inherent_sum_is_one_that_occurred() -> None:
+    runs = [passes.Rows(rows([(0, 0, 8, 0, call, touch)]), 0, 0) for call, touch in ((10, 90), (70, 20))]
+    found = passes.digest(runs, 1)
+    assert [found[passes.INHERENT, metric, 0][0].tolist() for metric in range(3)] == [[10], [20], [90]]
+
+
+def test_ticks_of_a_run_with_another_calibration_are_converted() -> None:
+    found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, 1010, 0)]), 10, 0, scale=1.5)], 1)
+    assert found[passes.AS_RUN, passes.MALLOC_CALL, 0][0].tolist() == [1500]
+
+
+@pytest.mark.parametrize("field, value, sentence", [
+    ("kind", 9, "unknown kind in row 7000"), ("event", 3, "do not rise at row 7000")])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_that_no_replay_writes_are_refused(field: str, value: int, sentence: str, threads: int) -> None:
+    runs = repeats(1)
+    runs[0].rows[field][7000] = value
+    with pytest.raises(passes.BadRows, match=sentence):
+        passes.digest(runs, threads)
+
+
+@pytest.mark.parametrize("field", ["event", "kind", "size"])
+def test_a_repeat_with_another_event_is_refused_by_name(field: str) -> None:
+    runs = repeats(3)
+    runs[2].rows[field][15_000] += 1
+    with pytest.raises(passes.BadRows, match="another event in row 15000 than the first repeat") as caught:
+        passes.digest(runs, 2)
+    assert caught.value.run == 2
+
+
+def test_repeats_of_different_lengths_are_refused() -> None:
+    runs = repeats(2)
+    short = [runs[0], passes.Rows(runs[1].rows[:-1], *FLOORS)]
+    with pytest.raises(passes.BadRows, match="as many rows") as caught:
+        passes.digest(short, 1)
+    assert caught.value.run == 1
+
+
+def frame(**changed: object) -> passes.Frame:
+    return passes.Frame(**{"width": 100, "height": 40, "begin_ns": 0.0, "end_ns": 1000.0, "low_ticks": 1.0,
+                           "high_ticks": 1e4, "marks_from": (SATURATED,) * 4, **changed})
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_event_within_the_times_is_binned_once(threads: int) -> None:
+    runs = repeats(3)
+    inside = [(run.rows["start"] < 5e9) & (run.rows["kind"] != FREE) for run in runs]
+    planes = passes.bins(runs, frame(end_ns=5e9), threads)
+    assert planes[passes.MALLOC_AS_RUN].counts.sum() == sum(map(np.count_nonzero, inside))
+    assert planes[passes.MALLOC_INHERENT].counts.sum() == np.count_nonzero(inside[0])
+
+
+def test_an_event_falls_into_the_cell_of_its_time_and_log_latency() -> None:
+    found = passes.bins([passes.Rows(rows([(0, 0, 8, 255, 1000, 0), (1, FREE, 8, 999, 1, 0)]), 0, 0)], frame(), 1)
+    assert np.argwhere(found[passes.MALLOC_AS_RUN].counts).tolist() == [[30, 25]]
+    assert np.argwhere(found[passes.FREE_AS_RUN].counts).tolist() == [[0, 99]]
+
+
+@pytest.mark.parametrize("ticks, row", [(0, 0), (10**9, 39)])
+def test_latencies_outside_the_frame_stand_at_its_edge(ticks: int, row: int) -> None:
+    found = passes.bins([passes.Rows(rows([(0, 0, 8, 0, ticks, 0)]), 0, 0)], frame(), 1)
+    assert np.argwhere(found[passes.MALLOC_AS_RUN].counts)[0][0] == row
+
+
+def test_a_cell_knows_the_mean_logarithm_of_its_sizes() -> None:
+    entries = [(0, 0, 16, 0, 1000, 0), (1, 0, 1024, 1, 1000, 0)]
+    found = passes.bins([passes.Rows(rows(entries), 0, 0)], frame(), 1)[passes.MALLOC_AS_RUN]
+    assert found.mean_log2_size[found.counts > 0].tolist() == [7.0]
+
+
+def test_marks_are_the_events_at_or_above_their_threshold() -> None:
+    entries = [(0, 0, 8, 1, 99, 0), (1, 0, 16, 2, 100, 0), (2, FREE, 16, 3, 500, 0), (3, 0, 32, 4, 101, 7)]
+    found = passes.bins([passes.Rows(rows(entries), 0, 0)], frame(marks_from=(100, SATURATED, 108, SATURATED)), 2)
+    assert found[passes.MALLOC_AS_RUN].marks.tolist() == [(2, 16, 100, 1), (4, 32, 108, 3)]
+    assert found[passes.MALLOC_INHERENT].marks.tolist() == [(4, 32, 108, 3)]
+    assert len(found[passes.FREE_AS_RUN].marks) == 0

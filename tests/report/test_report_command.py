@@ -1,0 +1,191 @@
+"""`blockyard report` as a user meets it: what it prints, what it says of campaigns that are not whole, bad input."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import known_campaign, known_rows
+from synthetic import Campaign, rows
+
+Report = Callable[..., subprocess.CompletedProcess[str]]
+QUICK = ("--no-pictures", "--no-samples-parquet")
+
+
+def refusal(result: subprocess.CompletedProcess[str]) -> str:
+    """The one sentence of a refused command."""
+    assert result.returncode == 1, result.stderr
+    sentences = result.stderr.strip().splitlines()
+    assert len(sentences) == 1 and sentences[0].startswith("blockyard: "), result.stderr
+    return sentences[0]
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_report_prints_a_table_of_eighty_columns_and_where_the_rest_is(campaign: Campaign, report: Report) -> None:
+    result = report("results", *QUICK)
+    assert result.returncode == 0, result.stderr
+    table = result.stdout.split("Tables:")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "quick" in table and "as-run" in table and "inherent" in table
+    assert (campaign.directory / "report" / "report.txt").is_file()
+
+
+def test_report_goes_where_it_is_told(campaign: Campaign, report: Report, tmp_path: Path) -> None:
+    assert report("results", "-o", "elsewhere", *QUICK).returncode == 0
+    assert (tmp_path / "elsewhere" / "summary.csv").is_file() and not (campaign.directory / "report").exists()
+
+
+def test_allocators_and_journals_can_be_picked(tmp_path: Path, report: Report) -> None:
+    known_campaign(tmp_path / "results")
+    result = report("results", "--allocator", "slow", "--journal", "game", *QUICK)
+    assert "slow" in result.stdout and "quick" not in result.stdout
+
+
+@pytest.mark.parametrize("option, what", [("--allocator", "allocator"), ("--journal", "journal")])
+def test_an_unknown_name_is_refused_with_the_known_ones(campaign: Campaign, report: Report, option: str,
+                                                        what: str) -> None:
+    assert f"has no {what} 'nope'; it has " in refusal(report("results", option, "nope", *QUICK))
+
+
+def test_a_half_finished_campaign_is_reported_and_said_to_be_so(tmp_path: Path, report: Report) -> None:
+    campaign = Campaign(tmp_path / "results", ["one", "two"], repeats=2)
+    campaign.run("one", known_rows(1), 1)
+    campaign.run("two", known_rows(1), 1)
+    campaign.run("one", known_rows(2), 2)
+    said = words(report("results", *QUICK).stdout)
+    assert "not finished (3 of 4 runs are there)" in said and "two has 1" in said
+
+
+def test_failed_and_missing_allocators_are_listed_with_their_reasons(tmp_path: Path, report: Report) -> None:
+    campaign = Campaign(tmp_path / "results", ["one", "bad"], missing=[("scudo", "libscudo.so is not installed")])
+    campaign.run("one", known_rows(1))
+    campaign.run("bad", None, status="failed", reason="it crashed (SIGSEGV)")
+    said = words(report("results", *QUICK).stdout)
+    assert "bad failed in 1 of 1 runs: it crashed (SIGSEGV)" in said
+    assert "scudo is missing: libscudo.so is not installed" in said
+
+
+def test_a_campaign_without_a_finished_run_says_what_to_do(tmp_path: Path, report: Report) -> None:
+    Campaign(tmp_path / "results", ["one"], repeats=3)
+    assert "has no finished run yet (3 planned); 'blockyard replay --resume" in refusal(report("results"))
+
+
+def test_a_campaign_whose_runs_all_failed_says_why(tmp_path: Path, report: Report) -> None:
+    Campaign(tmp_path / "results", ["one"]).run("one", None, status="failed", reason="out of memory")
+    assert "no run of the campaign in results succeeded (one: out of memory)" in refusal(report("results"))
+
+
+def test_a_run_that_lost_its_pace_is_marked_with_what_to_do(tmp_path: Path, report: Report) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"])
+    campaign.run("one", known_rows(1), lateness_ns={"p50": 9, "p99": 7_000_000, "p999": 8e6, "max": 9e6})
+    said = words(report("results", *QUICK).stdout)
+    assert "one could not keep the journal's pace" in said and "7.0 ms late" in said and "lower --pace" in said
+
+
+def test_full_speed_has_no_pace_to_lose(tmp_path: Path, report: Report) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"], paces=("max",))
+    campaign.run("one", known_rows(1), pace="max", lateness_ns={"p50": 9, "p99": 7_000_000, "p999": 8e6, "max": 9e6})
+    assert "could not keep" not in report("results", *QUICK).stdout
+
+
+def test_a_lock_that_an_allocator_needed_is_said(tmp_path: Path, report: Report) -> None:
+    campaign = Campaign(tmp_path / "results", ["tlsf", "one"])
+    campaign.run("tlsf", known_rows(1), needs_lock=True, needs_pool=True)
+    campaign.run("one", known_rows(1))
+    said = words(report("results", *QUICK).stdout)
+    assert "tlsf is not thread-safe: every call took a lock" in said and "tlsf* " in said and "a pool" in said
+
+
+def test_a_replay_on_one_thread_is_said_to_be_one(tmp_path: Path, report: Report) -> None:
+    known_campaign(tmp_path / "results", threads="one")
+    said = words(report("results", *QUICK).stdout)
+    assert "all events ran on one thread (--threads one)" in said and "on one thread" in said.split("Machine")[0]
+
+
+def test_untimed_runs_show_how_much_the_timing_costs(tmp_path: Path, report: Report) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"], untimed=True)
+    campaign.run("one", known_rows(1))
+    campaign.run("one", None, touch="untimed", cpu_ns=321_000_000)
+    assert report("results", *QUICK).returncode == 0
+    assert "321 ms" in (campaign.directory / "report" / "report.txt").read_text()
+
+
+@pytest.mark.parametrize("damage, sentence", [
+    (lambda path: path.write_bytes(path.read_bytes()[:-20]), "should have 2,000 rows and has 1,999.4"),
+    (lambda path: path.write_bytes(path.read_bytes() + b"x"), "should have 2,000 rows"),
+    (lambda path: path.write_bytes(b""), "is not a sample file"),
+    (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00\xff\xff{"), "is not a sample file"),
+    (lambda path: path.write_bytes(b"hello, this is no array at all"), "is not a sample file"),
+    (lambda path: np.save(path, np.zeros(2000)), "does not have the columns of a sample file"),
+    (lambda path: path.unlink(), "is missing though its run.json says that the run finished")])
+def test_damaged_samples_are_refused_by_name(campaign: Campaign, report: Report, damage: Callable[[Path], None],
+                                             sentence: str) -> None:
+    path = campaign.folder("slow", 2) / "samples.npy"
+    damage(path)
+    said = refusal(report("results", *QUICK))
+    assert str(path.relative_to(campaign.directory.parent)) in said and sentence in said
+
+
+def test_rows_that_were_tampered_with_are_refused_by_name(campaign: Campaign, report: Report) -> None:
+    path = campaign.folder("slow", 2) / "samples.npy"
+    made = known_rows(2, 500)
+    made["event"][1000] += 1
+    np.save(path, made)
+    said = refusal(report("results", *QUICK))
+    assert "runs/game/slow/1x-page/2/samples.npy has another event in row 1000" in said
+
+
+@pytest.mark.parametrize("name, text, sentence", [
+    ("campaign.json", "{", "campaign.json is not a campaign's plan"),
+    ("campaign.json", "[]", "campaign.json is not a campaign's plan"),
+    ("machine.json", "}{", "machine.json is not valid JSON"),
+    ("runs/game/quick/1x-page/1/run.json", "{\"status\": \"o", "1/run.json is not valid JSON"),
+    ("runs/game/quick/1x-page/1/run.json", "{}", "does not say whether the run succeeded"),
+    ("runs/game/quick/1x-page/1/run.json", "{\"status\": \"ok\"}", "has no usable 'ticks_per_ns'"),
+    ("runs/game/events.npz", "no zip", "events.npz cannot be read")])
+def test_damaged_documents_are_refused_by_name(campaign: Campaign, report: Report, name: str, text: str,
+                                               sentence: str) -> None:
+    (campaign.directory / name).write_text(text)
+    assert sentence in refusal(report("results", *QUICK))
+
+
+def test_runs_of_different_machines_are_not_compared(campaign: Campaign, report: Report) -> None:
+    path = campaign.folder("slow", 1) / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "ticks_per_ns": 3.4}))
+    assert "measured on different machines and cannot be compared" in refusal(report("results", *QUICK))
+
+
+def test_a_folder_that_is_no_campaign_is_refused(tmp_path: Path, report: Report) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "empty holds no campaign" in refusal(report("empty"))
+    assert "nowhere is not a folder" in refusal(report("nowhere"))
+
+
+def test_a_file_where_the_report_should_go_is_refused(campaign: Campaign, report: Report, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    assert "taken can't be written" in refusal(report("results", "-o", "taken", *QUICK))
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_zoom_that_ends_before_it_begins_is_refused(campaign: Campaign, report: Report) -> None:
+    assert "--from 3 is not before --to 2" in refusal(report("results", "--from", "3", "--to", "2"))
+
+
+@pytest.mark.parametrize("entries", [[(0, 0, 8, 0, 30, 0)], [(0, 3, 8, 0, 30, 0)], []],
+                         ids=["one malloc", "one free", "no event"])
+def test_tiny_journals_work(tmp_path: Path, report: Report, entries: list[tuple[int, ...]]) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"])
+    made = rows(entries) if entries else known_rows(1)[:0]
+    campaign.run("one", made)
+    campaign.events(np.full(len(made), 4294967295))
+    result = report("results")
+    assert result.returncode == 0, result.stderr
+
+
+def test_help_shows_an_example(report: Report) -> None:
+    assert "blockyard report results --by-size" in report("--help").stdout

@@ -1,0 +1,128 @@
+"""Pictures by their pixels: they are there, in size, show what was measured, and let an outlier be seen."""
+
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from blockyard.analysis.latency import View
+from blockyard.report import ReportOptions, build, curves, scatter, style
+from PIL import Image
+from synthetic import Campaign, latencies, lifelike
+
+SPIKE_EVENT = 30_000
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures of two allocators; one malloc in the middle of `spiky` takes 20 ms."""
+    campaign = Campaign(tmp_path_factory.mktemp("pictures"), ["calm", "spiky"])
+    base, pair = lifelike(60_000, seconds=10)
+    for name in ("calm", "spiky"):
+        made = latencies(base, 1.0, 0.0, 1001)
+        made["call"] = np.minimum(made["call"], 2000)
+        if name == "spiky":
+            made["kind"][SPIKE_EVENT], made["call"][SPIKE_EVENT] = 0, 40_000_000
+            made["start"][SPIKE_EVENT] = made["start"][SPIKE_EVENT - 1]
+        campaign.run(name, made)
+    campaign.events(pair)
+    build(campaign.directory, options=ReportOptions(samples_parquet=False))
+    return campaign.directory / "report" / "game" / "1x-page"
+
+
+def pixels(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path).convert("RGB")).astype(int)
+
+
+def plot(path: Path) -> np.ndarray:
+    """The density's own part of a scatter."""
+    left, top, width, height = scatter.FRAME
+    return pixels(path)[top:top + height, left:left + width]
+
+
+def saturated_colour(image: np.ndarray) -> np.ndarray:
+    """Where there is colour: grid, text and ground are grey or nearly so."""
+    return image.max(axis=2) - image.min(axis=2) > 40
+
+
+@pytest.mark.parametrize("name", [f"{allocator}-{operation}-{view}" for allocator in ("calm", "spiky")
+                                  for operation in ("malloc", "free") for view in ("as-run", "inherent")])
+def test_every_allocator_has_a_density_scatter_of_full_size(drawn: Path, name: str) -> None:
+    image = pixels(drawn / f"{name}.png")
+    assert image.shape == (scatter.HEIGHT, scatter.WIDTH, 3)
+    assert np.count_nonzero(saturated_colour(plot(drawn / f"{name}.png"))) > 5000
+
+
+@pytest.mark.parametrize("name", ["percentiles-as-run", "percentiles-inherent", "comparison-as-run",
+                                  "comparison-inherent"])
+def test_summary_pictures_are_there_and_not_blank(drawn: Path, name: str) -> None:
+    image = pixels(drawn / f"{name}.png")
+    assert image.shape[1] == 1600 and np.count_nonzero(saturated_colour(image)) > 1000
+
+
+def test_a_lone_outlier_is_a_visible_mark_where_it_happened(drawn: Path) -> None:
+    spiky, calm = plot(drawn / "spiky-malloc-as-run.png"), plot(drawn / "calm-malloc-as-run.png")
+    upper = slice(0, scatter.FRAME[3] // 6)  # above 2 ms, where nothing else is
+    mark = (spiky[upper] != calm[upper]).any(axis=2)
+    assert np.count_nonzero(mark) >= 30, "a mark of at least 30 pixels"
+    row, column = (np.mean(axis) for axis in np.nonzero(mark))
+    starts = lifelike(60_000, seconds=10)[0]["start"]
+    across = starts[SPIKE_EVENT] / starts[-1]
+    assert column / scatter.FRAME[2] == pytest.approx(across, abs=0.02)
+    assert row < scatter.FRAME[3] * 0.1  # 20 ms of 1 ns to 50 ms
+
+
+def test_density_is_darker_where_more_events_are() -> None:
+    from blockyard.analysis.passes import MARK, Bins
+    counts = np.array([[0, 1, 10, 1000]], np.uint32)
+    image = scatter.shades(Bins(counts, np.full((1, 4), 6, np.float32), np.zeros(0, MARK)))[0]
+    brightness = image[:, :3].sum(axis=1).tolist()
+    assert image[0, 3] == 0 and brightness[1] > brightness[2] > brightness[3]
+
+
+def test_hue_tells_sizes_apart_without_red_and_green() -> None:
+    colours = style.size_colours()
+    # As an eye without the green cone sees them (Vienot, Brettel and Mollon 1999).
+    seen = (colours ** 2.2) @ np.array([[0.33066, 0.33066, -0.02786], [0.66934, 0.66934, 0.02786], [0, 0, 1]])
+    steps = [round((place - 4) / 22 * 255) for place in (4, 10, 15, 20, 26)]
+    distances = [np.linalg.norm(seen[a] - seen[b]) for a, b in pairwise(steps)]
+    assert min(distances) > 0.15
+
+
+def test_svg_pictures_are_whole_and_embed_the_density(drawn: Path) -> None:
+    for path in sorted(drawn.glob("*.svg")):
+        root = ElementTree.parse(path).getroot()
+        assert root.tag.endswith("svg") and path.stat().st_size < 2_000_000
+    images = ElementTree.parse(drawn / "calm-malloc-as-run.svg").iter("{http://www.w3.org/2000/svg}image")
+    assert any(image.get("{http://www.w3.org/1999/xlink}href", "").startswith("data:image/png") for image in images)
+
+
+def test_every_png_has_an_svg_beside_it(drawn: Path) -> None:
+    assert {path.stem for path in drawn.glob("*.png")} == {path.stem for path in drawn.glob("*.svg")}
+
+
+def test_a_zoom_draws_the_stretch_alone_under_a_name_of_its_own(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    base, pair = lifelike(20_000, seconds=10)
+    base = base[(base["start"] < 2e9) | (base["start"] > 4e9)]  # nothing happens from 2 s to 4 s
+    campaign.run("one", latencies(base, 1, 1, 1001))
+    campaign.events(pair)
+    result = build(campaign.directory, options=ReportOptions(views=(View.AS_RUN,), from_s=1.0, to_s=4.0))
+    image = plot(next(path for path in result.pictures if path.name == "one-malloc-as-run-1s-4s.png"))
+    colour = saturated_colour(image)
+    third = image.shape[1] // 3
+    assert np.count_nonzero(colour[:, :third]) > 500 and np.count_nonzero(colour[:, third + 12:]) == 0
+
+
+def test_the_tail_beyond_p90_has_half_the_width() -> None:
+    assert curves.place(0.9) == pytest.approx(0.5)
+    assert [float(curves.place(share)) for share in (0.99, 0.999, 0.9999)] == pytest.approx([0.6, 0.7, 0.8])
+    assert curves.place(0.45) == pytest.approx(0.25)
+
+
+def test_labels_are_spread_without_overlap_and_stay_inside() -> None:
+    placed = style.spread([0.9, 0.91, 0.92, 0.1, 0.99, 0.5], 0.1, 0.0, 1.0)
+    ordered = sorted(placed)
+    assert min(b - a for a, b in pairwise(ordered)) >= 0.1 - 1e-9
+    assert ordered[0] >= 0 and ordered[-1] <= 1 + 1e-9 and placed[3] == pytest.approx(0.1)

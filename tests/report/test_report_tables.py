@@ -1,0 +1,198 @@
+"""The tables of a campaign whose every figure is known."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from blockyard.analysis.distribution import SATURATED
+from blockyard.analysis.latency import View
+from blockyard.report import ReportOptions, ReportResult, build
+from conftest import known_rows
+from synthetic import FREE, MALLOC, REALLOC, ZEROED, Campaign, rows
+
+TABLES = ReportOptions(pictures=False, samples_parquet=False)
+
+
+def figures(result: ReportResult, **wanted: object) -> dict[str, object]:
+    """The one row of summary.csv that fits."""
+    wanted = {"size_class": "all", **wanted}
+    table = pyarrow.csv.read_csv(result.out / "summary.csv").to_pylist()
+    found = [row for row in table if all(row[key] == value for key, value in wanted.items())]
+    assert len(found) == 1, f"{len(found)} rows fit {wanted}"
+    return found[0]
+
+
+def lines(result: ReportResult, title: str) -> list[list[str]]:
+    """Rows of the table of report.txt under that title, split at two spaces."""
+    text = result.text.split(f"{title}\n", 1)[1].split("\n\n")[0]
+    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("view, part, best, median, p99, worst", [
+    ("as-run", "call", 1, 1000, 1980, 2000), ("as-run", "touch", 100, 100, 100, 100),
+    ("as-run", "call+touch", 101, 1100, 2080, 2100), ("inherent", "call", 1, 500, 990, 1000),
+    ("inherent", "call+touch", 101, 600, 1090, 1100)])
+def test_summary_has_the_known_malloc_figures(campaign: Campaign, view: str, part: str, best: int, median: int,
+                                              p99: int, worst: int) -> None:
+    result = build(campaign.directory, options=TABLES)
+    found = figures(result, allocator="quick", view=view, operation="malloc", part=part)
+    assert [found[key] for key in ("best_ns", "p50_ns", "p99_ns", "worst_ns")] == [best, median, p99, worst]
+
+
+def test_summary_has_the_known_free_figures(campaign: Campaign) -> None:
+    found = figures(build(campaign.directory, options=TABLES), allocator="slow", view="as-run", operation="free",
+                    part="call")
+    assert found["samples"] == 2000 and found["best_ns"] == found["p99_ns"] == found["worst_ns"] == 50
+
+
+def test_summary_leaves_unsupported_percentiles_empty(campaign: Campaign) -> None:
+    found = figures(build(campaign.directory, options=TABLES), allocator="quick", view="as-run", operation="malloc",
+                    part="call")
+    assert found["p99_ns"] is not None and found["p99.9_ns"] is None
+
+
+def test_summary_parquet_is_the_same_as_the_csv(campaign: Campaign) -> None:
+    result = build(campaign.directory, options=TABLES)
+    csv = pyarrow.csv.read_csv(result.out / "summary.csv").to_pylist()
+    parquet = pyarrow.parquet.read_table(result.out / "summary.parquet").to_pylist()
+    assert [[row["allocator"], row["p50_ns"]] for row in csv] == [[row["allocator"], row["p50_ns"]] for row in parquet]
+
+
+def test_report_puts_the_allocators_side_by_side(campaign: Campaign) -> None:
+    table = lines(build(campaign.directory, options=TABLES), "malloc and first touch: as-run, defaults")
+    assert table[0] == ["allocator", "best", "p50", "p99", "p99.9", "p99.99", "p99.999", "worst"]
+    assert table[2] == ["quick", "101 ns", "1.10 us", "2.08 us", "–", "–", "–", "2.10 us"]
+    assert table[3] == ["slow", "601 ns", "1.60 us", "2.58 us", "–", "–", "–", "2.60 us"]
+    assert "fewer than 10 samples lie beyond" in table[4][0]
+
+
+def test_report_has_the_studys_header_figures(campaign: Campaign) -> None:
+    text = build(campaign.directory, options=TABLES).text
+    quick = text.split("quick 1.0\n", 1)[1]
+    for name, figure in [("Number of mallocs", "1,000"), ("Number of frees", "1,000"), ("Total allocation", "97.7 KiB"),
+                         ("Max live bytes", "1.00 MiB"), ("Average allocation", "100 B"),
+                         ("Median allocation", "100 B"),
+                         ("Leaked", r"0 \(0 B\)"), (r"Average Malloc Time \(as-run\)", "1.10 us"),
+                         (r"Average Malloc Time \(inherent\)", "600 ns")]:
+        assert re.search(rf"{name} +{figure}\n", quick), name
+
+
+def test_report_has_the_studys_percentiles_from_best_to_worst(campaign: Campaign) -> None:
+    quick = build(campaign.directory, options=TABLES).text.split("quick 1.0\n", 1)[1].split("as-run\n", 1)[1]
+    rows_found = [line.split("  ")[0] for line in quick.splitlines()[2:16]]
+    assert rows_found == ["Best", "p1", "p10", "p25", "p50", "p75", "p90", "p95", "p98", "p99", "p99.9", "p99.99",
+                          "p99.999", "Worst"]
+    assert re.search(r"p25 +500 ns +100 ns +600 ns +50\.0 ns", quick)
+
+
+def test_blocks_that_are_never_freed_are_leaked(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.run("one", rows([(0, MALLOC, 70, 0, 30, 0), (1, MALLOC, 30, 1, 30, 0), (2, FREE, 30, 2, 30, 0)]))
+    campaign.events(np.array([4294967295, 2, 1]))
+    assert re.search(r"Leaked +1 \(70 B\)", build(campaign.directory, options=TABLES).text)
+
+
+def test_reallocs_count_as_malloc_and_stand_apart(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0), (1, REALLOC, 80, 1, 110, 0), (2, ZEROED, 8, 2, 30, 0)]))
+    result = build(campaign.directory, options=TABLES)
+    malloc = figures(result, view="as-run", operation="malloc", part="call")
+    realloc = figures(result, view="as-run", operation="realloc", part="call")
+    assert (malloc["samples"], malloc["worst_ns"], realloc["samples"], realloc["best_ns"]) == (3, 50, 1, 50)
+
+
+def test_by_size_splits_every_table(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.run("one", rows([(i, MALLOC, size, i, 10 + 2 * (i + 1), 0)
+                              for i, size in enumerate((64, 1024, 32768, 1 << 20, 1 << 21))]))
+    text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
+    for title, best in [("blocks up to 64 B", 1), ("blocks up to 1 KiB", 2), ("blocks up to 32 KiB", 3),
+                        ("blocks up to 1 MiB", 4), ("blocks above 1 MiB", 5)]:
+        assert re.search(rf"{title}: as-run, defaults\n.*\n-+\none +{best}\.00 ns", text), title
+
+
+def test_gross_figures_keep_the_timers_floor(campaign: Campaign) -> None:
+    result = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, gross=True))
+    assert figures(result, allocator="quick", view="inherent", operation="malloc", part="call")["best_ns"] == 6
+    assert "left in" in result.text
+
+
+def test_a_saturated_call_is_said_to_be_at_least_that(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.run("one", rows([(0, MALLOC, 8, 0, SATURATED, 0)]))
+    text = build(campaign.directory, options=TABLES).text
+    assert "≥2.15 s" in text and "it took at least that long" in text
+
+
+def test_one_view_alone_can_be_asked_for(campaign: Campaign) -> None:
+    result = build(campaign.directory, options=ReportOptions(views=(View.INHERENT,), pictures=False))
+    assert "free: inherent, defaults" in result.text and "free: as-run, defaults" not in result.text
+
+
+def test_favoured_variants_have_a_table_of_their_own(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["null", "one", "one@favoured"])
+    for name in ("null", "one", "one@favoured"):
+        campaign.run(name, known_rows(1))
+    result = build(campaign.directory, options=TABLES)
+    first_column = [[row[0] for row in lines(result, f"free: as-run, {variant}")[2:4]]
+                    for variant in ("defaults", "favoured")]
+    assert first_column == [["one", "null"], ["one", "null"]]
+
+
+def test_paces_touches_and_journals_are_never_in_one_table(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"], journals=("a", "b"), paces=("1x", "max"), touches=("none", "page"))
+    for journal in ("a", "b"):
+        for pace in ("1x", "max"):
+            for touch in ("none", "page"):
+                campaign.run("one", known_rows(1), journal=journal, pace=pace, touch=touch)
+    text = build(campaign.directory, options=TABLES).text
+    assert len(re.findall(r"^(?:a|b) at .*\n-+$", text, re.M)) == 8
+    assert text.count("free: as-run, defaults") == 8
+
+
+def test_slow_events_are_counted_a_second_beside_null(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["null", "one"])
+    slow = [(i, MALLOC, 8, i * 100_000_000, 10 + 2 * ns, 0) for i, ns in
+            enumerate((900, 1100, 2000, 50_000, 200_000, 10, 10, 10, 10, 10, 10))]
+    campaign.run("one", rows(slow))
+    campaign.run("null", rows([(*row[:4], 10, 0) for row in slow]))
+    table = lines(build(campaign.directory, options=TABLES),
+                  "slow events a second: as-run, mallocs with touch and frees, defaults")
+    assert table[2][:4] == ["one", "4.00", "2.00", "1.00"] and table[3][:4] == ["null", "0", "0", "0"]
+
+
+def test_repeats_with_different_calibrations_are_brought_to_one_tick(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 10 + 20_000, 0)]), 1)
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 10 + 20_100, 0)]), 2, ticks_per_ns=2.01)
+    found = figures(build(campaign.directory, options=TABLES), view="as-run", operation="malloc", part="call")
+    assert found["best_ns"] == pytest.approx(10_000, rel=1e-4) == found["worst_ns"]
+
+
+def test_guideline_names_minimum_median_worst_tenth_of_a_percent_and_worst(campaign: Campaign) -> None:
+    guideline, = build(campaign.directory, options=TABLES).guidelines
+    assert "101 ns (quick) to 601 ns (slow) at the least" in guideline
+    assert "1.10 us (quick) to 1.60 us (slow) at the median" in guideline
+    assert "an unknown time in the worst 0.1 % (too few events)" in guideline
+    assert "2.10 us (quick) to 2.60 us (slow) at the absolute worst" in guideline
+
+
+@pytest.mark.parametrize("fact", ["Test Processor 9000", "Linux 6.1.0", "tsc at 2.000 ticks/ns", "timer floor 5.00 ns",
+                                  "2 repeats", "1x pace", "one byte touched in every page", "the journal's threads"])
+def test_every_section_states_its_circumstances(campaign: Campaign, fact: str) -> None:
+    text = " ".join(build(campaign.directory, options=TABLES).text.split())
+    assert fact in text
+
+
+def test_lines_of_the_text_report_fit_eighty_columns(campaign: Campaign) -> None:
+    text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_markdown_tables_have_as_many_cells_as_columns(campaign: Campaign) -> None:
+    markdown = (build(campaign.directory, options=TABLES).out / "report.md").read_text()
+    tables = [block.splitlines() for block in markdown.split("\n\n") if block.startswith("|")]
+    assert tables and all(len({line.count("|") for line in table if line.startswith("|")}) == 1 for table in tables)
