@@ -1,7 +1,15 @@
 // Calibrates the cycle clock against CLOCK_MONOTONIC_RAW, which no time daemon slews.
 #include "base/clock.hpp"
 
+#include <cstring>
 #include <ctime>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace blockyard::base {
 namespace {
@@ -34,6 +42,34 @@ Reading read_pair() {
 }
 
 }  // namespace
+
+bool ticks_are_invariant() {
+#if defined(__x86_64__)
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  constexpr unsigned advanced_power_leaf = 0x80000007;
+  constexpr unsigned invariant_bit = 1u << 8;
+  const bool promised = __get_cpuid(advanced_power_leaf, &eax, &ebx, &ecx, &edx) != 0 && (edx & invariant_bit) != 0;
+  // The kernel's watchdog compares processors and takes another source (hpet, acpi_pm) when their counters disagree.
+  char source[32] = {};
+  const int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    const ssize_t got = read(file, source, sizeof source - 1);
+    close(file);
+    if (got > 0) {
+      const bool trusted = std::strncmp(source, "tsc", 3) == 0;
+      // A guest's paravirtual clock is built on the counter; it says nothing against the processor's promise.
+      const bool guest = std::strncmp(source, "kvm-clock", 9) == 0 || std::strncmp(source, "hyperv", 6) == 0;
+      return trusted || (guest && promised);
+    }
+  }
+  return promised;
+#else
+  return true;  // the architecture's generic timer is one counter by definition
+#endif
+}
 
 double calibrate_ticks_per_ns(unsigned milliseconds) {
   const Reading start = read_pair();

@@ -1,0 +1,85 @@
+"""The little of the ELF format that the recorder needs: can a file be preloaded into, and renaming one symbol."""
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from blockyard.errors import UserError
+
+PLACEHOLDER = b"by_frame_symbol_placeholder"
+MOST_NAME_BYTES = 200
+_PT_DYNAMIC, _PT_INTERP = 2, 3
+_SHT_HASH, _SHT_DYNSYM = 5, 11
+
+
+@dataclass
+class Header:
+    """What an executable says about itself."""
+
+    bits: int
+    is_dynamic: bool
+
+
+def script_interpreter(path: Path) -> Path | None:
+    """What a script's first line names; None for anything else."""
+    with path.open("rb") as file:
+        first = file.readline(256)
+    if not first.startswith(b"#!"):
+        return None
+    words = first[2:].split()
+    return Path(words[0].decode(errors="replace")) if words and Path(words[0].decode(errors="replace")).is_file() else None
+
+
+def read_header(path: Path) -> Header | None:
+    """None when `path` is no ELF file or can't be read."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if len(data) < 64 or data[:4] != b"\x7fELF":
+        return None
+    if data[4] != 2:
+        return Header(32, True)
+    offset, = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    kinds = {struct.unpack_from("<I", data, offset + index * size)[0] for index in range(count)
+             if offset + index * size + 4 <= len(data)}
+    # A static position-independent program has a dynamic section but nobody to interpret it.
+    return Header(64, _PT_INTERP in kinds)
+
+
+def write_frame_stub(template: Path, output: Path, name: str) -> None:
+    """Copies the stub library with its placeholder renamed to `name` and its symbol hash table made anew."""
+    data = bytearray(template.read_bytes())
+    table, = struct.unpack_from("<Q", data, 40)
+    entry_bytes, count = struct.unpack_from("<HH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + index * entry_bytes) for index in range(count)]
+    _, _, _, _, symbols_at, symbols_bytes, strings_section, *_ = next(s for s in sections if s[1] == _SHT_DYNSYM)
+    _, _, _, _, hash_at, *_ = next(s for s in sections if s[1] == _SHT_HASH)
+    strings_at, strings_bytes = sections[strings_section][4:6]
+    place = data.find(PLACEHOLDER, strings_at, strings_at + strings_bytes)
+    end = data.find(b"\0", place)
+    encoded = name.encode()
+    if place < 0 or len(encoded) > end - place:
+        raise UserError(f"{template} is not the recorder's stub library; build it again")
+    data[place:end] = encoded.ljust(end - place, b"\0")
+    names = []
+    for at in range(symbols_at, symbols_at + symbols_bytes, 24):
+        start = strings_at + struct.unpack_from("<I", data, at)[0]
+        names.append(bytes(data[start:data.find(b"\0", start)]))
+    buckets, chains = struct.unpack_from("<II", data, hash_at)
+    heads, links = [0] * buckets, [0] * chains
+    for index in range(1, len(names)):
+        bucket = _sysv_hash(names[index]) % buckets
+        links[index], heads[bucket] = heads[bucket], index
+    struct.pack_into(f"<{buckets + chains}I", data, hash_at + 8, *heads, *links)
+    output.write_bytes(data)
+
+
+def _sysv_hash(name: bytes) -> int:
+    value = 0
+    for byte in name:
+        value = (value << 4) + byte
+        high = value & 0xF0000000
+        value = (value ^ (high >> 24)) & ~high & 0xFFFFFFFF
+    return value

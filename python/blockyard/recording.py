@@ -1,0 +1,263 @@
+"""Runs a program under the recorder: starts the collector, preloads the library, hands signals on, sums up."""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from blockyard import elf, native
+from blockyard.errors import UserError
+
+# Present functions that the recorder itself exports: --frame-symbol needs no library of its own for them.
+_KNOWN_FRAME_FUNCTIONS = {"SDL_GL_SwapWindow", "SDL_RenderPresent", "glXSwapBuffers", "eglSwapBuffers", "vkQueuePresentKHR"}
+# Handed on to the program; what the terminal sends (Ctrl-C, Ctrl-\) reaches it by itself.
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+
+
+@dataclass
+class Request:
+    """What to record and how; times are seconds."""
+
+    command: list[str]
+    output: Path
+    after: float | None = None
+    length: float | None = None
+    signal: int | None = None
+    wait: bool = False
+    frame_symbol: str | None = None
+    addresses: bool = False
+    overwrite: bool = False
+
+
+@dataclass
+class Outcome:
+    """What came of it: the program's exit code and the collector's summary."""
+
+    request: Request
+    exit_code: int
+    summary: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+def run(request: Request) -> Outcome:
+    """Runs the program to its end and returns what was recorded. Raises UserError before anything was started."""
+    program = _find_program(request.command[0])
+    _check_recordable(program)
+    _check_output(request)
+    socket = f"blockyard-{os.getpid()}-{secrets.token_hex(8)}"
+    with tempfile.TemporaryDirectory(prefix="blockyard-") as folder:
+        environment = _environment(request, socket, Path(folder))
+        collector = _start_collector(request, socket)
+        try:
+            exit_code = _run_program(program, request, environment)
+        except OSError as error:
+            collector.stdin.close()
+            collector.wait()
+            raise UserError(f"{request.command[0]} can't be started: {error.strerror}") from None
+        # The end of its input tells the collector that the program is over; it answers with one line.
+        collector.stdin.close()
+        line = collector.stdout.readline()
+    if not line:
+        raise UserError("the recorder's collector ended early; what it had written is readable")
+    return Outcome(request, exit_code, json.loads(line))
+
+
+def describe(outcome: Outcome) -> Iterator[str]:
+    """The summary that the user sees, line by line."""
+    images = outcome.summary["images"]
+    journals = [(image, journal) for image in images for journal in image.get("journals", [])]
+    yield ""
+    if not images:
+        yield (f"blockyard: nothing was recorded: {outcome.request.command[0]} never loaded the recorder. It is linked "
+               "statically, changes its user, clears its environment, or runs a program that does")
+        return
+    if not journals and not any(image["running"] for image in images):
+        yield "blockyard: nothing was recorded: the program ended before a window opened"
+        return
+    for image, journal in journals[:_MOST_LINES]:
+        yield from _describe_journal(image, journal)
+    if len(journals) > _MOST_LINES:
+        rest = journals[_MOST_LINES:]
+        events = sum(journal["events"] for _, journal in rest)
+        yield f"  and {len(rest)} more journals of other processes with {events:,} events, {_pattern(outcome.request.output)}"
+    for image in images:
+        if image["running"]:
+            yield f"  process {image['pid']} still runs; its journal goes on: {image['path']}"
+    yield from _describe_trouble(outcome.summary, images)
+    complete = [journal for _, journal in journals if not journal["error"]]
+    if complete:
+        yield f"next: blockyard info {max(complete, key=lambda journal: journal['events'])['path']}"
+
+
+_MOST_LINES = 8
+
+
+def _pattern(output: Path) -> Path:
+    return output.with_name(f"{output.stem}.PID{output.suffix}")
+
+
+def _describe_journal(image: dict[str, Any], journal: dict[str, Any]) -> Iterator[str]:
+    if journal["error"]:
+        yield f"  {journal['path']}: incomplete: {journal['error']}"
+        return
+    events = journal["events"]
+    each = f", {journal['bytes'] / events:.2f} bytes each" if events else ""
+    program = Path(image["program"]).name or f"process {image['pid']}"
+    yield f"  {journal['path']}: {program}, {events:,} events in {journal['seconds']:.2f} s{each}"
+    yield (f"    {journal['allocations']:,} allocations, {journal['frees']:,} frees, {_count(journal['threads'], 'thread')}, "
+           f"{_count(journal['frames'], 'frame mark')}"
+           + (f", {journal['preamble']:,} blocks alive at the start" if journal["preamble"] else ""))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _describe_trouble(summary: dict[str, Any], images: list[dict[str, Any]]) -> Iterator[str]:
+    def total(name: str) -> float:
+        return sum(image.get(name, 0) for image in images)
+
+    if total("waits"):
+        yield (f"  the program waited {total('waited_ms'):.1f} ms for the recorder ({total('waits'):,.0f} times): its times "
+               "there are longer than they would be")
+    if total("missed_frees"):
+        yield (f"  {total('missed_frees'):,.0f} blocks were freed in a way that can't be seen; a free was put in where the "
+               "address was given again")
+    if total("unknown_frees"):
+        yield f"  {total('unknown_frees'):,.0f} frees of blocks from before the recording were left out"
+    if summary["clock"] != "cycles":
+        yield "  the cycle counter can't be trusted here: CLOCK_MONOTONIC was used, which costs more for each event"
+
+
+def _find_program(name: str) -> Path:
+    found = shutil.which(name)
+    if found is None:
+        if Path(name).exists():
+            raise UserError(f"{name} is not executable; 'chmod +x' makes it so, or name the interpreter first")
+        raise UserError(f"{name} was not found; give the path of a program")
+    return Path(found)
+
+
+def _check_recordable(program: Path) -> None:
+    seen = program
+    for _ in range(4):  # a script names its interpreter, which may be a script
+        interpreter = elf.script_interpreter(seen)
+        if interpreter is None:
+            break
+        seen = interpreter
+    header = elf.read_header(seen)
+    if header is None:
+        return
+    if header.bits != 64:
+        raise UserError(f"{seen} is a {header.bits}-bit program; the recorder is a 64-bit library and can't be loaded into it")
+    if not header.is_dynamic:
+        raise UserError(f"{seen} is linked statically, so nothing can be preloaded into it; link it dynamically, or call "
+                        "the functions of blockyard/journal.h")
+    mode = seen.stat().st_mode
+    owner = seen.stat()
+    if (mode & 0o4000 and owner.st_uid != os.geteuid()) or (mode & 0o2000 and owner.st_gid != os.getegid()):
+        raise UserError(f"{seen} changes its user or group when it starts, and the system then refuses to preload; record a "
+                        "copy without the setuid bit")
+
+
+def _check_output(request: Request) -> None:
+    output = request.output
+    if output.is_dir():
+        raise UserError(f"{output} is a folder; name a file for the journal with -o")
+    if output.exists() and not request.overwrite:
+        raise UserError(f"{output} exists already; name another file with -o, or pass --force to replace it")
+    if not output.parent.is_dir():
+        raise UserError(f"the folder {output.parent} does not exist; make it, or name another with -o")
+    if not os.access(output.parent, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
+        raise UserError(f"{output} can't be written; name another file with -o")
+
+
+def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
+    libraries = [_preloadable(native.path("libblockyard-record.so"), folder)]
+    environment = dict(os.environ, BLOCKYARD_RECORD=socket)
+    if request.frame_symbol:
+        if not request.frame_symbol.isascii() or not 0 < len(request.frame_symbol) <= elf.MOST_NAME_BYTES:
+            raise UserError(f"--frame-symbol takes the plain name of an exported function, not '{request.frame_symbol}'")
+        environment["BLOCKYARD_FRAME_SYMBOL"] = request.frame_symbol
+        if request.frame_symbol not in _KNOWN_FRAME_FUNCTIONS:
+            stub = folder / "frame-symbol.so"
+            elf.write_frame_stub(native.path("libblockyard-frame-stub.so"), stub, request.frame_symbol)
+            libraries.append(stub)
+    # What the user preloads stands behind the recorder: his allocator is what gets recorded.
+    others = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []
+    environment["LD_PRELOAD"] = ":".join([*map(str, libraries), *others])
+    return environment
+
+
+def _preloadable(library: Path, folder: Path) -> Path:
+    """LD_PRELOAD splits at spaces and colons: a path with one of them is reached through a link."""
+    library = library.resolve()
+    if not any(character in str(library) for character in " :"):
+        return library
+    link = folder / library.name
+    link.symlink_to(library)
+    return link
+
+
+def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
+    arguments = ["--socket", socket, "--output", str(request.output.absolute())]
+    if request.overwrite:
+        arguments.append("--overwrite")
+    if request.addresses:
+        arguments.append("--addresses")
+    if request.after is not None:
+        arguments += ["--after", str(request.after)]
+    if request.length is not None:
+        arguments += ["--for", str(request.length)]
+    if request.signal is not None:
+        arguments += ["--signal", str(request.signal)]
+    if request.wait or request.signal is not None:
+        arguments.append("--wait")
+    arguments += os.environ.get("BLOCKYARD_COLLECT_OPTIONS", "").split()
+    collector = subprocess.Popen([str(native.path("blockyard-collect")), *arguments], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
+    if collector.stdout.readline().strip() != "ready":
+        collector.wait()
+        raise UserError("the recorder's collector did not start")
+    return collector
+
+
+def _run_program(program: Path, request: Request, environment: dict[str, str]) -> int:
+    with _signals_passed_on() as target:
+        process = subprocess.Popen(request.command, executable=program, env=environment, close_fds=False,
+                                   preexec_fn=_restore_signals)
+        target.append(process)
+        code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _restore_signals() -> None:
+    for number in (*_FORWARDED, *_FROM_TERMINAL):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def _signals_passed_on() -> Iterator[list[subprocess.Popen]]:
+    target: list[subprocess.Popen] = []
+
+    def pass_on(number: int, _frame: object) -> None:
+        for process in target:
+            if process.poll() is None:
+                process.send_signal(number)
+
+    before = {number: signal.signal(number, pass_on) for number in _FORWARDED}
+    before |= {number: signal.signal(number, signal.SIG_IGN) for number in _FROM_TERMINAL}
+    try:
+        yield target
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

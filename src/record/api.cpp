@@ -1,0 +1,133 @@
+// The C API of journal.h and frame.h, and the table through which libblockyard's marks arrive.
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include <unistd.h>
+
+#include "base/observer.hpp"
+#include "blockyard/frame.h"
+#include "blockyard/journal.h"
+#include "record/recorder.hpp"
+
+namespace blockyard::record {
+namespace {
+
+enum class EngineJournal : std::uint32_t { none, open, closing };
+EngineJournal engine_journal = EngineJournal::none;
+std::uint32_t closed_before = 0;
+
+bool is_open() { return __atomic_load_n(&engine_journal, __ATOMIC_ACQUIRE) == EngineJournal::open; }
+
+bool change_state(EngineJournal from, EngineJournal to) {
+  return __atomic_compare_exchange_n(&engine_journal, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+template <When when>
+void record_engine(RecordKind kind, const void* block, std::uint64_t third = 0) {
+  if (self.busy != 0 || !is_open()) return;
+  const Busy busy;
+  if (engine_ready()) append<when>(pack(kind, reinterpret_cast<std::uintptr_t>(block), true), third);
+}
+
+// Absolute, since the collector has another working folder. The length or 0 when it does not fit.
+std::size_t make_absolute(const char* path, char (&into)[max_text_bytes]) {
+  std::size_t used = 0;
+  if (path[0] != '/') {
+    if (getcwd(into, sizeof into) == nullptr) return 0;
+    used = std::strlen(into);
+    into[used++] = '/';
+  }
+  const std::size_t bytes = std::strlen(path);
+  if (bytes == 0 || used + bytes + 1 > sizeof into) return 0;
+  std::memcpy(into + used, path, bytes + 1);
+  return used + bytes;
+}
+
+void observe_frame_mark() { mark_frame(false); }
+void observe_phase_mark(const char* name) { record_text(RecordKind::phase_mark, name, false); }
+constexpr base::Observer observer_table{base::observer_version, observe_frame_mark, observe_phase_mark};
+
+unsigned log2_of(std::size_t alignment) {
+  return alignment <= 1 ? 0u : 64u - static_cast<unsigned>(__builtin_clzll(alignment - 1));
+}
+
+void append_mark(RecordKind kind, bool engine) {
+  if (self.busy != 0) return;
+  const Busy busy;
+  if (engine_ready() || hooks_ready()) append<When::before>(pack(kind, 0, engine));
+}
+
+}  // namespace
+}  // namespace blockyard::record
+
+using namespace blockyard::record;
+
+extern "C" {
+
+BY_API const blockyard::base::Observer* by_recorder_observer();
+const blockyard::base::Observer* by_recorder_observer() { return &observer_table; }
+
+BY_API void by_frame_mark(void) { mark_frame(false); }
+
+BY_API void by_phase_mark(const char* name) { observe_phase_mark(name); }
+
+int by_journal_open(const char* path) {
+  char absolute[max_text_bytes];
+  if (path == nullptr || make_absolute(path, absolute) == 0) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  // A first event decides whether a recorder stands around the program; only where none does is a collector started.
+  if (!engine_ready() && !hooks_ready() && !open_engine_recording()) {
+    errno = ECHILD;
+    return -1;
+  }
+  if (!engine_ready() || !change_state(EngineJournal::none, EngineJournal::open)) {
+    errno = EBUSY;
+    return -1;
+  }
+  closed_before = process->region.control().engine_closed.load();
+  record_text(RecordKind::journal_open, absolute, true);
+  return 0;
+}
+
+int by_journal_close(void) {
+  if (!change_state(EngineJournal::open, EngineJournal::closing)) {
+    errno = EBADF;
+    return -1;
+  }
+  append_mark(RecordKind::journal_close, true);
+  const int failed = wait_for_engine_close(closed_before) ? 0 : -1;
+  change_state(EngineJournal::closing, EngineJournal::none);
+  if (failed != 0) errno = EIO;
+  return failed;
+}
+
+void by_journal_alloc(const void* block, size_t size, size_t alignment) {
+  if (block == nullptr) return;
+  const RecordKind kind = alignment != 0 ? RecordKind::allocate_aligned : RecordKind::allocate;
+  record_engine<When::after>(kind, block, pack_size(size, log2_of(alignment)));
+}
+
+void by_journal_free(const void* block) {
+  if (block != nullptr) record_engine<When::before>(RecordKind::free, block);
+}
+
+void by_journal_realloc(const void* old_block, const void* block, size_t size) {
+  if (old_block == nullptr) {
+    by_journal_alloc(block, size, 0);
+  } else if (block == nullptr) {
+    by_journal_free(old_block);
+  } else {
+    record_engine<When::before>(RecordKind::reallocate_begin, old_block);
+    record_engine<When::after>(RecordKind::reallocate_end, block, pack_size(size, 0));
+  }
+}
+
+void by_journal_start(void) { append_mark(RecordKind::window_start, false); }
+void by_journal_stop(void) { append_mark(RecordKind::window_stop, false); }
+
+void by_journal_name_thread(const char* name) { record_text(RecordKind::thread_name, name, false); }
+
+}  // extern "C"

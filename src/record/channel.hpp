@@ -1,0 +1,141 @@
+// What a recorded program and its collector share: a region of memory with one ring of records for each thread, and the
+// two messages that hand it over. See docs/recording.md for the protocol and why its order is right.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace blockyard::record {
+
+inline constexpr std::uint32_t protocol_version = 1;
+
+/// Kinds of records in a ring. The first word of each is `payload << 8 | kind`, the second its stamp.
+enum class RecordKind : std::uint8_t {
+  allocate = 0,          ///< payload: address; third word: packed size and alignment
+  allocate_zeroed = 1,   ///< the same
+  allocate_aligned = 2,  ///< the same
+  free = 3,              ///< payload: address; stamped before the block can be given to anyone else
+  reallocate_begin = 4,  ///< payload: the old address; stamped before the call
+  reallocate_end = 5,    ///< payload: the new address or 0; third word: packed size; stamped after the call
+  frame_mark = 6,
+  phase_mark = 7,        ///< payload: bytes of the name, which follows
+  thread_name = 8,       ///< payload: bytes of the name, which follows
+  fork_mark = 9,         ///< this thread is about to fork; its stamp names the fork
+  window_start = 10,     ///< by_journal_start()
+  window_stop = 11,      ///< by_journal_stop()
+  journal_open = 12,     ///< payload: bytes of the path, which follows; by_journal_open()
+  journal_close = 13,    ///< by_journal_close()
+};
+
+/// Set in the kind of what by_journal_alloc() and its kin say: an engine's own allocator, a journal apart from malloc's.
+inline constexpr std::uint8_t engine_flag = 0x80;
+inline constexpr std::size_t max_text_bytes = 4096;  ///< longest name or path in a record; longer ones are cut
+inline constexpr std::size_t max_record_words = 2 + max_text_bytes / 8;
+
+constexpr std::uint64_t pack(RecordKind kind, std::uint64_t payload, bool engine = false) {
+  return payload << 8 | static_cast<std::uint8_t>(kind) | (engine ? engine_flag : 0u);
+}
+constexpr std::uint64_t pack_size(std::uint64_t size, unsigned alignment_log2) { return size << 8 | alignment_log2; }
+constexpr RecordKind kind_of(std::uint64_t word) { return static_cast<RecordKind>(word & 0x7f); }
+constexpr bool engine_of(std::uint64_t word) { return (word & engine_flag) != 0; }
+constexpr std::uint64_t payload_of(std::uint64_t word) { return word >> 8; }
+
+constexpr bool has_text(RecordKind kind) {
+  return kind == RecordKind::phase_mark || kind == RecordKind::thread_name || kind == RecordKind::journal_open;
+}
+/// Words of the record whose first word is `word`.
+constexpr std::size_t words_of(std::uint64_t word) {
+  switch (kind_of(word)) {
+    case RecordKind::allocate:
+    case RecordKind::allocate_zeroed:
+    case RecordKind::allocate_aligned:
+    case RecordKind::reallocate_end:
+      return 3;
+    case RecordKind::phase_mark:
+    case RecordKind::thread_name:
+    case RecordKind::journal_open:
+      return 2 + (payload_of(word) + 7) / 8;
+    default:
+      return 2;
+  }
+}
+
+/// One thread's ring: the header. Positions count words since the slot was first used and never wrap.
+struct alignas(64) Slot {
+  // Written by the thread, apart from `stop`.
+  std::atomic<std::uint64_t> claim{0};   ///< the thread may be writing up to here; set before the stamp is taken
+  std::atomic<std::uint64_t> head{0};    ///< records up to here are complete
+  std::atomic<std::uint32_t> stop{0};    ///< the collector wants no more records
+  // Written by the collector.
+  alignas(64) std::atomic<std::uint64_t> tail{0};  ///< words up to here were taken
+  // Seldom written.
+  alignas(64) std::atomic<std::uint32_t> owner{0};  ///< the kernel's id of the thread; 0: the slot is free
+  std::atomic<std::uint32_t> serial{0};             ///< counts the threads that had this slot
+  std::atomic<std::uint64_t> waits{0};              ///< times the ring was full
+  std::atomic<std::uint64_t> waited{0};             ///< stamps' units spent waiting
+};
+
+/// The start of the region; the slots follow, then the rings.
+struct alignas(64) Control {
+  std::uint32_t version = protocol_version;
+  std::uint32_t slot_count = 0;
+  std::uint64_t ring_words = 0;                     ///< a power of two
+  alignas(64) std::atomic<std::uint32_t> slots_used{0};  ///< slots from here on were never taken
+  std::atomic<std::uint32_t> toggles{0};            ///< times the window's signal came
+  std::atomic<std::uint32_t> engine_closed{0};      ///< journals of by_journal_open() that are complete
+  std::atomic<std::uint32_t> engine_failed{0};      ///< 1: one of them could not be written in full
+  std::atomic<std::uint64_t> heartbeat{0};          ///< rises while the collector lives
+};
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t rings_offset(std::uint32_t slots) {
+  return (sizeof(Control) + slots * sizeof(Slot) + page_bytes - 1) / page_bytes * page_bytes;
+}
+constexpr std::size_t region_bytes(std::uint32_t slots, std::uint64_t ring_words) {
+  return rings_offset(slots) + slots * ring_words * sizeof(std::uint64_t);
+}
+
+/// A mapped region seen as its parts. Owns nothing.
+struct Region {
+  std::byte* base = nullptr;
+  Control& control() const { return *reinterpret_cast<Control*>(base); }
+  Slot& slot(std::size_t index) const { return reinterpret_cast<Slot*>(base + sizeof(Control))[index]; }
+  std::uint64_t* ring(std::size_t index) const {
+    return reinterpret_cast<std::uint64_t*>(base + rings_offset(control().slot_count)) + index * control().ring_words;
+  }
+};
+
+/// How events are stamped: one clock for all threads of all processes of a recording.
+enum class StampClock : std::uint32_t {
+  cycles = 0,     ///< the processor's invariant counter
+  monotonic = 1,  ///< CLOCK_MONOTONIC in nanoseconds, where that counter can't be trusted
+};
+
+/// First message, from the program.
+struct Hello {
+  std::uint32_t version = protocol_version;
+  std::int32_t pid = 0;                    ///< as the program sees itself
+  std::uint64_t parent_key = 0;            ///< the recording that was inherited by fork, 0 for a fresh image
+  std::uint64_t fork_stamp = 0;            ///< which fork of it, 0 when unknown
+  std::uint64_t address_space_limit = 0;   ///< RLIMIT_AS in bytes
+  std::uint32_t engine_only = 0;           ///< 1: by_journal_open() without a recorder; malloc is not recorded
+};
+
+/// The answer; the region's file descriptor travels with it when `key` is not 0.
+struct Welcome {
+  std::uint32_t version = protocol_version;
+  StampClock clock = StampClock::cycles;
+  std::uint64_t key = 0;           ///< names this recording of one process image; 0: not to be recorded
+  std::uint64_t region_bytes = 0;
+  std::int32_t signal = 0;         ///< toggles the window; 0: none
+  std::uint32_t fences = 0;        ///< 1: the kernel has no expedited membarrier, so the program must fence by itself
+  std::int32_t collector = 0;      ///< its process id
+};
+
+/// Name of the variable that holds the abstract socket's name, without its leading NUL.
+inline constexpr const char* socket_variable = "BLOCKYARD_RECORD";
+/// Name of the variable that holds what --frame-symbol said.
+inline constexpr const char* frame_symbol_variable = "BLOCKYARD_FRAME_SYMBOL";
+
+}  // namespace blockyard::record

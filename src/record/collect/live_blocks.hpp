@@ -1,0 +1,54 @@
+// The blocks that are alive at the point the merge has reached, by address.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "journal/event.hpp"
+#include "journal/flat_map.hpp"
+
+namespace blockyard::record {
+
+struct LiveBlock {
+  std::uint64_t size = 0;
+  std::uint64_t sequence = 0;             ///< rises with each block given: the original order
+  std::uint64_t id = journal::no_block;   ///< dense id in the journal being written, if one is
+  std::uint32_t thread = 0;               ///< session's number of the thread that allocated
+  std::uint32_t alignment = 0;            ///< bytes, of allocate_aligned
+  journal::Kind kind = journal::Kind::allocate;
+};
+
+/// One address space's live blocks: malloc's or the engine's.
+class LiveBlocks {
+ public:
+  using Entry = std::pair<std::uint64_t, LiveBlock>;  ///< address, block
+
+  bool contains(std::uint64_t address) const { return const_cast<LiveBlocks*>(this)->blocks_.find(address) != nullptr; }
+  LiveBlock* find(std::uint64_t address) { return blocks_.find(address); }
+  /// Adds a block at an address that must not be live, as the newest.
+  void add(std::uint64_t address, LiveBlock block) {
+    block.sequence = next_sequence_++;
+    blocks_.insert(address, block);
+  }
+  /// Puts back a block that take() gave, with its place in the original order.
+  void put_back(std::uint64_t address, const LiveBlock& block) { blocks_.insert(address, block); }
+  std::optional<LiveBlock> take(std::uint64_t address) {
+    LiveBlock block;
+    if (!blocks_.take(address, block)) return std::nullopt;
+    return block;
+  }
+  std::size_t size() const { return blocks_.size(); }
+
+  /// All of them in the order in which they were given. O(n log n).
+  std::vector<Entry> in_order() const;
+  /// Starts over from what in_order() gave elsewhere.
+  void assign(const std::vector<Entry>& entries);
+
+ private:
+  journal::FlatMap<LiveBlock> blocks_;
+  std::uint64_t next_sequence_ = 0;
+};
+
+}  // namespace blockyard::record

@@ -1,0 +1,71 @@
+// blockyard-collect: the recorder's other half, started by `blockyard record` or by by_journal_open().
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "journal/event.hpp"
+#include "record/collect/server.hpp"
+
+namespace {
+
+// The collector must outlive whatever ends the program, Ctrl-C at the terminal included.
+void ignore_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTTOU}) std::signal(number, SIG_IGN);
+}
+
+// Started from within a program, it must not keep the program's files open.
+void let_go_of_inherited_files(int keep) {
+  if (keep > 3) syscall(SYS_close_range, 3, keep - 1, 0);
+  syscall(SYS_close_range, keep + 1, ~0U, 0);
+  const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+  dup2(nowhere, STDIN_FILENO);
+  dup2(nowhere, STDOUT_FILENO);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  blockyard::record::ServerSettings settings;
+  double after = 0;
+  double length = 0;
+  std::uint64_t ring_kib = 4096;
+  CLI::App app("Collects the events of recorded programs into journals. Started by `blockyard record`.");
+  auto* listen = app.add_option("--socket", settings.socket, "Name of the abstract socket to listen at");
+  app.add_option("--connected", settings.connected, "A socket, by number, at which one program waits")->excludes(listen);
+  app.add_option("--output", settings.output, "Journal of the first process");
+  app.add_flag("--overwrite", settings.overwrite, "Replace journals that exist");
+  app.add_flag("--addresses", settings.addresses, "Keep the program's own addresses");
+  auto* after_option = app.add_option("--after", after, "Seconds until the window opens");
+  auto* length_option = app.add_option("--for", length, "Seconds that the window stays open");
+  app.add_option("--signal", settings.signal, "Number of the signal that opens and closes the window");
+  app.add_flag("--wait", settings.wait, "Open no window before the signal or by_journal_start()");
+  app.add_option("--ring-kib", ring_kib, "Size of a thread's ring in KiB, a power of two")->check(CLI::Range(64, 1 << 20));
+  app.add_option("--slots", settings.slots, "Most threads at a time")->check(CLI::Range(1, 1 << 14));
+  CLI11_PARSE(app, argc, argv);
+  if (*after_option) settings.after = after;
+  if (*length_option) settings.length = length;
+  settings.ring_words = ring_kib * 1024 / sizeof(std::uint64_t);
+  if ((settings.ring_words & (settings.ring_words - 1)) != 0) {
+    std::fputs("blockyard: --ring-kib must be a power of two\n", stderr);
+    return 2;
+  }
+  ignore_signals();
+  if (settings.connected >= 0) let_go_of_inherited_files(settings.connected);
+  try {
+    blockyard::record::Server server(settings);
+    std::puts("ready");
+    std::fflush(stdout);
+    server.run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "blockyard: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

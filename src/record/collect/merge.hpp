@@ -1,0 +1,26 @@
+// Merges the lanes of all threads into one order by their stamps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "record/collect/lane.hpp"
+
+namespace blockyard::record {
+
+/// Where merged records go.
+class RecordSink {
+ public:
+  virtual ~RecordSink() = default;
+  virtual void apply(std::uint32_t thread, std::uint64_t stamp, const std::uint64_t* record) = 0;
+  /// Could this record come next? An allocation of an address that is live could not, nor a free of one that is not.
+  /// Asked only to put records with equal stamps in an order.
+  virtual bool is_possible(const std::uint64_t* record) const = 0;
+};
+
+/// Applies records with stamps below `watermark`, oldest first, until none is left or `budget` records were applied.
+/// No lane may later receive a record with a stamp below the watermark. Returns the number of records applied.
+std::size_t merge(std::span<Lane* const> lanes, std::uint64_t watermark, std::size_t budget, RecordSink& sink);
+
+}  // namespace blockyard::record

@@ -1,0 +1,102 @@
+// The recording of one process image: its rings, its merge, its journals.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "record/collect/interpreter.hpp"
+#include "record/collect/merge.hpp"
+#include "record/collect/rings.hpp"
+
+namespace blockyard::record {
+
+/// The live blocks of a process at a fork, kept for the child.
+struct ForkSnapshot {
+  std::vector<LiveBlocks::Entry> blocks;
+  std::vector<ThreadFacts> threads;
+};
+
+/// A region of memory that this process made and maps; the file goes to the program.
+class SharedRegion {
+ public:
+  /// Throws std::system_error.
+  SharedRegion(std::uint32_t slots, std::uint64_t ring_words);
+  ~SharedRegion();
+  SharedRegion(const SharedRegion&) = delete;
+  SharedRegion& operator=(const SharedRegion&) = delete;
+  Region region() const { return region_; }
+  int file() const { return file_; }
+  std::uint64_t bytes() const { return bytes_; }
+  /// Gives a ring's memory back to the system.
+  void discard_ring(std::uint32_t slot);
+
+ private:
+  int file_ = -1;
+  std::uint64_t bytes_ = 0;
+  Region region_;
+};
+
+struct SessionSettings {
+  pid_t pid = 0;                    ///< as this process sees it
+  bool same_namespace = true;       ///< the program knows its threads by the numbers that /proc shows us
+  std::uint64_t key = 0;
+  std::uint64_t begin = 0;          ///< stamp of the handshake: nothing was recorded before
+  std::uint32_t slots = 1024;
+  std::uint64_t ring_words = 1 << 19;
+  OutputSettings output;
+  WindowPlan plan;
+};
+
+class Session {
+ public:
+  explicit Session(SessionSettings settings);
+
+  /// Until this is called nothing is merged: a forked child waits for the blocks it inherits. nullptr: none are known.
+  void begin(const ForkSnapshot* inherited);
+  bool has_begun() const { return begun_; }
+
+  /// Takes what the rings hold; `now` as for Rings::drain. Returns the number of words taken.
+  std::size_t drain(std::uint64_t now);
+  /// Merges at most `budget` records and returns how many it did.
+  std::size_t merge_some(std::size_t budget);
+  /// Once a second: thread names, slots of threads that are gone, and everything so far made crash-proof.
+  void housekeep();
+  /// No thread of the image runs any more (it ended, or another image took its place).
+  void mark_dead() { dead_ = true; }
+  bool is_dead() const { return dead_; }
+  /// True when everything a dead image left has been merged.
+  bool is_drained() const;
+  void finish(std::uint64_t now);
+
+  const SessionSettings& settings() const { return settings_; }
+  const SharedRegion& shared() const { return shared_; }
+  Interpreter& interpreter() { return interpreter_; }
+  const std::vector<ThreadFacts>& threads() const { return threads_; }
+  std::size_t queued_words() const { return rings_.queued_words(); }
+  bool slots_are_short() const { return rings_.slots_are_short(); }
+  /// How often, and for how long in stamps, threads of the program waited for this process.
+  std::uint64_t waits() const { return rings_.waits(); }
+  std::uint64_t waited() const { return rings_.waited(); }
+
+ private:
+  void adopt_new_threads();
+  void read_name(std::uint32_t thread);
+
+  SessionSettings settings_;
+  SharedRegion shared_;
+  std::vector<ThreadFacts> threads_;
+  std::vector<std::uint32_t> running_;  ///< threads that may still change their name
+  std::string first_name_;              ///< what threads are called before anybody names them
+  Rings rings_;
+  Interpreter interpreter_;
+  std::uint32_t toggles_seen_ = 0;
+  bool begun_ = false;
+  bool dead_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace blockyard::record

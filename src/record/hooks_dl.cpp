@@ -1,0 +1,144 @@
+// The hooks of dlsym and dlvsym. The loader takes their caller's return address into account (RTLD_NEXT, namespaces), so
+// for every name but the few that frames.hpp replaces, the stub jumps to the real function with the caller's own return
+// address still in place.
+#include <dlfcn.h>
+
+#include "blockyard/visibility.h"
+#include "record/frames.hpp"
+#include "record/recorder.hpp"
+#include "record/symbols.hpp"
+
+#include <cstring>
+
+namespace {
+
+using RealDlsym = void* (*)(void*, const char*);
+using RealDlvsym = void* (*)(void*, const char*, const char*);
+
+/// What a filter decided; two words, returned in registers.
+struct Filtered {
+  void* result;
+  unsigned long final;  ///< 1: `result` is the answer; 0: let the real function answer its caller
+};
+
+}  // namespace
+
+extern "C" {
+
+// Named in the stubs below; hidden, so that they need no relocation by symbol.
+__attribute__((visibility("hidden"), used)) RealDlsym by_real_dlsym = nullptr;
+__attribute__((visibility("hidden"), used)) RealDlvsym by_real_dlvsym = nullptr;
+__attribute__((visibility("hidden"), used)) Filtered by_filter_dlsym(void* handle, const char* name);
+__attribute__((visibility("hidden"), used)) Filtered by_filter_dlvsym(void* handle, const char* name, const char* version);
+}
+
+namespace {
+
+bool is_own(const void* address) {
+  Dl_info theirs{};
+  Dl_info ours{};
+  return dladdr(address, &theirs) != 0 && dladdr(reinterpret_cast<const void*>(&is_own), &ours) != 0 &&
+         theirs.dli_fbase == ours.dli_fbase;
+}
+
+// The stub library of --frame-symbol puts its function in front of whatever the lookup found.
+void* replace_frame_symbol(const char* name, void* found) {
+  using SetTarget = void* (*)(void*);
+  static const auto set_target = reinterpret_cast<SetTarget>(blockyard::record::find_anywhere("by_frame_stub_target").address);
+  const char* chosen = blockyard::record::frame_symbol();
+  if (set_target == nullptr || chosen == nullptr || std::strcmp(chosen, name) != 0) return nullptr;
+  return set_target(found);
+}
+
+template <typename Lookup>
+Filtered filter(void* handle, const char* name, Lookup look_up) {
+  using namespace blockyard::record;
+  // Who asks for the next one is in front of a function himself.
+  if (handle == RTLD_NEXT || name == nullptr) return {nullptr, 0};
+  const char* chosen = frame_symbol();
+  const bool is_chosen = chosen != nullptr && std::strcmp(chosen, name) == 0;
+  if (!is_chosen && !is_replaceable(name)) return {nullptr, 0};
+  void* found = look_up();
+  if (found == nullptr) return {nullptr, 1};
+  if (is_replaceable(name)) {
+    // Our own export is no proof that the program has such a library.
+    if (is_own(found)) found = find_real(name);
+    return {replace_found(name, found), 1};
+  }
+  void* front = replace_frame_symbol(name, found);
+  return {front != nullptr ? front : found, 1};
+}
+
+}  // namespace
+
+Filtered by_filter_dlsym(void* handle, const char* name) {
+  if (by_real_dlsym == nullptr) by_real_dlsym = reinterpret_cast<RealDlsym>(blockyard::record::find_next("dlsym").address);
+  return filter(handle, name, [=] { return by_real_dlsym(handle, name); });
+}
+
+Filtered by_filter_dlvsym(void* handle, const char* name, const char* version) {
+  if (by_real_dlvsym == nullptr) {
+    by_real_dlvsym = reinterpret_cast<RealDlvsym>(blockyard::record::find_next("dlvsym").address);
+  }
+  return filter(handle, name, [=] { return by_real_dlvsym(handle, name, version); });
+}
+
+#if defined(__x86_64__)
+#define BLOCKYARD_STUB(name)                      \
+  asm(".text\n"                                   \
+      ".globl " #name "\n"                        \
+      ".type " #name ", @function\n" #name ":\n"  \
+      "  .cfi_startproc\n"                        \
+      "  endbr64\n"                               \
+      "  push %rdi\n"                             \
+      "  .cfi_adjust_cfa_offset 8\n"              \
+      "  push %rsi\n"                             \
+      "  .cfi_adjust_cfa_offset 8\n"              \
+      "  push %rdx\n"                             \
+      "  .cfi_adjust_cfa_offset 8\n"              \
+      "  call by_filter_" #name "\n"              \
+      "  mov %rdx, %rcx\n"                        \
+      "  pop %rdx\n"                              \
+      "  .cfi_adjust_cfa_offset -8\n"             \
+      "  pop %rsi\n"                              \
+      "  .cfi_adjust_cfa_offset -8\n"             \
+      "  pop %rdi\n"                              \
+      "  .cfi_adjust_cfa_offset -8\n"             \
+      "  test %rcx, %rcx\n"                       \
+      "  jne 1f\n"                                \
+      "  jmp *by_real_" #name "(%rip)\n"          \
+      "1: ret\n"                                  \
+      "  .cfi_endproc\n"                          \
+      ".size " #name ", .-" #name "\n")
+#elif defined(__aarch64__)
+#define BLOCKYARD_STUB(name)                      \
+  asm(".text\n"                                   \
+      ".globl " #name "\n"                        \
+      ".type " #name ", %function\n" #name ":\n"  \
+      "  .cfi_startproc\n"                        \
+      "  stp x29, x30, [sp, #-48]!\n"             \
+      "  .cfi_def_cfa_offset 48\n"                \
+      "  .cfi_offset 30, -40\n"                   \
+      "  stp x0, x1, [sp, #16]\n"                 \
+      "  str x2, [sp, #32]\n"                     \
+      "  bl by_filter_" #name "\n"                \
+      "  mov x16, x0\n"                           \
+      "  mov x17, x1\n"                           \
+      "  ldp x0, x1, [sp, #16]\n"                 \
+      "  ldr x2, [sp, #32]\n"                     \
+      "  ldp x29, x30, [sp], #48\n"               \
+      "  .cfi_def_cfa_offset 0\n"                 \
+      "  cbnz x17, 1f\n"                          \
+      "  adrp x16, by_real_" #name "\n"           \
+      "  ldr x16, [x16, :lo12:by_real_" #name "]\n" \
+      "  br x16\n"                                \
+      "1: mov x0, x16\n"                          \
+      "  ret\n"                                   \
+      "  .cfi_endproc\n"                          \
+      ".size " #name ", .-" #name "\n")
+#else
+#error "no dlsym stub for this processor"
+#endif
+
+BLOCKYARD_STUB(dlsym);
+BLOCKYARD_STUB(dlvsym);

@@ -1,0 +1,114 @@
+// The hooks of the C allocation functions: call the real one, say what happened. The only subtlety is when the stamp is
+// taken: before a block can leave our hands, after it has come into them (docs/recording.md).
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include <unistd.h>
+
+#include "blockyard/visibility.h"
+#include "record/real.hpp"
+#include "record/recorder.hpp"
+
+namespace blockyard::record {
+namespace {
+
+// Calls a real function so that what it calls in turn is not recorded a second time, then records the block.
+template <typename Call>
+void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, Call call) {
+  if (self.busy != 0) return call();
+  const Busy busy;
+  void* block = call();
+  record_allocation(kind, block, size, alignment);
+  return block;
+}
+
+void release(void* block) {
+  if (self.busy != 0) {
+    real.free(block);
+    return;
+  }
+  const Busy busy;
+  record_free(block);
+  real.free(block);
+}
+
+template <typename Call>
+void* reallocate(void* old_block, std::size_t size, Call call) {
+  if (self.busy != 0) return call();
+  if (old_block == nullptr) return allocate(RecordKind::allocate, size, 0, call);
+  const Busy busy;
+  if (!hooks_ready()) return call();
+  append<When::before>(pack(RecordKind::reallocate_begin, reinterpret_cast<std::uintptr_t>(old_block)));
+  void* block = call();
+  // No block and no size is a free; no block for a size is a failure that leaves the old one as it was.
+  append<When::after>(pack(RecordKind::reallocate_end, reinterpret_cast<std::uintptr_t>(block)), pack_size(size, 0));
+  return block;
+}
+
+std::size_t system_page_bytes() {
+  static std::size_t bytes = 0;
+  if (bytes == 0) bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+}  // namespace
+}  // namespace blockyard::record
+
+using namespace blockyard::record;
+
+extern "C" {
+
+BY_API void* malloc(std::size_t size) noexcept {
+  return allocate(RecordKind::allocate, size, 0, [=] { return real.malloc(size); });
+}
+
+BY_API void free(void* block) noexcept { release(block); }
+
+BY_API void* calloc(std::size_t count, std::size_t size) noexcept {
+  return allocate(RecordKind::allocate_zeroed, count * size, 0, [=] { return real.calloc(count, size); });
+}
+
+BY_API void* realloc(void* block, std::size_t size) noexcept {
+  return reallocate(block, size, [=] { return real.realloc(block, size); });
+}
+
+BY_API void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
+  std::size_t total = 0;
+  if (__builtin_mul_overflow(count, size, &total)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return realloc(block, total);
+}
+
+BY_API int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+  int error = 0;
+  allocate(RecordKind::allocate_aligned, size, alignment, [&]() -> void* {
+    error = real.posix_memalign(result, alignment, size);
+    return error == 0 ? *result : nullptr;
+  });
+  return error;
+}
+
+BY_API void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return allocate(RecordKind::allocate_aligned, size, alignment, [=] { return real.aligned_alloc(alignment, size); });
+}
+
+BY_API void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  return allocate(RecordKind::allocate_aligned, size, alignment, [=] { return real.memalign(alignment, size); });
+}
+
+BY_API void* valloc(std::size_t size) noexcept {
+  return allocate(RecordKind::allocate_aligned, size, system_page_bytes(), [=] { return real.valloc(size); });
+}
+
+BY_API void* pvalloc(std::size_t size) noexcept {
+  return allocate(RecordKind::allocate_aligned, size, system_page_bytes(), [=] { return real.pvalloc(size); });
+}
+
+// C23's; harmless on a libc that lacks them.
+BY_API void free_sized(void* block, std::size_t) noexcept { release(block); }
+BY_API void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept { release(block); }
+
+}  // extern "C"

@@ -1,0 +1,57 @@
+// The hooks that learn thread names the moment they are given; the collector also reads them from the kernel.
+#include <cstdarg>
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include "blockyard/visibility.h"
+#include "record/recorder.hpp"
+#include "record/symbols.hpp"
+
+namespace blockyard::record {
+namespace {
+
+template <typename Function>
+Function* real_function(const char* name) {
+  return reinterpret_cast<Function*>(find_next(name).address);
+}
+
+bool is_recorded() { return self.key >= first_key && self.key == process->hooks_key; }
+
+}  // namespace
+}  // namespace blockyard::record
+
+using namespace blockyard::record;
+
+extern "C" {
+
+BY_API int pthread_setname_np(pthread_t thread, const char* name) noexcept {
+  static const auto real_setname = real_function<int(pthread_t, const char*)>("pthread_setname_np");
+  const int error = real_setname(thread, name);
+  if (error == 0 && is_recorded() && pthread_equal(thread, pthread_self()) != 0) {
+    record_text(RecordKind::thread_name, name, false);
+  }
+  return error;
+}
+
+BY_API int prctl(int option, ...) noexcept {
+  static const auto real_prctl =
+      real_function<int(int, unsigned long, unsigned long, unsigned long, unsigned long)>("prctl");
+  // The kernel takes five words whatever the option; what the caller left out is not looked at.
+  va_list rest;
+  va_start(rest, option);
+  const auto second = va_arg(rest, unsigned long);
+  const auto third = va_arg(rest, unsigned long);
+  const auto fourth = va_arg(rest, unsigned long);
+  const auto fifth = va_arg(rest, unsigned long);
+  va_end(rest);
+  const int result = real_prctl(option, second, third, fourth, fifth);
+  if (option == PR_SET_NAME && result == 0 && is_recorded()) {
+    char name[17] = {};
+    real_prctl(PR_GET_NAME, reinterpret_cast<unsigned long>(name), 0, 0, 0);
+    record_text(RecordKind::thread_name, name, false);
+  }
+  return result;
+}
+
+}  // extern "C"

@@ -1,0 +1,356 @@
+// Attaching a process, registering a thread, waiting for room: everything about recording that is not an event's path.
+#include "record/recorder.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/attach.hpp"
+
+namespace blockyard::record {
+namespace {
+
+ProcessState before_any{};  // stands until the wiped page is there
+
+// Survives a fork, unlike the process state: which recording the child comes from, and where its collector listens.
+std::uint64_t inherited_key = 0;
+char socket_name[108] = {};
+char wanted_frame_symbol[256] = {};
+bool environment_read = false;
+bool fork_handlers_set = false;
+bool kernel_wipes = false;
+int toggle_signal = 0;
+
+class KeepErrno {
+ public:
+  KeepErrno() : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+  KeepErrno(const KeepErrno&) = delete;
+  KeepErrno& operator=(const KeepErrno&) = delete;
+
+ private:
+  int saved_;
+};
+
+void pause_ns(long ns) {
+  const timespec time{0, ns};
+  nanosleep(&time, nullptr);
+}
+
+class AttachLock {
+ public:
+  explicit AttachLock(ProcessState& state) : state_(state) {
+    while (__atomic_exchange_n(&state_.lock, 1u, __ATOMIC_ACQUIRE) != 0) pause_ns(50'000);
+  }
+  ~AttachLock() { __atomic_store_n(&state_.lock, 0u, __ATOMIC_RELEASE); }
+  AttachLock(const AttachLock&) = delete;
+  AttachLock& operator=(const AttachLock&) = delete;
+
+ private:
+  ProcessState& state_;
+};
+
+void take_variable(const char* entry, const char* name, char* into, std::size_t capacity) {
+  const std::size_t length = std::strlen(name);
+  if (std::strncmp(entry, name, length) != 0 || entry[length] != '=') return;
+  const std::size_t bytes = std::strlen(entry + length + 1);
+  if (bytes < capacity) std::memcpy(into, entry + length + 1, bytes + 1);
+}
+
+void take_variables(const char* entry) {
+  take_variable(entry, socket_variable, socket_name, sizeof socket_name);
+  take_variable(entry, frame_symbol_variable, wanted_frame_symbol, sizeof wanted_frame_symbol);
+}
+
+// The first malloc may come before libc has set `environ`; the kernel's copy is always there.
+void read_environment_file() {
+  static char text[1 << 16];
+  const int file = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  std::size_t held = 0;
+  for (;;) {
+    const ssize_t got = read(file, text + held, sizeof text - 1 - held);
+    if (got <= 0) break;
+    held += static_cast<std::size_t>(got);
+    std::size_t at = 0;
+    for (std::size_t end = at; end < held; ++end) {
+      if (text[end] != '\0') continue;
+      take_variables(text + at);
+      at = end + 1;
+    }
+    // An entry longer than the buffer is none of ours: drop what there is of it.
+    held = at == 0 && held == sizeof text - 1 ? 0 : held - at;
+    std::memmove(text, text + at, held);
+  }
+  close(file);
+}
+
+void read_environment() {
+  if (environment_read) return;
+  environment_read = true;
+  if (environ != nullptr) {
+    for (char** entry = environ; *entry != nullptr; ++entry) take_variables(*entry);
+  } else {
+    read_environment_file();
+  }
+}
+
+// The page that a forked child finds zeroed.
+ProcessState* state_page() {
+  if (process != &before_any) return process;
+  void* page = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return process;
+  kernel_wipes = madvise(page, page_bytes, MADV_WIPEONFORK) == 0;
+  return static_cast<ProcessState*>(page);
+}
+
+void before_fork() {
+  if (self.busy != 0 || self.key < first_key || self.key != process->hooks_key) return;
+  const Busy busy;
+  if (!self.producer.has_room(2) && !wait_for_room(2)) return;
+  self.fork_stamp = self.producer.append<When::before>(pack(RecordKind::fork_mark, 0));
+}
+
+void after_fork_in_parent() { self.fork_stamp = 0; }
+
+// For kernels before 4.14, which do not wipe: there a child by a bare system call is not told from its parent.
+void after_fork_in_child() {
+  if (process != &before_any && !kernel_wipes) *process = ProcessState{};
+}
+
+void on_toggle_signal(int) {
+  // The handler may interrupt an append, so it only counts; the collector acts on the count.
+  const ProcessState* state = process;
+  if (state->hooks_key >= first_key) state->region.control().toggles.fetch_add(1, std::memory_order_relaxed);
+}
+
+void install_toggle(int signal_number) {
+  if (signal_number == 0 || toggle_signal != 0) return;
+  toggle_signal = signal_number;
+  struct sigaction action {};
+  action.sa_handler = on_toggle_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(signal_number, &action, nullptr);
+}
+
+std::uint64_t address_space_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return ~std::uint64_t{0};
+  return limit.rlim_cur;
+}
+
+// Attaches over `connection`. The caller holds the lock of the state that `process` names.
+bool attach_over(int connection, bool engine_only) {
+  Hello hello;
+  hello.pid = getpid();
+  hello.parent_key = inherited_key;
+  hello.fork_stamp = self.fork_stamp;
+  hello.address_space_limit = address_space_limit();
+  hello.engine_only = engine_only ? 1 : 0;
+  Attachment attachment{};
+  if (connection < 0 || !shake_hands(connection, hello, attachment)) return false;
+  ProcessState* state = state_page();
+  state->region = attachment.region;
+  state->clock = attachment.welcome.clock;
+  state->collector = attachment.welcome.collector;
+  state->fences = attachment.welcome.fences;
+  if (state->fences == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0) state->fences = 1;
+  if (!fork_handlers_set) {
+    fork_handlers_set = true;
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }
+  install_toggle(attachment.welcome.signal);
+  inherited_key = attachment.welcome.key;
+  self.fork_stamp = 0;
+  __atomic_store_n(&state->engine_key, attachment.welcome.key, __ATOMIC_RELEASE);
+  __atomic_store_n(&state->hooks_key, engine_only ? key_off : attachment.welcome.key, __ATOMIC_RELEASE);
+  __atomic_store_n(&process, state, __ATOMIC_RELEASE);
+  return true;
+}
+
+// Decides once per process image, and once more in a forked child, whether it is recorded.
+void decide() {
+  ProcessState* state = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
+  const AttachLock lock(*state);
+  if (state != __atomic_load_n(&process, __ATOMIC_ACQUIRE)) return;  // another thread attached meanwhile
+  if (state->hooks_key != key_undecided) return;
+  read_environment();
+  const int connection = socket_name[0] != '\0' ? connect_to_collector(socket_name) : -1;
+  if (!attach_over(connection, false)) __atomic_store_n(&process->hooks_key, key_off, __ATOMIC_RELEASE);
+}
+
+// A collector that was killed leaves rings that nobody empties.
+bool collector_is_gone(std::int32_t pid) {
+  if (pid <= 0) return false;
+  if (kill(pid, 0) != 0) return errno == ESRCH;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[256] = {};
+  const ssize_t got = read(file, text, sizeof text - 1);
+  close(file);
+  if (got <= 0) return false;
+  const char* name_end = std::strrchr(text, ')');
+  return name_end != nullptr && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+void end_recording() {
+  __atomic_store_n(&process->hooks_key, key_off, __ATOMIC_RELEASE);
+  __atomic_store_n(&process->engine_key, key_off, __ATOMIC_RELEASE);
+}
+
+// Waits in steps while `blocked()` holds; false when the collector is gone.
+template <typename Blocked>
+bool wait_while(Blocked blocked) {
+  constexpr long step_ns = 100'000;
+  constexpr std::uint64_t steps_between_checks = 5'000;
+  // A collector in another process namespace has no number here: it counts as gone when it shows no life for a minute.
+  constexpr std::uint64_t steps_without_life = 600'000;
+  const Control& control = process->region.control();
+  std::uint64_t heartbeat = control.heartbeat.load(std::memory_order_relaxed);
+  std::uint64_t silent = 0;
+  for (std::uint64_t step = 1; blocked(); ++step) {
+    pause_ns(step_ns);
+    const std::uint64_t now = control.heartbeat.load(std::memory_order_relaxed);
+    silent = now == heartbeat ? silent + 1 : 0;
+    heartbeat = now;
+    if (silent > steps_without_life || (step % steps_between_checks == 0 && collector_is_gone(process->collector))) {
+      end_recording();
+      return false;
+    }
+  }
+  return true;
+}
+
+// Finds the calling thread a free slot.
+bool register_thread(std::uint64_t key) {
+  const ProcessState& state = *process;
+  Control& control = state.region.control();
+  const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  std::uint32_t index = 0;
+  const auto none_free = [&] {
+    for (index = 0; index < control.slot_count; ++index) {
+      std::uint32_t free = 0;
+      Slot& slot = state.region.slot(index);
+      if (slot.owner.load(std::memory_order_relaxed) == 0 && slot.owner.compare_exchange_strong(free, tid)) return false;
+    }
+    return true;
+  };
+  if (!wait_while(none_free)) return false;
+  Slot& slot = state.region.slot(index);
+  slot.serial.fetch_add(1);
+  std::uint32_t used = control.slots_used.load();
+  while (used < index + 1 && !control.slots_used.compare_exchange_weak(used, index + 1)) {
+  }
+  self.producer.bind(slot, state.region.ring(index), control.ring_words, state.clock, state.fences != 0);
+  self.key = key;
+  return true;
+}
+
+bool register_if_recording(const std::uint64_t& process_key) {
+  const std::uint64_t key = __atomic_load_n(&process_key, __ATOMIC_ACQUIRE);
+  if (key < first_key) return false;
+  return self.key == key || register_thread(key);
+}
+
+}  // namespace
+
+ProcessState* process = &before_any;
+thread_local ThreadState self __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0};
+
+bool prepare_for_hooks() {
+  const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);
+  if (key == key_off) return false;
+  const KeepErrno keep;
+  const std::uint32_t was_busy = self.busy;
+  self.busy = 1;
+  if (key == key_undecided) decide();
+  const bool ready = register_if_recording(process->hooks_key);
+  self.busy = was_busy;
+  return ready;
+}
+
+bool prepare_for_engine() {
+  const KeepErrno keep;
+  const std::uint32_t was_busy = self.busy;
+  self.busy = 1;
+  const bool ready = register_if_recording(process->engine_key);
+  self.busy = was_busy;
+  return ready;
+}
+
+bool wait_for_room(std::uint64_t words) {
+  const KeepErrno keep;
+  Producer& producer = self.producer;
+  const std::uint64_t begin = stamp_before(producer.clock);
+  producer.slot->waits.fetch_add(1, std::memory_order_relaxed);
+  const bool room = wait_while([&] { return !producer.has_room(words) && producer.slot->stop.load() == 0; });
+  producer.slot->waited.fetch_add(stamp_after(producer.clock) - begin, std::memory_order_relaxed);
+  return room && producer.slot->stop.load() == 0;
+}
+
+void mark_frame(bool automatic) {
+  if (self.busy != 0) return;
+  const Busy busy;
+  if (!engine_ready()) {
+    // A program may draw before it allocates.
+    if (!hooks_ready()) return;
+  }
+  if (automatic && process->explicit_frames != 0) return;
+  if (!automatic) process->explicit_frames = 1;
+  append<When::before>(pack(RecordKind::frame_mark, 0));
+}
+
+void record_text(RecordKind kind, const char* text, bool engine) {
+  if (self.busy != 0 || text == nullptr) return;
+  const Busy busy;
+  if (!engine_ready() && !hooks_ready()) return;
+  const std::size_t bytes = strnlen(text, max_text_bytes);
+  append<When::before>(pack(kind, bytes, engine), 0, text);
+}
+
+bool open_engine_recording() {
+  const KeepErrno keep;
+  const Busy busy;
+  ProcessState* state = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
+  const AttachLock lock(*state);
+  if (__atomic_load_n(&process->engine_key, __ATOMIC_ACQUIRE) >= first_key) return true;
+  return attach_over(start_collector(own_folder()), true);
+}
+
+bool wait_for_engine_close(std::uint32_t closed_before) {
+  const KeepErrno keep;
+  const Control& control = process->region.control();
+  return wait_while([&] { return control.engine_closed.load() == closed_before; }) && control.engine_failed.load() == 0;
+}
+
+const char* own_folder() {
+  static char folder[4096] = {};
+  if (folder[0] != '\0') return folder;
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return folder;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const std::size_t length = slash != nullptr ? static_cast<std::size_t>(slash - info.dli_fname) : 0;
+  if (length == 0 || length >= sizeof folder) return slash != nullptr ? "/" : ".";
+  std::memcpy(folder, info.dli_fname, length);
+  return folder;
+}
+
+const char* frame_symbol() {
+  read_environment();
+  return wanted_frame_symbol[0] != '\0' ? wanted_frame_symbol : nullptr;
+}
+
+}  // namespace blockyard::record

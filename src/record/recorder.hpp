@@ -1,0 +1,101 @@
+// The program's side of a recording: one state per thread, and the functions by which hooks and the C API append events.
+//
+// Everything here runs inside malloc of a foreign program: no allocation, no exception, no destructor, no standard
+// library beyond what compiles to plain code. The path of an event takes no lock and makes no system call; only a
+// thread's first event and a full ring do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "record/ring.hpp"
+
+namespace blockyard::record {
+
+/// Keys below this one are no recording.
+inline constexpr std::uint64_t key_undecided = 0;  ///< also what a forked child finds: the kernel wipes the page
+inline constexpr std::uint64_t key_off = 2;
+inline constexpr std::uint64_t first_key = 16;
+
+/// What all threads of a process image share. Lies in a page that the kernel zeroes in a forked child, by whatever call
+/// it was forked, so that a child can never write into its parent's rings.
+struct ProcessState {
+  std::uint64_t hooks_key;   ///< equals a thread's key while malloc and its kin are recorded
+  std::uint64_t engine_key;  ///< the same for the C API
+  StampClock clock;
+  std::uint32_t fences;
+  std::uint32_t lock;        ///< held while attaching
+  std::uint32_t explicit_frames;  ///< the program marks its frames itself: no automatic marks
+  Region region;
+  std::int32_t collector;
+};
+
+struct ThreadState {
+  std::uint64_t key;  ///< the recording that `producer` belongs to; starts as 1, which no process state ever holds
+  Producer producer;
+  std::uint64_t fork_stamp;
+  std::uint32_t busy;           ///< inside the recorder or a real allocation function: what they call is not recorded
+  std::uint32_t present_depth;  ///< calls that present a frame, nested in one another
+};
+
+extern ProcessState* process;
+extern thread_local ThreadState self __attribute__((tls_model("initial-exec")));
+
+/// Makes `self` ready to record, or says why not by returning false. Attaches the process and registers the thread
+/// where needed. Keeps errno.
+bool prepare_for_hooks();
+bool prepare_for_engine();
+/// Waits until the ring has room; false when the recording has ended. Keeps errno.
+bool wait_for_room(std::uint64_t words);
+
+inline bool hooks_ready() {
+  return __builtin_expect(self.key == __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE), 1) || prepare_for_hooks();
+}
+inline bool engine_ready() {
+  return __builtin_expect(self.key == __atomic_load_n(&process->engine_key, __ATOMIC_ACQUIRE), 1) || prepare_for_engine();
+}
+
+template <When when>
+inline void append(std::uint64_t first, std::uint64_t third = 0, const char* text = nullptr) {
+  if (__builtin_expect(self.producer.slot->stop.load(std::memory_order_relaxed) != 0, 0)) return;
+  const std::uint64_t words = words_of(first);
+  if (!self.producer.has_room(words) && !wait_for_room(words)) return;
+  self.producer.append<when>(first, third, text);
+}
+
+/// While one of these lives, what the thread calls is not recorded. C functions only may run under it: nothing throws.
+class Busy {
+ public:
+  Busy() { self.busy = 1; }
+  ~Busy() { self.busy = 0; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+};
+
+/// A block came from the real allocator just now. `kind` is one of the allocate kinds. Call under Busy.
+inline void record_allocation(RecordKind kind, void* block, std::size_t size, std::size_t alignment = 0) {
+  if (block == nullptr || !hooks_ready()) return;
+  const unsigned log2 = alignment <= 1 ? 0u : 64u - static_cast<unsigned>(__builtin_clzll(alignment - 1));
+  append<When::after>(pack(kind, reinterpret_cast<std::uintptr_t>(block)), pack_size(size, log2));
+}
+
+/// A block is about to go to the real allocator. Call under Busy.
+inline void record_free(void* block) {
+  if (block == nullptr || !hooks_ready()) return;
+  append<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)));
+}
+
+/// A frame of this thread ends. Marks that the program sets itself switch off those found automatically.
+void mark_frame(bool automatic);
+/// Tells the collector a thread's name. At most max_text_bytes are kept.
+void record_text(RecordKind kind, const char* text, bool engine);
+/// Starts a recording of what the C API says, without a recorder around the program.
+bool open_engine_recording();
+/// Waits until the engine's journal that follows `closed_before` others is complete; false when it could not be written.
+bool wait_for_engine_close(std::uint32_t closed_before);
+/// The directory of this library, for finding the collector; "" when unknown. Valid for the process's life.
+const char* own_folder();
+/// The name that --frame-symbol gave, or nullptr.
+const char* frame_symbol();
+
+}  // namespace blockyard::record

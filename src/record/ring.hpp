@@ -1,0 +1,88 @@
+// The writing end of a thread's ring: claim, stamp, write, publish.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "record/channel.hpp"
+#include "record/stamp.hpp"
+
+namespace blockyard::record {
+
+/// Points inside an append at which a test may pause the thread; the shipped policy does nothing.
+struct NoDelay {
+  static void after_claim() {}
+  static void after_stamp() {}
+  static void before_publish() {}
+};
+
+enum class When : std::uint8_t { before, after };  ///< is the stamp taken before or after the real call
+
+/// One thread's own view of its slot. Trivial, so that it can lie in thread-local storage that nothing constructs.
+struct Producer {
+  Slot* slot;
+  std::uint64_t* words;
+  std::uint64_t mask;
+  std::uint64_t head;   ///< next word to write
+  std::uint64_t limit;  ///< words up to here are known to be free
+  StampClock clock;
+  bool fences;
+
+  void bind(Slot& to, std::uint64_t* ring, std::uint64_t ring_words, StampClock stamp_clock, bool with_fences) {
+    slot = &to;
+    words = ring;
+    mask = ring_words - 1;
+    head = to.head.load(std::memory_order_relaxed);
+    limit = to.tail.load(std::memory_order_acquire) + ring_words;
+    clock = stamp_clock;
+    fences = with_fences;
+  }
+
+  /// Room for `count` more words? Looks at the collector's position only when the last known one is used up.
+  bool has_room(std::uint64_t count) {
+    if (__builtin_expect(head + count <= limit, 1)) return true;
+    limit = slot->tail.load(std::memory_order_acquire) + mask + 1;
+    return head + count <= limit;
+  }
+
+  /// Appends one record; there must be room for it. The claim tells the collector, before the stamp exists, that a record
+  /// is under way, so that it never takes this thread for silent. Lock-free, calls nothing. Returns the stamp.
+  template <When when, typename Delay = NoDelay>
+  std::uint64_t append(std::uint64_t first, std::uint64_t third = 0, const char* text = nullptr) {
+    const std::uint64_t count = words_of(first);
+    slot->claim.store(head + count, std::memory_order_relaxed);
+    // The collector's membarrier makes the compiler fence enough; without it the processor must not let the stamp pass.
+    if (__builtin_expect(fences, 0)) {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    Delay::after_claim();
+    const std::uint64_t stamp = when == When::before ? stamp_before(clock) : stamp_after(clock);
+    Delay::after_stamp();
+    words[head & mask] = first;
+    words[(head + 1) & mask] = stamp;
+    if (text != nullptr) {
+      copy_text(text, payload_of(first));
+    } else if (count == 3) {
+      words[(head + 2) & mask] = third;
+    }
+    Delay::before_publish();
+    head += count;
+    slot->head.store(head, std::memory_order_release);
+    return stamp;
+  }
+
+ private:
+  void copy_text(const char* text, std::uint64_t bytes) {
+    std::uint64_t at = head + 2;
+    for (std::uint64_t done = 0; done < bytes; done += 8, ++at) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text + done, bytes - done < 8 ? bytes - done : 8);
+      words[at & mask] = word;
+    }
+  }
+};
+
+}  // namespace blockyard::record

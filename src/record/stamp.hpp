@@ -1,0 +1,31 @@
+// Stamps: the one clock by which the events of all threads are put in order.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+#include "base/clock.hpp"
+#include "record/channel.hpp"
+
+namespace blockyard::record {
+
+inline std::uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// A stamp not later than anything that follows in program order becomes visible to other threads. Stores become visible
+/// when they retire, in order, so the counter's read needs no fence.
+inline std::uint64_t stamp_before(StampClock clock) {
+  if (__builtin_expect(clock != StampClock::cycles, 0)) return monotonic_ns();
+  return base::ticks();
+}
+
+/// A stamp not earlier than anything before it in program order, loads included.
+inline std::uint64_t stamp_after(StampClock clock) {
+  if (__builtin_expect(clock != StampClock::cycles, 0)) return monotonic_ns();
+  return base::ticks_after();
+}
+
+}  // namespace blockyard::record

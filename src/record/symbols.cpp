@@ -1,0 +1,177 @@
+// Symbol lookup in the hash tables of loaded ELF objects (System V ABI, "Hash Table"; GNU's variant as in binutils).
+#include "record/symbols.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+#include <elf.h>
+#include <link.h>
+
+namespace blockyard::record {
+namespace {
+
+constexpr std::uint16_t hidden_version = 0x8000;
+
+/// The parts of an object's dynamic section that a lookup needs.
+struct Tables {
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;
+  const std::uint32_t* hash = nullptr;
+  const std::uint16_t* versions = nullptr;
+};
+
+std::uint32_t gnu_hash_of(const char* name) {
+  std::uint32_t hash = 5381;
+  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
+  return hash;
+}
+
+std::uint32_t sysv_hash_of(const char* name) {
+  std::uint32_t hash = 0;
+  for (; *name != '\0'; ++name) {
+    hash = (hash << 4) + static_cast<unsigned char>(*name);
+    const std::uint32_t high = hash & 0xf0000000u;
+    hash = (hash ^ (high >> 24)) & ~high;
+  }
+  return hash;
+}
+
+bool is_match(const Tables& tables, std::uint32_t index, const char* name) {
+  const ElfW(Sym)& symbol = tables.symbols[index];
+  const unsigned type = symbol.st_info & 0xf;
+  const bool defined = symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0;
+  const bool callable = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE || type == STT_OBJECT;
+  // A hidden version is one that only programs linked long ago may bind to.
+  const bool current = tables.versions == nullptr || (tables.versions[index] & hidden_version) == 0;
+  return defined && callable && current && std::strcmp(tables.strings + symbol.st_name, name) == 0;
+}
+
+const ElfW(Sym) * find_by_gnu_hash(const Tables& tables, const char* name) {
+  const std::uint32_t bucket_count = tables.gnu_hash[0];
+  const std::uint32_t first_symbol = tables.gnu_hash[1];
+  const std::uint32_t bloom_words = tables.gnu_hash[2];
+  const std::uint32_t bloom_shift = tables.gnu_hash[3];
+  const auto* bloom = reinterpret_cast<const ElfW(Addr)*>(tables.gnu_hash + 4);
+  const auto* buckets = reinterpret_cast<const std::uint32_t*>(bloom + bloom_words);
+  const std::uint32_t* chains = buckets + bucket_count;
+  if (bucket_count == 0 || bloom_words == 0) return nullptr;
+  const std::uint32_t hash = gnu_hash_of(name);
+  constexpr std::uint32_t word_bits = sizeof(ElfW(Addr)) * 8;
+  const ElfW(Addr) mask = ElfW(Addr){1} << (hash % word_bits) | ElfW(Addr){1} << ((hash >> bloom_shift) % word_bits);
+  if ((bloom[hash / word_bits % bloom_words] & mask) != mask) return nullptr;
+  std::uint32_t index = buckets[hash % bucket_count];
+  if (index < first_symbol) return nullptr;
+  for (;; ++index) {
+    const std::uint32_t entry = chains[index - first_symbol];
+    if ((entry | 1) == (hash | 1) && is_match(tables, index, name)) return &tables.symbols[index];
+    if ((entry & 1) != 0) return nullptr;
+  }
+}
+
+const ElfW(Sym) * find_by_sysv_hash(const Tables& tables, const char* name) {
+  const std::uint32_t bucket_count = tables.hash[0];
+  const std::uint32_t* buckets = tables.hash + 2;
+  const std::uint32_t* chains = buckets + bucket_count;
+  if (bucket_count == 0) return nullptr;
+  for (std::uint32_t index = buckets[sysv_hash_of(name) % bucket_count]; index != STN_UNDEF; index = chains[index]) {
+    if (is_match(tables, index, name)) return &tables.symbols[index];
+  }
+  return nullptr;
+}
+
+Tables tables_of(const dl_phdr_info& object) {
+  Tables tables;
+  const ElfW(Dyn)* entry = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC) {
+      entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    }
+  }
+  if (entry == nullptr) return tables;
+  // The loader relocates these pointers in place, except in the kernel's own object, whose memory it can't write.
+  const auto at = [&](ElfW(Addr) value) { return value < object.dlpi_addr ? value + object.dlpi_addr : value; };
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    const ElfW(Addr) value = at(entry->d_un.d_ptr);
+    switch (entry->d_tag) {
+      case DT_SYMTAB:
+        tables.symbols = reinterpret_cast<const ElfW(Sym)*>(value);
+        break;
+      case DT_STRTAB:
+        tables.strings = reinterpret_cast<const char*>(value);
+        break;
+      case DT_GNU_HASH:
+        tables.gnu_hash = reinterpret_cast<const std::uint32_t*>(value);
+        break;
+      case DT_HASH:
+        tables.hash = reinterpret_cast<const std::uint32_t*>(value);
+        break;
+      case DT_VERSYM:
+        tables.versions = reinterpret_cast<const std::uint16_t*>(value);
+        break;
+      default:
+        break;
+    }
+  }
+  return tables;
+}
+
+void* find_in(const dl_phdr_info& object, const char* name) {
+  const Tables tables = tables_of(object);
+  if (tables.symbols == nullptr || tables.strings == nullptr) return nullptr;
+  const ElfW(Sym)* symbol = nullptr;
+  if (tables.gnu_hash != nullptr) {
+    symbol = find_by_gnu_hash(tables, name);
+  } else if (tables.hash != nullptr) {
+    symbol = find_by_sysv_hash(tables, name);
+  }
+  if (symbol == nullptr) return nullptr;
+  void* address = reinterpret_cast<void*>(object.dlpi_addr + symbol->st_value);
+  if ((symbol->st_info & 0xf) == STT_GNU_IFUNC) address = reinterpret_cast<void* (*)()>(address)();
+  return address;
+}
+
+bool contains(const dl_phdr_info& object, const void* address) {
+  const auto wanted = reinterpret_cast<ElfW(Addr)>(address);
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const ElfW(Addr) begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && wanted >= begin && wanted < begin + segment.p_memsz) return true;
+  }
+  return false;
+}
+
+struct Search {
+  const char* name;
+  const char* except;
+  bool only_after_us;
+  bool seen_us;
+  FoundSymbol found;
+};
+
+int visit(dl_phdr_info* object, std::size_t, void* data) {
+  Search& search = *static_cast<Search*>(data);
+  if (!search.seen_us && contains(*object, reinterpret_cast<const void*>(&visit))) {
+    search.seen_us = true;
+    return 0;
+  }
+  if (search.only_after_us && !search.seen_us) return 0;
+  if (search.except != nullptr && find_in(*object, search.except) != nullptr) return 0;
+  search.found.address = find_in(*object, search.name);
+  search.found.object = object->dlpi_name;
+  return search.found.address != nullptr ? 1 : 0;
+}
+
+FoundSymbol search_objects(const char* name, const char* except, bool only_after_us) {
+  Search search{name, except, only_after_us, false, {}};
+  dl_iterate_phdr(visit, &search);
+  return search.found.address != nullptr ? search.found : FoundSymbol{};
+}
+
+}  // namespace
+
+FoundSymbol find_next(const char* name) { return search_objects(name, nullptr, true); }
+
+FoundSymbol find_anywhere(const char* name, const char* except) { return search_objects(name, except, false); }
+
+}  // namespace blockyard::record
