@@ -41,7 +41,8 @@ BY_API void* by_calloc(size_t count, size_t size);
 /// size 0; on failure NULL with errno ENOMEM and `block` stays valid. Stays in place while at most half the block lies idle.
 BY_API void* by_realloc(void* block, size_t size);
 
-/// A block at a power of two `alignment`. NULL with errno EINVAL for any other alignment, ENOMEM when exhausted.
+/// A block at a power of two `alignment` up to 1 GiB (2 MiB where address space is scarce). NULL with errno EINVAL for an
+/// alignment that is no power of two, ENOMEM for a larger one and when exhausted.
 BY_API void* by_aligned_alloc(size_t alignment, size_t size);
 
 /// Bytes that may be used in a live block, at least what was asked for; 0 for NULL.

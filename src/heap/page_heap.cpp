@@ -233,18 +233,23 @@ PageRun PageHeap::take_old(PageState state, std::uint16_t now, std::uint16_t min
   }
   const unsigned row = static_cast<unsigned>(std::bit_width(lists.first_bitmap)) - 1;
   const unsigned column = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(lists.second_bitmap[row]))) - 1;
-  const std::uint32_t found = lists.heads[row][column];
-  const PageTag& run = tag(found);
-  if (static_cast<std::uint16_t>(now - run.age) < minimum_age) {
+  std::uint32_t found = lists.heads[row][column];
+  // Lists are last in, first out, so older runs stand behind younger ones: look past a few.
+  for (int looked = 0; found != 0 && static_cast<std::uint16_t>(now - tag(found).age) < minimum_age; found = tag(found).next) {
+    if (++looked == most_looked_at) {
+      return {};
+    }
+  }
+  if (found == 0 || tag(found).length < least_taken) {
     return {};
   }
-  const std::uint32_t first = (found + static_cast<std::uint32_t>(pages_per_chunk) - 1) &
-                              ~(static_cast<std::uint32_t>(pages_per_chunk) - 1);
-  if (first + pages_per_chunk > found + run.length) {
-    return {};
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  const std::uint32_t length = tag(found).length;
+  const std::uint32_t first = (found + chunk - 1) & ~(chunk - 1);
+  if (first + chunk <= found + length) {
+    return carve(found, chunk, chunk, PageState::used_block);  // a whole huge page, so that none is split
   }
-  return carve(found, static_cast<std::uint32_t>(pages_per_chunk), static_cast<std::uint32_t>(pages_per_chunk),
-               PageState::used_block);
+  return carve(found, length, 1, PageState::used_block);
 }
 
 PageHeap::Totals PageHeap::totals() {
@@ -296,7 +301,7 @@ const char* PageHeap::check() {
       }
       for (unsigned column = 0; column < second_levels; ++column) {
         const std::uint32_t head = lists.heads[row][column];
-        if (((lists.second_bitmap[row] >> column) & 1u) != (head != 0 ? 1u : 0u)) {
+        if (((unsigned{lists.second_bitmap[row]} >> column) & 1u) != (head != 0 ? 1u : 0u)) {
           return "the second-level bitmap disagrees with its list";
         }
         for (std::uint32_t run = head; run != 0; run = tag(run).next) {

@@ -55,10 +55,14 @@ class PageHeap {
   /// Lengthens a used run in place to `length` pages out of the free ready run behind it. False where there is none.
   bool grow(std::uint32_t first, std::uint32_t length);
 
-  /// Takes a whole-chunk-aligned part of a free run of `state` that has been free since before `age` (wrapping ticks), as a
-  /// used run, for the janitor to purge or populate; length 0 when the largest run holds none. O(1): looks at the head of
-  /// the largest list only.
+  /// Takes a free run of `state` that has been free for `minimum_age` ticks (they wrap), as a used run, for the janitor to
+  /// purge: an aligned chunk where the run holds one, else the whole run (then shorter than two chunks). Length 0 when the
+  /// longest runs are younger than that or shorter than least_taken. O(1): looks at most_looked_at runs.
   PageRun take_old(PageState state, std::uint16_t now, std::uint16_t minimum_age);
+
+  /// Pages below which giving a run back is not worth the system call: 64 KiB.
+  static constexpr std::uint32_t least_taken = 16;
+  static constexpr int most_looked_at = 8;
 
   struct Totals {
     std::uint64_t ready = 0;  ///< pages free and populated

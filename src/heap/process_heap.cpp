@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <new>
 
 #include "base/pages.hpp"
@@ -165,7 +166,7 @@ void ProcessHeap::touch(std::uint32_t first_page, std::uint32_t length, std::ato
 }
 
 void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* owner) {
-  if (!initialise() || size > region.bytes || alignment > region.bytes) {
+  if (!initialise() || size > region.bytes || alignment > region.alignment) {
     return nullptr;
   }
   const auto length = static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift);
@@ -231,9 +232,20 @@ void ProcessHeap::free_pages(void* block) {
   }
 }
 
+// A burst in one round may be followed by as large a one before the janitor is back: keep twice the largest recent round.
+// The maximum halves in about 64 rounds of work, so that a level's load is not held against its play.
+void ProcessHeap::follow_demand() {
+  const std::uint64_t consumed = consumed_.load(std::memory_order_relaxed);
+  const std::uint64_t now = consumed - consumed_seen_;
+  consumed_seen_ = consumed;
+  const std::uint64_t demand = demand_.load(std::memory_order_relaxed);
+  demand_.store(std::max(now, demand - demand / 64), std::memory_order_relaxed);
+}
+
 std::uint64_t ProcessHeap::reserve_target() const {
   const std::uint64_t configured = settings.reserve_bytes >> page_shift;
-  return std::max({configured, reserve_floor_.load(std::memory_order_relaxed)});
+  const std::uint64_t followed = std::min(2 * demand_.load(std::memory_order_relaxed), 4 * configured);
+  return std::max({configured, followed, reserve_floor_.load(std::memory_order_relaxed)});
 }
 
 bool ProcessHeap::populate_chunk() {
@@ -265,10 +277,32 @@ bool ProcessHeap::purge_chunk() {
   return true;
 }
 
+// Heaps that wait for a thread get no slow paths that would adopt their remote frees: do it for them, a few at a time.
+bool ProcessHeap::sweep_parked() {
+  constexpr std::uint32_t most_heaps_swept = 16;
+  constexpr std::uint32_t most_adopted = 64;
+  std::array<std::uint32_t, most_heaps_swept> swept{};
+  std::uint32_t count = 0;
+  bool worked = false;
+  while (count < most_heaps_swept) {
+    const std::uint32_t index = parked_.pop(heap_link);
+    if (index == 0) {
+      break;
+    }
+    swept[count++] = index;
+    worked |= adopt_pending(heap_at(index), most_adopted) != 0;
+  }
+  while (count > 0) {
+    parked_.push(swept[--count], heap_link);
+  }
+  return worked;
+}
+
 bool ProcessHeap::maintain(std::uint64_t budget_ns) {
   const std::uint64_t started = base::monotonic_ns();
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
   tick.store(static_cast<std::uint16_t>(started / 16'000'000), std::memory_order_relaxed);
+  follow_demand();
   bool worked = false;
   while (pages.ready_pages() < reserve_target() && within_budget() && populate_chunk()) {
     worked = true;
@@ -285,6 +319,7 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
     ready_slabs_.push(granule_of_page(run.first), slab_link);
     worked = true;
   }
+  worked |= sweep_parked();
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.
   for (int chunk = 0; chunk < 4 && within_budget() && purge_chunk(); ++chunk) {
     worked = true;

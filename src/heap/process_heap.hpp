@@ -75,6 +75,8 @@ class ProcessHeap {
   ThreadHeap* new_heap(bool without_blocks);
   bool populate_chunk();
   bool purge_chunk();
+  bool sweep_parked();
+  void follow_demand();
   std::uint64_t reserve_target() const;
   void touch(std::uint32_t first_page, std::uint32_t length, std::atomic<std::uint64_t>& counter);
 
@@ -83,8 +85,8 @@ class ProcessHeap {
   std::atomic<std::uint32_t> ready_slab_count_{0};
   std::atomic<std::uint64_t> reserve_floor_{0};    // pages
   std::atomic<std::uint64_t> consumed_{0};         // pages taken from the ready reserve since start
-  std::uint64_t consumed_seen_ = 0;                // janitor only
-  std::uint64_t demand_ = 0;                       // janitor only: pages a round, decaying maximum
+  std::uint64_t consumed_seen_ = 0;                // at the last round; janitor only
+  std::atomic<std::uint64_t> demand_{0};           // pages taken in a round: a maximum that decays
   std::atomic<int> state_{0};                      // 0 untouched, 1 being readied, 2 ready, 3 failed
   ThreadHeap* heaps_ = nullptr;
 };

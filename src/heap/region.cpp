@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t largest_region = std::size_t{256} << 30;
 constexpr std::size_t smallest_region = std::size_t{64} << 20;
+constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 
 std::size_t table_bytes(std::size_t bytes) {
   return (bytes >> granule_shift) * (sizeof(Directory) + sizeof(Slab)) + (bytes >> page_shift) * sizeof(PageTag);
@@ -22,7 +23,9 @@ bool reserve_region() {
     return true;
   }
   for (std::size_t bytes = largest_region; bytes >= smallest_region; bytes /= 2) {
-    void* const base = base::reserve_pages(bytes, chunk_bytes);
+    // Aligning a reservation costs as much address space again, which only a small region would miss.
+    const std::size_t alignment = bytes >= 16 * largest_alignment ? largest_alignment : chunk_bytes;
+    void* const base = base::reserve_pages(bytes, alignment);
     if (base == nullptr) {
       continue;
     }
@@ -36,6 +39,7 @@ bool reserve_region() {
     region.slabs = reinterpret_cast<Slab*>(tables + (bytes >> granule_shift) * sizeof(Directory));
     region.pages = reinterpret_cast<PageTag*>(tables + (bytes >> granule_shift) * (sizeof(Directory) + sizeof(Slab)));
     region.base = static_cast<char*>(base);
+    region.alignment = alignment;
     region.bytes = bytes;
     return true;
   }

@@ -61,8 +61,9 @@ struct PageTag {
 static_assert(sizeof(PageTag) == 16);
 
 struct Region {
-  char* base = nullptr;          ///< aligned to chunk_bytes
+  char* base = nullptr;
   std::size_t bytes = 0;         ///< 0 until the first use
+  std::size_t alignment = 0;     ///< of base: the largest alignment that a block can have
   Directory* directory = nullptr;
   Slab* slabs = nullptr;
   PageTag* pages = nullptr;

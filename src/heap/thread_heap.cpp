@@ -128,7 +128,8 @@ void adopt(ThreadHeap* heap, std::uint32_t granule) {
 
 // The block that a slab with room gives next. The caller counts it.
 void* take_block(ThreadHeap* heap, Slab* slab) {
-  if (slab->free == nullptr) {
+  // Not for the empty slab, which all threads share and nobody may write.
+  if (slab->free == nullptr && slab->adopted != nullptr) {
     slab->free = slab->adopted;
     slab->adopted = nullptr;
     if (slab->postponed != 0) {
