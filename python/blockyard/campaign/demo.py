@@ -9,13 +9,14 @@ from blockyard.campaign import document, drive
 from blockyard.campaign.drive import Outcome
 from blockyard.campaign.folder import LOCK, MACHINE, PLANS, RUNS
 from blockyard.campaign.progress import Display
-from blockyard.campaign.settings import Settings, Stretch
+from blockyard.campaign.settings import Settings, Stretch, journal_name
 from blockyard.errors import UserError
 
 NAME = "demo"
 STORED = "demo.txt"
 REPORT = "report"
 JOURNAL = "godot-shooter.byj"
+ALLOCATORS = ("all",)
 
 # Seconds of replaying that are planned for, and at which no further repeat is begun: both short of four minutes.
 _PLANNED_S = 210.0
@@ -51,7 +52,7 @@ def plan(path: Path) -> Settings:
     variants = sum(len(allocator.variants) for allocator in allocators.load().values())
     repeats, length = fit(facts["duration_ns"] / 1e9, variants)
     start = around(facts["frames"]["most_events"]["at_ns"] / 1e9, length, facts["duration_ns"] / 1e9)
-    return Settings((Stretch(path.name.removesuffix(".byj"), path, start, round(start + length, 3)),), ("all",),
+    return Settings((Stretch(journal_name(path), path, start, round(start + length, 3)),), ALLOCATORS,
                     repeats=repeats, name=NAME)
 
 

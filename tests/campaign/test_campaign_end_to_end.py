@@ -1,0 +1,179 @@
+"""Campaigns with the real replayer, on a journal of a few hundred events."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from campaign_lab import ROOT
+from click.testing import CliRunner
+
+from blockyard import native
+from blockyard.campaign import demo
+from blockyard.commands import demo as demo_command
+
+EVENTS = 400
+
+pytestmark = pytest.mark.skipif(
+    native.find("blockyard-replay") is None or native.find("blockyard-adapter-foreign.so") is None,
+    reason="SKIPPED LOUDLY: the native programs are not built (make build), so no real campaign is tested")
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """200 blocks of two threads within 4 ms, every fourth freed by the thread that did not allocate it."""
+    lines = []
+    for number in range(EVENTS // 2):
+        owner = 1 + number % 2
+        freer = 3 - owner if number % 4 == 0 else owner
+        begin = 1_000 + 20_000 * number  # what is allocated at 0 is preamble
+        lines.append((begin, f"a {16 + number * 40} {0x1000 + number:x} {owner} {begin}"))
+        lines.append((begin + 30_000, f"f {0x1000 + number:x} {freer} {begin + 30_000}"))
+    path = tmp_path / "tiny.txt"
+    path.write_text("".join(f"{line}\n" for _, line in sorted(lines)))
+    return path
+
+
+def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=False)
+
+
+def allocator(folder: Path, name: str, malloc: str) -> str:
+    """Compiles a shared object whose malloc is `malloc`, and returns how -a names it."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("SKIPPED LOUDLY: there is no C compiler, so allocators of one's own are not tested")
+    source = folder / f"{name}.c"
+    # Each block is cut from a buffer that is never given back: the least that can be called an allocator.
+    source.write_text(f"""
+#include <stddef.h>
+static char pool[64 << 20] __attribute__((aligned(16)));
+static size_t used, calls;
+static void* cut(size_t size) {{
+  size_t at = __atomic_fetch_add(&used, (size + 31) & ~(size_t)15, __ATOMIC_RELAXED);
+  return pool + at;
+}}
+__attribute__((visibility("default"))) void* malloc(size_t size) {{
+  calls++;
+  {malloc}
+}}
+__attribute__((visibility("default"))) void free(void* block) {{ (void)block; }}
+""")
+    library = folder / f"{name}.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-fno-builtin", "-o", library, source], check=True)
+    return f"{name}={library}"
+
+
+def test_every_event_of_a_journal_becomes_a_sample(journal: Path, tmp_path: Path) -> None:
+    done = blockyard("replay", journal, "-a", "glibc,null", "-o", tmp_path / "r", "--repeats", 2, "--touch", "none,all")
+    assert done.returncode == 0, done.stderr
+    for run in json.loads((tmp_path / "r/campaign.json").read_text())["runs"]:
+        rows = np.load(tmp_path / "r/runs" / run["id"] / "samples.npy")
+        assert len(rows) == EVENTS
+        assert bool(rows["touch"].any()) == (run["touch"] == "all")
+
+
+def test_the_facts_of_a_run_agree_with_the_plan_of_the_campaign(journal: Path, tmp_path: Path) -> None:
+    blockyard("replay", journal, "-a", "null", "-o", tmp_path / "r", "--repeats", 1, "--pace", "10,max", "--untimed",
+              "--threads", "one")
+    runs = json.loads((tmp_path / "r/campaign.json").read_text())["runs"]
+    assert len(runs) == 4
+    for run in runs:
+        facts = json.loads((tmp_path / "r/runs" / run["id"] / "run.json").read_text())
+        told = [facts[name] for name in ("journal", "allocator", "pace", "touch", "repeat", "threads", "untimed")]
+        assert told == [run["journal"], run["allocator"], run["pace"], run["touch"], run["repeat"], "one",
+                        run["touch"] == "untimed"]
+
+
+def test_an_allocator_of_ones_own_is_replayed_beside_the_others(journal: Path, tmp_path: Path) -> None:
+    own = allocator(tmp_path, "own", "return cut(size);")
+    done = blockyard("replay", journal, "-a", f"null,{own}", "-o", tmp_path / "r", "--repeats", 1)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r/runs/tiny/own/1x-page/1/samples.npy").is_file()
+
+
+@pytest.mark.parametrize(("malloc", "words"), [
+    ("if (calls > 50) *(volatile char*)8 = 0; return cut(size);", "SIGSEGV"),
+    ("return calls > 50 ? 0 : cut(size);", "memory"),
+], ids=["crashes", "runs out of memory"])
+def test_an_allocator_that_fails_is_reported_and_the_others_go_on(journal: Path, tmp_path: Path, malloc: str,
+                                                                  words: str) -> None:
+    bad = allocator(tmp_path, "bad", malloc)
+    done = blockyard("replay", journal, "-a", f"{bad},null", "-o", tmp_path / "r", "--repeats", 1)
+    assert done.returncode == 0, done.stderr
+    failed = json.loads((tmp_path / "r/runs/tiny/bad/1x-page/1/run.json").read_text())
+    assert failed["status"] == "failed"
+    assert words in failed["reason"]
+    assert "tiny/bad/1x-page/1" in done.stderr
+    assert json.loads((tmp_path / "r/runs/tiny/null/1x-page/1/run.json").read_text())["status"] == "ok"
+
+
+def test_a_line_that_does_not_parse_is_named_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("a 16 1000 1 10\na sixteen 2000 1 20\n")
+    done = blockyard("replay", tmp_path / "bad.txt", "-a", "null", "-o", tmp_path / "r")
+    assert done.returncode == 1
+    assert "2" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "r").exists()
+
+
+def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path) -> None:
+    for number in (1, 2):
+        done = blockyard("replay", journal, "-a", "glibc,null", "--repeats", 2, "--shard", f"{number}/2",
+                         "-o", tmp_path / f"share{number}")
+        assert done.returncode == 0, done.stderr
+    done = blockyard("merge", tmp_path / "whole", tmp_path / "share1", tmp_path / "share2")
+    assert done.returncode == 0, done.stderr
+    done = blockyard("report", tmp_path / "whole", "--no-pictures", "--no-samples-parquet")
+    assert done.returncode == 0, done.stderr
+    assert "2 repeats" in done.stdout
+
+
+@pytest.mark.parametrize(("duration", "variants", "repeats"),
+                         [(60.0, 22, 3), (60.0, 12, 5), (60.0, 40, 2), (0.5, 22, 5)])
+def test_the_demo_takes_as_many_repeats_as_four_minutes_allow(duration: float, variants: int, repeats: int) -> None:
+    found, length = demo.fit(duration, variants)
+    assert found == repeats
+    assert 0 < length <= duration
+    assert variants * found * length < 240
+
+
+@pytest.mark.parametrize(("busiest", "begin"), [(0.0, 0.0), (10.0, 8.8), (20.0, 18.0)])
+def test_the_demo_shows_the_journals_busiest_frame(busiest: float, begin: float) -> None:
+    assert demo.around(busiest, 2.0, 20.0) == begin
+
+
+@pytest.fixture
+def small_demo(journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The demo's folder, with a journal of 4 ms, two allocators and a single repeat."""
+    monkeypatch.setattr(demo, "journal", lambda: journal)
+    monkeypatch.setattr(demo, "ALLOCATORS", ("glibc", "null"))
+    monkeypatch.setattr(demo, "fit", lambda duration, variants: (1, duration))
+    return tmp_path / "demo"
+
+
+def test_the_demo_measures_once_and_then_shows_what_is_stored(small_demo: Path) -> None:
+    first = CliRunner().invoke(demo_command.command, ["-o", str(small_demo)])
+    assert first.exit_code == 0, first.output
+    assert "null" in first.stdout
+    assert str(small_demo / "report/report.txt") in first.stdout
+    pictures = [line.strip() for line in first.stdout.splitlines() if line.strip().endswith(".png")]
+    assert pictures
+    assert all(Path(picture).is_file() for picture in pictures)
+    measured_at = (small_demo / "campaign.json").stat().st_mtime_ns
+    second = CliRunner().invoke(demo_command.command, ["-o", str(small_demo)])
+    assert second.exit_code == 0, second.output
+    assert second.stdout == first.stdout
+    assert (small_demo / "campaign.json").stat().st_mtime_ns == measured_at
+
+
+def test_the_demo_does_not_take_over_another_campaign(journal: Path, tmp_path: Path) -> None:
+    blockyard("replay", journal, "-a", "null", "-o", tmp_path / "mine", "--repeats", 1)
+    done = blockyard("demo", "--again", "-o", tmp_path / "mine")
+    assert done.returncode == 1
+    assert "holds a campaign that is not the demo" in done.stderr
+    assert (tmp_path / "mine/runs/tiny/null/1x-page/1/samples.npy").is_file()
