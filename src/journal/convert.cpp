@@ -1,7 +1,5 @@
 #include "journal/convert.hpp"
 
-#include <sys/stat.h>
-
 #include <optional>
 
 #include "journal/journal_output.hpp"
@@ -9,11 +7,6 @@
 
 namespace blockyard::journal {
 namespace {
-
-std::uint64_t size_of(const std::string& path) {
-  struct stat facts {};
-  return ::stat(path.c_str(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
-}
 
 /// Holds a free back until the next event tells whether it was half of a realloc.
 class ReallocJoiner {
@@ -76,9 +69,10 @@ Outcome convert(const std::string& input, const std::string& output, const Conve
   }
   joiner.flush(put);
   Outcome outcome;
-  outcome.events = journal.finish(source->header());
+  journal.finish(source->header());
+  outcome.events = journal.events();
   outcome.preamble_events = source->header().preamble_events;
-  outcome.bytes = size_of(output);
+  outcome.bytes = journal.bytes();
   outcome.joined = joiner.joined();
   outcome.notes.assign(source->notes().begin(), source->notes().end());
   return outcome;

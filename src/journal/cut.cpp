@@ -68,7 +68,9 @@ class Stretch {
     }
     Outcome outcome;
     outcome.preamble_events = preamble_events_;
-    outcome.events = journal_->finish(header());
+    journal_->finish(header());
+    outcome.events = journal_->events();
+    outcome.bytes = journal_->bytes();
     return outcome;
   }
 

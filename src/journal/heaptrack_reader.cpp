@@ -57,6 +57,8 @@ HeaptrackSource::HeaptrackSource(std::unique_ptr<Input> input, const std::string
     header_.recorder += shift == 16 ? ' ' : '.';
     header_.recorder += std::to_string(program_version >> shift & 0xFF);
   }
+  // The header shall be whole before the first event is asked for.
+  while (events_.empty() && (header_.program.empty() || in_command_) && lines_.next(line)) read_line(line);
 }
 
 void HeaptrackSource::fail(std::string_view line, const char* what) const {
@@ -66,7 +68,8 @@ void HeaptrackSource::fail(std::string_view line, const char* what) const {
 }
 
 std::span<const Event> HeaptrackSource::next() {
-  events_.clear();
+  if (!primed_) events_.clear();
+  primed_ = false;
   std::string_view line;
   while (events_.size() < batch) {
     if (!lines_.next(line)) {

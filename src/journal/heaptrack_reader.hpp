@@ -52,6 +52,7 @@ class HeaptrackSource final : public Source {
   std::uint64_t unseen_allocations_ = 0;
   std::uint64_t unseen_frees_ = 0;
   bool in_command_ = false;  ///< behind an X line: a program's arguments may hold line ends
+  bool primed_ = true;       ///< events_ holds what the constructor read behind the header
   bool concluded_ = false;
   std::vector<Event> events_;
   std::vector<std::string> notes_;

@@ -1,5 +1,7 @@
 #include "journal/journal_output.hpp"
 
+#include <sys/stat.h>
+
 namespace blockyard::journal {
 namespace {
 
@@ -13,7 +15,7 @@ void grow(Writer& writer, const Header& header) {
 
 JournalOutput::JournalOutput(const std::string& path, const std::string& input, const Header& header,
                              const OutputOptions& options)
-    : file_(path, input, options.overwrite) {
+    : file_(path, input, options.overwrite), path_(path) {
   if (path.ends_with(".byj")) {
     Header own = header;
     own.has_addresses = options.addresses;
@@ -35,20 +37,19 @@ void JournalOutput::add(const Event& event, const Header& header) {
   byj_->add(event);
 }
 
-std::uint64_t JournalOutput::finish(const Header& header) {
+void JournalOutput::finish(const Header& header) {
   if (text_) {
     text_->finish(header);
   } else {
     grow(*byj_, header);
-    Header& own = byj_->header();
-    for (std::size_t i = 0; i < header.threads.size(); ++i) own.threads[i].name = header.threads[i].name;
-    own.ticks_per_ns = header.ticks_per_ns;
-    own.paced = header.paced;
-    own.cut_at_end = header.cut_at_end;
+    Header complete = header;
+    complete.has_addresses = byj_->header().has_addresses;
+    byj_->header() = complete;
     byj_->finish();
   }
   file_.commit();
-  return events_;
+  struct stat facts {};
+  if (::stat(path_.c_str(), &facts) == 0) bytes_ = static_cast<std::uint64_t>(facts.st_size);
 }
 
 }  // namespace blockyard::journal

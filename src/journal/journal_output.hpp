@@ -24,14 +24,19 @@ class JournalOutput {
   JournalOutput(const std::string& path, const std::string& input, const Header& header, const OutputOptions& options);
   /// `header` is the source's as it stands now.
   void add(const Event& event, const Header& header);
-  /// `header` is the complete one. Returns the events written.
-  std::uint64_t finish(const Header& header);
+  /// `header` is the complete one.
+  void finish(const Header& header);
+  std::uint64_t events() const { return events_; }
+  /// After finish(): the bytes of the file.
+  std::uint64_t bytes() const { return bytes_; }
 
  private:
   OutputFile file_;
   std::optional<Writer> byj_;
   std::optional<TextWriter> text_;
+  std::string path_;
   std::uint64_t events_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace blockyard::journal

@@ -1,0 +1,27 @@
+"""`blockyard check`: is a journal sound?"""
+
+from pathlib import Path
+
+import click
+
+from blockyard import journal_tool
+
+
+@click.command(epilog="Example: blockyard check game.byj")
+@click.argument("journal", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+def command(journal: Path, as_json: bool) -> None:
+    """Verify JOURNAL from end to end.
+
+    Checks the checksums, the order of events, that only live blocks are freed, that no address is live twice, and the
+    footer against the contents. Exits with 1 and the first violation's event and place.
+    """
+    result = journal_tool.call(["check", journal])
+    if as_json:
+        journal_tool.print_json(result)
+        return
+    addresses = "addresses checked" if result["has_addresses"] else "no addresses kept"
+    click.echo(f"{journal}: no violation in {result['events']:,} events ({result['blocks_given']:,} blocks, "
+               f"{result['live_at_end']:,} live at the end; {result['threads']:,} threads; "
+               f"{result['frame_marks']:,} frame marks; {addresses})")
+    journal_tool.print_notes(result["notes"])

@@ -1,0 +1,35 @@
+"""`blockyard cut`: a stretch of a journal."""
+
+from pathlib import Path
+
+import click
+
+from blockyard import journal_tool
+
+
+@click.command(epilog="Example: blockyard cut game.byj --from 60 --to 68 -o level.byj")
+@click.argument("journal", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
+              help="Where to write: .byj, or text (compressed when it ends in .zst or .gz).")
+@click.option("--from", "from_s", type=click.FloatRange(min=0), default=0.0, metavar="S", show_default=True,
+              help="Begin here, in seconds.")
+@click.option("--to", "to_s", type=click.FloatRange(min=0, min_open=True), metavar="S",
+              help="End before here, in seconds; the journal's end when left out.")
+@click.option("--force", is_flag=True, help="Overwrite the output.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+def command(journal: Path, output: Path, from_s: float, to_s: float | None, force: bool, as_json: bool) -> None:
+    """Write a stretch of JOURNAL as a journal of its own.
+
+    The blocks alive where the stretch begins come first, as its preamble: a replay restores them and measures none.
+    Of a journal whose end is missing, what is whole is kept.
+    """
+    arguments = ["cut", journal, "-o", output, "--from", repr(from_s)]
+    if to_s is not None:
+        arguments += ["--to", repr(to_s)]
+    if force:
+        arguments.append("--force")
+    result = journal_tool.call(arguments)
+    if as_json:
+        journal_tool.print_json(result)
+    else:
+        journal_tool.print_written(result)

@@ -1,0 +1,25 @@
+"""`blockyard info`: what a journal holds."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from blockyard import journal_tool
+
+
+@click.command(epilog="Example: blockyard info game.byj")
+@click.argument("journal", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+def command(journal: Path, as_json: bool) -> None:
+    """Print the facts of JOURNAL: mallocs and frees, sizes, lifetimes, threads, frames, leaks.
+
+    JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording.
+    """
+    facts = journal_tool.call(["info", journal])
+    if as_json:
+        journal_tool.print_json(facts)
+        return
+    from blockyard.journal_facts import render  # only here: its imports would slow --json and --help
+
+    Console(highlight=False).print(render(facts))

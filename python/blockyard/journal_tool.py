@@ -1,0 +1,55 @@
+"""Calls blockyard-journal with a progress bar."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from blockyard import native
+
+_BAR_CELLS = 24
+
+
+def call(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
+    """Runs blockyard-journal; its result as a dictionary. A bar appears on a terminal when it takes a while."""
+    if not sys.stderr.isatty():
+        return json.loads(native.call("blockyard-journal", [*arguments, "--json"]))
+    console = Console(stderr=True)
+    with Progress(TextColumn("{task.description}"), BarColumn(_BAR_CELLS), TextColumn("{task.percentage:3.0f} %"),
+                  TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def show(fraction: float, text: str) -> None:
+            bar.update(task, completed=fraction, description=text)
+
+        return json.loads(native.call("blockyard-journal", [*arguments, "--json"], on_progress=show))
+
+
+def print_json(result: dict[str, Any]) -> None:
+    click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    for note in notes:
+        click.echo(f"Note: {note}.")
+
+
+def print_written(result: dict[str, Any]) -> None:
+    """What cut and convert have to say."""
+    preamble = f", of them {result['preamble_events']:,} preamble" if result["preamble_events"] else ""
+    joined = f", {result['joined_reallocs']:,} reallocs joined" if result["joined_reallocs"] else ""
+    click.echo(f"{result['output']}: {result['events']:,} events{preamble}{joined}, {_size(result['bytes'])}")
+    print_notes(result["notes"])
+
+
+def _size(count: int) -> str:
+    # Not report.units: importing that package costs these small verbs half a second.
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"

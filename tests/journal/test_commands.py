@@ -1,0 +1,220 @@
+"""info, check, cut and convert as a user meets them: what they print, and one sentence for each mistake."""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from blockyard import native
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = "a 100 A0 7 1000\na 20 B0 9 2000\nf A0 9 3000\na 50 C0 7 2000000000\nf B0 7 2000000010\n"
+
+
+def blockyard(*arguments: object, cwd: Path | None = None, columns: int = 80) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(ROOT / "python")}
+    return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], cwd=cwd, env=environment,
+                          capture_output=True, text=True, check=False)
+
+
+def tool(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The native half alone: its sentences are the command's (one test below shows it), and it starts in no time."""
+    return subprocess.run([native.path("blockyard-journal"), *map(str, arguments)], cwd=cwd, capture_output=True,
+                          text=True, check=False)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "game.txt"
+    path.write_text(LINES)
+    return path
+
+
+@pytest.fixture
+def byj(text: Path) -> Path:
+    path = text.with_suffix(".byj")
+    assert tool("convert", text, "-o", path, "--addresses").returncode == 0
+    return path
+
+
+def expect_sentence(result: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert result.returncode == 1
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("blockyard: ")
+    for part in parts:
+        assert part in lines[0]
+
+
+def test_info_prints_what_the_study_prints_within_80_columns(byj):
+    result = blockyard("info", byj)
+    assert result.returncode == 0
+    for what in ("mallocs", "frees", "total allocation", "max live bytes", "average", "median", "leaked", "Threads",
+                 "Lifetimes", "Sizes", "Frames"):
+        assert what in result.stdout
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+
+
+def test_info_json_is_json(byj):
+    facts = json.loads(blockyard("info", "--json", byj).stdout)
+    assert facts["allocations"] == 3
+    assert facts["total_bytes"] == 170
+    assert facts["live_at_end"] == {"blocks": 1, "bytes": 50}
+
+
+def test_check_says_what_it_checked(byj):
+    result = blockyard("check", byj)
+    assert result.returncode == 0
+    assert "no violation in 5 events" in result.stdout
+
+
+def test_cut_takes_the_stretch_with_its_preamble(byj, tmp_path):
+    result = blockyard("cut", byj, "--from", "1", "-o", tmp_path / "cut.byj")
+    assert result.returncode == 0
+    assert "3 events, of them 1 preamble" in result.stdout
+
+
+def test_convert_goes_there_and_back_by_the_outputs_name(byj, tmp_path):
+    packed = tmp_path / "back.txt.gz"
+    assert tool("convert", byj, "--plain", "-o", packed).returncode == 0
+    plain = gzip.decompress(packed.read_bytes()).decode()
+    assert plain == LINES.replace(" A0", " 00000000000000A0").replace(" B0", " 00000000000000B0").replace(
+        " C0", " 00000000000000C0")
+
+
+@pytest.mark.parametrize("verb", ["info", "check", "cut", "convert"])
+def test_every_verb_teaches_with_an_example(verb):
+    assert "Example: blockyard " + verb in blockyard(verb, "--help").stdout
+
+
+def test_the_command_shows_the_native_sentence_and_nothing_else(text):
+    text.write_text(LINES + "nonsense\n")
+    for verb in (["info"], ["check"], ["cut", "-o", "out.byj"], ["convert", "-o", "out.byj"]):
+        shown = blockyard(*verb, text, cwd=text.parent)
+        expect_sentence(shown, "game.txt, line 6")
+        assert shown.stderr == tool(*verb, text, cwd=text.parent).stderr
+
+
+@pytest.mark.parametrize("verb", [["info"], ["check"], ["cut", "-o", "out.byj"], ["convert", "-o", "out.byj"]])
+class TestBadInput:
+    def test_a_missing_file(self, verb, tmp_path):
+        expect_sentence(tool(*verb, "nowhere.byj", cwd=tmp_path), "nowhere.byj", "No such file")
+
+    def test_an_empty_file(self, verb, tmp_path):
+        (tmp_path / "empty").touch()
+        expect_sentence(tool(*verb, "empty", cwd=tmp_path), "empty", "0 bytes")
+
+    def test_a_folder(self, verb, tmp_path):
+        (tmp_path / "folder").mkdir()
+        expect_sentence(tool(*verb, "folder", cwd=tmp_path), "folder", "directory")
+
+    def test_what_is_no_journal(self, verb, tmp_path):
+        shutil.copy(sys.executable, tmp_path / "program")
+        expect_sentence(tool(*verb, "program", cwd=tmp_path), "program", "no journal")
+
+    def test_a_flipped_bit(self, verb, byj, tmp_path):
+        data = bytearray(byj.read_bytes())
+        data[len(data) // 2] ^= 16
+        (tmp_path / "bad.byj").write_bytes(data)
+        expect_sentence(tool(*verb, "bad.byj", cwd=tmp_path), "bad.byj", "byte", "damaged")
+        assert not (tmp_path / "out.byj").exists()
+
+    def test_a_line_that_does_not_parse(self, verb, tmp_path):
+        (tmp_path / "bad.txt").write_text(LINES + "a 12 D0 seven 99\n")
+        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6", "the thread")
+
+    def test_a_free_of_nothing(self, verb, tmp_path):
+        (tmp_path / "bad.txt").write_text(LINES + "f D0 7 2000000020\n")
+        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6 (event 5)", "free of nothing")
+
+    def test_an_address_live_twice(self, verb, tmp_path):
+        (tmp_path / "bad.txt").write_text(LINES + "a 1 C0 9 2000000020\n")
+        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6 (event 5)", "allocated twice")
+
+
+@pytest.mark.parametrize("verb", ["info", "check", "convert"])
+def test_a_file_cut_short_is_refused_and_cut_is_named_to_save_it(verb, byj, tmp_path):
+    (tmp_path / "short.byj").write_bytes(byj.read_bytes()[:-200])
+    extra = ["-o", "out.byj"] if verb == "convert" else []
+    expect_sentence(tool(verb, "short.byj", *extra, cwd=tmp_path), "cut short", "blockyard cut")
+
+
+class TestOutput:
+    def test_an_existing_file_is_kept_unless_forced(self, byj, tmp_path):
+        (tmp_path / "precious.byj").write_text("precious")
+        expect_sentence(tool("convert", byj, "-o", "precious.byj", cwd=tmp_path), "exists already", "--force")
+        assert (tmp_path / "precious.byj").read_text() == "precious"
+        assert tool("convert", byj, "-o", "precious.byj", "--force", cwd=tmp_path).returncode == 0
+
+    def test_the_input_itself_is_refused(self, byj, tmp_path):
+        before = byj.read_bytes()
+        (tmp_path / "alias.byj").symlink_to(byj)
+        expect_sentence(tool("cut", byj, "-o", "alias.byj", "--force", cwd=tmp_path), "is the input itself")
+        assert byj.read_bytes() == before
+
+    def test_a_full_disk_is_a_sentence(self, byj):
+        expect_sentence(tool("convert", byj, "-o", "/dev/full"), "/dev/full", "No space left")
+
+    def test_a_missing_folder_is_a_sentence(self, byj, tmp_path):
+        expect_sentence(tool("convert", byj, "-o", tmp_path / "no" / "out.byj"), "out.byj", "No such file")
+
+    def test_a_byj_is_not_compressed_again(self, byj, tmp_path):
+        expect_sentence(tool("convert", byj, "-o", tmp_path / "out.byj.zst"), "compressed already")
+
+    def test_an_empty_stretch_is_a_sentence(self, byj, tmp_path):
+        expect_sentence(tool("cut", byj, "--from", "99", "-o", tmp_path / "out.byj"), "no event")
+        expect_sentence(tool("cut", byj, "--from", "2", "--to", "1", "-o", tmp_path / "out.byj"), "empty")
+
+    def test_an_interrupt_leaves_nothing_behind(self, tmp_path):
+        fifo = tmp_path / "endless.txt"
+        os.mkfifo(fifo)
+        output = tmp_path / "out.byj"
+        process = subprocess.Popen([native.path("blockyard-journal"), "convert", fifo, "-o", output])
+        with fifo.open("w") as lines:
+            for number in range(100_000):
+                lines.write(f"a 1 {16 * number + 16:X} 7 {number + 1}\n")
+            lines.flush()
+            deadline = time.monotonic() + 60
+            while not list(tmp_path.glob("out.byj.part-*")) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert list(tmp_path.glob("out.byj.part-*")), "the output was never begun"
+            process.send_signal(signal.SIGINT)
+            process.wait()
+        assert process.returncode == -signal.SIGINT
+        assert [path.name for path in tmp_path.iterdir()] == ["endless.txt"]
+
+
+def test_wrong_usage_exits_with_2():
+    assert blockyard("cut").returncode == 2
+    assert blockyard("convert", "x", "--nonsense").returncode == 2
+
+
+def test_a_real_heaptrack_recording_is_imported_in_both_its_forms(tmp_path):
+    if shutil.which("heaptrack") is None:
+        pytest.skip("NOT TESTED: heaptrack is not installed (apt-get install heaptrack)")
+    subprocess.run(["heaptrack", "-o", tmp_path / "seen", "/bin/ls", "/"], check=True, capture_output=True)
+    subprocess.run(["heaptrack", "-r", "-o", tmp_path / "raw", "/bin/ls", "/"], check=True, capture_output=True)
+    recordings = [path for path in tmp_path.iterdir() if path.suffix == ".zst"]
+    assert len(recordings) == 2
+    facts = []
+    for recording in recordings:
+        output = tmp_path / (recording.stem + ".byj")
+        result = tool("convert", recording, "-o", output)
+        assert result.returncode == 0, result.stderr
+        assert tool("check", output).returncode == 0
+        facts.append(json.loads(tool("info", "--json", output).stdout))
+    for fact in facts:
+        assert not fact["paced"]
+        assert fact["program"].endswith("ls")
+        assert fact["recorder"].startswith("heaptrack 1.")
+        assert fact["allocations"] > 10
+    for figure in ("allocations", "frees", "total_bytes", "max_live_blocks"):
+        assert facts[0][figure] == facts[1][figure], figure
