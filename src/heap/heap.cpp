@@ -117,10 +117,16 @@ std::size_t usable(const void* block) {
   return std::size_t{region.pages[region.page_of(block)].length} << page_shift;
 }
 
-void before_fork() { process_heap.pages.lock().lock(); }
-void after_fork_in_parent() { process_heap.pages.lock().unlock(); }
-void after_fork_in_child() {
+void before_fork() {
+  process_heap.sweep_lock.lock();
+  process_heap.pages.lock().lock();
+}
+void after_fork_in_parent() {
   process_heap.pages.lock().unlock();
+  process_heap.sweep_lock.unlock();
+}
+void after_fork_in_child() {
+  after_fork_in_parent();
   forget_janitor();
 }
 

@@ -21,6 +21,15 @@ void PageHeap::mark(std::uint32_t first, std::uint32_t length, PageState state) 
   head.state = tail.state = static_cast<std::uint8_t>(state);
 }
 
+void PageHeap::count(std::uint32_t length, PageState state, bool added) {
+  std::uint64_t& pages = pages_in_[index_of(state)];
+  pages = added ? pages + length : pages - length;
+  if (state == PageState::free_ready && length >= reserve_run) {
+    // Read without the lock elsewhere.
+    __atomic_store_n(&reserve_pages_, added ? reserve_pages_ + length : reserve_pages_ - length, __ATOMIC_RELAXED);
+  }
+}
+
 void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
   mark(first, length, state);
   Lists& lists = lists_[index_of(state)];
@@ -36,8 +45,7 @@ void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state
   head = first;
   lists.second_bitmap[level.first] = static_cast<std::uint16_t>(lists.second_bitmap[level.first] | (1u << level.second));
   lists.first_bitmap |= 1u << level.first;
-  std::uint64_t& pages = pages_in_[index_of(state)];
-  __atomic_store_n(&pages, pages + length, __ATOMIC_RELAXED);
+  count(length, state, true);
 }
 
 void PageHeap::remove(std::uint32_t first) {
@@ -60,8 +68,7 @@ void PageHeap::remove(std::uint32_t first) {
       }
     }
   }
-  std::uint64_t& pages = pages_in_[state];
-  __atomic_store_n(&pages, pages - run.length, __ATOMIC_RELAXED);
+  count(run.length, static_cast<PageState>(run.state), false);
 }
 
 // Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page of
@@ -263,6 +270,7 @@ const char* PageHeap::check() {
   const std::lock_guard hold(lock_);
   std::array<std::uint64_t, 3> counted{};
   std::array<std::uint64_t, 3> runs{};
+  std::uint64_t reserve = 0;
   PageState before = PageState::inner;
   for (std::uint32_t page = 0; page < top_;) {
     const PageTag& head = tag(page);
@@ -285,9 +293,13 @@ const char* PageHeap::check() {
       }
       counted[index_of(state)] += head.length;
       ++runs[index_of(state)];
+      reserve += state == PageState::free_ready && head.length >= reserve_run ? head.length : 0;
     }
     before = state;
     page += head.length;
+  }
+  if (reserve != reserve_pages_) {
+    return "the count of reserve pages differs from the runs";
   }
   for (unsigned state = 0; state < 3; ++state) {
     if (counted[state] != pages_in_[state]) {

@@ -64,6 +64,9 @@ class PageHeap {
   static constexpr std::uint32_t least_taken = 16;
   static constexpr int most_looked_at = 8;
 
+  /// Shortest run that counts as reserve, in pages: 256 KiB, above nearly all of what games ask for as medium blocks.
+  static constexpr std::uint32_t reserve_run = 64;
+
   struct Totals {
     std::uint64_t ready = 0;  ///< pages free and populated
     std::uint64_t stale = 0;  ///< pages free, perhaps populated
@@ -72,8 +75,9 @@ class PageHeap {
     std::uint64_t top = 0;    ///< pages below the high-water mark
   };
   Totals totals();
-  /// Free ready pages, read without the lock: exact only when nothing else runs.
-  std::uint64_t ready_pages() const { return __atomic_load_n(&pages_in_[0], __ATOMIC_RELAXED); }
+  /// Free ready pages in runs of at least reserve_run pages, read without the lock. Shorter runs serve what fits them, but a
+  /// reserve made of them would miss every larger block.
+  std::uint64_t reserve_pages() const { return __atomic_load_n(&reserve_pages_, __ATOMIC_RELAXED); }
 
   /// Walks every run: tags agree at both ends, lengths add up, no two free runs of one state touch, lists and bitmaps agree
   /// with the tags. O(pages). Returns null, or what is broken.
@@ -104,6 +108,7 @@ class PageHeap {
 
   PageTag& tag(std::uint32_t page) { return region.pages[page]; }
   void mark(std::uint32_t first, std::uint32_t length, PageState state);
+  void count(std::uint32_t length, PageState state, bool added);
   void insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
   void remove(std::uint32_t first);
   void release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
@@ -114,6 +119,7 @@ class PageHeap {
   std::mutex lock_;
   std::uint32_t top_ = 0;  // pages from here on were never used
   std::array<std::uint64_t, 3> pages_in_{};
+  std::uint64_t reserve_pages_ = 0;
   std::array<Lists, 3> lists_{};
 };
 

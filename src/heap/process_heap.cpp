@@ -192,7 +192,7 @@ void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool*
         tag.flags = page_populated;
       }
     }
-    if (pages.ready_pages() < reserve_target() / 2) {
+    if (pages.reserve_pages() < reserve_target() / 2) {
       wake_janitor();
     }
   }
@@ -265,7 +265,7 @@ bool ProcessHeap::purge_chunk() {
   const auto age = static_cast<std::uint16_t>(settings.purge_ms / 16);
   const std::uint16_t now = tick.load(std::memory_order_relaxed);
   PageRun run = pages.take_old(PageState::free_stale, now, age);
-  if (run.length == 0 && pages.ready_pages() > reserve_target() + pages_per_chunk) {
+  if (run.length == 0 && pages.reserve_pages() > reserve_target() + pages_per_chunk) {
     run = pages.take_old(PageState::free_ready, now, age);
   }
   if (run.length == 0) {
@@ -279,6 +279,7 @@ bool ProcessHeap::purge_chunk() {
 
 // Heaps that wait for a thread get no slow paths that would adopt their remote frees: do it for them, a few at a time.
 bool ProcessHeap::sweep_parked() {
+  const std::lock_guard hold(sweep_lock);
   constexpr std::uint32_t most_heaps_swept = 16;
   constexpr std::uint32_t most_adopted = 64;
   std::array<std::uint32_t, most_heaps_swept> swept{};
@@ -304,7 +305,7 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
   tick.store(static_cast<std::uint16_t>(started / 16'000'000), std::memory_order_relaxed);
   follow_demand();
   bool worked = false;
-  while (pages.ready_pages() < reserve_target() && within_budget() && populate_chunk()) {
+  while (pages.reserve_pages() < reserve_target() && within_budget() && populate_chunk()) {
     worked = true;
   }
   while (ready_slab_count_.load(std::memory_order_relaxed) < settings.ready_slabs && within_budget()) {
@@ -328,7 +329,7 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
 }
 
 bool ProcessHeap::prefault(std::size_t bytes) {
-  while (pages.ready_pages() < bytes >> page_shift) {
+  while (pages.reserve_pages() < bytes >> page_shift) {
     if (!populate_chunk()) {
       return false;
     }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "heap/index_stack.hpp"
 #include "heap/page_heap.hpp"
@@ -64,6 +65,7 @@ class ProcessHeap {
   std::size_t trim();
 
   PageHeap pages;
+  std::mutex sweep_lock;                      ///< held while the janitor works on parked heaps, and by walkers
   Counts counts;
   std::atomic<std::uint16_t> tick{0};         ///< the janitor's clock: 16 ms each, wraps
   std::atomic<std::uint32_t> heap_count{0};

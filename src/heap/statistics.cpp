@@ -1,4 +1,6 @@
 // The heap's figures and its invariant walker, both over all heaps of the process.
+#include <mutex>
+
 #include "blockyard/heap.h"
 #include "heap/process_heap.hpp"
 
@@ -26,6 +28,7 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   statistics->committed = (totals.ready + totals.stale + totals.used) << page_shift;
   statistics->used = (totals.used << page_shift) - ready_slabs;
 
+  const std::lock_guard hold(process_heap.sweep_lock);
   std::uint64_t slab_bytes = 0;
   std::uint64_t live = 0;
   const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
@@ -55,6 +58,7 @@ const char* by_check(void) {
   if (const char* const broken = process_heap.pages.check(); broken != nullptr) {
     return broken;
   }
+  const std::lock_guard hold(process_heap.sweep_lock);
   const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
   for (std::uint32_t index = 1; index <= heaps; ++index) {
     if (const char* const broken = check(process_heap.heap_at(index)); broken != nullptr) {
