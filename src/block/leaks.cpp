@@ -117,8 +117,6 @@ __attribute__((destructor)) void report_at_exit() {
 
 }  // namespace
 
-void throw_bad_alloc() { throw std::bad_alloc(); }
-
 extern "C" void by_block_record_type(TypeRecord* record) noexcept {
   TypeRecord* head = types.load(std::memory_order_relaxed);
   do {

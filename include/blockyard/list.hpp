@@ -1,0 +1,532 @@
+/// List<T>: a doubly linked list with the engine's interface; an element's address never changes.
+///
+/// Bounds: insertion, removal, moving and splitting off are O(1); find, get(i) and erase(value) are O(n); sort is O(n log n) with
+/// O(n) temporary memory. clear() is O(1) where T needs no destructor, else O(n). Memory: two pointers an element (24 bytes for an
+/// int), and 32 bytes a list that ever had an element; an empty list is 8 bytes.
+///
+/// An element does not know its list: List::erase(Element*) is the list's. List<T, A, Owned> adds a pointer to each element for the
+/// sake of Element::erase() and Element::transfer_to_back().
+///
+/// Iteration guesses that the next element lies next in memory, as it does after filling: processors then run ahead instead of waiting
+/// for each link.
+///
+/// Exceptions: std::bad_alloc, and what T's constructors or a comparison throw; the list is then as before. Thread-safety: as std::list.
+#ifndef BLOCKYARD_LIST_HPP
+#define BLOCKYARD_LIST_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "blockyard/node_blocks.hpp"
+
+namespace blockyard {
+
+/// Elements carry no pointer to their list.
+struct Unowned {};
+/// Elements know their list.
+struct Owned {};
+
+template <class T, class A = StaticBlocks, class Ownership = Unowned>
+class List {
+  static constexpr bool is_owned = std::is_same_v<Ownership, Owned>;
+  struct State;
+  struct NoOwner {};
+
+ public:
+  class Element {
+   public:
+    /// The neighbours, nullptr at the ends.
+    [[nodiscard]] Element* next() noexcept { return next_; }
+    [[nodiscard]] const Element* next() const noexcept { return next_; }
+    [[nodiscard]] Element* prev() noexcept { return previous_; }
+    [[nodiscard]] const Element* prev() const noexcept { return previous_; }
+
+    [[nodiscard]] T& get() noexcept { return value_; }
+    [[nodiscard]] const T& get() const noexcept { return value_; }
+    void set(const T& value) { value_ = value; }
+    void set(T&& value) { value_ = std::move(value); }
+    [[nodiscard]] T& operator*() noexcept { return value_; }
+    [[nodiscard]] const T& operator*() const noexcept { return value_; }
+    [[nodiscard]] T* operator->() noexcept { return &value_; }
+    [[nodiscard]] const T* operator->() const noexcept { return &value_; }
+
+    /// Removes this element from its list and destroys it.
+    void erase() noexcept
+      requires is_owned
+    {
+      owner_->remove(this);
+    }
+
+    /// Makes this element the last of `other`. Throws std::invalid_argument when `other` takes its nodes from another allocator.
+    void transfer_to_back(List& other)
+      requires is_owned
+    {
+      State* const target = other.ready();
+      if (!owner_->blocks.shares_with(target->blocks)) {
+        block::throw_invalid_argument("blockyard::List: an element can't move to a list with another allocator");
+      }
+      owner_->unlink(this);
+      target->link_before(this, nullptr);
+      owner_ = target;
+    }
+
+   private:
+    friend class List;
+    template <class... Arguments>
+    explicit Element(Arguments&&... arguments) : value_(std::forward<Arguments>(arguments)...) {}
+
+    Element* next_;  ///< first: a list that is cleared becomes a list of free blocks as it stands
+    Element* previous_;
+    [[no_unique_address]] std::conditional_t<is_owned, State*, NoOwner> owner_;
+    T value_;
+  };
+
+ private:
+  using Blocks = typename A::template For<Element>;
+  using States = TypedStaticBlockAllocator<State>;
+
+  /// What a list has beyond its pointer, from the first element on.
+  struct State {
+    explicit State(Blocks&& from) noexcept : blocks(std::move(from)) {}
+
+    void link_before(Element* element, Element* where) noexcept {
+      Element* const previous = where != nullptr ? where->previous_ : last;
+      element->next_ = where;
+      element->previous_ = previous;
+      (previous != nullptr ? previous->next_ : first) = element;
+      (where != nullptr ? where->previous_ : last) = element;
+      ++size;
+    }
+    void unlink(Element* element) noexcept {
+      (element->previous_ != nullptr ? element->previous_->next_ : first) = element->next_;
+      (element->next_ != nullptr ? element->next_->previous_ : last) = element->previous_;
+      --size;
+    }
+    void remove(Element* element) noexcept {
+      unlink(element);
+      std::destroy_at(element);
+      blocks.deallocate(element);
+    }
+
+    Element* first = nullptr;
+    Element* last = nullptr;
+    std::size_t size = 0;
+    [[no_unique_address]] Blocks blocks;
+  };
+
+  template <class E, class V>
+  class BasicIterator {
+   public:
+    using iterator_category = std::bidirectional_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = V*;
+    using reference = V&;
+
+    constexpr BasicIterator() = default;
+    BasicIterator(E* element, const List* list) noexcept : element_(element), list_(list) {}
+    /// An iterator converts to a const one.
+    operator BasicIterator<const Element, const T>() const noexcept { return {element_, list_}; }  // NOLINT
+
+    [[nodiscard]] V& operator*() const noexcept { return element_->get(); }
+    [[nodiscard]] V* operator->() const noexcept { return &element_->get(); }
+    /// The element, nullptr at the end.
+    [[nodiscard]] E* element() const noexcept { return element_; }
+    [[nodiscard]] explicit operator bool() const noexcept { return element_ != nullptr; }
+
+    BasicIterator& operator++() noexcept {
+      element_ = following(element_);
+      return *this;
+    }
+    BasicIterator operator++(int) noexcept {
+      BasicIterator old = *this;
+      ++*this;
+      return old;
+    }
+    /// From the end: to the last element.
+    BasicIterator& operator--() noexcept {
+      element_ = element_ != nullptr ? element_->prev() : const_cast<List*>(list_)->back();
+      return *this;
+    }
+    BasicIterator operator--(int) noexcept {
+      BasicIterator old = *this;
+      --*this;
+      return old;
+    }
+    friend bool operator==(const BasicIterator& a, const BasicIterator& b) noexcept { return a.element_ == b.element_; }
+
+   private:
+    // The guess must not come from the load, or the processor would wait for it all the same: the compiler is kept from
+    // knowing that both are equal. The prefetch helps where links leave the order.
+    static E* following(E* element) noexcept {
+      E* const next = element->next();
+      E* guess = element + 1;
+      __builtin_prefetch(next);
+      if (next == guess) [[likely]] {
+        asm("" : "+r"(guess));
+        return guess;
+      }
+      return next;
+    }
+
+    E* element_ = nullptr;
+    const List* list_ = nullptr;
+  };
+
+ public:
+  using value_type = T;
+  using Iterator = BasicIterator<Element, T>;
+  using ConstIterator = BasicIterator<const Element, const T>;
+  using iterator = Iterator;
+  using const_iterator = ConstIterator;
+
+  /// What a BlockAllocator for this list's elements must fit.
+  static constexpr std::size_t block_bytes() { return sizeof(Element); }
+  static constexpr std::size_t block_alignment() { return alignof(Element); }
+
+  constexpr List() noexcept = default;
+  /// Takes its elements from `blocks` (DirectBlocks: a BlockAllocator&).
+  explicit List(Blocks blocks) : state_(States::create(std::move(blocks))) {}
+  List(std::initializer_list<T> values) {
+    Guard guard(this);
+    for (const T& value : values) {
+      push_back(value);
+    }
+    guard.release();
+  }
+  List(const List& other) {
+    Guard guard(this);
+    if (other.state_ != nullptr) {
+      state_ = States::create(other.state_->blocks.for_copy());
+      for (const Element* element = other.front(); element != nullptr; element = element->next()) {
+        push_back(element->get());
+      }
+    }
+    guard.release();
+  }
+  List(List&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  List& operator=(const List& other) {
+    if (this != &other) {
+      List copy(other);
+      swap(copy);
+    }
+    return *this;
+  }
+  List& operator=(List&& other) noexcept {
+    if (this != &other) {
+      end_list();
+      state_ = std::exchange(other.state_, nullptr);
+    }
+    return *this;
+  }
+  List& operator=(std::initializer_list<T> values) {
+    List made(values);
+    swap(made);
+    return *this;
+  }
+  ~List() { end_list(); }
+
+  void swap(List& other) noexcept { std::swap(state_, other.state_); }
+  friend void swap(List& a, List& b) noexcept { a.swap(b); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return state_ == nullptr ? 0 : state_->size; }
+  [[nodiscard]] bool is_empty() const noexcept { return size() == 0; }
+
+  /// The ends, nullptr when empty.
+  [[nodiscard]] Element* front() noexcept { return state_ == nullptr ? nullptr : state_->first; }
+  [[nodiscard]] const Element* front() const noexcept { return state_ == nullptr ? nullptr : state_->first; }
+  [[nodiscard]] Element* back() noexcept { return state_ == nullptr ? nullptr : state_->last; }
+  [[nodiscard]] const Element* back() const noexcept { return state_ == nullptr ? nullptr : state_->last; }
+
+  Element* push_back(const T& value) { return emplace_before(nullptr, value); }
+  Element* push_back(T&& value) { return emplace_before(nullptr, std::move(value)); }
+  Element* push_front(const T& value) { return emplace_before(front(), value); }
+  Element* push_front(T&& value) { return emplace_before(front(), std::move(value)); }
+  template <class... Arguments>
+  Element* emplace_back(Arguments&&... arguments) {
+    return emplace_before(nullptr, std::forward<Arguments>(arguments)...);
+  }
+
+  /// Before or after an element; with nullptr, at the end.
+  Element* insert_before(Element* where, const T& value) { return emplace_before(where, value); }
+  Element* insert_before(Element* where, T&& value) { return emplace_before(where, std::move(value)); }
+  Element* insert_after(Element* where, const T& value) { return emplace_before(successor(where), value); }
+  Element* insert_after(Element* where, T&& value) { return emplace_before(successor(where), std::move(value)); }
+
+  /// Nothing happens when the list is empty.
+  void pop_back() noexcept {
+    if (!is_empty()) {
+      state_->remove(state_->last);
+    }
+  }
+  void pop_front() noexcept {
+    if (!is_empty()) {
+      state_->remove(state_->first);
+    }
+  }
+
+  /// Removes and destroys an element of this list. False for nullptr.
+  bool erase(Element* element) noexcept {
+    if (element == nullptr) {
+      return false;
+    }
+    state_->remove(element);
+    return true;
+  }
+  /// Removes the first element equal to `value`; whether there was one. O(n).
+  bool erase(const T& value) { return erase(find(value)); }
+
+  /// The first element equal to `value`, nullptr if none. O(n).
+  template <class U>
+  [[nodiscard]] Element* find(const U& value) {
+    for (Element* element = front(); element != nullptr; element = element->next_) {
+      if (element->value_ == value) {
+        return element;
+      }
+    }
+    return nullptr;
+  }
+  template <class U>
+  [[nodiscard]] const Element* find(const U& value) const {
+    return const_cast<List*>(this)->find(value);
+  }
+
+  /// The value at a position, from the nearer end. Throws std::out_of_range. O(n).
+  [[nodiscard]] T& get(std::size_t index) {
+    if (index >= size()) {
+      block::throw_out_of_range("blockyard::List: index out of range");
+    }
+    Element* element = state_->first;
+    if (index <= size() / 2) {
+      for (; index != 0; --index) {
+        element = element->next_;
+      }
+    } else {
+      element = state_->last;
+      for (std::size_t steps = size() - 1 - index; steps != 0; --steps) {
+        element = element->previous_;
+      }
+    }
+    return element->value_;
+  }
+  [[nodiscard]] const T& get(std::size_t index) const { return const_cast<List*>(this)->get(index); }
+  [[nodiscard]] T& operator[](std::size_t index) { return get(index); }
+  [[nodiscard]] const T& operator[](std::size_t index) const { return get(index); }
+
+  /// Lets two elements of this list change places.
+  void swap(Element* a, Element* b) noexcept {
+    if (a == b) {
+      return;
+    }
+    if (b->next_ == a) {
+      std::swap(a, b);
+    }
+    Element* const after_a = a->next_;
+    Element* const after_b = b->next_;
+    state_->unlink(a);
+    state_->unlink(b);
+    if (after_a == b) {
+      state_->link_before(b, after_b);
+      state_->link_before(a, after_b);
+    } else {
+      state_->link_before(b, after_a);
+      state_->link_before(a, after_b);
+    }
+  }
+  void move_to_back(Element* element) noexcept { move_before(element, nullptr); }
+  void move_to_front(Element* element) noexcept {
+    if (element != state_->first) {
+      move_before(element, state_->first);
+    }
+  }
+  /// Moves an element of this list to before another; with nullptr, to the end.
+  void move_before(Element* element, Element* where) noexcept {
+    if (element == where) {
+      return;
+    }
+    state_->unlink(element);
+    state_->link_before(element, where);
+  }
+
+  void reverse() noexcept {
+    if (state_ == nullptr) {
+      return;
+    }
+    for (Element* element = state_->first; element != nullptr; element = element->previous_) {
+      std::swap(element->next_, element->previous_);
+    }
+    std::swap(state_->first, state_->last);
+  }
+
+  /// Stable; elements keep their addresses.
+  void sort() {
+    sort_by([](const T& a, const T& b) { return a < b; });
+  }
+  /// By a comparison class: C()(a, b) is whether a comes first.
+  template <class C>
+  void sort_custom() {
+    sort_by(C());
+  }
+  template <class C>
+  void sort_by(C&& less) {
+    if (size() < 2) {
+      return;
+    }
+    std::vector<Element*> order;
+    order.reserve(size());
+    for (Element* element = state_->first; element != nullptr; element = element->next_) {
+      order.push_back(element);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const Element* a, const Element* b) { return less(a->value_, b->value_); });
+    Element* previous = nullptr;
+    state_->first = order.front();
+    for (Element* const element : order) {
+      element->previous_ = previous;
+      if (previous != nullptr) {
+        previous->next_ = element;
+      }
+      previous = element;
+    }
+    previous->next_ = nullptr;
+    state_->last = previous;
+  }
+
+  /// O(1) where T needs no destructor and nodes are blocks, else O(n). The list keeps its allocator.
+  void clear() noexcept {
+    if (is_empty()) {
+      return;
+    }
+    Element* const first = state_->first;
+    Element* const last = state_->last;
+    const std::size_t count = state_->size;
+    state_->first = state_->last = nullptr;
+    state_->size = 0;
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      for (Element* element = first; element != nullptr; element = element->next_) {
+        std::destroy_at(&element->value_);
+      }
+    }
+    if constexpr (Blocks::can_reset) {
+      if (state_->blocks.is_own()) {
+        state_->blocks.reset();
+        return;
+      }
+    }
+    // A short chain is freed element by element, so that slabs and pages notice; the bound keeps that O(1).
+    constexpr std::size_t short_chain = 64;
+    if constexpr (Blocks::can_chain) {
+      if (count > short_chain) {
+        state_->blocks.deallocate_chain(first, last, count);
+        return;
+      }
+    }
+    for (Element* element = first; element != nullptr;) {
+      Element* const next = element->next_;
+      state_->blocks.deallocate(element);
+      element = next;
+    }
+  }
+
+  [[nodiscard]] Iterator begin() noexcept { return {front(), this}; }
+  [[nodiscard]] Iterator end() noexcept { return {nullptr, this}; }
+  [[nodiscard]] ConstIterator begin() const noexcept { return {front(), this}; }
+  [[nodiscard]] ConstIterator end() const noexcept { return {nullptr, this}; }
+
+  friend bool operator==(const List& a, const List& b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+  /// Walks the links both ways: for tests. O(n).
+  [[nodiscard]] bool invariants_hold() const noexcept {
+    if (state_ == nullptr) {
+      return true;
+    }
+    std::size_t count = 0;
+    const Element* previous = nullptr;
+    for (const Element* element = state_->first; element != nullptr; element = element->next_) {
+      if (element->previous_ != previous || ++count > state_->size) {
+        return false;
+      }
+      if constexpr (is_owned) {
+        if (element->owner_ != state_) {
+          return false;
+        }
+      }
+      previous = element;
+    }
+    return previous == state_->last && count == state_->size;
+  }
+
+ private:
+  /// Ends a half-made list when its construction throws.
+  class Guard {
+   public:
+    explicit Guard(List* list) : list_(list) {}
+    ~Guard() {
+      if (list_ != nullptr) {
+        list_->end_list();
+      }
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    void release() { list_ = nullptr; }
+
+   private:
+    List* list_;
+  };
+
+  static Element* successor(Element* where) noexcept { return where == nullptr ? nullptr : where->next_; }
+
+  State* ready() {
+    if (state_ == nullptr) [[unlikely]] {
+      begin_list();
+    }
+    return state_;
+  }
+  [[gnu::noinline]] void begin_list() { state_ = States::create(Blocks()); }
+
+  template <class... Arguments>
+  Element* emplace_before(Element* where, Arguments&&... arguments) {
+    State* const state = ready();
+    void* const block = state->blocks.allocate();
+    Element* element;
+    if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
+      element = ::new (block) Element(std::forward<Arguments>(arguments)...);
+    } else {
+      try {
+        element = ::new (block) Element(std::forward<Arguments>(arguments)...);
+      } catch (...) {
+        state->blocks.deallocate(block);
+        throw;
+      }
+    }
+    if constexpr (is_owned) {
+      element->owner_ = state;
+    }
+    state->link_before(element, where);
+    return element;
+  }
+
+  void end_list() noexcept {
+    if (state_ != nullptr) {
+      clear();
+      States::destroy(std::exchange(state_, nullptr));
+    }
+  }
+
+  State* state_ = nullptr;
+};
+
+static_assert(sizeof(List<int>) <= 8);
+
+}  // namespace blockyard
+
+#endif

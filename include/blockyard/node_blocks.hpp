@@ -1,0 +1,195 @@
+/// Where a container's nodes come from: the last template parameter of List, HashMap, RBMap and RBSet.
+///
+///   StaticBlocks   the process-wide pools (the default): 0 bytes in the container
+///   DirectBlocks   one BlockAllocator: one that several containers share, given to the constructor, or one of the container's own,
+///                  made with its first element and ended with the container. 8 bytes. The fastest; one thread at a time
+///   MallocBlocks   malloc, for comparison: 0 bytes
+///   PagedNodes     a PagedAllocator's pages, one for each node type and thread, the engines' way, for comparison: 0 bytes
+///
+/// A container copied takes its nodes from: the static pools; the same shared allocator; a further allocator of its own. Moved or
+/// swapped, nodes keep their addresses and the allocator goes with them.
+///
+/// To write another: a class with a member template For<Node> that has the members of StaticBlocks::For.
+#ifndef BLOCKYARD_NODE_BLOCKS_HPP
+#define BLOCKYARD_NODE_BLOCKS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "blockyard/block_allocator.hpp"
+#include "blockyard/link.hpp"
+#include "blockyard/paged_allocator.hpp"
+#include "blockyard/static_block_allocator.hpp"
+
+namespace blockyard {
+
+struct StaticBlocks {
+  template <class Node>
+  class For {
+   public:
+    /// How the container refers to its nodes.
+    template <class T>
+    using Link = NearLink<T>;
+    /// Whether an allocator of the container's own can free all nodes at once.
+    static constexpr bool can_reset = false;
+    /// Whether nodes linked through their first word can be freed at once.
+    static constexpr bool can_chain = true;
+
+    /// Memory for a Node; throws std::bad_alloc.
+    [[nodiscard]] void* allocate() { return TypedStaticBlockAllocator<Node>::allocate(); }
+    void deallocate(void* block) noexcept { TypedStaticBlockAllocator<Node>::deallocate(block); }
+    /// Frees nodes that are linked through their first word, in O(1).
+    void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
+      TypedStaticBlockAllocator<Node>::deallocate_chain(first, last, count);
+    }
+    /// The allocator for a copy of the container.
+    [[nodiscard]] For for_copy() const noexcept { return {}; }
+    /// Whether a node of the one may be freed by the other.
+    [[nodiscard]] bool shares_with(const For&) const noexcept { return true; }
+    void swap(For&) noexcept {}
+  };
+};
+
+struct DirectBlocks {
+  template <class Node>
+  class For {
+   public:
+    template <class T>
+    using Link = NearLink<T>;
+    static constexpr bool can_reset = true;
+    static constexpr bool can_chain = true;
+
+    constexpr For() noexcept = default;
+    /// Shares `blocks`, which must outlive the container. Throws std::invalid_argument when its blocks don't fit a Node.
+    For(BlockAllocator& blocks) : tagged_(reinterpret_cast<std::uintptr_t>(&blocks)) {  // NOLINT: converts
+      if (!blocks.fits(sizeof(Node), alignof(Node))) {
+        block::throw_invalid_argument("blockyard: the blocks of this BlockAllocator don't fit the container's nodes");
+      }
+    }
+    For(For&& other) noexcept : tagged_(std::exchange(other.tagged_, other.shared())) {}
+    For& operator=(For&& other) noexcept {
+      if (this != &other) {
+        end_own();
+        tagged_ = std::exchange(other.tagged_, other.shared());
+      }
+      return *this;
+    }
+    ~For() { end_own(); }
+
+    [[nodiscard]] void* allocate() {
+      if (tagged_ == 0) [[unlikely]] {
+        begin_own();
+      }
+      void* const block = allocator()->allocate();
+      if (block == nullptr) [[unlikely]] {
+        block::throw_bad_alloc();
+      }
+      return block;
+    }
+    void deallocate(void* block) noexcept { allocator()->free(block); }
+    void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
+      allocator()->free_chain(first, last, count);
+    }
+    /// All nodes at once; only where the allocator is the container's own.
+    void reset() noexcept {
+      if (is_own()) {
+        allocator()->reset();
+      }
+    }
+    [[nodiscard]] bool is_own() const noexcept { return (tagged_ & own_tag) != 0; }
+    [[nodiscard]] For for_copy() const noexcept {
+      For copy;
+      copy.tagged_ = shared();
+      return copy;
+    }
+    [[nodiscard]] bool shares_with(const For& other) const noexcept { return tagged_ == other.tagged_ && tagged_ != 0; }
+    void swap(For& other) noexcept { std::swap(tagged_, other.tagged_); }
+    /// The allocator, nullptr before the first element of a container that has its own.
+    [[nodiscard]] BlockAllocator* allocator() const noexcept {
+      return reinterpret_cast<BlockAllocator*>(tagged_ & ~own_tag);
+    }
+
+   private:
+    static constexpr std::uintptr_t own_tag = 1;
+    using Records = TypedStaticBlockAllocator<BlockAllocator>;
+
+    std::uintptr_t shared() const noexcept { return is_own() ? 0 : tagged_; }
+    [[gnu::noinline]] void begin_own() {
+      tagged_ = reinterpret_cast<std::uintptr_t>(Records::create(sizeof(Node), alignof(Node))) | own_tag;
+    }
+    void end_own() noexcept {
+      if (is_own()) {
+        Records::destroy(allocator());
+      }
+    }
+
+    std::uintptr_t tagged_ = 0;  ///< address of the allocator; bit 0: it is the container's own
+  };
+};
+
+struct MallocBlocks {
+  template <class Node>
+  class For {
+   public:
+    template <class T>
+    using Link = FarLink<T>;
+    static constexpr bool can_reset = false;
+    static constexpr bool can_chain = false;
+
+    [[nodiscard]] void* allocate() {
+      void* block = nullptr;
+      if constexpr (alignof(Node) <= alignof(std::max_align_t)) {
+        block = std::malloc(sizeof(Node));
+      } else {
+        block = std::aligned_alloc(alignof(Node), sizeof(Node));
+      }
+      if (block == nullptr) {
+        block::throw_bad_alloc();
+      }
+      return block;
+    }
+    void deallocate(void* block) noexcept { std::free(block); }
+    [[nodiscard]] For for_copy() const noexcept { return {}; }
+    /// Whether a node of the one may be freed by the other.
+    [[nodiscard]] bool shares_with(const For&) const noexcept { return true; }
+    void swap(For&) noexcept {}
+  };
+};
+
+struct PagedNodes {
+  template <class Node>
+  class For {
+   public:
+    template <class T>
+    using Link = FarLink<T>;
+    static constexpr bool can_reset = false;
+    static constexpr bool can_chain = false;
+
+    [[nodiscard]] void* allocate() {
+      void* const block = blocks().allocate();
+      if (block == nullptr) {
+        block::throw_bad_alloc();
+      }
+      return block;
+    }
+    void deallocate(void* block) noexcept { blocks().free(block); }
+    [[nodiscard]] For for_copy() const noexcept { return {}; }
+    /// Whether a node of the one may be freed by the other.
+    [[nodiscard]] bool shares_with(const For&) const noexcept { return true; }
+    void swap(For&) noexcept {}
+
+   private:
+    // One a type and thread: containers on it stay on the thread that filled them, as an engine's do.
+    static PagedBlocks& blocks() noexcept {
+      static thread_local PagedBlocks instance(sizeof(Node), alignof(Node));
+      return instance;
+    }
+  };
+};
+
+}  // namespace blockyard
+
+#endif

@@ -1,0 +1,148 @@
+/// PagedAllocator<T>: the baseline, the design that game engines use today: an array of free pointers beside the pages.
+///
+/// Bounds: allocate and free O(1), one memory access to the array each; a page is taken from malloc when no pointer is left, O(page).
+/// Overhead: 8 bytes a block for the array besides malloc's. Memory is never given back before reset() or destruction; after frees in
+/// random order blocks are handed out in random order for ever. Neither is so in BlockAllocator: this one is here to compare with.
+///
+/// Source: the technique of Godot Engine's PagedAllocator (core/templates/paged_allocator.h), written anew.
+/// Thread-safety: one thread at a time.
+#ifndef BLOCKYARD_PAGED_ALLOCATOR_HPP
+#define BLOCKYARD_PAGED_ALLOCATOR_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace blockyard {
+
+/// Untyped part: blocks of one size from pages of a power of two blocks.
+class PagedBlocks {
+ public:
+  /// Blocks of `size` bytes at `alignment`, at least `page_blocks` (rounded up to a power of two) a page.
+  PagedBlocks(std::size_t size, std::size_t alignment, std::uint32_t page_blocks = 4096) noexcept
+      : size_((size + alignment - 1) / alignment * alignment), alignment_(alignment) {
+    while ((std::uint32_t{1} << page_shift_) < page_blocks) {
+      ++page_shift_;
+    }
+  }
+  PagedBlocks(const PagedBlocks&) = delete;
+  PagedBlocks& operator=(const PagedBlocks&) = delete;
+  ~PagedBlocks() { release(); }
+
+  /// A block; nullptr when memory is exhausted.
+  [[nodiscard]] void* allocate() noexcept {
+    if (available_count_ == 0 && !add_page()) [[unlikely]] {
+      return nullptr;
+    }
+    --available_count_;
+    return available_[available_count_ >> page_shift_][available_count_ & page_mask()];
+  }
+
+  void free(void* block) noexcept {
+    available_[available_count_ >> page_shift_][available_count_ & page_mask()] = block;
+    ++available_count_;
+  }
+
+  /// Frees all blocks at once and gives the pages back.
+  void reset() noexcept {
+    release();
+    pages_ = nullptr;
+    available_ = nullptr;
+    page_count_ = 0;
+    available_count_ = 0;
+  }
+
+  [[nodiscard]] std::size_t live_blocks() const noexcept {
+    return (std::size_t{page_count_} << page_shift_) - available_count_;
+  }
+
+ private:
+  std::uint32_t page_mask() const { return (std::uint32_t{1} << page_shift_) - 1; }
+
+  [[gnu::noinline]] bool add_page() noexcept {
+    const std::size_t blocks = std::size_t{1} << page_shift_;
+    void** const pages = static_cast<void**>(std::realloc(pages_, (page_count_ + 1) * sizeof(void*)));
+    if (pages == nullptr) {
+      return false;
+    }
+    pages_ = pages;
+    void*** const available = static_cast<void***>(std::realloc(available_, (page_count_ + 1) * sizeof(void*)));
+    if (available == nullptr) {
+      return false;
+    }
+    available_ = available;
+    std::byte* const page = static_cast<std::byte*>(
+        alignment_ <= alignof(std::max_align_t) ? std::malloc(blocks * size_) : std::aligned_alloc(alignment_, blocks * size_));
+    void** const pointers = static_cast<void**>(std::malloc(blocks * sizeof(void*)));
+    if (page == nullptr || pointers == nullptr) {
+      std::free(page);
+      std::free(pointers);
+      return false;
+    }
+    pages_[page_count_] = page;
+    available_[page_count_] = pointers;
+    ++page_count_;
+    for (std::size_t i = 0; i < blocks; ++i) {
+      available_[0][i] = page + i * size_;
+    }
+    available_count_ = static_cast<std::uint32_t>(blocks);
+    return true;
+  }
+
+  void release() noexcept {
+    for (std::uint32_t i = 0; i < page_count_; ++i) {
+      std::free(pages_[i]);
+      std::free(available_[i]);
+    }
+    std::free(pages_);
+    std::free(available_);
+  }
+
+  void** pages_ = nullptr;
+  void*** available_ = nullptr;
+  std::uint32_t page_count_ = 0;
+  std::uint32_t available_count_ = 0;
+  std::uint32_t page_shift_ = 0;
+  std::size_t size_;
+  std::size_t alignment_;
+};
+
+template <class T>
+class PagedAllocator {
+ public:
+  explicit PagedAllocator(std::uint32_t page_blocks = 4096) noexcept : blocks_(sizeof(T), alignof(T), page_blocks) {}
+
+  /// A new T. Throws std::bad_alloc, and whatever the constructor throws.
+  template <class... Arguments>
+  [[nodiscard]] T* create(Arguments&&... arguments) {
+    void* const block = blocks_.allocate();
+    if (block == nullptr) {
+      throw std::bad_alloc();
+    }
+    try {
+      return ::new (block) T(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      blocks_.free(block);
+      throw;
+    }
+  }
+
+  void destroy(T* object) noexcept {
+    if (object != nullptr) {
+      std::destroy_at(object);
+      blocks_.free(object);
+    }
+  }
+
+  [[nodiscard]] std::size_t live_blocks() const noexcept { return blocks_.live_blocks(); }
+
+ private:
+  PagedBlocks blocks_;
+};
+
+}  // namespace blockyard
+
+#endif

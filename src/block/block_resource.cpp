@@ -1,0 +1,70 @@
+// Block allocators behind std::pmr::memory_resource.
+#include "blockyard/block_resource.hpp"
+
+#include <new>
+#include <utility>
+
+namespace blockyard {
+namespace {
+
+template <std::size_t Step, std::size_t... I>
+std::array<BlockAllocator, sizeof...(I)> make_allocators(std::index_sequence<I...>) {
+  return {BlockAllocator((I + 1) * Step, Step)...};
+}
+
+}  // namespace
+
+block_resource::block_resource(std::pmr::memory_resource* upstream) noexcept
+    : upstream_(upstream), blocks_(make_allocators<step>(std::make_index_sequence<sizes>())) {}
+
+block_resource::~block_resource() = default;
+
+void block_resource::release() noexcept {
+  for (BlockAllocator& blocks : blocks_) {
+    blocks.reset();
+  }
+}
+
+by_block_statistics block_resource::statistics() const noexcept {
+  by_block_statistics sum{};
+  for (const BlockAllocator& blocks : blocks_) {
+    const by_block_statistics one = blocks.statistics();
+    sum.live_blocks += one.live_blocks;
+    sum.live_bytes += one.live_bytes;
+    sum.peak_blocks += one.peak_blocks;
+    sum.pages += one.pages;
+    sum.held_bytes += one.held_bytes;
+    sum.free_page_bytes += one.free_page_bytes;
+  }
+  return sum;
+}
+
+BlockAllocator* block_resource::blocks_for(std::size_t bytes, std::size_t alignment) noexcept {
+  const std::size_t reach = block::stride_of(bytes, alignment < step ? step : alignment);
+  // The stride is a multiple of the alignment, and slabs are aligned far beyond it: the block is aligned too.
+  return reach <= largest_block ? &blocks_[reach / step - 1] : nullptr;
+}
+
+void* block_resource::do_allocate(std::size_t bytes, std::size_t alignment) {
+  BlockAllocator* const blocks = blocks_for(bytes, alignment);
+  if (blocks == nullptr) {
+    return upstream_->allocate(bytes, alignment);
+  }
+  void* const block = blocks->allocate();
+  if (block == nullptr) {
+    throw std::bad_alloc();
+  }
+  return block;
+}
+
+void block_resource::do_deallocate(void* block, std::size_t bytes, std::size_t alignment) {
+  if (BlockAllocator* const blocks = blocks_for(bytes, alignment); blocks != nullptr) {
+    blocks->free(block);
+  } else {
+    upstream_->deallocate(block, bytes, alignment);
+  }
+}
+
+bool block_resource::do_is_equal(const std::pmr::memory_resource& other) const noexcept { return this == &other; }
+
+}  // namespace blockyard

@@ -1,0 +1,13 @@
+// Exceptions thrown out of line, so that inlined code stays small.
+#include <new>
+#include <stdexcept>
+
+#include "blockyard/type_record.hpp"
+
+namespace blockyard::block {
+
+void throw_bad_alloc() { throw std::bad_alloc(); }
+void throw_invalid_argument(const char* what) { throw std::invalid_argument(what); }
+void throw_out_of_range(const char* what) { throw std::out_of_range(what); }
+
+}  // namespace blockyard::block
