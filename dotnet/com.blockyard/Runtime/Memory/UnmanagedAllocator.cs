@@ -193,7 +193,8 @@ namespace Blockyard.Memory
                 ThrowStale(handle);
             }
 
-            handles.Remove(handle.Index, depth == 0 ? int.MaxValue : scopes[depth - 1].Handles);
+            // The place of one that is younger than the outermost scope goes with that scope, not to another handle.
+            handles.Remove(handle.Index, depth == 0 ? int.MaxValue : scopes[0].Handles);
             GiveUp(1);
             for (int i = depth - 1; i >= 0 && handle.Index < scopes[i].Handles; i--)
             {

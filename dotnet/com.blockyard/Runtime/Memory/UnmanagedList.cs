@@ -133,9 +133,14 @@ namespace Blockyard.Memory
             CheckLife();
             Bounds.Check(index, head->Count + 1);
             Add(item);
+
+            // By hand: Mono's Buffer.MemoryCopy does not always get overlapping memory right.
             T* at = head->Items + index;
-            long bytes = (long)(head->Count - 1 - index) * sizeof(T);
-            RawMemory.Copy(at, at + 1, bytes);
+            for (T* to = head->Items + head->Count - 1; to > at; to--)
+            {
+                *to = to[-1];
+            }
+
             *at = item;
         }
 
@@ -145,9 +150,12 @@ namespace Blockyard.Memory
         {
             CheckLife();
             Bounds.Check(index, head->Count);
-            T* at = head->Items + index;
-            RawMemory.Copy(at + 1, at, (long)(head->Count - 1 - index) * sizeof(T));
             head->Count--;
+            T* end = head->Items + head->Count;
+            for (T* to = head->Items + index; to < end; to++)
+            {
+                *to = to[1];
+            }
         }
 
         /// <summary>Removes an item in O(1): the last one takes its place.</summary>

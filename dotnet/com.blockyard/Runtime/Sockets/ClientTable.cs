@@ -1,0 +1,220 @@
+using System;
+using System.Collections.Generic;
+
+namespace Blockyard.Sockets
+{
+    /// <summary>From a peer's address to whatever a server keeps of it. Looking up allocates nothing.</summary>
+    /// <remarks>
+    /// Keyed by the whole address, never by a hash alone, so no two peers share an entry. Open addressing with linear probing,
+    /// at most three quarters full; every operation is O(1) expected, and adding allocates only to grow. One thread at a time;
+    /// any number while nobody changes it.
+    /// </remarks>
+    /// <typeparam name="T">What is kept: a class, a struct, a handle.</typeparam>
+    public sealed class ClientTable<T>
+    {
+        private Entry[] entries;
+        private int count;
+
+        /// <summary>An empty table.</summary>
+        /// <param name="capacity">Clients it holds before it grows.</param>
+        public ClientTable(int capacity = 1024)
+        {
+            if (capacity < 0 || capacity > 1 << 28)
+            {
+                throw new ArgumentOutOfRangeException(nameof(capacity), capacity, "A table is made for 0 to 2^28 clients.");
+            }
+
+            int slots = 16;
+            while (slots - (slots >> 2) < capacity)
+            {
+                slots *= 2;
+            }
+
+            entries = new Entry[slots];
+        }
+
+        /// <summary>How many clients it has.</summary>
+        public int Count => count;
+
+        /// <summary>What is kept of a client; setting adds or replaces it.</summary>
+        /// <param name="address">The client.</param>
+        /// <exception cref="KeyNotFoundException">Reading a client that is not in the table.</exception>
+        public T this[in SocketAddr address]
+        {
+            get => TryGet(address, out T value) ? value : throw new KeyNotFoundException("No client " + address + ".");
+            set
+            {
+                int slot = Find(address);
+                if (slot < 0)
+                {
+                    Add(address, value);
+                }
+                else
+                {
+                    entries[slot].Value = value;
+                }
+            }
+        }
+
+        /// <summary>Looks a client up.</summary>
+        /// <param name="address">The client.</param>
+        /// <param name="value">What is kept of it; the default when the answer is false.</param>
+        public bool TryGet(in SocketAddr address, out T value)
+        {
+            int slot = Find(address);
+            value = slot < 0 ? default! : entries[slot].Value;
+            return slot >= 0;
+        }
+
+        /// <summary>Adds a client that is not in the table yet.</summary>
+        /// <param name="address">The client.</param>
+        /// <param name="value">What to keep of it.</param>
+        /// <returns>False when it was there; nothing has changed then.</returns>
+        /// <exception cref="ArgumentException">No address.</exception>
+        public bool TryAdd(in SocketAddr address, T value)
+        {
+            if (Find(address) >= 0)
+            {
+                return false;
+            }
+
+            Add(address, value);
+            return true;
+        }
+
+        /// <summary>Removes a client.</summary>
+        /// <param name="address">The client.</param>
+        /// <returns>False when it was not in the table.</returns>
+        public bool Remove(in SocketAddr address)
+        {
+            int hole = Find(address);
+            if (hole < 0)
+            {
+                return false;
+            }
+
+            // Entries after the hole move back into it unless that would put them before where they belong.
+            int mask = entries.Length - 1;
+            for (int next = (hole + 1) & mask; !entries[next].Address.IsNone; next = (next + 1) & mask)
+            {
+                int home = entries[next].Address.GetHashCode() & mask;
+                if (((next - home) & mask) >= ((next - hole) & mask))
+                {
+                    entries[hole] = entries[next];
+                    hole = next;
+                }
+            }
+
+            entries[hole] = default;
+            count--;
+            return true;
+        }
+
+        /// <summary>Removes all clients; the room stays.</summary>
+        public void Clear()
+        {
+            Array.Clear(entries, 0, entries.Length);
+            count = 0;
+        }
+
+        /// <summary>Enumerates the clients; the table must not change meanwhile. Allocates nothing.</summary>
+        public Enumerator GetEnumerator() => new Enumerator(entries);
+
+        private int Find(in SocketAddr address)
+        {
+            if (address.IsNone)
+            {
+                return -1;
+            }
+
+            Entry[] all = entries;
+            int mask = all.Length - 1;
+            for (int slot = address.GetHashCode() & mask; ; slot = (slot + 1) & mask)
+            {
+                if (all[slot].Address.IsNone)
+                {
+                    return -1;
+                }
+
+                if (all[slot].Address.Equals(address))
+                {
+                    return slot;
+                }
+            }
+        }
+
+        private void Add(in SocketAddr address, T value)
+        {
+            if (address.IsNone)
+            {
+                throw new ArgumentException("The default SocketAddr is no address.", nameof(address));
+            }
+
+            if (count >= entries.Length - (entries.Length >> 2))
+            {
+                Entry[] old = entries;
+                entries = new Entry[checked(old.Length * 2)];
+                for (int i = 0; i < old.Length; i++)
+                {
+                    if (!old[i].Address.IsNone)
+                    {
+                        Place(old[i]);
+                    }
+                }
+            }
+
+            Place(new Entry { Address = address, Value = value });
+            count++;
+        }
+
+        private void Place(in Entry entry)
+        {
+            int mask = entries.Length - 1;
+            int slot = entry.Address.GetHashCode() & mask;
+            while (!entries[slot].Address.IsNone)
+            {
+                slot = (slot + 1) & mask;
+            }
+
+            entries[slot] = entry;
+        }
+
+        /// <summary>Goes over the clients.</summary>
+        public struct Enumerator
+        {
+            private readonly Entry[] entries;
+            private int slot;
+
+            internal Enumerator(Entry[] entries)
+            {
+                this.entries = entries;
+                slot = -1;
+            }
+
+            /// <summary>The current client.</summary>
+            public readonly KeyValuePair<SocketAddr, T> Current =>
+                new KeyValuePair<SocketAddr, T>(entries[slot].Address, entries[slot].Value);
+
+            /// <summary>Goes on to the next client.</summary>
+            /// <returns>False after the last.</returns>
+            public bool MoveNext()
+            {
+                while (++slot < entries.Length)
+                {
+                    if (!entries[slot].Address.IsNone)
+                    {
+                        return true;
+                    }
+                }
+
+                return false;
+            }
+        }
+
+        internal struct Entry
+        {
+            internal SocketAddr Address;
+            internal T Value;
+        }
+    }
+}

@@ -1,0 +1,276 @@
+using System;
+using System.Runtime.InteropServices;
+
+namespace Blockyard.Sockets
+{
+    /// <summary>Datagrams that are received or sent together, in one block of unmanaged memory.</summary>
+    /// <remarks>
+    /// All memory is taken when it is made; nothing afterwards allocates or calls the operating system but the socket. One
+    /// thread at a time. A finalizer frees what was not disposed of.
+    /// </remarks>
+    public unsafe class DatagramBatch : IDisposable
+    {
+        private readonly byte* block;
+        private readonly LinuxNative.BatchMessage* messages;
+        private readonly LinuxNative.Part* parts;
+        private readonly byte* names;
+        private readonly Entry* entries;
+        private int count;
+        private bool disposed;
+
+        /// <summary>An empty batch.</summary>
+        /// <param name="capacity">Datagrams, 1 to 1024 (the kernel's most).</param>
+        /// <param name="datagramSize">The most bytes of each; longer ones are truncated.</param>
+        public DatagramBatch(int capacity = 64, int datagramSize = 1500)
+            : this(capacity, datagramSize, ownsPayload: true)
+        {
+        }
+
+        private protected DatagramBatch(int capacity, int datagramSize, bool ownsPayload)
+        {
+            if (capacity < 1 || capacity > 1024)
+            {
+                GC.SuppressFinalize(this);
+                throw new ArgumentOutOfRangeException(nameof(capacity), capacity, "A batch has 1 to 1024 datagrams.");
+            }
+
+            if (datagramSize < 1 || datagramSize > UdpTransport.LongestDatagram)
+            {
+                GC.SuppressFinalize(this);
+                throw new ArgumentOutOfRangeException(
+                    nameof(datagramSize), datagramSize, "A datagram has 1 to " + UdpTransport.LongestDatagram + " bytes.");
+            }
+
+            Capacity = capacity;
+            DatagramSize = datagramSize;
+            int stride = ownsPayload ? (datagramSize + 15) & ~15 : 0;
+            int tables = sizeof(Entry) + sizeof(LinuxNative.BatchMessage) + sizeof(LinuxNative.Part) + LinuxSockaddr.Room;
+            block = (byte*)Marshal.AllocHGlobal(new IntPtr((long)capacity * (tables + stride)));
+
+            // All of these are multiples of 8 bytes long, so each table begins aligned.
+            entries = (Entry*)block;
+            messages = (LinuxNative.BatchMessage*)(entries + capacity);
+            parts = (LinuxNative.Part*)(messages + capacity);
+            names = (byte*)(parts + capacity);
+            byte* payload = names + ((long)LinuxSockaddr.Room * capacity);
+            for (int i = 0; i < capacity; i++)
+            {
+                entries[i] = new Entry { Start = ownsPayload ? payload + ((long)stride * i) : null };
+                messages[i] = default;
+                messages[i].Message.Name = names + (LinuxSockaddr.Room * i);
+                messages[i].Message.Parts = parts + i;
+                messages[i].Message.PartCount = (UIntPtr)1;
+            }
+        }
+
+        /// <summary>Frees the memory.</summary>
+        ~DatagramBatch()
+        {
+            Dispose(false);
+        }
+
+        /// <summary>Datagrams that it has room for.</summary>
+        public int Capacity { get; }
+
+        /// <summary>The most bytes of a datagram.</summary>
+        public int DatagramSize { get; }
+
+        /// <summary>Datagrams in it: those received last, or those added since it was cleared.</summary>
+        public int Count => count;
+
+        internal LinuxNative.BatchMessage* Messages => messages;
+
+        /// <summary>The bytes of one datagram.</summary>
+        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        public Span<byte> this[int index]
+        {
+            get
+            {
+                Entry* entry = At(index);
+                return new Span<byte>(entry->Start, entry->Length);
+            }
+        }
+
+        /// <summary>From whom one was received, or to whom it will be sent.</summary>
+        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        public SocketAddr AddressOf(int index) => At(index)->Address;
+
+        /// <summary>Whether one was longer than <see cref="DatagramSize"/>; the rest is lost.</summary>
+        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        public bool IsTruncated(int index) => At(index)->Truncated;
+
+        /// <summary>Empties it, to add datagrams from the start.</summary>
+        public void Clear()
+        {
+            ThrowIfDisposed();
+            count = 0;
+        }
+
+        /// <summary>Adds a copy of a datagram, to be sent.</summary>
+        /// <param name="datagram">At most <see cref="DatagramSize"/> bytes.</param>
+        /// <param name="to">To whom.</param>
+        /// <returns>False when the batch is full.</returns>
+        public bool TryAdd(ReadOnlySpan<byte> datagram, in SocketAddr to)
+        {
+            if (count == Capacity)
+            {
+                ThrowIfDisposed();
+                return false;
+            }
+
+            datagram.CopyTo(Add(datagram.Length, to));
+            return true;
+        }
+
+        /// <summary>Adds a datagram to be written in place.</summary>
+        /// <param name="length">Its bytes, at most <see cref="DatagramSize"/>; what they hold is what was there.</param>
+        /// <param name="to">To whom.</param>
+        /// <returns>Where to write it.</returns>
+        /// <exception cref="InvalidOperationException">The batch is full.</exception>
+        public Span<byte> Add(int length, in SocketAddr to)
+        {
+            ThrowIfDisposed();
+            if (length < 0 || length > DatagramSize)
+            {
+                throw new ArgumentOutOfRangeException(
+                    nameof(length), length, "This batch's datagrams have 0 to " + DatagramSize + " bytes.");
+            }
+
+            if (count == Capacity)
+            {
+                throw new InvalidOperationException("The batch is full.");
+            }
+
+            Entry* entry = entries + count;
+            if (entry->Start == null)
+            {
+                throw new InvalidOperationException("A batch of slots is for receiving.");
+            }
+
+            entry->Length = length;
+            entry->Address = to;
+            entry->Truncated = false;
+            count++;
+            return new Span<byte>(entry->Start, length);
+        }
+
+        /// <summary>Frees the memory. A second call does nothing.</summary>
+        public void Dispose()
+        {
+            Dispose(true);
+            GC.SuppressFinalize(this);
+        }
+
+        /// <summary>Where a datagram may be received to.</summary>
+        internal Span<byte> Room(int index) => new Span<byte>(entries[index].Start, DatagramSize);
+
+        internal void Set(int index, in Received received)
+        {
+            entries[index].Length = received.Length;
+            entries[index].Address = received.From;
+            entries[index].Truncated = received.IsTruncated;
+        }
+
+        /// <summary>Called before and after every receive into it.</summary>
+        internal virtual void BeginReceive()
+        {
+            ThrowIfDisposed();
+            count = 0;
+        }
+
+        internal virtual void EndReceive(int received) => count = received;
+
+        internal void PrepareToReceive()
+        {
+            for (int i = 0; i < Capacity; i++)
+            {
+                parts[i].Start = entries[i].Start;
+                parts[i].Length = (UIntPtr)(uint)DatagramSize;
+                messages[i].Message.NameLength = LinuxSockaddr.Room;
+                messages[i].Message.Flags = 0;
+            }
+        }
+
+        /// <summary>Takes over what the kernel wrote, up to the first message without an address: that is a shutdown.</summary>
+        internal int TakeReceived(int received)
+        {
+            for (int i = 0; i < received; i++)
+            {
+                SocketAddr from = LinuxSockaddr.Read(names + (LinuxSockaddr.Room * i), messages[i].Message.NameLength);
+                if (from.IsNone)
+                {
+                    return i;
+                }
+
+                bool truncated = (messages[i].Message.Flags & LinuxNative.Truncated) != 0;
+                Set(i, new Received(from, (int)Math.Min(messages[i].Length, (uint)DatagramSize), truncated));
+            }
+
+            return received;
+        }
+
+        /// <returns>False when an address can't be sent to by such a socket.</returns>
+        internal bool PrepareToSend(int first, bool socketIsIPv6)
+        {
+            for (int i = first; i < count; i++)
+            {
+                uint length = LinuxSockaddr.Write(entries[i].Address, messages[i].Message.Name, socketIsIPv6);
+                if (length == 0 || (!socketIsIPv6 && *(ushort*)messages[i].Message.Name != LinuxNative.FamilyIPv4))
+                {
+                    return false;
+                }
+
+                messages[i].Message.NameLength = length;
+                parts[i].Start = entries[i].Start;
+                parts[i].Length = (UIntPtr)(uint)entries[i].Length;
+            }
+
+            return true;
+        }
+
+        internal void ThrowIfDisposed()
+        {
+            if (disposed)
+            {
+                throw new ObjectDisposedException(nameof(DatagramBatch));
+            }
+        }
+
+        private protected void SetStart(int index, byte* start) => entries[index].Start = start;
+
+        private protected byte* StartAt(int index) => entries[index].Start;
+
+        private protected byte* StartOf(int index) => At(index)->Start;
+
+        private Entry* At(int index)
+        {
+            ThrowIfDisposed();
+            if ((uint)index >= (uint)count)
+            {
+                throw new IndexOutOfRangeException("Datagram " + index + " of " + count + ".");
+            }
+
+            return entries + index;
+        }
+
+        private void Dispose(bool disposing)
+        {
+            if (!disposed)
+            {
+                disposed = true;
+                count = 0;
+                Marshal.FreeHGlobal((IntPtr)block);
+            }
+
+            _ = disposing;
+        }
+
+        private struct Entry
+        {
+            internal SocketAddr Address;
+            internal byte* Start;
+            internal int Length;
+            internal bool Truncated;
+        }
+    }
+}

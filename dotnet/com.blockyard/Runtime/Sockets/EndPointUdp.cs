@@ -1,0 +1,28 @@
+using System.Net.Sockets;
+
+namespace Blockyard.Sockets
+{
+    /// <summary>UDP by <see cref="IPEndPointNonAlloc"/>: one for receiving, one for sending.</summary>
+    internal sealed class EndPointUdp : ManagedUdp
+    {
+        private readonly IPEndPointNonAlloc sender;
+        private readonly SendAddress target;
+
+        internal EndPointUdp(Socket socket)
+            : base(socket)
+        {
+            sender = AnyAddress();
+            target = new SendAddress(AnyAddress());
+        }
+
+        private protected override int Receive(byte[] buffer, out SocketAddr from)
+        {
+            int bytes = Socket.ReceiveFrom_NonAlloc(buffer, sender);
+            from = sender.Addr;
+            return bytes;
+        }
+
+        private protected override void Send(byte[] buffer, int length, in SocketAddr to) =>
+            Socket.SendTo_NonAlloc(buffer, 0, length, SocketFlags.None, target.For(to));
+    }
+}

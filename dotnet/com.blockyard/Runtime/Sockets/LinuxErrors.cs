@@ -1,0 +1,36 @@
+using System.Net.Sockets;
+
+namespace Blockyard.Sockets
+{
+    /// <summary>Linux's error numbers in .NET's terms.</summary>
+    internal static class LinuxErrors
+    {
+        internal static SocketException Exception(int error)
+        {
+            switch (error)
+            {
+                case 1: // EPERM, of a firewall
+                case 13: // EACCES, of a broadcast that was not enabled
+                    return new SocketException((int)SocketError.AccessDenied);
+                case LinuxNative.BadDescriptor:
+                    return new SocketException((int)SocketError.NotSocket);
+                case 22: // EINVAL
+                    return new SocketException((int)SocketError.InvalidArgument);
+                case 90: // EMSGSIZE
+                    return new SocketException((int)SocketError.MessageSize);
+                case 97: // EAFNOSUPPORT
+                    return new SocketException((int)SocketError.AddressFamilyNotSupported);
+                case 99: // EADDRNOTAVAIL
+                    return new SocketException((int)SocketError.AddressNotAvailable);
+                case 100: // ENETDOWN
+                    return new SocketException((int)SocketError.NetworkDown);
+                case 101: // ENETUNREACH
+                    return new SocketException((int)SocketError.NetworkUnreachable);
+                case 113: // EHOSTUNREACH
+                    return new SocketException((int)SocketError.HostUnreachable);
+                default:
+                    return new SocketException((int)SocketError.SocketError);
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+using System;
+using System.Runtime.InteropServices;
+
+namespace Blockyard.Sockets
+{
+    /// <summary>Linux's own names and layouts, for <see cref="LinuxUdp"/>.</summary>
+    /// <remarks>
+    /// Ordinary P/Invoke throughout, which tells the collector that the thread is outside: an unmanaged <c>calli</c> does not
+    /// on Mono, and one that blocks hangs every collection.
+    /// </remarks>
+    internal static unsafe class LinuxNative
+    {
+        internal const int Interrupted = 4;
+        internal const int TryAgain = 11;
+        internal const int BadDescriptor = 9;
+        internal const int NoBuffers = 105;
+        internal const int Refused = 111;
+        internal const int FamilyIPv4 = 2;
+        internal const int FamilyIPv6 = 10;
+        internal const int Truncated = 0x20;
+        internal const int DontWait = 0x40;
+        internal const int NoSignal = 0x4000;
+        internal const short PollIn = 1;
+        internal const int ShutdownBoth = 2;
+
+        private const string Library = "libc";
+
+        [DllImport(Library, SetLastError = true, EntryPoint = "recvfrom")]
+        internal static extern IntPtr ReceiveFrom(int descriptor, byte* buffer, UIntPtr size, int flags, byte* from, uint* fromLength);
+
+        [DllImport(Library, SetLastError = true, EntryPoint = "sendto")]
+        internal static extern IntPtr SendTo(int descriptor, byte* buffer, UIntPtr size, int flags, byte* to, uint toLength);
+
+        [DllImport(Library, SetLastError = true, EntryPoint = "recvmmsg")]
+        internal static extern int ReceiveMany(int descriptor, BatchMessage* messages, uint count, int flags, IntPtr timeout);
+
+        [DllImport(Library, SetLastError = true, EntryPoint = "sendmmsg")]
+        internal static extern int SendMany(int descriptor, BatchMessage* messages, uint count, int flags);
+
+        [DllImport(Library, SetLastError = true, EntryPoint = "poll")]
+        internal static extern int Poll(PollDescriptor* descriptors, UIntPtr count, int milliseconds);
+
+        [DllImport(Library, SetLastError = true, EntryPoint = "shutdown")]
+        internal static extern int Shutdown(int descriptor, int how);
+
+#pragma warning disable CS0649 // the kernel assigns the rest
+        /// <summary>struct pollfd.</summary>
+        internal struct PollDescriptor
+        {
+            internal int Descriptor;
+            internal short Events;
+            internal short Returned;
+        }
+
+        /// <summary>struct iovec.</summary>
+        internal struct Part
+        {
+            internal byte* Start;
+            internal UIntPtr Length;
+        }
+
+        /// <summary>struct msghdr.</summary>
+        internal struct Message
+        {
+            internal byte* Name;
+            internal uint NameLength;
+            internal Part* Parts;
+            internal UIntPtr PartCount;
+            internal byte* Control;
+            internal UIntPtr ControlLength;
+            internal int Flags;
+        }
+
+        /// <summary>struct mmsghdr.</summary>
+        internal struct BatchMessage
+        {
+            internal Message Message;
+            internal uint Length;
+        }
+#pragma warning restore CS0649
+    }
+}

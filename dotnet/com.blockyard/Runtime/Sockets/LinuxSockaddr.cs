@@ -1,0 +1,67 @@
+using System.Net.Sockets;
+
+namespace Blockyard.Sockets
+{
+    /// <summary>Between <see cref="SocketAddr"/> and Linux's sockaddr_in and sockaddr_in6.</summary>
+    internal static unsafe class LinuxSockaddr
+    {
+        /// <summary>Bytes that the kernel's address is given, sockaddr_in6 being 28.</summary>
+        internal const int Room = 32;
+
+        private const int LengthIPv4 = 16;
+        private const int LengthIPv6 = 28;
+
+        /// <summary>What the kernel wrote; none for a family or a length that is not IP's.</summary>
+        internal static SocketAddr Read(byte* from, uint length)
+        {
+            if (length >= LengthIPv4 && *(ushort*)from == LinuxNative.FamilyIPv4)
+            {
+                return new SocketAddr(AddressFamily.InterNetwork, Port(from), *(uint*)(from + 4), 0, 0, 0);
+            }
+
+            if (length >= LengthIPv6 && *(ushort*)from == LinuxNative.FamilyIPv6)
+            {
+                return new SocketAddr(
+                    AddressFamily.InterNetworkV6, Port(from), *(ulong*)(from + 8), *(ulong*)(from + 16), *(uint*)(from + 24),
+                    *(uint*)(from + 4));
+            }
+
+            return default;
+        }
+
+        /// <summary>Writes it in the kernel's form, as IPv6 where the socket is; returns its length, 0 for none.</summary>
+        internal static uint Write(in SocketAddr address, byte* to, bool socketIsIPv6)
+        {
+            if (address.Family == AddressFamily.InterNetwork && !socketIsIPv6)
+            {
+                *(ushort*)to = LinuxNative.FamilyIPv4;
+                SetPort(to, address.Port);
+                *(uint*)(to + 4) = (uint)address.High;
+                *(ulong*)(to + 8) = 0;
+                return LengthIPv4;
+            }
+
+            if (address.IsNone)
+            {
+                return 0;
+            }
+
+            SocketAddr six = address.MapToIPv6();
+            *(ushort*)to = LinuxNative.FamilyIPv6;
+            SetPort(to, six.Port);
+            *(uint*)(to + 4) = six.FlowInfo;
+            *(ulong*)(to + 8) = six.High;
+            *(ulong*)(to + 16) = six.Low;
+            *(uint*)(to + 24) = six.ScopeId;
+            return LengthIPv6;
+        }
+
+        private static ushort Port(byte* address) => (ushort)((address[2] << 8) | address[3]);
+
+        private static void SetPort(byte* address, int port)
+        {
+            address[2] = (byte)(port >> 8);
+            address[3] = (byte)port;
+        }
+    }
+}

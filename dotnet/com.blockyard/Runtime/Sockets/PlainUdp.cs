@@ -1,0 +1,28 @@
+using System.Net;
+using System.Net.Sockets;
+
+namespace Blockyard.Sockets
+{
+    /// <summary>UDP by the runtime's sockets as they are. Allocates with every datagram.</summary>
+    internal sealed class PlainUdp : ManagedUdp
+    {
+        private readonly EndPoint any;
+
+        internal PlainUdp(Socket socket)
+            : base(socket)
+        {
+            any = new IPEndPoint(socket.AddressFamily == AddressFamily.InterNetworkV6 ? IPAddress.IPv6Any : IPAddress.Any, 0);
+        }
+
+        private protected override int Receive(byte[] buffer, out SocketAddr from)
+        {
+            EndPoint sender = any;
+            int bytes = Socket.ReceiveFrom(buffer, 0, buffer.Length, SocketFlags.None, ref sender);
+            from = new SocketAddr((IPEndPoint)sender);
+            return bytes;
+        }
+
+        private protected override void Send(byte[] buffer, int length, in SocketAddr to) =>
+            Socket.SendTo(buffer, 0, length, SocketFlags.None, to.ToIPEndPoint());
+    }
+}

@@ -1,0 +1,249 @@
+using System;
+using System.Net;
+using System.Net.Sockets;
+using System.Runtime.InteropServices;
+using System.Security.Cryptography;
+
+namespace Blockyard.Sockets
+{
+    /// <summary>An IPv4 or IPv6 address with a port: 32 bytes, blittable, equal by all that it says.</summary>
+    /// <remarks>
+    /// A key for dictionaries that never takes two peers for one: family, address, port and scope are compared, while an
+    /// <see cref="IPEndPoint"/>'s hash alone collides. The flow label is carried and not compared, since a peer may change it
+    /// with every packet. Hashes are seeded by process, so that peers can't choose colliding addresses. Immutable.
+    /// </remarks>
+    [StructLayout(LayoutKind.Explicit, Size = 32)]
+    public readonly unsafe struct SocketAddr : IEquatable<SocketAddr>
+    {
+        // Written in managed terms, never in the kernel's: Linux numbers IPv6 10 where .NET says 23.
+        [FieldOffset(0)]
+        private readonly ushort family;
+        [FieldOffset(2)]
+        private readonly ushort port;
+        [FieldOffset(4)]
+        private readonly uint scope;
+
+        // The address in network order; an IPv4 address is the first four bytes.
+        [FieldOffset(8)]
+        private readonly ulong high;
+        [FieldOffset(16)]
+        private readonly ulong low;
+        [FieldOffset(24)]
+        private readonly uint flow;
+
+        private static readonly ulong Seed = NewSeed();
+
+        internal SocketAddr(AddressFamily family, ushort port, ulong high, ulong low, uint scope, uint flow)
+        {
+            this.family = (ushort)family;
+            this.port = port;
+            this.high = high;
+            this.low = low;
+            this.scope = scope;
+            this.flow = flow;
+        }
+
+        /// <summary>An address and a port.</summary>
+        /// <param name="address">IPv4 or IPv6.</param>
+        /// <param name="port">0 to 65,535.</param>
+        /// <exception cref="ArgumentException">Another family.</exception>
+        public SocketAddr(IPAddress address, int port)
+            : this()
+        {
+            if (address == null)
+            {
+                throw new ArgumentNullException(nameof(address));
+            }
+
+            if (port < 0 || port > 65535)
+            {
+                throw new ArgumentOutOfRangeException(nameof(port), port, "A port is 0 to 65,535.");
+            }
+
+            CheckFamily(address.AddressFamily);
+            ulong* bytes = stackalloc ulong[2];
+            bytes[0] = 0;
+            bytes[1] = 0;
+            address.TryWriteBytes(new Span<byte>(bytes, 16), out _);
+            family = (ushort)address.AddressFamily;
+            this.port = (ushort)port;
+            high = bytes[0];
+            low = bytes[1];
+            scope = address.AddressFamily == AddressFamily.InterNetworkV6 ? unchecked((uint)address.ScopeId) : 0;
+        }
+
+        /// <summary>An end point's address and port. Allocates nothing.</summary>
+        /// <param name="endPoint">IPv4 or IPv6.</param>
+        public SocketAddr(IPEndPoint endPoint)
+        {
+            this = endPoint is IPEndPointNonAlloc reused ? reused.Addr
+                : endPoint != null ? new SocketAddr(endPoint.Address, endPoint.Port)
+                : throw new ArgumentNullException(nameof(endPoint));
+        }
+
+        /// <summary>Whether it is no address: the default value.</summary>
+        public bool IsNone => family == 0;
+
+        /// <summary>IPv4 or IPv6, in .NET's terms.</summary>
+        public AddressFamily Family => (AddressFamily)family;
+
+        /// <summary>The port.</summary>
+        public int Port => port;
+
+        /// <summary>The IPv6 scope (interface) of a link-local address, or 0.</summary>
+        public uint ScopeId => scope;
+
+        /// <summary>The IPv6 flow label and traffic class as the system gave them, or 0.</summary>
+        public uint FlowInfo => flow;
+
+        /// <summary>Whether it is an IPv4 address in IPv6 clothes (::ffff:a.b.c.d), as dual-mode sockets receive them.</summary>
+        public bool IsIPv4MappedToIPv6 => family == (ushort)AddressFamily.InterNetworkV6 && high == 0 && IsMapped(low);
+
+        internal ulong High => high;
+
+        internal ulong Low => low;
+
+        /// <summary>Whether both are the same peer.</summary>
+        /// <param name="left">One address.</param>
+        /// <param name="right">The other address.</param>
+        public static bool operator ==(SocketAddr left, SocketAddr right) => left.Equals(right);
+
+        /// <summary>Whether they are different peers.</summary>
+        /// <param name="left">One address.</param>
+        /// <param name="right">The other address.</param>
+        public static bool operator !=(SocketAddr left, SocketAddr right) => !left.Equals(right);
+
+        /// <summary>What a runtime's <see cref="SocketAddress"/> says. Allocates nothing.</summary>
+        /// <remarks>Mono's received IPv4 ones are 8 bytes long, its serialized ones 16: only what is needed is read.</remarks>
+        /// <param name="address">IPv4 or IPv6.</param>
+        /// <exception cref="ArgumentException">Another family, or shorter than its family needs.</exception>
+        public static SocketAddr From(SocketAddress address)
+        {
+            if (address == null)
+            {
+                throw new ArgumentNullException(nameof(address));
+            }
+
+            CheckFamily(address.Family);
+            bool six = address.Family == AddressFamily.InterNetworkV6;
+            if (address.Size < (six ? 24 : 8))
+            {
+                throw new ArgumentException("The address is cut short.", nameof(address));
+            }
+
+            ulong* bytes = stackalloc ulong[2];
+            bytes[0] = 0;
+            bytes[1] = 0;
+            int length = six ? 16 : 4;
+            for (int i = 0; i < length; i++)
+            {
+                ((byte*)bytes)[i] = address[i + (six ? 8 : 4)];
+            }
+
+            uint scope = six && address.Size >= 28 ? Word(address, 24) : 0;
+            return new SocketAddr(
+                address.Family, (ushort)((address[2] << 8) | address[3]), bytes[0], bytes[1], scope, six ? Word(address, 4) : 0);
+        }
+
+        /// <summary>The IPv6 form of an IPv4 address; an IPv6 address as it is.</summary>
+        public SocketAddr MapToIPv6() => family != (ushort)AddressFamily.InterNetwork
+            ? this
+            : new SocketAddr(AddressFamily.InterNetworkV6, port, 0, Mapped((uint)high), 0, 0);
+
+        /// <summary>The IPv4 address that a mapped one stands for; any other as it is.</summary>
+        public SocketAddr MapToIPv4() => !IsIPv4MappedToIPv6
+            ? this
+            : new SocketAddr(AddressFamily.InterNetwork, port, Unmapped(low), 0, 0, 0);
+
+        /// <summary>A new end point that says the same.</summary>
+        /// <exception cref="InvalidOperationException">It is no address.</exception>
+        public IPEndPoint ToIPEndPoint() => new IPEndPoint(ToIPAddress(), port);
+
+        /// <summary>A new address object, without the port.</summary>
+        /// <exception cref="InvalidOperationException">It is no address.</exception>
+        public IPAddress ToIPAddress()
+        {
+            if (IsNone)
+            {
+                throw new InvalidOperationException("The default SocketAddr is no address.");
+            }
+
+            ulong* bytes = stackalloc ulong[2];
+            bytes[0] = high;
+            bytes[1] = low;
+            return family == (ushort)AddressFamily.InterNetworkV6
+                ? new IPAddress(new ReadOnlySpan<byte>(bytes, 16), scope)
+                : new IPAddress(new ReadOnlySpan<byte>(bytes, 4));
+        }
+
+        /// <inheritdoc/>
+        public bool Equals(SocketAddr other) =>
+            high == other.high && low == other.low && port == other.port && family == other.family && scope == other.scope;
+
+        /// <inheritdoc/>
+        public override bool Equals(object? obj) => obj is SocketAddr other && Equals(other);
+
+        /// <inheritdoc/>
+        public override int GetHashCode()
+        {
+            // Two rounds of multiply and fold (the constants are the golden ratio's and pi's fractions).
+            ulong mixed = Fold((high ^ Seed) + port, 0x9E3779B97F4A7C15UL);
+            mixed = Fold(mixed ^ low ^ ((ulong)scope << 32) ^ family, 0x243F6A8885A308D3UL);
+            return unchecked((int)(mixed ^ (mixed >> 32)));
+        }
+
+        /// <inheritdoc/>
+        public override string ToString() => IsNone ? "none" : ToIPEndPoint().ToString();
+
+        private static void CheckFamily(AddressFamily family)
+        {
+            if (family != AddressFamily.InterNetwork && family != AddressFamily.InterNetworkV6)
+            {
+                throw new ArgumentException("The address family " + family + " is neither IPv4 nor IPv6.");
+            }
+        }
+
+        private static uint Word(SocketAddress address, int at) =>
+            address[at] | ((uint)address[at + 1] << 8) | ((uint)address[at + 2] << 16) | ((uint)address[at + 3] << 24);
+
+        private static bool IsMapped(ulong low)
+        {
+            byte* bytes = (byte*)&low;
+            return bytes[0] == 0 && bytes[1] == 0 && bytes[2] == 0xFF && bytes[3] == 0xFF;
+        }
+
+        private static ulong Mapped(uint four)
+        {
+            ulong low = 0;
+            byte* bytes = (byte*)&low;
+            bytes[2] = 0xFF;
+            bytes[3] = 0xFF;
+            *(uint*)(bytes + 4) = four;
+            return low;
+        }
+
+        private static ulong Unmapped(ulong low)
+        {
+            ulong high = 0;
+            *(uint*)&high = *(uint*)((byte*)&low + 4);
+            return high;
+        }
+
+        private static ulong Fold(ulong value, ulong factor)
+        {
+            value = unchecked(value * factor);
+            return value ^ (value >> 29);
+        }
+
+        private static ulong NewSeed()
+        {
+            byte[] bytes = new byte[8];
+            using (RandomNumberGenerator random = RandomNumberGenerator.Create())
+            {
+                random.GetBytes(bytes);
+            }
+
+            return BitConverter.ToUInt64(bytes, 0);
+        }
+    }
+}

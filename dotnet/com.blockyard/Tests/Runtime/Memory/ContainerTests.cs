@@ -1,0 +1,391 @@
+using System;
+using System.Collections.Generic;
+using Blockyard.Diagnostics;
+using Blockyard.Memory;
+using NUnit.Framework;
+
+namespace Blockyard.Tests
+{
+    /// <summary>Every test runs on each lifetime and on an allocator.</summary>
+    [TestFixture("Temp")]
+    [TestFixture("TempJob")]
+    [TestFixture("Persistent")]
+    [TestFixture("Allocator")]
+    public class ContainerTests
+    {
+        private readonly string kind;
+        private UnmanagedAllocator<long>? allocator;
+        private MemorySource source;
+
+        public ContainerTests(string kind)
+        {
+            this.kind = kind;
+        }
+
+        [SetUp]
+        public void Open()
+        {
+            FrameMemory.EndThreadFrame();
+            if (kind == "Allocator")
+            {
+                allocator = new UnmanagedAllocator<long>(1000, zeroed: false);
+                source = allocator.Source;
+            }
+            else
+            {
+                source = (Lifetime)Enum.Parse(typeof(Lifetime), kind);
+            }
+        }
+
+        [TearDown]
+        public void Close()
+        {
+            allocator?.Dispose();
+            allocator = null;
+            FrameMemory.EndThreadFrame();
+        }
+
+        [Test]
+        public void an_array_holds_its_items()
+        {
+            UnmanagedArray<int> array = new UnmanagedArray<int>(1000, source);
+            Assert.AreEqual(1000, array.Length);
+            for (int i = 0; i < array.Length; i++)
+            {
+                Assert.AreEqual(0, array[i]);
+                array[i] = i;
+            }
+
+            long sum = 0;
+            foreach (int item in array)
+            {
+                sum += item;
+            }
+
+            Assert.AreEqual(999 * 1000 / 2, sum);
+            UnmanagedArray<int> copy = new UnmanagedArray<int>(array.AsSpan().Slice(10, 5), source);
+            Assert.AreEqual(new[] { 10, 11, 12, 13, 14 }, copy.AsSpan().ToArray());
+            copy.Dispose();
+            array.Dispose();
+            array.Dispose();
+            Assert.IsFalse(array.IsCreated);
+        }
+
+        [TestCase(11)]
+        [TestCase(12)]
+        public void a_list_agrees_with_the_runtime_s(int seed)
+        {
+            Random random = new Random(seed);
+            List<int> model = new List<int>();
+            UnmanagedList<int> list = new UnmanagedList<int>(random.Next(3), source);
+            for (int step = 0; step < 3000; step++)
+            {
+                switch (random.Next(8))
+                {
+                    case 0 when model.Count > 0:
+                        int at = random.Next(model.Count);
+                        model.RemoveAt(at);
+                        list.RemoveAt(at);
+                        break;
+                    case 1 when model.Count > 0:
+                        int swap = random.Next(model.Count);
+                        model[swap] = model[model.Count - 1];
+                        model.RemoveAt(model.Count - 1);
+                        list.RemoveAtSwapBack(swap);
+                        break;
+                    case 2:
+                        int place = random.Next(model.Count + 1);
+                        model.Insert(place, step);
+                        list.Insert(place, step);
+                        break;
+                    case 3 when model.Count < 500:
+                        model.AddRange(model.ToArray());
+                        list.AddRange(list.AsSpan());
+                        break;
+                    case 4 when random.Next(100) == 0:
+                        model.Clear();
+                        list.Clear();
+                        break;
+                    case 5:
+                        list.EnsureCapacity(random.Next(100));
+                        break;
+                    default:
+                        model.Add(step);
+                        list.Add(step);
+                        break;
+                }
+
+                Assert.AreEqual(model.Count, list.Count);
+                Assert.That(list.Capacity, Is.GreaterThanOrEqualTo(list.Count));
+                if (step % 20 == 0)
+                {
+                    Assert.AreEqual(model.ToArray(), list.AsSpan().ToArray());
+                }
+            }
+
+            list.Dispose();
+        }
+
+        [TestCase(21)]
+        [TestCase(22)]
+        public void a_hash_map_agrees_with_the_runtime_s(int seed)
+        {
+            Random random = new Random(seed);
+            Dictionary<Key, long> model = new Dictionary<Key, long>();
+            UnmanagedHashMap<Key, long> map = new UnmanagedHashMap<Key, long>(random.Next(3), source);
+            for (int step = 0; step < 20000; step++)
+            {
+                // Few keys, and hashes of which many are equal, so that probing and removal meet each other.
+                Key key = new Key(random.Next(step < 10000 ? 60 : 2000));
+                switch (random.Next(6))
+                {
+                    case 0:
+                    case 1:
+                        Assert.AreEqual(model.Remove(key), map.Remove(key));
+                        break;
+                    case 2:
+                        map[key] = step;
+                        model[key] = step;
+                        break;
+                    case 3 when step % 1000 == 0:
+                        map.Clear();
+                        model.Clear();
+                        break;
+                    case 4:
+                        map.GetOrAdd(key, out bool added) += 1;
+                        Assert.AreEqual(!model.ContainsKey(key), added);
+                        model.TryGetValue(key, out long value);
+                        model[key] = value + 1;
+                        break;
+                    default:
+                        Assert.AreEqual(!model.ContainsKey(key), map.TryAdd(key, step));
+                        if (!model.ContainsKey(key))
+                        {
+                            model.Add(key, step);
+                        }
+
+                        break;
+                }
+
+                Assert.AreEqual(model.Count, map.Count);
+                Assert.AreEqual(model.TryGetValue(key, out long expected), map.TryGetValue(key, out long actual));
+                Assert.AreEqual(expected, actual);
+                if (step % 200 == 0)
+                {
+                    int seen = 0;
+                    foreach (KeyValuePair<Key, long> pair in map)
+                    {
+                        Assert.AreEqual(model[pair.Key], pair.Value);
+                        seen++;
+                    }
+
+                    Assert.AreEqual(model.Count, seen);
+                }
+            }
+
+            Assert.IsFalse(map.ContainsKey(new Key(-1)));
+            Assert.Throws<KeyNotFoundException>(() => _ = map[new Key(-1)]);
+            map.Dispose();
+        }
+
+        [Test]
+        public void a_hash_map_holds_as_many_as_it_was_made_for_without_growing()
+        {
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(1000, source);
+            int capacity = map.Capacity;
+            for (int i = 0; i < 1000; i++)
+            {
+                map[i] = i;
+            }
+
+            Assert.AreEqual(capacity, map.Capacity);
+            map.Dispose();
+        }
+
+        [Test]
+        public void a_chunked_list_never_moves_an_item()
+        {
+            UnmanagedChunkedList<int> list = new UnmanagedChunkedList<int>(source, 100);
+            Assert.AreEqual(128, list.ChunkLength);
+            ref int first = ref list.Add(0);
+            for (int i = 1; i < 10000; i++)
+            {
+                list.Add(i);
+            }
+
+            first = 77;
+            Assert.AreEqual(77, list[0]);
+            Assert.AreEqual(10000, list.Count);
+            Assert.AreEqual(79, list.ChunkCount);
+            Assert.AreEqual(10000 % 128, list.GetChunk(78).Length);
+            int expected = 77;
+            int at = 0;
+            foreach (ref int item in list)
+            {
+                Assert.AreEqual(expected, item);
+                expected = ++at;
+            }
+
+            list.Clear();
+            Assert.AreEqual(0, list.Count);
+            list.Add(5);
+            Assert.AreEqual(77, first == 5 ? 77 : 0, "the chunks are used again");
+            list.Dispose();
+        }
+
+        [Test]
+        public void containers_hold_containers()
+        {
+            UnmanagedList<UnmanagedList<int>> outer = new UnmanagedList<UnmanagedList<int>>(0, source);
+            for (int i = 0; i < 10; i++)
+            {
+                UnmanagedList<int> inner = new UnmanagedList<int>(0, source);
+                inner.Add(i);
+                outer.Add(inner);
+            }
+
+            outer[3].Add(33);
+            Assert.AreEqual(2, outer[3].Count);
+            Assert.AreEqual(33, outer[3][1]);
+            foreach (ref UnmanagedList<int> inner in outer.AsSpan())
+            {
+                inner.Dispose();
+            }
+
+            outer.Dispose();
+        }
+
+        [Test]
+        public void using_containers_allocates_nothing_on_the_collected_heap()
+        {
+            using (new CapturedLeaks(LeakMode.Off))
+            {
+                MemorySource where = source;
+                AllocationAssert.Zero(
+                    () =>
+                    {
+                        UnmanagedArray<int> array = new UnmanagedArray<int>(100, where);
+                        UnmanagedList<int> list = new UnmanagedList<int>(0, where);
+                        UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(0, where);
+                        UnmanagedChunkedList<int> chunks = new UnmanagedChunkedList<int>(where, 16);
+                        for (int i = 0; i < 100; i++)
+                        {
+                            array[i] = i;
+                            list.Add(array[i]);
+                            map[i] = list[i];
+                            chunks.Add(map[i]);
+                        }
+
+                        chunks.Dispose();
+                        map.Dispose();
+                        list.Dispose();
+                        array.Dispose();
+                        allocator?.Reset();
+                        FrameMemory.EndThreadFrame();
+                    },
+                    warmUps: 3);
+            }
+        }
+
+        [Test]
+        public void bad_arguments_are_named()
+        {
+            Assert.Throws<ArgumentOutOfRangeException>(() => new UnmanagedArray<int>(-1, source));
+            Assert.Throws<ArgumentOutOfRangeException>(() => new UnmanagedList<int>(-1, source));
+            Assert.Throws<ArgumentOutOfRangeException>(() => new UnmanagedHashMap<int, int>(-1, source));
+            Assert.Throws<ArgumentOutOfRangeException>(() => new UnmanagedChunkedList<int>(source, 0));
+        }
+
+#if BLOCKYARD_RELEASE
+        [Test]
+        public unsafe void a_release_build_carries_neither_checks_nor_their_fields()
+        {
+            Assert.AreEqual(sizeof(void*) + sizeof(int) + sizeof(MemorySource), sizeof(UnmanagedArray<int>));
+            Assert.AreEqual((2 * sizeof(void*)) + sizeof(void*), sizeof(UnmanagedList<int>));
+            UnmanagedList<int> list = new UnmanagedList<int>(10, source);
+            list.Add(1);
+            Assert.DoesNotThrow(() => list[9] = 3, "within the capacity, beyond the count, unchecked");
+            list.Dispose();
+        }
+#else
+        [Test]
+        public void an_index_out_of_range_is_caught()
+        {
+            UnmanagedArray<int> array = new UnmanagedArray<int>(3, source);
+            Assert.Throws<IndexOutOfRangeException>(() => array[3] = 1);
+            Assert.Throws<IndexOutOfRangeException>(() => array[-1] = 1);
+            UnmanagedList<int> list = new UnmanagedList<int>(10, source);
+            Assert.Throws<IndexOutOfRangeException>(() => list[0] = 1);
+            Assert.Throws<IndexOutOfRangeException>(() => list.RemoveAt(0));
+            Assert.Throws<IndexOutOfRangeException>(() => list.Insert(1, 1));
+            UnmanagedChunkedList<int> chunks = new UnmanagedChunkedList<int>(source);
+            Assert.Throws<IndexOutOfRangeException>(() => chunks[0] = 1);
+            Assert.Throws<IndexOutOfRangeException>(() => chunks.GetChunk(0));
+            chunks.Dispose();
+            list.Dispose();
+            array.Dispose();
+        }
+
+        [Test]
+        public void use_after_the_memory_is_gone_is_caught_in_every_copy()
+        {
+            UnmanagedList<int> list = new UnmanagedList<int>(10, source);
+            list.Add(1);
+            UnmanagedList<int> copy = list;
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(10, source);
+            UnmanagedHashMap<int, int> mapCopy = map;
+            if (kind == "Temp")
+            {
+                FrameMemory.EndThreadFrame();
+            }
+            else if (kind == "Allocator")
+            {
+                allocator!.Reset();
+            }
+            else
+            {
+                list.Dispose();
+                map.Dispose();
+            }
+
+            Assert.Throws<ObjectDisposedException>(() => copy.Add(2));
+            Assert.Throws<ObjectDisposedException>(() => _ = copy[0]);
+            Assert.Throws<ObjectDisposedException>(() => copy.Dispose());
+            Assert.Throws<ObjectDisposedException>(() => mapCopy.ContainsKey(1));
+            Assert.Throws<ObjectDisposedException>(() => _ = default(UnmanagedList<int>).Count);
+        }
+#endif
+
+        [Test]
+        public void an_allocator_that_is_gone_gives_no_memory()
+        {
+            if (allocator == null)
+            {
+                return;
+            }
+
+            UnmanagedList<int> list = new UnmanagedList<int>(0, source);
+            allocator.Dispose();
+            Assert.Throws<ObjectDisposedException>(() => new UnmanagedArray<int>(1, source));
+#if !BLOCKYARD_RELEASE
+            Assert.Throws<ObjectDisposedException>(() => list.Add(1));
+#endif
+        }
+
+        private readonly struct Key : IEquatable<Key>
+        {
+            private readonly int value;
+
+            internal Key(int value)
+            {
+                this.value = value;
+            }
+
+            public bool Equals(Key other) => value == other.value;
+
+            public override bool Equals(object? obj) => obj is Key other && Equals(other);
+
+            public override int GetHashCode() => value % 17;
+        }
+    }
+}

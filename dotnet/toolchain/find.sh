@@ -1,0 +1,50 @@
+# Sourced: where this machine's .NET, Mono and compiler are. Expects $here, the folder dotnet/.
+toolchain=$here/build/toolchain
+mono_libraries=/usr/lib/mono/4.5
+
+# The newest .NET SDK from version 8 on: sets sdk (its folder) and sdk_host.
+find_sdk() {
+    local line
+    command -v dotnet >/dev/null || return 1
+    line=$(dotnet --list-sdks 2>/dev/null | grep -E '^([89]|[1-9][0-9])\.' | tail -1)
+    [[ $line =~ ^([^ ]+)\ \[(.*)\]$ ]] || return 1
+    sdk=${BASH_REMATCH[2]}/${BASH_REMATCH[1]}
+    sdk_host=$(command -v dotnet)
+    [[ -f $sdk/Roslyn/bincore/csc.dll ]]
+}
+
+# The path of a Python that has pip.
+python_with_pip() {
+    local candidate
+    for candidate in "${PYTHON:-}" "$here/../.venv/bin/python" python3; do
+        if [[ -n $candidate ]] && "$candidate" -m pip --version >/dev/null 2>&1; then
+            echo "$candidate"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# The .NET 8 host, the folder of its reference assemblies, and the compiler's command.
+find_net8() {
+    if find_sdk; then
+        net8_host=$sdk_host
+        net8_references=$(ls -d "$(dirname "$(dirname "$sdk")")"/packs/Microsoft.NETCore.App.Ref/8.*/ref/net8.0 2>/dev/null | tail -1)
+        [[ -n $net8_references ]] \
+            || net8_references=$(ls -d "$(dirname "$(dirname "$sdk")")"/shared/Microsoft.NETCore.App/* | sort -V | tail -1)
+        compiler=("$sdk_host" "$sdk/Roslyn/bincore/csc.dll" -nologo)
+    else
+        net8_host=$toolchain/dotnet/dotnet
+        net8_references=$(echo "$toolchain"/dotnet/shared/Microsoft.NETCore.App/*)
+        compiler=("$net8_host" "$toolchain/roslyn/compile.dll")
+        [[ -x $net8_host && -f $toolchain/roslyn/compile.dll ]]
+    fi
+}
+
+find_mono() {
+    command -v mono >/dev/null && [[ -f $mono_libraries/mscorlib.dll ]]
+}
+
+nunit_framework() {
+    ls /usr/lib/cli/nunit.framework-2.6*/nunit.framework.dll 2>/dev/null | tail -1
+}
