@@ -1,9 +1,10 @@
 """Stands in for `blockyard-replay` and `blockyard-probe`: writes the files of a plan or a run, measures nothing.
 
 behaviour.json beside it, all keys optional: "fail" maps an allocator to what becomes of its runs: "crash", "killed",
-"sentence", "silent", "hang" (the run lasts until somebody ends it); "slow" is seconds that every run takes; "events"
-how many sample rows it writes; "bad_journal" the sentence a plan is refused with; "versions" maps an adapter's name
-to a version; "log_environment" writes each run's variables to environment.json.
+"sentence", "silent", "hang" (the run lasts until somebody ends it); "slow" is seconds that every run takes, "slow_plan"
+that every plan takes; "events" how many sample rows a run writes; "bad_journal" the sentence a plan is refused with;
+"paced" what it says of the journal; "versions" maps an adapter's name to a version; "log_environment" writes each run's
+variables to environment.json.
 """
 
 import json
@@ -24,11 +25,14 @@ def option(name: str) -> str | None:
 def plan() -> None:
     if "bad_journal" in BEHAVIOUR:
         sys.exit(f"blockyard: {BEHAVIOUR['bad_journal']}")
+    (HERE / "planning").touch()
+    time.sleep(BEHAVIOUR.get("slow_plan", 0))
     Path(option("-o")).write_text("plan")
     (Path(option("--events-npz-dir")) / "events.npz").write_text("facts")
     events = BEHAVIOUR.get("events", 10)
     print(json.dumps({"events": events, "measured_events": events, "blocks": 5, "peak_bytes": 100, "peak_blocks": 2,
-                      "threads": 1, "duration_s": 0.01, "frames": 0, "preamble_blocks": 0}))
+                      "threads": 1, "duration_s": 0.01, "frames": 0, "preamble_blocks": 0,
+                      "paced": BEHAVIOUR.get("paced", True), "notes": ["3 events were put in order"]}))
 
 
 def run() -> None:

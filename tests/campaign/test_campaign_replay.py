@@ -123,6 +123,20 @@ def test_a_journal_that_is_refused_leaves_no_folder_behind(lab: Lab) -> None:
     assert not (lab.folder / "results").exists()
 
 
+def test_a_journal_without_times_is_refused_at_any_pace_but_max(lab: Lab) -> None:
+    lab.behave(paced=False)
+    journal = lab.journal("game.txt")
+    done = lab.replay(journal, "-a", "null", "--repeats", 1, "--pace", "max,1")
+    assert done.returncode == 1
+    assert "has no times of its own to be replayed at 1x; use --pace max" in done.stderr
+    assert lab.replay(journal, "-a", "null", "--repeats", 1, "--pace", "max").returncode == 0
+
+
+def test_what_was_put_right_in_a_journal_is_said(lab: Lab) -> None:
+    done = lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    assert "game: 3 events were put in order" in done.stderr
+
+
 def test_a_stretch_without_events_is_refused(lab: Lab) -> None:
     lab.behave(events=0)
     done = lab.replay(lab.journal("game.txt"), "-a", "null", "--from", 1, "--to", 2)
@@ -243,6 +257,16 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
     while not condition():
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
+
+
+def test_an_interrupt_while_a_journal_is_planned_leaves_nothing_behind(lab: Lab) -> None:
+    lab.behave(slow_plan=600)
+    process = lab.start("replay", lab.journal("game.txt"), "-a", "null", "-o", "results")
+    wait_for((lab.build / "planning").exists, process)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130
+    assert not (lab.folder / "results").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

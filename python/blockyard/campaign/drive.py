@@ -96,6 +96,7 @@ def resume(output: Path, show: Display, *, wanted: Settings | None = None, shard
                 raise UserError(f"{choice.name} was {entry['version']} in the campaign in {output} and is now "
                                 f"{choice.version}; measure anew in another folder")
             present.append(choice)
+        _keep_warnings(folder, _examine_machine(show)["warnings"])
         return _run(campaign, present, folder, show, cooldown_s, within_s)
     finally:
         folder.close()
@@ -153,6 +154,16 @@ def _examine_machine(show: Display) -> dict[str, Any]:
     for sentence in facts["warnings"]:
         show.note(f"warning: {sentence}")
     return facts
+
+
+def _keep_warnings(folder: Folder, found: Sequence[str]) -> None:
+    """What was wrong in a later sitting belongs to the figures as much as what was wrong in the first."""
+    path = folder.path / MACHINE
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    added = [sentence for sentence in found if sentence not in facts.get("warnings", [])]
+    if added:
+        with disk_errors(folder.path):
+            write_whole(path, json.dumps({**facts, "warnings": [*facts.get("warnings", []), *added]}, indent=2) + "\n")
 
 
 def _say_missing(missing: Sequence[dict[str, str]], show: Display) -> None:

@@ -18,14 +18,14 @@ from blockyard.errors import UserError
 _EPILOG = """\b
 Examples:
   blockyard replay game.byj -a all -o results
-  blockyard replay game.byj -a glibc,jemalloc@favoured,mine=./libmine.so -o results --pace 1,max
+  blockyard replay game.byj -a glibc,mine=./libmine.so -o results --pace 1,max
   blockyard replay --resume -o results
-  blockyard replay --campaign bench/campaigns/standard.toml -o results --shard 2/8
+  blockyard replay --campaign standard.toml -o results --shard 2/8
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("journals", nargs=-1, metavar="JOURNAL...", type=click.Path(path_type=Path))
+@click.argument("journals", nargs=-1, metavar="[JOURNAL]...", type=click.Path(path_type=Path))
 @click.option("-a", "--allocators", "allocators", multiple=True, metavar="NAMES",
               help="Allocators, with commas: 'all', 'glibc', 'jemalloc@favoured', 'mine=./libmine.so'.")
 @click.option("-o", "--output", required=True, metavar="DIR", type=click.Path(path_type=Path),
@@ -103,6 +103,8 @@ def _finish(outcome: Outcome, output: Path, part: tuple[int, int] | None) -> Non
     ended = outcome.succeeded + len(outcome.failed)
     for line in outcome.failure_lines():
         click.echo(line, err=True)
+    if outcome.failed:
+        click.echo(f"Delete a failed run's folder below {output / 'runs'} to have --resume run it again.", err=True)
     if outcome.interrupted:
         click.echo(f"blockyard: interrupted after {ended} of {outcome.total} runs, which are kept; go on with "
                    f"'blockyard replay --resume -o {output}'", err=True)
