@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "journal/event.hpp"
 
@@ -25,9 +26,6 @@ void* load(const std::string& path, int flags) {
 }
 
 const char* missing_function(const by_adapter& adapter) {
-  if (adapter.name == nullptr) return "name";
-  if (adapter.version == nullptr) return "version";
-  if (adapter.init == nullptr) return "init";
   if (adapter.allocate == nullptr) return "allocate";
   if (adapter.allocate_zeroed == nullptr) return "allocate_zeroed";
   if (adapter.allocate_aligned == nullptr) return "allocate_aligned";
@@ -36,7 +34,15 @@ const char* missing_function(const by_adapter& adapter) {
   return adapter.free == nullptr ? "free" : nullptr;
 }
 
+[[noreturn]] void incomplete(const std::string& path, const char* lacking) {
+  throw journal::Error(path + " is an incomplete adapter: it lacks '" + lacking + "'");
+}
+
 }  // namespace
+
+void LoadedAdapter::check_functions() const {
+  if (const char* name = missing_function(*adapter)) incomplete(path, name);
+}
 
 std::vector<std::string> LoadedAdapter::notes() const {
   constexpr struct {
@@ -59,7 +65,9 @@ LoadedAdapter load_adapter(const std::string& path) {
   void* handle = load(file, RTLD_NOW | RTLD_LOCAL);
   const auto get = reinterpret_cast<const by_adapter* (*)()>(dlsym(handle, "by_adapter_get"));
   if (get == nullptr) {
-    throw journal::Error(path + " is no adapter: it does not export by_adapter_get; give a library that exports malloc and free with --foreign");
+    throw journal::Error(path +
+                         " is no adapter: it does not export by_adapter_get; give a library that exports malloc and "
+                         "free with --foreign");
   }
   const by_adapter* adapter = get();
   if (adapter == nullptr) throw journal::Error(path + " gave no adapter");
@@ -67,7 +75,11 @@ LoadedAdapter load_adapter(const std::string& path) {
     throw journal::Error(path + " was built for adapter ABI " + std::to_string(adapter->abi) + " and this is " +
                          std::to_string(BY_ADAPTER_ABI) + "; build it again");
   }
-  if (const char* name = missing_function(*adapter)) throw journal::Error(path + " is an incomplete adapter: it lacks '" + name + "'");
+  for (const auto& [present, name] :
+       {std::pair{adapter->name != nullptr, "name"}, std::pair{adapter->version != nullptr, "version"},
+        std::pair{adapter->init != nullptr, "init"}}) {
+    if (!present) incomplete(path, name);
+  }
   return {adapter, file};
 }
 

@@ -14,9 +14,11 @@ struct LoadedAdapter {
 
   /// A sentence for each function that the allocator lacks and its adapter makes of others.
   [[nodiscard]] std::vector<std::string> notes() const;
+  /// After init(), which may bind them: throws journal::Error when a function of the family is missing.
+  void check_functions() const;
 };
 
-/// Loads an adapter. Throws journal::Error: not loadable, no adapter, another ABI, a function missing.
+/// Loads an adapter. Throws journal::Error: not loadable, no adapter, another ABI.
 LoadedAdapter load_adapter(const std::string& path);
 
 }  // namespace blockyard::replay

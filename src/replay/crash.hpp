@@ -9,8 +9,9 @@ namespace blockyard::replay {
 
 inline constexpr std::size_t signal_stack_bytes = std::size_t{64} << 10;
 
-/// From here on a fatal signal (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE) writes the failed run.json and the sentence "the
-/// allocator NAME crashed (SIGSEGV) at event N", then ends the process as that signal does. `session` must outlive it.
+/// From here on a fatal signal (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE) writes the failed run.json and the sentence
+/// "the allocator NAME crashed (SIGSEGV) at event N", then ends the process as that signal does. `session` must outlive
+/// it.
 void report_crashes_of(const Session& session);
 
 /// Gives the calling thread a stack for that, so that an overflown one is reported as well.

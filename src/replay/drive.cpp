@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/clock.hpp"
 #include "journal/event.hpp"
@@ -28,7 +29,8 @@ struct Span {
   std::uint64_t end = 0;
 };
 
-// The clock reads, and between them the call. Where the allocator needs a lock, waiting for it is part of what it costs.
+// The clock reads, and between them the call. Where the allocator needs a lock, waiting for it is part of what it
+// costs.
 template <bool timed, bool locked, typename Call>
 [[gnu::always_inline]] inline void measure(Span& span, std::mutex& lock, Call call) {
   if constexpr (timed) span.begin = base::ticks_fenced();
@@ -186,8 +188,8 @@ void wait_for_event(const Slot& slot, std::uint32_t event, double ticks_per_ns) 
 
 void out_of_memory(const Session& session, std::uint32_t event, std::uint64_t size) {
   SafeText reason;
-  reason << "the allocator " << session.allocator << " ran out of memory at event " << event << ", which asks for " << size
-         << " bytes";
+  reason << "the allocator " << session.allocator << " ran out of memory at event " << event << ", which asks for "
+         << size << " bytes";
   if ((session.adapter->flags & BY_ADAPTER_NEEDS_POOL) != 0) reason << "; its pool is sized from the journal's peak";
   fail_run(reason);
 }
@@ -196,7 +198,8 @@ void restore_block(Session& session, ReplayThread& thread, const Op& op) {
   const by_adapter& calls = *session.adapter;
   Slot& slot = session.slots[op.slot];
   const std::uint64_t size = op.size();
-  const std::unique_lock<std::mutex> lock = session.locked ? std::unique_lock(session.lock) : std::unique_lock<std::mutex>();
+  const std::unique_lock<std::mutex> lock =
+      session.locked ? std::unique_lock(session.lock) : std::unique_lock<std::mutex>();
   void* block = nullptr;
   if (op.alignment_log2 > natural_alignment_log2) {
     block = calls.allocate_aligned(std::size_t{1} << op.alignment_log2, size);
@@ -243,17 +246,19 @@ Floors measure_floors() {
   static std::array<std::uint32_t, count> calls;
   static std::array<std::uint32_t, count> touches;
   std::mutex unused;
+  std::uint32_t step = 0;
   for (std::size_t i = 0; i < count; ++i) {
     Span span;
     measure<true, false>(span, unused, [] {});
     const std::uint64_t touched = base::ticks_fenced();
     calls[i] = saturated(span.end - span.begin);
     touches[i] = saturated(touched - span.end);
+    step = std::gcd(std::gcd(step, calls[i]), touches[i]);
   }
   const auto middle = count / 2;
   std::nth_element(calls.begin(), calls.begin() + middle, calls.end());
   std::nth_element(touches.begin(), touches.begin() + middle, touches.end());
-  return {calls[middle], touches[middle]};
+  return {calls[middle], touches[middle], step};
 }
 
 }  // namespace blockyard::replay

@@ -8,14 +8,14 @@ namespace blockyard::replay {
 /// Restores the thread's preamble block `op` into its slot, unmeasured. Ends the run when the allocator has no memory.
 void restore_block(Session& session, ReplayThread& thread, const Op& op);
 
-/// Follows the thread's records from the clock's start to the last. Between an event's two clock reads stands only the call
-/// (and the lock, where the allocator needs one). Allocates nothing; its system calls are sleeps. Ends the run when the
-/// allocator has no memory.
+/// Follows the thread's records from the clock's start to the last. Between an event's two clock reads stands only the
+/// call (and the lock, where the allocator needs one). Allocates nothing; its system calls are sleeps. Ends the run
+/// when the allocator has no memory.
 void drive(Session& session, ReplayThread& thread);
 
-/// As drive(), at the same pace but unmeasured: fills every block with a pattern of its own and checks at its end that the
-/// pattern is whole, so that two live blocks that overlap, a reallocate that loses contents, a calloc that is not zero and
-/// an alignment that is not kept end the run with a sentence.
+/// As drive(), at the same pace but unmeasured: fills every block with a pattern of its own and checks at its end that
+/// the pattern is whole, so that two live blocks that overlap, a reallocate that loses contents, a calloc that is not
+/// zero and an alignment that is not kept end the run with a sentence.
 void drive_and_verify(Session& session, ReplayThread& thread);
 
 /// Frees one block, unmeasured; with `verify` checks its contents first.
@@ -27,10 +27,11 @@ void wait_for_event(const Slot& slot, std::uint32_t event, double ticks_per_ns);
 /// Ends the run: the allocator gave no memory for `event`.
 [[noreturn]] void out_of_memory(const Session& session, std::uint32_t event, std::uint64_t size);
 
-/// Ticks of an empty timed region, and of the untouched touch behind it: medians of `count` with the loop's own code.
+/// What the loop's own code measures when there is nothing to measure.
 struct Floors {
-  std::uint32_t call;
-  std::uint32_t touch;
+  std::uint32_t call;   ///< ticks of an empty timed region, median of 20,001
+  std::uint32_t touch;  ///< ticks of an empty touch behind it, likewise
+  std::uint32_t step;   ///< ticks that all of them are multiples of: 1, or more where the clock counts in coarser steps
 };
 Floors measure_floors();
 

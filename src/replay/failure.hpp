@@ -20,12 +20,13 @@ class SafeText {
   std::size_t size_ = 0;
 };
 
-/// Where a failure is written: `folder`/run.json gets before + the sentence as JSON text + after. Call again when more is
-/// known. Before the first call, failures only go to standard error. Not while a failure may happen on another thread.
+/// Where a failure is written: `folder`/run.json gets before + the sentence as JSON text + after. Call again when more
+/// is known. Before the first call, failures only go to standard error. Not while a failure may happen on another
+/// thread.
 void prepare_failure(const std::string& folder, const std::string& before, const std::string& after);
 
-/// Writes run.json and `blockyard: REASON`; ends the process with status 1. The first of several threads wins, the others
-/// stop where they are. Async-signal-safe.
+/// Writes run.json and `blockyard: REASON`; ends the process with status 1. The first of several threads wins, the
+/// others stop where they are. Async-signal-safe.
 [[noreturn]] void fail_run(const SafeText& reason);
 
 /// As fail_run(), and returns: for a signal handler that lets the signal end the process. False when another thread is

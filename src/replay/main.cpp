@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
   } catch (const blockyard::journal::Error& error) {
     std::fprintf(stderr, "blockyard: %s\n", error.what());
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "blockyard: not enough memory for this journal; replay a stretch of it with --from and --to\n");
+    std::fprintf(stderr,
+                 "blockyard: not enough memory for this journal; replay a stretch of it with --from and --to\n");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "blockyard: %s\n", error.what());
   }

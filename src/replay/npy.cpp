@@ -64,7 +64,8 @@ void NpzWriter::begin(const std::string& name, const std::string& descr, std::ui
   end_member();
   Member member;
   member.name = name + ".npy";
-  if (file_.offset() > 0xffff'ffffu) throw journal::Error("the journal has too many events for events.npz; replay a stretch of it");
+  if (file_.offset() > 0xffff'ffffu)
+    throw journal::Error("the journal has too many events for events.npz; replay a stretch of it");
   member.offset = static_cast<std::uint32_t>(file_.offset());
   Fields local;
   local.u32(local_signature).u16(version_needed).u16(0).u16(stored).u16(0).u16(first_of_january_1980);
@@ -80,7 +81,8 @@ void NpzWriter::begin(const std::string& name, const std::string& descr, std::ui
 void NpzWriter::add(const void* bytes, std::size_t count) {
   Member& member = members_.back();
   member.crc = static_cast<std::uint32_t>(crc32_z(member.crc, static_cast<const Bytef*>(bytes), count));
-  if (count > 0xffff'ffffu - member.bytes) throw journal::Error("the journal has too many events for events.npz; replay a stretch of it");
+  if (count > 0xffff'ffffu - member.bytes)
+    throw journal::Error("the journal has too many events for events.npz; replay a stretch of it");
   member.bytes += static_cast<std::uint32_t>(count);
   file_.write(bytes, count);
 }

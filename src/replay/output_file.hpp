@@ -8,8 +8,8 @@
 
 namespace blockyard::replay {
 
-/// Written to `PATH.part` beside its place, renamed by commit(); without commit() it leaves nothing. Every member throws
-/// journal::Error with the path and the system's reason (a full disk, a folder that can't be written).
+/// Written to `PATH.part` beside its place, renamed by commit(); without commit() it leaves nothing. Every member
+/// throws journal::Error with the path and the system's reason (a full disk, a folder that can't be written).
 class OutputFile {
  public:
   explicit OutputFile(std::string path);

@@ -7,8 +7,8 @@
 
 namespace blockyard::replay {
 
-/// How long before its event a thread wakes. Long enough to hide a wake-up (5 to 15 us on an idle core), short enough that
-/// a journal with more threads than cores keeps its pace and an allocator's background thread gets its turn.
+/// How long before its event a thread wakes. Long enough to hide a wake-up (5 to 15 us on an idle core), short enough
+/// that a journal with more threads than cores keeps its pace and an allocator's background thread gets its turn.
 inline constexpr double sleep_lead_ns = 20'000;
 
 inline void relax() {

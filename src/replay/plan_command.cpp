@@ -26,9 +26,11 @@ struct Settings {
 void check_times(const PlanOptions& options) {
   constexpr double most_s = 9e9;  // what 64 bits of nanoseconds hold
   for (const auto& [time, name] : {std::pair{options.from_s, "--from"}, std::pair{options.to_s, "--to"}}) {
-    if (time && !(*time >= 0 && *time <= most_s)) throw journal::Error(std::string(name) + " must be a time from 0 s on");
+    if (time && !(*time >= 0 && *time <= most_s))
+      throw journal::Error(std::string(name) + " must be a time from 0 s on");
   }
-  if (options.to_s && *options.to_s <= options.from_s.value_or(0)) throw journal::Error("--to must be later than --from");
+  if (options.to_s && *options.to_s <= options.from_s.value_or(0))
+    throw journal::Error("--to must be later than --from");
 }
 
 class Progress {
@@ -52,7 +54,8 @@ void write_events(const std::string& folder, const Planner& planner) {
   OutputFile file(folder + "/events.npz");
   NpzWriter npz(file);
   npz.begin("pair", "'<u4'", planner.pair().size());
-  planner.pair().for_each_piece([&](const std::uint32_t* first, std::size_t count) { npz.add(first, count * sizeof *first); });
+  planner.pair().for_each_piece(
+      [&](const std::uint32_t* first, std::size_t count) { npz.add(first, count * sizeof *first); });
   const auto frames = [&](const char* name, const char* descr, auto value_of) {
     npz.begin(name, descr, planner.frames().size());
     for (const FrameMark& frame : planner.frames()) {
@@ -119,14 +122,19 @@ void add_plan_command(CLI::App& app, std::function<void()>& chosen) {
   auto settings = std::make_shared<Settings>();
   CLI::App* command = app.add_subcommand("plan", "lay a journal, or a stretch of one, out for replaying");
   command->footer("Example: blockyard-replay plan game.byj -o game.plan --from 60 --to 68");
-  command->add_option("journal", settings->journal, "a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording")->required();
+  command
+      ->add_option("journal", settings->journal, "a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording")
+      ->required();
   command->add_option("-o,--output", settings->plan, "the plan's file")->required();
-  command->add_option("--from", settings->options.from_s, "seconds of the journal at which the stretch begins; blocks alive by then are restored, not measured");
+  command->add_option(
+      "--from", settings->options.from_s,
+      "seconds of the journal at which the stretch begins; blocks alive by then are restored, not measured");
   command->add_option("--to", settings->options.to_s, "seconds of the journal at which it ends");
   command->add_option("--threads", settings->threads, "replay on the threads that the journal names, or all on one")
       ->check(CLI::IsMember({"journal", "one"}))
       ->capture_default_str();
-  command->add_option("--events-npz-dir", settings->events_folder, "also write events.npz there: pairs of events, frame marks");
+  command->add_option("--events-npz-dir", settings->events_folder,
+                      "also write events.npz there: pairs of events, frame marks");
   command->add_flag("--progress", settings->progress, "write lines 'progress FRACTION TEXT' to standard error");
   command->callback([settings, &chosen] {
     settings->options.one_thread = settings->threads == "one";

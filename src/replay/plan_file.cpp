@@ -24,12 +24,14 @@ PlanFile::PlanFile(const std::string& path) : path_(path) {
       throw journal::Error(path + " is not a plan; 'blockyard-replay plan JOURNAL -o PLAN' makes one");
     }
     if (header_.version != plan_version) {
-      throw journal::Error(path + " is a plan of format " + std::to_string(header_.version) + " and this program reads format " +
-                           std::to_string(plan_version) + "; plan the journal again");
+      throw journal::Error(path + " is a plan of format " + std::to_string(header_.version) +
+                           " and this program reads format " + std::to_string(plan_version) +
+                           "; plan the journal again");
     }
     if (header_.header_hash != XXH3_64bits(&header_, offsetof(PlanHeader, header_hash))) damaged("its header");
     if (static_cast<std::uint64_t>(facts.st_size) != header_.file_bytes) damaged("its length");
     read_tables();
+    check_preambles();
   } catch (...) {
     close(file_);
     throw;
@@ -53,6 +55,19 @@ void PlanFile::read_tables() {
   if (thread_bytes != 0) std::memcpy(threads_.data(), at, thread_bytes);
   if (chunk_bytes != 0) std::memcpy(chunks_.data(), at + thread_bytes, chunk_bytes);
   if (frame_bytes != 0) std::memcpy(frames_.data(), at + thread_bytes + chunk_bytes, frame_bytes);
+}
+
+void PlanFile::check_preambles() const {
+  for (const PlanThread& thread : threads_) {
+    if (thread.preamble_ops == 0) continue;
+    if (thread.preamble_ops > header_.slots) damaged("a preamble");
+    std::vector<Op> ops(thread.preamble_ops);
+    if (!read(thread.preamble_offset, ops.data(), ops.size() * sizeof(Op))) damaged("a preamble");
+    if (XXH3_64bits(ops.data(), ops.size() * sizeof(Op)) != thread.preamble_hash) damaged("a preamble");
+    for (const Op& op : ops) {
+      if (op.kind == kind_pause || !is_sound(op)) damaged("a preamble");
+    }
+  }
 }
 
 void PlanFile::for_each_chunk(std::size_t thread, const std::function<void(std::span<const Op>)>& visit) const {

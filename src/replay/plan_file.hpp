@@ -12,8 +12,8 @@
 namespace blockyard::replay {
 
 /// An open plan: its header and tables in memory, its ops read when asked for. One thread at a time, but for
-/// for_each_preamble(), which any may call. Throws journal::Error when the file is no plan, cut short, of another version or
-/// damaged.
+/// for_each_preamble(), which any may call. Throws journal::Error when the file is no plan, cut short, of another
+/// version or damaged.
 class PlanFile {
  public:
   explicit PlanFile(const std::string& path);
@@ -30,7 +30,8 @@ class PlanFile {
   /// lead a replay astray is an error here.
   void for_each_chunk(std::size_t thread, const std::function<void(std::span<const Op>)>& visit) const;
 
-  /// Calls `visit` for each block of the thread's preamble. Reads through 4 KiB of the caller's stack and allocates nothing.
+  /// Calls `visit` for each block of the thread's preamble. Reads through 4 KiB of the caller's stack and allocates
+  /// nothing; they were checked when the plan was opened.
   template <typename Visit>
   void for_each_preamble(std::size_t thread, Visit visit) const {
     Op ops[170];
@@ -39,9 +40,7 @@ class PlanFile {
     for (std::uint64_t left = entry.preamble_ops; left != 0;) {
       const std::size_t count = left < std::size(ops) ? left : std::size(ops);
       if (!read(offset, ops, count * sizeof(Op))) break;
-      for (std::size_t i = 0; i < count; ++i) {
-        if (is_sound(ops[i])) visit(ops[i]);
-      }
+      for (std::size_t i = 0; i < count; ++i) visit(ops[i]);
       offset += count * sizeof(Op);
       left -= count;
     }
@@ -52,6 +51,7 @@ class PlanFile {
   bool read(std::uint64_t offset, void* bytes, std::size_t count) const;
   [[nodiscard]] bool is_sound(const Op& op) const;
   void read_tables();
+  void check_preambles() const;
 
   std::string path_;
   int file_ = -1;

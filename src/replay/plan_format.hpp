@@ -3,8 +3,8 @@
 //   PlanHeader | chunks of Op, 4096 to a chunk, one thread's each | preamble ops, thread by thread
 //              | PlanThread[threads] | PlanChunk[chunks] | event number of each frame mark (u32)
 //
-// A plan is read by the version that wrote it, on the same kind of machine: it is an intermediate of one campaign, never
-// an archive (that is the journal). Numbers are little-endian.
+// A plan is read by the version that wrote it, on the same kind of machine: it is an intermediate of one campaign,
+// never an archive (that is the journal). Numbers are little-endian.
 #pragma once
 
 #include <cstddef>
@@ -32,19 +32,20 @@ inline constexpr std::size_t chunk_ops = 4096;
 /// malloc's own alignment on both processors, and what an op says that asked for none.
 inline constexpr std::uint8_t natural_alignment_log2 = 4;
 
-/// Op::kind is a journal::Kind up to reallocate, or a pause: a wait too long for Op::delta_ns, which then stands in its size.
+/// Op::kind is a journal::Kind up to reallocate, or a pause: a wait too long for Op::delta_ns, which then stands in its
+/// size.
 inline constexpr std::uint8_t kind_pause = 255;
 
 /// One event of one thread.
 ///
-/// A *slot* holds one live block. The planner recycles slots, so the run's table is as long as the most blocks alive and
-/// stays in the cache; a reallocate keeps its block's slot.
+/// A *slot* holds one live block. The planner recycles slots, so the run's table is as long as the most blocks alive
+/// and stays in the cache; a reallocate keeps its block's slot.
 struct Op {
-  std::uint32_t event;          ///< number in the journal
-  std::uint32_t slot;           ///< the slot that the block goes into or comes from
-  std::uint32_t delta_ns;       ///< after this thread's previous op (the first: after the clock's start), at 1x
-  std::uint32_t after;          ///< the slot's previous event, where another thread has it; it must be over. Or `none`.
-  std::uint32_t size_low;       ///< bytes asked for; of a free, what its block was asked with
+  std::uint32_t event;     ///< number in the journal
+  std::uint32_t slot;      ///< the slot that the block goes into or comes from
+  std::uint32_t delta_ns;  ///< after this thread's previous op (the first: after the clock's start), at 1x
+  std::uint32_t after;     ///< the slot's previous event, where another thread has it; it must be over. Or `none`.
+  std::uint32_t size_low;  ///< bytes asked for; of a free, what its block was asked with
   std::uint16_t size_high;
   std::uint8_t kind;
   std::uint8_t alignment_log2;  ///< of the block; natural_alignment_log2 where none was asked, and after a reallocate
@@ -65,25 +66,25 @@ enum PlanFlags : std::uint32_t {
 struct PlanHeader {
   char magic[8];
   std::uint32_t version;
-  std::uint32_t flags;            ///< PlanFlags
+  std::uint32_t flags;  ///< PlanFlags
   std::uint64_t file_bytes;
   std::uint64_t events;           ///< the journal's events up to the stretch's end, marks and preamble counted
   std::uint64_t measured_events;  ///< ops that are no pauses
   std::uint64_t blocks;           ///< blocks given by measured events
   std::uint64_t preamble_blocks;
   std::uint64_t preamble_bytes;
-  std::uint64_t peak_bytes;       ///< most bytes asked for and alive at once, preamble included
+  std::uint64_t peak_bytes;  ///< most bytes asked for and alive at once, preamble included
   std::uint64_t peak_blocks;
-  std::uint64_t pool_bytes;       ///< pool for an allocator that needs one, see pool_bytes()
-  std::uint64_t duration_ns;      ///< from the clock's start to the last event, at 1x
-  std::uint64_t origin_ns;        ///< the journal's time at the clock's start
-  std::uint32_t threads;          ///< PlanThreads
+  std::uint64_t pool_bytes;   ///< pool for an allocator that needs one, see pool_bytes()
+  std::uint64_t duration_ns;  ///< from the clock's start to the last event, at 1x
+  std::uint64_t origin_ns;    ///< the journal's time at the clock's start
+  std::uint32_t threads;      ///< PlanThreads
   std::uint32_t slots;
   std::uint32_t chunks;
   std::uint32_t frames;
-  std::uint64_t tables_offset;    ///< of PlanThread, PlanChunk and the frames, one after another
-  std::uint64_t tables_hash;      ///< XXH3 of the tables
-  std::uint64_t header_hash;      ///< XXH3 of everything before this field
+  std::uint64_t tables_offset;  ///< of PlanThread, PlanChunk and the frames, one after another
+  std::uint64_t tables_hash;    ///< XXH3 of the tables
+  std::uint64_t header_hash;    ///< XXH3 of everything before this field
 };
 static_assert(sizeof(PlanHeader) == 144);
 
@@ -91,10 +92,11 @@ struct PlanThread {
   std::uint64_t ops;              ///< pauses included
   std::uint64_t preamble_offset;  ///< in the file
   std::uint64_t preamble_ops;
-  std::uint32_t journal_thread;   ///< index in the journal
-  std::uint32_t chunks;           ///< its chunks follow those of the thread before
+  std::uint64_t preamble_hash;   ///< XXH3 of those ops
+  std::uint32_t journal_thread;  ///< index in the journal
+  std::uint32_t chunks;          ///< its chunks follow those of the thread before
 };
-static_assert(sizeof(PlanThread) == 32);
+static_assert(sizeof(PlanThread) == 40);
 
 struct PlanChunk {
   std::uint64_t offset;  ///< in the file

@@ -34,6 +34,7 @@ void PlanWriter::add_preamble(std::uint32_t journal_thread, const std::vector<Op
   Thread& thread = of(journal_thread);
   thread.entry.preamble_offset = file_.offset();
   thread.entry.preamble_ops = ops.size();
+  thread.entry.preamble_hash = XXH3_64bits(ops.data(), ops.size() * sizeof(Op));
   file_.write(ops.data(), ops.size() * sizeof(Op));
 }
 

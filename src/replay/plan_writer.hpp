@@ -11,7 +11,8 @@
 
 namespace blockyard::replay {
 
-/// Holds one chunk (96 KiB) a thread in memory, whatever the journal's length. Throws journal::Error when the disk is full.
+/// Holds one chunk (96 KiB) a thread in memory, whatever the journal's length. Throws journal::Error when the disk is
+/// full.
 class PlanWriter {
  public:
   explicit PlanWriter(const std::string& path);

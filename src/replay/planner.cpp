@@ -28,8 +28,8 @@ std::uint8_t alignment_log2(const Event& event) {
 
 void check_given(const Event& event, std::uint32_t number, std::size_t next_block) {
   if (event.block != next_block) {
-    throw journal::Error("event " + std::to_string(number) + " gives block " + std::to_string(event.block) + " where block " +
-                         std::to_string(next_block) + " is next; the journal is damaged");
+    throw journal::Error("event " + std::to_string(number) + " gives block " + std::to_string(event.block) +
+                         " where block " + std::to_string(next_block) + " is next; the journal is damaged");
   }
   if (event.size > max_size) {
     throw journal::Error("event " + std::to_string(number) + " asks for " + std::to_string(event.size) +
@@ -152,7 +152,8 @@ void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t
 std::uint32_t Planner::slot_of(std::uint64_t block, std::uint32_t number) const {
   const std::uint32_t slot = block < slot_of_block_.size() ? slot_of_block_[block] : none;
   if (slot == none) {
-    throw journal::Error("event " + std::to_string(number) + " frees a block that is not alive; the journal is damaged, see 'blockyard check'");
+    throw journal::Error("event " + std::to_string(number) +
+                         " frees a block that is not alive; the journal is damaged, see 'blockyard check'");
   }
   return slot;
 }
@@ -180,7 +181,8 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
   for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
     if (blocks_[slot].alive) alive.push_back(slot);
   }
-  std::sort(alive.begin(), alive.end(), [&](std::uint32_t a, std::uint32_t b) { return blocks_[a].giver < blocks_[b].giver; });
+  std::sort(alive.begin(), alive.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return blocks_[a].giver < blocks_[b].giver; });
 
   // Slots anew: those of the run need not be as many as the most blocks that were alive before it.
   Slots slots;
@@ -195,8 +197,14 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
     blocks[slot] = block;
     moved[old_slot] = slot;
     if (thread >= preamble.size()) preamble.resize(thread + 1);
-    Op op{.event = block.giver, .slot = slot, .delta_ns = 0, .after = none, .size_low = 0, .size_high = 0,
-          .kind = static_cast<std::uint8_t>(block.kind), .alignment_log2 = block.alignment_log2};
+    Op op{.event = block.giver,
+          .slot = slot,
+          .delta_ns = 0,
+          .after = none,
+          .size_low = 0,
+          .size_high = 0,
+          .kind = static_cast<std::uint8_t>(block.kind),
+          .alignment_log2 = block.alignment_log2};
     op.set_size(block.size);
     preamble[thread].push_back(op);
     facts_.header.preamble_bytes += block.size;
@@ -215,16 +223,28 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
   facts_.header.peak_bytes = live_bytes_;
 }
 
-void Planner::emit(const Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot, std::uint32_t after,
-                   std::uint64_t size, std::uint8_t alignment_log2) {
+void Planner::emit(const Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot,
+                   std::uint32_t after, std::uint64_t size, std::uint8_t alignment_log2) {
   const std::uint64_t time_ns = event.time_ns - facts_.header.origin_ns;
   if (thread >= last_ns_.size()) last_ns_.resize(thread + 1, 0);
   std::uint64_t delta_ns = time_ns - last_ns_[thread];
   last_ns_[thread] = time_ns;
-  Op op{.event = number, .slot = slot, .delta_ns = 0, .after = after, .size_low = 0, .size_high = 0,
-        .kind = static_cast<std::uint8_t>(event.kind), .alignment_log2 = alignment_log2};
+  Op op{.event = number,
+        .slot = slot,
+        .delta_ns = 0,
+        .after = after,
+        .size_low = 0,
+        .size_high = 0,
+        .kind = static_cast<std::uint8_t>(event.kind),
+        .alignment_log2 = alignment_log2};
   if (delta_ns > 0xffff'ffffu) {
-    Op pause{.event = number, .slot = 0, .delta_ns = 0, .after = none, .size_low = 0, .size_high = 0, .kind = kind_pause,
+    Op pause{.event = number,
+             .slot = 0,
+             .delta_ns = 0,
+             .after = none,
+             .size_low = 0,
+             .size_high = 0,
+             .kind = kind_pause,
              .alignment_log2 = 0};
     pause.set_size(std::min(delta_ns, max_size));
     writer_.add(thread, pause);

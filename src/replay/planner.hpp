@@ -16,9 +16,9 @@
 namespace blockyard::replay {
 
 struct PlanOptions {
-  std::optional<double> from_s;  ///< the stretch begins with the first event at or after this journal time
-  std::optional<double> to_s;    ///< and ends before the first event at or after this one
-  bool one_thread = false;       ///< all threads' events on one thread, in the journal's order
+  std::optional<double> from_s = {};  ///< the stretch begins with the first event at or after this journal time
+  std::optional<double> to_s = {};    ///< and ends before the first event at or after this one
+  bool one_thread = false;            ///< all threads' events on one thread, in the journal's order
 };
 
 struct FrameMark {
@@ -35,9 +35,9 @@ struct PlanFacts {
   std::uint64_t largest_bytes = 0;  ///< largest block
 };
 
-/// One planner a plan. Feed events in order, then finish(). Memory: 4 bytes an event and 4 a block of the journal so far,
-/// and some 40 bytes for each block alive. add() is O(1) an event, at a stretch's beginning O(n log n) in the blocks alive.
-/// Throws journal::Error.
+/// One planner a plan. Feed events in order, then finish(). Memory: 4 bytes an event and 4 a block of the journal so
+/// far, and some 40 bytes for each block alive. add() is O(1) an event, at a stretch's beginning O(n log n) in the
+/// blocks alive. Throws journal::Error.
 class Planner {
  public:
   Planner(const std::string& plan_path, const PlanOptions& options);
@@ -73,8 +73,8 @@ class Planner {
   void end_without_measured_event() const;
   std::uint32_t slot_of(std::uint64_t block, std::uint32_t number) const;
   void count_live(std::uint64_t gone, std::uint64_t come);
-  void emit(const journal::Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot, std::uint32_t after,
-            std::uint64_t size, std::uint8_t alignment_log2);
+  void emit(const journal::Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot,
+            std::uint32_t after, std::uint64_t size, std::uint8_t alignment_log2);
   /// The slot's previous event, where this thread has to wait for it.
   std::uint32_t awaited(const Block& block, std::uint32_t thread);
 
@@ -84,11 +84,11 @@ class Planner {
   PlanWriter writer_;
   PlanFacts facts_;
   Slots slots_;
-  std::vector<Block> blocks_;                      ///< by slot
-  GrowingArray<std::uint32_t> slot_of_block_;      ///< by the journal's block number
+  std::vector<Block> blocks_;                  ///< by slot
+  GrowingArray<std::uint32_t> slot_of_block_;  ///< by the journal's block number
   GrowingArray<std::uint32_t> pair_;
   std::vector<FrameMark> frames_;
-  std::vector<std::uint64_t> last_ns_;             ///< by thread: time of its last op
+  std::vector<std::uint64_t> last_ns_;  ///< by thread: time of its last op
   std::uint64_t live_bytes_ = 0;
   std::uint64_t live_blocks_ = 0;
   std::uint64_t last_time_ns_ = 0;

@@ -6,8 +6,9 @@
 
 namespace blockyard::replay {
 
-/// Anonymous zeroed memory, populated and (where RLIMIT_MEMLOCK allows) locked when constructed, huge pages where the kernel
-/// gives them: using it causes no page fault and hardly a TLB miss. Throws journal::Error when the system has not that much.
+/// Anonymous zeroed memory, populated and (where RLIMIT_MEMLOCK allows) locked when constructed, huge pages where the
+/// kernel gives them: using it causes no page fault and hardly a TLB miss. Throws journal::Error when the system has
+/// not that much.
 class PopulatedMemory {
  public:
   enum class Pages { ordinary, huge };
@@ -44,12 +45,12 @@ class Stack {
   std::size_t size_;
 };
 
-/// Populates the code and data of everything that is loaded now, and the calling thread's stack, so that neither a first
-/// use of the lab's own code nor its stack faults, or counts as the allocator's memory, once the clock runs.
+/// Populates the code and data of everything that is loaded now, and the calling thread's stack, so that neither a
+/// first use of the lab's own code nor its stack faults, or counts as the allocator's memory, once the clock runs.
 void populate_program();
 
-/// Bytes of this process in physical memory (`/proc/self/statm`). Kernels before 6.16 may be off by 256 KiB a core. About
-/// 2 us; allocates nothing; any thread.
+/// Bytes of this process in physical memory (`/proc/self/statm`). Kernels before 6.16 may be off by 256 KiB a core.
+/// About 2 us; allocates nothing; any thread.
 std::uint64_t resident_bytes();
 
 /// Forgets the highest resident_bytes() so far.

@@ -49,8 +49,10 @@ struct Cursor {
 
 void LatenessHistogram::add(std::uint64_t ns) {
   const unsigned exponent = static_cast<unsigned>(std::bit_width(ns >> sub_bits));
-  // Below 2^sub_bits each value has its own bucket; above, each octave has 2^sub_bits of them, the upper half of a width.
-  const std::size_t bucket = exponent == 0 ? ns : (std::size_t{exponent} << sub_bits) + ((ns >> (exponent - 1)) & ((1u << sub_bits) - 1));
+  // Below 2^sub_bits each value has its own bucket; above, each octave has 2^sub_bits of them, the upper half of a
+  // width.
+  const std::size_t bucket =
+      exponent == 0 ? ns : (std::size_t{exponent} << sub_bits) + ((ns >> (exponent - 1)) & ((1u << sub_bits) - 1));
   ++buckets_[std::min(bucket, bucket_count - 1)];
   ++count_;
   max_ = std::max(max_, ns);

@@ -30,8 +30,8 @@ class LatenessHistogram {
   std::uint64_t max_ = 0;
 };
 
-/// Writes `folder`/samples.npy: the threads' records merged into the journal's order, in constant memory. Returns how late
-/// events were against the journal's clock (empty at `--pace max`). Throws journal::Error when the disk is full.
+/// Writes `folder`/samples.npy: the threads' records merged into the journal's order, in constant memory. Returns how
+/// late events were against the journal's clock (empty at `--pace max`). Throws journal::Error when the disk is full.
 LatenessHistogram write_samples(const std::string& folder, const PlanFile& plan, const Session& session);
 
 void write_memory(const std::string& folder, std::span<const MemoryRow> rows);

@@ -41,7 +41,8 @@ std::uint64_t ns_of(const timeval& time) {
 
 // Waits for a value that another thread is about to store; sleeps in the kernel.
 void await(std::atomic<std::uint32_t>& value, std::uint32_t wanted) {
-  for (std::uint32_t now = value.load(std::memory_order_acquire); now != wanted; now = value.load(std::memory_order_acquire)) {
+  for (std::uint32_t now = value.load(std::memory_order_acquire); now != wanted;
+       now = value.load(std::memory_order_acquire)) {
     value.wait(now, std::memory_order_acquire);
   }
 }
@@ -73,7 +74,8 @@ Lab::Lab(const PlanFile& plan, Session& session)
       slot_memory_(std::size_t{plan.header().slots} * sizeof(Slot)),
       signal_memory_(plan.threads().size() * signal_stack_bytes) {
   std::size_t records = 0;
-  for (const PlanThread& entry : plan.threads()) records += entry.ops + 1;  // and one of zeros, which prefetching may read
+  for (const PlanThread& entry : plan.threads())
+    records += entry.ops + 1;  // and one of zeros, which prefetching may read
   record_memory_ = PopulatedMemory(records * sizeof(Record));
 
   auto* next = reinterpret_cast<Record*>(record_memory_.begin());
@@ -88,11 +90,17 @@ Lab::Lab(const PlanFile& plan, Session& session)
     thread->signal_stack_bytes = signal_stack_bytes;
     plan.for_each_chunk(index, [&](std::span<const Op> ops) {
       for (const Op& op : ops) {
-        *next++ = {.event = op.event, .size_low = op.size_low, .size_high = op.size_high, .kind = op.kind,
-                   .alignment_log2 = op.alignment_log2, .delta_ns = op.delta_ns, .order = {op.slot, op.after}};
+        *next++ = {.event = op.event,
+                   .size_low = op.size_low,
+                   .size_high = op.size_high,
+                   .kind = op.kind,
+                   .alignment_log2 = op.alignment_log2,
+                   .delta_ns = op.delta_ns,
+                   .order = {op.slot, op.after}};
       }
     });
-    if (next != thread->records + thread->count) throw journal::Error("the plan is damaged (a thread lacks events); plan the journal again");
+    if (next != thread->records + thread->count)
+      throw journal::Error("the plan is damaged (a thread lacks events); plan the journal again");
     ++next;
     if (index != 0) stacks_.emplace_back(thread_stack_bytes, thread_stack_populated);
   }
@@ -103,11 +111,12 @@ Lab::Lab(const PlanFile& plan, Session& session)
   }
 }
 
-/// What one journal thread does, from its start to its end. The journal's first is the process's main thread, as it was in
-/// the program: some allocators treat that one apart (glibc's main arena).
+/// What one journal thread does, from its start to its end. The journal's first is the process's main thread, as it was
+/// in the program: some allocators treat that one apart (glibc's main arena).
 class Part {
  public:
-  Part(Session& session, const PlanFile& plan, ReplayThread& thread) : session_(session), plan_(plan), thread_(thread) {}
+  Part(Session& session, const PlanFile& plan, ReplayThread& thread)
+      : session_(session), plan_(plan), thread_(thread) {}
 
   // Threads start and restore one after another, so that every run finds the same layout.
   void prepare() {
@@ -234,13 +243,19 @@ class Run {
     prepare_failure(settings_.output, json.before, json.after);
   }
 
-  // From here on, what becomes resident is the allocator's.
-  void start_allocator() {
+  // What an adapter lacks is its own fault, not the user's: a failed run.
+  template <typename Step>
+  static void or_fail(Step step) {
     try {
-      loaded_ = load_adapter(settings_.adapter);
+      step();
     } catch (const journal::Error& error) {
       fail_run(SafeText() << error.what());
     }
+  }
+
+  // From here on, what becomes resident is the allocator's.
+  void start_allocator() {
+    or_fail([this] { loaded_ = load_adapter(settings_.adapter); });
     const PlanHeader& plan = plan_.header();
     session_.adapter = loaded_.adapter;
     facts_.adapter = &loaded_;
@@ -259,9 +274,11 @@ class Run {
                                  .error_bytes = sizeof error};
     if (loaded_.adapter->init(&setup) != 0) {
       SafeText reason;
-      reason << "the allocator " << session_.allocator << " did not start: " << (error[0] != '\0' ? error : "it gave no reason");
+      reason << "the allocator " << session_.allocator
+             << " did not start: " << (error[0] != '\0' ? error : "it gave no reason");
       fail_run(reason);
     }
+    or_fail([this] { loaded_.check_functions(); });
     remember_how_to_fail();  // some adapters know their version only now
   }
 
@@ -275,8 +292,9 @@ class Run {
       pthread_attr_destroy(&attributes);
       if (failed != 0) {
         SafeText reason;
-        reason << "the system refuses thread " << std::uint64_t{index + 1} << " of " << std::uint64_t{session_.threads.size()}
-               << " (" << std::strerror(failed) << "); raise the limit, or replay with --threads one";
+        reason << "the system refuses thread " << std::uint64_t{index + 1} << " of "
+               << std::uint64_t{session_.threads.size()} << " (" << std::strerror(failed)
+               << "); raise the limit, or replay with --threads one";
         fail_run(reason);
       }
     }
@@ -303,7 +321,8 @@ class Run {
       end = std::max(end, thread.end_ticks);
       totals_.order_waits += thread.order_waits;
     }
-    totals_.wall_ns = static_cast<std::uint64_t>(static_cast<double>(end - session_.clock_start) / session_.ticks_per_ns);
+    totals_.wall_ns =
+        static_cast<std::uint64_t>(static_cast<double>(end - session_.clock_start) / session_.ticks_per_ns);
     totals_.user_ns = ns_of(after.ru_utime) - ns_of(before.ru_utime);
     totals_.system_ns = ns_of(after.ru_stime) - ns_of(before.ru_stime);
     totals_.minor_faults = static_cast<std::uint64_t>(after.ru_minflt - before.ru_minflt);
@@ -311,7 +330,8 @@ class Run {
     totals_.voluntary_switches = static_cast<std::uint64_t>(after.ru_nvcsw - before.ru_nvcsw);
     totals_.involuntary_switches = static_cast<std::uint64_t>(after.ru_nivcsw - before.ru_nivcsw);
     watch_.finish_sampling(totals_.wall_ns);
-    for (const MemoryRow& row : watch_.rows()) totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, row.resident);
+    for (const MemoryRow& row : watch_.rows())
+      totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, row.resident);
     if (peak > totals_.lab_resident_bytes) {
       totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, peak - totals_.lab_resident_bytes);
     }

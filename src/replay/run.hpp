@@ -10,15 +10,15 @@ namespace blockyard::replay {
 struct RunSettings {
   std::string plan;
   std::string adapter;
-  std::string foreign;       ///< the shared object that the adapter `foreign` drives, for run.json; else empty
-  std::string output;        ///< folder for run.json, samples.npy and memory.npy
-  double pace = 1;           ///< 1 is the journal's own, 10 ten times as fast, 0 as fast as possible
+  std::string foreign;  ///< the shared object that the adapter `foreign` drives, for run.json; else empty
+  std::string output;   ///< folder for run.json, samples.npy and memory.npy
+  double pace = 1;      ///< 1 is the journal's own, 10 ten times as fast, 0 as fast as possible
   Touch touch = Touch::page;
   bool untimed = false;
   bool verify = false;
   bool populate = false;
-  std::string options;       ///< "key=value,key=value" of the variant
-  std::string journal;       ///< names for run.json
+  std::string options;  ///< "key=value,key=value" of the variant
+  std::string journal;  ///< names for run.json
   std::string allocator;
   std::string variant = "defaults";
   unsigned repeat = 1;
@@ -26,9 +26,9 @@ struct RunSettings {
   bool progress = false;
 };
 
-/// Replays. Returns when run.json stands. A failure of the allocator ends the process with status 1 after writing a failed
-/// run.json; a crash ends it by its signal, likewise. Throws journal::Error for what is not the allocator's fault (a bad
-/// plan, no disk space): then there is no run.json. One call a process.
+/// Replays. Returns when run.json stands. A failure of the allocator ends the process with status 1 after writing a
+/// failed run.json; a crash ends it by its signal, likewise. Throws journal::Error for what is not the allocator's
+/// fault (a bad plan, no disk space): then there is no run.json. One call a process.
 void run(const RunSettings& settings);
 
 /// "1x", "10x", "0.5x", "max".

@@ -20,7 +20,8 @@ double parse_pace(const std::string& text) {
   const double pace = std::strtod(text.c_str(), &end);
   const std::string rest = end;
   if (end == text.c_str() || (!rest.empty() && rest != "x") || !(pace >= 0.001 && pace <= 1e6)) {
-    throw journal::Error("--pace must be 'max' or a factor from 0.001 to 1000000, such as 1 or 10, and not '" + text + "'");
+    throw journal::Error("--pace must be 'max' or a factor from 0.001 to 1000000, such as 1 or 10, and not '" + text +
+                         "'");
   }
   return pace;
 }
@@ -40,14 +41,16 @@ void check(RunSettings& settings, const std::string& pace) {
   settings.pace = parse_pace(pace);
   if (!settings.foreign.empty()) {
     std::error_code reason;
-    if (!std::filesystem::is_regular_file(settings.foreign, reason)) throw journal::Error("there is no library " + settings.foreign);
+    if (!std::filesystem::is_regular_file(settings.foreign, reason))
+      throw journal::Error("there is no library " + settings.foreign);
     settings.foreign = std::filesystem::absolute(settings.foreign).string();
     setenv("BLOCKYARD_ALLOCATOR_LIBRARY", settings.foreign.c_str(), 1);
     if (settings.adapter.empty()) settings.adapter = foreign_adapter();
   }
   if (settings.adapter.empty()) throw journal::Error("name an allocator with --adapter or --foreign");
   if (settings.allocator.empty()) {
-    settings.allocator = std::filesystem::path(settings.foreign.empty() ? settings.adapter : settings.foreign).stem().string();
+    settings.allocator =
+        std::filesystem::path(settings.foreign.empty() ? settings.adapter : settings.foreign).stem().string();
   }
   if (settings.journal.empty()) settings.journal = std::filesystem::path(settings.plan).stem().string();
 }
@@ -63,15 +66,21 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
   command->add_option("-o,--output", settings->output, "folder for run.json, samples.npy and memory.npy")->required();
   command->add_option("--adapter", settings->adapter, "the allocator's adapter");
   command->add_option("--foreign", settings->foreign, "a shared object that exports malloc and free");
-  command->add_option("--pace", *pace, "1: the journal's own; 10: ten times as fast; max: as fast as possible")->capture_default_str();
+  command->add_option("--pace", *pace, "1: the journal's own; 10: ten times as fast; max: as fast as possible")
+      ->capture_default_str();
   const std::map<std::string, Touch> touches{{"none", Touch::nothing}, {"page", Touch::page}, {"all", Touch::all}};
-  command->add_option("--touch", settings->touch, "write nothing into a fresh block, a byte in every page, or all of it")
+  command
+      ->add_option("--touch", settings->touch, "write nothing into a fresh block, a byte in every page, or all of it")
       ->transform(CLI::Transformer(touches).description("none|page|all"))
       ->default_str("page");
-  CLI::Option* untimed = command->add_flag("--untimed", settings->untimed, "no clock around calls: total CPU time only");
-  command->add_flag("--verify", settings->verify, "check the allocator instead: blocks overlap, contents or alignment lost; not timed")
+  CLI::Option* untimed =
+      command->add_flag("--untimed", settings->untimed, "no clock around calls: total CPU time only");
+  command
+      ->add_flag("--verify", settings->verify,
+                 "check the allocator instead: blocks overlap, contents or alignment lost; not timed")
       ->excludes(untimed);
-  command->add_flag("--populate", settings->populate, "the favoured variant: memory for the journal's peak populated beforehand");
+  command->add_flag("--populate", settings->populate,
+                    "the favoured variant: memory for the journal's peak populated beforehand");
   command->add_option("--options", settings->options, "key=value,key=value for the adapter");
   command->add_option("--patience", settings->patience_s, "seconds without progress after which the allocator hangs")
       ->check(CLI::PositiveNumber)

@@ -18,9 +18,9 @@ constexpr const char* reason_mark = "@reason@";
 
 // The variables by which allocators and the loader are tuned; anything else is the user's own business.
 Json environment() {
-  constexpr std::array<std::string_view, 14> prefixes = {"GLIBC_TUNABLES", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_", "JE_",
-                                                         "MIMALLOC_", "TCMALLOC_", "HEAP_PROFILE", "TBB_", "RPMALLOC_",
-                                                         "SNMALLOC_", "SCUDO_", "BY_", "BLOCKYARD_ALLOCATOR"};
+  constexpr std::array<std::string_view, 14> prefixes = {
+      "GLIBC_TUNABLES", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_",   "JE_",    "MIMALLOC_", "TCMALLOC_",
+      "HEAP_PROFILE",   "TBB_",       "RPMALLOC_",       "SNMALLOC_", "SCUDO_", "BY_",       "BLOCKYARD_ALLOCATOR"};
   Json variables = Json::object();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -79,6 +79,7 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["ticks_per_ns"] = totals.ticks_per_ns;
   run["floor_call_ticks"] = totals.floors.call;
   run["floor_touch_ticks"] = totals.floors.touch;
+  run["clock_step_ticks"] = totals.floors.step;
   run["wall_ns"] = totals.wall_ns;
   run["cpu_ns"] = totals.user_ns + totals.system_ns;
   run["user_ns"] = totals.user_ns;
@@ -93,7 +94,9 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["lateness_ns"] = nullptr;
   if (totals.lateness) {
     const LatenessHistogram& late = *totals.lateness;
-    run["lateness_ns"] = {{"p50", late.percentile(0.5)}, {"p99", late.percentile(0.99)}, {"p999", late.percentile(0.999)},
+    run["lateness_ns"] = {{"p50", late.percentile(0.5)},
+                          {"p99", late.percentile(0.99)},
+                          {"p999", late.percentile(0.999)},
                           {"max", late.max()}};
   }
   run["order_waits"] = totals.order_waits;

@@ -15,8 +15,8 @@
 
 namespace blockyard::replay {
 
-/// One event of a run: first what is to be done, then, in the same bytes, what came of it. 32 bytes, half a cache line: the
-/// whole run's data are one stream, and the line that the outcome goes to is the one that the order just came from.
+/// One event of a run: first what is to be done, then, in the same bytes, what came of it. 32 bytes, half a cache line:
+/// the whole run's data are one stream, and the line that the outcome goes to is the one that the order just came from.
 struct alignas(32) Record {
   struct Order {
     std::uint32_t slot;
@@ -45,10 +45,11 @@ static_assert(sizeof(Record) == 32);
 
 /// A live block. Two to a cache line; used by one thread at a time, handed on through `done`.
 struct alignas(32) Slot {
-  void* block;                     ///< null while the slot is empty
-  std::uint64_t size;              ///< bytes asked for
-  std::atomic<std::uint32_t> done; ///< the last event on this slot; once the clock has stopped, the next slot of a chain
-  std::uint16_t giver;             ///< index of the replay thread that allocated it
+  void* block;         ///< null while the slot is empty
+  std::uint64_t size;  ///< bytes asked for
+  std::atomic<std::uint32_t>
+      done;             ///< the last event on this slot; once the clock has stopped, the next slot of a chain
+  std::uint16_t giver;  ///< index of the replay thread that allocated it
   std::uint8_t alignment_log2;
 };
 static_assert(sizeof(Slot) == 32);
@@ -62,13 +63,13 @@ struct alignas(128) Progress {
 
 struct ReplayThread {
   Progress progress;
-  std::uint32_t index = 0;           ///< in Session::threads
+  std::uint32_t index = 0;  ///< in Session::threads
   std::uint32_t journal_thread = 0;
   Record* records = nullptr;
   std::uint64_t count = 0;
-  std::uint64_t order_waits = 0;     ///< events that found another thread's event, which they need, not over
-  std::uint64_t end_ticks = 0;       ///< when its last event was over
-  std::uint32_t chain = none;        ///< once the clock has stopped: first slot that it allocated and nobody freed
+  std::uint64_t order_waits = 0;  ///< events that found another thread's event, which they need, not over
+  std::uint64_t end_ticks = 0;    ///< when its last event was over
+  std::uint32_t chain = none;     ///< once the clock has stopped: first slot that it allocated and nobody freed
   void* signal_stack = nullptr;
   std::size_t signal_stack_bytes = 0;
 };
@@ -78,21 +79,21 @@ enum class Phase : std::uint32_t { starting, restoring, running, freeing, writin
 
 struct Session {
   const by_adapter* adapter = nullptr;
-  const char* allocator = "";        ///< what messages call it
+  const char* allocator = "";  ///< what messages call it
   std::span<ReplayThread> threads;
   Slot* slots = nullptr;
   double ticks_per_ns = 1;
-  double ticks_per_plan_ns = 0;      ///< the pace; 0 is as fast as possible
-  std::uint64_t clock_start = 0;     ///< ticks
-  std::uint64_t sleep_lead = 0;      ///< ticks before an event at which its thread wakes and spins
+  double ticks_per_plan_ns = 0;   ///< the pace; 0 is as fast as possible
+  std::uint64_t clock_start = 0;  ///< ticks
+  std::uint64_t sleep_lead = 0;   ///< ticks before an event at which its thread wakes and spins
   Touch touch = Touch::nothing;
   bool timed = true;
   bool verify = false;
-  bool locked = false;               ///< calls go through `lock`
+  bool locked = false;  ///< calls go through `lock`
   std::mutex lock;
 
   std::atomic<Phase> phase{Phase::starting};
-  std::atomic<std::uint32_t> turn{0};      ///< the thread that may start and restore its preamble, then free what is left
+  std::atomic<std::uint32_t> turn{0};  ///< the thread that may start and restore its preamble, then free what is left
   std::atomic<std::uint32_t> go{0};
   std::atomic<std::uint32_t> finished{0};  ///< threads that are through with their records
   std::atomic<std::uint32_t> cleared{0};   ///< 1 once the leftovers may be freed

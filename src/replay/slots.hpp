@@ -11,13 +11,15 @@
 
 namespace blockyard::replay {
 
-/// A slot belongs to the thread that first took it and goes back to that thread whoever frees its block. One that its own
-/// thread freed is taken again at once, last in first out, while it is in the cache. One that another thread freed rests
-/// until `rest_events` more events have passed: whoever takes it has to wait for that free, and by then it is long over.
-/// The table's length is at most the sum of each thread's most live blocks, `rest_events`, and 64 for each thread.
+/// A slot belongs to the thread that first took it and goes back to that thread whoever frees its block. One that its
+/// own thread freed is taken again at once, last in first out, while it is in the cache. One that another thread freed
+/// rests until `rest_events` more events have passed: whoever takes it has to wait for that free, and by then it is
+/// long over. The table's length is at most the sum of each thread's most live blocks, `rest_events`, and 64 for each
+/// thread.
 class Slots {
  public:
-  /// Enough that at 1x pace no wait for a resting slot was seen on any journal tried (a busy frame has some 70,000 events).
+  /// Enough that at 1x pace no wait for a resting slot was seen on any journal tried (a busy frame has some 70,000
+  /// events).
   static constexpr std::uint64_t rest_events = 4096;
 
   /// A slot for a block that `thread` allocates at event `now`. Amortised O(1).

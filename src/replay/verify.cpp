@@ -13,8 +13,8 @@ namespace {
 
 using journal::Kind;
 
-// A byte that depends on the giving event and the offset: two blocks that overlap disagree in nearly every byte. The word's
-// constants are those of SplitMix64 (Steele, Lea and Flood, 2014).
+// A byte that depends on the giving event and the offset: two blocks that overlap disagree in nearly every byte. The
+// word's constants are those of SplitMix64 (Steele, Lea and Flood, 2014).
 std::uint64_t pattern_word(std::uint32_t event, std::uint64_t word) {
   std::uint64_t mixed = (std::uint64_t{event} << 32) + word + 0x9e3779b97f4a7c15u;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -27,12 +27,14 @@ std::uint64_t pattern_word(std::uint32_t event, std::uint64_t word) {
   fail_run(reason);
 }
 
-void check_alignment(const Session& session, const void* block, std::uint64_t size, std::uint32_t event, std::uint64_t asked) {
+void check_alignment(const Session& session, const void* block, std::uint64_t size, std::uint32_t event,
+                     std::uint64_t asked) {
   if (block == nullptr) return;
   // A block shorter than 16 bytes need only be aligned for the objects that fit into it.
   const std::uint64_t natural = std::min<std::uint64_t>(std::bit_floor(std::max<std::uint64_t>(size, 1)), 16);
   const std::uint64_t alignment = asked > (1u << natural_alignment_log2) ? asked : natural;
-  if (reinterpret_cast<std::uintptr_t>(block) % alignment != 0) broken(session, event, "is not aligned as it was asked for");
+  if (reinterpret_cast<std::uintptr_t>(block) % alignment != 0)
+    broken(session, event, "is not aligned as it was asked for");
 }
 
 void check_zeroed(const Session& session, const void* block, std::uint64_t size, std::uint32_t event) {
@@ -76,7 +78,8 @@ void drive_and_verify(Session& session, ReplayThread& thread) {
     }
     plan_ns += record.delta_ns;
     if (session.ticks_per_plan_ns != 0) {
-      const std::uint64_t due = session.clock_start + static_cast<std::uint64_t>(static_cast<double>(plan_ns) * session.ticks_per_plan_ns);
+      const std::uint64_t due =
+          session.clock_start + static_cast<std::uint64_t>(static_cast<double>(plan_ns) * session.ticks_per_plan_ns);
       thread.progress.due.store(due, std::memory_order_relaxed);
       wait_until(due, session.sleep_lead, session.ticks_per_ns);
     }
@@ -100,8 +103,9 @@ void drive_and_verify(Session& session, ReplayThread& thread) {
         if (kind == Kind::reallocate) check_pattern(session, slot, old_size, giver);
         void* block = kind == Kind::allocate          ? calls.allocate(size)
                       : kind == Kind::allocate_zeroed ? calls.allocate_zeroed(size)
-                      : kind == Kind::reallocate      ? calls.reallocate(slot.block, old_size, std::size_t{1} << slot.alignment_log2, size)
-                                                      : calls.allocate_aligned(alignment, size);
+                      : kind == Kind::reallocate
+                          ? calls.reallocate(slot.block, old_size, std::size_t{1} << slot.alignment_log2, size)
+                          : calls.allocate_aligned(alignment, size);
         if (block == nullptr && size != 0) out_of_memory(session, record.event, size);
         slot.block = block;
         slot.size = size;
@@ -115,7 +119,8 @@ void drive_and_verify(Session& session, ReplayThread& thread) {
         }
         fill_pattern(slot, record.event);
       }
-      thread.progress.live.store(thread.progress.live.load(std::memory_order_relaxed) + live_change, std::memory_order_relaxed);
+      thread.progress.live.store(thread.progress.live.load(std::memory_order_relaxed) + live_change,
+                                 std::memory_order_relaxed);
     }
     slot.done.store(record.event, std::memory_order_release);
     thread.progress.done.store(i + 1, std::memory_order_relaxed);

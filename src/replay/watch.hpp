@@ -21,15 +21,15 @@ struct MemoryRow {
 };
 
 struct WatchSettings {
-  double expected_s = 0;           ///< how long the run takes at its pace; 0 where it has none
-  double patience_s = 60;          ///< a run without progress for so long, though an event is due, hangs
+  double expected_s = 0;   ///< how long the run takes at its pace; 0 where it has none
+  double patience_s = 60;  ///< a run without progress for so long, though an event is due, hangs
   std::uint64_t total_ops = 0;
-  bool progress = false;           ///< lines on standard error, about four times a second
-  std::string folder;              ///< what is begun there is removed when the run is interrupted
+  bool progress = false;  ///< lines on standard error, about four times a second
+  std::string folder;     ///< what is begun there is removed when the run is interrupted
 };
 
-/// Signals that end a run in good order are handled by the Watch: blocks SIGINT, SIGTERM and SIGHUP for the calling thread
-/// and those it creates, the allocator's own included. Before any thread is created.
+/// Signals that end a run in good order are handled by the Watch: blocks SIGINT, SIGTERM and SIGHUP for the calling
+/// thread and those it creates, the allocator's own included. Before any thread is created.
 void block_interrupts();
 
 /// One a run. The thread is of the lowest priority that still gets its turn (SCHED_BATCH, nice 19): it never preempts a

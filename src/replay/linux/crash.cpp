@@ -15,11 +15,12 @@ struct NamedSignal {
   const char* name;
 };
 constexpr NamedSignal fatal_signals[] = {
-    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGABRT, "SIGABRT"}, {SIGILL, "SIGILL"}, {SIGFPE, "SIGFPE"}, {SIGTRAP, "SIGTRAP"},
+    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGABRT, "SIGABRT"},
+    {SIGILL, "SIGILL"},   {SIGFPE, "SIGFPE"}, {SIGTRAP, "SIGTRAP"},
 };
 
-// Async-signal-safe. SA_RESETHAND has put the default action back: returning repeats the fault, or lets abort() go on, and
-// the parent sees the signal.
+// Async-signal-safe. SA_RESETHAND has put the default action back: returning repeats the fault, or lets abort() go on,
+// and the parent sees the signal.
 void report(int number, siginfo_t*, void*) {
   const char* name = "a signal";
   for (const NamedSignal& known : fatal_signals) {
@@ -29,7 +30,8 @@ void report(int number, siginfo_t*, void*) {
   reason << "the allocator " << observed->allocator << " crashed (" << name << ")";
   const Phase phase = observed->phase.load(std::memory_order_relaxed);
   const ReplayThread* thread = current_thread;
-  if (phase == Phase::running && thread != nullptr && thread->progress.done.load(std::memory_order_relaxed) < thread->count) {
+  if (phase == Phase::running && thread != nullptr &&
+      thread->progress.done.load(std::memory_order_relaxed) < thread->count) {
     reason << " at event " << thread->records[thread->progress.done.load(std::memory_order_relaxed)].event;
   } else if (thread == nullptr && phase != Phase::starting) {
     reason << " on a thread of its own";
@@ -37,7 +39,8 @@ void report(int number, siginfo_t*, void*) {
     reason << " " << phase_text(phase);
   }
   report_failure(reason);
-  raise(number);  // stays pending until this handler returns; a fault would come again anyway, abort() would not need it
+  raise(
+      number);  // stays pending until this handler returns; a fault would come again anyway, abort() would not need it
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1
                        std::strerror(errno) + "); replay a stretch of the journal, or with fewer threads");
 }
 
-// MADV_POPULATE_WRITE tells of a lack of memory where plain touching is killed; kernels before 5.14 have only the latter.
+// MADV_POPULATE_WRITE tells of a lack of memory where plain touching is killed; kernels before 5.14 have only the
+// latter.
 void populate(char* begin, std::size_t bytes) {
   if (madvise(begin, bytes, MADV_POPULATE_WRITE) == 0) return;
   if (errno == ENOMEM || errno == EFAULT) out_of_memory(bytes);
@@ -66,7 +67,8 @@ PopulatedMemory::PopulatedMemory(std::size_t bytes, Pages pages) {
   auto* first = static_cast<char*>(mapped);
   begin_ = reinterpret_cast<char*>(round_up(reinterpret_cast<std::size_t>(first), alignment));
   if (begin_ != first) munmap(first, static_cast<std::size_t>(begin_ - first));
-  if (char* end = begin_ + size_; end != first + reserved) munmap(end, static_cast<std::size_t>(first + reserved - end));
+  if (char* end = begin_ + size_; end != first + reserved)
+    munmap(end, static_cast<std::size_t>(first + reserved - end));
   if (huge) madvise(begin_, size_, MADV_HUGEPAGE);
   try {
     populate(begin_, size_);
@@ -91,7 +93,8 @@ PopulatedMemory& PopulatedMemory::operator=(PopulatedMemory&& other) noexcept {
 }
 
 Stack::Stack(std::size_t bytes, std::size_t populated) : size_(round_up(bytes, page_size()) + guard_bytes) {
-  void* mapped = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+  void* mapped =
+      mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) out_of_memory(size_);
   begin_ = static_cast<char*>(mapped);
   mprotect(begin_, guard_bytes, PROT_NONE);
@@ -103,7 +106,8 @@ Stack::~Stack() {
   if (begin_ != nullptr) munmap(begin_, size_);
 }
 
-Stack::Stack(Stack&& other) noexcept : begin_(std::exchange(other.begin_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+Stack::Stack(Stack&& other) noexcept
+    : begin_(std::exchange(other.begin_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
 void populate_program() {
   populate_main_stack();
@@ -115,7 +119,8 @@ void populate_program() {
     char permissions[5] = {};
     int name_at = 0;
     if (std::sscanf(line.c_str(), "%llx-%llx %4s %*s %*s %*s %n", &begin, &end, permissions, &name_at) < 3) continue;
-    const bool is_file = name_at > 0 && static_cast<std::size_t>(name_at) < line.size() && line[static_cast<std::size_t>(name_at)] == '/';
+    const bool is_file = name_at > 0 && static_cast<std::size_t>(name_at) < line.size() &&
+                         line[static_cast<std::size_t>(name_at)] == '/';
     if (!is_file || permissions[0] != 'r') continue;
     const bool writable_copy = permissions[1] == 'w' && permissions[3] == 'p';
     madvise(reinterpret_cast<void*>(begin), end - begin, writable_copy ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);

@@ -83,7 +83,8 @@ void Watch::loop() {
     if (session_.phase.load(std::memory_order_acquire) == Phase::running) {
       const std::uint64_t now = base::ticks();
       if (sampling_.load(std::memory_order_acquire) && now > session_.clock_start) {
-        const auto time_ns = static_cast<std::uint64_t>(static_cast<double>(now - session_.clock_start) / session_.ticks_per_ns);
+        const auto time_ns =
+            static_cast<std::uint64_t>(static_cast<double>(now - session_.clock_start) / session_.ticks_per_ns);
         if (time_ns >= next_sample_ns_) {
           sample(time_ns);
           next_sample_ns_ = (time_ns / interval_ns_ + 1) * interval_ns_;
@@ -147,7 +148,8 @@ void Watch::show_progress() {
     }
   }
   SafeText line;
-  line << "progress " << permille / 1000 << "." << permille / 100 % 10 << permille / 10 % 10 << permille % 10 << " " << text << "\n";
+  line << "progress " << permille / 1000 << "." << permille / 100 % 10 << permille / 10 % 10 << permille % 10 << " "
+       << text << "\n";
   if (write(STDERR_FILENO, line.c_str(), line.size()) < 0) settings_.progress = false;
 }
 
@@ -161,7 +163,8 @@ void Watch::check_progress() {
   for (const ReplayThread& thread : session_.threads) {
     const std::uint64_t finished = thread.progress.done.load(std::memory_order_relaxed);
     done += finished;
-    if (phase == Phase::running && finished < thread.count && thread.progress.due.load(std::memory_order_relaxed) + patience < now) {
+    if (phase == Phase::running && finished < thread.count &&
+        thread.progress.due.load(std::memory_order_relaxed) + patience < now) {
       overdue = true;
       if (stuck == nullptr) stuck = &thread;
     }
@@ -173,8 +176,8 @@ void Watch::check_progress() {
   }
   if (!overdue || now - last_change_ticks_ < patience) return;
   SafeText reason;
-  reason << "the allocator " << session_.allocator << " hangs: no progress for " << static_cast<std::uint64_t>(settings_.patience_s)
-         << " s ";
+  reason << "the allocator " << session_.allocator << " hangs: no progress for "
+         << static_cast<std::uint64_t>(settings_.patience_s) << " s ";
   if (stuck != nullptr) {
     reason << "at event " << stuck->records[stuck->progress.done.load(std::memory_order_relaxed)].event;
   } else {

@@ -1,0 +1,157 @@
+"""What the tests of blockyard-replay share: journals written line by line, runs on the witness allocator, its log."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blockyard import native
+
+BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or Path(__file__).parents[2] / "build" / "release")
+TOOLS = BUILD / "tests" / "replay"
+REPLAY = native.path("blockyard-replay")
+
+CALL = np.dtype(
+    [
+        ("what", "S1"),
+        ("padding", "S3"),
+        ("thread", "<u4"),
+        ("size", "<u8"),
+        ("alignment", "<u8"),
+        ("old_size", "<u8"),
+        ("block", "<u8"),
+        ("old_block", "<u8"),
+        ("pages_written", "<u8"),
+        ("bytes_written", "<u8"),
+        ("inside", "<u8"),
+        ("mallocs", "<u8"),
+    ]
+)
+"""A row of the witness's log, as tests/replay/adapters/witness.cpp writes it."""
+
+
+@dataclass
+class Journal:
+    """A journal in the annotated text form; times in ns, blocks by names of the test's own."""
+
+    lines: list[str] = field(default_factory=lambda: ["# blockyard journal text 1", "# preamble 0"])
+    addresses: dict[str, int] = field(default_factory=dict)
+    given: int = 0
+
+    def allocate(self, block: str, size: int, ns: int = 0, thread: int = 1, kind: str = "") -> "Journal":
+        self.given += 1
+        self.addresses[block] = 0x1000_0000 + 0x100 * self.given
+        if kind:
+            self.lines.append(f"# {kind}")
+        self.lines.append(f"a {size} {self.addresses[block]:016x} {thread} {ns}")
+        return self
+
+    def free(self, block: str, ns: int = 0, thread: int = 1) -> "Journal":
+        self.lines.append(f"f {self.addresses.pop(block):016x} {thread} {ns}")
+        return self
+
+    def reallocate(self, block: str, size: int, ns: int = 0, thread: int = 1) -> "Journal":
+        self.lines.append("# realloc 100")
+        return self.free(block, ns, thread).allocate(block, size, ns, thread)
+
+    def frame(self, ns: int, thread: int = 1) -> "Journal":
+        self.lines.append(f"# frame {thread} {ns}")
+        return self
+
+    def write(self, path: Path) -> Path:
+        path.write_text("\n".join(self.lines) + "\n")
+        return path
+
+
+@dataclass
+class Run:
+    """A run that was made: what it said and left."""
+
+    done: subprocess.CompletedProcess
+    folder: Path
+    log: Path
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return json.loads((self.folder / "run.json").read_text())
+
+    @property
+    def rows(self) -> np.ndarray:
+        return np.load(self.folder / "samples.npy")
+
+    @property
+    def memory(self) -> np.ndarray:
+        return np.load(self.folder / "memory.npy")
+
+    def calls(self, what: str = "mzarf") -> np.ndarray:
+        """The witness's calls of these kinds, in their order."""
+        rows = np.fromfile(self.log, CALL)
+        return rows[np.isin(rows["what"], [letter.encode() for letter in what])]
+
+    @property
+    def sentence(self) -> str:
+        """The one line that a failed run says."""
+        lines = [line for line in self.done.stderr.splitlines() if not line.startswith("progress ")]
+        assert len(lines) == 1 and lines[0].startswith("blockyard: "), self.done.stderr
+        return lines[0].removeprefix("blockyard: ")
+
+
+def plan(journal: Path, target: Path, *options: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [REPLAY, "plan", journal, "-o", target, *options], capture_output=True, text=True, timeout=300
+    )
+
+
+def planned(journal: Journal, folder: Path, *options: str) -> Path:
+    target = folder / "journal.plan"
+    done = plan(journal.write(folder / "journal.txt"), target, *options)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def run(
+    plan_file: Path,
+    folder: Path,
+    *options: str,
+    adapter: str = "witness",
+    pace: str = "max",
+    touch: str = "none",
+    witness: str = "",
+    environment: dict[str, str] | None = None,
+) -> Run:
+    """Replays on the witness; whether it succeeded is the caller's to check."""
+    output, log = folder / "run", folder / "log"
+    knobs = ",".join(part for part in (f"log={log}", witness) if part)
+    command = [
+        REPLAY,
+        "run",
+        plan_file,
+        "--adapter",
+        TOOLS / f"{adapter}.so",
+        "--pace",
+        pace,
+        "--touch",
+        touch,
+        "--options",
+        knobs,
+        "--allocator",
+        "witness",
+        "-o",
+        output,
+        *options,
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, **(environment or {})}
+    )
+    return Run(done, output, log)
+
+
+def replayed(journal: Journal, folder: Path, *options: str, plan_options: tuple[str, ...] = (), **keywords: Any) -> Run:
+    """Plans and replays; fails the test when either does."""
+    made = run(planned(journal, folder, *plan_options), folder, *options, **keywords)
+    assert made.done.returncode == 0, made.done.stderr
+    return made
