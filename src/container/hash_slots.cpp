@@ -1,0 +1,8 @@
+// The slot array that all maps over static and direct blocks share.
+#include "blockyard/hash_slots_impl.hpp"
+
+namespace blockyard::container {
+
+template class HashSlots<NearLink<void>>;
+
+}  // namespace blockyard::container
