@@ -1,0 +1,318 @@
+/// What RBMap and RBSet have in common. Programs include rb_map.hpp or rb_set.hpp.
+#ifndef BLOCKYARD_ORDERED_CONTAINER_HPP
+#define BLOCKYARD_ORDERED_CONTAINER_HPP
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "blockyard/hash.hpp"
+#include "blockyard/node_blocks.hpp"
+#include "blockyard/ordered_index.hpp"
+
+namespace blockyard::container {
+
+/// What an element of RBMap holds.
+template <class K, class V>
+struct MapEntry {
+  using Key = K;
+  using Visible = KeyValue<K, V>;
+
+  template <class... Arguments>
+  explicit MapEntry(Arguments&&... arguments) : data(std::in_place, std::forward<Arguments>(arguments)...) {}
+
+  [[nodiscard]] const K& key() const noexcept { return data.key; }
+  [[nodiscard]] V& value() noexcept { return data.value; }
+  [[nodiscard]] const V& value() const noexcept { return data.value; }
+  [[nodiscard]] V& get() noexcept { return data.value; }
+  [[nodiscard]] const V& get() const noexcept { return data.value; }
+  [[nodiscard]] KeyValue<K, V>& key_value() noexcept { return data; }
+  [[nodiscard]] const KeyValue<K, V>& key_value() const noexcept { return data; }
+  [[nodiscard]] KeyValue<K, V>& visible() noexcept { return data; }
+  [[nodiscard]] const KeyValue<K, V>& visible() const noexcept { return data; }
+
+ private:
+  KeyValue<K, V> data;
+};
+
+/// What an element of RBSet holds.
+template <class T>
+struct SetEntry {
+  using Key = T;
+  using Visible = const T;
+
+  template <class... Arguments>
+  explicit SetEntry(Arguments&&... arguments) : data(std::forward<Arguments>(arguments)...) {}
+
+  [[nodiscard]] const T& key() const noexcept { return data; }
+  [[nodiscard]] const T& get() const noexcept { return data; }
+  [[nodiscard]] const T& visible() const noexcept { return data; }
+
+ private:
+  T data;
+};
+
+template <class Derived, class Entry, class C, class A>
+class OrderedContainer {
+ public:
+  class Element;
+
+ private:
+  using K = typename Entry::Key;
+  using Blocks = typename A::template For<Element>;
+  template <class T>
+  using LinkTo = typename Blocks::template Link<T>;
+  using Index = OrderedIndex<Element, K, C, LinkTo>;
+
+ public:
+  class Element {
+   public:
+    [[nodiscard]] const K& key() const noexcept { return entry_.key(); }
+    [[nodiscard]] decltype(auto) value() noexcept { return entry_.value(); }
+    [[nodiscard]] decltype(auto) value() const noexcept { return entry_.value(); }
+    [[nodiscard]] decltype(auto) get() noexcept { return entry_.get(); }
+    [[nodiscard]] decltype(auto) get() const noexcept { return entry_.get(); }
+    [[nodiscard]] decltype(auto) key_value() noexcept { return entry_.visible(); }
+    [[nodiscard]] decltype(auto) key_value() const noexcept { return entry_.visible(); }
+    [[nodiscard]] decltype(auto) operator*() noexcept { return entry_.get(); }
+    [[nodiscard]] auto* operator->() noexcept { return &entry_.get(); }
+
+    /// The neighbours in order, nullptr at the ends. O(1) amortised, and a search among at most 62 links.
+    [[nodiscard]] Element* next() noexcept { return step(&Index::next); }
+    [[nodiscard]] const Element* next() const noexcept { return const_cast<Element*>(this)->next(); }
+    [[nodiscard]] Element* prev() noexcept { return step(&Index::previous); }
+    [[nodiscard]] const Element* prev() const noexcept { return const_cast<Element*>(this)->prev(); }
+
+   private:
+    friend class OrderedContainer;
+    friend Index;
+
+    template <class... Arguments>
+    explicit Element(Arguments&&... arguments) : entry_(std::forward<Arguments>(arguments)...) {}
+    Element* step(Element* (*to)(const Element*, unsigned&)) const noexcept {
+      unsigned unknown = ~0u;
+      return to(this, unknown);
+    }
+
+    LinkTo<typename Index::Leaf> home_;
+    Entry entry_;
+  };
+
+ private:
+  template <class E, class V>
+  class BasicIterator {
+   public:
+    using iterator_category = std::bidirectional_iterator_tag;
+    using value_type = std::remove_const_t<V>;
+    using difference_type = std::ptrdiff_t;
+    using pointer = V*;
+    using reference = V&;
+
+    constexpr BasicIterator() = default;
+    /// An iterator converts to a const one.
+    operator BasicIterator<const Element, const typename Entry::Visible>() const noexcept {  // NOLINT
+      return {element_, container_, hint_};
+    }
+
+    [[nodiscard]] V& operator*() const noexcept { return element_->key_value(); }
+    [[nodiscard]] V* operator->() const noexcept { return &element_->key_value(); }
+    /// The element, nullptr at the end.
+    [[nodiscard]] E* element() const noexcept { return element_; }
+    [[nodiscard]] explicit operator bool() const noexcept { return element_ != nullptr; }
+
+    BasicIterator& operator++() noexcept {
+      element_ = Index::next(element_, hint_);
+      return *this;
+    }
+    BasicIterator operator++(int) noexcept {
+      BasicIterator old = *this;
+      ++*this;
+      return old;
+    }
+    /// From the end: to the last element.
+    BasicIterator& operator--() noexcept {
+      element_ = element_ != nullptr ? Index::previous(element_, hint_) : container_->index_.last();
+      return *this;
+    }
+    BasicIterator operator--(int) noexcept {
+      BasicIterator old = *this;
+      --*this;
+      return old;
+    }
+    friend bool operator==(const BasicIterator& a, const BasicIterator& b) noexcept { return a.element_ == b.element_; }
+
+   private:
+    friend class OrderedContainer;
+    template <class, class>
+    friend class BasicIterator;
+    BasicIterator(E* element, const OrderedContainer* container, unsigned hint = 0) noexcept
+        : element_(element), container_(container), hint_(hint) {}
+
+    E* element_ = nullptr;
+    const OrderedContainer* container_ = nullptr;
+    unsigned hint_ = 0;  ///< where in its tree node the element is, as a rule
+  };
+
+ public:
+  using Iterator = BasicIterator<Element, typename Entry::Visible>;
+  using ConstIterator = BasicIterator<const Element, const typename Entry::Visible>;
+  using iterator = Iterator;
+  using const_iterator = ConstIterator;
+
+  /// What a BlockAllocator for the elements must fit.
+  static constexpr std::size_t block_bytes() { return sizeof(Element); }
+  static constexpr std::size_t block_alignment() { return alignof(Element); }
+
+  constexpr OrderedContainer() noexcept = default;
+  /// Takes its elements from `blocks` (DirectBlocks: a BlockAllocator&).
+  explicit OrderedContainer(Blocks blocks) noexcept : blocks_(std::move(blocks)) {}
+  // Delegates, so that what has been copied ends when a further copy throws.
+  OrderedContainer(const OrderedContainer& other) : OrderedContainer(other.blocks_.for_copy()) {
+    for (const Element* element = other.front(); element != nullptr; element = element->next()) {
+      auto place = index_.place_of(element->key());
+      add_copy(place, *element);
+    }
+  }
+  OrderedContainer(OrderedContainer&& other) noexcept : blocks_(std::move(other.blocks_)) { index_.swap(other.index_); }
+  OrderedContainer& operator=(const OrderedContainer& other) {
+    if (this != &other) {
+      OrderedContainer copy(other);
+      swap(copy);
+    }
+    return *this;
+  }
+  OrderedContainer& operator=(OrderedContainer&& other) noexcept {
+    if (this != &other) {
+      clear();
+      index_.swap(other.index_);
+      blocks_ = std::move(other.blocks_);
+    }
+    return *this;
+  }
+  ~OrderedContainer() { clear(); }
+
+  void swap(OrderedContainer& other) noexcept {
+    index_.swap(other.index_);
+    blocks_.swap(other.blocks_);
+  }
+  friend void swap(Derived& a, Derived& b) noexcept { a.swap(b); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return index_.size(); }
+  [[nodiscard]] bool is_empty() const noexcept { return size() == 0; }
+
+  /// The element of a key, nullptr if it is not there.
+  [[nodiscard]] Element* find(const K& key) { return index_.find(key); }
+  [[nodiscard]] const Element* find(const K& key) const { return index_.find(key); }
+  [[nodiscard]] bool has(const K& key) const { return index_.find(key) != nullptr; }
+  /// The first element whose key is not less than `key`, nullptr if none.
+  [[nodiscard]] Element* lower_bound(const K& key) { return index_.lower_bound(key); }
+  [[nodiscard]] const Element* lower_bound(const K& key) const { return index_.lower_bound(key); }
+  /// The last element whose key is not greater than `key`, nullptr if none.
+  [[nodiscard]] Element* find_closest(const K& key) {
+    Element* const bound = index_.lower_bound(key);
+    if (bound == nullptr) {
+      return back();
+    }
+    return C()(key, bound->key()) ? bound->prev() : bound;
+  }
+  [[nodiscard]] const Element* find_closest(const K& key) const {
+    return const_cast<OrderedContainer*>(this)->find_closest(key);
+  }
+
+  /// Removes and destroys an element of this container. nullptr is a no-op.
+  void erase(Element* element) noexcept {
+    if (element != nullptr) {
+      index_.erase(element);
+      std::destroy_at(element);
+      blocks_.deallocate(element);
+    }
+  }
+  /// Removes a key; whether it was there.
+  bool erase(const K& key) {
+    Element* const element = index_.find(key);
+    erase(element);
+    return element != nullptr;
+  }
+  /// Removes the element of an iterator; nothing happens at the end. The iterator is invalid afterwards.
+  void remove(const ConstIterator& iterator) noexcept { erase(const_cast<Element*>(iterator.element_)); }
+
+  /// The first and the last element in order, nullptr when empty.
+  [[nodiscard]] Element* front() noexcept { return index_.first(); }
+  [[nodiscard]] const Element* front() const noexcept { return index_.first(); }
+  [[nodiscard]] Element* back() noexcept { return index_.last(); }
+  [[nodiscard]] const Element* back() const noexcept { return index_.last(); }
+
+  [[nodiscard]] Iterator begin() noexcept { return {front(), this}; }
+  [[nodiscard]] Iterator end() noexcept { return {nullptr, this}; }
+  [[nodiscard]] ConstIterator begin() const noexcept { return {front(), this}; }
+  [[nodiscard]] ConstIterator end() const noexcept { return {nullptr, this}; }
+
+  void clear() noexcept {
+    if constexpr (Blocks::can_reset) {
+      if (blocks_.is_own()) {
+        index_.clear([](Element* element) { std::destroy_at(element); });
+        blocks_.reset();
+        return;
+      }
+    }
+    index_.clear([this](Element* element) {
+      std::destroy_at(element);
+      blocks_.deallocate(element);
+    });
+  }
+
+  /// Levels of the tree; 0 when empty.
+  [[nodiscard]] int calculate_depth() const noexcept { return static_cast<int>(index_.depth()); }
+
+  /// Walks the tree: for tests. O(size).
+  [[nodiscard]] bool invariants_hold() const { return index_.invariants_hold(); }
+
+ protected:
+  template <class... Arguments>
+  Element* add(typename Index::Place& place, Arguments&&... arguments) {
+    void* const block = blocks_.allocate();
+    Element* element;
+    try {
+      element = ::new (block) Element(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      blocks_.deallocate(block);
+      throw;
+    }
+    return enter(place, element);
+  }
+
+  Index index_;
+  [[no_unique_address]] Blocks blocks_;
+
+ private:
+  void add_copy(typename Index::Place& place, const Element& other) {
+    void* const block = blocks_.allocate();
+    Element* element;
+    try {
+      element = ::new (block) Element(other);
+    } catch (...) {
+      blocks_.deallocate(block);
+      throw;
+    }
+    enter(place, element);
+  }
+
+  Element* enter(typename Index::Place& place, Element* element) {
+    try {
+      index_.make_room(place);
+    } catch (...) {
+      std::destroy_at(element);
+      blocks_.deallocate(element);
+      throw;
+    }
+    index_.insert(place, element);
+    return element;
+  }
+};
+
+}  // namespace blockyard::container
+
+#endif

@@ -1,0 +1,42 @@
+/// RBSet<T>: an ordered set with the engine's interface, over the same B-tree of links as RBMap; elements never move. Bounds,
+/// exceptions and thread-safety are those of RBMap.
+#ifndef BLOCKYARD_RB_SET_HPP
+#define BLOCKYARD_RB_SET_HPP
+
+#include <initializer_list>
+#include <utility>
+
+#include "blockyard/ordered_container.hpp"
+
+namespace blockyard {
+
+template <class T, class C = container::LessDefault, class A = StaticBlocks>
+class RBSet : public container::OrderedContainer<RBSet<T, C, A>, container::SetEntry<T>, C, A> {
+  using Base = container::OrderedContainer<RBSet, container::SetEntry<T>, C, A>;
+
+ public:
+  using Element = typename Base::Element;
+  using Base::Base;
+  RBSet() = default;
+  RBSet(std::initializer_list<T> values) {
+    for (const T& value : values) {
+      insert(value);
+    }
+  }
+
+  /// Enters a value unless it is there; its element.
+  Element* insert(const T& value) {
+    auto place = this->index_.place_of(value);
+    return place.found != nullptr ? place.found : this->add(place, value);
+  }
+  Element* insert(T&& value) {
+    auto place = this->index_.place_of(value);
+    return place.found != nullptr ? place.found : this->add(place, std::move(value));
+  }
+};
+
+static_assert(sizeof(RBSet<int>) <= 24);
+
+}  // namespace blockyard
+
+#endif
