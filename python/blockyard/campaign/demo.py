@@ -22,7 +22,7 @@ ALLOCATORS = ("all",)
 _PLANNED_S = 210.0
 _LIMIT_S = 230.0
 # What a run needs beyond its stretch of the journal: process start, populating, writing samples.
-_OVERHEAD_S = 0.6
+_OVERHEAD_S = 0.4
 # A shorter stretch than this would hold too few frames to look like a game.
 _SHORTEST_S = 2.0
 _REPEATS = (5, 3, 2)

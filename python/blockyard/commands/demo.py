@@ -61,9 +61,14 @@ def _report(folder: Path) -> str:
         page.print(f"Measured with {repeats} repeat{'s' * (repeats != 1)} on a short stretch, to be quick: published "
                    "figures take 5 repeats of longer ones (docs/method.md).")
         page.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
+        drawn = sorted(path for path in result.pictures if path.suffix == ".png")
+        # Those of all allocators together; each one's own are too many to list.
+        together = [path for path in drawn if path.stem.startswith(("comparison", "percentiles"))] or drawn
         page.print("Pictures:")
-        for picture in sorted(path for path in result.pictures if path.suffix == ".png"):
+        for picture in together:
             page.print(f"  {picture}", soft_wrap=True)
+        if len(together) < len(drawn):
+            page.print(f"and {len(drawn) - len(together)} more beside them: malloc and free of each allocator over time")
         return page.export_text(styles=True)
 
 
