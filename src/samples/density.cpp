@@ -11,11 +11,12 @@ namespace {
 
 /// Latencies below this find their row in a table; above, a logarithm is affordable.
 constexpr std::uint32_t tabled = 1U << 16;
-/// A latency is known to one tick, and below this a tick is taller than a cell: events are dealt over the tick's height in
-/// so many steps by their number, or the picture would show stripes that are the clock's.
-constexpr std::uint32_t dealt = 256;
-constexpr std::uint32_t steps = 16;
-static_assert(steps == 16, "four bits of the hash below");
+/// A latency is known to one step of the clock, and near the foot of a picture a step is taller than many cells: events are
+/// dealt over its height by their number, or the picture would show stripes that are the clock's.
+constexpr std::uint32_t shares = 64;
+/// From so many steps on, a step is about as tall as a cell (14 cells an octave).
+constexpr std::uint32_t dealt_steps = 64;
+constexpr std::uint32_t most_dealt = 1U << 14;
 
 class Rows {
  public:
@@ -24,30 +25,40 @@ class Rows {
         bottom_(std::log2(frame.low_ticks)),
         per_octave_(frame.height / (std::log2(frame.high_ticks) - std::log2(frame.low_ticks))),
         table_(tabled),
-        fine_(dealt * steps) {
+        dealt_(std::min(std::max(frame.step_ticks, 1U) * std::uint64_t{dealt_steps}, std::uint64_t{most_dealt})),
+        fine_(dealt_ * shares) {
+    const double step = std::max(frame.step_ticks, 1U);
     for (std::uint32_t ticks = 0; ticks < tabled; ++ticks) table_[ticks] = computed(ticks);
-    for (std::uint32_t place = steps; place < dealt * steps; ++place) {
-      fine_[place] = computed(place / steps + (place % steps + 0.5) / steps - 0.5);
+    for (std::uint32_t ticks = 0; ticks < dealt_; ++ticks) {
+      for (std::uint32_t share = 0; share < shares; ++share) {
+        // Less than one step is known as 0, which has no place on a logarithmic axis: evenly up to half a step.
+        const double low = ticks <= step / 2 ? 0 : row(ticks - step / 2);
+        fine_[ticks * shares + share] =
+            static_cast<std::uint32_t>(low + (row(ticks + step / 2) - low) * (share + 0.5) / shares);
+      }
     }
   }
 
   std::uint32_t operator()(std::uint32_t ticks, std::uint32_t event) const {
-    if (ticks < dealt) return fine_[ticks * steps + (event * 2654435769U >> 28)];  // the top 4 bits of a golden-ratio hash
+    static_assert(shares == 64, "the top six bits of a golden-ratio hash");
+    if (ticks < dealt_) return fine_[ticks * shares + (event * 2654435769U >> 26)];
     return ticks < tabled ? table_[ticks] : computed(ticks);
   }
 
  private:
-  std::uint32_t computed(double ticks) const {
+  std::uint32_t computed(std::uint32_t ticks) const { return static_cast<std::uint32_t>(row(ticks)); }
+
+  double row(double ticks) const {
     if (ticks <= 0) return 0;
-    const double row = (std::log2(ticks) - bottom_) * per_octave_;
-    return static_cast<std::uint32_t>(std::clamp(row, 0.0, static_cast<double>(height_ - 1)));
+    return std::clamp((std::log2(ticks) - bottom_) * per_octave_, 0.0, height_ - 1.0);
   }
 
   std::uint32_t height_;
   double bottom_;
   double per_octave_;
   std::vector<std::uint32_t> table_;
-  std::vector<std::uint32_t> fine_;  // fine_[0..steps) is 0: no time at all lies in the lowest row
+  std::uint64_t dealt_;
+  std::vector<std::uint32_t> fine_;
 };
 
 class Worker {

@@ -22,6 +22,7 @@ struct Frame {
   double end_ns;            ///< time at the right edge
   double low_ticks;         ///< latency at the lower edge, above 0
   double high_ticks;        ///< latency at the upper edge
+  std::uint32_t step_ticks; ///< the clock advances by so many ticks at a time: latencies are known to one step
   std::uint32_t marks_from[planes];  ///< latencies of at least this many ticks are returned one by one
 };
 

@@ -36,6 +36,7 @@ typedef struct by_samples_frame {
   double end_ns;
   double low_ticks;
   double high_ticks;
+  uint32_t step_ticks;     ///< the clock advances by so many ticks at a time
   uint32_t marks_from[4];  ///< by plane: malloc as-run, free as-run, malloc inherent, free inherent
 } by_samples_frame;
 

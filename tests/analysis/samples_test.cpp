@@ -97,7 +97,7 @@ TEST_P(Samples, AFaultNamesTheRowCountedFromTheFirstFeed) {
 }
 
 TEST_P(Samples, BinsStayInsideTheirGridForAnyLatencyAndTime) {
-  const by_samples_frame frame{37, 11, 5000.0, 900'000.0, 0.5, 3e3, {1000, 1000, 1000, 1000}};
+  const by_samples_frame frame{37, 11, 5000.0, 900'000.0, 0.5, 3e3, 26, {1000, 1000, 1000, 1000}};
   by_samples_bins* bins = by_samples_bin(runs, 3, count, &frame, GetParam());
   ASSERT_NE(bins, nullptr);
   std::uint64_t binned = 0;

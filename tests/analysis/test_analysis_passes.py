@@ -111,7 +111,7 @@ def test_repeats_of_different_lengths_are_refused() -> None:
 
 def frame(**changed: object) -> passes.Frame:
     return passes.Frame(**{"width": 100, "height": 40, "begin_ns": 0.0, "end_ns": 1000.0, "low_ticks": 1.0,
-                           "high_ticks": 1e4, "marks_from": (SATURATED,) * 4, **changed})
+                           "high_ticks": 1e4, "step_ticks": 1, "marks_from": (SATURATED,) * 4, **changed})
 
 
 @pytest.mark.parametrize("threads", [1, 2])

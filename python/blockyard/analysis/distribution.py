@@ -13,19 +13,24 @@ SATURATED = 4294967295
 
 @dataclass(frozen=True)
 class Nanoseconds:
-    """A latency; `at_least` when the measurement was saturated."""
+    """A latency; `at_least` when the measurement was saturated. A value of 0 means less than `step`, the clock's."""
 
     value: float
     at_least: bool = False
+    step: float = 0.0
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Distinct latencies in rising order with their counts; `ticks_per_ns` turns them into time."""
+    """Distinct latencies in rising order with their counts; `ticks_per_ns` turns them into time.
+
+    The clock advances by `step_ticks` at a time: differences below that cannot be seen.
+    """
 
     ticks: np.ndarray
     counts: np.ndarray
     ticks_per_ns: float
+    step_ticks: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_cumulated", np.cumsum(self.counts, dtype=np.uint64))
@@ -40,7 +45,7 @@ class Distribution:
         ticks, inverse = np.unique(np.concatenate([part.ticks for part in parts]), return_inverse=True)
         counts = np.zeros(len(ticks), np.uint64)
         np.add.at(counts, inverse, np.concatenate([part.counts for part in parts]))
-        return cls(ticks, counts, rates.pop())
+        return cls(ticks, counts, rates.pop(), parts[0].step_ticks)
 
     @property
     def samples(self) -> int:
@@ -55,6 +60,10 @@ class Distribution:
     def at_rank(self, rank: int) -> int:
         """Ticks of the sample in that place, from 1."""
         return int(self.ticks[np.searchsorted(self._cumulated, np.uint64(rank))])
+
+    @property
+    def step_ns(self) -> float:
+        return self.step_ticks / self.ticks_per_ns
 
     @property
     def best(self) -> Nanoseconds | None:
@@ -82,4 +91,4 @@ class Distribution:
         return self.samples - (int(self._cumulated[index - 1]) if index else 0)
 
     def _ns(self, ticks: int) -> Nanoseconds:
-        return Nanoseconds(ticks / self.ticks_per_ns, ticks == SATURATED)
+        return Nanoseconds(ticks / self.ticks_per_ns, ticks == SATURATED, self.step_ns)

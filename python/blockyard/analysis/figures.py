@@ -24,6 +24,10 @@ _METRICS = {
 _VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT}
 
 RATE_LIMITS_NS = (1_000, 10_000, 100_000)
+_SMALL_TICKS = 2048
+"""Below this, bringing repeats to one tick moves no latency to another."""
+_ENOUGH_DISTINCT = 16
+"""Fewer distinct latencies may share a divisor by chance."""
 _LAST_ROWS = 4096
 """Rows are in the journal's order and threads overlap by microseconds: the latest start is among the last few."""
 
@@ -37,6 +41,7 @@ class AllocatorFigures:
     floor_call_ns: float
     floor_touch_ns: float
     measured_ns: int
+    step_ticks: int
     _known: dict = field(default_factory=dict)
 
     @property
@@ -49,9 +54,13 @@ class AllocatorFigures:
         if key not in self._known:
             classes = range(len(SIZE_CLASSES)) if size_class is None else (size_class,)
             self._known[key] = Distribution.joined(
-                Distribution(*self.raw[_VIEWS[view], metric, klass], self.runs.ticks_per_ns)
+                Distribution(*self.raw[_VIEWS[view], metric, klass], self.runs.ticks_per_ns, self.step_ticks)
                 for metric in _METRICS[operation, part] for klass in classes)
         return self._known[key]
+
+    @property
+    def step_ns(self) -> float:
+        return self.step_ticks / self.runs.ticks_per_ns
 
     @property
     def touched(self) -> bool:
@@ -89,7 +98,8 @@ def measure(allocator: AllocatorRuns, *, gross: bool = False, threads: int = 2) 
     except passes.BadRows as error:
         raise bad_rows(allocator.runs, error) from None
     measured = sum(int(run.rows["start"][-_LAST_ROWS:].max()) for run in opened if len(run.rows))
-    return AllocatorFigures(allocator, raw, *(_floor_ns(allocator.runs, part) for part in ("call", "touch")), measured)
+    return AllocatorFigures(allocator, raw, *(_floor_ns(allocator.runs, part) for part in ("call", "touch")), measured,
+                            _step_ticks(allocator, raw))
 
 
 def bad_rows(runs: Sequence, error: passes.BadRows) -> UserError:
@@ -100,3 +110,17 @@ def bad_rows(runs: Sequence, error: passes.BadRows) -> UserError:
 
 def _floor_ns(runs: Sequence, part: str) -> float:
     return median(run.number(f"floor_{part}_ticks") / run.number("ticks_per_ns") for run in runs)
+
+
+def _step_ticks(allocator: AllocatorRuns, raw: dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray]]) -> int:
+    """By how many ticks the clock advances at a time: as measured, else as the latencies themselves betray it.
+
+    Some processors count in steps (26 ticks of 10 ns were seen), and then no difference below one is real.
+    """
+    told = [run.facts.get("clock_step_ticks") for run in allocator.runs]
+    known = [step for step in told if isinstance(step, int) and step > 0]
+    if known:
+        return max(known)
+    small = [ticks[(ticks > 0) & (ticks < _SMALL_TICKS)] for ticks, _ in raw.values()]
+    distinct = np.unique(np.concatenate(small))
+    return int(np.gcd.reduce(distinct)) if len(distinct) >= _ENOUGH_DISTINCT else 1

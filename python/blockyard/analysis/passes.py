@@ -35,7 +35,7 @@ class _Fault(ctypes.Structure):
 class _Frame(ctypes.Structure):
     _fields_ = [("width", ctypes.c_uint32), ("height", ctypes.c_uint32), ("begin_ns", ctypes.c_double),
                 ("end_ns", ctypes.c_double), ("low_ticks", ctypes.c_double), ("high_ticks", ctypes.c_double),
-                ("marks_from", ctypes.c_uint32 * 4)]
+                ("step_ticks", ctypes.c_uint32), ("marks_from", ctypes.c_uint32 * 4)]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class Frame:
     end_ns: float
     low_ticks: float
     high_ticks: float
+    step_ticks: int
     marks_from: tuple[int, int, int, int]
 
 
@@ -155,7 +156,7 @@ def bins(runs: Sequence[Rows], frame: Frame, threads: int) -> list[Bins]:
     library = _library()
     native_runs = _native_runs(runs)
     native_frame = _Frame(frame.width, frame.height, frame.begin_ns, frame.end_ns, frame.low_ticks, frame.high_ticks,
-                          (ctypes.c_uint32 * 4)(*frame.marks_from))
+                          frame.step_ticks, (ctypes.c_uint32 * 4)(*frame.marks_from))
     handle = library.by_samples_bin(native_runs, len(runs), len(runs[0].rows), native_frame, threads)
     if not handle:
         raise MemoryError

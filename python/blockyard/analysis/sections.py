@@ -190,7 +190,7 @@ def _allocator(entry: dict[str, Any], runs: list[Run], untimed: list[Run]) -> Al
     return AllocatorRuns(entry["name"], entry.get("base", base), entry.get("variant") or variant or "defaults",
                          str(facts.get("version") or entry.get("version") or ""), good,
                          tuple(run for run in runs if not run.ok), tuple(untimed),
-                         bool(facts.get("needs_lock")), bool(facts.get("needs_pool")))
+                         bool(facts.get("locked", facts.get("needs_lock"))), bool(facts.get("needs_pool")))
 
 
 def _refuse_mixed_machines(section: Section) -> None:

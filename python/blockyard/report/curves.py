@@ -40,15 +40,16 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
         axis.set_xlabel("percentile of events (linear up to p90, then one step for each further nine)", labelpad=8)
         style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
         style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
-        style.put(page, 28, 16, caption, fontsize=11.5, color=FAINT, linespacing=1.5)
+        style.foot(page, caption)
         return style.save(page, target)
 
 
 def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:
     extremes = [value for _, _, found, _ in lines for value in (found.best, found.worst) if value is not None]
-    low = 10 ** np.floor(np.log10(max(min(value.value for value in extremes), 1.0)))
+    step = max(found.step_ns for _, _, found, _ in lines)
+    low = style.lower_edge(step, min(value.value for value in extremes))
     high = max(value.value for value in extremes) * 1.25
-    style.latency_axis(axis, low, max(high, low * 100))
+    style.latency_axis(axis, low, max(high, low * 100), step)
     axis.set_xlim(0, 1.0)
     ticks = [(0.0, "0"), (0.25, "25"), (0.5, "50"), (0.75, "75"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"),
              (0.9999, "p99.99"), (0.99999, "p99.999"), (0.999999, "worst")]

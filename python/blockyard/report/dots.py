@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.latency import P50, P99, P999, P9999
@@ -29,20 +28,22 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
         width = (WIDTH - _LEFT - _RIGHT - _GAP * (len(panels) - 1)) / len(panels)
         values = [value.value for _, rows in panels for _, found, _ in rows if found.samples
                   for value in (found.percentile(P50), found.worst) if value is not None]
-        low = 10 ** np.floor(np.log10(max(min(values, default=1.0), 1.0)))
+        step = max(found.step_ns for _, rows in panels for _, found, _ in rows)
+        low = style.lower_edge(step, min(values, default=1.0))
         high = max(max(values, default=1.0) * 1.6, low * 100)
         for number, (name, rows) in enumerate(panels):
             axis = style.axes(page, _LEFT + number * (width + _GAP), _BOTTOM, width, _ROW * len(rows))
-            _panel(axis, name, rows, low, high, names=number == 0)
+            _panel(axis, name, rows, low, high, step, names=number == 0)
         _key(page, height)
         style.put(page, 28, height - 44, title, fontsize=22, fontweight="bold")
         style.put(page, 28, height - 74, subtitle, fontsize=15, color=FAINT)
-        style.put(page, 28, 16, caption, fontsize=11.5, color=FAINT, linespacing=1.5)
+        style.foot(page, caption)
         return style.save(page, target)
 
 
-def _panel(axis: style.Axes, name: str, rows: list[Row], low: float, high: float, names: bool) -> None:
-    style.latency_axis(axis, low, high, horizontal=True)
+def _panel(axis: style.Axes, name: str, rows: list[Row], low: float, high: float, step: float,
+           names: bool) -> None:
+    style.latency_axis(axis, low, high, step, horizontal=True)
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.spines["left"].set_visible(False)
     axis.set_yticks(range(len(rows)), [row[0] for row in rows] if names else [""] * len(rows), fontsize=16)

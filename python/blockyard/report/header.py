@@ -30,8 +30,8 @@ class Header:
     def caption(self, allocator: AllocatorRuns | None = None) -> str:
         """For the foot of a picture: two lines."""
         version = f"{allocator.name} {allocator.version}; " if allocator and allocator.version else ""
-        return f"{self.machine}\n{version}{self.clock}; {self._floor()}; {self.repeats}; {self.setting}; " \
-               f"blockyard {self.blockyard}"
+        return f"{self.machine}; blockyard {self.blockyard}\n" \
+               f"{version}{self.clock}; {self._floor()}; {self.repeats}; {self.setting}"
 
     def _floor(self) -> str:
         low, high = (units.duration(value) for value in self.floors_ns)
@@ -43,6 +43,8 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
     facts = results.machine
     rates = [one.runs.ticks_per_ns for one in figures]
     rate = f" at {median(rates):.3f} ticks/ns" if rates else ""
+    step = max((one for one in figures if one.step_ticks > 1), key=lambda one: one.step_ticks, default=None)
+    rate += f" in steps of {units.duration(step.step_ns)}" if step else ""
     floors = [one.floor_call_ns for one in figures] or [0.0]
     counts = sorted({len(one.runs.runs) for one in figures})
     repeats = f"{counts[0]} to {counts[-1]} repeats" if len(counts) > 1 else \

@@ -19,8 +19,6 @@ _PLANES = {(Operation.MALLOC, View.AS_RUN): passes.MALLOC_AS_RUN,
            (Operation.MALLOC, View.INHERENT): passes.MALLOC_INHERENT,
            (Operation.FREE, View.INHERENT): passes.FREE_INHERENT}
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
-_LOWEST_NS = 1.0
-"""The lower edge of density pictures: below lies less than the timer can tell from nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,8 @@ def latency_edges(figures: Sequence[AllocatorFigures]) -> tuple[float, float]:
     worst = max((value.value for one in figures for operation in OPERATIONS
                  if (value := one.whole(View.AS_RUN, operation).worst) is not None), default=1.0)
     decade = 10 ** np.floor(np.log10(max(worst, 1000.0)))
-    return _LOWEST_NS, float(decade * next(step for step in (1, 2, 5, 10, 20) if worst * 1.1 <= decade * step))
+    low = style.lower_edge(max((one.step_ns for one in figures), default=0.0))
+    return low, float(decade * next(step for step in (1, 2, 5, 10, 20) if worst * 1.1 <= decade * step))
 
 
 def _dots(section: Section, members: list[AllocatorFigures], header: Header, target: Path, view: View,
@@ -99,7 +98,8 @@ def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: P
     rate = one.runs.ticks_per_ns
     try:
         bins = passes.bins(rows, passes.Frame(scatter.COLUMNS, scatter.ROWS, times[0] * 1e9, times[1] * 1e9,
-                                              edges[0] * rate, edges[1] * rate, tuple(planes)), threads)
+                                              edges[0] * rate, edges[1] * rate, one.step_ticks,
+                                              tuple(planes)), threads)
     except passes.BadRows as error:
         raise bad_rows(one.runs.runs, error) from None
     zoom = "" if options.from_s is None and options.to_s is None else f"-{times[0]:g}s-{times[1]:g}s"

@@ -1,5 +1,6 @@
 """The density scatter: every event of one allocator, time across, latency up, hue its size, brightness how many."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,12 +45,12 @@ def marks_from(distribution: Distribution) -> int:
     return distribution.at_rank(P9999.rank(distribution.samples)) if distribution.samples else SATURATED
 
 
-def draw(scatter: Scatter) -> list[Path]:
+def draw(scatter: Scatter, formats: Sequence[str] = (".png", ".svg")) -> list[Path]:
     """Writes the picture as PNG and SVG (the density embedded as an image, so that the SVG stays small)."""
     with matplotlib.rc_context(style.FONT):
         page = style.figure(WIDTH, HEIGHT)
         axis = style.axes(page, _LEFT, _BOTTOM, COLUMNS * CELL, ROWS * CELL)
-        style.latency_axis(axis, *scatter.latencies_ns)
+        style.latency_axis(axis, *scatter.latencies_ns, scatter.distribution.step_ns)
         axis.set_xlim(*scatter.times_s)
         axis.xaxis.grid(True, color=style.MINOR_GRID)
         axis.tick_params("x", length=0, pad=8)
@@ -61,8 +62,8 @@ def draw(scatter: Scatter) -> list[Path]:
         _size_bar(page)
         style.put(page, 28, HEIGHT - 42, scatter.title, fontsize=22, fontweight="bold")
         style.put(page, 28, HEIGHT - 72, f"{scatter.subtitle}; {shown}", fontsize=15, color=FAINT)
-        style.put(page, 28, 16, scatter.caption, fontsize=11.5, color=FAINT, linespacing=1.5)
-        return style.save(page, scatter.target)
+        style.foot(page, scatter.caption)
+        return style.save(page, scatter.target, formats)
 
 
 def shades(bins: passes.Bins) -> np.ndarray:

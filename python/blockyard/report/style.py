@@ -27,6 +27,8 @@ LINES = ("#0072b2", "#d55e00", "#009e73", "#b3478f", "#56a5d8", "#c78a00", "#1b3
 _SIZE_ANCHORS = ((4, "#2b3a9b"), (6, "#2f7fd0"), (10, "#2fae9f"), (15, "#dfa200"), (20, "#e2571e"), (26, "#8e1b3a"))
 
 PIXELS_PER_INCH = 100
+_FOOT_LETTERS = 178
+"""So many letters of 11.5 points fill the width of a picture."""
 FONT = {"font.family": "DejaVu Sans", "font.size": 15, "axes.edgecolor": FAINT, "axes.linewidth": 1.0,
         "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "svg.fonttype": "path",
         "svg.hashsalt": "blockyard", "axes.titlesize": 18, "path.simplify_threshold": 0.5}
@@ -68,13 +70,24 @@ def put(page: Figure, x: float, y: float, words: str, **style: object) -> None:
     page.text(x / whole_width, y / whole_height, words, **style)
 
 
-def save(page: Figure, target: Path) -> list[Path]:
+def foot(page: Figure, caption: str) -> None:
+    """The circumstances at the lower edge, smaller where a line would not fit."""
+    longest = max(map(len, caption.splitlines()))
+    size = min(11.5, 11.5 * _FOOT_LETTERS / longest)
+    put(page, 28, 16, caption, fontsize=size, color=FAINT, linespacing=1.5)
+
+
+_FORMATS: dict[str, dict[str, object]] = {".png": {"pil_kwargs": {"compress_level": 3}},
+                                          ".svg": {"metadata": {"Date": None}}}
+
+
+def save(page: Figure, target: Path, formats: Sequence[str] = tuple(_FORMATS)) -> list[Path]:
     """Writes TARGET.png and TARGET.svg, each beside its place and renamed."""
     written = []
-    for suffix, options in ((".png", {"pil_kwargs": {"compress_level": 3}}), (".svg", {"metadata": {"Date": None}})):
+    for suffix in formats:
         path = target.with_name(target.name + suffix)
         partial = path.with_name(path.name + ".partial")
-        page.savefig(partial, format=suffix[1:], dpi=PIXELS_PER_INCH, **options)
+        page.savefig(partial, format=suffix[1:], dpi=PIXELS_PER_INCH, **_FORMATS[suffix])
         partial.rename(path)
         written.append(path)
     return written
@@ -87,17 +100,33 @@ def latency_label(ns: float) -> str:
     return f"{ns / scale:g} {unit}"
 
 
-def latency_axis(axis: Axes, low_ns: float, high_ns: float, horizontal: bool = False) -> None:
-    """A logarithmic axis of time with a gridline and a label at every decade, faint lines at 2 to 9."""
+def lower_edge(step_ns: float, least_ns: float = 0.0) -> float:
+    """Where a latency axis begins: at a decade below the least latency, or below a quarter of the clock's step."""
+    if least_ns > 0:
+        return float(10 ** np.floor(np.log10(max(least_ns, 1.0))))
+    quarter = max(step_ns / 4, 1.0)
+    decade = 10 ** np.floor(np.log10(quarter))
+    return float(decade * max(step for step in (1, 2, 5) if decade * step <= quarter))
+
+
+def latency_axis(axis: Axes, low_ns: float, high_ns: float, step_ns: float, horizontal: bool = False) -> None:
+    """A logarithmic axis of time with a gridline and a label at every decade, faint lines at 2 to 9.
+
+    Where it begins below the clock's step, its end is labelled as what it shows: less than a step.
+    """
     decades = 10.0 ** np.arange(np.floor(np.log10(low_ns)), np.ceil(np.log10(high_ns)) + 1)
     decades = decades[(decades >= low_ns * 0.999) & (decades <= high_ns * 1.001)]
     minors = (decades[:, None] * np.arange(2, 10)).ravel()
     (axis.set_xscale if horizontal else axis.set_yscale)("log")
     (axis.set_xlim if horizontal else axis.set_ylim)(low_ns, high_ns)
     scale = axis.xaxis if horizontal else axis.yaxis
-    scale.set_major_locator(FixedLocator(decades))
+    below = low_ns * 2 <= step_ns
+    decades = decades[decades >= step_ns * 0.999] if below else decades
+    scale.set_major_locator(FixedLocator([low_ns, *decades] if below else decades))
     scale.set_minor_locator(NullLocator())
-    scale.set_major_formatter(FuncFormatter(lambda value, _: latency_label(value)))
+    scale.set_major_formatter(FuncFormatter(
+        lambda value, _: f"<{latency_label(float(f'{step_ns:.3g}'))}" if below and value < step_ns / 2 else
+        latency_label(value)))
     scale.grid(True, "major", color=GRID, linewidth=1.1)
     scale.set_tick_params("both", length=0)
     # One collection: as minor ticks these lines would take longer to draw than eleven million points.

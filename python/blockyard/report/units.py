@@ -19,9 +19,12 @@ def duration(ns: float) -> str:
 
 
 def latency(value: Nanoseconds | None) -> str:
-    """A latency, `≥` before one that the sample's field could not hold, a dash for an unsupported one."""
+    """A latency; `≥` before one that the sample's field could not hold, `<` before a step of the clock that it did not
+    reach, a dash for an unsupported one."""
     if value is None:
         return ABSENT
+    if value.value == 0 and value.step > 0:
+        return f"<{duration(value.step)}"
     return f"≥{duration(value.value)}" if value.at_least else duration(value.value)
 
 

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""How fast results become tables and pictures. Needs 6 GB of disk and memory, and about two minutes.
+
+Three figures, on synthetic campaigns whose rows are laid out as the replayer writes them:
+  density   the picture of 11 million points, from mapped rows to a PNG on disk, beside matplotlib's own scatter
+  report    `blockyard report` over 8 allocators x 5 repeats of a 3.5-million-event journal: tables, Parquet, pictures
+  digest    its exact percentiles alone, in events a second
+
+Prints one JSON object; --density-only leaves the large campaign out.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "report")]
+
+import numpy as np
+import synthetic
+
+from blockyard.analysis import figures, passes, sections
+from blockyard.analysis.latency import Operation, View
+from blockyard.report import header, pages, scatter
+
+POINTS = 11_000_000
+EVENTS, REPEATS = 3_500_000, 5
+ALLOCATORS = [("null", 0.05, 0.0), ("glibc", 1.1, 1.2), ("dlmalloc", 1.9, 1.6), ("jemalloc", 0.9, 0.8),
+              ("mimalloc", 0.7, 0.5), ("tlsf", 1.6, 0.1), ("snmalloc", 0.72, 0.7), ("scudo", 2.6, 1.4)]
+
+
+def seconds(work: Callable[[], object], times: int) -> float:
+    """The median of several goes."""
+    took = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - begun)
+    return statistics.median(took)
+
+
+def density(folder: Path, with_peer: bool) -> dict[str, float]:
+    """One allocator's mallocs, 11 million of them. What the picture's title needs (percentiles) is part of the time."""
+    campaign = synthetic.Campaign(folder, ["glibc"])
+    made = synthetic.latencies(synthetic.lifelike(POINTS, seconds=420)[0], 1.1, 1.2, 1001)
+    made["kind"] = synthetic.MALLOC
+    campaign.run("glibc", made)
+    results = sections.read(folder)
+    section = results.sections[0]
+
+    def ours() -> None:
+        one = figures.measure(section.measured[0], threads=2)
+        found = one.whole(View.AS_RUN, Operation.MALLOC)
+        rows, edges, rate = figures.open_rows(one.runs, False), pages.latency_edges([one]), one.runs.ticks_per_ns
+        frame = passes.Frame(scatter.COLUMNS, scatter.ROWS, 0, 420e9, edges[0] * rate, edges[1] * rate, one.step_ticks,
+                             (scatter.marks_from(found),) * 4)
+        plane = passes.bins(rows, frame, 2)[passes.MALLOC_AS_RUN]
+        caption = header.of(results, section, [one], False).caption(one.runs)
+        scatter.draw(scatter.Scatter(folder / "density", "glibc", "", caption, plane, found, (0, 420), edges), (".png",))
+
+    ours()  # the first go also loads fonts
+    taken = {"points": POINTS, "density_s": round(seconds(ours, 5), 3)}
+    if with_peer:
+        taken["matplotlib_scatter_s"] = round(seconds(lambda: plain_scatter(folder, made), 1), 2)
+        taken["ratio"] = round(taken["matplotlib_scatter_s"] / taken["density_s"], 1)
+    return taken
+
+
+def plain_scatter(folder: Path, made: np.ndarray) -> None:
+    """The same points by matplotlib's own means, at the same size."""
+    from matplotlib.figure import Figure
+    page = Figure(figsize=(16, 9), dpi=100)
+    axis = page.add_subplot()
+    axis.set_yscale("log")
+    axis.scatter(made["start"] / 1e9, np.maximum(made["call"] + made["touch"], 1), s=1, c=np.log2(made["size"] + 1.0),
+                 linewidths=0)
+    page.savefig(folder / "plain.png")
+
+
+def report(folder: Path) -> dict[str, float]:
+    """The command as a user runs it, from the shell's prompt to the shell's prompt."""
+    synthetic.lifelike_campaign(folder, ALLOCATORS, EVENTS, REPEATS, 30)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+
+    def command(*options: str) -> Callable[[], object]:
+        return lambda: subprocess.run([sys.executable, "-m", "blockyard", "report", str(folder), *options], check=True,
+                                      env=environment, stdout=subprocess.DEVNULL)
+
+    section = sections.read(folder).sections[0]
+    digest = seconds(lambda: [figures.measure(one, threads=2) for one in section.measured], 1)
+    samples = len(ALLOCATORS) * REPEATS * EVENTS
+    return {"allocators": len(ALLOCATORS), "repeats": REPEATS, "events": EVENTS,
+            "report_s": round(seconds(command(), 2), 2),
+            "report_without_samples_parquet_s": round(seconds(command("--no-samples-parquet"), 1), 2),
+            "tables_alone_s": round(seconds(command("--no-samples-parquet", "--no-pictures"), 1), 2),
+            "digest_events_per_s": round(samples / digest)}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--density-only", action="store_true")
+    options.add_argument("--no-peer", action="store_true", help="leave matplotlib's scatter out (half a minute)")
+    options.add_argument("--folder", type=Path, help="where the synthetic campaigns go while it runs")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
+        found = {"density": density(Path(scratch) / "density", not chosen.no_peer)}
+        if not chosen.density_only:
+            found["report"] = report(Path(scratch) / "campaign")
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
