@@ -96,7 +96,8 @@ def resume(output: Path, show: Display, *, wanted: Settings | None = None, shard
                 raise UserError(f"{choice.name} was {entry['version']} in the campaign in {output} and is now "
                                 f"{choice.version}; measure anew in another folder")
             present.append(choice)
-        _keep_warnings(folder, _examine_machine(show)["warnings"])
+        if any(folder.result(run) is None for run in _share(campaign)):
+            _keep_warnings(folder, _examine_machine(show)["warnings"])
         return _run(campaign, present, folder, show, cooldown_s, within_s)
     finally:
         folder.close()

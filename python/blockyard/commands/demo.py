@@ -68,7 +68,7 @@ def _report(folder: Path) -> str:
         for picture in together:
             page.print(f"  {picture}", soft_wrap=True)
         if len(together) < len(drawn):
-            page.print(f"and {len(drawn) - len(together)} more beside them: malloc and free of each allocator over time")
+            page.print(f"and {len(drawn) - len(together)} more beside them: each allocator's events over time")
         return page.export_text(styles=True)
 
 
