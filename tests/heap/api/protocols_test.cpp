@@ -1,0 +1,238 @@
+// The heap's lock-free protocols, their shipped source, under every interleaving of a few threads; and each check shown to
+// find a planted bug.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <set>
+
+#include "heap/index_stack.hpp"
+#include "heap/pending_stack.hpp"
+#include "heap/remote_list.hpp"
+#include "interleave/explorer.hpp"
+
+namespace {
+
+using namespace blockyard::heap;
+using namespace interleave;
+
+// Two slabs of one owner. Two threads free two blocks each; the owner adopts meanwhile and once more at the end.
+template <class Atomics>
+Explorer::Program remote_free() {
+  using Word = typename Atomics::template atomic<std::uint64_t>;
+  using Link = typename Atomics::template atomic<std::uint32_t>;
+  struct State {
+    std::array<Word, 3> remote;                       // slab 0 is "none"
+    std::array<Link, 3> pending_next;
+    Link pending;
+    std::array<std::array<Plain<std::uint32_t>, 4>, 3> link;  // of block unit u in slab s
+    std::array<std::array<Plain<int>, 4>, 3> contents;        // what the program wrote before it freed
+    std::multiset<std::pair<std::uint32_t, std::uint32_t>> adopted;
+
+    void free(std::uint32_t slab, std::uint32_t unit) {
+      contents[slab][unit].write(7);
+      const bool announce =
+          RemoteList<Atomics>::push(remote[slab], unit, [&](std::uint32_t next) { link[slab][unit].write(next); });
+      if (announce) {
+        PendingStack<Atomics>::push(pending, slab, pending_next[slab]);
+      }
+    }
+    void adopt_all() {
+      std::uint32_t slab = PendingStack<Atomics>::take(pending);
+      while (slab != 0) {
+        const std::uint32_t next = pending_next[slab].load(std::memory_order_relaxed);
+        const RemoteBatch batch = RemoteList<Atomics>::adopt(remote[slab]);
+        if (batch.count == 0) {
+          throw Violation("a slab was announced without a remote free");
+        }
+        std::uint32_t unit = batch.first;
+        for (std::uint32_t left = batch.count; left > 0; --left) {
+          if (unit == 0 || unit > 3) {
+            throw Violation("a remote list is shorter than its count");
+          }
+          if (contents[slab][unit].read() != 7) {
+            throw Violation("a block was adopted before its last write was visible");
+          }
+          adopted.emplace(slab, unit);
+          unit = link[slab][unit].read();
+        }
+        if (unit != 0) {
+          throw Violation("a remote list is longer than its count");
+        }
+        slab = next;
+      }
+    }
+  };
+  auto state = std::make_shared<State>();
+  return {{[state] {
+             state->free(1, 1);
+             state->free(2, 1);
+           },
+           [state] {
+             state->free(1, 2);
+             state->free(1, 3);
+           },
+           [state] { state->adopt_all(); }},
+          [state] {
+            state->adopt_all();
+            if (state->adopted != decltype(state->adopted){{1, 1}, {1, 2}, {1, 3}, {2, 1}}) {
+              throw Violation("a remote free was lost or came twice");
+            }
+          }};
+}
+
+TEST(HeapProtocols, EveryRemoteFreeIsAdoptedOnceUnderAllInterleavings) {
+  const Explorer::Result result = Explorer(4).explore(remote_free<ModelAtomics>);
+  EXPECT_EQ(result.violation, "");
+  EXPECT_TRUE(result.complete);
+  RecordProperty("schedules", std::to_string(result.schedules));
+}
+
+TEST(HeapProtocols, TheCheckOfRemoteFreesFindsAForgottenRelease) {
+  EXPECT_NE(Explorer(2).explore(remote_free<AtomicsWithoutRelease>).violation, "");
+}
+
+TEST(HeapProtocols, TheCheckOfRemoteFreesFindsATornExchange) {
+  EXPECT_NE(Explorer(2).explore(remote_free<AtomicsWithTornExchange>).violation, "");
+}
+
+// The ready stack: one thread pops, another pops two and pushes the first again. No index may be held twice.
+template <class Atomics>
+Explorer::Program ready_stack() {
+  using Link = typename Atomics::template atomic<std::uint32_t>;
+  struct State {
+    IndexStack<Atomics> stack;
+    std::array<Link, 4> links;
+    std::array<Plain<int>, 4> contents;
+    std::set<std::uint32_t> held;
+
+    auto link() {
+      return [this](std::uint32_t index) -> Link& { return links[index]; };
+    }
+    void push(std::uint32_t index) {
+      contents[index].write(static_cast<int>(index));
+      stack.push(index, link());
+    }
+    std::uint32_t pop() {
+      const std::uint32_t index = stack.pop(link());
+      if (index != 0) {
+        if (contents[index].read() != static_cast<int>(index)) {
+          throw Violation("an index was popped before what its pusher wrote was visible");
+        }
+        if (!held.insert(index).second) {
+          throw Violation("an index was popped twice");
+        }
+      }
+      return index;
+    }
+    void give(std::uint32_t index) {
+      held.erase(index);
+      push(index);
+    }
+  };
+  auto state = std::make_shared<State>();
+  return {{[state] {
+             state->push(1);
+             state->push(2);
+             state->push(3);
+           },
+           [state] { state->pop(); },
+           [state] {
+             const std::uint32_t first = state->pop();
+             state->pop();
+             if (first != 0) {
+               state->give(first);
+             }
+           }},
+          [state] {
+            while (state->pop() != 0) {
+            }
+            if (state->held.size() != 3) {
+              throw Violation("an index was lost");
+            }
+          }};
+}
+
+TEST(HeapProtocols, NoReadySlabIsHandedOutTwiceOrLostUnderAllInterleavings) {
+  const Explorer::Result result = Explorer(4).explore(ready_stack<ModelAtomics>);
+  EXPECT_EQ(result.violation, "");
+}
+
+TEST(HeapProtocols, TheCheckOfTheReadyStackFindsAMissingVersion) {
+  EXPECT_NE(Explorer(3).explore(ready_stack<AtomicsWithoutVersion>).violation, "");
+}
+
+TEST(HeapProtocols, TheCheckOfTheReadyStackFindsAForgottenRelease) {
+  EXPECT_NE(Explorer(3).explore(ready_stack<AtomicsWithoutRelease>).violation, "");
+}
+
+// Parking: a thread ends while another frees one of its blocks and a third begins and takes over its heap.
+template <class Atomics>
+Explorer::Program parking() {
+  using Word = typename Atomics::template atomic<std::uint64_t>;
+  using Link = typename Atomics::template atomic<std::uint32_t>;
+  struct State {
+    IndexStack<Atomics> parked;
+    std::array<Link, 2> parked_next;
+    Plain<int> used;  // of the heap's one slab, written by whoever owns the heap
+    Word remote;
+    Link pending, pending_next[2];
+    int owners = 0;
+
+    auto link() {
+      return [this](std::uint32_t index) -> Link& { return parked_next[index]; };
+    }
+    void adopt() {
+      if (PendingStack<Atomics>::take(pending) != 0) {
+        const RemoteBatch batch = RemoteList<Atomics>::adopt(remote);
+        used.write(used.read() - static_cast<int>(batch.count));
+      }
+    }
+  };
+  auto state = std::make_shared<State>();
+  return {{[state] {  // the owner allocates two blocks, then ends
+             ++state->owners;
+             state->used.write(2);
+             --state->owners;
+             state->parked.push(1, state->link());
+           },
+           [state] {  // frees one of them
+             if (RemoteList<Atomics>::push(state->remote, 1, [](std::uint32_t) {})) {
+               PendingStack<Atomics>::push(state->pending, 1, state->pending_next[1]);
+             }
+           },
+           [state] {  // begins
+             if (state->parked.pop(state->link()) == 1) {
+               if (++state->owners != 1) {
+                 throw Violation("a heap has two owners");
+               }
+               if (state->used.read() != 2) {
+                 throw Violation("a heap was taken over before its last owner's writes were visible");
+               }
+               state->adopt();
+               --state->owners;
+               state->parked.push(1, state->link());
+             }
+           }},
+          [state] {
+            if (state->parked.pop(state->link()) != 1) {
+              throw Violation("a parked heap was lost");
+            }
+            state->adopt();
+            if (state->used.read() != 1) {
+              throw Violation("a remote free to a parked heap was lost");
+            }
+          }};
+}
+
+TEST(HeapProtocols, AParkedHeapHasOneOwnerAndLosesNoRemoteFreeUnderAllInterleavings) {
+  const Explorer::Result result = Explorer(5).explore(parking<ModelAtomics>);
+  EXPECT_EQ(result.violation, "");
+  EXPECT_TRUE(result.complete);
+}
+
+TEST(HeapProtocols, TheCheckOfParkingFindsAForgottenRelease) {
+  EXPECT_NE(Explorer(3).explore(parking<AtomicsWithoutRelease>).violation, "");
+}
+
+}  // namespace

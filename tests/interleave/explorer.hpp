@@ -1,0 +1,425 @@
+// Explores the interleavings of a small concurrent program, all of them up to a number of preemptions, with stores that
+// become visible late.
+//
+// A lock-free protocol is written against an atomic policy (`template <class Atomics>`); instantiated with ModelAtomics its
+// shipped source runs here. Each thread is a fibre; every atomic operation is a point where another thread may run. Stores
+// wait in their thread's buffer, one queue a location, and become visible to another thread only when that thread reads the
+// location and the explorer chooses so; a release operation makes all earlier stores of its thread visible first. So a
+// protocol that publishes without release is caught. (Loads read the newest visible value: a missing acquire is not
+// modelled; ThreadSanitizer looks for those.)
+//
+// The search is depth-first over the sequence of choices and replays the program from its start for each: the program
+// must be deterministic but for the choices.
+#pragma once
+
+#include <ucontext.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace interleave {
+
+class Explorer;
+inline Explorer* running = nullptr;
+
+/// Something that must never be seen was seen; what() says what.
+class Violation : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Explorer {
+ public:
+  struct Result {
+    std::uint64_t schedules = 0;
+    bool complete = true;     ///< false: stopped at the limit of schedules
+    std::string violation;    ///< empty when none was found
+  };
+
+  /// One program: makes its shared state, hands over its threads, and checks the outcome.
+  struct Program {
+    std::vector<std::function<void()>> threads;
+    std::function<void()> finally;  ///< runs alone, after all threads, with every store visible
+  };
+
+  explicit Explorer(int preemptions, std::uint64_t limit = 2'000'000) : preemptions_(preemptions), limit_(limit) {}
+
+  /// Runs `make()` for every schedule until one violates or none is left.
+  Result explore(const std::function<Program()>& make) {
+    Result result;
+    choices_.clear();
+    do {
+      if (result.schedules == limit_) {
+        result.complete = false;
+        return result;
+      }
+      ++result.schedules;
+      run_once(make);
+      if (!violation_.empty()) {
+        result.violation = violation_;
+        return result;
+      }
+    } while (advance());
+    return result;
+  }
+
+  // What the model atomics call.
+
+  /// A point where another thread may run.
+  void schedule_point() {
+    if (current_ < 0) {
+      return;
+    }
+    std::vector<int> others;
+    if (preempted_ < preemptions_) {
+      for (int thread = 0; thread < static_cast<int>(fibres_.size()); ++thread) {
+        if (thread != current_ && !fibres_[static_cast<std::size_t>(thread)]->done) {
+          others.push_back(thread);
+        }
+      }
+    }
+    const std::size_t picked = choose(others.size() + 1);
+    if (picked > 0) {
+      ++preempted_;
+      switch_to(others[picked - 1]);
+    }
+    if (++steps_ > 10'000) {
+      throw Violation("a schedule runs for ever");
+    }
+  }
+
+  /// One of `count` ways to go on.
+  std::size_t choose(std::size_t count) {
+    if (count <= 1) {
+      return 0;
+    }
+    if (position_ == choices_.size()) {
+      choices_.push_back({0, count});
+    }
+    return choices_[position_++].picked;
+  }
+
+  struct Store {
+    void* location;
+    std::function<void()> commit;
+  };
+
+  void buffer(Store store) {
+    if (current_ < 0) {
+      store.commit();
+    } else {
+      fibres_[static_cast<std::size_t>(current_)]->stores.push_back(std::move(store));
+    }
+  }
+
+  /// Makes the calling thread's stores to `location` visible; all of its stores when `location` is null (release).
+  void commit_own(const void* location) {
+    if (current_ >= 0) {
+      commit(*fibres_[static_cast<std::size_t>(current_)], location);
+    }
+  }
+
+  /// Before a read of `location`: stores of other threads that wait may become visible, as the explorer chooses.
+  void observe(const void* location) {
+    for (std::size_t thread = 0; thread < fibres_.size(); ++thread) {
+      if (static_cast<int>(thread) != current_ && waits(*fibres_[thread], location) && (current_ < 0 || choose(2) == 1)) {
+        commit(*fibres_[thread], location);
+      }
+    }
+  }
+
+ private:
+  struct Fibre {
+    ucontext_t context{};
+    std::vector<char> stack = std::vector<char>(128 * 1024);
+    std::function<void()> body;
+    std::deque<Store> stores;
+    bool done = false;
+  };
+  struct Choice {
+    std::size_t picked;
+    std::size_t count;
+  };
+
+  static bool waits(const Fibre& fibre, const void* location) {
+    for (const Store& store : fibre.stores) {
+      if (store.location == location) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static void commit(Fibre& fibre, const void* location) {
+    for (auto store = fibre.stores.begin(); store != fibre.stores.end();) {
+      if (location == nullptr || store->location == location) {
+        store->commit();
+        store = fibre.stores.erase(store);
+      } else {
+        ++store;
+      }
+    }
+  }
+
+  static void enter() {
+    Explorer* const self = running;
+    Fibre& fibre = *self->fibres_[static_cast<std::size_t>(self->current_)];
+    try {
+      fibre.body();
+    } catch (const Violation& violation) {
+      self->violation_ = violation.what();
+    }
+    fibre.done = true;
+    self->leave();
+  }
+
+  // Goes on with some thread that is not done, or with the explorer when all are or one has failed.
+  void leave() {
+    std::vector<int> left;
+    for (int thread = 0; thread < static_cast<int>(fibres_.size()); ++thread) {
+      if (!fibres_[static_cast<std::size_t>(thread)]->done) {
+        left.push_back(thread);
+      }
+    }
+    if (left.empty() || !violation_.empty()) {
+      setcontext(&main_);
+    }
+    current_ = left[choose(left.size())];
+    setcontext(&fibres_[static_cast<std::size_t>(current_)]->context);
+  }
+
+  void switch_to(int thread) {
+    Fibre& from = *fibres_[static_cast<std::size_t>(current_)];
+    current_ = thread;
+    swapcontext(&from.context, &fibres_[static_cast<std::size_t>(thread)]->context);
+  }
+
+  void run_once(const std::function<Program()>& make) {
+    running = this;
+    current_ = -1;
+    position_ = 0;
+    preempted_ = 0;
+    steps_ = 0;
+    violation_.clear();
+    fibres_.clear();
+    Program program = make();
+    for (auto& body : program.threads) {
+      auto fibre = std::make_unique<Fibre>();
+      fibre->body = std::move(body);
+      getcontext(&fibre->context);
+      fibre->context.uc_stack.ss_sp = fibre->stack.data();
+      fibre->context.uc_stack.ss_size = fibre->stack.size();
+      fibre->context.uc_link = nullptr;
+      makecontext(&fibre->context, &Explorer::enter, 0);
+      fibres_.push_back(std::move(fibre));
+    }
+    current_ = static_cast<int>(choose(fibres_.size()));
+    swapcontext(&main_, &fibres_[static_cast<std::size_t>(current_)]->context);
+    current_ = -1;
+    if (violation_.empty()) {
+      for (auto& fibre : fibres_) {
+        commit(*fibre, nullptr);
+      }
+      try {
+        program.finally();
+      } catch (const Violation& violation) {
+        violation_ = violation.what();
+      }
+    }
+    running = nullptr;
+  }
+
+  // The next sequence of choices in depth-first order; false when there is none.
+  bool advance() {
+    choices_.resize(position_);
+    while (!choices_.empty()) {
+      if (++choices_.back().picked < choices_.back().count) {
+        return true;
+      }
+      choices_.pop_back();
+    }
+    return false;
+  }
+
+  int preemptions_;
+  std::uint64_t limit_;
+  std::vector<Choice> choices_;
+  std::size_t position_ = 0;
+  int preempted_ = 0;
+  int steps_ = 0;
+  int current_ = -1;
+  std::string violation_;
+  std::vector<std::unique_ptr<Fibre>> fibres_;
+  ucontext_t main_{};
+};
+
+inline bool releases(std::memory_order order) {
+  return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+}
+
+/// An ordinary variable of the modelled program: its stores wait like relaxed ones, its accesses are no preemption points.
+template <class T>
+class Plain {
+ public:
+  Plain() = default;
+  explicit Plain(T value) : memory_(value) {}
+
+  T read() {
+    running->observe(this);
+    running->commit_own(this);
+    return memory_;
+  }
+  void write(T value) {
+    running->buffer({this, [this, value] { memory_ = value; }});
+  }
+
+ private:
+  T memory_{};
+};
+
+/// std::atomic's interface as far as the protocols use it.
+template <class T>
+class ModelAtomic {
+ public:
+  ModelAtomic() = default;
+  explicit ModelAtomic(T value) : memory_(value) {}
+  ModelAtomic(const ModelAtomic&) = delete;
+  ModelAtomic& operator=(const ModelAtomic&) = delete;
+
+  T load(std::memory_order) const {
+    running->schedule_point();
+    const_cast<ModelAtomic*>(this)->settle();
+    return memory_;
+  }
+
+  void store(T value, std::memory_order order) {
+    running->schedule_point();
+    if (releases(order)) {
+      running->commit_own(nullptr);
+    }
+    running->buffer({this, [this, value] { memory_ = value; }});
+  }
+
+  T exchange(T value, std::memory_order order) {
+    return modify(order, [value](T) { return value; });
+  }
+  T fetch_add(T value, std::memory_order order) {
+    return modify(order, [value](T before) { return static_cast<T>(before + value); });
+  }
+
+  bool compare_exchange_strong(T& expected, T wanted, std::memory_order success, std::memory_order) {
+    running->schedule_point();
+    settle();
+    if (memory_ != expected) {
+      expected = memory_;
+      return false;
+    }
+    if (releases(success)) {
+      running->commit_own(nullptr);
+    }
+    memory_ = wanted;
+    return true;
+  }
+  bool compare_exchange_weak(T& expected, T wanted, std::memory_order success, std::memory_order failure) {
+    return compare_exchange_strong(expected, wanted, success, failure);
+  }
+
+ private:
+  template <class Change>
+  T modify(std::memory_order order, Change&& change) {
+    running->schedule_point();
+    settle();
+    if (releases(order)) {
+      running->commit_own(nullptr);
+    }
+    const T before = memory_;
+    memory_ = change(before);
+    return before;
+  }
+  // A thread sees its own stores; others' as the explorer chooses.
+  void settle() {
+    running->observe(this);
+    running->commit_own(this);
+  }
+
+  T memory_{};
+};
+
+/// The policy under which a protocol's shipped source runs in the explorer.
+struct ModelAtomics {
+  template <class T>
+  using atomic = ModelAtomic<T>;
+};
+
+/// A planted bug: every release is forgotten.
+template <class T>
+class WithoutRelease : public ModelAtomic<T> {
+ public:
+  using ModelAtomic<T>::ModelAtomic;
+  void store(T value, std::memory_order) { ModelAtomic<T>::store(value, std::memory_order_relaxed); }
+  T exchange(T value, std::memory_order) { return ModelAtomic<T>::exchange(value, std::memory_order_relaxed); }
+  bool compare_exchange_weak(T& expected, T wanted, std::memory_order, std::memory_order) {
+    return ModelAtomic<T>::compare_exchange_weak(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
+  }
+  bool compare_exchange_strong(T& expected, T wanted, std::memory_order, std::memory_order) {
+    return ModelAtomic<T>::compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
+  }
+};
+struct AtomicsWithoutRelease {
+  template <class T>
+  using atomic = WithoutRelease<T>;
+};
+
+/// A planted bug: a compare-and-exchange that is a load, a comparison and a store.
+template <class T>
+class TornExchange : public ModelAtomic<T> {
+ public:
+  using ModelAtomic<T>::ModelAtomic;
+  bool compare_exchange_weak(T& expected, T wanted, std::memory_order success, std::memory_order failure) {
+    const T seen = this->load(failure);
+    if (seen != expected) {
+      expected = seen;
+      return false;
+    }
+    ModelAtomic<T>::exchange(wanted, success);
+    return true;
+  }
+};
+struct AtomicsWithTornExchange {
+  template <class T>
+  using atomic = TornExchange<T>;
+};
+
+/// A planted bug: only the low 32 bits are compared, so that a version counter above them protects nothing (ABA).
+template <class T>
+class WithoutVersion : public ModelAtomic<T> {
+ public:
+  using ModelAtomic<T>::ModelAtomic;
+  bool compare_exchange_weak(T& expected, T wanted, std::memory_order success, std::memory_order failure) {
+    for (;;) {
+      T seen = expected;
+      if (ModelAtomic<T>::compare_exchange_strong(seen, wanted, success, failure)) {
+        return true;
+      }
+      if (static_cast<std::uint32_t>(seen) != static_cast<std::uint32_t>(expected)) {
+        expected = seen;
+        return false;
+      }
+      expected = seen;
+    }
+  }
+};
+struct AtomicsWithoutVersion {
+  template <class T>
+  using atomic = WithoutVersion<T>;
+};
+
+}  // namespace interleave
