@@ -251,9 +251,9 @@ class HashMap {
   }
 
   /// Removes the entry of an iterator; nothing happens at the end. The iterator is invalid afterwards.
-  void remove(const ConstIterator& iterator) {
-    if (iterator) {
-      erase_at(position_of(iterator.node_, hash_of(iterator->key)));
+  void remove(const ConstIterator& at) {
+    if (at) {
+      erase_at(position_of(at.node_, hash_of(at->key)));
     }
   }
 

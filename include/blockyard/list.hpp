@@ -4,6 +4,8 @@
 /// O(n) temporary memory. clear() is O(1) where T needs no destructor, else O(n). Memory: two pointers an element (24 bytes for an
 /// int), and 32 bytes a list that ever had an element; an empty list is 8 bytes.
 ///
+/// A list that was moved from is as one newly made: with DirectBlocks it makes an allocator of its own when it gets an element again.
+///
 /// An element does not know its list: List::erase(Element*) is the list's. List<T, A, Owned> adds a pointer to each element for the
 /// sake of Element::erase() and Element::transfer_to_back().
 ///

@@ -237,7 +237,7 @@ class OrderedContainer {
     return element != nullptr;
   }
   /// Removes the element of an iterator; nothing happens at the end. The iterator is invalid afterwards.
-  void remove(const ConstIterator& iterator) noexcept { erase(const_cast<Element*>(iterator.element_)); }
+  void remove(const ConstIterator& at) noexcept { erase(const_cast<Element*>(at.element_)); }
 
   /// The first and the last element in order, nullptr when empty.
   [[nodiscard]] Element* front() noexcept { return index_.first(); }

@@ -8,6 +8,7 @@
 #include "base/bits.hpp"
 #include "block/remote_frees.hpp"
 #include "block/watch.hpp"
+#include "blockyard/static_block_allocator.hpp"
 
 namespace blockyard::block {
 namespace {
@@ -219,6 +220,15 @@ void make_current(Pool* pool, Slab* record) {
   *pool->current = record;
 }
 
+// Blocks of chains that are chained no longer.
+void count_chained(Pool* pool, std::size_t gone) {
+  if (pool->thread != nullptr) {
+    static_chain_used(pool->slot, gone);
+  } else {
+    pool->chained_blocks -= gone;
+  }
+}
+
 // The current slab has nothing left. True when it has, after all, by way of other threads.
 bool current_refilled(Pool* pool) {
   Slab* const record = *pool->current;
@@ -228,11 +238,7 @@ bool current_refilled(Pool* pool) {
   if (record == &pool->loose) {
     const std::size_t used = pool->loose.excess;
     pool->loose.excess = 0;
-    if (pool->thread != nullptr) {
-      static_chain_used(pool->slot, used);
-    } else {
-      pool->chained_blocks -= used;
-    }
+    count_chained(pool, used);
     *pool->current = &by_block_no_slab;
     return false;
   }
@@ -456,26 +462,34 @@ void pool_reset(Pool* pool) {
 
 namespace {
 
-// One by one, so that their slabs notice.
-void free_chained(Pool* pool, void* block) {
-  while (block != nullptr) {
+// One by one, so that their slabs notice; how many. Blocks of a static chain may be any thread's.
+std::size_t free_chained(Pool* pool, void* block) {
+  std::size_t count = 0;
+  for (; block != nullptr; ++count) {
     void* const next = link_of(block);
-    --pool->chained_blocks;
-    pool_free(pool, block);
+    Slab* const record = slab_of(block, pool->shift);
+    if (record->pool.load(std::memory_order_relaxed) == pool) {
+      pool_free(pool, block);
+    } else {
+      by_static_block_free_remote(block, record);
+    }
     block = next;
   }
+  return count;
 }
 
+// What is left of the chain in use, and, of a pool that is not static, all others.
 void free_chains(Pool* pool) {
   if (*pool->current == &pool->loose) {
-    pool->chained_blocks -= pool->loose.excess;
-    pool->loose.excess = 0;
     *pool->current = &by_block_no_slab;
-    free_chained(pool, pool->loose.free);
+    const std::size_t used = pool->loose.excess;
+    pool->loose.excess = 0;
+    count_chained(pool, used + free_chained(pool, pool->loose.free));
+    pool->loose.free = nullptr;
   }
   while (void* const first = pool->chain) {
     pool->chain = chain_link(first);
-    free_chained(pool, first);
+    count_chained(pool, free_chained(pool, first));
   }
 }
 
@@ -508,9 +522,8 @@ void put_current_aside(Pool* pool) {
 
 void pool_trim(Pool* pool) {
   pool->holds_pages = true;
-  if (pool->thread == nullptr) {
-    free_chains(pool);
-  } else {
+  free_chains(pool);
+  if (pool->thread != nullptr) {
     collect_all(pool);
   }
   put_current_aside(pool);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -173,6 +174,20 @@ bool process_is_watched() {
   return watched;
 }
 
+namespace {
+constinit std::atomic<long> fail_countdown{-1};
+}
+
+void watch_fail_after(long more) { fail_countdown.store(more, std::memory_order_relaxed); }
+
+bool watch_fails_now() {
+  const long left = fail_countdown.load(std::memory_order_relaxed);
+  if (left > 0) {
+    fail_countdown.store(left - 1, std::memory_order_relaxed);
+  }
+  return left == 0;
+}
+
 bool watch_pool(Pool* pool) {
   void* const memory = window_record(sizeof(Watch));
   if (memory == nullptr || bitmaps() == nullptr) {
@@ -193,6 +208,9 @@ bool watch_pool(Pool* pool) {
 }
 
 void* watch_allocate(Pool* pool) {
+  if (watch_fails_now()) {
+    return nullptr;
+  }
   void* block = nullptr;
   if (pool->watch->count() < least_waiting) {
     block = pool_allocate_slow(pool);

@@ -34,4 +34,10 @@ void watch_pool_ends(Pool* pool);
 /// Blocks of the pool that wait in its queue.
 std::size_t watch_waiting(const Pool* pool);
 
+/// For tests of what happens when memory is exhausted: of a watched process's allocations, by blocks and by containers' arrays, the
+/// one after `more` further ones fails, and all later ones. Negative: none.
+void watch_fail_after(long more);
+/// Whether the allocation under way is to fail.
+bool watch_fails_now();
+
 }  // namespace blockyard::block

@@ -3,6 +3,7 @@
 
 #include "base/bits.hpp"
 #include "base/pages.hpp"
+#include "block/watch.hpp"
 #include "blockyard/hash_slots.hpp"
 
 namespace blockyard::container {
@@ -17,6 +18,9 @@ std::size_t mapped_bytes(std::size_t bytes) { return base::align_up(bytes, std::
 }  // namespace
 
 void* array_allocate(std::size_t bytes) noexcept {
+  if (block::watch_fails_now()) [[unlikely]] {
+    return nullptr;
+  }
   if (bytes < mapped_from) {
     return std::calloc(1, bytes);
   }

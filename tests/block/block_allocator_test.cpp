@@ -1,0 +1,258 @@
+// BlockAllocator, its C face, block_resource and the std allocator, through their public interfaces.
+#include "blockyard/block_allocator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory_resource>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "blockyard/allocator.hpp"
+#include "blockyard/block.h"
+#include "blockyard/block_resource.hpp"
+#include "blockyard/paged_allocator.hpp"
+#include "watched.hpp"
+
+namespace blockyard {
+namespace {
+
+std::vector<void*> take(BlockAllocator& blocks, std::size_t count) {
+  std::vector<void*> taken(count);
+  for (void*& block : taken) {
+    block = blocks.allocate();
+  }
+  return taken;
+}
+
+TEST(BlockAllocator, holds_nothing_before_its_first_block) {
+  const BlockAllocator blocks(24, 8);
+  EXPECT_EQ(blocks.statistics().held_bytes, 0u);
+  EXPECT_TRUE(blocks.invariants_hold());
+  EXPECT_EQ(sizeof blocks, 24u);
+}
+
+TEST(BlockAllocator, honours_size_and_alignment_of_every_shape) {
+  for (const std::size_t size : {1u, 8u, 24u, 100u, 4000u, 100000u, 1u << 20}) {
+    for (const std::size_t alignment : {1u, 8u, 64u, 4096u, 32768u}) {
+      BlockAllocator blocks(size, alignment);
+      std::set<std::uintptr_t> seen;
+      for (int i = 0; i < 20; ++i) {
+        void* const block = blocks.allocate();
+        ASSERT_NE(block, nullptr) << size << " at " << alignment;
+        const auto address = reinterpret_cast<std::uintptr_t>(block);
+        EXPECT_EQ(address % alignment, 0u);
+        const auto after = seen.lower_bound(address);
+        EXPECT_TRUE(after == seen.end() || *after - address >= size);
+        seen.insert(address);
+      }
+      EXPECT_TRUE(blocks.invariants_hold());
+    }
+  }
+}
+
+TEST(BlockAllocator, refuses_blocks_beyond_its_bounds) {
+  EXPECT_EQ(BlockAllocator((1 << 20) + 1, 8).allocate(), nullptr);
+  EXPECT_EQ(BlockAllocator(8, 3).allocate(), nullptr);
+  EXPECT_EQ(BlockAllocator(8, 65536).allocate(), nullptr);
+}
+
+TEST(BlockAllocator, cuts_blocks_in_address_order) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(32, 8);
+  const std::vector<void*> taken = take(blocks, 900);
+  for (std::size_t i = 1; i < taken.size(); ++i) {
+    EXPECT_EQ(static_cast<char*>(taken[i]) - static_cast<char*>(taken[i - 1]), 32);
+  }
+}
+
+TEST(BlockAllocator, is_in_address_order_again_after_frees_in_random_order) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(32, 8);
+  std::vector<void*> taken = take(blocks, 100000);
+  std::shuffle(taken.begin(), taken.end(), std::mt19937(1));
+  for (void* const block : taken) {
+    blocks.free(block);
+  }
+  taken = take(blocks, 100000);
+  std::size_t adjacent = 0;
+  for (std::size_t i = 1; i < taken.size(); ++i) {
+    adjacent += static_cast<char*>(taken[i]) - static_cast<char*>(taken[i - 1]) == 32;
+  }
+  EXPECT_GT(adjacent, 99000u);
+}
+
+TEST(BlockAllocator, takes_pages_that_double) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(64, 8);
+  std::vector<std::size_t> steps;
+  std::size_t held = 0;
+  for (int i = 0; i < 200000; ++i) {
+    ASSERT_NE(blocks.allocate(), nullptr);
+    const std::size_t now = i % 100 == 0 ? blocks.statistics().held_bytes : held;
+    if (now != held) {
+      steps.push_back(now - held);
+      held = now;
+    }
+  }
+  ASSERT_GE(steps.size(), 9u);
+  for (std::size_t i = 1; i < 8; ++i) {
+    EXPECT_EQ(steps[i], 2 * steps[i - 1]);
+  }
+  EXPECT_EQ(steps[8], steps[7]) << "a page is at most 4 MiB";
+}
+
+TEST(BlockAllocator, gives_pages_back_and_keeps_at_most_half) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(64, 8);
+  const std::vector<void*> taken = take(blocks, 500000);
+  const std::size_t peak = blocks.statistics().held_bytes;
+  for (void* const block : taken) {
+    blocks.free(block);
+  }
+  EXPECT_LE(blocks.statistics().held_bytes, peak / 2 + (std::size_t{4} << 20));
+  EXPECT_GT(blocks.statistics().held_bytes, 0u);
+  blocks.trim();
+  EXPECT_EQ(blocks.statistics().held_bytes, 0u);
+  EXPECT_TRUE(blocks.invariants_hold());
+}
+
+TEST(BlockAllocator, does_not_ping_pong_around_a_page_border) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(64, 8);
+  const std::vector<void*> taken = take(blocks, 300000);
+  const std::size_t pages = blocks.statistics().pages;
+  for (int round = 0; round < 1000; ++round) {
+    void* const block = blocks.allocate();
+    blocks.free(block);
+  }
+  EXPECT_EQ(blocks.statistics().pages, pages);
+}
+
+TEST(BlockAllocator, reset_frees_everything_and_starts_in_order_again) {
+  BlockAllocator blocks(48, 16);
+  for (int round = 0; round < 5; ++round) {
+    take(blocks, 20000);
+    blocks.reset();
+    EXPECT_EQ(blocks.statistics().live_blocks, 0u);
+    EXPECT_TRUE(blocks.invariants_hold());
+  }
+}
+
+TEST(BlockAllocator, counts_live_and_peak) {
+  BlockAllocator blocks(24, 8);
+  std::vector<void*> taken = take(blocks, 1000);
+  for (int i = 0; i < 400; ++i) {
+    blocks.free(taken.back());
+    taken.pop_back();
+  }
+  const by_block_statistics statistics = blocks.statistics();
+  EXPECT_EQ(statistics.live_blocks, 600u);
+  EXPECT_EQ(statistics.live_bytes, 600u * 24);
+  EXPECT_EQ(statistics.peak_blocks, 1000u);
+  EXPECT_EQ(statistics.block_bytes, 24u);
+}
+
+TEST(BlockAllocator, a_chain_is_freed_at_once_and_handed_out_in_its_order) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(32, 8);
+  std::vector<void*> taken = take(blocks, 3000);
+  std::shuffle(taken.begin(), taken.end(), std::mt19937(1));
+  for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
+    *static_cast<void**>(taken[i]) = taken[i + 1];
+  }
+  blocks.free_chain(taken.front(), taken.back(), taken.size());
+  EXPECT_EQ(blocks.statistics().live_blocks, 0u);
+  std::vector<void*> again = take(blocks, 5000);
+  EXPECT_NE(std::search(again.begin(), again.end(), taken.begin(), taken.end()), again.end());
+  EXPECT_TRUE(blocks.invariants_hold());
+}
+
+TEST(BlockPool, works_from_c) {
+  by_block_pool* const pool = by_block_pool_create(40, 0);
+  ASSERT_NE(pool, nullptr);
+  void* const block = by_block_pool_alloc(pool);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 16, 0u);
+  by_block_pool_free(pool, nullptr);
+  by_block_statistics statistics;
+  by_block_pool_statistics(pool, &statistics);
+  EXPECT_EQ(statistics.live_blocks, 1u);
+  EXPECT_EQ(statistics.block_bytes, 48u);
+  by_block_pool_free(pool, block);
+  by_block_pool_reset(pool);
+  by_block_pool_trim(pool);
+  by_block_pool_destroy(pool);
+  by_block_pool_destroy(nullptr);
+}
+
+TEST(BlockPool, refuses_impossible_shapes_with_einval) {
+  errno = 0;
+  EXPECT_EQ(by_block_pool_create(0, 8), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(by_block_pool_create(8, 12), nullptr);
+  EXPECT_EQ(by_block_pool_create(std::size_t{2} << 20, 8), nullptr);
+}
+
+TEST(BlockResource, serves_pmr_containers_and_passes_large_requests_on) {
+  struct Counting : std::pmr::memory_resource {
+    std::size_t requests = 0;
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+      ++requests;
+      return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    }
+    void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
+      std::pmr::new_delete_resource()->deallocate(block, bytes, alignment);
+    }
+    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+  } upstream;
+  block_resource resource(&upstream);
+  {
+    std::pmr::map<int, std::pmr::string> map(&resource);
+    for (int i = 0; i < 1000; ++i) {
+      map[i] = "a text too long for the string itself";
+    }
+    EXPECT_EQ(resource.statistics().live_blocks, 2000u);
+    EXPECT_EQ(upstream.requests, 0u);
+    map[0] = std::pmr::string(1000, 'x');
+    EXPECT_EQ(upstream.requests, 1u);
+  }
+  EXPECT_EQ(resource.statistics().live_blocks, 0u);
+  void* const aligned = resource.allocate(40, 128);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % 128, 0u);
+  resource.release();
+  EXPECT_EQ(resource.statistics().live_blocks, 0u);
+}
+
+TEST(StdAllocator, serves_the_standard_containers) {
+  std::list<std::string, allocator<std::string>> list{"a", "b"};
+  std::map<int, int, std::less<>, allocator<std::pair<const int, int>>> map;
+  for (int i = 0; i < 1000; ++i) {
+    map[i] = i;
+  }
+  std::vector<int, allocator<int>> array(1000, 7);
+  auto moved = std::move(list);
+  EXPECT_EQ(moved.size() + map.size() + array.size(), 2002u);
+  EXPECT_TRUE(allocator<int>() == allocator<char>());
+}
+
+TEST(PagedAllocator, constructs_counts_and_destroys) {
+  PagedAllocator<std::string> strings(16);
+  std::vector<std::string*> made;
+  for (int i = 0; i < 100; ++i) {
+    made.push_back(strings.create("a text too long for the string itself"));
+  }
+  EXPECT_EQ(strings.live_blocks(), 100u);
+  for (std::string* const text : made) {
+    strings.destroy(text);
+  }
+  EXPECT_EQ(strings.live_blocks(), 0u);
+}
+
+}  // namespace
+}  // namespace blockyard

@@ -1,0 +1,317 @@
+// StaticBlockAllocator across threads: remote frees, threads that end, chains; with delays injected at random.
+#include "block/static_pools.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "blockyard/static_block_allocator.hpp"
+#include "watched.hpp"
+
+namespace blockyard {
+namespace {
+
+template <class Body>
+void run_threads(unsigned count, Body&& body) {
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < count; ++i) {
+    threads.emplace_back([&body, i] { body(i); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+/// Lets other threads run at random moments, so that short races become long ones.
+class Delays {
+ public:
+  explicit Delays(unsigned seed) : random_(seed) {}
+  void maybe() {
+    const unsigned draw = static_cast<unsigned>(random_() % 1000);
+    if (draw < 10) {
+      std::this_thread::yield();
+    } else if (draw == 10) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
+ private:
+  std::minstd_rand random_;
+};
+
+TEST(StaticBlocks, equal_strides_share_a_pool_and_others_do_not) {
+  using A = StaticBlockAllocator<700, 4>;
+  using B = StaticBlockAllocator<697, 8>;
+  void* const block = A::allocate();
+  EXPECT_EQ(B::statistics().live_blocks, 1u);
+  EXPECT_EQ((StaticBlockAllocator<712, 8>::statistics().live_blocks), 0u);
+  B::free(block);
+  EXPECT_EQ(A::statistics().live_blocks, 0u);
+}
+
+TEST(StaticBlocks, an_object_takes_no_space_in_a_container) {
+  struct Container {
+    void* first;
+    [[no_unique_address]] TypedStaticBlockAllocator<std::string> allocator;
+  };
+  EXPECT_EQ(sizeof(Container), sizeof(void*));
+}
+
+TEST(StaticBlocks, typed_blocks_construct_and_destroy_and_survive_a_throwing_constructor) {
+  struct Throws {
+    explicit Throws(bool now) : text(200, 'x') {
+      if (now) {
+        throw std::runtime_error("now");
+      }
+    }
+    std::string text;
+    char padding[800] = {};
+  };
+  using Typed = TypedStaticBlockAllocator<Throws>;
+  EXPECT_THROW(static_cast<void>(Typed::create(true)), std::runtime_error);
+  EXPECT_EQ(Typed::Blocks::statistics().live_blocks, 0u);
+  Throws* const made = Typed::create(false);
+  EXPECT_EQ(made->text.size(), 200u);
+  Typed::destroy(made);
+  Typed::destroy(nullptr);
+  EXPECT_EQ(Typed::Blocks::statistics().live_blocks, 0u);
+}
+
+TEST(StaticBlocks, over_aligned_blocks_are_aligned_on_every_thread) {
+  run_threads(4, [](unsigned) {
+    using Blocks = StaticBlockAllocator<72, 256>;
+    std::vector<void*> taken;
+    for (int i = 0; i < 1000; ++i) {
+      taken.push_back(Blocks::allocate());
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(taken.back()) % 256, 0u);
+    }
+    for (void* const block : taken) {
+      Blocks::free(block);
+    }
+  });
+}
+
+// Every thread allocates, marks, hands blocks to others and frees what it is handed: blocks never serve two at once.
+TEST(StaticBlocks, blocks_wander_between_threads_and_none_is_given_out_twice) {
+  constexpr unsigned threads = 4;
+  constexpr int rounds = 60000;
+  using Blocks = StaticBlockAllocator<88, 8>;
+  struct Block {
+    std::atomic<unsigned> users;
+    unsigned char bytes[80];
+  };
+  struct Mailbox {
+    std::mutex mutex;
+    std::vector<Block*> blocks;
+  };
+  Mailbox mailboxes[threads];
+  std::atomic<int> overlaps{0};
+  const auto release = [&](Block* block) {
+    overlaps += block->users.fetch_sub(1) != 1;
+    Blocks::free(block);
+  };
+  run_threads(threads, [&](unsigned self) {
+    Delays delays(self + 1);
+    std::minstd_rand random(self + 100);
+    std::vector<Block*> mine;
+    for (int i = 0; i < rounds; ++i) {
+      delays.maybe();
+      if (random() % 2 == 0) {
+        Block* const block = new (Blocks::allocate()) Block;
+        overlaps += block->users.exchange(1) != 0;
+        std::memset(block->bytes, static_cast<int>(self), sizeof block->bytes);
+        mine.push_back(block);
+      }
+      if (!mine.empty() && random() % 3 == 0) {
+        Mailbox& other = mailboxes[random() % threads];
+        const std::lock_guard lock(other.mutex);
+        other.blocks.push_back(mine.back());
+        mine.pop_back();
+      }
+      std::vector<Block*> arrived;
+      if (random() % 64 == 0) {
+        const std::lock_guard lock(mailboxes[self].mutex);
+        arrived.swap(mailboxes[self].blocks);
+      }
+      for (Block* const block : arrived) {
+        release(block);
+      }
+      if (mine.size() > 5000) {
+        release(mine.back());
+        mine.pop_back();
+      }
+    }
+    for (Block* const block : mine) {
+      release(block);
+    }
+    EXPECT_TRUE(block::static_invariants_hold());
+  });
+  for (Mailbox& mailbox : mailboxes) {
+    for (Block* const block : mailbox.blocks) {
+      release(block);
+    }
+  }
+  EXPECT_EQ(overlaps, 0);
+  EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+}
+
+TEST(StaticBlocks, memory_freed_by_other_threads_is_used_again) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<104, 8>;
+  std::size_t after_first = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<void*> taken(50000);
+    for (void*& block : taken) {
+      block = Blocks::allocate();
+    }
+    run_threads(3, [&](unsigned self) {
+      for (std::size_t i = self; i < taken.size(); i += 3) {
+        Blocks::free(taken[i]);
+      }
+    });
+    if (round == 0) {
+      after_first = Blocks::statistics().held_bytes;
+    }
+  }
+  EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+  EXPECT_LE(Blocks::statistics().held_bytes, 2 * after_first);
+}
+
+TEST(StaticBlocks, a_thread_that_starts_takes_over_what_an_ended_one_left) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<120, 8>;
+  std::size_t held = 0;
+  for (int generation = 0; generation < 30; ++generation) {
+    std::thread([] {
+      std::vector<void*> taken;
+      for (int i = 0; i < 20000; ++i) {
+        taken.push_back(Blocks::allocate());
+      }
+      for (void* const block : taken) {
+        Blocks::free(block);
+      }
+    }).join();
+    if (generation == 0) {
+      held = Blocks::statistics().held_bytes;
+    }
+  }
+  EXPECT_LE(Blocks::statistics().held_bytes, held);
+}
+
+TEST(StaticBlocks, a_running_thread_adopts_pages_of_ended_ones_before_it_takes_fresh_ones) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<136, 8>;
+  Blocks::free(Blocks::allocate());  // this thread has its own state, so it cannot take over another's whole
+  run_threads(4, [](unsigned) {
+    std::vector<void*> taken;
+    for (int i = 0; i < 30000; ++i) {
+      taken.push_back(Blocks::allocate());
+    }
+    for (void* const block : taken) {
+      Blocks::free(block);
+    }
+  });
+  const std::size_t held = Blocks::statistics().held_bytes;
+  std::vector<void*> taken;
+  for (int i = 0; i < 10000; ++i) {
+    taken.push_back(Blocks::allocate());
+  }
+  EXPECT_LE(Blocks::statistics().held_bytes, held + (std::size_t{1} << 18));
+  for (void* const block : taken) {
+    Blocks::free(block);
+  }
+  EXPECT_TRUE(block::static_invariants_hold());
+}
+
+TEST(StaticBlocks, blocks_of_an_ended_thread_are_freed_and_its_pages_used) {
+  using Blocks = StaticBlockAllocator<152, 8>;
+  std::vector<void*> taken(20000);
+  std::thread([&] {
+    for (void*& block : taken) {
+      block = Blocks::allocate();
+    }
+  }).join();
+  for (void* const block : taken) {
+    Blocks::free(block);
+  }
+  EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+  by_static_block_trim();
+  if (!block::process_is_watched()) {
+    EXPECT_EQ(Blocks::statistics().held_bytes, 0u) << "trim gives back what ended threads left";
+  }
+}
+
+TEST(StaticBlocks, threads_come_and_go_while_others_free_their_blocks) {
+  using Blocks = StaticBlockAllocator<168, 8>;
+  std::mutex mutex;
+  std::vector<void*> shared;
+  std::atomic<bool> done{false};
+  std::thread freer([&] {
+    Delays delays(9);
+    for (;;) {
+      const bool last = done;
+      std::vector<void*> taken;
+      {
+        const std::lock_guard lock(mutex);
+        taken.swap(shared);
+      }
+      for (void* const block : taken) {
+        Blocks::free(block);
+        delays.maybe();
+      }
+      if (last) {
+        return;
+      }
+      std::this_thread::yield();
+    }
+  });
+  for (int generation = 0; generation < 40; ++generation) {
+    run_threads(2, [&](unsigned self) {
+      Delays delays(self + static_cast<unsigned>(generation));
+      for (int i = 0; i < 1000; ++i) {
+        void* const block = Blocks::allocate();
+        delays.maybe();
+        const std::lock_guard lock(mutex);
+        shared.push_back(block);
+      }
+    });
+  }
+  done = true;
+  freer.join();
+  EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+}
+
+TEST(StaticBlocks, a_chain_freed_on_one_thread_serves_another) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<184, 8>;
+  std::size_t held = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<void*> taken(10000);
+    for (void*& block : taken) {
+      block = Blocks::allocate();
+    }
+    for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
+      *static_cast<void**>(taken[i]) = taken[i + 1];
+    }
+    std::thread([&] { Blocks::free_chain(taken.front(), taken.back(), taken.size()); }).join();
+    if (round == 0) {
+      held = Blocks::statistics().held_bytes;
+    }
+    EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+  }
+  EXPECT_EQ(Blocks::statistics().held_bytes, held);
+  by_static_block_trim();
+  EXPECT_EQ(Blocks::statistics().held_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace blockyard

@@ -1,0 +1,113 @@
+// RBMap and RBSet beyond what the differential test sees: sizes, depth, exceptions.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "blockyard/rb_map.hpp"
+#include "blockyard/rb_set.hpp"
+
+namespace blockyard {
+namespace {
+
+static_assert(sizeof(RBMap<std::string, int>) <= 24);
+static_assert(sizeof(RBMap<int, int, container::LessDefault, DirectBlocks>) <= 24);
+static_assert(sizeof(RBSet<std::string>) <= 24);
+
+TEST(RBMap, iterates_in_order_and_elements_know_their_neighbours) {
+  RBMap<int, std::string> map{{3, "c"}, {1, "a"}, {2, "b"}};
+  EXPECT_EQ(map.front()->value(), "a");
+  EXPECT_EQ(map.back()->key(), 3);
+  EXPECT_EQ(map.front()->next()->get(), "b");
+  EXPECT_EQ(map.back()->prev()->key(), 2);
+  EXPECT_EQ(map.back()->next(), nullptr);
+  std::string text;
+  for (const auto& entry : map) {
+    text += entry.value;
+  }
+  EXPECT_EQ(text, "abc");
+}
+
+TEST(RBMap, find_closest_is_the_last_key_not_above) {
+  RBMap<int, int> map{{10, 0}, {20, 0}};
+  EXPECT_EQ(map.find_closest(9), nullptr);
+  EXPECT_EQ(map.find_closest(10)->key(), 10);
+  EXPECT_EQ(map.find_closest(15)->key(), 10);
+  EXPECT_EQ(map.find_closest(99)->key(), 20);
+  EXPECT_EQ(map.lower_bound(15)->key(), 20);
+  EXPECT_EQ(map.lower_bound(21), nullptr);
+}
+
+TEST(RBMap, an_element_keeps_its_address_whatever_comes_and_goes) {
+  RBMap<int, int> map;
+  auto* const element = map.insert(5000, 1);
+  for (int i = 0; i < 10000; ++i) {
+    map.insert(i, i);
+  }
+  for (int i = 0; i < 10000; ++i) {
+    if (i != 5000) {
+      map.erase(i);
+    }
+  }
+  EXPECT_EQ(map.find(5000), element);
+  EXPECT_EQ(map.size(), 1u);
+  EXPECT_EQ(map.calculate_depth(), 1);
+}
+
+TEST(RBMap, the_tree_is_shallow) {
+  RBMap<int, int> map;
+  EXPECT_EQ(map.calculate_depth(), 0);
+  for (int i = 0; i < 100000; ++i) {
+    map.insert(i * 7919 % 100003, i);
+  }
+  EXPECT_LE(map.calculate_depth(), 3);
+}
+
+TEST(RBMap, a_comparator_that_throws_changes_nothing) {
+  static bool throws;
+  struct Order {
+    bool operator()(int a, int b) const {
+      if (throws) {
+        throw std::runtime_error("no order");
+      }
+      return a < b;
+    }
+  };
+  throws = false;
+  RBMap<int, int, Order> map;
+  for (int i = 0; i < 1000; ++i) {
+    map.insert(i * 2, i);
+  }
+  throws = true;
+  EXPECT_THROW(map.insert(7, 7), std::runtime_error);
+  EXPECT_THROW(map.erase(8), std::runtime_error);
+  throws = false;
+  EXPECT_EQ(map.size(), 1000u);
+  EXPECT_TRUE(map.invariants_hold());
+}
+
+TEST(RBMap, a_key_that_is_missing_in_a_constant_map_throws) {
+  const RBMap<int, int> map;
+  EXPECT_THROW(static_cast<void>(map[1]), std::out_of_range);
+}
+
+TEST(RBMap, holds_values_that_can_only_be_moved) {
+  RBMap<int, std::unique_ptr<int>> map;
+  map.insert(1, std::make_unique<int>(4));
+  auto moved = std::move(map);
+  EXPECT_EQ(*moved.find(1)->value(), 4);
+  EXPECT_TRUE(map.is_empty());
+}
+
+TEST(RBSet, has_each_value_once_in_order) {
+  RBSet<std::string> set{"b", "a", "b"};
+  EXPECT_EQ(set.size(), 2u);
+  EXPECT_EQ(set.front()->get(), "a");
+  EXPECT_TRUE(set.has("b"));
+  EXPECT_FALSE(set.has("c"));
+}
+
+}  // namespace
+}  // namespace blockyard

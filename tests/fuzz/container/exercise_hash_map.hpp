@@ -1,0 +1,200 @@
+// HashMap against std::unordered_map and a std::list for the order: pointers kept and rechecked, invariants walked.
+#pragma once
+
+#include <list>
+#include <unordered_map>
+#include <utility>
+
+#include "blockyard/hash_map.hpp"
+#include "fuzz/container/bytes.hpp"
+
+namespace blockyard::fuzz {
+
+/// All keys of a residue collide: long runs of slots, wrapped around the array's end too.
+struct PoorHasher {
+  template <class T>
+  static std::uint32_t hash(const T& key) {
+    return static_cast<std::uint32_t>(std::hash<T>()(key) % 3) * 0x7fffffffu;
+  }
+};
+
+template <class K, class V, class Hasher, class A>
+class HashMapExercise {
+ public:
+  using Tested = HashMap<K, V, Hasher, ComparatorDefault<K>, A>;
+
+  void run(Bytes& bytes) {
+    while (!bytes.is_done()) {
+      step(bytes);
+      if (bytes.byte() % 32 == 0) {
+        check();
+      }
+    }
+    check();
+  }
+
+ private:
+  struct Known {
+    K key;
+    V value;
+    const void* address;  ///< of the entry, as long as it lives
+  };
+  using Order = std::list<Known>;
+
+  void put(const K& key, const V& value, bool front) {
+    const auto it = map_.insert(key, value, front);
+    REQUIRE(it->key == key && it->value == value);
+    if (const auto found = places_.find(key); found != places_.end()) {
+      found->second->value = value;
+      REQUIRE(found->second->address == &*it);
+      return;
+    }
+    const auto at = order_.insert(front ? order_.begin() : order_.end(), Known{key, value, &*it});
+    places_[key] = at;
+  }
+
+  void forget(const K& key) {
+    const auto found = places_.find(key);
+    order_.erase(found->second);
+    places_.erase(found);
+  }
+
+  void step(Bytes& bytes) {
+    const std::uint8_t choice = bytes.byte() % 20;
+    const K key = make<K>(bytes.below(600));
+    const V value = make<V>(bytes.byte());
+    const bool known = places_.contains(key);
+    switch (choice) {
+      case 0:
+        REQUIRE(map_.erase(key) == known);
+        if (known) {
+          forget(key);
+        }
+        break;
+      case 1: {
+        const auto it = map_.find(key);
+        REQUIRE(static_cast<bool>(it) == known);
+        map_.remove(it);
+        if (known) {
+          forget(key);
+        }
+        break;
+      }
+      case 2: {
+        const K other = make<K>(bytes.below(600));
+        const bool expected = known && !places_.contains(other);
+        REQUIRE(map_.replace_key(key, other) == expected);
+        if (expected) {
+          const auto at = places_[key];
+          places_.erase(key);
+          at->key = other;
+          places_[other] = at;
+        }
+        break;
+      }
+      case 3:
+        put(key, value, true);
+        break;
+      case 4:
+        map_[key] = value;
+        put(key, value, false);
+        break;
+      case 5:
+        map_.reserve(bytes.below(900));
+        REQUIRE(map_.get_capacity() >= map_.size());
+        break;
+      case 6:
+        if (bytes.byte() % 4 == 0) {
+          map_.sort();
+          order_.sort([](const Known& a, const Known& b) { return a.key < b.key; });
+        }
+        break;
+      case 7:
+        if (bytes.byte() % 16 == 0) {
+          map_.clear();
+          order_.clear();
+          places_.clear();
+        }
+        break;
+      case 8:
+        if (bytes.byte() % 4 == 0) {
+          copy();
+        }
+        break;
+      case 9: {
+        Tested moved(std::move(map_));
+        REQUIRE(map_.is_empty() && !map_.begin());
+        map_ = std::move(moved);
+        break;
+      }
+      case 10:
+      case 11:
+        REQUIRE(map_.has(key) == known);
+        REQUIRE((map_.getptr(key) != nullptr) == known);
+        if (known) {
+          REQUIRE(map_.get(key) == places_[key]->value);
+        }
+        break;
+      default:
+        put(key, value, false);
+        break;
+    }
+  }
+
+  void copy() {
+    const Tested copied(map_);
+    REQUIRE(copied.invariants_hold() && copied.size() == map_.size());
+    map_ = copied;
+    auto it = map_.begin();
+    for (Known& known : order_) {
+      known.address = &*it;
+      ++it;
+    }
+  }
+
+  void check() {
+    REQUIRE(map_.invariants_hold());
+    REQUIRE(map_.size() == order_.size());
+    auto expected = order_.begin();
+    for (const auto& entry : map_) {
+      REQUIRE(&entry == expected->address);
+      REQUIRE(entry.key == expected->key && entry.value == expected->value);
+      require_aligned(&entry);
+      ++expected;
+    }
+    REQUIRE(expected == order_.end());
+    if (!order_.empty()) {
+      REQUIRE(map_.last()->key == order_.back().key);
+    }
+  }
+
+  Tested map_;
+  Order order_;
+  std::unordered_map<K, typename Order::iterator> places_;
+};
+
+inline void exercise_hash_map(std::span<const std::uint8_t> input) {
+  Bytes bytes(input);
+  switch (bytes.byte() % 6) {
+    case 0:
+      HashMapExercise<int, int, HasherDefault, StaticBlocks>().run(bytes);
+      break;
+    case 1:
+      HashMapExercise<int, std::string, HasherDefault, DirectBlocks>().run(bytes);
+      break;
+    case 2:
+      HashMapExercise<std::string, int, HasherDefault, StaticBlocks>().run(bytes);
+      break;
+    case 3:
+      HashMapExercise<int, int, PoorHasher, StaticBlocks>().run(bytes);
+      break;
+    case 4:
+      HashMapExercise<std::string, Wide, PoorHasher, DirectBlocks>().run(bytes);
+      break;
+    default:
+      HashMapExercise<int, Wide, HasherDefault, MallocBlocks>().run(bytes);
+      break;
+  }
+}
+
+}  // namespace blockyard::fuzz

@@ -1,0 +1,214 @@
+// RBMap and RBSet against std::map and std::set: element pointers kept and rechecked, the tree's invariants walked.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "blockyard/rb_map.hpp"
+#include "blockyard/rb_set.hpp"
+#include "fuzz/container/bytes.hpp"
+
+namespace blockyard::fuzz {
+
+/// Orders backwards, so that a comparison taken the wrong way round shows.
+struct Backwards {
+  template <class T>
+  bool operator()(const T& a, const T& b) const {
+    return b < a;
+  }
+};
+
+template <class K, class V, class C, class A, std::uint32_t Range>
+class RBMapExercise {
+ public:
+  using Tested = RBMap<K, V, C, A>;
+  using Element = typename Tested::Element;
+
+  void run(Bytes& bytes) {
+    while (!bytes.is_done()) {
+      step(bytes);
+      if (bytes.byte() % 64 == 0) {
+        check();
+      }
+    }
+    check();
+  }
+
+ private:
+  struct Known {
+    V value;
+    Element* element;
+  };
+
+  void put(const K& key, const V& value) {
+    Element* const element = map_.insert(key, value);
+    REQUIRE(element->key() == key && element->value() == value);
+    const auto [at, fresh] = known_.try_emplace(key, Known{value, element});
+    REQUIRE(fresh || at->second.element == element);
+    at->second.value = value;
+  }
+
+  void step(Bytes& bytes) {
+    const std::uint8_t choice = bytes.byte() % 24;
+    const std::uint32_t number = bytes.below(Range);
+    const K key = make<K>(number);
+    const V value = make<V>(bytes.byte());
+    const auto at = known_.find(key);
+    const bool known = at != known_.end();
+    switch (choice) {
+      case 0:
+      case 1:
+      case 2:
+        REQUIRE(map_.erase(key) == known);
+        if (known) {
+          known_.erase(at);
+        }
+        break;
+      case 3: {
+        Element* const element = map_.find(key);
+        REQUIRE(element == (known ? at->second.element : nullptr));
+        map_.erase(element);
+        if (known) {
+          known_.erase(at);
+        }
+        break;
+      }
+      case 4: {
+        const auto bound = known_.lower_bound(key);
+        REQUIRE(map_.lower_bound(key) == (bound == known_.end() ? nullptr : bound->second.element));
+        const auto above = known_.upper_bound(key);
+        REQUIRE(map_.find_closest(key) == (above == known_.begin() ? nullptr : std::prev(above)->second.element));
+        break;
+      }
+      case 5:
+        map_[key] = value;
+        put(key, value);
+        break;
+      case 6:
+        // A run of neighbours goes: nodes join and levels vanish.
+        for (std::uint32_t i = 0; i < 100; ++i) {
+          const K gone = make<K>(number + i);
+          REQUIRE(map_.erase(gone) == (known_.erase(gone) == 1));
+        }
+        break;
+      case 7:
+        for (std::uint32_t i = 0; i < 100; ++i) {
+          put(make<K>(number + i), value);
+        }
+        break;
+      case 8:
+        if (bytes.byte() % 16 == 0) {
+          map_.clear();
+          known_.clear();
+        }
+        break;
+      case 9:
+        if (bytes.byte() % 8 == 0) {
+          copy();
+        }
+        break;
+      case 10: {
+        Tested moved(std::move(map_));
+        REQUIRE(map_.is_empty() && map_.front() == nullptr);
+        map_ = std::move(moved);
+        break;
+      }
+      case 11:
+        if (known && map_.front() != nullptr) {
+          map_.remove(map_.begin());
+          known_.erase(known_.begin());
+        }
+        break;
+      default:
+        put(key, value);
+        break;
+    }
+  }
+
+  void copy() {
+    const Tested copied(map_);
+    REQUIRE(copied.invariants_hold());
+    map_ = copied;
+    Element* element = map_.front();
+    for (auto& [key, known] : known_) {
+      known.element = element;
+      element = element->next();
+    }
+  }
+
+  void check() {
+    REQUIRE(map_.invariants_hold());
+    REQUIRE(map_.size() == known_.size());
+    auto expected = known_.begin();
+    for (auto it = map_.begin(); it != map_.end(); ++it, ++expected) {
+      REQUIRE(it.element() == expected->second.element);
+      REQUIRE(it->key == expected->first && it->value == expected->second.value);
+      require_aligned(&*it);
+    }
+    REQUIRE(expected == known_.end());
+    for (Element* element = map_.back(); element != nullptr; element = element->prev()) {
+      --expected;
+      REQUIRE(element == expected->second.element);
+    }
+    REQUIRE(expected == known_.begin());
+    REQUIRE((map_.calculate_depth() == 0) == known_.empty());
+  }
+
+  Tested map_;
+  std::map<K, Known, C> known_;
+};
+
+/// The set differs from the map in its element only: insertion, erasure, order.
+template <class T, class A>
+void exercise_set(Bytes& bytes) {
+  RBSet<T, container::LessDefault, A> set;
+  std::set<T> known;
+  while (!bytes.is_done()) {
+    const bool insert = bytes.byte() % 3 != 0;
+    const T value = make<T>(bytes.below(2000));
+    if (insert) {
+      REQUIRE(set.insert(value)->get() == value);
+      known.insert(value);
+    } else {
+      REQUIRE(set.erase(value) == (known.erase(value) == 1));
+    }
+    if (bytes.byte() % 64 == 0 || bytes.is_done()) {
+      REQUIRE(set.invariants_hold() && set.size() == known.size());
+      REQUIRE(std::equal(set.begin(), set.end(), known.begin(), known.end()));
+    }
+  }
+}
+
+inline void exercise_ordered(std::span<const std::uint8_t> input) {
+  Bytes bytes(input);
+  using Less = container::LessDefault;
+  switch (bytes.byte() % 8) {
+    case 0:
+      RBMapExercise<int, int, Less, StaticBlocks, 20000>().run(bytes);
+      break;
+    case 1:
+      RBMapExercise<int, std::string, Backwards, DirectBlocks, 500>().run(bytes);
+      break;
+    case 2:
+      RBMapExercise<std::string, int, Less, StaticBlocks, 5000>().run(bytes);
+      break;
+    case 3:
+      RBMapExercise<std::string, Wide, Backwards, DirectBlocks, 300>().run(bytes);
+      break;
+    case 4:
+      RBMapExercise<std::uint64_t, Wide, Less, MallocBlocks, 3000>().run(bytes);
+      break;
+    case 5:
+      RBMapExercise<Wide, int, Less, StaticBlocks, 3000>().run(bytes);
+      break;
+    case 6:
+      exercise_set<int, StaticBlocks>(bytes);
+      break;
+    default:
+      exercise_set<std::string, DirectBlocks>(bytes);
+      break;
+  }
+}
+
+}  // namespace blockyard::fuzz
