@@ -1,0 +1,282 @@
+// One case a process: what a program may do before main, at its end, and around fork. teardown_test.cpp
+// runs each and looks at how it ended.
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "blockyard/block_allocator.hpp"
+#include "blockyard/hash_map.hpp"
+#include "blockyard/list.hpp"
+
+namespace {
+
+using namespace blockyard;
+
+void expect(bool holds, const char* what) {
+  if (!holds) {
+    std::fprintf(stderr, "FAILED: %s\n", what);
+    std::_Exit(1);
+  }
+}
+
+using Blocks = StaticBlockAllocator<200, 8>;
+
+// --- before main and after it ---
+
+struct Early {
+  List<std::string> list;
+  HashMap<int, std::string> map;
+  Early() { fill(); }
+  ~Early() {
+    fill();  // a static destructor still allocates, and members end after it
+  }
+  void fill() {
+    for (int i = 0; i < 1000; ++i) {
+      list.push_back(std::to_string(i));
+      map.insert(i, "a text too long for the string itself");
+    }
+  }
+};
+__attribute__((init_priority(101))) Early early;
+
+void at_exit() {
+  List<int> list;
+  for (int i = 0; i < 100; ++i) {
+    list.push_back(i);
+  }
+  void* const block = Blocks::allocate();
+  Blocks::free(block);
+  early.list.push_back("from atexit");
+}
+
+void case_before_main_and_at_exit() {
+  expect(early.list.size() == 1000 && early.map.invariants_hold(), "filled before main");
+  std::atexit(at_exit);
+}
+
+// --- ends of threads ---
+
+struct AtThreadEnd {
+  List<int> list;
+  ~AtThreadEnd() {
+    for (int i = 0; i < 1000; ++i) {
+      list.push_back(i);
+    }
+  }
+};
+
+pthread_key_t late_key;
+void after_thread_locals(void*) {
+  // May run after the library has put the thread's state aside.
+  for (int i = 0; i < 100; ++i) {
+    Blocks::free(Blocks::allocate());
+  }
+  static std::atomic<int> again{0};
+  if (again++ < 2) {
+    pthread_setspecific(late_key, &late_key);
+  }
+}
+
+void case_thread_local_destructors() {
+  pthread_key_create(&late_key, after_thread_locals);
+  for (int round = 0; round < 20; ++round) {
+    std::thread([] {
+      pthread_setspecific(late_key, &late_key);
+      thread_local AtThreadEnd ends;
+      ends.list.push_back(1);
+    }).join();
+  }
+  expect(Blocks::statistics().live_blocks == 0, "late destructors freed all");
+}
+
+void case_detached_thread_at_exit() {
+  static std::atomic<bool> started{false};
+  std::thread([] {
+    for (;;) {
+      List<std::string> list{"a", "b"};
+      started = true;
+    }
+  }).detach();
+  while (!started) {
+    std::this_thread::yield();
+  }
+  std::exit(0);  // static destructors run while the thread allocates
+}
+
+// --- fork ---
+
+void case_fork() {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        std::vector<void*> taken;
+        for (int i = 0; i < 300; ++i) {
+          taken.push_back(Blocks::allocate());
+        }
+        for (void* const block : taken) {
+          Blocks::free(block);
+        }
+        std::thread([] { Blocks::free(Blocks::allocate()); }).join();
+      }
+    });
+  }
+  void* foreign = nullptr;
+  std::thread([&] { foreign = StaticBlockAllocator<216, 8>::allocate(); }).join();
+  std::vector<void*> mine;
+  for (int i = 0; i < 1000; ++i) {
+    mine.push_back(Blocks::allocate());
+  }
+  for (int round = 0; round < 30; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (void* const block : mine) {
+        Blocks::free(block);
+      }
+      StaticBlockAllocator<216, 8>::free(foreign);
+      List<std::string> list;
+      for (int i = 0; i < 5000; ++i) {
+        list.push_back("a text too long for the string itself");
+      }
+      std::thread([&] { list.clear(); }).join();
+      std::_Exit(list.is_empty() ? 0 : 1);
+    }
+    int status = 0;
+    expect(waitpid(child, &status, 0) == child && status == 0, "the child ended well");
+  }
+  stop = true;
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+// --- the leak report ---
+
+struct Leaked {
+  char bytes[232];
+};
+
+void leak_three() {
+  for (int i = 0; i < 3; ++i) {
+    static_cast<void>(TypedStaticBlockAllocator<Leaked>::create());
+  }
+}
+
+void case_leaks_reported() {
+  by_block_leak_report_at_exit(1);
+  leak_three();
+}
+void case_leaks_by_environment() { leak_three(); }
+void case_leaks_in_child() {
+  by_block_leak_report_at_exit(1);
+  TypedStaticBlockAllocator<Leaked>::destroy(TypedStaticBlockAllocator<Leaked>::create());
+  const pid_t child = fork();
+  if (child == 0) {
+    leak_three();
+    std::exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+}
+void case_leaks_on_request() {
+  leak_three();
+  expect(by_block_leak_report(STDOUT_FILENO) >= 3, "three live");
+}
+
+// --- faults ---
+
+void case_double_free() {
+  BlockAllocator blocks(24, 8);
+  void* const block = blocks.allocate();
+  static_cast<void>(blocks.allocate());
+  blocks.free(block);
+  blocks.free(block);
+}
+void case_static_double_free() {
+  void* const block = Blocks::allocate();
+  Blocks::free(block);
+  Blocks::free(block);
+}
+void case_foreign_free() {
+  BlockAllocator blocks(24, 8);
+  BlockAllocator others(24, 8);
+  void* const block = blocks.allocate();
+  static_cast<void>(others.allocate());
+  others.free(block);
+}
+void case_interior_free() {
+  BlockAllocator blocks(24, 8);
+  blocks.free(static_cast<char*>(blocks.allocate()) + 8);
+}
+void case_use_after_free() {
+  BlockAllocator blocks(24, 8);
+  char* const block = static_cast<char*>(blocks.allocate());
+  blocks.free(block);
+  block[20] = 1;
+  for (int i = 0; i < 2000; ++i) {
+    blocks.free(blocks.allocate());
+  }
+}
+void case_valgrind_sees_use_after_free() {
+  BlockAllocator blocks(24, 8);
+  volatile char* const block = static_cast<char*>(blocks.allocate());
+  block[3] = 1;
+  blocks.free(const_cast<char*>(block));
+  static_cast<void>(block[3]);
+}
+void case_valgrind_sees_no_fault() {
+  BlockAllocator blocks(24, 8);
+  List<std::string> list;
+  for (int i = 0; i < 2000; ++i) {
+    list.push_back("a text too long for the string itself");
+    std::memset(blocks.allocate(), 1, 24);
+  }
+  list.clear();
+  blocks.reset();
+}
+
+struct Case {
+  std::string_view name;
+  void (*run)();
+};
+constexpr Case cases[] = {
+    {"before_main_and_at_exit", case_before_main_and_at_exit},
+    {"thread_local_destructors", case_thread_local_destructors},
+    {"detached_thread_at_exit", case_detached_thread_at_exit},
+    {"fork", case_fork},
+    {"leaks_reported", case_leaks_reported},
+    {"leaks_by_environment", case_leaks_by_environment},
+    {"leaks_in_child", case_leaks_in_child},
+    {"leaks_on_request", case_leaks_on_request},
+    {"double_free", case_double_free},
+    {"static_double_free", case_static_double_free},
+    {"foreign_free", case_foreign_free},
+    {"interior_free", case_interior_free},
+    {"use_after_free", case_use_after_free},
+    {"valgrind_sees_use_after_free", case_valgrind_sees_use_after_free},
+    {"valgrind_sees_no_fault", case_valgrind_sees_no_fault},
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::string_view chosen = count > 1 ? arguments[1] : "";
+  for (const Case& one : cases) {
+    if (one.name == chosen) {
+      one.run();
+      return 0;
+    }
+  }
+  std::fprintf(stderr, "no such case\n");
+  return 2;
+}

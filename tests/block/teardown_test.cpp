@@ -1,0 +1,109 @@
+// Runs each teardown case in a process of its own and looks at its end and its standard error.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+struct Ended {
+  int status;
+  std::string output;  ///< both streams
+};
+
+Ended run(const std::string& command) {
+  std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  Ended ended{-1, {}};
+  std::array<char, 4096> chunk;
+  while (const std::size_t count = std::fread(chunk.data(), 1, chunk.size(), pipe)) {
+    ended.output.append(chunk.data(), count);
+  }
+  ended.status = pclose(pipe);
+  return ended;
+}
+
+Ended run_case(const std::string& name, const std::string& environment = {}) {
+  return run(environment + " " BLOCKYARD_TEARDOWN_CASES " " + name);
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void ends_well(const std::string& name) {
+  for (const char* const environment : {"", "BLOCKYARD_CHECK=1"}) {
+    const Ended ended = run_case(name, environment);
+    EXPECT_EQ(ended.status, 0) << environment << ended.output;
+    EXPECT_EQ(ended.output, "");
+  }
+}
+
+TEST(Teardown, static_constructors_destructors_and_atexit_may_allocate) { ends_well("before_main_and_at_exit"); }
+
+TEST(Teardown, thread_local_destructors_may_allocate) { ends_well("thread_local_destructors"); }
+
+TEST(Teardown, a_thread_may_run_on_while_the_process_ends) { ends_well("detached_thread_at_exit"); }
+
+TEST(Teardown, a_forked_child_allocates_and_frees_what_any_thread_of_its_parent_made) { ends_well("fork"); }
+
+TEST(LeakReport, names_type_count_and_bytes_at_exit) {
+  for (const Ended& ended : {run_case("leaks_reported"), run_case("leaks_by_environment", "BLOCKYARD_LEAKS=1")}) {
+    EXPECT_EQ(WEXITSTATUS(ended.status), 0);
+    EXPECT_TRUE(contains(ended.output, "leaked 3 blocks of 232 bytes (696 bytes)")) << ended.output;
+    EXPECT_TRUE(contains(ended.output, "Leaked")) << ended.output;
+  }
+}
+
+TEST(LeakReport, is_silent_unless_asked_for) { EXPECT_EQ(run_case("leaks_by_environment").output, ""); }
+
+TEST(LeakReport, is_silent_in_a_forked_child) {
+  EXPECT_FALSE(contains(run_case("leaks_in_child").output, "Leaked"));
+}
+
+TEST(LeakReport, can_be_had_on_request) {
+  EXPECT_TRUE(contains(run_case("leaks_on_request").output, "leaked 3 blocks of 232 bytes"));
+}
+
+void is_caught(const std::string& name, const std::string& sentence) {
+  const Ended ended = run_case(name, "BLOCKYARD_CHECK=1");
+  EXPECT_NE(ended.status, 0);
+  EXPECT_TRUE(contains(ended.output, sentence)) << ended.output;
+}
+
+TEST(CheckedProcess, catches_double_frees) {
+  is_caught("double_free", "blockyard: double free");
+  is_caught("static_double_free", "blockyard: double free");
+}
+
+TEST(CheckedProcess, catches_foreign_frees) {
+  is_caught("foreign_free", "blockyard: foreign free");
+  is_caught("interior_free", "blockyard: foreign free (the address is inside a block)");
+}
+
+TEST(CheckedProcess, catches_writes_to_freed_blocks) { is_caught("use_after_free", "blockyard: use after free"); }
+
+TEST(Exhaustion, a_limited_address_space_serves_what_it_can_and_recovers) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: a sanitizer's own mappings don't fit a limited address space; run it in a release build";
+#endif
+  const Ended ended = run(BLOCKYARD_EXHAUSTION_CASE);
+  EXPECT_EQ(ended.status, 0) << ended.output;
+}
+
+TEST(Valgrind, is_told_of_pools_blocks_and_frees) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: sanitized programs don't run under Valgrind";
+#endif
+  if (std::system("command -v valgrind >/dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "skipped: valgrind is not installed, so its pools were NOT checked";
+  }
+  const std::string valgrind = "valgrind -q --error-exitcode=9 " BLOCKYARD_TEARDOWN_CASES " ";
+  const Ended fault = run(valgrind + "valgrind_sees_use_after_free");
+  EXPECT_EQ(WEXITSTATUS(fault.status), 9) << fault.output;
+  EXPECT_TRUE(contains(fault.output, "Invalid read")) << fault.output;
+  const Ended clean = run(valgrind + "valgrind_sees_no_fault");
+  EXPECT_EQ(clean.status, 0) << clean.output;
+}
+
+}  // namespace
