@@ -62,7 +62,7 @@ int init(const by_adapter_setup* setup);
 
 by_adapter adapter = {
     .abi = BY_ADAPTER_ABI,
-    .flags = 0,
+    .flags = BY_ADAPTER_EMULATES_ZEROED | BY_ADAPTER_EMULATES_REALLOCATE,
     .name = "dlmalloc",
     .version = "",
     .init = init,

@@ -62,7 +62,7 @@ int init(const by_adapter_setup* setup);
 
 by_adapter adapter = {
     .abi = BY_ADAPTER_ABI,
-    .flags = 0,
+    .flags = BY_ADAPTER_EMULATES_ZEROED | BY_ADAPTER_EMULATES_REALLOCATE,
     .name = "foreign",
     .version = "",
     .init = init,
@@ -114,17 +114,23 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
     if (memalign == nullptr) memalign = foreign.find<void*(size_t, size_t)>("aligned_alloc");
     adapter.allocate = entry.malloc;
     adapter.free = entry.free;
-    if (entry.calloc != nullptr) adapter.allocate_zeroed = zeroed_by_calloc;
+    if (entry.calloc != nullptr) {
+      adapter.allocate_zeroed = zeroed_by_calloc;
+      adapter.flags &= ~uint32_t{BY_ADAPTER_EMULATES_ZEROED};
+    }
     if (memalign != nullptr) {
       adapter.allocate_aligned = memalign;
     } else if (entry.posix_memalign != nullptr) {
       adapter.allocate_aligned = aligned_by_posix_memalign;
     } else {
-      adapter.flags |= BY_ADAPTER_SIZED_FREE;
+      adapter.flags |= BY_ADAPTER_SIZED_FREE | BY_ADAPTER_EMULATES_ALIGNED;
       adapter.free_sized = free_sized;
     }
     // Without aligned blocks of its own, the library's realloc would be given addresses that are not malloc's.
-    if (entry.realloc != nullptr && adapter.free_sized == nullptr) adapter.reallocate = reallocate_by_realloc;
+    if (entry.realloc != nullptr && adapter.free_sized == nullptr) {
+      adapter.reallocate = reallocate_by_realloc;
+      adapter.flags &= ~uint32_t{BY_ADAPTER_EMULATES_REALLOCATE};
+    }
     return true;
   }();
   static_cast<void>(bound);

@@ -89,7 +89,10 @@ void print(const by_adapter& adapter) {
     const char* name;
   } kFlags[] = {{BY_ADAPTER_NEEDS_POOL, "needs_pool"},
                 {BY_ADAPTER_NEEDS_LOCK, "needs_lock"},
-                {BY_ADAPTER_SIZED_FREE, "sized_free"}};
+                {BY_ADAPTER_SIZED_FREE, "sized_free"},
+                {BY_ADAPTER_EMULATES_ZEROED, "emulates_zeroed"},
+                {BY_ADAPTER_EMULATES_REALLOCATE, "emulates_reallocate"},
+                {BY_ADAPTER_EMULATES_ALIGNED, "emulates_aligned"}};
   std::printf("{\"name\": ");
   print_quoted(adapter.name);
   std::printf(", \"version\": ");

@@ -116,6 +116,7 @@ int use_populated_pool(const by_adapter_setup& setup) {
                              .keep_all_memory = 1,
                              .reserved = 0};
   if (entry.create(0, &policy, &pool) != 0) return fail(setup, "tbbmalloc refuses a memory pool");
+  adapter.flags |= BY_ADAPTER_EMULATES_ZEROED;
   adapter.allocate = pool_allocate;
   adapter.allocate_zeroed = pool_allocate_zeroed;
   adapter.allocate_aligned = pool_allocate_aligned;

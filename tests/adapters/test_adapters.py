@@ -77,7 +77,7 @@ def test_a_foreign_allocator_of_malloc_and_free_alone_keeps_mallocs_promises() -
     [choice] = allocators.resolve(f"mine={TOOLS / 'least-malloc.so'}")
     assert choice.missing is None
     assert choice.foreign == TOOLS / "least-malloc.so"
-    assert choice.flags == {"sized_free"}
+    assert choice.flags == {"sized_free", "emulates_zeroed", "emulates_reallocate", "emulates_aligned"}
     done = exercise("use", choice)
     assert (done.returncode, done.stderr) == (0, "")
 

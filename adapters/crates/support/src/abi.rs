@@ -6,6 +6,7 @@ pub const ABI: u32 = 1;
 pub const NEEDS_POOL: u32 = 1 << 0;
 pub const NEEDS_LOCK: u32 = 1 << 1;
 pub const SIZED_FREE: u32 = 1 << 2;
+pub const EMULATES_ZEROED: u32 = 1 << 3;
 
 /// by_adapter_setup.
 #[repr(C)]

@@ -3,5 +3,5 @@
 mod abi;
 mod region;
 
-pub use abi::{check_abi, fail, Adapter, Setup, ABI, NEEDS_LOCK, NEEDS_POOL, SIZED_FREE};
+pub use abi::{check_abi, fail, Adapter, Setup, ABI, EMULATES_ZEROED, NEEDS_LOCK, NEEDS_POOL, SIZED_FREE};
 pub use region::{map, Region};

@@ -6,7 +6,9 @@ use std::cell::UnsafeCell;
 use std::os::raw::{c_int, c_void};
 use std::ptr::{null_mut, slice_from_raw_parts_mut, NonNull};
 
-use blockyard_adapter_support::{check_abi, fail, map, Adapter, Setup, ABI, NEEDS_LOCK, NEEDS_POOL, SIZED_FREE};
+use blockyard_adapter_support::{
+    check_abi, fail, map, Adapter, Setup, ABI, EMULATES_ZEROED, NEEDS_LOCK, NEEDS_POOL, SIZED_FREE,
+};
 use rlsf::Tlsf;
 
 /// malloc's own alignment.
@@ -92,7 +94,7 @@ unsafe extern "C" fn reallocate(block: *mut c_void, old_size: usize, old_alignme
 
 static ADAPTER: Adapter = Adapter {
     abi: ABI,
-    flags: NEEDS_POOL | NEEDS_LOCK | SIZED_FREE,
+    flags: NEEDS_POOL | NEEDS_LOCK | SIZED_FREE | EMULATES_ZEROED,
     name: b"tlsf\0".as_ptr(),
     version: concat!("rlsf ", env!("ALLOCATOR_VERSION"), "\0").as_ptr(),
     init,
