@@ -64,8 +64,8 @@ size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, ui
 
 by_samples_bins* by_samples_bin(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                 const by_samples_frame* frame, uint32_t threads) try {
-  Frame inner{frame->width, frame->height, frame->begin_ns, frame->end_ns, frame->low_ticks, frame->high_ticks,
-              frame->step_ticks, {}};
+  Frame inner{frame->width,     frame->height,     frame->begin_ns,   frame->end_ns,
+              frame->low_ticks, frame->high_ticks, frame->step_ticks, {}};
   std::copy(std::begin(frame->marks_from), std::end(frame->marks_from), std::begin(inner.marks_from));
   return new by_samples_bins{bin(translated(runs, run_count), rows, inner, threads)};
 } catch (const std::bad_alloc&) {

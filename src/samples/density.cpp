@@ -11,8 +11,8 @@ namespace {
 
 /// Latencies below this find their row in a table; above, a logarithm is affordable.
 constexpr std::uint32_t tabled = 1U << 16;
-/// A latency is known to one step of the clock, and near the foot of a picture a step is taller than many cells: events are
-/// dealt over its height by their number, or the picture would show stripes that are the clock's.
+/// A latency is known to one step of the clock, and near the foot of a picture a step is taller than many cells: events
+/// are dealt over its height by their number, or the picture would show stripes that are the clock's.
 constexpr std::uint32_t shares = 64;
 /// From so many steps on, a step is about as tall as a cell (14 cells an octave).
 constexpr std::uint32_t dealt_steps = 64;
@@ -140,7 +140,8 @@ std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const Frame
     if (failure) std::rethrow_exception(failure);
   }
   for (std::size_t share = 1; share < shares; ++share) {
-    for (std::size_t plane = 0; plane < planes; ++plane) join(workers[0]->grids()[plane], workers[share]->grids()[plane]);
+    for (std::size_t plane = 0; plane < planes; ++plane)
+      join(workers[0]->grids()[plane], workers[share]->grids()[plane]);
   }
   return std::move(workers[0]->grids());
 }

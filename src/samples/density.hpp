@@ -16,13 +16,13 @@ inline constexpr std::size_t planes = 4;
 /// The picture's frame. Latency is the call and the touch together (a reallocate counts as malloc); what lies below
 /// `low_ticks` (0 included) falls into the lowest row, what lies outside the times is left out.
 struct Frame {
-  std::uint32_t width;      ///< cells across
-  std::uint32_t height;     ///< cells up
-  double begin_ns;          ///< time at the left edge
-  double end_ns;            ///< time at the right edge
-  double low_ticks;         ///< latency at the lower edge, above 0
-  double high_ticks;        ///< latency at the upper edge
-  std::uint32_t step_ticks; ///< the clock advances by so many ticks at a time: latencies are known to one step
+  std::uint32_t width;               ///< cells across
+  std::uint32_t height;              ///< cells up
+  double begin_ns;                   ///< time at the left edge
+  double end_ns;                     ///< time at the right edge
+  double low_ticks;                  ///< latency at the lower edge, above 0
+  double high_ticks;                 ///< latency at the upper edge
+  std::uint32_t step_ticks;          ///< the clock advances by so many ticks at a time: latencies are known to one step
   std::uint32_t marks_from[planes];  ///< latencies of at least this many ticks are returned one by one
 };
 

@@ -17,8 +17,12 @@ namespace blockyard::samples {
 
 /// malloc is allocate, zeroed and aligned; reallocates stand apart so that a table may join them or not.
 enum class Metric : std::uint32_t {
-  malloc_call = 0, malloc_touch = 1, malloc_both = 2,
-  realloc_call = 3, realloc_touch = 4, realloc_both = 5,
+  malloc_call = 0,
+  malloc_touch = 1,
+  malloc_both = 2,
+  realloc_call = 3,
+  realloc_touch = 4,
+  realloc_both = 5,
   free_call = 6,
 };
 inline constexpr std::size_t metrics = 7;

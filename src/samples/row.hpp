@@ -1,4 +1,5 @@
-// One row of samples.npy, and the words in which the passes over them speak. docs/architecture.md has the file's contract.
+// One row of samples.npy, and the words in which the passes over them speak. docs/architecture.md has the file's
+// contract.
 #pragma once
 
 #include <array>

@@ -21,8 +21,8 @@ typedef struct by_samples_run {
   double scale;          ///< this run's ticks into the group's
 } by_samples_run;
 
-/// What is wrong with the rows: 0 nothing, 1 unknown kind, 2 event numbers do not rise, 3 not the event that the first run
-/// has in this row, 4 out of memory.
+/// What is wrong with the rows: 0 nothing, 1 unknown kind, 2 event numbers do not rise, 3 not the event that the first
+/// run has in this row, 4 out of memory.
 typedef struct by_samples_fault {
   uint32_t what;
   uint32_t run;
@@ -58,9 +58,9 @@ BY_SAMPLES_API void by_samples_digest_delete(by_samples_digest* digest);
 /// Adds `rows` rows of each run; call again with the rows that follow. O(rows * runs).
 BY_SAMPLES_API by_samples_fault by_samples_digest_feed(by_samples_digest* digest, const by_samples_run* runs,
                                                        uint32_t run_count, uint64_t rows);
-/// Copies up to `capacity` distinct latencies (rising) and their counts; returns how many there are, or SIZE_MAX when out of
-/// memory. With capacity 0 only counts them. view: 0 as-run, 1 inherent. metric: 0 malloc call, 1 malloc touch, 2 malloc
-/// both, 3..5 the same of realloc, 6 free. size_class: 0..4.
+/// Copies up to `capacity` distinct latencies (rising) and their counts; returns how many there are, or SIZE_MAX when
+/// out of memory. With capacity 0 only counts them. view: 0 as-run, 1 inherent. metric: 0 malloc call, 1 malloc touch,
+/// 2 malloc both, 3..5 the same of realloc, 6 free. size_class: 0..4.
 BY_SAMPLES_API size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric,
                                              uint32_t size_class, uint32_t* ticks, uint64_t* counts, size_t capacity);
 

@@ -19,9 +19,15 @@ std::vector<Row> random_rows(std::size_t count, unsigned seed) {
   std::mt19937 times(seed);
   std::vector<Row> rows(count);
   for (std::size_t i = 0; i < count; ++i) {
-    rows[i] = {static_cast<std::uint32_t>(i), static_cast<std::uint8_t>(sizes() % 5), 0, 0, sizes() >> (sizes() % 32),
-               i * 100, static_cast<std::uint32_t>(times() >> (times() % 32)),
-               static_cast<std::uint32_t>(times() >> (times() % 32)), 0};
+    rows[i] = {static_cast<std::uint32_t>(i),
+               static_cast<std::uint8_t>(sizes() % 5),
+               0,
+               0,
+               sizes() >> (sizes() % 32),
+               i * 100,
+               static_cast<std::uint32_t>(times() >> (times() % 32)),
+               static_cast<std::uint32_t>(times() >> (times() % 32)),
+               0};
   }
   return rows;
 }
@@ -54,7 +60,8 @@ TEST_P(Samples, DistributionsAddUpToAllSamples) {
         const std::size_t distinct = by_samples_digest_copy(digest, view, metric, size_class, nullptr, nullptr, 0);
         std::vector<std::uint32_t> ticks(distinct);
         std::vector<std::uint64_t> counts(distinct);
-        EXPECT_EQ(by_samples_digest_copy(digest, view, metric, size_class, ticks.data(), counts.data(), distinct), distinct);
+        EXPECT_EQ(by_samples_digest_copy(digest, view, metric, size_class, ticks.data(), counts.data(), distinct),
+                  distinct);
         EXPECT_TRUE(std::is_sorted(ticks.begin(), ticks.end()));
         for (const std::uint64_t one : counts) calls[view] += one;
       }

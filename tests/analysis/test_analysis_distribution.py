@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from blockyard.analysis.distribution import SATURATED, Distribution
 from blockyard.analysis.latency import P50, P99, P999, P9999, PERCENTILES, Percentile
 

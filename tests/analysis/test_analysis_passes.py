@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from synthetic import FREE, REALLOC, latencies, lifelike, rows
+
 from blockyard.analysis import passes
 from blockyard.analysis.distribution import SATURATED
-from synthetic import FREE, REALLOC, latencies, lifelike, rows
 
 FLOORS = (10, 4)
 CLASS_EDGES = (64, 1 << 10, 1 << 15, 1 << 20)
@@ -124,9 +125,18 @@ def test_every_event_within_the_times_is_binned_once(threads: int) -> None:
 
 
 def test_an_event_falls_into_the_cell_of_its_time_and_log_latency() -> None:
-    found = passes.bins([passes.Rows(rows([(0, 0, 8, 255, 1000, 0), (1, FREE, 8, 999, 1, 0)]), 0, 0)], frame(), 1)
+    found = passes.bins([passes.Rows(rows([(0, 0, 8, 255, 1000, 0), (1, FREE, 8, 999, 500, 0)]), 0, 0)], frame(), 1)
     assert np.argwhere(found[passes.MALLOC_AS_RUN].counts).tolist() == [[30, 25]]
-    assert np.argwhere(found[passes.FREE_AS_RUN].counts).tolist() == [[0, 99]]
+    assert np.argwhere(found[passes.FREE_AS_RUN].counts).tolist() == [[26, 99]]
+
+
+@pytest.mark.parametrize("ticks, lowest, highest", [(26, 11.1, 15.9), (0, 0, 11.1)])
+def test_where_the_clock_steps_events_are_spread_over_the_step(ticks: int, lowest: float, highest: float) -> None:
+    entries = [(event, 0, 8, 0, ticks, 0) for event in range(1000)]
+    found = passes.bins([passes.Rows(rows(entries), 0, 0)], frame(step_ticks=26), 1)[passes.MALLOC_AS_RUN]
+    filled = np.flatnonzero(found.counts[:, 0])
+    assert found.counts.sum() == 1000
+    assert filled.tolist() == list(range(int(lowest), int(highest) + 1))
 
 
 @pytest.mark.parametrize("ticks, row", [(0, 0), (10**9, 39)])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from blockyard.analysis.passes import ROW
 from blockyard.analysis.samples import MEMORY, NO_EVENT
 

@@ -1,14 +1,18 @@
 """`blockyard report` as a user meets it: what it prints, what it says of campaigns that are not whole, bad input."""
 
 import json
+import os
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import known_campaign, known_rows
-from synthetic import Campaign, rows
+from conftest import ROOT, known_campaign, known_rows
+from synthetic import Campaign, lifelike_campaign, rows
 
 Report = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("--no-pictures", "--no-samples-parquet")
@@ -185,6 +189,30 @@ def test_tiny_journals_work(tmp_path: Path, report: Report, entries: list[tuple[
     campaign.events(np.full(len(made), 4294967295))
     result = report("results")
     assert result.returncode == 0, result.stderr
+
+
+def test_an_interrupt_ends_the_report_without_a_trace_or_half_a_file(tmp_path: Path) -> None:
+    names = [f"a{number}" for number in range(12)]
+    campaign = lifelike_campaign(tmp_path / "results", [(name, 1.0, 1.0) for name in names], 20_000, 1)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    process = subprocess.Popen([sys.executable, "-m", "blockyard", "report", "results"], cwd=tmp_path, env=environment,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, process_group=0)
+    pictures = campaign.directory / "report" / "game" / "1x-page"
+    while process.poll() is None and not list(pictures.glob("*.png")):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate()[1]
+    assert process.returncode == 130 and "Traceback" not in said and "interrupted" in said
+    assert not list(campaign.directory.rglob("*.partial"))
+
+
+def test_a_disk_that_is_full_is_said_to_be(campaign: Campaign, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    limited = subprocess.run(["bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$@"', "bash", sys.executable, "-m",
+                              "blockyard", "report", "results"], cwd=tmp_path, env=environment, capture_output=True,
+                             text=True, check=False)
+    assert "can't be written" in refusal(limited)
+    assert not list(campaign.directory.rglob("*.partial"))
 
 
 def test_help_shows_an_example(report: Report) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
+from synthetic import FREE, MALLOC, REALLOC, Campaign, latencies, lifelike, rows
+
 from blockyard.analysis.distribution import SATURATED
 from blockyard.errors import UserError
 from blockyard.report import ReportOptions, build
-from synthetic import FREE, MALLOC, REALLOC, Campaign, latencies, lifelike, rows
 
 NONE = 4294967295
 CSV = ReportOptions(pictures=False, samples_parquet=False, allocations_csv=True)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from blockyard.analysis.latency import View
-from blockyard.report import ReportOptions, build, curves, scatter, style
 from PIL import Image
 from synthetic import Campaign, latencies, lifelike
+
+from blockyard.analysis.latency import View
+from blockyard.report import ReportOptions, build, curves, scatter, style
 
 SPIKE_EVENT = 30_000
 

@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from conftest import known_rows
+from synthetic import FREE, MALLOC, REALLOC, ZEROED, Campaign, rows
+
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.latency import View
 from blockyard.report import ReportOptions, ReportResult, build
-from conftest import known_rows
-from synthetic import FREE, MALLOC, REALLOC, ZEROED, Campaign, rows
 
 TABLES = ReportOptions(pictures=False, samples_parquet=False)
 

@@ -27,7 +27,7 @@ class Part(Enum):
     BOTH = "call+touch"
 
 
-SIZE_CLASSES = ("up to 64 B", "up to 1 KiB", "up to 32 KiB", "up to 1 MiB", "larger")
+SIZE_CLASSES = ("up to 64 B", "up to 1 KiB", "up to 32 KiB", "up to 1 MiB", "above 1 MiB")
 """In the order of the native passes (src/samples/row.hpp)."""
 
 

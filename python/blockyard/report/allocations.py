@@ -11,7 +11,7 @@ from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.journal_facts import FREE, REALLOCATE
 from blockyard.analysis.sections import Run, Section
 from blockyard.errors import UserError
-from blockyard.report.summary import whole
+from blockyard.report.files import whole
 
 HEADER = ("replayAllocTimestamp", "allocTime", "allocSize", "replayFreeTimestamp", "freeTime")
 

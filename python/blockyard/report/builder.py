@@ -2,8 +2,10 @@
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from blockyard.errors import UserError
 from blockyard.report import allocations, blocks, comparison, guideline, study, summary
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
+from blockyard.report.files import whole
 from blockyard.report.options import Progress, ReportOptions, ReportResult
 
 
@@ -42,14 +45,17 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
         raise UserError(_nothing(results))
     out = out or directory / "report"
     _make_folder(out)
-    measured = _measure(results, usable, out, options, tell)
     try:
+        measured = _measure(results, usable, out, options, tell)
         written, pictures = _write(measured, out, options, tell)
-        whole = _document(results, measured, options, pictures)
-        rendered = blocks.text(whole)
-        for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(whole, out))):
-            summary.whole(out / name, lambda path, content=content: path.write_text(content, encoding="utf-8"))
+        document = _document(results, measured, options, pictures)
+        rendered = blocks.text(document)
+        for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(document, out))):
+            whole(out / name, lambda path, content=content: path.write_text(content, encoding="utf-8"))
             written.append(out / name)
+    except MemoryError:
+        raise UserError(f"the machine's memory does not suffice to report on {directory} in one go; report fewer "
+                        "journals or allocators at a time (--journal, --allocator)") from None
     except OSError as error:
         raise UserError(f"{error.filename or out} can't be written: {error.strerror or error}") from None
     tell(1.0, "done")
@@ -141,15 +147,23 @@ def _run(tasks: list[tuple[str, str, Callable[[], list[Path]]]], jobs: int) -> I
             yield kind, name, work()
         return
     _TASKS[:] = tasks
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
+    # Ctrl-C is for the parent: it lets each worker finish its picture, and begins no other.
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _leave_interrupts_alone)
     try:
         waiting = [pool.submit(_work, number) for number in range(len(tasks))]
         for finished in as_completed(waiting):
             number, paths = finished.result()
             yield tasks[number][0], tasks[number][1], paths
+    except BrokenProcessPool:
+        raise UserError("a process that drew pictures was killed, most likely because the machine ran out of memory; "
+                        "report fewer journals or allocators at a time (--journal, --allocator)") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         _TASKS.clear()
+
+
+def _leave_interrupts_alone() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _work(number: int) -> tuple[int, list[Path]]:

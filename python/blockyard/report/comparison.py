@@ -119,14 +119,10 @@ def latencies(figures: Sequence[AllocatorFigures], view: View, operation: Operat
             Part.BOTH: f"{operation.value} and first touch"}[part]
     if part is Part.CALL and operation is not Operation.FREE and _whole_part(figures) is Part.BOTH:
         what = f"{operation.value}, the call alone"
-    classes = f", blocks {'' if size_class < 4 else 'of '}{SIZE_CLASSES[size_class]}" if size_class is not None else ""
-    if size_class == len(SIZE_CLASSES) - 1:
-        classes = ", blocks above 1 MiB"
-    table = Table(f"{what}{classes}: {view.value}, {variant}",
-                  ["allocator", "best", *(percentile.label for percentile in COLUMNS), "worst"], rows,
-                  _footnotes(rows, figures), _lowest(figures, distributions),
-                  _nulls(figures))
-    return table
+    classes = "" if size_class is None else f", blocks {SIZE_CLASSES[size_class]}"
+    return Table(f"{what}{classes}: {view.value}, {variant}",
+                 ["allocator", "best", *(percentile.label for percentile in COLUMNS), "worst"], rows,
+                 _footnotes(rows, figures), _lowest(figures, distributions), _nulls(figures))
 
 
 def rates(figures: Sequence[AllocatorFigures], variant: str) -> Table:

@@ -12,6 +12,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from blockyard.report.files import whole
+
 INK = "#1d2330"
 FAINT = "#6b7280"
 GRID = "#d9dde3"
@@ -82,13 +84,12 @@ _FORMATS: dict[str, dict[str, object]] = {".png": {"pil_kwargs": {"compress_leve
 
 
 def save(page: Figure, target: Path, formats: Sequence[str] = tuple(_FORMATS)) -> list[Path]:
-    """Writes TARGET.png and TARGET.svg, each beside its place and renamed."""
+    """Writes TARGET.png and TARGET.svg."""
     written = []
     for suffix in formats:
         path = target.with_name(target.name + suffix)
-        partial = path.with_name(path.name + ".partial")
-        page.savefig(partial, format=suffix[1:], dpi=PIXELS_PER_INCH, **_FORMATS[suffix])
-        partial.rename(path)
+        whole(path, lambda partial, suffix=suffix: page.savefig(partial, format=suffix[1:], dpi=PIXELS_PER_INCH,
+                                                               **_FORMATS[suffix]))
         written.append(path)
     return written
 

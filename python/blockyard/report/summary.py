@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from blockyard.analysis.figures import AllocatorFigures, open_rows
 from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, Operation, Part, View
 from blockyard.analysis.sections import AllocatorRuns, Section
+from blockyard.report.files import whole
 
 _COMBINATIONS = tuple((operation, part) for operation in Operation for part in Part
                       if operation is not Operation.FREE or part is Part.CALL)
@@ -97,14 +98,3 @@ def _net(ticks: np.ndarray, floor: int) -> np.ndarray:
     result = np.where(ticks > floor, ticks - np.uint32(floor), np.uint32(0))
     result[ticks == np.iinfo(np.uint32).max] = np.iinfo(np.uint32).max
     return result
-
-
-def whole(path: Path, write_to: object) -> None:
-    """Writes beside the place and renames: half a file never has the final name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        write_to(partial)
-        partial.rename(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -1,17 +1,15 @@
-#!/usr/bin/env python3
-"""How fast results become tables and pictures. Needs 6 GB of disk and memory, and about two minutes.
+"""How fast results become tables and pictures: `bench/report/run`.
 
 Three figures, on synthetic campaigns whose rows are laid out as the replayer writes them:
   density   the picture of 11 million points, from mapped rows to a PNG on disk, beside matplotlib's own scatter
   report    `blockyard report` over 8 allocators x 5 repeats of a 3.5-million-event journal: tables, Parquet, pictures
   digest    its exact percentiles alone, in events a second
 
-Prints one JSON object; --density-only leaves the large campaign out.
+Prints one JSON object.
 """
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -19,9 +17,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "report")]
 
 import numpy as np
 import synthetic
@@ -63,7 +58,8 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
                              (scatter.marks_from(found),) * 4)
         plane = passes.bins(rows, frame, 2)[passes.MALLOC_AS_RUN]
         caption = header.of(results, section, [one], False).caption(one.runs)
-        scatter.draw(scatter.Scatter(folder / "density", "glibc", "", caption, plane, found, (0, 420), edges), (".png",))
+        picture = scatter.Scatter(folder / "density", "glibc", "", caption, plane, found, (0, 420), edges)
+        scatter.draw(picture, (".png",))
 
     ours()  # the first go also loads fonts
     taken = {"points": POINTS, "density_s": round(seconds(ours, 5), 3)}
@@ -87,11 +83,9 @@ def plain_scatter(folder: Path, made: np.ndarray) -> None:
 def report(folder: Path) -> dict[str, float]:
     """The command as a user runs it, from the shell's prompt to the shell's prompt."""
     synthetic.lifelike_campaign(folder, ALLOCATORS, EVENTS, REPEATS, 30)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-
     def command(*options: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, "-m", "blockyard", "report", str(folder), *options], check=True,
-                                      env=environment, stdout=subprocess.DEVNULL)
+                                      stdout=subprocess.DEVNULL)
 
     section = sections.read(folder).sections[0]
     digest = seconds(lambda: [figures.measure(one, threads=2) for one in section.measured], 1)
