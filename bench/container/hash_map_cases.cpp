@@ -1,0 +1,132 @@
+// Hash maps of ints and of strings, keys entered in order or shuffled, found shuffled.
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/node_hash_map.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <unordered_map>
+
+#include "blockyard/allocator.hpp"
+#include "blockyard/hash_map.hpp"
+#include "case.hpp"
+
+namespace blockyard::bench {
+namespace {
+
+std::vector<int> numbers(std::size_t n, unsigned shuffled) {
+  std::vector<int> keys(n);
+  std::iota(keys.begin(), keys.end(), 0);
+  if (shuffled != 0) {
+    std::shuffle(keys.begin(), keys.end(), std::mt19937(shuffled));
+  }
+  return keys;
+}
+
+template <class V>
+V value_of(int key) {
+  if constexpr (std::is_same_v<V, int>) {
+    return key;
+  } else {
+    return std::to_string(key);
+  }
+}
+std::uint64_t weigh(int value) { return static_cast<std::uint64_t>(value); }
+std::uint64_t weigh(const std::string& value) { return value.size(); }
+
+// The two interfaces.
+template <class K, class V, class A>
+void enter(HashMap<K, V, HasherDefault, ComparatorDefault<K>, A>& map, int key) {
+  map.insert(int(key), value_of<V>(key));
+}
+template <class Map>
+void enter(Map& map, int key) {
+  map.emplace(key, value_of<typename Map::mapped_type>(key));
+}
+template <class K, class V, class A>
+std::uint64_t look_up(const HashMap<K, V, HasherDefault, ComparatorDefault<K>, A>& map, int key) {
+  return weigh(*map.getptr(key));
+}
+template <class Map>
+std::uint64_t look_up(const Map& map, int key) {
+  return weigh(map.find(key)->second);
+}
+template <class K, class V>
+std::uint64_t weigh_entry(const KeyValue<K, V>& entry) {
+  return weigh(entry.value);
+}
+template <class K, class V>
+std::uint64_t weigh_entry(const std::pair<const K, V>& entry) {
+  return weigh(entry.second);
+}
+
+template <class Map, bool Shuffled>
+void run(std::size_t n) {
+  const std::vector<int> keys = numbers(n, Shuffled ? 1 : 0);
+  const std::vector<int> probes = numbers(n, 2);
+  const std::size_t before = resident_bytes();
+  Map map;
+  for (const char* const again : {"", "_warm"}) {
+    phase((std::string("insert") + again).c_str(), n, [&] {
+      for (const int key : keys) {
+        enter(map, key);
+      }
+    });
+    phase((std::string("find") + again).c_str(), n, [&] {
+      std::uint64_t sum = 0;
+      for (const int key : probes) {
+        sum += look_up(map, key);
+      }
+      keep(sum);
+    });
+    phase((std::string("iterate") + again).c_str(), n, [&] {
+      std::uint64_t sum = 0;
+      for (const auto& entry : map) {
+        sum += weigh_entry(entry);
+      }
+      keep(sum);
+    });
+    if (*again == '\0') {
+      print("bytes", static_cast<double>(resident_bytes() - before) / static_cast<double>(n));
+    }
+    phase((std::string("clear") + again).c_str(), n, [&] { map.clear(); });
+  }
+}
+
+template <class V, class A>
+using Map = HashMap<int, V, HasherDefault, ComparatorDefault<int>, A>;
+template <class V>
+using UnorderedOnBlocks = std::unordered_map<int, V, std::hash<int>, std::equal_to<int>, allocator<std::pair<const int, V>>>;
+
+template <bool Shuffled>
+void add_ints(std::vector<Case>& cases, std::string_view workload) {
+  cases.insert(cases.end(), {
+                                {workload, "HashMap", run<Map<int, StaticBlocks>, Shuffled>},
+                                {workload, "HashMap-direct", run<Map<int, DirectBlocks>, Shuffled>},
+                                {workload, "HashMap-malloc", run<Map<int, MallocBlocks>, Shuffled>},
+                                {workload, "HashMap-paged", run<Map<int, PagedNodes>, Shuffled>},
+                                {workload, "absl::flat_hash_map", run<absl::flat_hash_map<int, int>, Shuffled>},
+                                {workload, "absl::node_hash_map", run<absl::node_hash_map<int, int>, Shuffled>},
+                                {workload, "std", run<std::unordered_map<int, int>, Shuffled>},
+                                {workload, "std+allocator", run<UnorderedOnBlocks<int>, Shuffled>},
+                            });
+}
+
+}  // namespace
+
+std::vector<Case> hash_map_cases() {
+  std::vector<Case> cases;
+  add_ints<false>(cases, "hash-map");
+  add_ints<true>(cases, "hash-map-shuffled");
+  cases.insert(cases.end(), {
+                                {"hash-map-string", "HashMap", run<Map<std::string, StaticBlocks>, false>},
+                                {"hash-map-string", "HashMap-direct", run<Map<std::string, DirectBlocks>, false>},
+                                {"hash-map-string", "HashMap-malloc", run<Map<std::string, MallocBlocks>, false>},
+                                {"hash-map-string", "HashMap-paged", run<Map<std::string, PagedNodes>, false>},
+                                {"hash-map-string", "std", run<std::unordered_map<int, std::string>, false>},
+                                {"hash-map-string", "std+allocator", run<UnorderedOnBlocks<std::string>, false>},
+                            });
+  return cases;
+}
+
+}  // namespace blockyard::bench
