@@ -10,7 +10,8 @@ SCRIPT = Path(__file__).parents[2] / "adapters" / "build_crate.cmake"
 def build(cargo: str, folder: Path) -> Path:
     """Runs the build step of one crate with this program as Cargo; returns where its adapter belongs."""
     adapter = folder / "blockyard-adapter-tlsf.so"
-    done = subprocess.run(["cmake", "-D", f"CARGO={cargo}", "-D", "NAME=tlsf", "-D", f"ADAPTER={adapter}", "-P", SCRIPT],
+    command = ["cmake", "-D", f"CARGO={cargo}", "-D", "NAME=tlsf", "-D", f"ADAPTER={adapter}", "-P", SCRIPT]
+    done = subprocess.run(command,
                           cwd=folder, env={**os.environ, "CARGO_TARGET_DIR": str(folder / "cargo")},
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
