@@ -1,1 +1,36 @@
-internal static class Program { private static int Main() => 0; }
+// One measurement a process; ../run-benchmarks drives them, side by side and interleaved, and prints the ratios.
+using System;
+
+namespace Blockyard.Benchmarks
+{
+    internal static class Program
+    {
+        private const string Usage =
+            "usage: Benchmarks objects KIND COUNT | lifetimes | study DIR | packets ADDRESS | frame ADDRESS CLIENTS";
+
+        private static int Main(string[] args)
+        {
+            switch (args.Length == 0 ? string.Empty : args[0])
+            {
+                case "objects" when args.Length == 3:
+                    ObjectsBenchmark.Run(args[1], int.Parse(args[2]));
+                    return 0;
+                case "lifetimes" when args.Length == 1:
+                    LifetimesBenchmark.Run();
+                    return 0;
+                case "study" when args.Length == 2:
+                    LifetimesStudy.Run(args[1]);
+                    return 0;
+                case "packets" when args.Length == 2:
+                    PacketsBenchmark.Run(args[1]);
+                    return 0;
+                case "frame" when args.Length == 3:
+                    FrameBenchmark.Run(args[1], int.Parse(args[2]));
+                    return 0;
+                default:
+                    Console.Error.WriteLine(Usage);
+                    return 2;
+            }
+        }
+    }
+}

@@ -15,6 +15,7 @@ namespace Blockyard.Sockets
         private readonly LinuxNative.Part* parts;
         private readonly byte* names;
         private readonly Entry* entries;
+        private readonly bool ownsPayload;
         private int count;
         private bool disposed;
 
@@ -41,6 +42,7 @@ namespace Blockyard.Sockets
                     nameof(datagramSize), datagramSize, "A datagram has 1 to " + UdpTransport.LongestDatagram + " bytes.");
             }
 
+            this.ownsPayload = ownsPayload;
             Capacity = capacity;
             DatagramSize = datagramSize;
             int stride = ownsPayload ? (datagramSize + 15) & ~15 : 0;
@@ -112,7 +114,7 @@ namespace Blockyard.Sockets
         /// <returns>False when the batch is full.</returns>
         public bool TryAdd(ReadOnlySpan<byte> datagram, in SocketAddr to)
         {
-            if (count == Capacity)
+            if (count == Capacity && ownsPayload)
             {
                 ThrowIfDisposed();
                 return false;
@@ -130,6 +132,11 @@ namespace Blockyard.Sockets
         public Span<byte> Add(int length, in SocketAddr to)
         {
             ThrowIfDisposed();
+            if (!ownsPayload)
+            {
+                throw new InvalidOperationException("A batch of slots is for receiving.");
+            }
+
             if (length < 0 || length > DatagramSize)
             {
                 throw new ArgumentOutOfRangeException(
@@ -142,11 +149,6 @@ namespace Blockyard.Sockets
             }
 
             Entry* entry = entries + count;
-            if (entry->Start == null)
-            {
-                throw new InvalidOperationException("A batch of slots is for receiving.");
-            }
-
             entry->Length = length;
             entry->Address = to;
             entry->Truncated = false;

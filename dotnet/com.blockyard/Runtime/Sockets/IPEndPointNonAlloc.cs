@@ -15,6 +15,8 @@ namespace Blockyard.Sockets
     /// </remarks>
     public class IPEndPointNonAlloc : IPEndPoint
     {
+        private readonly Proxy receiver;
+        private readonly Proxy target;
         private SocketAddress serialized;
         private IPAddress baseAddress;
         private int basePort;
@@ -36,6 +38,8 @@ namespace Blockyard.Sockets
             serialized = base.Serialize();
             baseAddress = address;
             basePort = port;
+            receiver = new Proxy(this, takesAddresses: true);
+            target = new Proxy(this, takesAddresses: false);
         }
 
         /// <summary>The address and port as a value that can be kept, compared and used as a key. Allocates nothing.</summary>
@@ -114,10 +118,16 @@ namespace Blockyard.Sockets
         /// </remarks>
         public IPEndPoint DeepCopyIPEndPoint() => new Copy(Addr);
 
+        /// <summary>What a socket of the same family is given to receive into this end point.</summary>
+        internal EndPoint AsReceiver => receiver;
+
+        /// <summary>What a socket of the same family is given to send to this end point.</summary>
+        internal EndPoint AsTarget => target;
+
         /// <summary>Catches up after .NET wrote a received address into the kept one without a word.</summary>
         internal void Refresh(EndPoint received)
         {
-            if (ReferenceEquals(received, this))
+            if (ReferenceEquals(received, this) || !(received is IPEndPoint) || ReferenceEquals(received, receiver.Seed))
             {
                 TakePort();
             }
@@ -131,8 +141,52 @@ namespace Blockyard.Sockets
 
         private void TakePort()
         {
+            if (serialized.Size < 8)
+            {
+                // A socket that is being shut down reads as an empty datagram of no address.
+                serialized = base.Serialize();
+            }
+
             basePort = (serialized[2] << 8) | serialized[3];
             base.Port = basePort;
+        }
+
+        /// <summary>Stands in for its owner with a socket, so that the socket remembers something that never changes.</summary>
+        /// <remarks>
+        /// Mono's socket remembers the end point that it sent to, or that <see cref="EndPoint.Create"/> returned, and answers
+        /// <c>LocalEndPoint</c> by its <c>Create</c>: were that the owner, asking a socket for its own address would
+        /// overwrite the peer's.
+        /// </remarks>
+        private sealed class Proxy : EndPoint
+        {
+            private readonly IPEndPointNonAlloc owner;
+            private readonly bool takesAddresses;
+
+            internal Proxy(IPEndPointNonAlloc owner, bool takesAddresses)
+            {
+                this.owner = owner;
+                this.takesAddresses = takesAddresses;
+                AddressFamily = owner.AddressFamily;
+                Seed = new IPEndPoint(
+                    AddressFamily == AddressFamily.InterNetworkV6 ? IPAddress.IPv6Any : IPAddress.Any, 0);
+            }
+
+            public override AddressFamily AddressFamily { get; }
+
+            internal IPEndPoint Seed { get; }
+
+            public override SocketAddress Serialize() => owner.Serialize();
+
+            public override EndPoint Create(SocketAddress socketAddress)
+            {
+                if (!takesAddresses)
+                {
+                    return Seed.Create(socketAddress);
+                }
+
+                owner.Create(socketAddress);
+                return Seed;
+            }
         }
 
         /// <summary>Immutable as far as the base class allows; equal and hashed by the whole address.</summary>

@@ -16,6 +16,8 @@ namespace Blockyard.Sockets
                     return new SocketException((int)SocketError.NotSocket);
                 case 22: // EINVAL
                     return new SocketException((int)SocketError.InvalidArgument);
+                case 32: // EPIPE, after a shutdown
+                    return new SocketException((int)SocketError.Shutdown);
                 case 90: // EMSGSIZE
                     return new SocketException((int)SocketError.MessageSize);
                 case 97: // EAFNOSUPPORT

@@ -16,6 +16,7 @@ namespace Blockyard.Sockets
         private readonly object writing = new object();
         private readonly byte[] received = new byte[LongestDatagram];
         private readonly byte[] sent = new byte[LongestDatagram];
+        private volatile bool isClosing;
 
         private protected ManagedUdp(Socket socket)
         {
@@ -28,17 +29,28 @@ namespace Blockyard.Sockets
         {
             lock (reading)
             {
-                while (Socket.Poll(0, SelectMode.SelectRead))
+                while (!isClosing && Socket.Poll(0, SelectMode.SelectRead))
                 {
                     try
                     {
                         int bytes = Receive(received, out SocketAddr from);
+                        if (isClosing)
+                        {
+                            break;
+                        }
+
                         int stored = Math.Min(bytes, buffer.Length);
                         new ReadOnlySpan<byte>(received, 0, stored).CopyTo(buffer);
                         datagram = new Received(from, stored, bytes > buffer.Length);
                         return true;
                     }
-                    catch (SocketException error) when (IsOldNews(error.SocketErrorCode))
+                    catch (Exception error) when (isClosing && !(error is OutOfMemoryException))
+                    {
+                        // A socket that is being shut down reads as an empty datagram of no address, or as interrupted.
+                        break;
+                    }
+                    catch (SocketException error) when (
+                        IsOldNews(error.SocketErrorCode) || error.SocketErrorCode == SocketError.Interrupted)
                     {
                     }
                     catch (SocketException error) when (error.SocketErrorCode == SocketError.WouldBlock)
@@ -101,6 +113,7 @@ namespace Blockyard.Sockets
 
         internal override void Wake()
         {
+            isClosing = true;
             try
             {
                 Socket.Shutdown(SocketShutdown.Both);

@@ -24,13 +24,15 @@ namespace Blockyard.Sockets
 #if NET8_0_OR_GREATER
             if (socket.AddressFamily == remoteEndPoint.AddressFamily)
             {
-                int stored = socket.ReceiveFrom(
-                    new System.Span<byte>(buffer, offset, size), socketFlags, remoteEndPoint.Serialize());
+                // Each receive leaves the sender's length behind, which may be too short for the next.
+                SocketAddress address = remoteEndPoint.Serialize();
+                address.Size = SocketAddress.GetMaximumAddressSize(socket.AddressFamily);
+                int stored = socket.ReceiveFrom(new System.Span<byte>(buffer, offset, size), socketFlags, address);
                 remoteEndPoint.Refresh(remoteEndPoint);
                 return stored;
             }
 #endif
-            EndPoint received = remoteEndPoint;
+            EndPoint received = socket.AddressFamily == remoteEndPoint.AddressFamily ? remoteEndPoint.AsReceiver : remoteEndPoint;
             int bytes = socket.ReceiveFrom(buffer, offset, size, socketFlags, ref received);
             remoteEndPoint.Refresh(received);
             return bytes;
@@ -56,9 +58,14 @@ namespace Blockyard.Sockets
             this Socket socket, byte[] buffer, int offset, int size, SocketFlags socketFlags, IPEndPointNonAlloc remoteEndPoint)
         {
 #if NET8_0_OR_GREATER
-            return socket.SendTo(new System.ReadOnlySpan<byte>(buffer, offset, size), socketFlags, remoteEndPoint.Serialize());
+            // An IPv4 target of a dual-mode socket must be mapped, which the runtime does for end points only.
+            return socket.AddressFamily == remoteEndPoint.AddressFamily
+                ? socket.SendTo(new System.ReadOnlySpan<byte>(buffer, offset, size), socketFlags, remoteEndPoint.Serialize())
+                : socket.SendTo(buffer, offset, size, socketFlags, remoteEndPoint.Addr.ToIPEndPoint());
 #else
-            return socket.SendTo(buffer, offset, size, socketFlags, remoteEndPoint);
+            return socket.SendTo(
+                buffer, offset, size, socketFlags,
+                socket.AddressFamily == remoteEndPoint.AddressFamily ? remoteEndPoint.AsTarget : remoteEndPoint.Addr.ToIPEndPoint());
 #endif
         }
     }

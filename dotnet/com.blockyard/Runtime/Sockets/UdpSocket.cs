@@ -141,6 +141,10 @@ namespace Blockyard.Sockets
             {
                 return transport.TryReceive(buffer, out received);
             }
+            catch (SocketException) when (guard.IsClosed)
+            {
+                throw Closed();
+            }
             finally
             {
                 guard.Leave();
@@ -207,6 +211,10 @@ namespace Blockyard.Sockets
 
                 return true;
             }
+            catch (SocketException) when (guard.IsClosed)
+            {
+                throw Closed();
+            }
             finally
             {
                 guard.Leave();
@@ -225,6 +233,10 @@ namespace Blockyard.Sockets
             try
             {
                 return transport.TrySend(datagram, to);
+            }
+            catch (SocketException) when (guard.IsClosed)
+            {
+                throw Closed();
             }
             finally
             {
@@ -254,6 +266,10 @@ namespace Blockyard.Sockets
 
                 return count;
             }
+            catch (SocketException) when (guard.IsClosed)
+            {
+                throw Closed();
+            }
             finally
             {
                 guard.Leave();
@@ -278,6 +294,10 @@ namespace Blockyard.Sockets
             {
                 batch.ThrowIfDisposed();
                 return transport.SendBatch(batch, first);
+            }
+            catch (SocketException) when (guard.IsClosed)
+            {
+                throw Closed();
             }
             finally
             {
@@ -323,6 +343,8 @@ namespace Blockyard.Sockets
             }
         }
 
+        private static ObjectDisposedException Closed() => new ObjectDisposedException(nameof(UdpSocket));
+
         private static void Nothing()
         {
         }
@@ -331,7 +353,7 @@ namespace Blockyard.Sockets
         {
             if (guard.IsClosed)
             {
-                throw new ObjectDisposedException(nameof(UdpSocket));
+                throw Closed();
             }
         }
     }

@@ -1,0 +1,103 @@
+using System;
+using System.Runtime.InteropServices;
+
+namespace Blockyard.Benchmarks
+{
+    /// <summary>The type of the article, behind its interface.</summary>
+    internal interface IEntity
+    {
+        ulong Id { get; set; }
+
+        double Score { get; set; }
+
+        byte Attribute1 { get; set; }
+
+        byte Attribute2 { get; set; }
+
+        float ConsolidatedScore { get; set; }
+    }
+
+    /// <summary>As a class.</summary>
+    internal sealed class EntityClass : IEntity
+    {
+        public ulong Id { get; set; }
+
+        public double Score { get; set; }
+
+        public byte Attribute1 { get; set; }
+
+        public byte Attribute2 { get; set; }
+
+        public float ConsolidatedScore { get; set; }
+    }
+
+    /// <summary>As a struct.</summary>
+    internal struct EntityStruct : IEntity
+    {
+        public ulong Id { get; set; }
+
+        public double Score { get; set; }
+
+        public byte Attribute1 { get; set; }
+
+        public byte Attribute2 { get; set; }
+
+        public float ConsolidatedScore { get; set; }
+    }
+
+    /// <summary>As a packed struct: 22 bytes.</summary>
+    [StructLayout(LayoutKind.Sequential, Pack = 1)]
+    internal struct EntityPacked : IEntity
+    {
+        public ulong Id { get; set; }
+
+        public double Score { get; set; }
+
+        public byte Attribute1 { get; set; }
+
+        public byte Attribute2 { get; set; }
+
+        public float ConsolidatedScore { get; set; }
+    }
+
+    /// <summary>Around a pointer to an item in unmanaged memory.</summary>
+    internal readonly unsafe struct EntityWrapper : IEntity
+    {
+        private readonly EntityStruct* entity;
+
+        public EntityWrapper(IntPtr pointer)
+        {
+            entity = (EntityStruct*)pointer;
+        }
+
+        public ulong Id
+        {
+            get => entity->Id;
+            set => entity->Id = value;
+        }
+
+        public double Score
+        {
+            get => entity->Score;
+            set => entity->Score = value;
+        }
+
+        public byte Attribute1
+        {
+            get => entity->Attribute1;
+            set => entity->Attribute1 = value;
+        }
+
+        public byte Attribute2
+        {
+            get => entity->Attribute2;
+            set => entity->Attribute2 = value;
+        }
+
+        public float ConsolidatedScore
+        {
+            get => entity->ConsolidatedScore;
+            set => entity->ConsolidatedScore = value;
+        }
+    }
+}

@@ -1,0 +1,142 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+using Blockyard.Memory;
+
+namespace Blockyard.Benchmarks
+{
+    /// <summary>The article's table: so many items made, and each added to a list.</summary>
+    internal static unsafe class ObjectsBenchmark
+    {
+        internal static void Run(string kind, int count)
+        {
+            ProcessCost cost = new ProcessCost();
+            object keep = Make(kind, count);
+            cost.Print();
+            GC.KeepAlive(keep);
+        }
+
+        private static object Make(string kind, int count)
+        {
+            switch (kind)
+            {
+                case "class":
+                    List<EntityClass> classes = new List<EntityClass>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        classes.Add(new EntityClass { Id = (ulong)i });
+                    }
+
+                    return classes;
+                case "struct":
+                    List<EntityStruct> structs = new List<EntityStruct>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        structs.Add(new EntityStruct { Id = (ulong)i });
+                    }
+
+                    return structs;
+                case "struct-packed":
+                    List<EntityPacked> packed = new List<EntityPacked>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        packed.Add(new EntityPacked { Id = (ulong)i });
+                    }
+
+                    return packed;
+                case "boxed":
+                    List<IEntity> boxed = new List<IEntity>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        boxed.Add(new EntityStruct { Id = (ulong)i });
+                    }
+
+                    return boxed;
+                case "boxed-packed":
+                    List<IEntity> boxedPacked = new List<IEntity>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        boxedPacked.Add(new EntityPacked { Id = (ulong)i });
+                    }
+
+                    return boxedPacked;
+                case "unmanaged":
+                    return Unmanaged<EntityStruct>(count);
+                case "unmanaged-packed":
+                    return Unmanaged<EntityPacked>(count);
+                case "wrapped":
+                    WrappedAllocator<EntityWrapper> wrapped =
+                        new WrappedAllocator<EntityWrapper>(sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
+                    List<EntityWrapper> wrappers = new List<EntityWrapper>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        EntityWrapper entity = wrapped.Allocate();
+                        entity.Id = (ulong)i;
+                        wrappers.Add(entity);
+                    }
+
+                    return (wrapped, wrappers);
+                case "article":
+                    ArticleAllocator<EntityWrapper> article =
+                        new ArticleAllocator<EntityWrapper>(sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
+                    List<EntityWrapper> articles = new List<EntityWrapper>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        EntityWrapper entity = article.Allocate();
+                        entity.Id = (ulong)i;
+                        articles.Add(entity);
+                    }
+
+                    return (article, articles);
+                default:
+                    throw new ArgumentException("No kind of object is called " + kind + ".");
+            }
+        }
+
+        private static object Unmanaged<T>(int count)
+            where T : unmanaged, IEntity
+        {
+            UnmanagedAllocator<T> allocator = new UnmanagedAllocator<T>();
+            List<Ptr<T>> items = new List<Ptr<T>>();
+            for (int i = 0; i < count; i++)
+            {
+                Ptr<T> item = allocator.AllocatePtr();
+                item.Value.Id = (ulong)i;
+                items.Add(item);
+            }
+
+            return (allocator, items);
+        }
+
+        /// <summary>The article's design, as it describes it: a list of blocks and a call of the delegate an item.</summary>
+        private sealed class ArticleAllocator<TWrapper>
+        {
+            private readonly List<IntPtr> blocks = new List<IntPtr>();
+            private readonly Func<IntPtr, TWrapper> wrap;
+            private readonly int typeSize;
+            private readonly int blockSize;
+            private int next;
+
+            internal ArticleAllocator(int typeSize, Func<IntPtr, TWrapper> wrap, int blockSize = 32768)
+            {
+                this.typeSize = typeSize;
+                this.wrap = wrap;
+                this.blockSize = blockSize;
+                next = blockSize;
+            }
+
+            internal TWrapper Allocate()
+            {
+                if (next == blockSize)
+                {
+                    blocks.Add(Marshal.AllocHGlobal(typeSize * blockSize));
+                    next = 0;
+                }
+
+                IntPtr item = IntPtr.Add(blocks[blocks.Count - 1], next * typeSize);
+                next++;
+                return wrap(item);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+using System;
+using System.Collections.Generic;
+using System.Net;
+using System.Net.Sockets;
+using Blockyard.Diagnostics;
+using Blockyard.Sockets;
+
+namespace Blockyard.Benchmarks
+{
+    /// <summary>ns of CPU and bytes of garbage a packet, by every way of receiving and sending, on loopback.</summary>
+    /// <remarks>
+    /// 64-byte packets from and to 250 clients, each with a socket of its own. A round receives 250 packets that wait, and sends
+    /// 250; the ways take turns within a round, and medians over the rounds are printed.
+    /// </remarks>
+    internal sealed class PacketsBenchmark
+    {
+        private const int Clients = 250;
+        private const int Rounds = 220;
+        private const int WarmUps = 20;
+        private const int PacketSize = 64;
+
+        private readonly UdpSocket[] clients = new UdpSocket[Clients];
+        private readonly SocketAddr[] addresses = new SocketAddr[Clients];
+        private readonly IPEndPoint[] endPoints = new IPEndPoint[Clients];
+        private readonly IPEndPointNonAlloc[] reusedTargets = new IPEndPointNonAlloc[Clients];
+        private readonly IPEndPointNonAlloc reused;
+        private readonly EndPoint any;
+        private readonly Socket socket;
+        private readonly UdpSocket server;
+        private readonly DatagramBatch incoming = new DatagramBatch(64, 1500);
+        private readonly DatagramBatch outgoing = new DatagramBatch(Clients, PacketSize);
+        private readonly byte[] buffer = new byte[1500];
+
+        private PacketsBenchmark(IPAddress loopback)
+        {
+            IPAddress anyAddress = loopback.AddressFamily == AddressFamily.InterNetwork ? IPAddress.Any : IPAddress.IPv6Any;
+            any = new IPEndPoint(anyAddress, 0);
+            reused = new IPEndPointNonAlloc(anyAddress, 0);
+            socket = new Socket(loopback.AddressFamily, SocketType.Dgram, ProtocolType.Udp);
+            socket.Bind(new IPEndPoint(loopback, 0));
+            socket.ReceiveBufferSize = 1 << 20;
+            server = new UdpSocket(socket, UdpBackend.Automatic, ownsSocket: false);
+            for (int i = 0; i < Clients; i++)
+            {
+                clients[i] = UdpSocket.Bind(new IPEndPoint(loopback, 0));
+                addresses[i] = clients[i].LocalAddress;
+                endPoints[i] = addresses[i].ToIPEndPoint();
+                reusedTargets[i] = new IPEndPointNonAlloc(endPoints[i].Address, endPoints[i].Port);
+            }
+
+            for (int i = 0; i < Clients; i++)
+            {
+                outgoing.Add(PacketSize, addresses[i]);
+            }
+        }
+
+        internal static void Run(string address)
+        {
+            PacketsBenchmark benchmark = new PacketsBenchmark(IPAddress.Parse(address));
+            benchmark.Measure("receive", benchmark.FillServer, new (string, Action)[]
+            {
+                ("plain", benchmark.ReceivePlain),
+                ("nonalloc", benchmark.ReceiveNonAlloc),
+                ("single", benchmark.ReceiveSingle),
+                ("batch", benchmark.ReceiveBatch),
+            });
+            benchmark.Measure("send", benchmark.DrainClients, new (string, Action)[]
+            {
+                ("plain", benchmark.SendPlain),
+                ("nonalloc", benchmark.SendNonAlloc),
+                ("single", benchmark.SendSingle),
+                ("batch", benchmark.SendBatch),
+            });
+        }
+
+        private void Measure(string direction, Action prepare, (string Name, Action Way)[] ways)
+        {
+            List<double>[] times = new List<double>[ways.Length];
+            List<double>[] bytes = new List<double>[ways.Length];
+            for (int i = 0; i < ways.Length; i++)
+            {
+                times[i] = new List<double>();
+                bytes[i] = new List<double>();
+            }
+
+            for (int round = 0; round < Rounds; round++)
+            {
+                for (int i = 0; i < ways.Length; i++)
+                {
+                    int which = (round + i) % ways.Length;
+                    prepare();
+                    long start = 0;
+                    long took = 0;
+                    Action way = ways[which].Way;
+                    AllocationMeasurement measured = AllocationMeter.Measure(() =>
+                    {
+                        start = ProcessCost.ThreadNanoseconds();
+                        way();
+                        took = ProcessCost.ThreadNanoseconds() - start;
+                    });
+                    if (round >= WarmUps)
+                    {
+                        times[which].Add(took / (double)Clients);
+                        bytes[which].Add(measured.Bytes / (double)Clients);
+                    }
+                }
+            }
+
+            for (int i = 0; i < ways.Length; i++)
+            {
+                Result.Print(direction + "_" + ways[i].Name + "_ns", Result.Median(times[i]));
+                Result.Print(direction + "_" + ways[i].Name + "_bytes", Result.Median(bytes[i]));
+            }
+        }
+
+        private void FillServer()
+        {
+            SocketAddr to = server.LocalAddress;
+            for (int i = 0; i < Clients; i++)
+            {
+                clients[i].TrySend(new ReadOnlySpan<byte>(buffer, 0, PacketSize), to);
+            }
+        }
+
+        private void DrainClients()
+        {
+            foreach (UdpSocket client in clients)
+            {
+                while (client.TryReceive(buffer, out _))
+                {
+                }
+            }
+        }
+
+        private void ReceivePlain()
+        {
+            EndPoint from = any;
+            for (int i = 0; i < Clients; i++)
+            {
+                Check(socket.ReceiveFrom(buffer, 0, buffer.Length, SocketFlags.None, ref from));
+            }
+        }
+
+        private void ReceiveNonAlloc()
+        {
+            for (int i = 0; i < Clients; i++)
+            {
+                Check(socket.ReceiveFrom_NonAlloc(buffer, 0, buffer.Length, SocketFlags.None, reused));
+            }
+        }
+
+        private void ReceiveSingle()
+        {
+            for (int i = 0; i < Clients; i++)
+            {
+                server.TryReceive(buffer, out Received received);
+                Check(received.Length);
+            }
+        }
+
+        private void ReceiveBatch()
+        {
+            for (int left = Clients; left > 0; left -= incoming.Count)
+            {
+                server.ReceiveBatch(incoming);
+                Check(incoming[0].Length);
+            }
+        }
+
+        private void SendPlain()
+        {
+            for (int i = 0; i < Clients; i++)
+            {
+                Check(socket.SendTo(buffer, 0, PacketSize, SocketFlags.None, endPoints[i]));
+            }
+        }
+
+        private void SendNonAlloc()
+        {
+            for (int i = 0; i < Clients; i++)
+            {
+                Check(socket.SendTo_NonAlloc(buffer, 0, PacketSize, SocketFlags.None, reusedTargets[i]));
+            }
+        }
+
+        private void SendSingle()
+        {
+            for (int i = 0; i < Clients; i++)
+            {
+                Check(server.TrySend(new ReadOnlySpan<byte>(buffer, 0, PacketSize), addresses[i]) ? PacketSize : 0);
+            }
+        }
+
+        private void SendBatch() => Check(server.SendBatch(outgoing) == Clients ? PacketSize : 0);
+
+        private static void Check(int size)
+        {
+            if (size != PacketSize)
+            {
+                throw new InvalidOperationException("A packet of " + size + " bytes: the measurement is void.");
+            }
+        }
+    }
+}

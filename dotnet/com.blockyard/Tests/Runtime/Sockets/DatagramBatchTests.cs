@@ -1,0 +1,216 @@
+using System;
+using System.Collections.Generic;
+using System.Net;
+using Blockyard.Diagnostics;
+using Blockyard.Memory;
+using Blockyard.Sockets;
+using NUnit.Framework;
+
+namespace Blockyard.Tests
+{
+    /// <summary>Batches, on each back end that the runtime has, on IPv4 and IPv6.</summary>
+    [TestFixture("LinuxNative", "127.0.0.1")]
+    [TestFixture("LinuxNative", "::1")]
+    [TestFixture("SocketAddress", "127.0.0.1")]
+    [TestFixture("SocketAddress", "::1")]
+    [TestFixture("EndPointNonAlloc", "127.0.0.1")]
+    [TestFixture("EndPointNonAlloc", "::1")]
+    [TestFixture("Plain", "127.0.0.1")]
+    [TestFixture("Plain", "::1")]
+    public class DatagramBatchTests : UdpFixture
+    {
+        public DatagramBatchTests(string backend, string address)
+            : base(backend, address)
+        {
+        }
+
+        [Test]
+        public void batches_sent_and_received_allocate_nothing()
+        {
+            if (!IsFreeOfGarbage)
+            {
+                Assert.Ignore("this back end may allocate on this runtime");
+            }
+
+            using (DatagramBatch outgoing = new DatagramBatch(32, 200))
+            using (DatagramBatch incoming = new DatagramBatch(64, 200))
+            {
+                SocketAddr to = Server.LocalAddress;
+                byte[] bytes = new byte[100];
+                int received = 0;
+                AllocationAssert.Zero(
+                    () =>
+                    {
+                        outgoing.Clear();
+                        while (outgoing.TryAdd(bytes, to))
+                        {
+                        }
+
+                        Client.SendBatch(outgoing);
+                        received = Server.ReceiveBatch(incoming);
+                    },
+                    warmUps: 10,
+                    repeats: 20);
+                Assert.AreEqual(32, received);
+            }
+        }
+
+        [Test]
+        public void a_batch_arrives_in_order_with_sizes_and_senders()
+        {
+            using (UdpSocket other = UdpSocket.Bind(new IPEndPoint(Loopback, 0), Backend))
+            using (DatagramBatch outgoing = new DatagramBatch(50, 300))
+            using (DatagramBatch incoming = new DatagramBatch(16, 200))
+            {
+                for (int i = 0; i < 50; i++)
+                {
+                    Span<byte> bytes = outgoing.Add(i * 6, Server.LocalAddress);
+                    bytes.Fill((byte)i);
+                }
+
+                Assert.IsFalse(outgoing.TryAdd(new byte[1], Server.LocalAddress), "it is full");
+                Assert.AreEqual(50, Client.SendBatch(outgoing));
+                other.TrySend(new byte[] { 99 }, Server.LocalAddress);
+                int seen = 0;
+                int count;
+                while ((count = Server.ReceiveBatch(incoming)) > 0)
+                {
+                    Assert.AreEqual(count, incoming.Count);
+                    for (int i = 0; i < count; i++, seen++)
+                    {
+                        if (seen == 50)
+                        {
+                            Assert.AreEqual(other.LocalAddress, incoming.AddressOf(i));
+                            Assert.AreEqual(new byte[] { 99 }, incoming[i].ToArray());
+                            continue;
+                        }
+
+                        Assert.AreEqual(Client.LocalAddress, incoming.AddressOf(i));
+                        Assert.AreEqual(Math.Min(200, seen * 6), incoming[i].Length);
+                        Assert.AreEqual(seen * 6 > 200, incoming.IsTruncated(i));
+                        foreach (byte b in incoming[i])
+                        {
+                            Assert.AreEqual((byte)seen, b);
+                        }
+                    }
+                }
+
+                Assert.AreEqual(51, seen);
+                Assert.Throws<IndexOutOfRangeException>(() => incoming.AddressOf(0));
+            }
+        }
+
+        [Test]
+        public void a_batch_is_received_straight_into_an_allocator_s_items()
+        {
+            using (UnmanagedAllocator<Packet> slots = new UnmanagedAllocator<Packet>(100, zeroed: false))
+            using (SlotBatch<Packet> batch = new SlotBatch<Packet>(slots, 8))
+            {
+                List<Ptr<Packet>> packets = new List<Ptr<Packet>>();
+                for (int i = 0; i < 20; i++)
+                {
+                    Client.TrySend(new byte[] { (byte)i, 0, 0, 0, (byte)i, 1, 0, 0 }, Server.LocalAddress);
+                }
+
+                int count;
+                while ((count = Server.ReceiveBatch(batch)) > 0)
+                {
+                    for (int i = 0; i < count; i++)
+                    {
+                        packets.Add(batch.Slot(i));
+                    }
+                }
+
+                Assert.AreEqual(20, packets.Count);
+                Assert.AreEqual(20, slots.Statistics.LiveItems, "the places that nothing came for were taken back");
+                for (int i = 0; i < 20; i++)
+                {
+                    Assert.AreEqual(i, packets[i].Value.Kind);
+                    Assert.AreEqual(256 + i, packets[i].Value.Sequence);
+                }
+
+                Assert.Throws<InvalidOperationException>(() => batch.TryAdd(new byte[1], Server.LocalAddress));
+            }
+        }
+
+        [TestCase(51)]
+        [TestCase(52)]
+        public void fuzz_random_datagrams_and_sizes_arrive_as_a_model_says(int seed)
+        {
+            Random random = new Random(seed);
+            byte[] buffer = new byte[3000];
+            for (int round = 0; round < 60; round++)
+            {
+                using (DatagramBatch outgoing = new DatagramBatch(random.Next(1, 40), 2000))
+                using (DatagramBatch incoming = new DatagramBatch(random.Next(1, 40), random.Next(1, 2000)))
+                {
+                    List<byte[]> expected = new List<byte[]>();
+                    int count = random.Next(0, 60);
+                    while (expected.Count < count)
+                    {
+                        byte[] datagram = new byte[random.Next(3) == 0 ? random.Next(4) : random.Next(2000)];
+                        random.NextBytes(datagram);
+                        expected.Add(datagram);
+                        if (random.Next(2) == 0 || !outgoing.TryAdd(datagram, Server.LocalAddress))
+                        {
+                            // What waits in the batch goes first: order is part of the model.
+                            Assert.AreEqual(outgoing.Count, Client.SendBatch(outgoing));
+                            outgoing.Clear();
+                            Assert.IsTrue(Client.TrySend(datagram, Server.LocalAddress));
+                        }
+                    }
+
+                    Client.SendBatch(outgoing);
+                    foreach (byte[] datagram in Drain(random, incoming, buffer))
+                    {
+                        Assert.That(expected.Count, Is.GreaterThan(0), "nothing came that was not sent");
+                        Assert.AreEqual(expected[0].AsSpan(0, Math.Min(expected[0].Length, datagram.Length)).ToArray(), datagram);
+                        expected.RemoveAt(0);
+                    }
+
+                    Assert.AreEqual(0, expected.Count, "everything that was sent came");
+                }
+            }
+        }
+
+        /// <summary>Receives all that is there, by batches and one by one at random; each as far as it fitted.</summary>
+        private List<byte[]> Drain(Random random, DatagramBatch incoming, byte[] buffer)
+        {
+            List<byte[]> all = new List<byte[]>();
+            while (true)
+            {
+                if (random.Next(2) == 0)
+                {
+                    int count = Server.ReceiveBatch(incoming);
+                    for (int i = 0; i < count; i++)
+                    {
+                        Assert.AreEqual(Client.LocalAddress, incoming.AddressOf(i));
+                        all.Add(incoming[i].ToArray());
+                    }
+
+                    if (count == 0)
+                    {
+                        return all;
+                    }
+                }
+                else if (Server.TryReceive(buffer.AsSpan(0, 3000), out Received received))
+                {
+                    Assert.IsFalse(received.IsTruncated);
+                    all.Add(buffer.AsSpan(0, received.Length).ToArray());
+                }
+                else
+                {
+                    return all;
+                }
+            }
+        }
+
+#pragma warning disable CS0649 // the network assigns them
+        private struct Packet
+        {
+            public int Kind;
+            public int Sequence;
+        }
+#pragma warning restore CS0649
+    }
+}

@@ -1,0 +1,179 @@
+using System;
+using System.Collections.Generic;
+using System.Net;
+using System.Threading;
+using Blockyard.Sockets;
+using NUnit.Framework;
+
+namespace Blockyard.Tests
+{
+    /// <summary>Collections and closing while threads are inside, on each back end, on IPv4 and IPv6.</summary>
+    [TestFixture("LinuxNative", "127.0.0.1")]
+    [TestFixture("LinuxNative", "::1")]
+    [TestFixture("SocketAddress", "127.0.0.1")]
+    [TestFixture("SocketAddress", "::1")]
+    [TestFixture("EndPointNonAlloc", "127.0.0.1")]
+    [TestFixture("EndPointNonAlloc", "::1")]
+    [TestFixture("Plain", "127.0.0.1")]
+    [TestFixture("Plain", "::1")]
+    public class UdpThreadingTests : UdpFixture
+    {
+        public UdpThreadingTests(string backend, string address)
+            : base(backend, address)
+        {
+        }
+
+        [Test]
+        public void closing_ends_a_blocked_receive()
+        {
+            Exception? seen = null;
+            Thread thread = new Thread(() =>
+            {
+                try
+                {
+                    Server.Receive(new byte[10], -1, out _);
+                }
+                catch (Exception exception)
+                {
+                    seen = exception;
+                }
+            });
+            thread.Start();
+            Thread.Sleep(30);
+            Server.Dispose();
+            Server.Dispose();
+            Assert.IsTrue(thread.Join(30000), "it was woken");
+            Assert.IsInstanceOf<ObjectDisposedException>(seen);
+            Assert.IsTrue(Server.IsDisposed);
+        }
+
+        [Test]
+        public void traps_4_and_5_a_blocked_receive_neither_hangs_nor_is_disturbed_by_collections()
+        {
+            SocketAddr from = default;
+            Exception? failure = null;
+            Thread thread = new Thread(() =>
+            {
+                try
+                {
+                    Server.Receive(new byte[10], -1, out Received received);
+                    from = received.From;
+                }
+                catch (Exception exception)
+                {
+                    failure = exception;
+                }
+            });
+            thread.Start();
+            Thread.Sleep(20);
+            for (int i = 0; i < 50; i++)
+            {
+                GC.Collect();
+                Thread.Sleep(1);
+            }
+
+            Assert.IsTrue(thread.IsAlive, "still waiting: " + failure);
+            Client.TrySend(new byte[1], Server.LocalAddress);
+            Assert.IsTrue(thread.Join(30000));
+            Assert.IsNull(failure);
+            Assert.AreEqual(Client.LocalAddress, from);
+        }
+
+        [Test]
+        public void stress_trap_6_closing_under_many_threads_and_collections_harms_nobody()
+        {
+            // A descriptor that is closed under a call may be the next socket's: the bystanders would get what was not for them.
+            List<Exception> failures = new List<Exception>();
+            for (int round = 0; round < 15; round++)
+            {
+                using (UdpSocket shared = UdpSocket.Bind(new IPEndPoint(Loopback, 0), Backend))
+                {
+                    SocketAddr to = shared.LocalAddress;
+                    Thread[] threads = new Thread[6];
+                    for (int t = 0; t < threads.Length; t++)
+                    {
+                        int role = t;
+                        threads[t] = new Thread(() => Hammer(shared, to, role, failures));
+                        threads[t].Start();
+                    }
+
+                    Thread.Sleep(round % 5);
+                    GC.Collect();
+                    shared.Dispose();
+                    List<UdpSocket> bystanders = new List<UdpSocket>();
+                    for (int i = 0; i < 10; i++)
+                    {
+                        bystanders.Add(UdpSocket.Bind(new IPEndPoint(Loopback, 0), Backend));
+                    }
+
+                    foreach (Thread thread in threads)
+                    {
+                        Assert.IsTrue(thread.Join(60000));
+                    }
+
+                    foreach (UdpSocket bystander in bystanders)
+                    {
+                        Assert.IsFalse(bystander.TryReceive(new byte[10], out Received stray) && stray.From != to, "a stray datagram");
+                        bystander.Dispose();
+                    }
+                }
+            }
+
+            lock (failures)
+            {
+                Assert.AreEqual(0, failures.Count, failures.Count == 0 ? string.Empty : failures[0].ToString());
+            }
+        }
+
+        private static void Hammer(UdpSocket shared, SocketAddr to, int role, List<Exception> failures)
+        {
+            byte[] buffer = new byte[100];
+            try
+            {
+                using (DatagramBatch batch = new DatagramBatch(8, 100))
+                {
+                    batch.TryAdd(buffer, to);
+                    while (true)
+                    {
+                        switch (role)
+                        {
+                            case 0:
+                                shared.Receive(buffer, -1, out _);
+                                break;
+                            case 1:
+                                shared.Receive(buffer, 1, out _);
+                                break;
+                            case 2:
+                                shared.TrySend(buffer, to);
+                                break;
+                            case 3:
+                                shared.SendBatch(batch);
+                                break;
+                            case 4:
+                                using (DatagramBatch incoming = new DatagramBatch(8, 100))
+                                {
+                                    shared.ReceiveBatch(incoming);
+                                }
+
+                                break;
+                            default:
+                                shared.TryReceive(buffer, out _);
+                                break;
+                        }
+                    }
+                }
+            }
+            catch (ObjectDisposedException)
+            {
+                // The one way out.
+            }
+            catch (Exception exception)
+            {
+                lock (failures)
+                {
+                    failures.Add(exception);
+                }
+            }
+        }
+    }
+}
