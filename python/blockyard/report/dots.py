@@ -29,7 +29,8 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
         values = [value.value for _, rows in panels for _, found, _ in rows if found.samples
                   for value in (found.percentile(P50), found.worst) if value is not None]
         step = max(found.step_ns for _, rows in panels for _, found, _ in rows)
-        low = style.lower_edge(step, min(values, default=1.0))
+        # Labels lie side by side here: a whole decade between "less than a step" and the step.
+        low = style.lower_edge(0.0, min(value for value in (*values, step / 4) if value > 0))
         high = max(max(values, default=1.0) * 1.6, low * 100)
         for number, (name, rows) in enumerate(panels):
             axis = style.axes(page, _LEFT + number * (width + _GAP), _BOTTOM, width, _ROW * len(rows))
