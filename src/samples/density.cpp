@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t tabled = 1U << 16;
 /// A latency is known to one step of the clock, and near the foot of a picture a step is taller than many cells: events
 /// are dealt over its height by their number, or the picture would show stripes that are the clock's.
-constexpr std::uint32_t shares = 64;
+constexpr std::uint32_t parts = 64;
 /// From so many steps on, a step is about as tall as a cell (14 cells an octave).
 constexpr std::uint32_t dealt_steps = 64;
 constexpr std::uint32_t most_dealt = 1U << 14;
@@ -26,22 +26,22 @@ class Rows {
         per_octave_(frame.height / (std::log2(frame.high_ticks) - std::log2(frame.low_ticks))),
         table_(tabled),
         dealt_(std::min(std::max(frame.step_ticks, 1U) * std::uint64_t{dealt_steps}, std::uint64_t{most_dealt})),
-        fine_(dealt_ * shares) {
+        fine_(dealt_ * parts) {
     const double step = std::max(frame.step_ticks, 1U);
     for (std::uint32_t ticks = 0; ticks < tabled; ++ticks) table_[ticks] = computed(ticks);
     for (std::uint32_t ticks = 0; ticks < dealt_; ++ticks) {
-      for (std::uint32_t share = 0; share < shares; ++share) {
+      for (std::uint32_t part = 0; part < parts; ++part) {
         // Less than one step is known as 0, which has no place on a logarithmic axis: evenly up to half a step.
         const double low = ticks <= step / 2 ? 0 : row(ticks - step / 2);
-        fine_[ticks * shares + share] =
-            static_cast<std::uint32_t>(low + (row(ticks + step / 2) - low) * (share + 0.5) / shares);
+        fine_[ticks * parts + part] =
+            static_cast<std::uint32_t>(low + (row(ticks + step / 2) - low) * (part + 0.5) / parts);
       }
     }
   }
 
   std::uint32_t operator()(std::uint32_t ticks, std::uint32_t event) const {
-    static_assert(shares == 64, "the top six bits of a golden-ratio hash");
-    if (ticks < dealt_) return fine_[ticks * shares + (event * 2654435769U >> 26)];
+    static_assert(parts == 64, "the top six bits of a golden-ratio hash");
+    if (ticks < dealt_) return fine_[ticks * parts + (event * 2654435769U >> 26)];
     return ticks < tabled ? table_[ticks] : computed(ticks);
   }
 
