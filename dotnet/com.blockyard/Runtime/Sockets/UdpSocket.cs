@@ -95,7 +95,7 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>A socket bound to an address; port 0 is any free one.</summary>
+        /// <summary>A socket bound to an address that it shares with no other; port 0 is any free one.</summary>
         /// <param name="local">The address.</param>
         /// <param name="backend">By which means.</param>
         /// <exception cref="SocketException">The address can't be bound.</exception>
@@ -333,6 +333,8 @@ namespace Blockyard.Sockets
         {
             try
             {
+                // Mono lets UDP sockets share addresses unless told otherwise, and the kernel then hands out a free port twice.
+                socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, false);
                 socket.Bind(local);
                 return new UdpSocket(socket, backend);
             }

@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
@@ -29,6 +30,25 @@ namespace Blockyard.Tests
         public void the_back_end_is_shown()
         {
             Assert.AreEqual(Backend, Server.Backend);
+        }
+
+        [Test]
+        public void no_two_sockets_share_a_port()
+        {
+            // Where sharing is allowed, as it is by default on Mono, a few among so many do.
+            HashSet<int> ports = new HashSet<int>();
+            List<UdpSocket> sockets = new List<UdpSocket>();
+            for (int i = 0; i < 600; i++)
+            {
+                sockets.Add(UdpSocket.Bind(new IPEndPoint(Loopback, 0), Backend));
+                ports.Add(sockets[i].LocalAddress.Port);
+            }
+
+            sockets.ForEach(socket => socket.Dispose());
+            Assert.AreEqual(600, ports.Count);
+            SocketException taken =
+                Assert.Throws<SocketException>(() => UdpSocket.Bind(new IPEndPoint(Loopback, Server.LocalAddress.Port), Backend));
+            Assert.AreEqual(SocketError.AddressAlreadyInUse, taken.SocketErrorCode);
         }
 
         [TestCase(0)]
