@@ -12,6 +12,9 @@ from blockyard.allocators import Choice
 BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or Path(__file__).parents[2] / "build" / "release")
 TOOLS = BUILD / "tests" / "adapters"
 CHOICES = {choice.name: choice for choice in allocators.resolve("all")}
+# The share of its page faults that a favoured variant may keep, where that is more than a quarter. Scudo maps every
+# block above 64 KiB on its own: nothing populated beforehand reaches those.
+REMAINING_FAULTS = {"scudo": 3 / 4}
 DEFAULTS = [name for name in CHOICES if "@" not in name]
 FAVOURED = [name for name in CHOICES if "@" in name]
 
@@ -58,8 +61,9 @@ def test_a_favoured_variant_has_its_memory_populated_beforehand(name: str) -> No
     floor = page_faults(available("null"))
     favoured = page_faults(available(name)) - floor
     defaults = page_faults(available(CHOICES[name].base)) - floor
-    # mimalloc's defaults already get huge pages here, a fault for each 2 MiB: too few to tell the two apart.
-    assert favoured <= max(defaults * 3 / 4, 200), f"{favoured} page faults, {defaults} with the defaults"
+    # mimalloc's defaults may get huge pages, a fault for each 2 MiB: too few to tell the two apart.
+    allowed = max(defaults * REMAINING_FAULTS.get(CHOICES[name].base, 1 / 4), 200)
+    assert favoured <= allowed, f"{favoured} page faults, {defaults} with the defaults"
 
 
 def test_only_an_allocator_that_is_not_thread_safe_asks_for_a_lock() -> None:
