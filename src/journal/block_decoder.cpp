@@ -68,8 +68,8 @@ void BlockDecoder::decode(std::string_view payload, const Header& header, const 
     of_kind[0] = head_.events;
   }
   const auto count = [&of_kind](Kind kind) { return of_kind[static_cast<std::size_t>(kind)]; };
-  const std::uint32_t given = count(Kind::allocate) + count(Kind::allocate_zeroed) + count(Kind::allocate_aligned) +
-                              count(Kind::reallocate);
+  const std::uint32_t given =
+      count(Kind::allocate) + count(Kind::allocate_zeroed) + count(Kind::allocate_aligned) + count(Kind::reallocate);
   counts_[static_cast<std::size_t>(Column::size)] = given;
   counts_[static_cast<std::size_t>(Column::address)] = given;
   counts_[static_cast<std::size_t>(Column::back)] = count(Kind::free) + count(Kind::reallocate);
@@ -115,7 +115,9 @@ void BlockDecoder::read_planes(std::string_view payload, Column only_kind_or_res
 std::span<const Event> BlockDecoder::next() {
   const std::uint32_t count = std::min(batch, head_.events - done_);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto refuse = [&](const char* what) { fail("event " + std::to_string(head_.first_event + done_ + i) + what); };
+    const auto refuse = [&](const char* what) {
+      fail("event " + std::to_string(head_.first_event + done_ + i) + what);
+    };
     Event event;
     event.kind = static_cast<Kind>(take(Column::kind));
     const std::uint64_t delta = take(Column::time);

@@ -15,8 +15,8 @@ struct ZSTD_DCtx_s;
 
 namespace blockyard::journal {
 
-/// One thread at a time. Throws Error for whatever no writer produces, so that a damaged file whose checksums were forged
-/// still can't make a reader misbehave.
+/// One thread at a time. Throws Error for whatever no writer produces, so that a damaged file whose checksums were
+/// forged still can't make a reader misbehave.
 class BlockDecoder {
  public:
   BlockDecoder();

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "journal/last_error.hpp"
+
 namespace blockyard::journal {
 
 using format::SectionHead;
@@ -18,10 +20,10 @@ bool looks_like_byj(std::string_view first_bytes) {
 
 ByjSource::ByjSource(const std::string& path, TornTail torn_tail) : path_(path), torn_tail_(torn_tail) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file_ < 0) throw Error(path + " can't be opened: " + std::strerror(errno));
+  if (file_ < 0) throw Error(path + " can't be opened: " + last_error());
   try {
     struct stat facts {};
-    if (::fstat(file_, &facts) != 0) throw Error(path + " can't be examined: " + std::strerror(errno));
+    if (::fstat(file_, &facts) != 0) throw Error(path + " can't be examined: " + last_error());
     size_ = static_cast<std::uint64_t>(facts.st_size);
     read_preface();
     read_footer_ahead();
@@ -43,7 +45,7 @@ std::string ByjSource::read_bytes(std::uint64_t offset, std::size_t size) const 
   while (done < size) {
     const ssize_t got = ::pread(file_, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error(place(offset + done) + ": reading failed: " + std::strerror(errno));
+    if (got < 0) throw Error(place(offset + done) + ": reading failed: " + last_error());
     if (got == 0) throw Error(place(offset + done) + ": the file became shorter while it was read");
     done += static_cast<std::size_t>(got);
   }
@@ -57,7 +59,8 @@ ByjSource::Section ByjSource::read_section(std::uint64_t offset, SectionHead& he
   if (!format::head_is_whole(head)) {
     throw Error(place(offset) + ": the section's head does not match its checksum; the file is damaged here");
   }
-  if (head.payload_bytes > format::most_payload_bytes) throw Error(place(offset) + ": the section claims more than 256 MiB");
+  if (head.payload_bytes > format::most_payload_bytes)
+    throw Error(place(offset) + ": the section claims more than 256 MiB");
   if (size_ - offset - sizeof head < head.payload_bytes) return Section::torn;
   payload = read_bytes(offset + sizeof head, head.payload_bytes);
   if (format::hash(payload) != head.payload_hash) {
@@ -68,7 +71,8 @@ ByjSource::Section ByjSource::read_section(std::uint64_t offset, SectionHead& he
 }
 
 void ByjSource::read_preface() {
-  if (size_ < format::preface_bytes) throw Error(path_ + " is no journal: it has only " + std::to_string(size_) + " bytes");
+  if (size_ < format::preface_bytes)
+    throw Error(path_ + " is no journal: it has only " + std::to_string(size_) + " bytes");
   const std::string preface = read_bytes(0, format::preface_bytes);
   if (std::memcmp(preface.data(), format::magic.data(), format::magic.size()) != 0) {
     throw Error(path_ + " was a .byj journal, but its first bytes were changed (a transfer in text mode does that)");
@@ -80,7 +84,8 @@ void ByjSource::read_preface() {
   }
   const auto features = format::get<std::uint32_t>(preface, 12);
   if (format::get<std::uint16_t>(preface, 10) != 0 || (features & ~format::known_features) != 0) {
-    throw Error(path_ + " needs features (" + std::to_string(features) + ") that this blockyard does not know; a newer one may");
+    throw Error(path_ + " needs features (" + std::to_string(features) +
+                ") that this blockyard does not know; a newer one may");
   }
   offset_ = format::preface_bytes;
   SectionHead head{};
@@ -133,8 +138,9 @@ bool ByjSource::read_next_block() {
     SectionHead head{};
     const Section section = read_section(offset_, head, payload_);
     if (section == Section::none) {
-      notes_.push_back("the journal has no footer (its recorder was stopped hard): it was read up to the last flushed block, " +
-                       std::to_string(events_) + " events");
+      notes_.push_back(
+          "the journal has no footer (its recorder was stopped hard): it was read up to the last flushed block, " +
+          std::to_string(events_) + " events");
       return false;
     }
     if (section == Section::torn) {
@@ -149,8 +155,9 @@ bool ByjSource::read_next_block() {
       decoder_.decode(payload_, header_, place(at));
       const auto& block = decoder_.head();
       if (block.first_event != events_ || block.first_block != blocks_ || block.base_time_ns != time_ns_) {
-        throw Error(place(at) + ": the block does not follow the one before it (event " + std::to_string(block.first_event) +
-                    " after " + std::to_string(events_) + " events); a block is missing or doubled");
+        throw Error(place(at) + ": the block does not follow the one before it (event " +
+                    std::to_string(block.first_event) + " after " + std::to_string(events_) +
+                    " events); a block is missing or doubled");
       }
       block_offset_ = at;
       seen_.push_back({at, block.first_event, block.first_block, block.base_time_ns});

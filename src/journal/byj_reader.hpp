@@ -12,8 +12,8 @@
 
 namespace blockyard::journal {
 
-/// `torn_tail` decides what a file that ends inside a section is: an Error (the default), or a note, with all whole blocks
-/// delivered (what `cut` does to save them).
+/// `torn_tail` decides what a file that ends inside a section is: an Error (the default), or a note, with all whole
+/// blocks delivered (what `cut` does to save them).
 enum class TornTail { error, note };
 
 class ByjSource final : public Source {

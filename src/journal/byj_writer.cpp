@@ -12,6 +12,7 @@
 #include "journal/block_encoder.hpp"
 #include "journal/format.hpp"
 #include "journal/header_codec.hpp"
+#include "journal/last_error.hpp"
 #include "journal/writer.hpp"
 
 namespace blockyard::journal {
@@ -37,7 +38,7 @@ struct Writer::State {
       const ssize_t done = ::write(file, bytes.data(), bytes.size());
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0) {
-        throw Error(path + ": writing failed at byte " + std::to_string(offset) + ": " + std::strerror(errno) +
+        throw Error(path + ": writing failed at byte " + std::to_string(offset) + ": " + last_error() +
                     "; what was flushed before is readable");
       }
       offset += static_cast<std::uint64_t>(done);
@@ -80,7 +81,7 @@ Writer::Writer(const std::string& path, const Header& header, bool overwrite) : 
   s.file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL), 0666);
   if (s.file < 0) {
     throw Error(errno == EEXIST ? path + " exists already; name another file, or pass --force to overwrite it"
-                                : path + " can't be created: " + std::strerror(errno));
+                                : path + " can't be created: " + last_error());
   }
   std::string preface(format::magic.data(), format::magic.size());
   format::put(preface, format::version);
@@ -128,8 +129,8 @@ void Writer::add(const Event& event) {
   if (event.time_ns < s.time_ns) refuse("is earlier than the event before it");
   if (event.thread >= s.header.threads.size()) refuse("names a thread that was never added");
   if (gives_block(event.kind)) {
-    if (event.block != s.blocks) refuse("gives block " + std::to_string(event.block) + "; the next id is " +
-                                        std::to_string(s.blocks));
+    if (event.block != s.blocks)
+      refuse("gives block " + std::to_string(event.block) + "; the next id is " + std::to_string(s.blocks));
     if (event.kind == Kind::allocate_aligned && !std::has_single_bit(event.alignment)) {
       refuse("has an alignment of " + std::to_string(event.alignment) + ", which is no power of two");
     }
@@ -172,7 +173,7 @@ std::uint64_t Writer::finish() {
   s.write(tail);
   const int closed = ::close(s.file);
   s.file = -1;
-  if (closed != 0) throw Error(s.path + ": closing failed: " + std::strerror(errno));
+  if (closed != 0) throw Error(s.path + ": closing failed: " + last_error());
   return s.offset;
 }
 

@@ -15,8 +15,9 @@ CheckResult check(const std::string& path, const Progress& progress) {
       try {
         walker.add(event, source->header());
       } catch (const Error& error) {
-        const std::string place = byj == nullptr ? "" : " (in the block at byte " + std::to_string(byj->block_offset()) + ")";
-        throw Error(path + ", " + error.what() + place);
+        std::string sentence = path + ", " + error.what();
+        if (byj != nullptr) sentence += " (in the block at byte " + std::to_string(byj->block_offset()) + ")";
+        throw Error(sentence);
       }
       if (gives_block(event.kind)) ++result.blocks_given;
       if (event.kind == Kind::frame_mark) ++result.frame_marks;

@@ -19,8 +19,8 @@ struct CheckResult {
   std::vector<std::string> notes;
 };
 
-/// Reads everything: checksums, order, back-references, footer against contents, and the Walker's invariants. Throws Error
-/// with the first violation: the event's number, and of a .byj the byte at which its block lies.
+/// Reads everything: checksums, order, back-references, footer against contents, and the Walker's invariants. Throws
+/// Error with the first violation: the event's number, and of a .byj the byte at which its block lies.
 CheckResult check(const std::string& path, const Progress& progress);
 
 }  // namespace blockyard::journal

@@ -43,7 +43,8 @@ class ReallocJoiner {
 
 }  // namespace
 
-Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options, const Progress& progress) {
+Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options,
+                const Progress& progress) {
   const auto source = open(input);
   const auto* text = dynamic_cast<const TextSource*>(source.get());
   OutputOptions out;

@@ -20,12 +20,13 @@ struct ConvertOptions {
 struct Outcome {
   std::uint64_t events = 0;
   std::uint64_t preamble_events = 0;
-  std::uint64_t bytes = 0;  ///< of the written file
-  std::uint64_t joined = 0; ///< reallocs made of a free and an allocation
+  std::uint64_t bytes = 0;   ///< of the written file
+  std::uint64_t joined = 0;  ///< reallocs made of a free and an allocation
   std::vector<std::string> notes;
 };
 
 /// Streams; memory grows with the live blocks only. Throws Error; `output` appears only when all went well.
-Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options, const Progress& progress);
+Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options,
+                const Progress& progress);
 
 }  // namespace blockyard::journal

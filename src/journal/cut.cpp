@@ -141,10 +141,11 @@ class Stretch {
 
 Outcome cut(const std::string& input, const std::string& output, const CutOptions& options, const Progress& progress) {
   if (options.from_ns >= options.to_ns) {
-    throw Error("a stretch from " + seconds(options.from_ns) + " s to " + seconds(options.to_ns) + " s is empty; --from must be below --to");
+    throw Error("a stretch from " + seconds(options.from_ns) + " s to " + seconds(options.to_ns) +
+                " s is empty; --from must be below --to");
   }
   const auto source = open_leniently(input);
-  OutputFile(output, input, options.overwrite);  // refuse a bad name before the long pass
+  { const OutputFile refuses_a_bad_name_before_the_long_pass(output, input, options.overwrite); }
   Stretch stretch(output, input, *source, options);
   std::uint64_t number = 0;
   bool inside = true;

@@ -15,9 +15,9 @@ enum class Kind : std::uint8_t {
   allocate_zeroed = 1,   ///< calloc; size is count * size
   allocate_aligned = 2,  ///< posix_memalign, aligned_alloc, memalign, valloc, pvalloc, aligned operator new
   free = 3,
-  reallocate = 4,        ///< old_block goes, block comes; realloc(NULL, n) is an allocate, realloc(p, 0) a free
-  frame_mark = 5,        ///< a frame of this thread ends here
-  phase_mark = 6,        ///< a named phase of the program begins; `tag` is the index of its name in Header::names
+  reallocate = 4,  ///< old_block goes, block comes; realloc(NULL, n) is an allocate, realloc(p, 0) a free
+  frame_mark = 5,  ///< a frame of this thread ends here
+  phase_mark = 6,  ///< a named phase of the program begins; `tag` is the index of its name in Header::names
 };
 
 inline constexpr std::uint64_t no_block = std::numeric_limits<std::uint64_t>::max();
@@ -26,16 +26,16 @@ inline constexpr std::uint32_t no_site = std::numeric_limits<std::uint32_t>::max
 /// Blocks are dense: the n-th block-giving event of a journal (allocations and reallocates, preamble included) gives
 /// block n, counted from 0. `time_ns` never falls from one event to the next.
 struct Event {
-  std::uint64_t time_ns = 0;      ///< nanoseconds since the recording (or the window) began; the start of the call
-  std::uint64_t duration_ns = 0;  ///< reallocate: from its start to its end; else 0
-  std::uint64_t size = 0;         ///< bytes asked for
+  std::uint64_t time_ns = 0;           ///< nanoseconds since the recording (or the window) began; the start of the call
+  std::uint64_t duration_ns = 0;       ///< reallocate: from its start to its end; else 0
+  std::uint64_t size = 0;              ///< bytes asked for
   std::uint64_t block = no_block;      ///< the block given; for free, the block that goes
   std::uint64_t old_block = no_block;  ///< reallocate: the block that goes
-  std::uint64_t address = 0;      ///< the program's own pointer where the journal keeps addresses, else 0
-  std::uint32_t alignment = 0;    ///< allocate_aligned: bytes, a power of two; else 0
-  std::uint32_t thread = 0;       ///< index into Header::threads
-  std::uint32_t site = no_site;   ///< call stack, index into the journal's site table; not recorded yet
-  std::uint32_t tag = 0;          ///< free for the program's use; 0 is none
+  std::uint64_t address = 0;           ///< the program's own pointer where the journal keeps addresses, else 0
+  std::uint32_t alignment = 0;         ///< allocate_aligned: bytes, a power of two; else 0
+  std::uint32_t thread = 0;            ///< index into Header::threads
+  std::uint32_t site = no_site;        ///< call stack, index into the journal's site table; not recorded yet
+  std::uint32_t tag = 0;               ///< free for the program's use; 0 is none
   Kind kind = Kind::allocate;
 };
 
@@ -52,22 +52,22 @@ struct Thread {
 
 /// Facts of the recording. Threads and names may still grow while a journal is written; a reader sees all of them.
 struct Header {
-  std::string program;               ///< path or name of the recorded program
-  std::vector<std::string> command;  ///< its arguments, the program's first
-  std::string machine;               ///< CPU, kernel, distribution, in one line
-  std::string recorder;              ///< what wrote the journal, with its version
-  std::string started_at;            ///< ISO 8601, UTC; empty when unknown
-  double ticks_per_ns = 0;           ///< the cycle clock's calibration; 0 when the source had none
-  std::uint64_t preamble_events = 0; ///< the first so many events restore the blocks alive at the window's start
-  bool paced = true;                 ///< false: the times carry order only (heaptrack imports)
-  bool has_addresses = false;        ///< Event::address is kept
-  bool cut_at_end = false;           ///< blocks live at the end are no leak: the recording stopped before the program
+  std::string program;                ///< path or name of the recorded program
+  std::vector<std::string> command;   ///< its arguments, the program's first
+  std::string machine;                ///< CPU, kernel, distribution, in one line
+  std::string recorder;               ///< what wrote the journal, with its version
+  std::string started_at;             ///< ISO 8601, UTC; empty when unknown
+  double ticks_per_ns = 0;            ///< the cycle clock's calibration; 0 when the source had none
+  std::uint64_t preamble_events = 0;  ///< the first so many events restore the blocks alive at the window's start
+  bool paced = true;                  ///< false: the times carry order only (heaptrack imports)
+  bool has_addresses = false;         ///< Event::address is kept
+  bool cut_at_end = false;            ///< blocks live at the end are no leak: the recording stopped before the program
   std::vector<Thread> threads;
-  std::vector<std::string> names;    ///< phase names; index 0 is the empty name
+  std::vector<std::string> names;  ///< phase names; index 0 is the empty name
 };
 
-/// Anything wrong with a journal, a text or a foreign file: one sentence that says what, where in the file (byte, line or
-/// event number) and what to do. what() is shown to the user as it is.
+/// Anything wrong with a journal, a text or a foreign file: one sentence that says what, where in the file (byte, line
+/// or event number) and what to do. what() is shown to the user as it is.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

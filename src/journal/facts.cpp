@@ -57,8 +57,8 @@ struct Live {
   std::uint32_t thread;
 };
 
-/// Events and bytes by frame: cut by the marks of each thread apart, and by the clock for journals without marks, because
-/// which thread marks most is known only at the end.
+/// Events and bytes by frame: cut by the marks of each thread apart, and by the clock for journals without marks,
+/// because which thread marks most is known only at the end.
 class FrameCounter {
  public:
   void count(const Event& event) {
@@ -76,15 +76,11 @@ class FrameCounter {
     const std::uint64_t weight = event.kind == Kind::phase_mark ? 0 : event.kind == Kind::reallocate ? 2 : 1;
     events_ += weight;
     bytes_ += bytes;
-    const std::size_t slot = event.time_ns / default_frame_ns;
-    // A journal of years at one event a year must not make a frame for each sixtieth of a second.
-    if (slot > most_clock_frames) return;
-    while (clocked_.size() <= slot) {
-      const std::uint64_t begin = clocked_.size() * default_frame_ns;
+    const std::uint64_t begin = event.time_ns - event.time_ns % default_frame_ns;
+    if (clocked_.empty() || clocked_.back().begin_ns != begin)
       clocked_.push_back({begin, begin + default_frame_ns, 0, 0});
-    }
-    clocked_[slot].events += weight;
-    clocked_[slot].bytes += bytes;
+    clocked_.back().events += weight;
+    clocked_.back().bytes += bytes;
   }
 
   void conclude(Facts& facts) {
@@ -92,11 +88,13 @@ class FrameCounter {
                                        [](const auto& a, const auto& b) { return a.size() < b.size(); });
     if (most == marked_.end() || most->empty()) {
       facts.frames = std::move(clocked_);
+      if (!facts.frames.empty()) facts.frame_count = facts.frames.back().begin_ns / default_frame_ns + 1;
       return;
     }
     facts.marked_frames = true;
     facts.frame_thread = static_cast<std::uint32_t>(most - marked_.begin());
     facts.frames = std::move(*most);
+    facts.frame_count = facts.frames.size();
     // They hold running totals so far.
     for (std::size_t i = facts.frames.size(); i-- > 1;) {
       facts.frames[i].events -= facts.frames[i - 1].events;
@@ -105,7 +103,6 @@ class FrameCounter {
   }
 
  private:
-  static constexpr std::size_t most_clock_frames = 60U * 60 * 24 * 7;
   std::uint64_t events_ = 0;
   std::uint64_t bytes_ = 0;
   std::vector<std::vector<Frame>> marked_;  ///< by thread; events and bytes are running totals

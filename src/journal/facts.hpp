@@ -31,11 +31,11 @@ class SizeCounts {
 };
 
 struct ThreadFacts {
-  std::uint64_t allocations = 0;  ///< blocks given, reallocates included
-  std::uint64_t frees = 0;        ///< blocks gone, reallocates included
-  std::uint64_t remote_frees = 0; ///< of blocks that another thread allocated
-  std::uint64_t bytes = 0;        ///< asked for
-  std::uint64_t preamble = 0;     ///< blocks of the preamble that it allocated
+  std::uint64_t allocations = 0;   ///< blocks given, reallocates included
+  std::uint64_t frees = 0;         ///< blocks gone, reallocates included
+  std::uint64_t remote_frees = 0;  ///< of blocks that another thread allocated
+  std::uint64_t bytes = 0;         ///< asked for
+  std::uint64_t preamble = 0;      ///< blocks of the preamble that it allocated
   std::uint64_t frame_marks = 0;
 };
 
@@ -56,10 +56,10 @@ inline constexpr std::array<std::uint64_t, 4> lifetime_bounds_ns{100'000, 1'000'
 /// Figures of everything behind the preamble, unless a name says otherwise.
 struct Facts {
   Header header;
-  std::string form;               ///< "byj", "text" or "heaptrack"
+  std::string form;  ///< "byj", "text" or "heaptrack"
   std::uint64_t file_bytes = 0;
-  std::uint64_t events = 0;       ///< all, preamble and marks included
-  std::uint64_t duration_ns = 0;  ///< time of the last event
+  std::uint64_t events = 0;              ///< all, preamble and marks included
+  std::uint64_t duration_ns = 0;         ///< time of the last event
   std::array<std::uint64_t, 7> kinds{};  ///< by Kind
   std::uint64_t preamble_blocks = 0;
   std::uint64_t preamble_bytes = 0;
@@ -77,11 +77,13 @@ struct Facts {
   SizeCounts sizes;
   std::array<std::uint64_t, 65> size_log2_blocks{};  ///< [bit width of the size]
   std::array<std::uint64_t, 65> size_log2_bytes{};
-  std::array<std::uint64_t, lifetime_bounds_ns.size() + 1> lifetimes{};  ///< of freed blocks; a preamble's count from the window's start
+  std::array<std::uint64_t, lifetime_bounds_ns.size() + 1>
+      lifetimes{};  ///< of freed blocks; a preamble's count from the window's start
   std::vector<ThreadFacts> threads;
   bool marked_frames = false;
   std::uint32_t frame_thread = 0;
-  std::vector<Frame> frames;
+  std::uint64_t frame_count = 0;
+  std::vector<Frame> frames;  ///< of unmarked frames only those in which something happened
   std::vector<std::string> notes;
 };
 

@@ -13,12 +13,13 @@ double share(std::uint64_t part, std::uint64_t whole) {
 }
 
 // The bounds of the facts beside the study's journals, and the design's size classes.
-constexpr std::array<std::uint64_t, 11> cumulative_bounds{16,  32,   64,   128,    256,     512,
+constexpr std::array<std::uint64_t, 11> cumulative_bounds{16,   32,   64,    128,    256,    512,
                                                           1024, 4096, 32768, 131072, 1048576};
 
 Json sizes_of(const Facts& facts) {
   Json sizes;
-  sizes["mean"] = facts.allocations == 0 ? 0 : static_cast<double>(facts.total_bytes) / static_cast<double>(facts.allocations);
+  sizes["mean"] =
+      facts.allocations == 0 ? 0 : static_cast<double>(facts.total_bytes) / static_cast<double>(facts.allocations);
   sizes["median"] = facts.sizes.percentile(0.5);
   sizes["p99"] = facts.sizes.percentile(0.99);
   sizes["p999"] = facts.sizes.percentile(0.999);
@@ -27,7 +28,8 @@ Json sizes_of(const Facts& facts) {
   sizes["cumulative"] = Json::array();
   for (const std::uint64_t bound : cumulative_bounds) {
     const std::uint64_t blocks = facts.sizes.at_most(bound);
-    sizes["cumulative"].push_back({{"at_most", bound}, {"blocks", blocks}, {"share", share(blocks, facts.allocations)}});
+    sizes["cumulative"].push_back(
+        {{"at_most", bound}, {"blocks", blocks}, {"share", share(blocks, facts.allocations)}});
   }
   sizes["histogram"] = Json::array();
   for (std::size_t width = 0; width < facts.size_log2_blocks.size(); ++width) {
@@ -73,25 +75,26 @@ Json lifetimes_of(const Facts& facts) {
 }
 
 // Half of all events fall into this share of the frames: small when work comes in bursts.
-double busy_share(std::vector<std::uint64_t> events) {
+double busy_share(std::vector<std::uint64_t> events, std::uint64_t all_frames) {
   std::sort(events.begin(), events.end(), std::greater<>());
   std::uint64_t all = 0;
   for (const std::uint64_t count : events) all += count;
   std::uint64_t seen = 0;
   std::size_t frames = 0;
   while (frames < events.size() && 2 * seen < all) seen += events[frames++];
-  return share(frames, events.size());
+  return share(frames, all_frames);
 }
 
-template <typename Number>
-Json percentiles_of(std::vector<Number> values) {
+// Of `count` values: those given, and zeros.
+Json percentiles_of(std::vector<std::uint64_t> values, std::uint64_t count) {
   std::sort(values.begin(), values.end());
+  const std::uint64_t zeros = count - values.size();
   Json result;
   constexpr std::array<std::pair<const char*, double>, 4> wanted{
       {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}}};
   for (const auto& [name, fraction] : wanted) {
-    const auto rank = static_cast<std::size_t>(fraction * static_cast<double>(values.size()));
-    result[name] = values.empty() ? 0 : values[std::min(rank, values.size() - 1)];
+    const auto rank = std::min(static_cast<std::uint64_t>(fraction * static_cast<double>(count)), count - 1);
+    result[name] = count == 0 || rank < zeros ? 0 : values[rank - zeros];
   }
   result["max"] = values.empty() ? 0 : values.back();
   return result;
@@ -102,7 +105,7 @@ Json frames_of(const Facts& facts) {
   result["marked"] = facts.marked_frames;
   if (facts.marked_frames) result["thread"] = facts.frame_thread;
   if (!facts.marked_frames) result["frame_ns"] = default_frame_ns;
-  result["count"] = facts.frames.size();
+  result["count"] = facts.frame_count;
   std::vector<std::uint64_t> events;
   std::vector<std::uint64_t> lengths;
   const Frame none;
@@ -114,9 +117,9 @@ Json frames_of(const Facts& facts) {
     if (frame.events > most_events->events) most_events = &frame;
     if (frame.bytes > most_bytes->bytes) most_bytes = &frame;
   }
-  result["events"] = percentiles_of(events);
-  result["share_with_half_of_events"] = busy_share(events);
-  if (facts.marked_frames) result["length_ns"] = percentiles_of(lengths);
+  result["events"] = percentiles_of(events, facts.frame_count);
+  result["share_with_half_of_events"] = busy_share(events, facts.frame_count);
+  if (facts.marked_frames) result["length_ns"] = percentiles_of(lengths, facts.frame_count);
   result["most_events"] = {{"events", most_events->events}, {"at_ns", most_events->begin_ns}};
   result["most_bytes"] = {{"bytes", most_bytes->bytes}, {"at_ns", most_bytes->begin_ns}};
   return result;
@@ -149,7 +152,8 @@ std::string facts_json(const Facts& facts) {
                    {"reallocate", kind(Kind::reallocate)},
                    {"frame_mark", kind(Kind::frame_mark)},
                    {"phase_mark", kind(Kind::phase_mark)}};
-  json["preamble"] = {{"blocks", facts.preamble_blocks}, {"bytes", facts.preamble_bytes}, {"zero_sizes", facts.preamble_zero_sizes}};
+  json["preamble"] = {
+      {"blocks", facts.preamble_blocks}, {"bytes", facts.preamble_bytes}, {"zero_sizes", facts.preamble_zero_sizes}};
   json["allocations"] = facts.allocations;
   json["frees"] = facts.frees;
   json["total_bytes"] = facts.total_bytes;

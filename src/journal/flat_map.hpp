@@ -9,8 +9,8 @@
 
 namespace blockyard::journal {
 
-/// Open addressing with linear probing; erasing shifts the following entries back (Knuth, TAOCP 3, 6.4, algorithm R), so
-/// there are no tombstones and a long journal's churn costs nothing. At most 5/8 full. All operations expected O(1);
+/// Open addressing with linear probing; erasing shifts the following entries back (Knuth, TAOCP 3, 6.4, algorithm R),
+/// so there are no tombstones and a long journal's churn costs nothing. At most 5/8 full. All operations expected O(1);
 /// growing doubles the table. Not thread-safe.
 template <typename Value>
 class FlatMap {

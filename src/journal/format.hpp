@@ -63,17 +63,17 @@ inline constexpr std::uint32_t most_payload_bytes = 1U << 28;
 
 /// What a block's payload begins with: the absolute state that makes it decodable without its predecessors.
 struct BlockHead {
-  std::uint64_t first_event;  ///< number of its first event in the journal
-  std::uint64_t first_block;  ///< id that its first block-giving event gives
-  std::uint64_t base_time_ns; ///< the first time delta counts from here
-  std::uint32_t events;       ///< 1 to block_events
-  std::uint32_t planes;       ///< entries of the plane directory that follows
+  std::uint64_t first_event;   ///< number of its first event in the journal
+  std::uint64_t first_block;   ///< id that its first block-giving event gives
+  std::uint64_t base_time_ns;  ///< the first time delta counts from here
+  std::uint32_t events;        ///< 1 to block_events
+  std::uint32_t planes;        ///< entries of the plane directory that follows
 };
 static_assert(sizeof(BlockHead) == 32);
 
-/// Columns hold a value for each event they apply to; a value's bytes lie in planes: plane 0 has the lowest byte of every
-/// value, plane 1 the next, and a plane of zeros is left out. Each plane is compressed on its own, because the noise of
-/// the low bytes and the regularity of the high ones want entropy tables of their own.
+/// Columns hold a value for each event they apply to; a value's bytes lie in planes: plane 0 has the lowest byte of
+/// every value, plane 1 the next, and a plane of zeros is left out. Each plane is compressed on its own, because the
+/// noise of the low bytes and the regularity of the high ones want entropy tables of their own.
 enum class Column : std::uint8_t {
   kind = 1,       ///< every event
   thread = 2,     ///< every event: index
@@ -102,7 +102,7 @@ static_assert(sizeof(PlaneEntry) == 8);
 /// Fields of HEAD, TABL and FOOT: u16 tag, u32 length, bytes. A reader skips tags that it does not know.
 enum class Field : std::uint16_t {
   program = 1,
-  argument = 2,         ///< one each, in order
+  argument = 2,  ///< one each, in order
   machine = 3,
   recorder = 4,
   started_at = 5,

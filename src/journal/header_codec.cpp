@@ -72,11 +72,21 @@ void apply_fields(std::string_view fields, Header& header, Totals* totals, std::
     const std::string_view bytes = fields.substr(0, length);
     fields.remove_prefix(length);
     switch (tag) {
-      case Field::program: header.program = bytes; break;
-      case Field::argument: header.command.emplace_back(bytes); break;
-      case Field::machine: header.machine = bytes; break;
-      case Field::recorder: header.recorder = bytes; break;
-      case Field::started_at: header.started_at = bytes; break;
+      case Field::program:
+        header.program = bytes;
+        break;
+      case Field::argument:
+        header.command.emplace_back(bytes);
+        break;
+      case Field::machine:
+        header.machine = bytes;
+        break;
+      case Field::recorder:
+        header.recorder = bytes;
+        break;
+      case Field::started_at:
+        header.started_at = bytes;
+        break;
       case Field::ticks_per_ns:
         need(bytes, sizeof(double));
         header.ticks_per_ns = format::get<double>(bytes, 0);
@@ -95,9 +105,12 @@ void apply_fields(std::string_view fields, Header& header, Totals* totals, std::
       }
       case Field::thread:
         need(bytes, sizeof(std::uint64_t));
-        header.threads.push_back({format::get<std::uint64_t>(bytes, 0), std::string(bytes.substr(sizeof(std::uint64_t)))});
+        header.threads.push_back(
+            {format::get<std::uint64_t>(bytes, 0), std::string(bytes.substr(sizeof(std::uint64_t)))});
         break;
-      case Field::name: header.names.emplace_back(bytes); break;
+      case Field::name:
+        header.names.emplace_back(bytes);
+        break;
       case Field::thread_name: {
         need(bytes, sizeof(std::uint32_t));
         const std::size_t thread = format::get<std::uint32_t>(bytes, 0);

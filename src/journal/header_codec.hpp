@@ -22,8 +22,8 @@ void put_header(std::string& out, const Header& header);
 /// What has changed from `written` to `now`: facts, new threads and names, renamed threads. Empty when nothing did.
 std::string header_changes(const Header& written, const Header& now);
 
-/// Applies fields to `header` (threads and names are appended), and of a footer fills totals and index. `where` names the
-/// file and place for the Error that malformed fields throw.
+/// Applies fields to `header` (threads and names are appended), and of a footer fills totals and index. `where` names
+/// the file and place for the Error that malformed fields throw.
 void apply_fields(std::string_view fields, Header& header, Totals* totals, std::vector<format::IndexEntry>* index,
                   const std::string& where);
 

@@ -26,10 +26,11 @@ bool take_number(std::string_view& fields, std::uint64_t& value) {
 
 /// heaptrack writes this line (page size, pages) right behind the command line.
 bool is_system_line(std::string_view line) {
-  std::uint64_t ignored = 0;
   if (!line.starts_with("I ")) return false;
   line.remove_prefix(2);
-  return take_number(line, ignored) && take_number(line, ignored) && line.empty();
+  std::uint64_t page_bytes = 0;
+  std::uint64_t pages = 0;
+  return take_number(line, page_bytes) && take_number(line, pages) && line.empty();
 }
 
 }  // namespace
@@ -63,7 +64,8 @@ HeaptrackSource::HeaptrackSource(std::unique_ptr<Input> input, const std::string
 
 void HeaptrackSource::fail(std::string_view line, const char* what) const {
   std::string shown(line.substr(0, shown_bytes));
-  std::replace_if(shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   throw Error(path_ + ", line " + std::to_string(lines_.number()) + ": " + what + ": \"" + shown + "\"");
 }
 
@@ -87,8 +89,12 @@ void HeaptrackSource::read_line(std::string_view line) {
   const char kind = line.front();
   std::string_view fields = line.substr(std::min<std::size_t>(2, line.size()));
   switch (kind) {
-    case '+': allocate(fields, line); break;
-    case '-': release(fields, line); break;
+    case '+':
+      allocate(fields, line);
+      break;
+    case '-':
+      release(fields, line);
+      break;
     case 'a': {
       AllocationKind& added = kinds_.emplace_back();
       if (!take_number(fields, added.size)) fail(line, "an allocation's size was expected");
@@ -96,7 +102,8 @@ void HeaptrackSource::read_line(std::string_view line) {
     }
     case 'c': {
       std::uint64_t stamp = 0;
-      if (!take_number(fields, stamp) || stamp > ~std::uint64_t{0} / ns_per_stamp / 2) fail(line, "a time stamp was expected");
+      if (!take_number(fields, stamp) || stamp > ~std::uint64_t{0} / ns_per_stamp / 2)
+        fail(line, "a time stamp was expected");
       time_ns_ = std::max(time_ns_, stamp * ns_per_stamp);
       break;
     }
@@ -108,9 +115,21 @@ void HeaptrackSource::read_line(std::string_view line) {
       if (!header_.command.empty()) header_.program = header_.command.front();
       break;
     }
-    // Executable, strings, instruction pointers, traces, modules, resident set, page size, attached, suppressions, comments.
-    case 'x': case 's': case 'i': case 't': case 'm': case 'R': case 'I': case 'A': case 'S': case '#': break;
-    default: fail(line, "heaptrack writes no line like this");
+    // Executable, strings, instruction pointers, traces, modules, resident set, page size, attached, suppressions,
+    // comments.
+    case 'x':
+    case 's':
+    case 'i':
+    case 't':
+    case 'm':
+    case 'R':
+    case 'I':
+    case 'A':
+    case 'S':
+    case '#':
+      break;
+    default:
+      fail(line, "heaptrack writes no line like this");
   }
 }
 
@@ -172,10 +191,12 @@ void HeaptrackSource::conclude() {
   concluded_ = true;
   notes_.emplace_back("heaptrack keeps no threads and no times of single events: replay it as fast as possible");
   if (unseen_allocations_ != 0) {
-    notes_.push_back(std::to_string(unseen_allocations_) + " frees of blocks that heaptrack never saw allocated were left out");
+    notes_.push_back(std::to_string(unseen_allocations_) +
+                     " frees of blocks that heaptrack never saw allocated were left out");
   }
   if (unseen_frees_ != 0) {
-    notes_.push_back(std::to_string(unseen_frees_) + " blocks whose free heaptrack never saw go where their address is given again");
+    notes_.push_back(std::to_string(unseen_frees_) +
+                     " blocks whose free heaptrack never saw go where their address is given again");
   }
 }
 

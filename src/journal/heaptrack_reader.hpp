@@ -1,4 +1,5 @@
-// Imports what KDE's heaptrack records: its raw recording (PROGRAM.raw.zst) and its interpreted one (PROGRAM.zst or .gz).
+// Imports what KDE's heaptrack records: its raw recording (PROGRAM.raw.zst) and its interpreted one (PROGRAM.zst or
+// .gz).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@
 namespace blockyard::journal {
 
 /// heaptrack keeps neither threads nor alignment nor which call it was, and a time only every 10 ms: all events are one
-/// thread's plain allocations and frees, and the journal is not paced (an event's time is heaptrack's last time stamp, plus
-/// a nanosecond for each event since).
+/// thread's plain allocations and frees, and the journal is not paced (an event's time is heaptrack's last time stamp,
+/// plus a nanosecond for each event since).
 ///
-/// The raw form names pointers. The interpreted form names only the kind of a block that goes (its size and call stack):
-/// the youngest live block of that kind is taken. What heaptrack missed is counted in notes(): a free of a block it never
-/// saw is left out, and a block whose free it never saw goes when its address is given again.
+/// The raw form names pointers. The interpreted form names only the kind of a block that goes (its size and call
+/// stack): the youngest live block of that kind is taken. What heaptrack missed is counted in notes(): a free of a
+/// block it never saw is left out, and a block whose free it never saw goes when its address is given again.
 class HeaptrackSource final : public Source {
  public:
   HeaptrackSource(std::unique_ptr<Input> input, const std::string& path);
@@ -45,8 +46,8 @@ class HeaptrackSource final : public Source {
   std::string path_;
   LineReader lines_;
   Header header_;
-  std::vector<AllocationKind> kinds_;   ///< the interpreted form's `a` lines
-  FlatMap<std::uint64_t> addresses_;    ///< the raw form's live addresses -> block
+  std::vector<AllocationKind> kinds_;  ///< the interpreted form's `a` lines
+  FlatMap<std::uint64_t> addresses_;   ///< the raw form's live addresses -> block
   std::uint64_t next_block_ = 0;
   std::uint64_t time_ns_ = 0;
   std::uint64_t unseen_allocations_ = 0;

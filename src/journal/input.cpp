@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "journal/event.hpp"
+#include "journal/last_error.hpp"
 
 namespace blockyard::journal {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::size_t buffer_bytes = 1U << 18;
 class PlainInput final : public Input {
  public:
   explicit PlainInput(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (file_ < 0) throw Error(path + " can't be opened: " + std::strerror(errno));
+    if (file_ < 0) throw Error(path + " can't be opened: " + last_error());
     struct stat facts {};
     if (::fstat(file_, &facts) == 0 && S_ISREG(facts.st_mode)) size_ = static_cast<std::uint64_t>(facts.st_size);
     ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -41,7 +42,7 @@ class PlainInput final : public Input {
     for (;;) {
       const ssize_t got = ::read(file_, into.data(), into.size());
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw Error(path_ + " can't be read: " + std::strerror(errno));
+      if (got < 0) throw Error(path_ + " can't be read: " + last_error());
       done_ += static_cast<std::uint64_t>(got);
       return static_cast<std::size_t>(got);
     }
@@ -69,7 +70,8 @@ class CompressedInput : public Input {
                 ": the compressed stream ends too early (the file was cut short)");
   }
   [[noreturn]] void fail_damaged(const char* why) const {
-    throw Error(path_ + ", near byte " + std::to_string(bytes_read()) + ": the compressed stream is damaged (" + why + ")");
+    throw Error(path_ + ", near byte " + std::to_string(bytes_read()) + ": the compressed stream is damaged (" + why +
+                ")");
   }
 
  private:

@@ -6,7 +6,8 @@ namespace blockyard::journal {
 namespace {
 
 void grow(Writer& writer, const Header& header) {
-  for (std::size_t i = writer.header().threads.size(); i < header.threads.size(); ++i) writer.add_thread(header.threads[i]);
+  for (std::size_t i = writer.header().threads.size(); i < header.threads.size(); ++i)
+    writer.add_thread(header.threads[i]);
   if (writer.header().names.size() < header.names.size()) writer.header().names = header.names;
   writer.header().preamble_events = header.preamble_events;  // a text's grows while its leading lines are read
 }

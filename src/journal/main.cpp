@@ -78,16 +78,13 @@ void show(const Json& json, const Options& options) {
 }
 
 Json outcome_of(const journal::Outcome& outcome, const Options& options) {
-  return {{"output", options.output},
-          {"events", outcome.events},
-          {"preamble_events", outcome.preamble_events},
-          {"joined_reallocs", outcome.joined},
-          {"bytes", outcome.bytes},
-          {"notes", outcome.notes}};
+  return {{"output", options.output},          {"events", outcome.events}, {"preamble_events", outcome.preamble_events},
+          {"joined_reallocs", outcome.joined}, {"bytes", outcome.bytes},   {"notes", outcome.notes}};
 }
 
 void run_info(const Options& options) {
-  show(Json::parse(journal::facts_json(journal::gather_facts(options.input, progress_of(options, "reading")))), options);
+  show(Json::parse(journal::facts_json(journal::gather_facts(options.input, progress_of(options, "reading")))),
+       options);
 }
 
 void run_check(const Options& options) {
@@ -118,7 +115,8 @@ void run_cut(const Options& options, bool has_to) {
 }
 
 void run_convert(const Options& options) {
-  show(outcome_of(journal::convert(options.input, options.output, options.convert, progress_of(options, "converting")), options),
+  show(outcome_of(journal::convert(options.input, options.output, options.convert, progress_of(options, "converting")),
+                  options),
        options);
 }
 
@@ -127,12 +125,15 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   Options options;
   const auto common = [&options](CLI::App* command) {
-    command->add_option("journal", options.input, "a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording")->required();
+    command->add_option("journal", options.input, "a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording")
+        ->required();
     command->add_flag("--json", options.json, "print JSON");
     command->add_flag("--progress", options.progress, "write lines 'progress FRACTION TEXT' to standard error");
   };
   const auto writes = [&options](CLI::App* command) {
-    command->add_option("-o,--output", options.output, "where to write: .byj, or text, compressed when it ends in .zst or .gz")
+    command
+        ->add_option("-o,--output", options.output,
+                     "where to write: .byj, or text, compressed when it ends in .zst or .gz")
         ->required();
     command->add_flag("--force", options.convert.overwrite, "overwrite the output");
   };

@@ -19,8 +19,9 @@ std::unique_ptr<Source> open(const std::string& path) {
   if (looks_like_byj(first)) return std::make_unique<ByjSource>(path);
   if (looks_like_heaptrack(first)) return std::make_unique<HeaptrackSource>(std::move(input), path);
   if (looks_like_text(first)) return std::make_unique<TextSource>(std::move(input), path);
-  throw Error(path + " is no journal: it begins neither as a .byj nor as a text journal (a SIZE PTR THREAD NS) nor as a "
-                     "heaptrack recording");
+  throw Error(path +
+              " is no journal: it begins neither as a .byj nor as a text journal (a SIZE PTR THREAD NS) nor as a "
+              "heaptrack recording");
 }
 
 }  // namespace blockyard::journal

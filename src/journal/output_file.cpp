@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "journal/event.hpp"
+#include "journal/last_error.hpp"
 
 namespace blockyard::journal {
 namespace {
@@ -38,7 +39,7 @@ void doom(const std::string& path) {
 class PlainSink final : public ByteSink {
  public:
   explicit PlainSink(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
-    if (file_ == nullptr) throw Error(path + " can't be created: " + std::strerror(errno));
+    if (file_ == nullptr) throw Error(path + " can't be created: " + last_error());
   }
   ~PlainSink() override {
     if (file_ != nullptr) std::fclose(file_);
@@ -55,7 +56,7 @@ class PlainSink final : public ByteSink {
   }
 
  private:
-  [[noreturn]] void fail() const { throw Error(path_ + ": writing failed: " + std::strerror(errno)); }
+  [[noreturn]] void fail() const { throw Error(path_ + ": writing failed: " + last_error()); }
   std::string path_;
   std::FILE* file_;
 };
@@ -96,7 +97,8 @@ class GzipSink final : public ByteSink {
   explicit GzipSink(const std::string& path) : file_(path), buffer_(1U << 16) {
     constexpr int with_gzip_header = 16 + MAX_WBITS;
     constexpr int default_memory = 8;
-    if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, with_gzip_header, default_memory, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, with_gzip_header, default_memory,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
       throw std::bad_alloc();
     }
   }
@@ -152,7 +154,7 @@ OutputFile::~OutputFile() {
 void OutputFile::commit() {
   if (temporary_ == path_) return;
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    throw Error(path_ + " can't be put in place: " + std::strerror(errno));
+    throw Error(path_ + " can't be put in place: " + last_error());
   }
   temporary_ = path_;
 }

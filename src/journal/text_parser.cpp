@@ -137,7 +137,8 @@ void TextParser::next(Chunk& chunk) {
     if (begin_ == end_ && !refill()) {
       chunk.last = true;
       if (realloc_free_ || pending_) {
-        throw Error(path_ + ", line " + std::to_string(line_) + ": the event that the last # lines describe is missing");
+        throw Error(path_ + ", line " + std::to_string(line_) +
+                    ": the event that the last # lines describe is missing");
       }
       break;
     }
@@ -168,9 +169,12 @@ void TextParser::parse_event(Cursor& at) {
       at.skip_blanks("the size");
       record.size = at.decimal("the size");
       break;
-    case 'f': record.kind = Kind::free; break;
+    case 'f':
+      record.kind = Kind::free;
+      break;
     case '#': {
-      const char* const newline = static_cast<const char*>(std::memchr(at.line, '\n', static_cast<std::size_t>(buffer_.data() + end_ - at.line)));
+      const char* const newline = static_cast<const char*>(
+          std::memchr(at.line, '\n', static_cast<std::size_t>(buffer_.data() + end_ - at.line)));
       std::string_view text(at.line, static_cast<std::size_t>(newline - at.line));
       if (text.ends_with('\r')) text.remove_suffix(1);
       at.at = newline + 1;
@@ -180,9 +184,11 @@ void TextParser::parse_event(Cursor& at) {
     case '\r':
       if (*at.at == '\n') ++at.at;
       return;
-    case '\n': return;
+    case '\n':
+      return;
     default:
-      fail(at.line, "a line begins with 'a' (an allocation: a SIZE PTR THREAD NS), 'f' (a free: f PTR THREAD NS) or '#'");
+      fail(at.line,
+           "a line begins with 'a' (an allocation: a SIZE PTR THREAD NS), 'f' (a free: f PTR THREAD NS) or '#'");
   }
   at.skip_blanks("the pointer");
   record.address = at.hexadecimal();
@@ -205,7 +211,8 @@ void TextParser::add_record(Record record, const char* line) {
     realloc_free_ = record;
     return;
   }
-  if (record.kind == Kind::free && pending_kind_ != Kind::allocate) fail(line, "an allocation was expected after its # lines");
+  if (record.kind == Kind::free && pending_kind_ != Kind::allocate)
+    fail(line, "an allocation was expected after its # lines");
   if (realloc_free_) {
     if (record.thread != realloc_free_->thread || record.time_ns != realloc_free_->time_ns) {
       fail(line, "a realloc's two lines must name the same thread and time");
@@ -248,7 +255,8 @@ void TextParser::parse_comment(std::string_view text, const char* line) {
 
 void TextParser::parse_note(std::string_view keyword, std::string_view rest, const char* line) {
   const auto number = [&](auto& value) {
-    if (!parse_number(take_word(rest), value)) fail(line, "a number was expected after '# " + std::string(keyword) + "'");
+    if (!parse_number(take_word(rest), value))
+      fail(line, "a number was expected after '# " + std::string(keyword) + "'");
   };
   const auto pending = [this]() -> Extra& { return pending_ ? *pending_ : pending_.emplace(); };
   const auto mark = [&](Kind kind) {
@@ -325,10 +333,17 @@ std::string escape(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      default: out += c;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        out += c;
     }
   }
   return out;

@@ -2,7 +2,8 @@
 //
 //   a SIZE PTR THREAD NS      an allocation
 //   f PTR THREAD NS           a free
-//   # anything                a comment, unless the first line is `# blockyard journal text 1`: then some of them say what
+//   # anything                a comment, unless the first line is `# blockyard journal text 1`: then some of them say
+//   what
 //                             the form can't (docs/journal-format.md lists them)
 #pragma once
 
@@ -76,9 +77,9 @@ class TextParser {
   std::unique_ptr<Input> input_;
   std::string path_;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0;  ///< first byte not yet parsed
-  std::size_t end_ = 0;    ///< behind the last whole line
-  std::size_t filled_ = 0; ///< behind the last byte read
+  std::size_t begin_ = 0;   ///< first byte not yet parsed
+  std::size_t end_ = 0;     ///< behind the last whole line
+  std::size_t filled_ = 0;  ///< behind the last byte read
   bool at_end_ = false;
   std::uint64_t line_ = 0;
   bool annotated_ = false;  ///< the first line said so

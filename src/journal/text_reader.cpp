@@ -117,7 +117,8 @@ void TextSource::emit(Record& record, std::size_t index, int depth) {
   // A pulled record takes the time of the one that needs it.
   if (depth == 0) {
     if (record.time_ns < time_ns_) {
-      fail(record, "the time goes back to " + std::to_string(record.time_ns) + " ns behind " + std::to_string(time_ns_) +
+      fail(record, "the time goes back to " + std::to_string(record.time_ns) + " ns behind " +
+                       std::to_string(time_ns_) +
                        " ns, by more than the 16,384 lines that are put in order; sort the lines by their time");
     }
     time_ns_ = record.time_ns;
@@ -169,16 +170,18 @@ void TextSource::give_block(const Record& record, std::size_t index, int depth) 
                    " is still live, and no other thread frees it within 16,384 lines");
 }
 
-// Emits the next line that names the address, when it is what is wanted and another thread's. A thread's own lines are in
-// its own order, so they can't explain anything.
-bool TextSource::pull_forward(const Record& record, std::size_t index, std::uint64_t address, bool wanted_free, int depth) {
+// Emits the next line that names the address, when it is what is wanted and another thread's. A thread's own lines are
+// in its own order, so they can't explain anything.
+bool TextSource::pull_forward(const Record& record, std::size_t index, std::uint64_t address, bool wanted_free,
+                              int depth) {
   if (depth == deepest_pull) return false;
   const std::size_t stop = std::min(window_.size(), index + window_lines);
   for (std::size_t i = index + 1; i < stop; ++i) {
     Record& ahead = window_[i];
     if (ahead.done) continue;
-    const bool takes = ahead.kind == Kind::free ? ahead.address == address
-                                                : ahead.kind == Kind::reallocate && extras_[ahead.extra].old_address == address;
+    const bool takes = ahead.kind == Kind::free
+                           ? ahead.address == address
+                           : ahead.kind == Kind::reallocate && extras_[ahead.extra].old_address == address;
     const bool gives = gives_block(ahead.kind) && ahead.address == address;
     if (!takes && !gives) continue;
     if (ahead.thread == record.thread || (wanted_free ? !takes : takes)) return false;
@@ -197,8 +200,8 @@ void TextSource::conclude() {
   }
   if (frees_pulled_ != 0) {
     notes_.push_back(plural(frees_pulled_, "free stood", "frees stood") +
-                     " behind another thread's allocation of the same address and " + (frees_pulled_ == 1 ? "was" : "were") +
-                     " put before it");
+                     " behind another thread's allocation of the same address and " +
+                     (frees_pulled_ == 1 ? "was" : "were") + " put before it");
   }
   if (allocations_pulled_ != 0) {
     notes_.push_back(plural(allocations_pulled_, "allocation stood", "allocations stood") +

@@ -20,9 +20,9 @@ namespace blockyard::journal {
 ///  - a free of an address that is not live pulls forward the allocation of it by another thread.
 /// Each is counted in notes() at the end. What remains is an Error with its line and event number.
 ///
-/// The leading allocations at NS 0 are the preamble, unless a `# preamble N` line says otherwise. Its length is known no
-/// later than the first event behind it: an event is preamble when its number is below header().preamble_events *after*
-/// next() returned it.
+/// The leading allocations at NS 0 are the preamble, unless a `# preamble N` line says otherwise. Its length is known
+/// no later than the first event behind it: an event is preamble when its number is below header().preamble_events
+/// *after* next() returned it.
 class TextSource final : public Source {
  public:
   /// Lines looked ahead.

@@ -131,7 +131,8 @@ std::uint64_t TextWriter::taken_address(std::uint64_t block) {
   return address;
 }
 
-void TextWriter::put_line(char kind, std::uint64_t size, std::uint64_t address, std::uint32_t thread, std::uint64_t time_ns) {
+void TextWriter::put_line(char kind, std::uint64_t size, std::uint64_t address, std::uint32_t thread,
+                          std::uint64_t time_ns) {
   text_ += kind;
   text_ += ' ';
   if (kind == 'a') {

@@ -15,8 +15,8 @@
 namespace blockyard::journal {
 
 struct TextStyle {
-  bool notes = true;            ///< false: only `a` and `f` lines; a realloc is a free and an allocation
-  bool preamble_known = true;   ///< false: a reader finds its length by itself, from the leading lines at NS 0
+  bool notes = true;           ///< false: only `a` and `f` lines; a realloc is a free and an allocation
+  bool preamble_known = true;  ///< false: a reader finds its length by itself, from the leading lines at NS 0
 };
 
 /// One thread at a time. Pointers are the journal's own where it keeps them; else made up, unique for each block.
@@ -47,8 +47,8 @@ class TextWriter {
   std::unordered_set<std::uint64_t> used_ids_;  ///< kernels re-use thread ids; lines must not
   std::vector<std::string> thread_names_;       ///< as written
   std::size_t names_ = 1;
-  std::uint64_t preamble_ = 0;                  ///< as written
-  bool cut_at_end_ = false;                     ///< as written
+  std::uint64_t preamble_ = 0;        ///< as written
+  bool cut_at_end_ = false;           ///< as written
   FlatMap<std::uint64_t> addresses_;  ///< block + 1 -> its address, while it lives
   std::string text_;
 };

@@ -21,11 +21,13 @@ void Walker::add(const Event& event, const Header& header) {
     fail("the time goes back from " + std::to_string(time_ns_) + " to " + std::to_string(event.time_ns) + " ns");
   }
   time_ns_ = event.time_ns;
-  if (event.thread >= header.threads.size()) fail("it names thread " + std::to_string(event.thread) + ", which does not exist");
+  if (event.thread >= header.threads.size())
+    fail("it names thread " + std::to_string(event.thread) + ", which does not exist");
   if (event.kind > Kind::phase_mark) fail("its kind is unknown");
   if (event.kind == Kind::phase_mark && event.tag >= header.names.size()) fail("it begins a phase that has no name");
   if (events_ < header.preamble_events && (!gives_block(event.kind) || event.kind == Kind::reallocate)) {
-    fail("it is no allocation, though it belongs to the preamble of " + std::to_string(header.preamble_events) + " events");
+    fail("it is no allocation, though it belongs to the preamble of " + std::to_string(header.preamble_events) +
+         " events");
   }
   if (event.kind == Kind::free) release(event.block);
   if (event.kind == Kind::reallocate) release(event.old_block);
@@ -45,7 +47,8 @@ void Walker::give(const Event& event, bool has_addresses) {
   if (event.block != blocks_) {
     fail("it gives block " + std::to_string(event.block) + " where " + std::to_string(blocks_) + " is next");
   }
-  if (event.kind == Kind::allocate_aligned && !std::has_single_bit(event.alignment)) fail("its alignment is no power of two");
+  if (event.kind == Kind::allocate_aligned && !std::has_single_bit(event.alignment))
+    fail("its alignment is no power of two");
   const std::uint64_t address = has_addresses ? event.address : 0;
   if (has_addresses && address == 0) fail("block " + std::to_string(event.block) + " has no address");
   if (address != 0 && !addresses_.insert(address, event.block)) {

@@ -9,9 +9,9 @@
 
 namespace blockyard::journal {
 
-/// Checks, beyond what a Writer checks: time never falls; blocks are given densely; only a live block goes, once; no address
-/// is live twice; every thread and phase exists; the preamble consists of allocations. O(1) an event; memory grows with the
-/// live blocks. Throws Error whose sentence begins with "event N".
+/// Checks, beyond what a Writer checks: time never falls; blocks are given densely; only a live block goes, once; no
+/// address is live twice; every thread and phase exists; the preamble consists of allocations. O(1) an event; memory
+/// grows with the live blocks. Throws Error whose sentence begins with "event N".
 class Walker {
  public:
   void add(const Event& event, const Header& header);
@@ -30,8 +30,8 @@ class Walker {
   std::uint64_t events_ = 0;
   std::uint64_t blocks_ = 0;
   std::uint64_t time_ns_ = 0;
-  FlatMap<Live> live_;                  ///< block + 1
-  FlatMap<std::uint64_t> addresses_;    ///< live address -> block
+  FlatMap<Live> live_;                ///< block + 1
+  FlatMap<std::uint64_t> addresses_;  ///< live address -> block
 };
 
 }  // namespace blockyard::journal

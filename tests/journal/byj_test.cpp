@@ -40,7 +40,8 @@ TEST(Byj, is_readable_up_to_the_last_flush_when_the_writer_never_finished) {
   writer.add_thread(written.header.threads[1]);
   writer.add_thread({written.header.threads[2].id, "renamed later"});
   writer.name_thread(2, written.header.threads[2].name);
-  for (std::size_t i = 1; i < written.header.names.size(); ++i) EXPECT_EQ(writer.intern_name(written.header.names[i]), i);
+  for (std::size_t i = 1; i < written.header.names.size(); ++i)
+    EXPECT_EQ(writer.intern_name(written.header.names[i]), i);
   for (std::size_t i = 0; i < 600; ++i) writer.add(written.events[i]);
   writer.header().preamble_events = 5;
   writer.flush();
@@ -107,9 +108,7 @@ TEST(Writer, refuses_an_existing_file_unless_told_to_overwrite) {
   EXPECT_NO_THROW(Writer(folder / "a.byj", Header{}, true));
 }
 
-TEST(Writer, reports_a_full_disk) {
-  EXPECT_THROW(Writer("/dev/full", Header{}, true), Error);
-}
+TEST(Writer, reports_a_full_disk) { EXPECT_THROW(Writer("/dev/full", Header{}, true), Error); }
 
 class WriterRefuses : public ::testing::Test {
  protected:
@@ -119,12 +118,8 @@ class WriterRefuses : public ::testing::Test {
   Writer writer_;
 };
 
-TEST_F(WriterRefuses, time_that_falls) {
-  EXPECT_THROW(writer_.add({.time_ns = 99, .block = 1}), Error);
-}
-TEST_F(WriterRefuses, a_block_out_of_turn) {
-  EXPECT_THROW(writer_.add({.time_ns = 100, .block = 2}), Error);
-}
+TEST_F(WriterRefuses, time_that_falls) { EXPECT_THROW(writer_.add({.time_ns = 99, .block = 1}), Error); }
+TEST_F(WriterRefuses, a_block_out_of_turn) { EXPECT_THROW(writer_.add({.time_ns = 100, .block = 2}), Error); }
 TEST_F(WriterRefuses, a_free_of_a_block_never_given) {
   EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .kind = Kind::free}), Error);
 }

@@ -39,9 +39,8 @@ TEST_F(Check, a_sound_journal_passes_with_its_counts) {
 }
 
 TEST_F(Check, a_double_free_names_event_and_byte) {
-  const std::string got = sentence({{.block = 0, .address = 16},
-                                    {.block = 0, .kind = Kind::free},
-                                    {.block = 0, .kind = Kind::free}});
+  const std::string got =
+      sentence({{.block = 0, .address = 16}, {.block = 0, .kind = Kind::free}, {.block = 0, .kind = Kind::free}});
   expect(got, "event 2: block 0 is freed twice");
   expect(got, "(in the block at byte ");
 }
@@ -60,9 +59,9 @@ TEST_F(Check, an_address_live_twice_names_both_events) {
 }
 
 TEST_F(Check, a_reallocate_in_place_is_fine) {
-  EXPECT_EQ(sentence({{.block = 0, .address = 16},
-                      {.block = 1, .old_block = 0, .address = 16, .kind = Kind::reallocate}}),
-            "");
+  EXPECT_EQ(
+      sentence({{.block = 0, .address = 16}, {.block = 1, .old_block = 0, .address = 16, .kind = Kind::reallocate}}),
+      "");
 }
 
 TEST_F(Check, a_preamble_that_frees_is_found) {

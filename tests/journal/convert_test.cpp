@@ -89,7 +89,8 @@ TEST_F(Convert, plain_text_has_nothing_but_the_studys_lines) {
 }
 
 TEST_F(Convert, joins_a_free_and_an_allocation_of_the_same_instant_and_thread_only_when_asked) {
-  spill(folder_ / "a.txt", "a 1 A0 7 5\na 1 B0 7 5\nf A0 7 6\na 2 C0 7 6\nf B0 7 7\na 2 A0 8 7\nf C0 7 8\na 3 B0 7 9\nf B0 7 10\n");
+  spill(folder_ / "a.txt",
+        "a 1 A0 7 5\na 1 B0 7 5\nf A0 7 6\na 2 C0 7 6\nf B0 7 7\na 2 A0 8 7\nf C0 7 8\na 3 B0 7 9\nf B0 7 10\n");
   convert_to("a.txt", "plain.byj");
   EXPECT_EQ(read(folder_ / "plain.byj").events.size(), 9U);
   const Outcome outcome = convert_to("a.txt", "joined.byj", {.join_realloc = true});

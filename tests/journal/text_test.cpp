@@ -145,7 +145,9 @@ TEST_F(Text, a_block_allocated_twice_names_its_line) {
   expect_error("a 1 10 7 5\na 1 10 7 6\nf 10 7 7\n", "line 2 (event 1): a block is allocated twice");
 }
 TEST_F(Text, a_strange_line_names_itself) { expect_error("a 1 10 7 5\nb 1 10 7 6\n", "line 2: a line begins with"); }
-TEST_F(Text, a_missing_field_says_what_was_expected) { expect_error("a 1 10 7\n", "line 1: a blank was expected before the time"); }
+TEST_F(Text, a_missing_field_says_what_was_expected) {
+  expect_error("a 1 10 7\n", "line 1: a blank was expected before the time");
+}
 TEST_F(Text, a_bad_size_says_so) { expect_error("a -1 10 7 5\n", "line 1: the size (a decimal number)"); }
 TEST_F(Text, a_bad_pointer_says_so) { expect_error("a 1 xyz 7 5\n", "line 1: the pointer (a hexadecimal number)"); }
 TEST_F(Text, a_null_pointer_says_so) { expect_error("a 1 0 7 5\n", "line 1: the pointer is 0"); }
@@ -156,7 +158,12 @@ TEST_F(Text, a_number_beyond_64_bits_says_so) {
 TEST_F(Text, text_behind_the_time_says_so) { expect_error("a 1 10 7 5 6\n", "the end of the line was expected"); }
 TEST_F(Text, a_line_without_end_says_so) { expect_error("a " + std::string(3'000'000, '1'), "longer than 1 MiB"); }
 TEST_F(Text, an_empty_file_says_so) { expect_error("", "is empty"); }
-TEST_F(Text, a_foreign_file_says_so) { expect_error("\x7F" "ELF and so on", "is no journal"); }
+TEST_F(Text, a_foreign_file_says_so) {
+  expect_error(
+      "\x7F"
+      "ELF and so on",
+      "is no journal");
+}
 
 TEST_F(Text, a_large_file_that_is_parsed_ahead_gives_the_same_error_with_its_line) {
   std::string text;

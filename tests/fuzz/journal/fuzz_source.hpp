@@ -49,8 +49,8 @@ class MemoryFile {
   int file_;
 };
 
-/// Reads everything and looks at every field. Whether the Walker may object is the caller's to say: a .byj can hold frees
-/// of nothing, while the readers of other forms resolve their pointers and must never deliver any.
+/// Reads everything and looks at every field. Whether the Walker may object is the caller's to say: a .byj can hold
+/// frees of nothing, while the readers of other forms resolve their pointers and must never deliver any.
 inline void walk(Source& source, bool must_be_sound) {
   Walker walker;
   for (auto events = source.next(); !events.empty(); events = source.next()) {

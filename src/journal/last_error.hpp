@@ -1,0 +1,13 @@
+// What errno says, in words.
+#pragma once
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace blockyard::journal {
+
+/// To be called before anything else can change errno. Thread-safe, which strerror is not.
+inline std::string last_error() { return std::generic_category().message(errno); }
+
+}  // namespace blockyard::journal
