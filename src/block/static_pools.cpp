@@ -289,7 +289,7 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
   sum.block_bytes = stride;
   std::size_t live = 0;
   const auto add = [&](const Pool* pool) {
-    sum.peak_blocks += pool->peak_blocks;
+    sum.peak_blocks += pool->peak_cut_bytes / pool->stride;
     sum.pages += pool->page_count;
     sum.held_bytes += pool->held_bytes;
     sum.free_page_bytes += pool->free_page_bytes;

@@ -37,6 +37,14 @@ void* operator new(std::size_t bytes) {
   ++blockyard::alive;
   return block;
 }
+// std::stable_sort asks this way, and goes on without the memory.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* block) noexcept {
   if (block != nullptr) {
     --blockyard::alive;
@@ -44,3 +52,4 @@ void operator delete(void* block) noexcept {
   }
 }
 void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept { operator delete(block); }
