@@ -1,6 +1,6 @@
 using System;
 using System.Collections.Generic;
-using System.Runtime.InteropServices;
+using System.Diagnostics;
 using Blockyard.Memory;
 
 namespace Blockyard.Benchmarks
@@ -10,12 +10,13 @@ namespace Blockyard.Benchmarks
     {
         private const int Blocks = 1000;
         private const int Rounds = 300;
-        private const int WarmUps = 50;
+        private const int WarmUpMilliseconds = 1000;
         private static readonly IntPtr[] Held = new IntPtr[Blocks];
 
         internal static void Run()
         {
             LeakDetection.Mode = LeakMode.Off;
+            Action[] ways = { Marshal, Temp, TempJob, Persistent };
             string[] names = { "hglobal", "temp", "temp_job", "persistent" };
             List<double>[] times = new List<double>[names.Length];
             for (int i = 0; i < names.Length; i++)
@@ -23,23 +24,19 @@ namespace Blockyard.Benchmarks
                 times[i] = new List<double>();
             }
 
-            for (int round = 0; round < Rounds; round++)
+            // By time: .NET compiles a method for good only after it was in use for a while.
+            Stopwatch warm = Stopwatch.StartNew();
+            for (int round = 0, measured = 0; measured < Rounds; round++)
             {
+                bool isWarm = warm.ElapsedMilliseconds > WarmUpMilliseconds;
+                measured += isWarm ? 1 : 0;
                 for (int i = 0; i < names.Length; i++)
                 {
                     int which = (round + i) % names.Length;
                     long start = ProcessCost.ThreadNanoseconds();
-                    if (which == 0)
-                    {
-                        Marshal();
-                    }
-                    else
-                    {
-                        ByLifetime((Lifetime)(which - 1));
-                    }
-
+                    ways[which]();
                     long took = ProcessCost.ThreadNanoseconds() - start;
-                    if (round >= WarmUps)
+                    if (isWarm)
                     {
                         times[which].Add(took / (double)Blocks);
                     }
@@ -54,32 +51,59 @@ namespace Blockyard.Benchmarks
 
         private static void Marshal()
         {
-            for (int i = 0; i < Blocks; i++)
+            IntPtr[] held = Held;
+            for (int i = 0; i < held.Length; i++)
             {
-                Held[i] = System.Runtime.InteropServices.Marshal.AllocHGlobal(64);
+                held[i] = System.Runtime.InteropServices.Marshal.AllocHGlobal(64);
             }
 
-            for (int i = 0; i < Blocks; i++)
+            for (int i = 0; i < held.Length; i++)
             {
-                System.Runtime.InteropServices.Marshal.FreeHGlobal(Held[i]);
+                System.Runtime.InteropServices.Marshal.FreeHGlobal(held[i]);
             }
         }
 
-        private static void ByLifetime(Lifetime lifetime)
+        private static void Temp()
         {
-            for (int i = 0; i < Blocks; i++)
+            IntPtr[] held = Held;
+            for (int i = 0; i < held.Length; i++)
             {
-                Held[i] = (IntPtr)UnmanagedMemory.Malloc(64, 8, lifetime);
+                held[i] = (IntPtr)UnmanagedMemory.Malloc(64, 8, Lifetime.Temp);
             }
 
-            for (int i = 0; i < Blocks; i++)
+            for (int i = 0; i < held.Length; i++)
             {
-                UnmanagedMemory.Free((void*)Held[i], lifetime);
+                UnmanagedMemory.Free((void*)held[i], Lifetime.Temp);
             }
 
-            if (lifetime == Lifetime.Temp)
+            FrameMemory.EndThreadFrame();
+        }
+
+        private static void TempJob()
+        {
+            IntPtr[] held = Held;
+            for (int i = 0; i < held.Length; i++)
             {
-                FrameMemory.EndThreadFrame();
+                held[i] = (IntPtr)UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
+            }
+
+            for (int i = 0; i < held.Length; i++)
+            {
+                UnmanagedMemory.Free((void*)held[i], Lifetime.TempJob);
+            }
+        }
+
+        private static void Persistent()
+        {
+            IntPtr[] held = Held;
+            for (int i = 0; i < held.Length; i++)
+            {
+                held[i] = (IntPtr)UnmanagedMemory.Malloc(64, 8, Lifetime.Persistent);
+            }
+
+            for (int i = 0; i < held.Length; i++)
+            {
+                UnmanagedMemory.Free((void*)held[i], Lifetime.Persistent);
             }
         }
     }

@@ -10,10 +10,9 @@ namespace Blockyard.Memory
         private static readonly object Gate = new object();
         private static readonly Dictionary<ulong, Entry> Live = new Dictionary<ulong, Entry>();
         private static readonly List<ulong> Overdue = new List<ulong>();
-        private static volatile int tracked;
 
         /// <summary>How many blocks are remembered: freeing looks only when there are any.</summary>
-        internal static int Tracked => tracked;
+        internal static int Tracked => TrackedBlocks.Count;
 
         internal static void Add(void* block, long size, Lifetime lifetime)
         {
@@ -21,7 +20,7 @@ namespace Blockyard.Memory
             lock (Gate)
             {
                 Live[(ulong)block] = new Entry { Size = size, Lifetime = lifetime, Frame = FrameMemory.FramesEnded, Stack = stack };
-                tracked = Live.Count;
+                TrackedBlocks.Count = Live.Count;
             }
         }
 
@@ -30,14 +29,14 @@ namespace Blockyard.Memory
             lock (Gate)
             {
                 Live.Remove((ulong)block);
-                tracked = Live.Count;
+                TrackedBlocks.Count = Live.Count;
             }
         }
 
         /// <summary>Reports, once each, the TempJob blocks older than the rule allows.</summary>
         internal static void ReportOverdue(long framesEnded, int allowed)
         {
-            if (tracked == 0)
+            if (Tracked == 0)
             {
                 return;
             }
@@ -109,5 +108,11 @@ namespace Blockyard.Memory
             internal bool Reported;
             internal StackTrace? Stack;
         }
+    }
+
+    /// <summary>The tracker's count, apart from its initialisers, which Mono would look at on every free.</summary>
+    internal static class TrackedBlocks
+    {
+        internal static int Count;
     }
 }

@@ -24,7 +24,10 @@ namespace Blockyard.Memory
     /// </remarks>
     public static class LeakDetection
     {
-        private static volatile int mode = (int)FromEnvironment();
+        static LeakDetection()
+        {
+            LeakSwitch.Mode = (int)FromEnvironment();
+        }
 
         /// <summary>Where reports go: called with one text a leak, maybe on the finalizer's thread. Null is standard error.</summary>
         public static Action<string>? Reporter { get; set; }
@@ -32,7 +35,7 @@ namespace Blockyard.Memory
         /// <summary>The mode. A block allocated while it was off is not known to a later report.</summary>
         public static LeakMode Mode
         {
-            get => (LeakMode)mode;
+            get => (LeakMode)LeakSwitch.Mode;
             set
             {
                 if (value < LeakMode.Off || value > LeakMode.OnWithStacks)
@@ -40,14 +43,14 @@ namespace Blockyard.Memory
                     throw new ArgumentOutOfRangeException(nameof(value), value, "Not a leak mode.");
                 }
 
-                mode = (int)value;
+                LeakSwitch.Mode = (int)value;
             }
         }
 
-        internal static bool IsOff => mode == (int)LeakMode.Off;
+        internal static bool IsOff => Mode == LeakMode.Off;
 
         internal static StackTrace? CaptureStack() =>
-            mode == (int)LeakMode.OnWithStacks ? new StackTrace(2, fNeedFileInfo: true) : null;
+            Mode == LeakMode.OnWithStacks ? new StackTrace(2, fNeedFileInfo: true) : null;
 
         internal static void Report(string text)
         {
@@ -80,5 +83,12 @@ namespace Blockyard.Memory
 #endif
             }
         }
+    }
+
+    /// <summary>The mode, apart from what sets it at start, which Mono would look at on every allocation.</summary>
+    /// <remarks>Right once <see cref="LeakDetection"/> was asked for it, which a thread's first allocation does.</remarks>
+    internal static class LeakSwitch
+    {
+        internal static int Mode;
     }
 }

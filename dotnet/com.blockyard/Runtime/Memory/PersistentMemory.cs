@@ -51,13 +51,8 @@ namespace Blockyard.Memory
             return block;
         }
 
-        internal static void Free(void* block, Lifetime lifetime)
+        internal static void Free(void* block)
         {
-            if (lifetime != Lifetime.Persistent)
-            {
-                throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
-            }
-
             if (BlockTracker.Tracked > 0)
             {
                 BlockTracker.Remove(block);

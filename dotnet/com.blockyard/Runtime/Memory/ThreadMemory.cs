@@ -6,7 +6,10 @@ using System.Threading;
 namespace Blockyard.Memory
 {
     /// <summary>What one thread owns: its Temp region and the region that its TempJob blocks come from.</summary>
-    /// <remarks>Used by its thread only; the finalizer gives all back after the thread has ended.</remarks>
+    /// <remarks>
+    /// Used by its thread only; the finalizer gives all back after the thread has ended. <see cref="UnmanagedMemory"/> has the
+    /// ordinary paths inline, on <see cref="ThreadState"/>; here is the whole of it.
+    /// </remarks>
     internal sealed unsafe class ThreadMemory
     {
         private static readonly object Gate = new object();
@@ -17,17 +20,8 @@ namespace Blockyard.Memory
         private static ThreadMemory? current;
 
         private readonly List<IntPtr> overflow = new List<IntPtr>(16);
-        private readonly int id = Interlocked.Increment(ref lastId);
+        private readonly ThreadState* state;
         private readonly string name;
-        private byte* tempStart;
-        private byte* tempCursor;
-        private byte* tempLimit;
-        private byte* lastBlock;
-        private byte* beforeLast;
-        private byte* peakCursor;
-        private byte* jobCursor;
-        private byte* jobLimit;
-        private JobRegion* job;
         private long overflowBytes;
         private LifetimeCounters counters;
 
@@ -35,6 +29,8 @@ namespace Blockyard.Memory
         {
             Thread thread = Thread.CurrentThread;
             name = thread.Name ?? "thread " + thread.ManagedThreadId;
+            state = (ThreadState*)RawMemory.Allocate(sizeof(ThreadState));
+            *state = new ThreadState { Id = Interlocked.Increment(ref lastId) };
             FrameCell = SafetyCell.Take();
             counters.Histogram = new long[LifetimeStatistics.Buckets];
             lock (Gate)
@@ -53,17 +49,18 @@ namespace Blockyard.Memory
             }
 
             ReleaseOverflow();
-            if (tempStart != null)
+            if (state->TempStart != null)
             {
-                RawMemory.Free(tempStart);
+                RawMemory.Free(state->TempStart);
             }
 
-            if (job != null)
+            if (state->Job != null)
             {
-                JobRegion.Retire(job);
+                JobRegion.Retire(state->Job);
             }
 
             SafetyCell.Give(FrameCell);
+            RawMemory.Free((byte*)state);
         }
 
         internal static ThreadMemory Current => current ?? Start();
@@ -72,9 +69,9 @@ namespace Blockyard.Memory
         internal uint* FrameCell { get; }
 
         internal LifetimeStatistics Statistics =>
-            new LifetimeStatistics(name, counters, tempLimit - tempStart, Used);
+            new LifetimeStatistics(name, counters, state->TempLimit - state->TempStart, Used);
 
-        private long Used => tempCursor - tempStart + overflowBytes;
+        private long Used => state->TempCursor - state->TempStart + overflowBytes;
 
         internal static List<LifetimeStatistics> StatisticsOfAll()
         {
@@ -95,16 +92,16 @@ namespace Blockyard.Memory
 
         internal void* TakeTemp(long size, int alignment)
         {
-            byte* cursor = tempCursor;
+            byte* cursor = state->TempCursor;
             byte* start = (byte*)(((ulong)cursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-            if (size > tempLimit - start)
+            if (size > state->TempLimit - start)
             {
                 return TakeTempSlowly(size, alignment);
             }
 
-            beforeLast = cursor;
-            lastBlock = start;
-            tempCursor = start + size;
+            state->BeforeLast = cursor;
+            state->LastBlock = start;
+            state->TempCursor = start + size;
 #if !BLOCKYARD_RELEASE
             RawMemory.Fill(start, size, 0xCD);
 #endif
@@ -113,11 +110,11 @@ namespace Blockyard.Memory
 
         internal void GiveTemp(byte* block)
         {
-            if (block == lastBlock)
+            if (block == state->LastBlock)
             {
-                peakCursor = tempCursor > peakCursor ? tempCursor : peakCursor;
-                tempCursor = beforeLast;
-                lastBlock = null;
+                state->PeakCursor = state->TempCursor > state->PeakCursor ? state->TempCursor : state->PeakCursor;
+                state->TempCursor = state->BeforeLast;
+                state->LastBlock = null;
             }
             else
             {
@@ -127,14 +124,14 @@ namespace Blockyard.Memory
 
         internal void* TakeJob(long size, int alignment)
         {
-            byte* start = (byte*)(((ulong)jobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-            if (size > jobLimit - start || !LeakDetection.IsOff)
+            byte* start = (byte*)(((ulong)state->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
+            if (size > state->JobLimit - start || !LeakDetection.IsOff)
             {
                 return TakeJobSlowly(size, alignment);
             }
 
-            jobCursor = start + size;
-            job->Allocated++;
+            state->JobCursor = start + size;
+            state->Job->Allocated++;
             return start;
         }
 
@@ -152,7 +149,7 @@ namespace Blockyard.Memory
                 BlockTracker.Remove(block);
             }
 
-            if (region->Owner != id)
+            if (region->Owner != state->Id)
             {
                 JobRegion.FreeRemotely(region);
             }
@@ -161,29 +158,29 @@ namespace Blockyard.Memory
                 // All blocks are back and none was freed remotely: bump from the start again, in warm memory.
                 region->Freed = 0;
                 region->Allocated = 0;
-                jobCursor = (byte*)region + JobRegion.HeaderSize;
+                state->JobCursor = (byte*)region + JobRegion.HeaderSize;
             }
         }
 
         internal void EndFrame()
         {
-            peakCursor = tempCursor > peakCursor ? tempCursor : peakCursor;
-            long used = peakCursor - tempStart + overflowBytes;
+            state->PeakCursor = state->TempCursor > state->PeakCursor ? state->TempCursor : state->PeakCursor;
+            long used = state->PeakCursor - state->TempStart + overflowBytes;
             counters.EndFrame(used);
             ReleaseOverflow();
             (*FrameCell)++;
-            if (tempStart == null)
+            if (state->TempStart == null)
             {
                 return;
             }
 
 #if !BLOCKYARD_RELEASE
-            RawMemory.Fill(tempStart, peakCursor - tempStart, 0xDD);
+            RawMemory.Fill(state->TempStart, state->PeakCursor - state->TempStart, 0xDD);
 #endif
-            tempCursor = tempStart;
-            peakCursor = tempStart;
-            lastBlock = null;
-            long capacity = tempLimit - tempStart;
+            state->TempCursor = state->TempStart;
+            state->PeakCursor = state->TempStart;
+            state->LastBlock = null;
+            long capacity = state->TempLimit - state->TempStart;
             if (used > capacity && capacity < FrameMemory.TempCapacityLimit)
             {
                 SetCapacity(Math.Min(FrameMemory.TempCapacityLimit, PowerOfTwoFrom(used)));
@@ -193,22 +190,22 @@ namespace Blockyard.Memory
         /// <summary>Replaces the region, which must hold no block of this frame.</summary>
         internal void SetCapacity(long bytes)
         {
-            if (tempCursor != tempStart || overflow.Count > 0)
+            if (state->TempCursor != state->TempStart || overflow.Count > 0)
             {
                 throw new InvalidOperationException("The Temp region is resized between frames, when it holds no block.");
             }
 
             byte* fresh = RawMemory.Allocate(bytes);
-            if (tempStart != null)
+            if (state->TempStart != null)
             {
-                RawMemory.Free(tempStart);
+                RawMemory.Free(state->TempStart);
             }
 
-            tempStart = fresh;
-            tempCursor = fresh;
-            peakCursor = fresh;
-            tempLimit = fresh + bytes;
-            lastBlock = null;
+            state->TempStart = fresh;
+            state->TempCursor = fresh;
+            state->PeakCursor = fresh;
+            state->TempLimit = fresh + bytes;
+            state->LastBlock = null;
         }
 
         private static long PowerOfTwoFrom(long bytes)
@@ -225,17 +222,19 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static ThreadMemory Start()
         {
+            _ = LeakDetection.Mode;
             current = new ThreadMemory();
+            ThreadState.Current = current.state;
             return current;
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         private void* TakeTempSlowly(long size, int alignment)
         {
-            if (tempStart == null)
+            if (state->TempStart == null)
             {
                 SetCapacity(FrameMemory.TempCapacity);
-                if (size <= tempLimit - RawMemory.Align(tempCursor, alignment))
+                if (size <= state->TempLimit - RawMemory.Align(state->TempCursor, alignment))
                 {
                     return TakeTemp(size, alignment);
                 }
@@ -248,7 +247,7 @@ namespace Blockyard.Memory
             }
 
             byte* block = (byte*)TakeJobUntracked(size, alignment);
-            if (size > tempLimit - tempStart)
+            if (size > state->TempLimit - state->TempStart)
             {
                 counters.OverflowTooLarge++;
             }
@@ -265,10 +264,10 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.NoInlining)]
         private void GiveTempSlowly(byte* block)
         {
-            if (block >= tempStart && block < tempLimit)
+            if (block >= state->TempStart && block < state->TempLimit)
             {
 #if !BLOCKYARD_RELEASE
-                if (block >= tempCursor)
+                if (block >= state->TempCursor)
                 {
                     throw new InvalidOperationException("The Temp block belongs to a frame that has ended, or was already freed.");
                 }
@@ -319,37 +318,37 @@ namespace Blockyard.Memory
                 return JobRegion.TakeLarge(size, alignment);
             }
 
-            byte* start = RawMemory.Align(jobCursor, alignment);
-            if (size > jobLimit - start)
+            byte* start = RawMemory.Align(state->JobCursor, alignment);
+            if (size > state->JobLimit - start)
             {
                 NextRegion();
-                start = RawMemory.Align(jobCursor, alignment);
+                start = RawMemory.Align(state->JobCursor, alignment);
             }
 
-            jobCursor = start + size;
-            job->Allocated++;
+            state->JobCursor = start + size;
+            state->Job->Allocated++;
             return start;
         }
 
         private void NextRegion()
         {
-            if (job != null && JobRegion.IsEmpty(job))
+            if (state->Job != null && JobRegion.IsEmpty(state->Job))
             {
-                JobRegion.Open(job, id);
+                JobRegion.Open(state->Job, state->Id);
             }
             else
             {
-                JobRegion* next = JobRegion.Take(id);
-                if (job != null)
+                JobRegion* next = JobRegion.Take(state->Id);
+                if (state->Job != null)
                 {
-                    JobRegion.Retire(job);
+                    JobRegion.Retire(state->Job);
                 }
 
-                job = next;
+                state->Job = next;
             }
 
-            jobCursor = (byte*)job + JobRegion.HeaderSize;
-            jobLimit = (byte*)job + JobRegion.Size;
+            state->JobCursor = (byte*)state->Job + JobRegion.HeaderSize;
+            state->JobLimit = (byte*)state->Job + JobRegion.Size;
         }
     }
 }

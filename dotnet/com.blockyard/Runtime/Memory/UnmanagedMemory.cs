@@ -46,23 +46,40 @@ namespace Blockyard.Memory
         /// <param name="lifetime">How long it lives, and so which allocator it is from.</param>
         /// <exception cref="ArgumentOutOfRangeException">A negative size, no such alignment, no such lifetime.</exception>
         /// <exception cref="OutOfMemoryException">There is no such memory; nothing has changed.</exception>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void* Malloc(long size, int alignment, Lifetime lifetime)
         {
-            // One test for every argument that is out of the ordinary, so that the ordinary two pay one branch.
-            if (size > 0 && (alignment & (alignment - 1)) == 0 && (uint)(alignment - 1) < RawMemory.LargestAlignment)
+#if BLOCKYARD_RELEASE
+            // The ordinary cases in the caller's own code: with a constant lifetime and alignment most of it folds away.
+            ThreadState* thread = ThreadState.Current;
+            if (thread != null && size > 0 && (alignment & (alignment - 1)) == 0
+                && (uint)(alignment - 1) < RawMemory.LargestAlignment)
             {
                 if (lifetime == Lifetime.Temp)
                 {
-                    return ThreadMemory.Current.TakeTemp(size, alignment);
+                    byte* cursor = thread->TempCursor;
+                    byte* start = (byte*)(((ulong)cursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
+                    if (size <= thread->TempLimit - start)
+                    {
+                        thread->BeforeLast = cursor;
+                        thread->LastBlock = start;
+                        thread->TempCursor = start + size;
+                        return start;
+                    }
                 }
-
-                if (lifetime == Lifetime.TempJob)
+                else if (lifetime == Lifetime.TempJob && LeakSwitch.Mode == 0)
                 {
-                    return ThreadMemory.Current.TakeJob(size, alignment);
+                    byte* start = (byte*)(((ulong)thread->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
+                    if (size <= thread->JobLimit - start)
+                    {
+                        thread->JobCursor = start + size;
+                        thread->Job->Allocated++;
+                        return start;
+                    }
                 }
             }
-
-            return MallocOther(size, alignment, lifetime);
+#endif
+            return MallocSlowly(size, alignment, lifetime);
         }
 
         /// <summary>Gives a block back. Null does nothing.</summary>
@@ -73,25 +90,33 @@ namespace Blockyard.Memory
         /// <param name="block">A live block that <see cref="Malloc"/> gave with the same lifetime.</param>
         /// <param name="lifetime">That lifetime.</param>
         /// <exception cref="InvalidOperationException">Checked builds: the block is not one of that lifetime.</exception>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Free(void* block, Lifetime lifetime)
         {
-            if (block == null)
+#if BLOCKYARD_RELEASE
+            ThreadState* thread = ThreadState.Current;
+            if (thread != null && block != null)
             {
-                return;
+                if (lifetime == Lifetime.Temp)
+                {
+                    // Any but the last of the region waits for the frame's end.
+                    if (block >= thread->TempStart && block < thread->TempCursor && block != thread->LastBlock)
+                    {
+                        return;
+                    }
+                }
+                else if (lifetime == Lifetime.TempJob && TrackedBlocks.Count == 0)
+                {
+                    JobRegion* region = JobRegion.Of((byte*)block);
+                    if (region->Owner == thread->Id && region->Freed + 1 != region->Allocated)
+                    {
+                        region->Freed++;
+                        return;
+                    }
+                }
             }
-
-            if (lifetime == Lifetime.Temp)
-            {
-                ThreadMemory.Current.GiveTemp((byte*)block);
-            }
-            else if (lifetime == Lifetime.TempJob)
-            {
-                ThreadMemory.Current.GiveJob((byte*)block);
-            }
-            else
-            {
-                PersistentMemory.Free(block, lifetime);
-            }
+#endif
+            FreeSlowly(block, lifetime);
         }
 
         /// <summary>Reports every TempJob and Persistent block that is live and was allocated while detection was on.</summary>
@@ -99,7 +124,7 @@ namespace Blockyard.Memory
         public static int ReportLiveBlocks() => BlockTracker.ReportAll();
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private static void* MallocOther(long size, int alignment, Lifetime lifetime)
+        private static void* MallocSlowly(long size, int alignment, Lifetime lifetime)
         {
             RawMemory.CheckAlignment(alignment);
             if (size < 0)
@@ -107,14 +132,39 @@ namespace Blockyard.Memory
                 throw new ArgumentOutOfRangeException(nameof(size), size, "A size is 0 or more.");
             }
 
+            size = Math.Max(size, 1);
             switch (lifetime)
             {
                 case Lifetime.Temp:
-                    return ThreadMemory.Current.TakeTemp(1, alignment);
+                    return ThreadMemory.Current.TakeTemp(size, alignment);
                 case Lifetime.TempJob:
-                    return ThreadMemory.Current.TakeJob(1, alignment);
+                    return ThreadMemory.Current.TakeJob(size, alignment);
                 case Lifetime.Persistent:
-                    return PersistentMemory.Allocate(Math.Max(size, 1), alignment);
+                    return PersistentMemory.Allocate(size, alignment);
+                default:
+                    throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void FreeSlowly(void* block, Lifetime lifetime)
+        {
+            if (block == null)
+            {
+                return;
+            }
+
+            switch (lifetime)
+            {
+                case Lifetime.Temp:
+                    ThreadMemory.Current.GiveTemp((byte*)block);
+                    break;
+                case Lifetime.TempJob:
+                    ThreadMemory.Current.GiveJob((byte*)block);
+                    break;
+                case Lifetime.Persistent:
+                    PersistentMemory.Free(block);
+                    break;
                 default:
                     throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
             }

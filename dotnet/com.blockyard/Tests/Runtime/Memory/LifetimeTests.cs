@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Runtime.CompilerServices;
 using System.Threading;
 using Blockyard.Diagnostics;
 using Blockyard.Memory;
@@ -407,6 +408,7 @@ namespace Blockyard.Tests
         }
 #endif
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
         private static void* AllocateHere(int size) => UnmanagedMemory.Malloc(size, 4, Lifetime.TempJob);
 
         private static void Check((IntPtr Block, int Size, byte Mark) one)

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Threading;
 using Blockyard.Diagnostics;
@@ -499,6 +500,7 @@ namespace Blockyard.Tests
             thread.Join();
         }
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
         private static void ForgetOne()
         {
             UnmanagedAllocator<Forgotten> allocator = new UnmanagedAllocator<Forgotten>();
