@@ -1,0 +1,26 @@
+"""blockyard run: a program on Blockyard's heap."""
+
+import os
+import shutil
+
+import click
+
+from blockyard import native
+from blockyard.errors import UserError
+
+
+@click.command(context_settings={"allow_interspersed_args": False}, epilog="Example: blockyard run -- ./game --level 3")
+@click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGS]...")
+def command(command_line: tuple[str, ...]) -> None:
+    """Run PROGRAM with Blockyard's heap in place of its malloc.
+
+    The heap is preloaded, nothing needs rebuilding. BLOCKYARD_HEAP_SHOW=1 prints its settings, each of which is an
+    environment variable.
+    """
+    program = shutil.which(command_line[0])
+    if program is None:
+        raise UserError(f"{command_line[0]} is no program that can be run; check the name and its permissions")
+    library = str(native.path("libblockyard-malloc.so"))
+    preloads = [library, *filter(None, os.environ.get("LD_PRELOAD", "").split(":"))]
+    os.environ["LD_PRELOAD"] = ":".join(preloads)
+    os.execv(program, list(command_line))

@@ -1,0 +1,63 @@
+"""blockyard run and path: real programs on the heap, by preload."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from blockyard import native
+
+if native.find("libblockyard-malloc.so") is None:
+    pytest.skip("libblockyard-malloc.so is not built: nothing of the preloaded heap is tested", allow_module_level=True)
+
+
+def blockyard(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "blockyard", *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **environment}, check=False)
+
+
+def test_a_program_runs_on_the_heap_with_its_output_and_exit_code() -> None:
+    result = blockyard("run", "--", "bash", "-c", "echo out; echo err >&2; exit 7")
+    assert (result.stdout, result.stderr, result.returncode) == ("out\n", "err\n", 7)
+
+
+def test_the_heap_is_really_under_the_program() -> None:
+    result = blockyard("run", "--", "cat", "/proc/self/maps")
+    assert "libblockyard-malloc.so" in result.stdout
+
+
+def test_the_settings_are_shown_on_request_and_bad_ones_are_named() -> None:
+    result = blockyard("run", "--", "true", BLOCKYARD_HEAP_SHOW="1", BLOCKYARD_HEAP_RESERVE="8M", BLOCKYARD_HEAP_PURGE="soon")
+    assert "BLOCKYARD_HEAP_RESERVE=8388608" in result.stderr
+    assert "BLOCKYARD_HEAP_PURGE=soon is not a number" in result.stderr
+    assert result.returncode == 0
+
+
+def test_a_program_that_does_not_exist_is_one_sentence() -> None:
+    result = blockyard("run", "--", "no-such-program")
+    assert result.returncode == 1
+    assert result.stderr == "blockyard: no-such-program is no program that can be run; check the name and its permissions\n"
+
+
+def test_the_janitor_can_be_switched_off() -> None:
+    script = "import threading, os; b = [bytes(5000) for _ in range(20000)]; print(len(os.listdir('/proc/self/task')))"
+    assert blockyard("run", "--", sys.executable, "-c", script, BLOCKYARD_HEAP_JANITOR="0").stdout == "1\n"
+    assert blockyard("run", "--", sys.executable, "-c", script, BLOCKYARD_HEAP_JANITOR="1").stdout == "2\n"
+
+
+# The short form of `make test-programs`: the same output with the heap and without.
+@pytest.mark.parametrize("command", [
+    ["bash", "-c", "for i in $(seq 200); do x+=$i; done; echo ${#x}; echo $x | md5sum"],
+    [sys.executable, "-c", "import json, pickle, threading; d = {str(i): list(range(i % 50)) for i in range(20000)};"
+                           "print(len(json.dumps(d)), len(pickle.dumps(d)))"],
+    ["git", "--version"],
+    ["perl", "-e", "my %h; $h{$_} = 'x' x ($_ % 1000) for 1..50000; print length join '', map { $h{$_} } sort keys %h"],
+    ["gcc", "-O2", "-S", "-o", "-", "-x", "c", str(Path(__file__).parent / "programs" / "sort.c")],
+], ids=["bash", "python", "git", "perl", "gcc"])
+def test_a_real_program_prints_the_same_on_the_heap(command: list[str]) -> None:
+    without = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert without.returncode == 0, without.stderr
+    on_heap = blockyard("run", "--", *command)
+    assert (on_heap.stdout, on_heap.returncode) == (without.stdout, 0)
