@@ -83,6 +83,8 @@ def describe(outcome: Outcome) -> Iterator[str]:
     if not journals and not any(image["running"] for image in images):
         yield "blockyard: nothing was recorded: the program ended before a window opened"
         return
+    # The program itself first, then whatever recorded most.
+    journals.sort(key=lambda pair: (pair[1]["path"] != str(outcome.request.output.absolute()), -pair[1]["events"]))
     for image, journal in journals[:_MOST_LINES]:
         yield from _describe_journal(image, journal)
     if len(journals) > _MOST_LINES:
@@ -129,6 +131,9 @@ def _describe_trouble(summary: dict[str, Any], images: list[dict[str, Any]]) -> 
     if total("waits"):
         yield (f"  the program waited {total('waited_ms'):.1f} ms for the recorder ({total('waits'):,.0f} times): its times "
                "there are longer than they would be")
+    if total("threads_refused"):
+        yield (f"  {total('threads_refused'):,.0f} threads were not recorded: more than 4,096 ran at a time; the journal lacks "
+               "their events")
     if total("missed_frees"):
         yield (f"  {total('missed_frees'):,.0f} blocks were freed in a way that can't be seen; a free was put in where the "
                "address was given again")
@@ -233,7 +238,7 @@ def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
 
 def _run_program(program: Path, request: Request, environment: dict[str, str]) -> int:
     with _signals_passed_on() as target:
-        process = subprocess.Popen(request.command, executable=program, env=environment, close_fds=False,
+        process = subprocess.Popen(request.command, executable=program.absolute(), env=environment, close_fds=False,
                                    preexec_fn=_restore_signals)
         target.append(process)
         code = process.wait()

@@ -46,7 +46,23 @@ std::size_t make_absolute(const char* path, char (&into)[max_text_bytes]) {
 
 void observe_frame_mark() { mark_frame(false); }
 void observe_phase_mark(const char* name) { record_text(RecordKind::phase_mark, name, false); }
-constexpr base::Observer observer_table{base::observer_version, observe_frame_mark, observe_phase_mark};
+
+// Blocks of pools and lifetimes lie in memory that malloc never hands out, so they stand in its journal among its own.
+void observe_block_allocated(const void* block, std::size_t size, std::size_t alignment) {
+  if (self.busy != 0) return;
+  const Busy busy;
+  const RecordKind kind = alignment != 0 ? RecordKind::allocate_aligned : RecordKind::allocate;
+  record_allocation(kind, const_cast<void*>(block), size, alignment);
+}
+
+void observe_block_freed(const void* block) {
+  if (self.busy != 0) return;
+  const Busy busy;
+  record_free(const_cast<void*>(block));
+}
+
+constexpr base::Observer observer_table{base::observer_version, observe_frame_mark, observe_phase_mark,
+                                        observe_block_allocated, observe_block_freed};
 
 unsigned log2_of(std::size_t alignment) {
   return alignment <= 1 ? 0u : 64u - static_cast<unsigned>(__builtin_clzll(alignment - 1));

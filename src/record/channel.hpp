@@ -83,6 +83,7 @@ struct alignas(64) Control {
   std::uint64_t ring_words = 0;                     ///< a power of two
   alignas(64) std::atomic<std::uint32_t> slots_used{0};  ///< slots from here on were never taken
   std::atomic<std::uint32_t> toggles{0};            ///< times the window's signal came
+  std::atomic<std::uint32_t> threads_refused{0};    ///< threads that found no slot and go unrecorded
   std::atomic<std::uint32_t> engine_closed{0};      ///< journals of by_journal_open() that are complete
   std::atomic<std::uint32_t> engine_failed{0};      ///< 1: one of them could not be written in full
   std::atomic<std::uint64_t> heartbeat{0};          ///< rises while the collector lives

@@ -34,11 +34,10 @@ __attribute__((visibility("hidden"), used)) Filtered by_filter_dlvsym(void* hand
 
 namespace {
 
-bool is_own(const void* address) {
-  Dl_info theirs{};
-  Dl_info ours{};
-  return dladdr(address, &theirs) != 0 && dladdr(reinterpret_cast<const void*>(&is_own), &ours) != 0 &&
-         theirs.dli_fbase == ours.dli_fbase;
+bool are_in_one_object(const void* left, const void* right) {
+  Dl_info of_left{};
+  Dl_info of_right{};
+  return dladdr(left, &of_left) != 0 && dladdr(right, &of_right) != 0 && of_left.dli_fbase == of_right.dli_fbase;
 }
 
 // The stub library of --frame-symbol puts its function in front of whatever the lookup found.
@@ -47,6 +46,8 @@ void* replace_frame_symbol(const char* name, void* found) {
   static const auto set_target = reinterpret_cast<SetTarget>(blockyard::record::find_anywhere("by_frame_stub_target").address);
   const char* chosen = blockyard::record::frame_symbol();
   if (set_target == nullptr || chosen == nullptr || std::strcmp(chosen, name) != 0) return nullptr;
+  // A search of everything loaded finds the stub itself, which will look for what is behind it.
+  if (are_in_one_object(found, reinterpret_cast<const void*>(set_target))) return found;
   return set_target(found);
 }
 
@@ -62,7 +63,7 @@ Filtered filter(void* handle, const char* name, Lookup look_up) {
   if (found == nullptr) return {nullptr, 1};
   if (is_replaceable(name)) {
     // Our own export is no proof that the program has such a library.
-    if (is_own(found)) found = find_real(name);
+    if (are_in_one_object(found, reinterpret_cast<const void*>(&by_filter_dlsym))) found = find_real(name);
     return {replace_found(name, found), 1};
   }
   void* front = replace_frame_symbol(name, found);

@@ -234,21 +234,29 @@ bool wait_while(Blocked blocked) {
   return true;
 }
 
-// Finds the calling thread a free slot.
+// Finds the calling thread a free slot. It waits a while for those of ended threads, but not for ever: threads that have
+// one may in turn be waiting for this one.
 bool register_thread(std::uint64_t key) {
   const ProcessState& state = *process;
   Control& control = state.region.control();
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
   std::uint32_t index = 0;
+  constexpr int most_attempts = 5'000;
+  int attempts = 0;
   const auto none_free = [&] {
     for (index = 0; index < control.slot_count; ++index) {
       std::uint32_t free = 0;
       Slot& slot = state.region.slot(index);
       if (slot.owner.load(std::memory_order_relaxed) == 0 && slot.owner.compare_exchange_strong(free, tid)) return false;
     }
-    return true;
+    return ++attempts < most_attempts;
   };
   if (!wait_while(none_free)) return false;
+  if (index == control.slot_count) {
+    control.threads_refused.fetch_add(1);
+    self.refused = key;
+    return false;
+  }
   Slot& slot = state.region.slot(index);
   slot.serial.fetch_add(1);
   std::uint32_t used = control.slots_used.load();
@@ -261,14 +269,17 @@ bool register_thread(std::uint64_t key) {
 
 bool register_if_recording(const std::uint64_t& process_key) {
   const std::uint64_t key = __atomic_load_n(&process_key, __ATOMIC_ACQUIRE);
-  if (key < first_key) return false;
+  if (key < first_key || self.refused == key) return false;
   return self.key == key || register_thread(key);
 }
+
+// A program that never allocates is recorded too: its journal is empty, which says just that.
+__attribute__((constructor)) void attach_at_load() { prepare_for_hooks(); }
 
 }  // namespace
 
 ProcessState* process = &before_any;
-thread_local ThreadState self __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0};
+thread_local ThreadState self __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0, 0};
 
 bool prepare_for_hooks() {
   const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);

@@ -34,6 +34,7 @@ struct ThreadState {
   std::uint64_t key;  ///< the recording that `producer` belongs to; starts as 1, which no process state ever holds
   Producer producer;
   std::uint64_t fork_stamp;
+  std::uint64_t refused;        ///< the recording that had no slot for this thread
   std::uint32_t busy;           ///< inside the recorder or a real allocation function: what they call is not recorded
   std::uint32_t present_depth;  ///< calls that present a frame, nested in one another
 };

@@ -58,5 +58,4 @@ def command(output: Path | None, after: float | None, length: float | None, sign
     outcome = recording.run(request)
     for line in recording.describe(outcome):
         click.echo(line, err=True)
-    sys.stdout.flush()
-    raise click.exceptions.Exit(outcome.exit_code)
+    sys.exit(outcome.exit_code)

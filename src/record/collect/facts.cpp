@@ -1,19 +1,26 @@
 // Facts from /proc and uname.
 #include "record/collect/facts.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
+#include <fcntl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 namespace blockyard::record {
 namespace {
 
+// Not by a stream: reading a process that is just ending fails with ESRCH, which a stream's iterator throws.
 std::string read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return text;
+  char part[4096];
+  for (ssize_t got = 0; (got = read(file, part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(got));
+  close(file);
+  return text;
 }
 
 // The value of the first line of `path` that starts with `key`, without what stands around it.

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   double length = 0;
   std::uint64_t ring_kib = 4096;
   CLI::App app("Collects the events of recorded programs into journals. Started by `blockyard record`.");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   auto* listen = app.add_option("--socket", settings.socket, "Name of the abstract socket to listen at");
   app.add_option("--connected", settings.connected, "A socket, by number, at which one program waits")->excludes(listen);
   app.add_option("--output", settings.output, "Journal of the first process");

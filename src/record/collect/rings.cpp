@@ -89,16 +89,19 @@ void Rings::stop() {
   for (std::uint32_t index = 0; index < followers_.size(); ++index) region_.slot(index).stop.store(1);
 }
 
-bool Rings::release_slot(std::uint32_t index) {
+bool Rings::is_empty(std::uint32_t index) const {
+  const Slot& slot = region_.slot(index);
+  return slot.head.load(std::memory_order_acquire) == slot.tail.load(std::memory_order_relaxed);
+}
+
+void Rings::release_slot(std::uint32_t index) {
   Slot& slot = region_.slot(index);
-  if (slot.head.load(std::memory_order_acquire) != slot.tail.load(std::memory_order_relaxed)) return false;
   waits_of_the_gone_ += slot.waits.exchange(0);
   waited_of_the_gone_ += slot.waited.exchange(0);
   followers_[index].lane.reset();
   followers_[index].tid = 0;
   slot.claim.store(slot.head.load());  // a thread that was ended amid a record left its claim behind
   slot.owner.store(0, std::memory_order_release);
-  return true;
 }
 
 bool Rings::slots_are_short() const {

@@ -41,9 +41,10 @@ class Rings {
 
   /// Tells the program to record no more.
   void stop();
-  /// Frees the slots of threads for which `is_gone(tid)` holds. Returns the indices of the slots that became free.
-  template <typename IsGone>
-  std::vector<std::uint32_t> release_slots(IsGone is_gone);
+  /// Frees the slots of threads for which `is_gone(tid)` holds, each after `discard(index)` gave its ring's memory back: as
+  /// soon as a slot is free another thread may write there. Returns how many became free.
+  template <typename IsGone, typename Discard>
+  std::size_t release_slots(IsGone is_gone, Discard discard);
   bool slots_are_short() const;
 
   std::uint64_t waits() const { return waits_of_the_gone_ + live_sum(&Slot::waits); }
@@ -60,7 +61,8 @@ class Rings {
   void follow(std::uint32_t index, const Slot& slot);
   std::size_t drain_slot(std::uint32_t index, std::uint64_t now, bool dead);
   std::uint64_t live_sum(std::atomic<std::uint64_t> Slot::*member) const;
-  bool release_slot(std::uint32_t index);
+  bool is_empty(std::uint32_t index) const;
+  void release_slot(std::uint32_t index);
 
   Region region_;
   std::uint32_t next_thread_;
@@ -73,11 +75,15 @@ class Rings {
   std::vector<NewThread> new_threads_;
 };
 
-template <typename IsGone>
-std::vector<std::uint32_t> Rings::release_slots(IsGone is_gone) {
-  std::vector<std::uint32_t> released;
+template <typename IsGone, typename Discard>
+std::size_t Rings::release_slots(IsGone is_gone, Discard discard) {
+  std::size_t released = 0;
   for (std::uint32_t index = 0; index < followers_.size(); ++index) {
-    if (followers_[index].lane != nullptr && is_gone(followers_[index].tid) && release_slot(index)) released.push_back(index);
+    // Whether the thread is gone comes first: then what its ring holds is final.
+    if (followers_[index].lane == nullptr || !is_gone(followers_[index].tid) || !is_empty(index)) continue;
+    discard(index);
+    release_slot(index);
+    ++released;
   }
   return released;
 }

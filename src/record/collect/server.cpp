@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t merge_slice = 100'000;      // records between two looks at the rings
+constexpr std::size_t merge_slice = 16'384;       // records between two looks at the rings: about 1 ms
 constexpr int idle_ms = 5;                        // a ring of 4 MiB lasts 8 ms at 25 million events a second
 constexpr int busy_ms = 1;
 constexpr std::size_t most_snapshot_entries = 4'000'000;  // 256 MB or so of forked parents' blocks
@@ -160,10 +160,7 @@ void Server::welcome(int connection) {
     close(connection);
     return;
   }
-  // The same process in a new image: nothing of the old one runs any more.
-  for (Process& process : processes_) {
-    if (process.pid == pid) process.session->mark_dead();
-  }
+  end_earlier_image(pid);
   SessionSettings session;
   session.pid = pid;
   session.same_namespace = hello.pid == pid;
@@ -176,10 +173,9 @@ void Server::welcome(int connection) {
   while (session.ring_words > 4 * max_record_words && region_bytes(session.slots, session.ring_words) > hello.address_space_limit / 16) {
     session.ring_words /= 2;
   }
-  const bool first = first_begin_ == 0;
-  if (first) first_begin_ = session.begin;
+  if (first_begin_ == 0) first_begin_ = session.begin;
   session.output = output_settings(pid, hello.engine_only != 0);
-  session.plan = window_plan(first);
+  session.plan = window_plan();
   session.plan.open_at = session.plan.open_at == never ? never : std::max(session.plan.open_at, session.begin);
   answer.clock = clock_;
   answer.key = session.key;
@@ -206,6 +202,27 @@ void Server::welcome(int connection) {
   close(connection);
 }
 
+// The same process in a new image: nothing of the old one runs any more. It is written out at once, so that it is known
+// whether it took the name of the first journal.
+void Server::end_earlier_image(pid_t pid) {
+  for (auto process = processes_.begin(); process != processes_.end();) {
+    Session& session = *process->session;
+    if (process->pid != pid) {
+      ++process;
+      continue;
+    }
+    session.mark_dead();
+    if (!session.has_begun()) {  // its parent's blocks are still to come
+      ++process;
+      continue;
+    }
+    session.drain(stamp_after(clock_));
+    while (!session.is_drained()) session.merge_some(merge_slice);
+    finish(*process);
+    process = processes_.erase(process);
+  }
+}
+
 OutputSettings Server::output_settings(pid_t pid, bool engine_only) {
   OutputSettings output;
   output.overwrite = settings_.overwrite;
@@ -218,21 +235,21 @@ OutputSettings Server::output_settings(pid_t pid, bool engine_only) {
   output.header.has_addresses = settings_.addresses;
   const unsigned image = ++images_[pid];
   if (engine_only) return output;
-  const std::filesystem::path base(settings_.output);
-  std::string name = base.stem().string();
-  if (first_begin_ != 0 && (processes_.size() + finished_.size() != 0)) {
-    name += "." + std::to_string(pid);
-    if (image > 1) name += "." + std::to_string(image);
-    output.path = base.parent_path() / (name + base.extension().string());
-  } else {
+  // The first process's first image with a window gets the name that was asked for: often a script that executes the program.
+  if (first_pid_ == 0) first_pid_ = pid;
+  if (pid == first_pid_ && !first_name_taken_) {
     output.path = settings_.output;
+    return output;
   }
+  const std::filesystem::path base(settings_.output);
+  std::string name = base.stem().string() + "." + std::to_string(pid);
+  if (image > 1) name += "." + std::to_string(image);
+  output.path = base.parent_path() / (name + base.extension().string());
   return output;
 }
 
-WindowPlan Server::window_plan(bool first) const {
+WindowPlan Server::window_plan() const {
   const auto stamps = [this](double seconds) { return static_cast<std::uint64_t>(seconds * 1e9 / ns_per_stamp_); };
-  static_cast<void>(first);
   WindowPlan plan;
   plan.open_at = settings_.wait ? never : first_begin_ + stamps(settings_.after.value_or(0));
   if (!settings_.length) return plan;
@@ -303,6 +320,7 @@ void Server::finish(Process& process) {
   session.finish(stamp_after(clock_));
   const OutputSettings& output = session.settings().output;
   Json journals = Json::array();
+  if (process.pid == first_pid_ && !session.interpreter().journals().empty()) first_name_taken_ = true;
   for (const JournalSummary& journal : session.interpreter().journals()) journals.push_back(json_of(journal));
   const Repairs& repairs = session.interpreter().repairs();
   const Json image = {{"pid", process.pid},
@@ -312,6 +330,7 @@ void Server::finish(Process& process) {
                       {"journals", journals},
                       {"waits", session.waits()},
                       {"waited_ms", static_cast<double>(session.waited()) * ns_per_stamp_ * 1e-6},
+                      {"threads_refused", session.shared().region().control().threads_refused.load()},
                       {"unknown_frees", repairs.unknown_frees},
                       {"missed_frees", repairs.missed_frees},
                       {"split_reallocates", repairs.split_reallocates}};

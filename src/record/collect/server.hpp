@@ -25,7 +25,7 @@ struct ServerSettings {
   std::optional<double> length;  ///< seconds that a window lasts
   bool wait = false;             ///< open no window before the signal or by_journal_start()
   int signal = 0;
-  std::uint32_t slots = 1024;
+  std::uint32_t slots = 4096;
   std::uint64_t ring_words = 1 << 19;
   bool until_end_of_input = true;  ///< standard input's end says that no more processes are to be expected
 };
@@ -55,8 +55,9 @@ class Server {
   void wait_for_something(int timeout_ms);
   void accept_programs();
   void welcome(int connection);
+  void end_earlier_image(pid_t pid);
   OutputSettings output_settings(pid_t pid, bool engine_only);
-  WindowPlan window_plan(bool first) const;
+  WindowPlan window_plan() const;
   void try_to_begin(Process& process);
   bool work();
   void finish(Process& process);
@@ -74,6 +75,8 @@ class Server {
   bool told_ = false;
   std::uint64_t next_key_;
   std::uint64_t first_begin_ = 0;  ///< stamp of the first process's handshake
+  pid_t first_pid_ = 0;
+  bool first_name_taken_ = false;
   std::unordered_map<pid_t, unsigned> images_;  ///< process images seen of each process id
   std::list<Process> processes_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, ForkSnapshot> snapshots_;  ///< by recording and fork's stamp

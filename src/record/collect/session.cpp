@@ -117,7 +117,7 @@ void Session::housekeep() {
     std::erase_if(running_, [&](std::uint32_t thread) { return !thread_exists(settings_.pid, threads_[thread].tid); });
     for (const std::uint32_t thread : running_) read_name(thread);
     const auto is_gone = [&](std::uint32_t tid) { return !thread_exists(settings_.pid, tid); };
-    for (const std::uint32_t slot : rings_.release_slots(is_gone)) shared_.discard_ring(slot);
+    rings_.release_slots(is_gone, [this](std::uint32_t slot) { shared_.discard_ring(slot); });
   }
   interpreter_.flush();
 }

@@ -45,7 +45,7 @@ struct SessionSettings {
   bool same_namespace = true;       ///< the program knows its threads by the numbers that /proc shows us
   std::uint64_t key = 0;
   std::uint64_t begin = 0;          ///< stamp of the handshake: nothing was recorded before
-  std::uint32_t slots = 1024;
+  std::uint32_t slots = 4096;
   std::uint64_t ring_words = 1 << 19;
   OutputSettings output;
   WindowPlan plan;

@@ -1,0 +1,70 @@
+"""What recording costs: the same loop of malloc and free by itself, recorded, and under heaptrack, in turn, in one run."""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BUILD = Path(os.environ["BLOCKYARD_BUILD"])
+LOOP = BUILD / "bench" / "record" / "record-loop"
+
+
+def time_of(command: list[str]) -> tuple[float, str]:
+    """Nanoseconds an event that the loop printed, and everything else that was printed."""
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    printed = done.stdout + done.stderr
+    return float(re.search(r"^\d+\.\d{3}$", printed, re.MULTILINE).group()), printed
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--pairs", type=int, default=5_000_000, help="pairs of malloc and free [default: 5,000,000]")
+    arguments.add_argument("--repeats", type=int, default=5)
+    options = arguments.parse_args()
+    events = 2 * options.pairs
+    loop = [str(LOOP), str(options.pairs)]
+    times: dict[str, list[float]] = {"alone": [], "recorded": []}
+    if shutil.which("heaptrack"):
+        times["heaptrack"] = []
+    else:
+        print("bench/record: heaptrack is missing, so nothing stands beside the recorder", file=sys.stderr)
+    sizes: dict[str, float] = {}
+    waited: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="blockyard-bench-") as folder:
+        journal, heaptrack = Path(folder) / "loop.byj", Path(folder) / "heaptrack"
+        commands = {"alone": loop,
+                    "recorded": [sys.executable, "-m", "blockyard", "record", "--force", "-o", str(journal), "--", *loop],
+                    "heaptrack": ["heaptrack", "-o", str(heaptrack), *loop]}
+        for repeat in range(options.repeats):
+            order = list(times) if repeat % 2 == 0 else list(reversed(times))
+            for name in order:
+                taken, printed = time_of(commands[name])
+                times[name].append(taken)
+                waited += re.findall(r"waited [\d.]+ ms", printed)
+        sizes["recorded"] = journal.stat().st_size / events
+        written = list(Path(folder).glob("heaptrack*"))
+        if written:
+            sizes["heaptrack"] = written[0].stat().st_size / events
+    alone = statistics.median(times["alone"])
+    print(f"{events:,} events on one thread, 4096 blocks live, median of {options.repeats} runs, taken in turn:")
+    print(f"  {'':<11}{'ns an event':>12}{'lowest':>9}{'highest':>9}{'added':>9}{'bytes an event':>16}")
+    for name, taken in times.items():
+        middle = statistics.median(taken)
+        added = f"{middle - alone:9.1f}" if name != "alone" else f"{'':>9}"
+        size = f"{sizes[name]:16.2f}" if name in sizes else ""
+        print(f"  {name:<11}{middle:12.1f}{min(taken):9.1f}{max(taken):9.1f}{added}{size}")
+    if "heaptrack" in sizes:
+        added = {name: statistics.median(times[name]) - alone for name in ("recorded", "heaptrack")}
+        print(f"  recorded / heaptrack: {added['recorded'] / added['heaptrack']:.3f} of the time added, "
+              f"{sizes['recorded'] / sizes['heaptrack']:.3f} of the bytes")
+    print(f"  the recorded loop waited for the collector in {len(waited)} of {options.repeats} runs"
+          + (f" ({', '.join(waited)})" if waited else ""))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,289 @@
+// Records become journals: windows, reallocs that overlap other threads, and what can't be right is put right and counted.
+#include "record/collect/interpreter.hpp"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "journal/check.hpp"
+#include "journal/reader.hpp"
+
+namespace {
+
+using namespace blockyard;
+using namespace blockyard::record;
+
+class Interpreted : public testing::Test {
+ protected:
+  Interpreted() : folder_(std::filesystem::temp_directory_path() / ("blockyard-interpreter-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+    threads_ = {{101, "main"}, {102, "worker"}};
+  }
+  ~Interpreted() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name = "test.byj") const { return folder_ / name; }
+
+  Interpreter& start(WindowPlan plan = {}) {
+    OutputSettings output;
+    output.path = path();
+    output.header.has_addresses = true;
+    interpreter_ = std::make_unique<Interpreter>(std::move(output), plan, threads_);
+    return *interpreter_;
+  }
+  void allocate(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, std::uint64_t size = 16) {
+    const std::uint64_t record[] = {pack(RecordKind::allocate, address), stamp, pack_size(size, 0)};
+    interpreter_->apply(thread, stamp, record);
+  }
+  void allocate_aligned(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, std::uint64_t size, unsigned log2) {
+    const std::uint64_t record[] = {pack(RecordKind::allocate_aligned, address), stamp, pack_size(size, log2)};
+    interpreter_->apply(thread, stamp, record);
+  }
+  void mark(RecordKind kind, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address = 0) {
+    const std::uint64_t record[] = {pack(kind, address), stamp};
+    interpreter_->apply(thread, stamp, record);
+  }
+  void free(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address) { mark(RecordKind::free, thread, stamp, address); }
+  void begin_reallocate(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address) {
+    mark(RecordKind::reallocate_begin, thread, stamp, address);
+  }
+  void end_reallocate(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, std::uint64_t size) {
+    const std::uint64_t record[] = {pack(RecordKind::reallocate_end, address), stamp, pack_size(size, 0)};
+    interpreter_->apply(thread, stamp, record);
+  }
+  std::vector<journal::Event> finish(std::uint64_t stamp, const std::string& name = "test.byj") {
+    interpreter_->finish(stamp);
+    return read(name);
+  }
+  /// The events of a journal that passes the check, addresses included.
+  std::vector<journal::Event> read(const std::string& name) {
+    journal::check(path(name), {});
+    const auto source = journal::open(path(name));
+    std::vector<journal::Event> events;
+    for (auto some = source->next(); !some.empty(); some = source->next()) events.insert(events.end(), some.begin(), some.end());
+    header_ = source->header();
+    return events;
+  }
+
+  std::filesystem::path folder_;
+  std::vector<ThreadFacts> threads_;
+  std::unique_ptr<Interpreter> interpreter_;
+  journal::Header header_;
+};
+
+using journal::Kind;
+
+TEST_F(Interpreted, AReallocateIsOneEventFromItsStartToItsEnd) {
+  start();
+  allocate(0, 10, 0x1000, 100);
+  begin_reallocate(0, 20, 0x1000);
+  end_reallocate(0, 35, 0x2000, 200);
+  const auto events = finish(40);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[1].kind, Kind::reallocate);
+  EXPECT_EQ(events[1].old_block, 0u);
+  EXPECT_EQ(events[1].block, 1u);
+  EXPECT_EQ(events[1].size, 200u);
+  EXPECT_EQ(events[1].time_ns, 20u);
+  EXPECT_EQ(events[1].duration_ns, 15u);
+}
+
+TEST_F(Interpreted, AReallocateThatOthersOverlapKeepsTimeFromFalling) {
+  start();
+  allocate(0, 10, 0x1000);
+  begin_reallocate(0, 20, 0x1000);
+  allocate(1, 25, 0x3000);
+  end_reallocate(0, 30, 0x2000, 32);
+  const auto events = finish(40);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[2].kind, Kind::reallocate);
+  EXPECT_EQ(events[2].time_ns, 25u);
+  EXPECT_EQ(events[2].duration_ns, 5u);
+}
+
+TEST_F(Interpreted, AnOldBlockThatAnotherThreadGetsAmidAReallocateIsFreedFirst) {
+  start();
+  allocate(0, 10, 0x1000);
+  begin_reallocate(0, 20, 0x1000);
+  allocate(1, 25, 0x1000, 64);
+  end_reallocate(0, 30, 0x2000, 32);
+  const auto events = finish(40);
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[1].kind, Kind::free);
+  EXPECT_EQ(events[2].kind, Kind::allocate);
+  EXPECT_EQ(events[3].kind, Kind::allocate);
+  EXPECT_EQ(interpreter_->repairs().split_reallocates, 1u);
+  EXPECT_EQ(interpreter_->repairs().missed_frees, 0u);
+}
+
+TEST_F(Interpreted, AFailedReallocateLeavesTheBlockAsItWas) {
+  start();
+  allocate(0, 10, 0x1000);
+  begin_reallocate(0, 20, 0x1000);
+  end_reallocate(0, 30, 0, 1 << 30);
+  free(0, 40, 0x1000);
+  const auto events = finish(50);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[1].kind, Kind::free);
+  EXPECT_EQ(interpreter_->repairs().unknown_frees, 0u);
+}
+
+TEST_F(Interpreted, AReallocateToNothingIsAFree) {
+  start();
+  allocate(0, 10, 0x1000);
+  begin_reallocate(0, 20, 0x1000);
+  end_reallocate(0, 30, 0, 0);
+  const auto events = finish(50);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[1].kind, Kind::free);
+}
+
+TEST_F(Interpreted, AFreeOfAnUnknownBlockIsLeftOutAndCounted) {
+  start();
+  free(0, 10, 0x1000);
+  allocate(0, 20, 0x1000);
+  EXPECT_EQ(finish(30).size(), 1u);
+  EXPECT_EQ(interpreter_->repairs().unknown_frees, 1u);
+}
+
+TEST_F(Interpreted, AnAddressGivenAgainWithoutAFreeGetsOneAndIsCounted) {
+  start();
+  allocate(0, 10, 0x1000);
+  allocate(1, 20, 0x1000);
+  const auto events = finish(30);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[1].kind, Kind::free);
+  EXPECT_EQ(events[1].block, 0u);
+  EXPECT_EQ(interpreter_->repairs().missed_frees, 1u);
+}
+
+TEST_F(Interpreted, AWindowBeginsWithTheBlocksAliveInTheirOrder) {
+  WindowPlan plan;
+  plan.open_at = 100;
+  plan.close_at = 200;
+  start(plan);
+  allocate(0, 10, 0x3000, 30);
+  allocate_aligned(1, 20, 0x1000, 10, 6);
+  allocate(0, 30, 0x2000, 20);
+  free(0, 40, 0x3000);
+  free(1, 150, 0x2000);
+  allocate(0, 250, 0x4000);
+  const auto events = finish(300);
+  EXPECT_EQ(header_.preamble_events, 2u);
+  EXPECT_TRUE(header_.cut_at_end);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].kind, Kind::allocate_aligned);
+  EXPECT_EQ(events[0].alignment, 64u);
+  EXPECT_EQ(events[0].address, 0x1000u);
+  EXPECT_EQ(header_.threads[events[0].thread].id, 102u);
+  EXPECT_EQ(events[1].size, 20u);
+  EXPECT_EQ(events[2].kind, Kind::free);
+  EXPECT_EQ(events[2].block, 1u);
+  EXPECT_EQ(events[2].time_ns, 50u);
+  EXPECT_TRUE(interpreter_->is_over());
+}
+
+TEST_F(Interpreted, AWindowOpensAndClosesThoughTheProgramIsSilent) {
+  WindowPlan plan;
+  plan.open_at = 100;
+  plan.close_at = 200;
+  start(plan);
+  allocate(0, 10, 0x1000);
+  interpreter_->advance(150);
+  interpreter_->advance(220);
+  EXPECT_TRUE(interpreter_->is_over());
+  EXPECT_EQ(read("test.byj").size(), 1u);
+  EXPECT_EQ(header_.preamble_events, 1u);
+}
+
+TEST_F(Interpreted, EachWindowAfterTheFirstIsAJournalOfItsOwn) {
+  WindowPlan plan;
+  plan.open_at = never;
+  start(plan);
+  allocate(0, 10, 0x1000);
+  interpreter_->toggle(20);
+  allocate(0, 30, 0x2000);
+  interpreter_->toggle(40);
+  free(0, 50, 0x1000);
+  interpreter_->toggle(60);
+  free(0, 70, 0x2000);
+  interpreter_->finish(80);
+  EXPECT_EQ(read("test.byj").size(), 2u);
+  EXPECT_EQ(header_.preamble_events, 1u);
+  EXPECT_TRUE(header_.cut_at_end);
+  const auto second = read("test-2.byj");
+  ASSERT_EQ(second.size(), 2u);
+  EXPECT_EQ(header_.preamble_events, 1u);
+  EXPECT_FALSE(header_.cut_at_end);
+  EXPECT_EQ(second[1].time_ns, 10u);
+}
+
+TEST_F(Interpreted, ABlockInTheMiddleOfAReallocateWhenTheWindowOpensIsAnAllocation) {
+  WindowPlan plan;
+  plan.open_at = 25;
+  start(plan);
+  allocate(0, 10, 0x1000);
+  begin_reallocate(0, 20, 0x1000);
+  end_reallocate(0, 30, 0x2000, 64);
+  free(0, 40, 0x2000);
+  const auto events = finish(50);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, Kind::allocate);
+  EXPECT_EQ(events[1].kind, Kind::free);
+}
+
+TEST_F(Interpreted, AForkedChildStartsFromItsParentsBlocks) {
+  start();
+  std::vector<LiveBlocks::Entry> inherited;
+  interpreter_->on_fork = [&](std::uint64_t, const LiveBlocks& live) { inherited = live.in_order(); };
+  allocate(0, 10, 0x2000, 20);
+  allocate(0, 20, 0x1000, 10);
+  mark(RecordKind::fork_mark, 0, 30);
+  allocate(0, 40, 0x3000);
+  finish(50);
+  OutputSettings output;
+  output.path = path("child.byj");
+  output.header.has_addresses = true;
+  WindowPlan plan;
+  plan.open_at = 60;
+  interpreter_ = std::make_unique<Interpreter>(std::move(output), plan, threads_);
+  interpreter_->inherit(inherited);
+  free(0, 70, 0x1000);
+  const auto events = finish(80, "child.byj");
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].size, 20u);
+  EXPECT_EQ(events[1].size, 10u);
+  EXPECT_EQ(events[2].block, 1u);
+  EXPECT_EQ(interpreter_->repairs().unknown_frees, 0u);
+}
+
+TEST_F(Interpreted, AJournalThatCanNotBeWrittenIsNamedWithTheReason) {
+  OutputSettings output;
+  output.path = path("no/such/folder.byj");
+  interpreter_ = std::make_unique<Interpreter>(std::move(output), WindowPlan{}, threads_);
+  allocate(0, 10, 0x1000);
+  free(0, 20, 0x1000);
+  interpreter_->finish(30);
+  const auto journals = interpreter_->journals();
+  ASSERT_EQ(journals.size(), 1u);
+  EXPECT_NE(journals[0].error.find("No such file"), std::string::npos);
+}
+
+TEST_F(Interpreted, AFullDiskEndsTheJournalAndNotTheProgram) {
+  OutputSettings output;
+  output.path = "/dev/full";
+  output.overwrite = true;
+  interpreter_ = std::make_unique<Interpreter>(std::move(output), WindowPlan{}, threads_);
+  allocate(0, 10, 0x1000);
+  interpreter_->flush();
+  free(0, 20, 0x1000);
+  interpreter_->finish(30);
+  ASSERT_EQ(interpreter_->journals().size(), 1u);
+  EXPECT_NE(interpreter_->journals()[0].error.find("No space left"), std::string::npos);
+}
+
+}  // namespace

@@ -1,0 +1,109 @@
+"""Bad input to `blockyard record`: one sentence, a non-zero exit code, nothing lost."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from recorded import command, environment, record
+
+
+def sentence(done) -> str:
+    lines = [line for line in done.stderr.splitlines() if line]
+    assert len(lines) == 1 and lines[0].startswith("blockyard: "), done.stderr
+    assert done.exit_code == 1
+    return lines[0]
+
+
+def test_a_program_that_does_not_exist(tmp_path):
+    assert "was not found" in sentence(record(tmp_path / "x.byj", "no-such-program"))
+
+
+def test_a_program_that_is_not_executable(tmp_path):
+    (tmp_path / "data").write_text("hello")
+    assert "not executable" in sentence(record(tmp_path / "x.byj", str(tmp_path / "data")))
+
+
+def test_an_output_that_exists_is_kept(tmp_path):
+    (tmp_path / "x.byj").write_text("precious")
+    assert "--force" in sentence(record(tmp_path / "x.byj", "true"))
+    assert (tmp_path / "x.byj").read_text() == "precious"
+
+
+def test_force_replaces_an_output(tmp_path):
+    (tmp_path / "x.byj").write_text("worthless")
+    done = record(tmp_path / "x.byj", "true", options=("--force",))
+    assert done.exit_code == 0
+    assert done.journal().info["program"].endswith("true")
+
+
+def test_an_output_in_a_folder_that_does_not_exist(tmp_path):
+    assert "does not exist" in sentence(record(tmp_path / "no" / "x.byj", "true"))
+
+
+def test_an_output_that_is_a_folder(tmp_path):
+    assert "is a folder" in sentence(record(tmp_path, "true"))
+
+
+def compiled(tmp_path, *options):
+    source = tmp_path / "tiny.c"
+    source.write_text("int main(void) { return 0; }\n")
+    program = tmp_path / "tiny"
+    built = subprocess.run(["cc", *options, "-o", program, source], capture_output=True, text=True)
+    if built.returncode != 0:
+        pytest.skip(f"A TINY PROGRAM WITH {options} COULD NOT BE BUILT: {built.stderr.splitlines()[-1]}")
+    return str(program)
+
+
+@pytest.mark.parametrize("options", [("-static",), ("-static-pie",)])
+def test_a_static_program_is_refused(tmp_path, options):
+    assert "linked statically" in sentence(record(tmp_path / "x.byj", compiled(tmp_path, *options)))
+
+
+def test_a_32_bit_program_is_refused(tmp_path):
+    # Only the header is looked at, so that the test needs no 32-bit compiler.
+    program = tmp_path / "old"
+    program.write_bytes(b"\x7fELF\x01\x01\x01" + bytes(100))
+    program.chmod(0o755)
+    assert "32-bit" in sentence(record(tmp_path / "x.byj", str(program)))
+
+
+def test_a_setuid_program_of_another_user_is_refused(tmp_path):
+    program = tmp_path / "other"
+    shutil.copy(shutil.which("true"), program)
+    if os.geteuid() != 0:
+        pytest.skip("SETUID PROGRAMS WERE NOT TESTED: only root can make one of another user")
+    os.chown(program, 12345, 12345)
+    program.chmod(0o4755)
+    assert "setuid" in sentence(record(tmp_path / "x.byj", str(program)))
+
+
+def test_a_program_that_clears_its_environment_says_why_nothing_was_recorded(tmp_path):
+    script = tmp_path / "static.sh"
+    static = compiled(tmp_path, "-static")
+    script.write_text(f"#!{static}\n")
+    script.chmod(0o755)
+    done = record(tmp_path / "x.byj", str(script))
+    assert "linked statically" in done.stderr
+
+
+def test_a_full_disk_is_said_and_the_program_goes_on(tmp_path):
+    # The kernel's ever-full device stands in for the disk.
+    done = record(tmp_path / "x.byj", sys.executable, "-c", "print(sum(range(10)))",
+                  BLOCKYARD_COLLECT_OPTIONS="--output /dev/full --overwrite")
+    assert (done.exit_code, done.stdout) == (0, "45\n")
+    assert "No space left on device" in done.stderr
+
+
+def test_the_programs_streams_and_exit_code_are_its_own(tmp_path):
+    done = record(tmp_path / "x.byj", "sh", "-c", "read line; echo got $line; echo problem >&2; exit 42", stdin="words\n")
+    assert (done.exit_code, done.stdout) == (42, "got words\n")
+    assert done.stderr.startswith("problem\n")
+
+
+@pytest.mark.parametrize("options, word", [(("--signal", "NOSUCH"), "no signal"), (("--signal", "KILL"), "can't be caught"),
+                                           (("--for", "0"), "--for"), (("--after", "-1"), "--after")])
+def test_wrong_options_are_refused(tmp_path, options, word):
+    done = subprocess.run(command(tmp_path / "x.byj", "true", options=options), capture_output=True, text=True, env=environment())
+    assert done.returncode == 2 and word in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,135 @@
+"""However a process ends, forks or becomes another program, its journal is there and right."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from recorded import command, environment, program, read, record
+
+ROUNDS = 3000
+
+
+@pytest.mark.parametrize("ending, code", [("return", 7), ("_exit", 8), ("abort", 128 + signal.SIGABRT), ("kill", 128 + signal.SIGKILL)])
+def test_nothing_is_lost_however_the_program_ends(tmp_path, ending, code):
+    done = record(tmp_path / "end.byj", program("endings"), ending)
+    assert done.exit_code == code
+    journal = done.journal()
+    assert journal.kinds(900_001) == Counter(allocate=ROUNDS)
+    assert journal.frees_of(900_001) == ROUNDS
+
+
+def started(output, *arguments, options=()):
+    process = subprocess.Popen(command(output, *arguments, options=options), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment())
+    return process
+
+
+@pytest.mark.parametrize("mode, code", [("wait", 128 + signal.SIGTERM), ("handle", 9)])
+def test_sigterm_ends_the_program_as_it_would_without_a_recorder(tmp_path, mode, code):
+    process = started(tmp_path / "term.byj", program("endings"), mode)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == code
+    assert read(tmp_path / "term.byj").kinds(900_001) == Counter(allocate=ROUNDS)
+
+
+def test_the_recorder_installs_no_signal_handler(tmp_path):
+    assert record(tmp_path / "handlers.byj", program("endings"), "default-handlers").exit_code == 0
+
+
+def test_a_journal_grows_while_the_program_runs_and_survives_the_collectors_death(tmp_path):
+    output = tmp_path / "killed.byj"
+    process = started(output, program("endings"), "churn")
+    assert process.stdout.readline() == "ready\n"
+    collector = child_named(process.pid, "blockyard-colle")
+    deadline = time.monotonic() + 60
+    while not (output.exists() and output.stat().st_size > 4096):
+        assert time.monotonic() < deadline, "the journal did not grow"
+        time.sleep(0.05)
+    os.kill(collector, signal.SIGKILL)
+    os.kill(child_named(process.pid, "record-endings"), signal.SIGKILL)
+    _, stderr = process.communicate(timeout=60)
+    assert "collector ended early" in stderr
+    assert read(output).kinds(900_001)["allocate"] > ROUNDS
+
+
+def child_named(parent: int, name: str) -> int:
+    for child in open(f"/proc/{parent}/task/{parent}/children").read().split():
+        if open(f"/proc/{child}/comm").read().strip().startswith(name[:15]):
+            return int(child)
+    raise AssertionError(f"no child {name} of {parent}")
+
+
+def test_a_program_outlives_its_collector(tmp_path):
+    process = started(tmp_path / "orphan.byj", program("endings"), "wait")
+    assert process.stdout.readline() == "ready\n"
+    os.kill(child_named(process.pid, "blockyard-colle"), signal.SIGKILL)
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=60)
+    assert "blockyard: " in stderr and "Traceback" not in stderr
+
+
+def test_exec_gives_the_new_program_a_journal_of_its_own(tmp_path):
+    done = record(tmp_path / "exec.byj", program("endings"), "exec")
+    assert done.exit_code == 7
+    assert done.journal().kinds(900_001) == Counter(allocate=ROUNDS)
+    others = done.others()
+    assert [journal.kinds(900_001) for journal in others] == [Counter(allocate=ROUNDS)]
+    assert others[0].path.name.endswith(".2.byj")
+
+
+def test_each_forked_child_gets_a_journal_that_begins_with_its_parents_blocks(tmp_path):
+    done = record(tmp_path / "server.byj", program("server"))
+    assert done.exit_code == 0, done.stderr
+    inherited = [120_000 + number for number in range(50)]
+    parent = done.journal()
+    assert parent.kinds(*inherited) == Counter(allocate=50)
+    assert parent.frees_of(*inherited) == 50
+    children = [journal for journal in done.others() if "/record-server" in journal.info["program"]]
+    assert len(children) == 4
+    for journal in children:
+        assert journal.preamble >= 50
+        assert [event.size for event in journal.events[:journal.preamble] if event.size in inherited] == inherited
+        assert journal.frees_of(*inherited) == 50
+    worked = sorted(size for journal in children for size in {event.size for event in journal.events} if 110_000 <= size < 110_004)
+    assert worked == [110_000, 110_001, 110_002, 110_003]
+    assert "left out" not in done.stderr and "can't be seen" not in done.stderr
+
+
+REAL = {
+    "bash": ["bash", "-c", 'for i in 1 2 3; do x=$(echo "$i" | tr 1 2); y="$y$x"; done; echo "$y"; (exit 3)'],
+    "python": [sys.executable, "-c", """
+import threading, queue
+q = queue.Queue()
+def work(n):
+    for i in range(200): q.put([str(j) * 50 for j in range(n)])
+threads = [threading.Thread(target=work, args=(n,)) for n in (5, 50, 100)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(sum(len(q.get()) for _ in range(600)))"""],
+    "gcc": ["gcc", "-O2", "-c", "-o", "hello.o", "hello.c"],
+}
+
+
+@pytest.mark.parametrize("name, code, stdout", [("bash", 3, "223\n"), ("python", 0, "31000\n"), ("gcc", 0, "")])
+def test_journals_of_real_programs_have_no_violation(tmp_path, monkeypatch, name, code, stdout):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n')
+    done = record(tmp_path / f"{name}.byj", *REAL[name])
+    assert (done.exit_code, done.stdout) == (code, stdout), done.stderr
+    journals = [done.journal(), *done.others()]
+    assert all(journal.events for journal in journals)
+    assert "can't be seen" not in done.stderr and "left out" not in done.stderr
+
+
+def test_another_preloaded_allocator_works_under_the_recorder(tmp_path):
+    jemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+    if not os.path.exists(jemalloc):
+        pytest.skip(f"RECORDING OVER ANOTHER ALLOCATOR WAS NOT TESTED: {jemalloc} is missing")
+    done = record(tmp_path / "je.byj", program("operators"), LD_PRELOAD=jemalloc)
+    assert done.exit_code == 0, done.stderr
+    assert done.journal().frees_of(*range(500_001, 500_013)) == 12

@@ -1,0 +1,120 @@
+"""Capture windows begin with the blocks alive, by time, by signal and by the program's own word; and the C API records an
+engine's allocator with and without a recorder around."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from recorded import command, environment, program, read, record
+from test_record_processes import child_named
+
+
+def test_the_program_opens_and_closes_windows_with_exact_preambles(tmp_path):
+    done = record(tmp_path / "api.byj", program("windows"), options=("--wait",))
+    assert done.exit_code == 0, done.stderr
+    first = done.journal()
+    preamble = [event for event in first.events[:first.preamble] if event.size > 160_000]
+    assert [(event.size, event.kind, event.alignment) for event in preamble] == [(160_001, "allocate", 0), (163_840, "aligned", 4096)]
+    assert all(event.time == 0 for event in first.events[:first.preamble])
+    measured = [event for event in first.events[first.preamble:]]
+    assert [(event.kind, event.size) for event in measured] == [("allocate", 160_002), ("free", 0)]
+    second, = done.others()
+    assert second.path.name == "api-2.byj"
+    assert [event.size for event in second.events[:second.preamble] if event.size > 160_000] == [163_840, 160_003]
+    assert [event.kind for event in second.events[second.preamble:]] == ["free", "free"]
+
+
+def test_a_signal_opens_and_closes_the_window(tmp_path):
+    output = tmp_path / "signal.byj"
+    process = subprocess.Popen(command(output, program("windows"), "step", options=("--signal", "USR2")), text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    # The signal goes to `blockyard record`, which passes it on.
+    for _ in range(2):
+        assert process.stdout.readline() == "step\n"
+        process.send_signal(signal.SIGUSR2)
+        wait_for_toggle(process.pid, output)
+        process.stdin.write("\n")
+        process.stdin.flush()
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    journal = read(output)
+    assert [event.size for event in journal.events[:journal.preamble] if event.size > 160_000] == [160_001, 163_840]
+    assert journal.kinds(160_002) == Counter(allocate=1)
+    assert journal.count("free") == 1
+    assert journal.info["cut_at_end"]
+
+
+def wait_for_toggle(recorder: int, output) -> None:
+    """Until the collector has acted: the journal appears, then no process holds it open any more."""
+    collector = child_named(recorder, "blockyard-colle")
+    was_open = getattr(wait_for_toggle, "open", False)
+    while is_held_open(collector, output) == was_open:
+        os.sched_yield()
+    wait_for_toggle.open = not was_open
+
+
+def is_held_open(pid: int, path) -> bool:
+    links = (os.path.join(f"/proc/{pid}/fd", name) for name in os.listdir(f"/proc/{pid}/fd"))
+    return any(os.path.exists(link) and os.readlink(link) == str(path) for link in links)
+
+
+def test_a_window_by_time_holds_only_its_stretch(tmp_path):
+    script = ("import time; kept = [bytearray(170_001) for _ in range(3)]; time.sleep(1); more = bytearray(170_002); "
+              "time.sleep(1.5); late = bytearray(170_003)")
+    done = record(tmp_path / "time.byj", sys.executable, "-c", script, options=("--after", "0.6", "--for", "1.2"))
+    assert done.exit_code == 0, done.stderr
+    journal = done.journal()
+    # A bytearray of n bytes asks for one more.
+    assert len([event for event in journal.events[:journal.preamble] if event.size == 170_002]) == 3
+    assert len([event for event in journal.events[journal.preamble:] if event.size == 170_003]) == 1
+    assert not journal.of_size(170_004)
+    assert journal.info["cut_at_end"]
+
+
+def test_a_window_that_never_opens_is_said_in_a_sentence(tmp_path):
+    done = record(tmp_path / "late.byj", "true", options=("--after", "100"))
+    assert done.exit_code == 0
+    assert "ended before a window opened" in done.stderr
+    assert not (tmp_path / "late.byj").exists()
+
+
+def test_a_script_that_executes_the_program_before_the_window_leaves_it_the_name(tmp_path):
+    done = record(tmp_path / "script.byj", "sh", "-c", f"exec {sys.executable} -c 'import time; time.sleep(1)'",
+                  options=("--after", "0.7"))
+    assert done.exit_code == 0, done.stderr
+    assert "python" in done.journal().info["program"]
+    assert done.others() == []
+
+
+def check_engine_journal(path):
+    journal = read(path)
+    assert journal.kinds(40) == Counter(aligned=15_000)
+    assert journal.frees_of(40) == 7_500
+    assert journal.kinds(100, 20) == Counter(allocate=2)
+    assert journal.kinds(50) == Counter(realloc=1)
+    assert journal.frees_of(50) == 1
+    assert {journal.threads[event.thread] for event in journal.of_size(40)} == {f"engine worker {n}" for n in range(3)}
+    assert (journal.count("frame"), journal.count("phase")) == (1, 1)
+    assert len(journal.events) == 15_000 + 7_500 + 4 + 1 + 1, "malloc's events are not the engine's"
+
+
+def test_an_engine_records_its_own_allocator_without_a_recorder(tmp_path):
+    done = subprocess.run([program("engine"), "engine.byj"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    check_engine_journal(tmp_path / "engine.byj")
+
+
+def test_an_engine_records_its_own_allocator_beside_malloc_under_the_recorder(tmp_path):
+    done = record(tmp_path / "malloc.byj", program("engine"), str(tmp_path / "engine.byj"))
+    assert done.exit_code == 0, done.stderr
+    check_engine_journal(tmp_path / "engine.byj")
+    assert done.journal().kinds(5000 * 64) == Counter(allocate=3)
+
+
+def test_an_engine_journal_that_can_not_be_written_fails_at_close(tmp_path):
+    done = subprocess.run([program("engine"), str(tmp_path / "no" / "folder.byj")], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 4
+    assert "No such file or directory" in done.stderr
