@@ -7,7 +7,7 @@
 
 namespace blockyard::replay {
 
-inline constexpr std::size_t signal_stack_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t signal_stack_bytes = std::size_t{32} << 10;
 
 /// From here on a fatal signal (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE) writes the failed run.json and the sentence
 /// "the allocator NAME crashed (SIGSEGV) at event N", then ends the process as that signal does. `session` must outlive

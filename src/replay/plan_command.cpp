@@ -84,6 +84,7 @@ void print_facts(const PlanFacts& facts, const journal::Source& source) {
       {"largest_bytes", facts.largest_bytes},
       {"pool_bytes", plan.pool_bytes},
       {"threads", plan.threads},
+      {"idle_threads", facts.idle_threads},
       {"remote_frees", facts.remote_frees},
       {"waits", facts.waits},
       {"frames", plan.frames},

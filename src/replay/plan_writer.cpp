@@ -50,6 +50,7 @@ void PlanWriter::finish(PlanHeader& header, const std::vector<std::uint32_t>& fr
     threads.append(reinterpret_cast<const char*>(&thread.entry), sizeof thread.entry);
     chunks.append(reinterpret_cast<const char*>(thread.chunks.data()), thread.chunks.size() * sizeof(PlanChunk));
     ++header.threads;
+    idle_threads_ += thread.entry.ops == 0;
     header.chunks += thread.entry.chunks;
   }
   header.frames = static_cast<std::uint32_t>(frame_events.size());

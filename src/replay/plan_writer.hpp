@@ -30,6 +30,9 @@ class PlanWriter {
   /// Completes the file: `header` has everything but offsets, hashes, chunks and threads, which are filled in.
   void finish(PlanHeader& header, const std::vector<std::uint32_t>& frame_events);
 
+  /// After finish(): threads that have nothing but a preamble.
+  [[nodiscard]] std::uint32_t idle_threads() const { return idle_threads_; }
+
  private:
   struct Thread {
     std::unique_ptr<Op[]> ops;
@@ -48,6 +51,7 @@ class PlanWriter {
 
   OutputFile file_;
   std::vector<Thread> threads_;
+  std::uint32_t idle_threads_ = 0;
 };
 
 }  // namespace blockyard::replay

@@ -275,6 +275,7 @@ PlanFacts Planner::finish(bool paced) {
   frame_events.reserve(frames_.size());
   for (const FrameMark& frame : frames_) frame_events.push_back(frame.event);
   writer_.finish(header, frame_events);
+  facts_.idle_threads = writer_.idle_threads();
   return facts_;
 }
 

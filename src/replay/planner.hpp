@@ -29,6 +29,7 @@ struct FrameMark {
 
 struct PlanFacts {
   PlanHeader header{};
+  std::uint32_t idle_threads = 0;   ///< threads of the plan that have nothing but a preamble
   std::uint64_t first_event = 0;    ///< number of the stretch's first event
   std::uint64_t remote_frees = 0;   ///< measured frees and reallocates of another thread's block
   std::uint64_t waits = 0;          ///< ops that wait for another thread's

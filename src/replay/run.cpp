@@ -29,7 +29,7 @@
 namespace blockyard::replay {
 namespace {
 
-constexpr std::size_t thread_stack_bytes = std::size_t{1} << 20;
+constexpr std::size_t thread_stack_bytes = std::size_t{2} << 20;
 // Holds glibc's thread data (20 kB of static TLS for late-loaded allocators among it), and an allocator's call depth.
 constexpr std::size_t thread_stack_populated = std::size_t{128} << 10;
 // All threads are awake and spinning by then.

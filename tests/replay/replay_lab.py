@@ -15,6 +15,11 @@ BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or Path(__file__).parents[2] / "b
 TOOLS = BUILD / "tests" / "replay"
 REPLAY = native.path("blockyard-replay")
 
+SANITIZED = (
+    "BLOCKYARD_SANITIZER:" in (BUILD / "CMakeCache.txt").read_text() if (BUILD / "CMakeCache.txt").exists() else False
+)
+"""Whether this build has a sanitizer in it, whose own memory and malloc some tests would measure."""
+
 CALL = np.dtype(
     [
         ("what", "S1"),

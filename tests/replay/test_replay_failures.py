@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from replay_lab import REPLAY, TOOLS, Journal, plan, planned, replayed, run
+from replay_lab import REPLAY, SANITIZED, TOOLS, Journal, plan, planned, replayed, run
 
 from blockyard import native
 
@@ -232,6 +232,7 @@ def foreign(ten: Path, folder: Path, library: Path) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.skipif(SANITIZED, reason="NOT RUN: sanitizers refuse how a foreign library is loaded")
 def test_any_library_that_exports_malloc_and_free_is_driven(ten: Path, tmp_path: Path) -> None:
     source = tmp_path / "mine.c"
     source.write_text(
@@ -248,6 +249,7 @@ def test_any_library_that_exports_malloc_and_free_is_driven(ten: Path, tmp_path:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(SANITIZED, reason="NOT RUN: sanitizers refuse how a foreign library is loaded")
 def test_a_library_without_malloc_is_a_failed_run(ten: Path, tmp_path: Path) -> None:
     done = foreign(ten, tmp_path, TOOLS / "witness.so")
     assert done.returncode == 1

@@ -21,7 +21,8 @@ constexpr std::uint64_t paced_interval_ns = 50'000'000;
 constexpr std::uint64_t unpaced_interval_ns = 10'000'000;
 // 28 hours of rows at 50 ms would fit; a longer run keeps every second row and doubles the interval.
 constexpr std::size_t most_rows = 32'768;
-constexpr std::size_t stack_bytes = std::size_t{128} << 10;
+constexpr std::size_t stack_bytes = std::size_t{2} << 20;
+constexpr std::size_t stack_populated = std::size_t{128} << 10;
 constexpr int interrupts[] = {SIGINT, SIGTERM, SIGHUP};
 
 sigset_t interrupt_set() {
@@ -42,7 +43,7 @@ Watch::Watch(Session& session, const WatchSettings& settings)
     : session_(session),
       settings_(settings),
       row_memory_(most_rows * sizeof(MemoryRow), PopulatedMemory::Pages::ordinary),
-      stack_(stack_bytes, stack_bytes),
+      stack_(stack_bytes, stack_populated),
       interval_ns_(settings.expected_s > 0 ? paced_interval_ns : unpaced_interval_ns) {}
 
 Watch::~Watch() { stop(); }

@@ -64,7 +64,7 @@ std::uint64_t crash_at = fail_at;
 std::uint64_t abort_at = fail_at;
 std::uint64_t hang_at = fail_at;
 std::string broken;
-void* shared_block = nullptr;
+std::atomic<void*> shared_block{nullptr};
 std::uint64_t (*count_mallocs)() = nullptr;
 
 std::string option(const by_adapter_setup& setup, const std::string& key) {
@@ -103,7 +103,8 @@ void* map(std::size_t alignment, std::size_t size) {
   header->mapping = mapped;
   header->mapped = room;
   header->size = size;
-  if (shared_block == nullptr) shared_block = block;
+  void* nobody = nullptr;
+  shared_block.compare_exchange_strong(nobody, block);
   return block;
 }
 

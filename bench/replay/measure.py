@@ -1,0 +1,129 @@
+"""What the replayer costs: planning, memory, and its own time beside each event. Prints one JSON object."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blockyard import native
+
+LINES = 11_000_000
+REPEATS = 3
+SOURCES = ("godot", "supertux", "warzone2100")
+
+
+def tool(*arguments: str | Path) -> str:
+    return subprocess.run(
+        [native.path("blockyard-replay"), *arguments], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def replay(plan: Path, folder: Path, allocator: str, *options: str) -> dict[str, Any]:
+    adapter = native.path(f"blockyard-adapter-{allocator}.so")
+    tool("run", plan, "--adapter", adapter, "--allocator", allocator, "-o", folder, *options)
+    return json.loads((folder / "run.json").read_text())
+
+
+def planning(journals: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Seconds to parse and plan the text, events.npz included, beside reading the same bytes with `cat`."""
+    text, plan = folder / "study.txt", folder / "study.plan"
+    maker = Path(os.environ["BLOCKYARD_BUILD"]) / "bench" / "journal" / "bench_journal"
+    subprocess.run(
+        [maker, "--make-text", text, str(LINES), *(journals / f"{name}.journal.zst" for name in SOURCES)],
+        check=True,
+        capture_output=True,
+    )
+    took, reading = [], []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        facts = json.loads(tool("plan", text, "-o", plan, "--events-npz-dir", folder / "shared"))
+        took.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
+        subprocess.run(["wc", "-l", text], check=True, capture_output=True)
+        reading.append(time.perf_counter() - begun)
+    text_bytes = text.stat().st_size
+    text.unlink()
+    return plan, {
+        "text_bytes": text_bytes,
+        "events": facts["measured_events"],
+        "seconds": statistics.median(took),
+        "seconds_wc_l": statistics.median(reading),
+        "ns_an_event": statistics.median(took) / facts["measured_events"] * 1e9,
+        "plan_bytes_an_event": facts["plan_bytes"] / facts["events"],
+    }
+
+
+def memory(plan: Path, folder: Path) -> dict[str, float]:
+    facts = replay(plan, folder / "memory", "null", "--pace", "max", "--touch", "none")
+    return {
+        "lab_resident_bytes": facts["lab_resident_bytes"],
+        "bytes_an_event": facts["lab_resident_bytes"] / facts["events"],
+    }
+
+
+def overhead(journals: Path, folder: Path) -> dict[str, float]:
+    """On one thread, as fast as possible, on the allocator that does nothing: all the time is the replayer's."""
+    plan = folder / "one.plan"
+    tool("plan", journals / "godot.journal.zst", "-o", plan, "--threads", "one")
+    figures = {}
+    for name, options in {"timed": (), "untimed": ("--untimed",)}.items():
+        runs = [
+            replay(plan, folder / name, "null", "--pace", "max", "--touch", "none", *options) for _ in range(REPEATS)
+        ]
+        figures[f"{name}_ns_an_event"] = statistics.median(run["wall_ns"] / run["events"] for run in runs)
+    figures["floor_ns"] = runs[0]["floor_call_ticks"] / runs[0]["ticks_per_ns"]
+    figures["clock_step_ns"] = runs[0]["clock_step_ticks"] / runs[0]["ticks_per_ns"]
+    return figures
+
+
+def pace(journals: Path, folder: Path) -> dict[str, dict[str, Any]]:
+    """Eight seconds of play at 1x: how late events are, and medians of the calls, net of the floor."""
+    plan = folder / "stretch.plan"
+    tool("plan", journals / "godot.journal.zst", "-o", plan, "--from", "20", "--to", "28")
+    figures = {}
+    for allocator in ("null", "glibc"):
+        facts = replay(plan, folder / allocator, allocator, "--pace", "1", "--touch", "page")
+        rows = np.load(folder / allocator / "samples.npy", mmap_mode="r")
+        net = (rows["call"].astype(float) - facts["floor_call_ticks"]) / facts["ticks_per_ns"]
+        frees = rows["kind"] == 3
+        figures[allocator] = {
+            "malloc_p50_ns": float(np.median(net[~frees])),
+            "malloc_mean_below_p99_ns": trimmed(net[~frees]),
+            "free_p50_ns": float(np.median(net[frees])),
+            "free_mean_below_p99_ns": trimmed(net[frees]),
+            "lateness_ns": facts["lateness_ns"],
+            "order_waits": facts["order_waits"],
+            "processor_share": facts["cpu_ns"] / facts["wall_ns"],
+        }
+    return figures
+
+
+def trimmed(values: np.ndarray) -> float:
+    """The mean of the lower 99 %: finer than a median where the clock counts in steps."""
+    return float(np.sort(values)[: int(len(values) * 0.99)].mean())
+
+
+def main() -> None:
+    journals = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plan, planned = planning(journals, folder)
+        result = {
+            "plan": planned,
+            "memory": memory(plan, folder),
+            "overhead": overhead(journals, folder),
+            "pace": pace(journals, folder),
+        }
+    json.dump(result, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
