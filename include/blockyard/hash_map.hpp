@@ -361,8 +361,9 @@ class HashMap {
     return position == Slots::none ? nullptr : node_at(slots_.at(position).link);
   }
 
+  // Out of line, as everything is that is not a search: the search dominates its time, and it would be copied into each caller.
   template <class... Arguments>
-  Node* add(std::uint32_t hash, bool front, Arguments&&... arguments) {
+  [[gnu::noinline]] Node* add(std::uint32_t hash, bool front, Arguments&&... arguments) {
     if (!slots_.ready_for_one_more(size_)) {
       block::throw_bad_alloc();
     }
@@ -395,7 +396,7 @@ class HashMap {
     }
   }
 
-  void erase_at(std::uint32_t position) noexcept {
+  [[gnu::noinline]] void erase_at(std::uint32_t position) noexcept {
     Node* const node = node_at(slots_.at(position).link);
     slots_.erase(position);
     (node->previous ? node->previous.certain()->next : first_) = node->next;
@@ -405,7 +406,7 @@ class HashMap {
     blocks_.deallocate(node);
   }
 
-  void destroy_nodes() noexcept {
+  [[gnu::noinline]] void destroy_nodes() noexcept {
     Node* node = first_.get();
     first_ = last_ = NodeLink();
     size_ = 0;

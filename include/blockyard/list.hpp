@@ -92,7 +92,6 @@ class List {
 
  private:
   using Blocks = typename A::template For<Element>;
-  using States = TypedStaticBlockAllocator<State>;
 
   /// What a list has beyond its pointer, from the first element on.
   struct State {
@@ -111,7 +110,7 @@ class List {
       (element->next_ != nullptr ? element->next_->previous_ : last) = element->previous_;
       --size;
     }
-    void remove(Element* element) noexcept {
+    [[gnu::noinline]] void remove(Element* element) noexcept {
       unlink(element);
       std::destroy_at(element);
       blocks.deallocate(element);
@@ -196,7 +195,7 @@ class List {
 
   constexpr List() noexcept = default;
   /// Takes its elements from `blocks` (DirectBlocks: a BlockAllocator&).
-  explicit List(Blocks blocks) : state_(States::create(std::move(blocks))) {}
+  explicit List(Blocks blocks) : state_(make_state(std::move(blocks))) {}
   List(std::initializer_list<T> values) {
     Guard guard(this);
     for (const T& value : values) {
@@ -207,7 +206,7 @@ class List {
   List(const List& other) {
     Guard guard(this);
     if (other.state_ != nullptr) {
-      state_ = States::create(other.state_->blocks.for_copy());
+      state_ = make_state(other.state_->blocks.for_copy());
       for (const Element* element = other.front(); element != nullptr; element = element->next()) {
         push_back(element->get());
       }
@@ -248,13 +247,13 @@ class List {
   [[nodiscard]] Element* back() noexcept { return state_ == nullptr ? nullptr : state_->last; }
   [[nodiscard]] const Element* back() const noexcept { return state_ == nullptr ? nullptr : state_->last; }
 
-  Element* push_back(const T& value) { return emplace_before(nullptr, value); }
-  Element* push_back(T&& value) { return emplace_before(nullptr, std::move(value)); }
+  Element* push_back(const T& value) { return emplace_at(nullptr, value); }
+  Element* push_back(T&& value) { return emplace_at(nullptr, std::move(value)); }
   Element* push_front(const T& value) { return emplace_before(front(), value); }
   Element* push_front(T&& value) { return emplace_before(front(), std::move(value)); }
   template <class... Arguments>
   Element* emplace_back(Arguments&&... arguments) {
-    return emplace_before(nullptr, std::forward<Arguments>(arguments)...);
+    return emplace_at(nullptr, std::forward<Arguments>(arguments)...);
   }
 
   /// Before or after an element; with nullptr, at the end.
@@ -403,7 +402,7 @@ class List {
   }
 
   /// O(1) where T needs no destructor and nodes are blocks, else O(n). The list keeps its allocator.
-  void clear() noexcept {
+  [[gnu::noinline]] void clear() noexcept {
     if (is_empty()) {
       return;
     }
@@ -486,6 +485,11 @@ class List {
     List* list_;
   };
 
+  static constexpr std::size_t state_stride = block::stride_of(sizeof(State), alignof(State));
+  static State* make_state(Blocks&& blocks) {
+    return ::new (block::by_static_block_take(state_stride)) State(std::move(blocks));
+  }
+
   static Element* successor(Element* where) noexcept { return where == nullptr ? nullptr : where->next_; }
 
   State* ready() {
@@ -494,10 +498,11 @@ class List {
     }
     return state_;
   }
-  [[gnu::noinline]] void begin_list() { state_ = States::create(Blocks()); }
+  [[gnu::noinline]] void begin_list() { state_ = make_state(Blocks()); }
 
+  /// Inlined where elements are appended, which is what fills lists; called for any other place.
   template <class... Arguments>
-  Element* emplace_before(Element* where, Arguments&&... arguments) {
+  [[gnu::always_inline]] Element* emplace_at(Element* where, Arguments&&... arguments) {
     State* const state = ready();
     void* const block = state->blocks.allocate();
     Element* element;
@@ -517,11 +522,16 @@ class List {
     state->link_before(element, where);
     return element;
   }
+  template <class... Arguments>
+  [[gnu::noinline]] Element* emplace_before(Element* where, Arguments&&... arguments) {
+    return emplace_at(where, std::forward<Arguments>(arguments)...);
+  }
 
   void end_list() noexcept {
     if (state_ != nullptr) {
       clear();
-      States::destroy(std::exchange(state_, nullptr));
+      std::destroy_at(state_);
+      block::by_static_block_give(std::exchange(state_, nullptr), state_stride);
     }
   }
 

@@ -223,7 +223,7 @@ class OrderedContainer {
   }
 
   /// Removes and destroys an element of this container. nullptr is a no-op.
-  void erase(Element* element) noexcept {
+  [[gnu::noinline]] void erase(Element* element) noexcept {
     if (element != nullptr) {
       index_.erase(element);
       std::destroy_at(element);
@@ -272,7 +272,7 @@ class OrderedContainer {
 
  protected:
   template <class... Arguments>
-  Element* add(typename Index::Place& place, Arguments&&... arguments) {
+  [[gnu::noinline]] Element* add(typename Index::Place& place, Arguments&&... arguments) {
     void* const block = blocks_.allocate();
     Element* element;
     try {

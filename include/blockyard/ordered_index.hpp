@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -108,7 +109,7 @@ class OrderedIndex {
     Leaf* leaf = nullptr;      ///< else the leaf that it would go to; nullptr in an empty index
     unsigned at = 0;
   };
-  [[nodiscard]] Place place_of(const K& key) const {
+  [[nodiscard, gnu::noinline]] Place place_of(const K& key) const {
     Place place;
     for (Leaf* node = root_.get(); node != nullptr;) {
       const unsigned at = lower_bound_in(node, key);
@@ -124,9 +125,9 @@ class OrderedIndex {
   }
 
   /// Makes room for one more at `place`, which may change it. Throws std::bad_alloc; the elements are as before then.
-  void make_room(Place& place) {
+  [[gnu::noinline]] void make_room(Place& place) {
     if (place.leaf == nullptr) {
-      place.leaf = new_leaf();
+      place.leaf = new_node<Leaf>();
       root_ = HomeLink(place.leaf);
       return;
     }
@@ -149,7 +150,7 @@ class OrderedIndex {
   }
 
   /// Takes an element out; it is the caller's then.
-  void erase(Element* element) noexcept {
+  [[gnu::noinline]] void erase(Element* element) noexcept {
     Leaf* node = element->home_.certain();
     unsigned at = index_in(node, element);
     if (!node->is_leaf) {
@@ -276,16 +277,15 @@ class OrderedIndex {
  private:
   static constexpr unsigned prefetch_distance = 8;
   static constexpr unsigned least_count = capacity / 4;
-  using Leaves = TypedStaticBlockAllocator<Leaf>;
-  using Branches = TypedStaticBlockAllocator<Branch>;
 
-  static Leaf* new_leaf() { return Leaves::create(); }
+  // Tree nodes come and go once for dozens of elements.
+  template <class Node>
+  static Node* new_node() {
+    return ::new (block::by_static_block_take(block::stride_of(sizeof(Node), alignof(Node)))) Node;
+  }
   static void free_node(Leaf* node) noexcept {
-    if (node->is_leaf) {
-      Leaves::destroy(node);
-    } else {
-      Branches::destroy(static_cast<Branch*>(node));
-    }
+    block::by_static_block_give(node, node->is_leaf ? block::stride_of(sizeof(Leaf), alignof(Leaf))
+                                                    : block::stride_of(sizeof(Branch), alignof(Branch)));
   }
 
   static const K* keys_of(const Leaf* node) noexcept { return reinterpret_cast<const K*>(node->keys.bytes); }
@@ -344,7 +344,7 @@ class OrderedIndex {
   }
 
   // Copies `count` entries to another node, whose elements then live there.
-  static void transfer(const Leaf* from, unsigned at, Leaf* to, unsigned where, unsigned count) noexcept {
+  [[gnu::noinline]] static void transfer(const Leaf* from, unsigned at, Leaf* to, unsigned where, unsigned count) noexcept {
     if constexpr (copies_keys) {
       std::memcpy(to->keys.bytes + where * sizeof(K), from->keys.bytes + at * sizeof(K), count * sizeof(K));
     }
@@ -361,7 +361,7 @@ class OrderedIndex {
   }
 
   // Moves children [from, from + count) of a branch to a place in it or in another.
-  static void move_children(Branch* source, unsigned from, Branch* target, unsigned to, unsigned count) noexcept {
+  [[gnu::noinline]] static void move_children(Branch* source, unsigned from, Branch* target, unsigned to, unsigned count) noexcept {
     if (source == target && to > from) {
       for (unsigned i = count; i-- != 0;) {
         put_child(target, to + i, source->children[from + i].certain());
@@ -374,7 +374,7 @@ class OrderedIndex {
   }
 
   // Hands the last `count` entries of children[at] to children[at + 1], through the separator between them.
-  static void flow_right(Branch* parent, unsigned at, unsigned count) noexcept {
+  [[gnu::noinline]] static void flow_right(Branch* parent, unsigned at, unsigned count) noexcept {
     Leaf* const left = parent->children[at].certain();
     Leaf* const right = parent->children[at + 1].certain();
     shift(right, 0, count, right->count);
@@ -391,7 +391,7 @@ class OrderedIndex {
   }
 
   // Hands the first `count` entries of children[at + 1] to children[at].
-  static void flow_left(Branch* parent, unsigned at, unsigned count) noexcept {
+  [[gnu::noinline]] static void flow_left(Branch* parent, unsigned at, unsigned count) noexcept {
     Leaf* const left = parent->children[at].certain();
     Leaf* const right = parent->children[at + 1].certain();
     put(left, left->count, parent->elements[at].certain());
@@ -408,7 +408,7 @@ class OrderedIndex {
   }
 
   // One step towards room in a full node: fills a neighbour up, else splits, after the parent was relieved if that is full.
-  void relieve(Leaf* node, unsigned wanted_at) {
+  [[gnu::noinline]] void relieve(Leaf* node, unsigned wanted_at) {
     Branch* const parent = node->parent.get();
     if (parent != nullptr) {
       const unsigned at = node->position;
@@ -435,25 +435,25 @@ class OrderedIndex {
   }
 
   // A full node becomes two; the parent, if there is one, has room.
-  void split(Leaf* node, unsigned wanted_at) {
+  [[gnu::noinline]] void split(Leaf* node, unsigned wanted_at) {
     Branch* parent = node->parent.get();
     Branch* new_root = nullptr;
     if (parent == nullptr) {
-      new_root = Branches::create();
+      new_root = new_node<Branch>();
+      new_root->is_leaf = false;
     }
     Leaf* right = nullptr;
     try {
-      right = node->is_leaf ? new_leaf() : Branches::create();
+      right = node->is_leaf ? new_node<Leaf>() : new_node<Branch>();
     } catch (...) {
       if (new_root != nullptr) {
-        Branches::destroy(new_root);
+        free_node(new_root);
       }
       throw;
     }
     right->is_leaf = node->is_leaf;
     if (new_root != nullptr) {
       parent = new_root;
-      parent->is_leaf = false;
       put_child(parent, 0, node);
       root_ = HomeLink(parent);
     }
@@ -476,7 +476,7 @@ class OrderedIndex {
   }
 
   // The place between two neighbours of a leaf, either of which may have moved up or aside.
-  static void find_again(Place& place, Element* before, Element* after) noexcept {
+  [[gnu::noinline]] static void find_again(Place& place, Element* before, Element* after) noexcept {
     if (before != nullptr) {
       Leaf* const home = before->home_.certain();
       if (home->is_leaf) {
@@ -506,7 +506,7 @@ class OrderedIndex {
   }
 
   // After a removal: joins or balances nodes that have become too small, upwards.
-  void mend(Leaf* node) noexcept {
+  [[gnu::noinline]] void mend(Leaf* node) noexcept {
     for (;;) {
       Branch* const parent = node->parent.get();
       if (parent == nullptr) {
@@ -557,7 +557,7 @@ class OrderedIndex {
   }
 
   template <class Destroy>
-  static void clear_below(Leaf* node, Destroy& destroy) noexcept {
+  [[gnu::noinline]] static void clear_below(Leaf* node, Destroy& destroy) noexcept {
     for (unsigned i = 0; i < node->count; ++i) {
       if (!node->is_leaf) {
         clear_below(child_at(node, i), destroy);

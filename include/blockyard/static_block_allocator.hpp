@@ -48,6 +48,9 @@ BY_API void by_static_block_free_slow(Slab* slab) noexcept;
 BY_API void by_static_block_free_remote(void* block, Slab* slab) noexcept;
 BY_API void by_static_block_free_checked(void* block, std::size_t stride) noexcept;
 BY_API void by_static_block_free_chain(std::size_t stride, void* first, void* last, std::size_t count) noexcept;
+/// Allocate and free of any stride out of line, for what is rare: small code instead of few nanoseconds. The first throws std::bad_alloc.
+BY_API void* by_static_block_take(std::size_t stride);
+BY_API void by_static_block_give(void* block, std::size_t stride) noexcept;
 /// The slot of a stride above small_stride; 0 when there are too many.
 BY_API std::uint32_t by_static_block_slot(std::size_t stride) noexcept;
 }

@@ -6,6 +6,7 @@
 #ifndef BLOCKYARD_TYPE_RECORD_HPP
 #define BLOCKYARD_TYPE_RECORD_HPP
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <string_view>
@@ -38,42 +39,45 @@ BY_API void by_block_record_type(TypeRecord* record) noexcept;
 
 struct TypeRecord {
   std::string_view name;
-  std::size_t size = 0;
   std::size_t stride = 0;
   bool counted = false;
   std::atomic<std::ptrdiff_t> live{0};
   TypeRecord* next = nullptr;
-
-  TypeRecord(std::string_view type, std::size_t bytes, std::size_t step, bool counts) noexcept
-      : name(type), size(bytes), stride(step), counted(counts) {
-    by_block_record_type(this);
-  }
 };
 
-/// The compiler's name of T, without run-time type information.
+/// The compiler's name of T, without run-time type information; `Name` keeps its characters and nothing else of the signature.
 template <class T>
-constexpr std::string_view type_name() {
+consteval std::string_view find_type_name() {
   const std::string_view pretty = __PRETTY_FUNCTION__;
   const std::size_t begin = pretty.find("T = ") + 4;
-  std::size_t end = pretty.rfind(']');
-  if (const std::size_t semicolon = pretty.find("; std::string_view", begin); semicolon != std::string_view::npos) {
-    end = semicolon;
-  }
-  return pretty.substr(begin, end - begin);
+  const std::size_t semicolon = pretty.find("; std::string_view", begin);
+  return pretty.substr(begin, (semicolon != std::string_view::npos ? semicolon : pretty.rfind(']')) - begin);
 }
+template <class T>
+struct TypeName {
+  static constexpr std::size_t length = find_type_name<T>().size();
+  static constexpr std::array<char, length> characters = [] {
+    std::array<char, length> copy{};
+    for (std::size_t i = 0; i < length; ++i) {
+      copy[i] = find_type_name<T>()[i];
+    }
+    return copy;
+  }();
+};
 
 template <class T>
 struct TypeRecordOf {
-  static inline TypeRecord record{type_name<T>(), sizeof(T), stride_of(sizeof(T), alignof(T)), BLOCKYARD_COUNT_TYPES != 0};
+  static inline constinit TypeRecord record{std::string_view(TypeName<T>::characters.data(), TypeName<T>::length),
+                                            stride_of(sizeof(T), alignof(T)), BLOCKYARD_COUNT_TYPES != 0};
+  static inline const bool entered = (by_block_record_type(&record), true);
 };
 
-/// Counts objects of T where types are counted. Naming the record is what enters it in the list.
+/// Counts objects of T where types are counted. Naming `entered` is what enters the record in the list at start-up.
 template <class T>
 inline void count_type([[maybe_unused]] std::ptrdiff_t by) noexcept {
+  static_cast<void>(&TypeRecordOf<T>::entered);
 #if BLOCKYARD_COUNT_TYPES
   TypeRecordOf<T>::record.live.fetch_add(by, std::memory_order_relaxed);
-#else
-  static_cast<void>(&TypeRecordOf<T>::record);
 #endif
 }
 

@@ -189,6 +189,19 @@ void* by_static_block_allocate(std::size_t stride) noexcept {
   return pool == nullptr ? nullptr : pool_allocate_slow(pool);
 }
 
+void* by_static_block_take(std::size_t stride) {
+  void* block = nullptr;
+  if (stride <= small_stride) {
+    block = slab_take(by_thread_blocks->current[stride / unit], stride);
+  }
+  if (block == nullptr && (block = by_static_block_allocate(stride)) == nullptr) {
+    throw_bad_alloc();
+  }
+  return block;
+}
+
+void by_static_block_give(void* block, std::size_t stride) noexcept { by_static_block_free_checked(block, stride); }
+
 void by_static_block_free_slow(Slab* record) noexcept {
   pool_free_slow(record->pool.load(std::memory_order_relaxed), record);
 }
