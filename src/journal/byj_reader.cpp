@@ -24,6 +24,7 @@ ByjSource::ByjSource(const std::string& path, TornTail torn_tail) : path_(path),
   try {
     struct stat facts {};
     if (::fstat(file_, &facts) != 0) throw Error(path + " can't be examined: " + last_error());
+    if (!S_ISREG(facts.st_mode)) throw Error(path + " is a pipe or device; a .byj is read from a file");
     size_ = static_cast<std::uint64_t>(facts.st_size);
     read_preface();
     read_footer_ahead();

@@ -15,7 +15,8 @@ namespace blockyard::journal {
 class Source {
  public:
   virtual ~Source() = default;
-  /// Complete for .byj with a footer; of text or of a journal whose program was killed, threads grow while reading.
+  /// Complete for .byj with a footer; of text or of a journal whose program was killed, threads grow while reading, and
+  /// so does preamble_events: an event is preamble when its number is below it *after* next() returned that event.
   virtual const Header& header() const = 0;
   /// The next events in order, empty at the end. The span is valid until the next call. Throws Error.
   virtual std::span<const Event> next() = 0;

@@ -1,6 +1,7 @@
 """The small journals in the tree are sound, and survive every conversion."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -46,3 +47,26 @@ def test_a_pipe_of_text_is_read_as_a_file_is(tmp_path):
     piped = subprocess.run(f"{native.path('blockyard-journal')} check <(cat {tmp_path / 'plain.txt'}) --json",
                            shell=True, executable="/bin/bash", capture_output=True, text=True, check=True)
     assert json.loads(piped.stdout)["events"] == tool("check", tmp_path / "plain.txt")["events"]
+
+
+def test_a_byj_through_a_pipe_is_refused_with_the_reason():
+    piped = subprocess.run(f"{native.path('blockyard-journal')} check <(cat {SMALL / 'godot-start.byj'})", shell=True,
+                           executable="/bin/bash", capture_output=True, text=True, check=False)
+    assert piped.returncode == 1
+    assert "is a pipe" in piped.stderr
+
+
+def test_memory_does_not_grow_with_the_journal(tmp_path):
+    """Two million events with one live block at a time need a few megabytes; held at once they would take 150."""
+    text = tmp_path / "long.txt"
+    with text.open("w") as lines:
+        for number in range(1, 1_000_001):
+            address = f"{number % 1000 * 16 + 16:X}"
+            lines.write(f"a 64 {address} 7 {2 * number}\nf {address} 7 {2 * number + 1}\n")
+    tool("convert", text, "-o", tmp_path / "long.byj")
+    for verb in (["info"], ["check"], ["cut", "-o", tmp_path / "cut.byj"], ["convert", "-o", tmp_path / "back.txt"]):
+        process = subprocess.Popen([native.path("blockyard-journal"), verb[0], tmp_path / "long.byj", *verb[1:]],
+                                   stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0
+        assert usage.ru_maxrss < 64 * 1024, f"{verb[0]} needed {usage.ru_maxrss} KiB"
