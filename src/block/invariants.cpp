@@ -34,7 +34,7 @@ bool slab_holds(const Pool* pool, Index index) {
     return false;
   }
   if (pool->watch != nullptr) {
-    return record.excess == 1;  // see watch_undo_put(): all frees of a watched slab must be heard of
+    return record.excess == (info.place == Place::empty ? 0u : 1u);  // every free must be heard of: watch_undo_put()
   }
   switch (info.place) {
     case Place::current:
