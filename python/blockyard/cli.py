@@ -41,9 +41,9 @@ def main() -> None:
 def run() -> None:
     """Entry point: one sentence for a user's mistake, 130 for Ctrl-C, silence for a closed pipe."""
     try:
-        main(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        # Out of standalone mode click returns the code of an Exit (--help, --version) and whatever a verb returns: nothing.
+        code = main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
