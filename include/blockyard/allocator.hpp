@@ -45,7 +45,7 @@ class allocator {
         return;
       }
     }
-    ::operator delete(first, count * sizeof(T), std::align_val_t{alignment});
+    ::operator delete(first, std::align_val_t{alignment});
   }
 
   template <class U>
