@@ -18,9 +18,13 @@ extern "C" {
 /// swaps), so that no frame is counted twice.
 BY_API void by_frame_mark(void);
 
-/// The frame ends: marks it as by_frame_mark() does. To be called by the one thread that owns the program's frame, once
-/// a frame. `budget_ns` is how long, in nanoseconds, work that was put off may take now; nothing in this version puts
-/// work off, so the call returns at once whatever the budget.
+/// The calling thread's frame of temp memory ends (blockyard.h): its temp blocks are gone. Not a mark: a worker calls it when
+/// its job is done. O(1), and O(blocks that did not fit the region).
+BY_API void by_thread_end_frame(void);
+
+/// The program's frame ends: ends the calling thread's temp frame, ages temp job by one frame, lets the heap do for `budget_ns`
+/// nanoseconds what it put off (by_heap_frame_end), and marks the frame as by_frame_mark() does. To be called once a frame, by the
+/// one thread that owns it. Allocates nothing; reports of temp job blocks that are too old are written to standard error here.
 BY_API void by_frame_end(uint64_t budget_ns);
 
 /// A named phase of the program begins here ("menu", "level 3"). `name` is UTF-8, copied, at most 4096 bytes kept.

@@ -1,4 +1,4 @@
-// The marks of frame.h, handed to whoever listens.
+// The marks of frame.h, handed to whoever listens. The ends of frames stand in src/lifetime.
 #include "blockyard/frame.h"
 
 #include "base/observer.hpp"
@@ -7,11 +7,6 @@ extern "C" {
 
 void by_frame_mark(void) {
   if (const auto* listener = blockyard::base::observer()) listener->frame_mark();
-}
-
-void by_frame_end(uint64_t budget_ns) {
-  static_cast<void>(budget_ns);
-  by_frame_mark();
 }
 
 void by_phase_mark(const char* name) {

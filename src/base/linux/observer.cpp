@@ -9,7 +9,7 @@
 namespace blockyard::base {
 namespace {
 
-constexpr Observer nobody{0, nullptr, nullptr};
+constexpr Observer nobody{};
 std::atomic<const Observer*> known{nullptr};
 
 const Observer* find_observer() {

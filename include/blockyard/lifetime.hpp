@@ -1,0 +1,143 @@
+/// Allocators named after how long a block lives, for C++. What each lifetime promises, bounds and failures: blockyard.h.
+///
+///   blockyard::temp_scope scope;
+///   std::span<float> weights = blockyard::make_span<float>(count, blockyard::Lifetime::temp);
+///   Job* job = blockyard::make<Job>(blockyard::Lifetime::temp_job, target);
+///   std::pmr::vector<int> found(blockyard::temp_resource());
+#ifndef BLOCKYARD_LIFETIME_HPP
+#define BLOCKYARD_LIFETIME_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <memory_resource>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "blockyard/blockyard.h"
+#include "blockyard/temp.hpp"
+
+namespace blockyard {
+
+enum class Lifetime { temp = BY_TEMP, temp_job = BY_TEMP_JOB, persistent = BY_PERSISTENT };
+
+/// A block of `size` bytes, contents unspecified; nullptr on failure, errno says why.
+[[nodiscard]] inline void* allocate(std::size_t size, std::size_t alignment, Lifetime lifetime) noexcept {
+  if (lifetime == Lifetime::temp) {
+    return temp_allocate(size, alignment);
+  }
+  if (lifetime == Lifetime::temp_job) {
+    return lifetime::by_temp_job_allocate(size, alignment);
+  }
+  return by_allocate(size, alignment, static_cast<by_lifetime>(lifetime));
+}
+
+/// Gives a block back with the lifetime that it was allocated with. nullptr is a no-op.
+inline void deallocate(void* block, Lifetime lifetime) noexcept {
+  if (lifetime == Lifetime::temp) {
+    temp_deallocate(block);
+  } else if (lifetime == Lifetime::temp_job) {
+    lifetime::by_temp_job_deallocate(block);
+  } else {
+    by_deallocate(block, static_cast<by_lifetime>(lifetime));
+  }
+}
+
+/// As by_reallocate().
+[[nodiscard]] inline void* reallocate(void* block, std::size_t old_size, std::size_t size, std::size_t alignment,
+                                      Lifetime lifetime) noexcept {
+  return by_reallocate(block, old_size, size, alignment, static_cast<by_lifetime>(lifetime));
+}
+
+/// Constructs a T; nullptr when memory is exhausted. What T's constructor throws passes through, its block freed. A temp object whose
+/// frame ends is not destroyed: its memory goes.
+template <class T, class... Arguments>
+[[nodiscard]] T* make(Lifetime lifetime, Arguments&&... arguments) {
+  static_assert(alignof(T) <= max_alignment);
+  void* const block = allocate(sizeof(T), alignof(T), lifetime);
+  if (block == nullptr) {
+    return nullptr;
+  }
+  if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
+    return new (block) T(std::forward<Arguments>(arguments)...);
+  } else {
+    try {
+      return new (block) T(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      deallocate(block, lifetime);
+      throw;
+    }
+  }
+}
+
+/// Destroys what make() gave, and gives its block back. nullptr is a no-op.
+template <class T>
+void destroy(T* object, Lifetime lifetime) noexcept {
+  if (object != nullptr) {
+    std::destroy_at(object);
+    deallocate(object, lifetime);
+  }
+}
+
+/// `count` objects, not initialised; an empty span without address when memory is exhausted or count * sizeof(T) overflows. Freed by
+/// deallocate(span.data(), lifetime).
+template <class T>
+  requires std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>
+[[nodiscard]] std::span<T> make_span(std::size_t count, Lifetime lifetime) noexcept {
+  static_assert(alignof(T) <= max_alignment);
+  if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+    return {};
+  }
+  T* const first = static_cast<T*>(allocate(count * sizeof(T), alignof(T), lifetime));
+  return first == nullptr ? std::span<T>() : std::span<T>(first, count);
+}
+
+namespace lifetime {
+/// Ends the process: a temp_span was used after its frame, or on another thread.
+[[noreturn]] BY_API void report_stale_span(const void* data) noexcept;
+}  // namespace lifetime
+
+/// A span of temp memory that knows its frame: code compiled with BLOCKYARD_CHECKED ends the process with a sentence where it
+/// is used after that frame or on another thread; other code does not look.
+template <class T>
+class temp_span {
+ public:
+  temp_span() = default;
+  explicit temp_span(std::size_t count) noexcept : span_(make_span<T>(count, Lifetime::temp)), frame_(by_temp_frame()) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return span_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return span_.empty(); }
+  [[nodiscard]] std::span<T> get() const noexcept {
+    check();
+    return span_;
+  }
+  [[nodiscard]] T* data() const noexcept { return get().data(); }
+  [[nodiscard]] T& operator[](std::size_t index) const noexcept { return get()[index]; }
+  [[nodiscard]] T* begin() const noexcept { return data(); }
+  [[nodiscard]] T* end() const noexcept { return data() + size(); }
+
+ private:
+  void check() const noexcept {
+#if BLOCKYARD_CHECKED
+    if (frame_ != by_temp_frame()) {
+      lifetime::report_stale_span(span_.data());
+    }
+#endif
+  }
+
+  std::span<T> span_;
+  std::uint64_t frame_ = 0;
+};
+
+/// A lifetime behind std::pmr::memory_resource. allocate() throws std::bad_alloc on failure. Static, never destroyed; what a container
+/// took from temp_resource() must not be touched after the frame, its destructor included.
+[[nodiscard]] BY_API std::pmr::memory_resource* temp_resource() noexcept;
+[[nodiscard]] BY_API std::pmr::memory_resource* temp_job_resource() noexcept;
+[[nodiscard]] BY_API std::pmr::memory_resource* persistent_resource() noexcept;
+
+}  // namespace blockyard
+
+#endif

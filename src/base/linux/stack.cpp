@@ -1,0 +1,138 @@
+// Stacks by the unwinder, names by the loader and by the symbol table in the file.
+#include "base/stack.hpp"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace blockyard::base {
+namespace {
+
+// A file's bytes, mapped.
+class MappedFile {
+ public:
+  explicit MappedFile(const char* path) {
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+      return;
+    }
+    struct stat facts {};
+    if (fstat(file, &facts) == 0 && facts.st_size > 0) {
+      bytes_ = static_cast<std::size_t>(facts.st_size);
+      void* const mapped = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
+      data_ = mapped == MAP_FAILED ? nullptr : static_cast<const char*>(mapped);
+    }
+    close(file);
+  }
+  ~MappedFile() {
+    if (data_ != nullptr) {
+      munmap(const_cast<char*>(data_), bytes_);
+    }
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  /// `count` records at `offset`, or nullptr when the file is shorter.
+  template <class T>
+  const T* at(std::uint64_t offset, std::uint64_t count = 1) const {
+    if (data_ == nullptr || offset > bytes_ || count > (bytes_ - offset) / sizeof(T)) {
+      return nullptr;
+    }
+    return reinterpret_cast<const T*>(data_ + offset);
+  }
+
+ private:
+  const char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+struct Found {
+  char name[512] = {};
+  std::uint64_t offset = 0;
+};
+
+// Looks `address`, relative to where the object was loaded, up in the file's full symbol table: static functions are only there.
+bool find_in_file(const char* path, std::uint64_t address, Found& found) {
+  const MappedFile file(path);
+  const auto* const header = file.at<ElfW(Ehdr)>(0);
+  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) {
+    return false;
+  }
+  const auto* const sections = file.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+  if (sections == nullptr) {
+    return false;
+  }
+  for (unsigned i = 0; i < header->e_shnum; ++i) {
+    const ElfW(Shdr)& section = sections[i];
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= header->e_shnum) {
+      continue;
+    }
+    const std::uint64_t count = section.sh_size / sizeof(ElfW(Sym));
+    const auto* const symbols = file.at<ElfW(Sym)>(section.sh_offset, count);
+    const ElfW(Shdr)& names = sections[section.sh_link];
+    const char* const text = file.at<char>(names.sh_offset, names.sh_size);
+    if (symbols == nullptr || text == nullptr) {
+      continue;
+    }
+    for (std::uint64_t k = 0; k < count; ++k) {
+      const ElfW(Sym)& symbol = symbols[k];
+      if ((symbol.st_info & 0xf) == STT_FUNC && symbol.st_name < names.sh_size && address >= symbol.st_value &&
+          address - symbol.st_value < symbol.st_size) {
+        std::snprintf(found.name, sizeof found.name, "%.*s", static_cast<int>(names.sh_size - symbol.st_name), text + symbol.st_name);
+        found.offset = address - symbol.st_value;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::size_t capture_stack(void** addresses, std::size_t room) {
+  const int count = backtrace(addresses, static_cast<int>(room));
+  return count < 0 ? 0 : static_cast<std::size_t>(count);
+}
+
+void describe_address(const void* address, char* text, std::size_t room) {
+  // A return address may be the first of the next function: the call is before it.
+  const char* const call = static_cast<const char*>(address) - 1;
+  Dl_info info{};
+  void* extra = nullptr;
+  if (dladdr1(call, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) {
+    std::snprintf(text, room, "%p", address);
+    return;
+  }
+  const auto* const object = static_cast<const link_map*>(extra);
+  const std::uint64_t relative = reinterpret_cast<std::uintptr_t>(call) - object->l_addr;
+  const bool is_program = object->l_name == nullptr || object->l_name[0] == 0;
+  const char* const path = is_program ? "/proc/self/exe" : object->l_name;
+  const char* const shown = info.dli_fname == nullptr ? path : info.dli_fname;
+  Found found;
+  if (!find_in_file(path, relative, found)) {
+    if (info.dli_sname == nullptr) {
+      std::snprintf(text, room, "%s+0x%llx", shown, static_cast<unsigned long long>(relative));
+      return;
+    }
+    std::snprintf(found.name, sizeof found.name, "%s", info.dli_sname);
+    found.offset = static_cast<std::uint64_t>(call - static_cast<const char*>(info.dli_saddr));
+  }
+  int status = 0;
+  char* const readable = abi::__cxa_demangle(found.name, nullptr, nullptr, &status);
+  std::snprintf(text, room, "%s+0x%llx (%s)", status == 0 ? readable : found.name,
+                static_cast<unsigned long long>(found.offset + 1), shown);
+  std::free(readable);
+}
+
+}  // namespace blockyard::base

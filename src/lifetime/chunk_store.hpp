@@ -1,0 +1,49 @@
+// Temp job's memory: chunks of 64 KiB and their doubles, taken from the operating system once and kept.
+//
+// A chunk is aligned to 64 KiB and begins with its Chunk record; every block begins in the chunk's first 64 KiB, so that the
+// record is found by masking a block's address.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lifetime/chunk_count.hpp"
+
+namespace blockyard::lifetime {
+
+inline constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
+
+struct alignas(64) Chunk {
+  std::uint64_t magic;   ///< chunk_magic while any block may live
+  std::uint32_t index;   ///< in the store's table
+  std::uint32_t order;   ///< its size is chunk_bytes << order
+  ChunkCount<> count;
+};
+inline constexpr std::uint64_t chunk_magic = 0x6b6e'7568'635f'7962;
+
+inline Chunk* chunk_of(const void* block) {
+  return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(block) & ~(chunk_bytes - 1));
+}
+
+/// A chunk of chunk_bytes << order with count 0. Lock-free where one is free; else a lock and at most three calls into the operating
+/// system. nullptr when memory is exhausted. Any thread.
+Chunk* take_chunk(unsigned order);
+
+/// Gives a chunk without blocks back. Lock-free up to 64 MiB; larger ones go to the operating system at once.
+void give_chunk(Chunk* chunk);
+
+/// Discards the memory of every free chunk and returns its bytes.
+std::size_t discard_free_chunks();
+
+struct ChunkFigures {
+  std::size_t held_bytes;
+  std::size_t used_bytes;
+  std::size_t peak_used_bytes;
+};
+ChunkFigures chunk_figures();
+
+void lock_chunks_for_fork();
+void unlock_chunks_after_fork();
+
+}  // namespace blockyard::lifetime

@@ -1,0 +1,209 @@
+// Records of followed temp job blocks, oldest first, and the report.
+#include "lifetime/leaks.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "base/pages.hpp"
+#include "base/stack.hpp"
+#include "base/threads.hpp"
+#include "lifetime/temp_job.hpp"
+
+namespace blockyard::lifetime {
+namespace {
+
+constexpr std::size_t stack_room = 24;
+constexpr std::uint32_t segment_records = 1024;
+constexpr std::uint32_t segment_count = 4096;
+
+struct Record {
+  const void* block;
+  std::size_t size;
+  std::uint64_t frame;     // in which it was allocated
+  std::uint32_t thread;
+  std::uint32_t previous;  // in the list of those not reported yet
+  std::uint32_t next;      // there, or in the list of free records
+  bool listed;
+  std::uint8_t depth;
+  std::array<void*, stack_room> stack;
+};
+
+constinit std::atomic<int> mode{-1};  // -1: as the environment says
+constinit std::atomic<std::uint32_t> frames_allowed{4};
+constinit std::atomic<std::uint64_t> reported{0};
+
+constinit base::Mutex lock;
+constinit std::array<Record*, segment_count> segments{};
+constinit std::uint32_t fresh_record = 1;  // 0 is none
+constinit std::uint32_t free_records = 0;
+constinit std::uint32_t oldest = 0;
+constinit std::uint32_t newest = 0;
+
+Record& at(std::uint32_t number) { return segments[number / segment_records][number % segment_records]; }
+
+std::uint32_t take_record() {
+  if (free_records != 0) {
+    const std::uint32_t number = free_records;
+    free_records = at(number).next;
+    return number;
+  }
+  if (fresh_record == segment_count * segment_records) {
+    return 0;
+  }
+  Record*& segment = segments[fresh_record / segment_records];
+  if (segment == nullptr) {
+    constexpr std::size_t bytes = (sizeof(Record) * segment_records + 4095) / 4096 * 4096;
+    segment = static_cast<Record*>(base::reserve_pages(bytes, 4096));
+    if (segment == nullptr) {
+      return 0;
+    }
+  }
+  return fresh_record++;
+}
+
+void list(std::uint32_t number) {
+  Record& record = at(number);
+  record.listed = true;
+  record.previous = newest;
+  record.next = 0;
+  (newest != 0 ? at(newest).next : oldest) = number;
+  newest = number;
+}
+
+void unlist(std::uint32_t number) {
+  Record& record = at(number);
+  record.listed = false;
+  (record.previous != 0 ? at(record.previous).next : oldest) = record.next;
+  (record.next != 0 ? at(record.next).previous : newest) = record.previous;
+}
+
+void say(const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); }
+
+// The frames of the allocator itself come first and say nothing.
+bool is_own(const char* frame) {
+  constexpr const char* own[] = {"by_temp_job_", "by_allocate+", "by_reallocate+", "blockyard::base::", "blockyard::lifetime::",
+                                 "blockyard::allocate(", "blockyard::reallocate("};
+  return std::any_of(std::begin(own), std::end(own), [=](const char* name) { return std::strncmp(frame, name, std::strlen(name)) == 0; });
+}
+
+void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
+  char line[1024];
+  std::snprintf(line, sizeof line,
+                "blockyard: a temp job block of %zu bytes (%p) lives for %llu frames now, %u are allowed: allocated in frame %llu by thread %u\n",
+                record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
+                static_cast<unsigned long long>(record.frame), record.thread);
+  say(line);
+  bool leading = true;
+  for (std::size_t i = 0; i < record.depth; ++i) {
+    char place[800];
+    base::describe_address(record.stack[i], place, sizeof place);
+    leading = leading && is_own(place);
+    if (!leading) {
+      std::snprintf(line, sizeof line, "  at %s\n", place);
+      say(line);
+    }
+  }
+}
+
+int mode_of_environment() {
+  const char* const asked = std::getenv("BLOCKYARD_LEAKS");
+  if (asked == nullptr || asked[0] < '0' || asked[0] > '2' || asked[1] != 0) {
+    return BY_LEAKS_OFF;
+  }
+  return asked[0] - '0';
+}
+
+}  // namespace
+
+by_leaks leak_mode() {
+  int now = mode.load(std::memory_order_relaxed);
+  if (now < 0) {
+    const int wanted = mode_of_environment();
+    if (mode.compare_exchange_strong(now, wanted, std::memory_order_relaxed)) {
+      follow_jobs(wanted != BY_LEAKS_OFF);
+      now = wanted;
+    }
+  }
+  return static_cast<by_leaks>(now);
+}
+
+std::uint32_t follow_block(const void* block, std::size_t size, std::uint64_t frame, std::uint32_t thread) {
+  std::array<void*, stack_room> stack;
+  std::size_t depth = 0;
+  if (leak_mode() == BY_LEAKS_STACKS) {
+    depth = base::capture_stack(stack.data(), stack.size());  // before the lock: it may allocate
+  }
+  const std::lock_guard guard(lock);
+  const std::uint32_t number = take_record();
+  if (number != 0) {
+    Record& record = at(number);
+    record.block = block;
+    record.size = size;
+    record.frame = frame;
+    record.thread = thread;
+    record.depth = static_cast<std::uint8_t>(depth);
+    std::copy_n(stack.begin(), depth, record.stack.begin());
+    list(number);
+  }
+  return number;
+}
+
+void forget_block(std::uint32_t number) {
+  const std::lock_guard guard(lock);
+  if (at(number).listed) {
+    unlist(number);
+  }
+  at(number).next = free_records;
+  free_records = number;
+}
+
+void report_old_blocks(std::uint64_t frame) {
+  const std::uint32_t allowed = frames_allowed.load(std::memory_order_relaxed);
+  for (;;) {
+    Record old;
+    {
+      const std::lock_guard guard(lock);
+      if (oldest == 0 || at(oldest).frame + allowed >= frame) {
+        return;
+      }
+      old = at(oldest);
+      unlist(oldest);
+    }
+    // Outside of the lock: naming functions may allocate.
+    reported.fetch_add(1, std::memory_order_relaxed);
+    report(old, frame, allowed);
+  }
+}
+
+void lock_leaks_for_fork() { lock.lock(); }
+void unlock_leaks_after_fork() { lock.unlock(); }
+
+void forget_leaks_in_child() {
+  while (oldest != 0) {
+    unlist(oldest);
+  }
+}
+
+}  // namespace blockyard::lifetime
+
+using namespace blockyard::lifetime;
+
+extern "C" {
+
+void by_leaks_set(by_leaks wanted) {
+  mode.store(wanted, std::memory_order_relaxed);
+  follow_jobs(wanted != BY_LEAKS_OFF);
+}
+
+uint64_t by_leaks_reported(void) { return reported.load(std::memory_order_relaxed); }
+
+void by_temp_job_set_frames(uint32_t allowed) { frames_allowed.store(allowed, std::memory_order_relaxed); }
+
+}  // extern "C"

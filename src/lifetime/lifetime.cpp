@@ -1,0 +1,120 @@
+// One door for all lifetimes, and their memory resources.
+#include "blockyard/lifetime.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "heap/fault.hpp"
+#include "lifetime/temp.hpp"
+#include "lifetime/temp_job.hpp"
+
+namespace blockyard {
+namespace {
+
+using lifetime::is_valid_alignment;
+
+void* allocate_persistent(std::size_t size, std::size_t alignment) {
+  if (!is_valid_alignment(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return alignment <= alignof(std::max_align_t) ? by_malloc(size) : by_aligned_alloc(alignment, size);
+}
+
+void* reallocate_persistent(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
+  if (alignment <= alignof(std::max_align_t)) {
+    return by_realloc(block, size);
+  }
+  if (reinterpret_cast<std::uintptr_t>(block) % alignment == 0 && size <= by_usable_size(block) && size >= by_usable_size(block) / 2) {
+    return block;
+  }
+  void* const fresh = by_aligned_alloc(alignment, size);
+  if (fresh != nullptr) {
+    std::memcpy(fresh, block, std::min(old_size, size));
+    by_free(block);
+  }
+  return fresh;
+}
+
+void* refuse() {
+  errno = EINVAL;
+  return nullptr;
+}
+
+template <Lifetime which>
+class LifetimeResource : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t size, std::size_t alignment) override {
+    void* const block = blockyard::allocate(size, alignment, which);
+    if (block == nullptr) {
+      throw std::bad_alloc();
+    }
+    return block;
+  }
+  void do_deallocate(void* block, std::size_t size, std::size_t) override {
+    if constexpr (which == Lifetime::temp) {
+      temp_deallocate(block, size);
+    } else {
+      blockyard::deallocate(block, which);
+    }
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+};
+
+// Never destroyed: containers with static storage may use it to the end.
+template <Lifetime which>
+std::pmr::memory_resource* resource() noexcept {
+  alignas(LifetimeResource<which>) static std::byte memory[sizeof(LifetimeResource<which>)];
+  static std::pmr::memory_resource* const made = new (memory) LifetimeResource<which>;
+  return made;
+}
+
+}  // namespace
+
+std::pmr::memory_resource* temp_resource() noexcept { return resource<Lifetime::temp>(); }
+std::pmr::memory_resource* temp_job_resource() noexcept { return resource<Lifetime::temp_job>(); }
+std::pmr::memory_resource* persistent_resource() noexcept { return resource<Lifetime::persistent>(); }
+
+void lifetime::report_stale_span(const void* data) noexcept {
+  heap::report_fault("a temp_span was used after its frame, or on another thread", data);
+}
+
+}  // namespace blockyard
+
+using namespace blockyard;
+
+extern "C" {
+
+void* by_allocate(size_t size, size_t alignment, by_lifetime which) {
+  switch (which) {
+    case BY_TEMP: return temp_allocate(size, alignment);
+    case BY_TEMP_JOB: return lifetime::by_temp_job_allocate(size, alignment);
+    case BY_PERSISTENT: return allocate_persistent(size, alignment);
+  }
+  return refuse();
+}
+
+void by_deallocate(void* block, by_lifetime which) {
+  switch (which) {
+    case BY_TEMP: temp_deallocate(block); break;
+    case BY_TEMP_JOB: lifetime::by_temp_job_deallocate(block); break;
+    case BY_PERSISTENT: by_free(block); break;
+  }
+}
+
+void* by_reallocate(void* block, size_t old_size, size_t size, size_t alignment, by_lifetime which) {
+  if (!lifetime::is_valid_alignment(alignment)) {
+    return refuse();
+  }
+  if (block == nullptr) {
+    return by_allocate(size, alignment, which);
+  }
+  switch (which) {
+    case BY_TEMP: return lifetime::reallocate_temp(block, old_size, size, alignment);
+    case BY_TEMP_JOB: return lifetime::reallocate_job(block, old_size, size, alignment);
+    case BY_PERSISTENT: return reallocate_persistent(block, old_size, size, alignment);
+  }
+  return refuse();
+}
+
+}  // extern "C"

@@ -1,0 +1,92 @@
+// What happened, gathered and as text.
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "blockyard/blockyard.h"
+#include "lifetime/chunk_store.hpp"
+#include "lifetime/temp_job.hpp"
+#include "lifetime/thread_state.hpp"
+
+namespace {
+
+using namespace blockyard::lifetime;
+
+__attribute__((format(printf, 2, 3))) void say(int descriptor, const char* format, ...) {
+  char line[256];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  static_cast<void>(!write(descriptor, line, std::strlen(line)));
+}
+
+double kib(std::size_t bytes) { return static_cast<double>(bytes) / 1024.0; }
+unsigned long long count(std::uint64_t value) { return value; }
+
+void say_histogram(int descriptor, const by_temp_statistics& temp) {
+  for (unsigned k = 0; k < BY_PEAK_BUCKETS; ++k) {
+    if (temp.frames_by_peak[k] == 0) {
+      continue;
+    }
+    const unsigned long long from = k == 0 ? 0 : 1ull << (k - 1);
+    if (k + 1 == BY_PEAK_BUCKETS) {
+      say(descriptor, "    peak [%llu KiB and more]: %llu frames\n", from, count(temp.frames_by_peak[k]));
+    } else {
+      say(descriptor, "    peak [%llu KiB-%llu KiB): %llu frames\n", from, 1ull << k, count(temp.frames_by_peak[k]));
+    }
+  }
+}
+
+void say_temp(int descriptor, const by_temp_statistics& temp) {
+  say(descriptor, "    frames %llu, region %.1f KiB, grown %llu times\n", count(temp.frames), kib(temp.region_bytes), count(temp.grown));
+  say(descriptor, "    high-water mark %.1f KiB, most demanding frame %.1f KiB\n", kib(temp.peak_bytes), kib(temp.peak_demand_bytes));
+  say(descriptor, "    overflow count (too large) %llu, overflow count (full) %llu\n", count(temp.overflow_too_large), count(temp.overflow_full));
+  say_histogram(descriptor, temp);
+}
+
+}  // namespace
+
+extern "C" {
+
+void by_statistics(by_statistics_t* statistics) {
+  *statistics = {};
+  add_ended(statistics->temp);
+  for (const ThreadState* state = known_threads(); state != nullptr; state = state->next_known) {
+    if (state->number != 0) {
+      statistics->threads += 1;
+      add_figures(statistics->temp, state->figures);
+    }
+  }
+  const ChunkFigures chunks = chunk_figures();
+  statistics->frames = job_frame();
+  statistics->temp_job_chunk_bytes = chunks.held_bytes;
+  statistics->temp_job_free_bytes = chunks.held_bytes - chunks.used_bytes;
+  statistics->temp_job_peak_bytes = chunks.peak_used_bytes;
+  statistics->temp_job_large = large_jobs();
+  statistics->leaks_reported = by_leaks_reported();
+}
+
+void by_statistics_dump(int descriptor) {
+  by_statistics_t all;
+  by_statistics(&all);
+  say(descriptor, "blockyard: lifetimes after %llu frames\n", count(all.frames));
+  say(descriptor, "  temp, all threads (%u alive)\n", all.threads);
+  say_temp(descriptor, all.temp);
+  for (const ThreadState* state = known_threads(); state != nullptr; state = state->next_known) {
+    const std::uint32_t number = state->number;
+    if (number != 0) {
+      by_temp_statistics temp{};
+      add_figures(temp, state->figures);
+      say(descriptor, "  temp, thread %u\n", number);
+      say_temp(descriptor, temp);
+    }
+  }
+  say(descriptor, "  temp job\n    memory %.1f KiB, of it free %.1f KiB, high-water mark %.1f KiB\n", kib(all.temp_job_chunk_bytes),
+      kib(all.temp_job_free_bytes), kib(all.temp_job_peak_bytes));
+  say(descriptor, "    blocks with a chunk of their own %llu, reported as too old %llu\n", count(all.temp_job_large), count(all.leaks_reported));
+}
+
+}  // extern "C"

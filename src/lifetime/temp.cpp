@@ -1,0 +1,373 @@
+// Temp: everything but the bump itself. What doesn't fit, the end of a frame, scopes, growth, and watched processes.
+#include "lifetime/temp.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "base/bits.hpp"
+#include "base/pages.hpp"
+#include "base/threads.hpp"
+#include "heap/fault.hpp"
+#include "lifetime/temp_job.hpp"
+#include "lifetime/watched.hpp"
+
+namespace blockyard::lifetime {
+
+constinit thread_local TempCursor by_temp_cursor{};
+
+namespace {
+
+constexpr std::size_t least_region = 64;
+constexpr std::size_t most_region = std::size_t{1} << 30;
+
+struct Settings {
+  std::size_t region = std::size_t{256} << 10;
+  std::size_t limit = std::size_t{4} << 20;
+};
+constinit base::Mutex settings_lock;
+constinit Settings settings;
+constinit std::atomic<std::uint32_t> settings_version{1};
+
+Settings read_settings(std::uint32_t& version) {
+  const std::lock_guard lock(settings_lock);
+  version = settings_version.load(std::memory_order_relaxed);
+  return settings;
+}
+
+TempCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_temp : by_temp_cursor; }
+
+std::uintptr_t address_of(const void* block) { return reinterpret_cast<std::uintptr_t>(block); }
+void* pointer_to(std::uintptr_t address) { return reinterpret_cast<void*>(address); }  // NOLINT: it was a pointer
+
+void start_region(ThreadState* state) {
+  const std::uintptr_t begin = address_of(state->region);
+  cursor_of(state) = {begin, begin + state->region_bytes, begin, 0, begin};
+  state->figures.region_bytes = state->region_bytes;
+}
+
+// Makes the region `bytes` large. No block is in it. False, and nothing happened, when memory is exhausted.
+bool resize_region(ThreadState* state, std::size_t bytes, std::size_t limit) {
+  if (bytes > state->reserved) {
+    // As much address space as it may grow to, so that growing asks the operating system for nothing.
+    const std::size_t room = base::align_up(std::max(bytes, limit), std::size_t{4096});
+    void* const pages = base::reserve_pages(room, max_alignment);
+    if (pages == nullptr) {
+      return false;
+    }
+    if (state->region != nullptr) {
+      show(state->region, state->reserved);
+      base::release_pages(state->region, state->reserved);
+    }
+    state->region = static_cast<std::byte*>(pages);
+    state->reserved = room;
+    hide(state->region, bytes);
+  } else if (bytes > state->region_bytes) {
+    hide(state->region + state->region_bytes, bytes - state->region_bytes);
+  }
+  state->region_bytes = bytes;
+  return true;
+}
+
+bool open_region(ThreadState* state) {
+  const Settings wanted = read_settings(state->settings);
+  if (!resize_region(state, wanted.region, wanted.limit)) {
+    return false;
+  }
+  start_region(state);
+  return true;
+}
+
+void note_peak(TempCursor& cursor) { cursor.peak = std::max(cursor.peak, cursor.next); }
+
+void* take(ThreadState* state, TempCursor& cursor, std::uintptr_t begin, std::size_t size, std::size_t alignment) {
+  const std::size_t bytes = size + (size == 0);
+  if (is_watched()) {
+    if (!state->blocks.push({begin, bytes, true})) {
+      errno = ENOMEM;
+      return nullptr;
+    }
+    check_untouched(pointer_to(begin), bytes);
+    show_fresh(pointer_to(begin), bytes);
+    announce_allocated(pointer_to(begin), size, alignment);
+  }
+  cursor.last = begin;
+  cursor.next = begin + bytes;
+  return pointer_to(begin);
+}
+
+void* take_outside(ThreadState* state, TempCursor& cursor, std::size_t size, std::size_t alignment) {
+  const std::size_t bytes = size + (size == 0);
+  const std::size_t slot = state->outside.count();
+  if (!state->outside.push(nullptr)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(slot));
+  if (block == nullptr) {
+    state->outside.cut(slot);
+    return nullptr;
+  }
+  state->outside[slot] = block;
+  auto& counter = bytes > state->region_bytes ? state->figures.overflow_too_large : state->figures.overflow_full;
+  counter += 1;
+  // Where the block would lie if the region had no end.
+  const std::size_t position = cursor.next - cursor.begin + state->demand;
+  state->demand += base::align_up(position, alignment) - position + bytes;
+  return block;
+}
+
+// A block of a watched process's region: its record, or nullptr when none begins there.
+WatchedBlock* find_block(ThreadState* state, std::uintptr_t address) {
+  WatchedBlock* const found = std::lower_bound(state->blocks.begin(), state->blocks.end(), address,
+                                               [](const WatchedBlock& block, std::uintptr_t begin) { return block.begin < begin; });
+  return found != state->blocks.end() && found->begin == address ? found : nullptr;
+}
+
+void end_watched_block(WatchedBlock& block) {
+  if (block.live) {
+    announce_freed(pointer_to(block.begin));
+    block.live = false;
+  }
+}
+
+void free_watched(ThreadState* state, TempCursor& cursor, void* block) {
+  WatchedBlock* const found = find_block(state, address_of(block));
+  if (found == nullptr || !found->live) {
+    if (is_checked()) {
+      heap::report_fault("deallocate of no live temp block (freed already, of an earlier frame, or inside of a block)", block);
+    }
+    return;
+  }
+  end_watched_block(*found);
+  hide(block, found->size);
+  if (found == &state->blocks.newest()) {
+    note_peak(cursor);
+    cursor.next = found->begin;
+    state->blocks.cut(state->blocks.count() - 1);
+  }
+}
+
+bool is_outside(ThreadState* state, void* block) {
+  const BlockHeader* const header = header_of(block);
+  return header->kind == BlockKind::outside && header->number < state->outside.count() &&
+         state->outside[header->number] == block;
+}
+
+void free_outside_block(ThreadState* state, void* block) {
+  if (state == nullptr || !is_outside(state, block)) {
+    heap::report_fault("deallocate of no temp block of this thread (freed already, of an earlier frame, or another thread's)", block);
+  }
+  state->outside[header_of(block)->number] = nullptr;
+  free_outside(block);
+  while (state->outside.count() > state->outside_floor && state->outside.newest() == nullptr) {
+    state->outside.cut(state->outside.count() - 1);
+  }
+}
+
+// Frees what did not fit, from slot `first` on.
+void free_outside_from(ThreadState* state, std::size_t first) {
+  for (std::size_t slot = state->outside.count(); slot > first; --slot) {
+    if (void* const block = state->outside[slot - 1]) {
+      free_outside(block);
+    }
+  }
+  state->outside.cut(first);
+}
+
+// Ends every block of the region that begins at or after `from`.
+void hide_from(ThreadState* state, TempCursor& cursor, std::uintptr_t from) {
+  if (!is_watched()) {
+    return;
+  }
+  while (state->blocks.count() != 0 && state->blocks.newest().begin >= from) {
+    end_watched_block(state->blocks.newest());
+    state->blocks.cut(state->blocks.count() - 1);
+  }
+  hide(pointer_to(from), cursor.next - from);
+}
+
+unsigned bucket_of(std::size_t peak) {
+  return peak < 1024 ? 0 : std::min(base::log2_floor(peak) - 9, unsigned{BY_PEAK_BUCKETS - 1});
+}
+
+void count_frame(TempFigures& figures, std::size_t peak, std::size_t demand) {
+  figures.frames += 1;
+  figures.frames_by_peak[bucket_of(peak)] += 1;
+  if (peak > figures.peak_bytes) {
+    figures.peak_bytes = peak;
+  }
+  if (demand > figures.peak_demand_bytes) {
+    figures.peak_demand_bytes = demand;
+  }
+}
+
+// Between frames: obeys new settings, else grows to what the frame would have needed.
+void adapt_region(ThreadState* state, std::size_t demand) {
+  if (state->settings != settings_version.load(std::memory_order_relaxed)) {
+    const Settings wanted = read_settings(state->settings);
+    resize_region(state, wanted.region, wanted.limit);
+    return;
+  }
+  if (demand <= state->region_bytes) {
+    return;
+  }
+  std::uint32_t version;
+  const std::size_t limit = read_settings(version).limit;
+  const std::size_t bytes = std::min(demand, limit);
+  if (bytes > state->region_bytes && resize_region(state, bytes, limit)) {
+    state->figures.grown += 1;
+  }
+}
+
+}  // namespace
+
+void end_temp_frame(ThreadState* state) {
+  free_outside_from(state, 0);
+  state->outside_floor = 0;
+  state->frame += 1;
+  if (state->region == nullptr) {
+    count_frame(state->figures, 0, state->demand);
+    state->demand = 0;
+    return;
+  }
+  TempCursor& cursor = cursor_of(state);
+  note_peak(cursor);
+  const std::size_t peak = cursor.peak - cursor.begin;
+  const std::size_t demand = peak + state->demand;
+  hide_from(state, cursor, cursor.begin);
+  count_frame(state->figures, peak, demand);
+  adapt_region(state, demand);
+  state->demand = 0;
+  start_region(state);
+}
+
+void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
+  const std::size_t old_bytes = old_size + (old_size == 0);
+  const std::size_t bytes = size + (size == 0);
+  TempCursor& cursor = by_temp_cursor;
+  const std::uintptr_t address = address_of(block);
+  if (address % alignment == 0) {
+    const bool inside = address - cursor.begin < cursor.end - cursor.begin;
+    if (inside && address + old_bytes == cursor.next && bytes <= cursor.end - address) {
+      note_peak(cursor);
+      cursor.next = address + bytes;
+      cursor.last = address;
+      return block;
+    }
+    if (bytes <= old_bytes && !is_watched()) {
+      return block;
+    }
+  }
+  void* const fresh = temp_allocate(size, alignment);
+  if (fresh != nullptr) {
+    std::memcpy(fresh, block, std::min(old_size, size));
+    temp_deallocate(block);
+  }
+  return fresh;
+}
+
+void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
+  if (!is_valid_alignment(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
+  if (state == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  TempCursor& cursor = cursor_of(state);
+  if (cursor.begin == 0 && (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed))) {
+    open_region(state);  // without one, everything falls back to temp job
+  } else if (cursor.begin == 0) {
+    start_region(state);  // left behind by a thread that ended
+  }
+  const std::size_t bytes = size + (size == 0);
+  const std::uintptr_t begin = base::align_up(cursor.next, alignment);
+  if (begin <= cursor.end && bytes <= cursor.end - begin && cursor.begin != 0) {
+    return take(state, cursor, begin, size, alignment);
+  }
+  return take_outside(state, cursor, size, alignment);
+}
+
+void by_temp_deallocate_slow(void* block) noexcept {
+  if (block == nullptr) {
+    return;
+  }
+  ThreadState* const state = this_thread;
+  if (state != nullptr && is_watched()) {
+    TempCursor& cursor = state->watched_temp;
+    if (address_of(block) - cursor.begin < cursor.end - cursor.begin) {
+      free_watched(state, cursor, block);
+      return;
+    }
+  }
+  free_outside_block(state, block);
+}
+
+void by_temp_deallocate_sized_slow(void* block, std::size_t) noexcept { by_temp_deallocate_slow(block); }
+
+}  // namespace blockyard::lifetime
+
+using namespace blockyard::lifetime;
+
+extern "C" {
+
+void by_thread_end_frame(void) {
+  if (this_thread != nullptr) {
+    end_temp_frame(this_thread);
+  }
+}
+
+by_temp_mark by_temp_mark_now(void) {
+  ThreadState* const state = this_thread;
+  if (state == nullptr) {
+    return {0, 0, 0};
+  }
+  const TempCursor& cursor = cursor_of(state);
+  state->outside_floor = state->outside.count();
+  return {state->frame, cursor.next - cursor.begin, state->outside.count()};
+}
+
+void by_temp_rewind(by_temp_mark mark) {
+  ThreadState* const state = this_thread;
+  if (state == nullptr) {
+    return;
+  }
+  // A mark from before the thread's first block has no frame yet: the first is meant.
+  const bool before_all = mark.frame == 0 && state->first_frame == state->frame;
+  if (mark.frame != state->frame && !before_all) {
+    return;
+  }
+  free_outside_from(state, std::min(mark.outside, state->outside.count()));
+  state->outside_floor = mark.outside;
+  TempCursor& cursor = cursor_of(state);
+  const std::uintptr_t position = cursor.begin + mark.position;
+  if (position < cursor.next) {
+    note_peak(cursor);
+    hide_from(state, cursor, position);
+    cursor.next = position;
+    cursor.last = 0;
+  }
+}
+
+uint64_t by_temp_frame(void) {
+  const ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
+  return state != nullptr ? state->frame : 0;
+}
+
+int by_temp_configure(size_t region, size_t limit) {
+  if (region < least_region || region > most_region || limit > most_region) {
+    errno = EINVAL;
+    return -1;
+  }
+  const std::lock_guard lock(settings_lock);
+  settings = {region, limit};
+  settings_version.fetch_add(1, std::memory_order_relaxed);
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,246 @@
+// Temp job: bump allocation out of the calling thread's newest chunk; a chunk goes back with its last block.
+#include "lifetime/temp_job.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "base/bits.hpp"
+#include "heap/fault.hpp"
+#include "lifetime/leaks.hpp"
+#include "lifetime/watched.hpp"
+
+namespace blockyard::lifetime {
+namespace {
+
+// Larger blocks get a chunk of their own: a quarter of one is the most that a refill leaves unused.
+constexpr std::size_t largest_shared = chunk_bytes / 4;
+constexpr std::size_t largest = std::size_t{1} << 29;
+// Of a watched process, the block's size stands before its header.
+constexpr std::size_t watched_front = header_bytes + sizeof(std::size_t);
+
+constinit std::atomic<bool> following{false};
+constinit std::atomic<std::uint64_t> frames{0};
+constinit std::atomic<std::uint64_t> large{0};
+
+std::uintptr_t start_of(Chunk* chunk) { return reinterpret_cast<std::uintptr_t>(chunk + 1); }
+
+// The header must be aligned, too.
+constexpr std::size_t effective(std::size_t alignment) { return std::max(alignment, alignof(BlockHeader)); }
+
+void set_chunk(JobCursor& cursor, Chunk* chunk) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(chunk);
+  cursor = {begin + sizeof(Chunk), begin + chunk_bytes, chunk, 0};
+}
+
+// Address of the block, 0 when the chunk has no room.
+inline std::uintptr_t bump(JobCursor& cursor, std::size_t front, std::size_t bytes, std::size_t alignment) {
+  const std::uintptr_t begin = base::align_up(cursor.next + front, alignment);
+  if (begin > cursor.end || bytes > cursor.end - begin) [[unlikely]] {
+    return 0;
+  }
+  cursor.next = begin + bytes;
+  cursor.live += 1;
+  return begin;
+}
+
+bool refill(JobCursor& cursor) {
+  Chunk* const chunk = cursor.chunk;
+  if (chunk != nullptr && chunk->count.is_empty(cursor.live)) {
+    chunk->count.reset();
+    set_chunk(cursor, chunk);
+    hide(chunk + 1, chunk_bytes - sizeof(Chunk));
+    return true;
+  }
+  Chunk* const fresh = take_chunk(0);
+  if (fresh == nullptr) {
+    return false;
+  }
+  retire_job_chunk(cursor);
+  set_chunk(cursor, fresh);
+  return true;
+}
+
+std::uintptr_t take_large(std::size_t front, std::size_t bytes, std::size_t alignment) {
+  if (bytes > largest) {
+    return 0;
+  }
+  const std::size_t need = sizeof(Chunk) + front + alignment + bytes;
+  Chunk* const chunk = take_chunk(base::log2_ceil(base::align_up(need, chunk_bytes) / chunk_bytes));
+  if (chunk == nullptr) {
+    return 0;
+  }
+  chunk->count.retire(1);
+  large.fetch_add(1, std::memory_order_relaxed);
+  return base::align_up(start_of(chunk) + front, alignment);
+}
+
+JobCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_job : this_job; }
+
+// Address of a block without its header; errno ENOMEM on failure.
+std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) {
+  const std::size_t front = is_watched() ? watched_front : header_bytes;
+  const std::size_t bytes = size + (size == 0);
+  const std::size_t aligned = effective(alignment);
+  std::uintptr_t begin = 0;
+  if (bytes > largest_shared) {
+    begin = take_large(front, bytes, aligned);
+  } else {
+    begin = bump(cursor, front, bytes, aligned);
+    if (begin == 0 && refill(cursor)) {
+      begin = bump(cursor, front, bytes, aligned);
+    }
+  }
+  if (begin == 0) {
+    errno = ENOMEM;
+    return 0;
+  }
+  if (is_watched()) {
+    auto* const whole = reinterpret_cast<std::byte*>(begin - front);
+    check_untouched(whole, front + bytes);
+    show_fresh(whole, front + bytes);
+    new (whole) std::size_t(bytes);
+    announce_allocated(whole + front, size, alignment);
+  }
+  return begin;
+}
+
+void* label(std::uintptr_t begin, BlockKind kind, std::uint32_t number) {
+  void* const block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
+  new (header_of(block)) BlockHeader{kind, number};
+  return block;
+}
+
+inline void release(JobCursor& cursor, void* block) {
+  Chunk* const chunk = chunk_of(block);
+  if (chunk == cursor.chunk) {
+    cursor.live -= 1;
+  } else if (chunk->count.free_one()) {
+    give_chunk(chunk);
+  }
+}
+
+std::size_t* watched_size(void* block) {
+  return reinterpret_cast<std::size_t*>(static_cast<std::byte*>(block) - watched_front);
+}
+
+// Everything about a free that is not the common case, after its header was looked at.
+void release_slow(void* block) {
+  header_of(block)->kind = BlockKind::freed;
+  if (!is_watched()) {
+    release(this_job, block);
+    return;
+  }
+  announce_freed(block);
+  hide(block, *watched_size(block));
+  JobCursor none;
+  release(this_thread != nullptr ? this_thread->watched_job : none, block);
+}
+
+}  // namespace
+
+void* by_temp_job_allocate(std::size_t size, std::size_t alignment) noexcept {
+  const std::size_t bytes = size + (size == 0);
+  if (is_valid_alignment(alignment) && bytes <= largest_shared && !following.load(std::memory_order_relaxed)) [[likely]] {
+    if (const std::uintptr_t begin = bump(this_job, header_bytes, bytes, effective(alignment))) [[likely]] {
+      return label(begin, BlockKind::live, 0);
+    }
+  }
+  return by_temp_job_allocate_slow(size, alignment);
+}
+
+void by_temp_job_deallocate(void* block) noexcept {
+  if (block == nullptr) {
+    return;
+  }
+  BlockHeader* const header = header_of(block);
+  if (header->kind != BlockKind::live) [[unlikely]] {
+    by_temp_job_deallocate_slow(block);
+    return;
+  }
+  header->kind = BlockKind::freed;
+  release(this_job, block);
+}
+
+void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
+  if (!is_valid_alignment(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
+  if (state == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  const bool follow = leak_mode() != BY_LEAKS_OFF;
+  const std::uintptr_t begin = take(cursor_of(state), size, alignment);
+  if (begin == 0) {
+    return nullptr;
+  }
+  if (!follow && !is_watched()) {
+    return label(begin, BlockKind::live, 0);
+  }
+  const std::uint32_t record =
+      follow ? follow_block(reinterpret_cast<void*>(begin), size, job_frame(), state->number) : 0;
+  return label(begin, BlockKind::followed, record);
+}
+
+void by_temp_job_deallocate_slow(void* block) noexcept {
+  const BlockHeader* const header = header_of(block);
+  if (header->kind != BlockKind::followed) {
+    heap::report_fault(header->kind == BlockKind::freed ? "double free of a temp job block"
+                                                        : "deallocate of no temp job block", block);
+  }
+  if (header->number != 0) {
+    forget_block(header->number);
+  }
+  release_slow(block);
+}
+
+void* allocate_outside(ThreadState* state, std::size_t size, std::size_t alignment, std::uint32_t slot) {
+  const std::uintptr_t begin = take(cursor_of(state), size, alignment);
+  return begin == 0 ? nullptr : label(begin, BlockKind::outside, slot);
+}
+
+void free_outside(void* block) { release_slow(block); }
+
+void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
+  const std::size_t old_bytes = old_size + (old_size == 0);
+  const std::size_t bytes = size + (size == 0);
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  if (address % alignment == 0 && header_of(block)->kind == BlockKind::live) {
+    if (address + old_bytes == this_job.next && bytes <= largest_shared && bytes <= this_job.end - address) {
+      this_job.next = address + bytes;
+      return block;
+    }
+    if (bytes <= old_bytes) {
+      return block;
+    }
+  }
+  void* const fresh = by_temp_job_allocate(size, alignment);
+  if (fresh != nullptr) {
+    std::memcpy(fresh, block, std::min(old_size, size));
+    by_temp_job_deallocate(block);
+  }
+  return fresh;
+}
+
+void retire_job_chunk(JobCursor& cursor) {
+  Chunk* const chunk = cursor.chunk;
+  if (chunk != nullptr && chunk->count.retire(cursor.live)) {
+    give_chunk(chunk);
+  }
+  cursor = {};
+}
+
+void follow_jobs(bool follow) { following.store(follow, std::memory_order_relaxed); }
+
+std::uint64_t job_frame() { return frames.load(std::memory_order_relaxed); }
+std::uint64_t next_job_frame() { return frames.fetch_add(1, std::memory_order_relaxed) + 1; }
+std::uint64_t large_jobs() { return large.load(std::memory_order_relaxed); }
+
+}  // namespace blockyard::lifetime
+
+extern "C" size_t by_temp_job_trim(void) { return blockyard::lifetime::discard_free_chunks(); }

@@ -1,0 +1,182 @@
+#include "lifetime/thread_state.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <type_traits>
+
+#include "base/bits.hpp"
+#include "base/pages.hpp"
+#include "base/threads.hpp"
+#include "lifetime/leaks.hpp"
+#include "lifetime/rewindable.hpp"
+#include "lifetime/temp.hpp"
+#include "lifetime/temp_job.hpp"
+
+namespace blockyard::lifetime {
+
+constinit thread_local ThreadState* this_thread = nullptr;
+constinit thread_local JobCursor this_job{};
+
+namespace {
+
+constexpr std::size_t state_bytes = base::align_up(sizeof(ThreadState), std::size_t{4096});
+
+// Guards the parked states and what threads that have ended counted. Taken before every other lock of this room.
+constinit base::Mutex states_lock;
+constinit ThreadState* parked = nullptr;
+constinit std::atomic<ThreadState*> known{nullptr};
+constinit by_temp_statistics ended{};
+constinit std::uint32_t last_number = 0;
+constinit bool opened = false;
+constinit base::ThreadExit thread_exit;
+
+void lock_for_fork() {
+  states_lock.lock();
+  lock_arenas_for_fork();
+  lock_leaks_for_fork();
+  lock_chunks_for_fork();
+}
+
+void unlock_after_fork() {
+  unlock_chunks_after_fork();
+  unlock_leaks_after_fork();
+  unlock_arenas_after_fork();
+  states_lock.unlock();
+}
+
+void clear(TempFigures& figures) {
+  figures.frames = 0;
+  for (auto& frames : figures.frames_by_peak) {
+    frames = 0;
+  }
+  figures.peak_bytes = 0;
+  figures.peak_demand_bytes = 0;
+  figures.overflow_full = 0;
+  figures.overflow_too_large = 0;
+  figures.grown = 0;
+}
+
+void count_ended(ThreadState* state) {
+  add_figures(ended, state->figures);
+  clear(state->figures);
+  state->number = 0;
+}
+
+// What other threads of the parent held stays as it is, and is not used again: this thread may still read it.
+void become_child() {
+  for (ThreadState* state = known.load(std::memory_order_relaxed); state != nullptr; state = state->next_known) {
+    if (state != this_thread && state->number != 0) {
+      count_ended(state);
+    }
+  }
+  forget_leaks_in_child();
+  unlock_after_fork();
+}
+
+void leave_thread(void* value) {
+  auto* const state = static_cast<ThreadState*>(value);
+  end_temp_frame(state);
+  retire_job_chunk(this_job);
+  retire_job_chunk(state->watched_job);
+  by_temp_cursor = {};
+  state->watched_temp = {};
+  this_thread = nullptr;
+  const std::lock_guard lock(states_lock);
+  count_ended(state);
+  state->next_parked = parked;
+  parked = state;
+}
+
+ThreadState* make_state() {
+  void* const memory = base::reserve_pages(state_bytes, 4096);
+  if (memory == nullptr) {
+    return nullptr;
+  }
+  auto* const state = new (memory) ThreadState;
+  state->next_known = known.load(std::memory_order_relaxed);
+  known.store(state, std::memory_order_release);
+  return state;
+}
+
+}  // namespace
+
+template <class T>
+bool PageArray<T>::grow() {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const std::size_t room = room_ == 0 ? 8192 / sizeof(T) : room_ * 2;
+  void* const memory = base::reserve_pages(base::align_up(room * sizeof(T), std::size_t{4096}), 4096);
+  if (memory == nullptr) {
+    return false;
+  }
+  if (data_ != nullptr) {
+    std::memcpy(memory, static_cast<void*>(data_), count_ * sizeof(T));
+    base::release_pages(data_, base::align_up(room_ * sizeof(T), std::size_t{4096}));
+  }
+  data_ = static_cast<T*>(memory);
+  room_ = room;
+  return true;
+}
+
+template class PageArray<void*>;
+template class PageArray<WatchedBlock>;
+
+ThreadState* enter_thread() {
+  ThreadState* state = nullptr;
+  {
+    const std::lock_guard lock(states_lock);
+    if (!opened) {
+      opened = true;
+      thread_exit.open(leave_thread);
+      base::around_fork(lock_for_fork, unlock_after_fork, become_child);
+    }
+    if (parked != nullptr) {
+      state = parked;
+      parked = state->next_parked;
+    } else {
+      state = make_state();
+    }
+    if (state == nullptr) {
+      return nullptr;
+    }
+    state->number = ++last_number;
+    state->frame = (std::uint64_t{last_number} << 40) + 1;
+    state->first_frame = state->frame;
+  }
+  this_thread = state;
+  thread_exit.set(state);
+  return state;
+}
+
+ThreadState* known_threads() { return known.load(std::memory_order_acquire); }
+
+void add_figures(by_temp_statistics& total, const TempFigures& figures) {
+  total.frames += figures.frames;
+  for (unsigned k = 0; k < BY_PEAK_BUCKETS; ++k) {
+    total.frames_by_peak[k] += figures.frames_by_peak[k];
+  }
+  total.region_bytes = std::max<std::size_t>(total.region_bytes, figures.region_bytes);
+  total.peak_bytes = std::max<std::size_t>(total.peak_bytes, figures.peak_bytes);
+  total.peak_demand_bytes = std::max<std::size_t>(total.peak_demand_bytes, figures.peak_demand_bytes);
+  total.overflow_full += figures.overflow_full;
+  total.overflow_too_large += figures.overflow_too_large;
+  total.grown += figures.grown;
+}
+
+void add_ended(by_temp_statistics& total) {
+  const std::lock_guard lock(states_lock);
+  total.frames += ended.frames;
+  for (unsigned k = 0; k < BY_PEAK_BUCKETS; ++k) {
+    total.frames_by_peak[k] += ended.frames_by_peak[k];
+  }
+  total.region_bytes = std::max(total.region_bytes, ended.region_bytes);
+  total.peak_bytes = std::max(total.peak_bytes, ended.peak_bytes);
+  total.peak_demand_bytes = std::max(total.peak_demand_bytes, ended.peak_demand_bytes);
+  total.overflow_full += ended.overflow_full;
+  total.overflow_too_large += ended.overflow_too_large;
+  total.grown += ended.grown;
+}
+
+}  // namespace blockyard::lifetime

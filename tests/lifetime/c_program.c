@@ -1,0 +1,37 @@
+/* The C side: every lifetime, an arena and the statistics, from a C program. */
+#include <stdio.h>
+#include <string.h>
+
+#include "blockyard/blockyard.h"
+
+static int check(int holds, const char* what) {
+  if (!holds) fprintf(stderr, "%s\n", what);
+  return holds ? 0 : 1;
+}
+
+int main(void) {
+  int failed = 0;
+  for (int i = BY_TEMP; i <= BY_PERSISTENT; ++i) {
+    const by_lifetime lifetime = (by_lifetime)i;
+    char* block = by_allocate(16, 16, lifetime);
+    strcpy(block, "from C");
+    block = by_reallocate(block, 16, 5000, 16, lifetime);
+    failed += check(block != NULL && strcmp(block, "from C") == 0, "a block lost its contents");
+    by_deallocate(block, lifetime);
+  }
+  const by_temp_mark mark = by_temp_mark_now();
+  void* first = by_allocate(10, 1, BY_TEMP);
+  by_temp_rewind(mark);
+  failed += check(by_allocate(10, 1, BY_TEMP) == first, "a mark was not gone back to");
+  by_rewindable* arena = by_rewindable_create(0, NULL);
+  void* of_arena = by_rewindable_allocate(arena, 100, 16);
+  by_rewindable_rewind(arena);
+  failed += check(by_rewindable_allocate(arena, 100, 16) == of_arena, "an arena was not rewound");
+  by_rewindable_destroy(arena);
+  by_frame_end(0);
+  by_statistics_t statistics;
+  by_statistics(&statistics);
+  failed += check(statistics.frames == 1, "the frame was not counted");
+  by_statistics_dump(1);
+  return failed;
+}

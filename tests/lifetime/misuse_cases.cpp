@@ -1,0 +1,118 @@
+// Programs that break one rule of the lifetimes each: misuse_cases NAME. Ends with 0 when nothing noticed.
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include "blockyard/lifetime.hpp"
+#include "blockyard/rewindable.hpp"
+
+namespace {
+
+using namespace blockyard;
+
+void write_after_frame() {
+  auto* const block = static_cast<volatile char*>(temp_allocate(64, 16));
+  by_thread_end_frame();
+  block[8] = 1;
+  static_cast<void>(temp_allocate(64, 16));
+}
+
+void write_after_scope() {
+  volatile char* block = nullptr;
+  {
+    const temp_scope scope;
+    block = static_cast<volatile char*>(temp_allocate(64, 16));
+  }
+  block[8] = 1;
+  static_cast<void>(temp_allocate(64, 16));
+}
+
+void deallocate_after_frame() {
+  static_cast<void>(temp_allocate(64, 16));
+  void* const block = temp_allocate(64, 16);
+  by_thread_end_frame();
+  temp_deallocate(block);
+}
+
+void temp_of_another_thread() {
+  void* block = nullptr;
+  std::atomic<bool> ready{false};
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    static_cast<void>(temp_allocate(64, 16));
+    block = temp_allocate(64, 16);
+    ready.store(true);
+    while (!done.load()) {
+    }
+  });
+  while (!ready.load()) {
+  }
+  temp_deallocate(block);
+  done.store(true);
+  other.join();
+}
+
+void stale_span() {
+  const temp_span<int> span(10);
+  by_thread_end_frame();
+  span[0] = 1;
+}
+
+void temp_job_double_free() {
+  void* const block = allocate(64, 16, Lifetime::temp_job);
+  deallocate(allocate(64, 16, Lifetime::temp_job), Lifetime::temp_job);
+  deallocate(block, Lifetime::temp_job);
+  deallocate(block, Lifetime::temp_job);
+}
+
+void rewind_while_allocating() {
+  rewindable arena;
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop.load()) {
+      static_cast<void>(arena.try_allocate(64));
+    }
+  });
+  for (int i = 0; i < 200'000; ++i) {
+    arena.rewind();
+  }
+  stop.store(true);
+  other.join();
+}
+
+void right_use() {
+  for (int frame = 0; frame < 10; ++frame) {
+    const temp_scope scope;
+    void* const block = temp_allocate(100, 16);
+    std::memset(block, 1, 100);
+    std::memset(temp_allocate(1 << 20, 16), 1, 1 << 20);
+    temp_deallocate(block);
+    void* const job = allocate(100, 16, Lifetime::temp_job);
+    std::memset(job, 1, 100);
+    deallocate(job, Lifetime::temp_job);
+    by_frame_end(0);
+  }
+}
+
+constexpr struct {
+  std::string_view name;
+  void (*run)();
+} cases[] = {{"write_after_frame", write_after_frame},         {"write_after_scope", write_after_scope},
+             {"deallocate_after_frame", deallocate_after_frame}, {"temp_of_another_thread", temp_of_another_thread},
+             {"stale_span", stale_span},                       {"temp_job_double_free", temp_job_double_free},
+             {"rewind_while_allocating", rewind_while_allocating}, {"right_use", right_use}};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  for (const auto& one : cases) {
+    if (count == 2 && one.name == arguments[1]) {
+      one.run();
+      return 0;
+    }
+  }
+  std::fprintf(stderr, "usage: misuse_cases NAME\n");
+  return 2;
+}

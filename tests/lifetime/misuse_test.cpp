@@ -1,0 +1,66 @@
+// What checked processes say about misuse, and that right use is let alone.
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace {
+
+struct Outcome {
+  int status;
+  std::string said;
+};
+
+Outcome run(const std::string& name, bool checked) {
+  const std::string command = std::string(checked ? "BLOCKYARD_CHECK=1 " : "") + BLOCKYARD_MISUSE_CASES + " " + name + " 2>&1";
+  FILE* const pipe = popen(command.c_str(), "r");
+  Outcome outcome;
+  std::array<char, 512> text;
+  while (pipe != nullptr && std::fgets(text.data(), text.size(), pipe) != nullptr) {
+    outcome.said += text.data();
+  }
+  outcome.status = pclose(pipe);
+  return outcome;
+}
+
+void expect_caught(const std::string& name, const std::string& sentence, bool checked = true) {
+  const Outcome outcome = run(name, checked);
+  EXPECT_NE(outcome.status, 0) << name << " was not noticed";
+#if defined(__SANITIZE_ADDRESS__)
+  // The sanitizer may be first, with words of its own.
+  if (outcome.said.find("AddressSanitizer") != std::string::npos) {
+    return;
+  }
+#endif
+  EXPECT_NE(outcome.said.find(sentence), std::string::npos) << outcome.said;
+}
+
+TEST(Misuse, writing_to_a_temp_block_after_its_frame_is_caught) { expect_caught("write_after_frame", "use after free"); }
+TEST(Misuse, writing_to_a_temp_block_after_its_scope_is_caught) { expect_caught("write_after_scope", "use after free"); }
+TEST(Misuse, deallocating_a_block_of_an_earlier_frame_is_caught) {
+  expect_caught("deallocate_after_frame", "deallocate of no live temp block");
+}
+TEST(Misuse, deallocating_another_threads_temp_block_is_caught_in_every_process) {
+  expect_caught("temp_of_another_thread", "deallocate of no temp block of this thread");
+  expect_caught("temp_of_another_thread", "deallocate of no temp block of this thread", false);
+}
+TEST(Misuse, a_temp_span_after_its_frame_is_caught) { expect_caught("stale_span", "a temp_span was used after its frame"); }
+TEST(Misuse, a_double_free_of_temp_job_is_caught_in_every_process) {
+  expect_caught("temp_job_double_free", "double free of a temp job block");
+  expect_caught("temp_job_double_free", "double free of a temp job block", false);
+}
+#if !defined(__SANITIZE_THREAD__)
+TEST(Misuse, rewinding_an_arena_while_another_thread_allocates_is_caught) {
+  expect_caught("rewind_while_allocating", "while another thread");
+}
+#endif
+TEST(Misuse, right_use_is_let_alone_in_checked_processes) {
+  const Outcome outcome = run("right_use", true);
+  EXPECT_EQ(outcome.status, 0) << outcome.said;
+  EXPECT_EQ(outcome.said, "");
+}
+
+}  // namespace

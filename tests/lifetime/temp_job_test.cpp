@@ -1,0 +1,161 @@
+// Temp job: placement, freeing from anywhere, reuse.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "blockyard/lifetime.hpp"
+#include "lifetime/watched.hpp"
+#include "own_thread.hpp"
+
+namespace {
+
+using namespace blockyard;
+
+void* job(std::size_t size, std::size_t alignment = 16) { return allocate(size, alignment, Lifetime::temp_job); }
+void free_job(void* block) { deallocate(block, Lifetime::temp_job); }
+
+std::size_t used_bytes() {
+  by_statistics_t all;
+  by_statistics(&all);
+  return all.temp_job_chunk_bytes - all.temp_job_free_bytes;
+}
+
+TEST(TempJob, blocks_of_four_bytes_at_alignment_four_lie_at_most_twelve_bytes_apart) {
+  if (lifetime::is_watched()) {
+    GTEST_SKIP() << "SKIPPED: this process is checked, where a block's size stands before it, too";
+  }
+  on_a_new_thread([] {
+    std::byte* previous = static_cast<std::byte*>(job(4, 4));
+    std::vector<void*> blocks{previous};
+    for (int i = 0; i < 1000; ++i) {
+      std::byte* const block = static_cast<std::byte*>(job(4, 4));
+      EXPECT_LE(block - (previous + 4), 12);
+      EXPECT_GE(block - (previous + 4), 0);
+      previous = block;
+      blocks.push_back(block);
+    }
+    for (void* block : blocks) {
+      free_job(block);
+    }
+  });
+}
+
+TEST(TempJob, every_power_of_two_up_to_16_kib_is_an_alignment_for_small_and_large_blocks) {
+  for (std::size_t alignment = 1; alignment <= max_alignment; alignment *= 2) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{16384}, std::size_t{16385}, std::size_t{300'000}}) {
+      auto* const block = static_cast<unsigned char*>(job(size, alignment));
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
+      block[0] = block[size - 1] = 1;
+      free_job(block);
+    }
+  }
+}
+
+TEST(TempJob, other_alignments_fail_with_einval_and_impossible_sizes_with_enomem) {
+  errno = 0;
+  EXPECT_EQ(job(4, 0), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(job(4, 24), nullptr);
+  errno = 0;
+  EXPECT_EQ(job(SIZE_MAX), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(job(SIZE_MAX - 100), nullptr);
+}
+
+TEST(TempJob, size_zero_gives_a_block_of_its_own_that_may_be_freed) {
+  void* const first = job(0);
+  void* const second = job(0);
+  EXPECT_NE(first, nullptr);
+  EXPECT_NE(first, second);
+  free_job(first);
+  free_job(second);
+  free_job(nullptr);
+}
+
+TEST(TempJob, a_chunk_is_used_again_when_its_last_block_is_freed) {
+  on_a_new_thread([] {
+    for (int round = 0; round < 3; ++round) {
+      std::vector<void*> blocks;
+      for (int i = 0; i < 10'000; ++i) {
+        blocks.push_back(job(100));
+      }
+      for (void* block : blocks) {
+        free_job(block);
+      }
+    }
+    by_statistics_t settled;
+    by_statistics(&settled);
+    for (int round = 0; round < 20; ++round) {
+      std::vector<void*> blocks;
+      for (int i = 0; i < 10'000; ++i) {
+        blocks.push_back(job(100));
+      }
+      for (void* block : blocks) {
+        free_job(block);
+      }
+    }
+    by_statistics_t later;
+    by_statistics(&later);
+    // A round may begin anywhere in a chunk, and so reach into one more than those before it.
+    EXPECT_LE(later.temp_job_chunk_bytes, settled.temp_job_chunk_bytes + (std::size_t{64} << 10));
+  });
+}
+
+TEST(TempJob, blocks_freed_on_another_thread_free_their_chunk) {
+  const std::size_t before = used_bytes();
+  std::vector<void*> blocks;
+  on_a_new_thread([&] {
+    for (int i = 0; i < 10'000; ++i) {
+      blocks.push_back(job(64));
+    }
+  });
+  on_a_new_thread([&] {
+    for (void* block : blocks) {
+      free_job(block);
+    }
+  });
+  EXPECT_EQ(used_bytes(), before);
+}
+
+TEST(TempJob, one_living_block_keeps_its_contents_while_everything_around_it_comes_and_goes) {
+  char* const kept = static_cast<char*>(job(32));
+  std::strcpy(kept, "still here");
+  for (int i = 0; i < 100'000; ++i) {
+    char* const other = static_cast<char*>(job(48));
+    std::memset(other, 'x', 48);
+    free_job(other);
+  }
+  EXPECT_STREQ(kept, "still here");
+  free_job(kept);
+}
+
+TEST(TempJob, a_block_that_grows_keeps_its_contents) {
+  char* block = static_cast<char*>(job(8, 8));
+  std::strcpy(block, "content");
+  for (std::size_t size = 16; size <= (std::size_t{1} << 20); size *= 2) {
+    block = static_cast<char*>(reallocate(block, size / 2, size, 8, Lifetime::temp_job));
+    ASSERT_STREQ(block, "content");
+  }
+  free_job(block);
+}
+
+TEST(TempJob, trim_gives_free_memory_back_and_leaves_live_blocks_alone) {
+  char* const kept = static_cast<char*>(job(32));
+  std::strcpy(kept, "kept");
+  void* const large = job(1 << 20);
+  std::memset(large, 1, 1 << 20);
+  free_job(large);
+  EXPECT_GE(by_temp_job_trim(), std::size_t{1} << 20);
+  EXPECT_STREQ(kept, "kept");
+  void* const again = job(1 << 20);
+  std::memset(again, 1, 1 << 20);
+  free_job(again);
+  free_job(kept);
+}
+
+}  // namespace

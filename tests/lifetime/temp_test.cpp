@@ -1,0 +1,302 @@
+// Temp: what lies where, what goes when, what happens when it is full.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "blockyard/lifetime.hpp"
+#include "lifetime/watched.hpp"
+#include "own_thread.hpp"
+
+namespace {
+
+using namespace blockyard;
+
+std::byte* bytes(void* block) { return static_cast<std::byte*>(block); }
+
+by_temp_statistics temp_statistics() {
+  by_statistics_t all;
+  by_statistics(&all);
+  return all.temp;
+}
+
+// Regions of the given size for the threads of one test.
+class Region {
+ public:
+  Region(std::size_t region, std::size_t limit) { EXPECT_EQ(by_temp_configure(region, limit), 0); }
+  ~Region() { by_temp_configure(std::size_t{256} << 10, std::size_t{4} << 20); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+};
+
+TEST(Temp, blocks_of_four_bytes_at_alignment_four_lie_without_distance) {
+  on_a_new_thread([] {
+    std::byte* previous = bytes(temp_allocate(4, 4));
+    for (int i = 0; i < 1000; ++i) {
+      std::byte* const block = bytes(temp_allocate(4, 4));
+      ASSERT_EQ(block - (previous + 4), 0);
+      previous = block;
+    }
+  });
+}
+
+TEST(Temp, every_power_of_two_up_to_16_kib_is_an_alignment) {
+  on_a_new_thread([] {
+    for (std::size_t alignment = 1; alignment <= max_alignment; alignment *= 2) {
+      static_cast<void>(temp_allocate(1, 1));
+      void* const block = temp_allocate(3, alignment);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u) << alignment;
+    }
+  });
+}
+
+TEST(Temp, other_alignments_fail_with_einval) {
+  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{48}, 2 * max_alignment}) {
+    errno = 0;
+    EXPECT_EQ(temp_allocate(4, alignment), nullptr) << alignment;
+    EXPECT_EQ(errno, EINVAL);
+  }
+}
+
+TEST(Temp, size_zero_gives_a_block_of_its_own) {
+  void* const first = temp_allocate(0, 1);
+  void* const second = temp_allocate(0, 1);
+  EXPECT_NE(first, nullptr);
+  EXPECT_NE(first, second);
+  by_thread_end_frame();
+}
+
+TEST(Temp, sizes_that_cannot_be_had_fail_with_enomem) {
+  for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 4096, SIZE_MAX / 2}) {
+    errno = 0;
+    EXPECT_EQ(temp_allocate(size, 16), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+  }
+}
+
+TEST(Temp, the_frames_end_gives_the_whole_region_back) {
+  on_a_new_thread([] {
+    void* const first = temp_allocate(100, 16);
+    static_cast<void>(temp_allocate(5000, 16));
+    by_thread_end_frame();
+    EXPECT_EQ(temp_allocate(100, 16), first);
+  });
+}
+
+TEST(Temp, the_newest_block_is_taken_back_and_another_is_not) {
+  on_a_new_thread([] {
+    void* const first = temp_allocate(32, 16);
+    void* const second = temp_allocate(32, 16);
+    temp_deallocate(first);
+    void* const third = temp_allocate(32, 16);
+    EXPECT_EQ(bytes(third), bytes(second) + 32);
+    temp_deallocate(third);
+    EXPECT_EQ(temp_allocate(32, 16), third);
+  });
+}
+
+TEST(Temp, a_caller_who_knows_the_sizes_takes_back_every_block_in_reverse_order) {
+  on_a_new_thread([] {
+    void* const first = temp_allocate(32, 16);
+    void* const second = temp_allocate(48, 16);
+    void* const third = temp_allocate(16, 16);
+    temp_deallocate(third, 16);
+    temp_deallocate(second, 48);
+    temp_deallocate(first, 32);
+    EXPECT_EQ(temp_allocate(32, 16), first);
+  });
+}
+
+TEST(Temp, a_scope_gives_back_what_is_younger_and_nothing_else) {
+  on_a_new_thread([] {
+    char* const kept = static_cast<char*>(temp_allocate(16, 16));
+    std::strcpy(kept, "kept");
+    void* inside = nullptr;
+    {
+      const temp_scope scope;
+      inside = temp_allocate(16, 16);
+      {
+        const temp_scope nested;
+        static_cast<void>(temp_allocate(1000, 16));
+      }
+    }
+    EXPECT_EQ(temp_allocate(16, 16), inside);
+    EXPECT_STREQ(kept, "kept");
+  });
+}
+
+TEST(Temp, a_scope_around_the_first_block_of_a_thread_works) {
+  on_a_new_thread([] {
+    void* first = nullptr;
+    {
+      const temp_scope scope;
+      first = temp_allocate(16, 16);
+    }
+    EXPECT_EQ(temp_allocate(16, 16), first);
+  });
+}
+
+TEST(Temp, a_scope_whose_frame_has_ended_does_nothing) {
+  on_a_new_thread([] {
+    void* later = nullptr;
+    {
+      const temp_scope scope;
+      static_cast<void>(temp_allocate(64, 16));
+      by_thread_end_frame();
+      later = temp_allocate(64, 16);
+    }
+    EXPECT_NE(temp_allocate(64, 16), later);
+  });
+}
+
+TEST(Temp, a_region_is_used_to_its_last_byte_and_the_next_block_falls_back) {
+  const Region region(4096, 0);
+  on_a_new_thread([] {
+    std::byte* const first = bytes(temp_allocate(4000, 16));
+    std::byte* const last = bytes(temp_allocate(96, 1));
+    EXPECT_EQ(last, first + 4000);
+    EXPECT_EQ(temp_statistics().overflow_full, 0u);
+    std::byte* const outside = bytes(temp_allocate(1, 1));
+    ASSERT_NE(outside, nullptr);
+    EXPECT_FALSE(outside >= first && outside < first + 4096);
+    EXPECT_EQ(temp_statistics().overflow_full, 1u);
+  });
+}
+
+TEST(Temp, blocks_larger_than_the_region_are_counted_apart) {
+  const Region region(4096, 0);
+  on_a_new_thread([] {
+    const by_temp_statistics before = temp_statistics();
+    EXPECT_NE(temp_allocate(4097, 1), nullptr);
+    EXPECT_EQ(temp_statistics().overflow_too_large, before.overflow_too_large + 1);
+    EXPECT_EQ(temp_statistics().overflow_full, before.overflow_full);
+  });
+}
+
+TEST(Temp, a_block_outside_of_the_region_goes_with_the_frame_or_by_deallocate) {
+  const Region region(64, 0);
+  on_a_new_thread([] {
+    by_statistics_t before;
+    static_cast<void>(temp_allocate(64, 1));
+    by_statistics(&before);
+    void* const large = temp_allocate(1 << 20, 16);
+    temp_deallocate(large);
+    by_statistics_t after;
+    by_statistics(&after);
+    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes, before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    static_cast<void>(temp_allocate(1 << 20, 16));
+    by_thread_end_frame();
+    by_statistics(&after);
+    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes, before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+  });
+}
+
+TEST(Temp, a_scope_frees_younger_blocks_outside_of_the_region_and_keeps_older_ones) {
+  const Region region(64, 0);
+  on_a_new_thread([] {
+    static_cast<void>(temp_allocate(64, 1));
+    char* const older = static_cast<char*>(temp_allocate(100'000, 16));
+    std::strcpy(older, "older");
+    by_statistics_t before;
+    by_statistics(&before);
+    {
+      const temp_scope scope;
+      for (int i = 0; i < 10; ++i) {
+        static_cast<void>(temp_allocate(100'000, 16));
+      }
+    }
+    by_statistics_t after;
+    by_statistics(&after);
+    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes, before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_STREQ(older, "older");
+  });
+}
+
+TEST(Temp, the_region_grows_to_the_byte_that_the_frame_would_have_needed) {
+  const Region region(1024, 100'000);
+  on_a_new_thread([] {
+    for (int i = 0; i < 300; ++i) {
+      ASSERT_NE(temp_allocate(16, 16), nullptr);
+    }
+    by_thread_end_frame();
+    std::byte* const first = bytes(temp_allocate(16, 16));
+    for (int i = 1; i < 300; ++i) {
+      ASSERT_EQ(bytes(temp_allocate(16, 16)), first + 16 * i);
+    }
+    std::byte* const beyond = bytes(temp_allocate(1, 1));
+    EXPECT_FALSE(beyond >= first && beyond <= first + 4800) << "the region is larger than 300 * 16 bytes";
+  });
+}
+
+TEST(Temp, the_region_never_grows_beyond_its_limit) {
+  const Region region(1024, 2048);
+  on_a_new_thread([] {
+    for (int frame = 0; frame < 3; ++frame) {
+      static_cast<void>(temp_allocate(1 << 20, 16));
+      by_thread_end_frame();
+    }
+    std::byte* const first = bytes(temp_allocate(2048, 1));
+    std::byte* const next = bytes(temp_allocate(1, 1));
+    EXPECT_TRUE(next < first || next >= first + 2048);
+  });
+}
+
+TEST(Temp, new_settings_reach_a_running_thread_at_its_frames_end) {
+  on_a_new_thread([] {
+    static_cast<void>(temp_allocate(16, 16));
+    const Region region(64, 0);
+    by_thread_end_frame();
+    std::byte* const first = bytes(temp_allocate(64, 1));
+    std::byte* const next = bytes(temp_allocate(1, 1));
+    EXPECT_TRUE(next < first || next >= first + 64);
+  });
+}
+
+TEST(Temp, settings_out_of_range_are_refused) {
+  errno = 0;
+  EXPECT_EQ(by_temp_configure(63, 0), -1);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(by_temp_configure((std::size_t{1} << 30) + 1, 0), -1);
+}
+
+TEST(Temp, the_newest_block_grows_where_it_is) {
+  on_a_new_thread([] {
+    char* const block = static_cast<char*>(temp_allocate(8, 8));
+    std::strcpy(block, "grows");
+    char* const larger = static_cast<char*>(reallocate(block, 8, 800, 8, Lifetime::temp));
+    if (!lifetime::is_watched()) {
+      EXPECT_EQ(larger, block);
+    }
+    EXPECT_STREQ(larger, "grows");
+  });
+}
+
+TEST(Temp, a_block_that_is_not_the_newest_moves_with_its_contents) {
+  on_a_new_thread([] {
+    char* const block = static_cast<char*>(temp_allocate(8, 8));
+    std::strcpy(block, "moves");
+    static_cast<void>(temp_allocate(8, 8));
+    char* const larger = static_cast<char*>(reallocate(block, 8, 800, 8, Lifetime::temp));
+    EXPECT_NE(larger, block);
+    EXPECT_STREQ(larger, "moves");
+  });
+}
+
+TEST(Temp, a_thread_that_never_ends_a_frame_keeps_every_block) {
+  const Region region(256, 0);
+  on_a_new_thread([] {
+    std::vector<unsigned*> blocks;
+    for (unsigned i = 0; i < 20'000; ++i) {
+      blocks.push_back(static_cast<unsigned*>(temp_allocate(sizeof(unsigned) * 4, 4)));
+      ASSERT_NE(blocks.back(), nullptr);
+      *blocks.back() = i;
+    }
+    for (unsigned i = 0; i < 20'000; ++i) {
+      ASSERT_EQ(*blocks[i], i);
+    }
+  });
+}
+
+}  // namespace

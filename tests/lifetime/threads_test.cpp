@@ -1,0 +1,159 @@
+// Threads that come and go, frees that cross them, and fork.
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "blockyard/lifetime.hpp"
+#include "own_thread.hpp"
+
+namespace {
+
+using namespace blockyard;
+
+std::size_t used_bytes() {
+  by_statistics_t all;
+  by_statistics(&all);
+  return all.temp_job_chunk_bytes - all.temp_job_free_bytes;
+}
+
+TEST(Threads, a_thread_that_ends_in_the_middle_of_a_frame_gives_everything_of_temp_back) {
+  const std::size_t before = used_bytes();
+  for (int i = 0; i < 50; ++i) {
+    on_a_new_thread([] {
+      static_cast<void>(temp_allocate(1000, 16));
+      static_cast<void>(temp_allocate(std::size_t{1} << 20, 16));  // does not fit
+    });
+  }
+  EXPECT_EQ(used_bytes(), before);
+}
+
+TEST(Threads, what_a_thread_allocated_as_temp_job_outlives_it) {
+  char* block = nullptr;
+  on_a_new_thread([&] {
+    block = static_cast<char*>(allocate(16, 16, Lifetime::temp_job));
+    std::strcpy(block, "outlives");
+  });
+  EXPECT_STREQ(block, "outlives");
+  deallocate(block, Lifetime::temp_job);
+}
+
+TEST(Threads, producers_and_consumers_free_each_others_blocks) {
+  constexpr int rounds = 20'000;
+  std::mutex lock;
+  std::vector<unsigned*> waiting;
+  std::atomic<int> producing{2};
+  std::atomic<int> wrong{0};
+  const std::size_t before = used_bytes();
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < rounds; ++i) {
+        auto* const block = static_cast<unsigned*>(allocate(8 + static_cast<std::size_t>(i % 200), 8, Lifetime::temp_job));
+        block[0] = t;
+        block[1] = ~t;
+        const std::lock_guard guard(lock);
+        waiting.push_back(block);
+      }
+      producing.fetch_sub(1);
+    });
+    threads.emplace_back([&] {
+      for (;;) {
+        const bool last = producing.load() == 0;
+        std::vector<unsigned*> taken;
+        {
+          const std::lock_guard guard(lock);
+          taken.swap(waiting);
+        }
+        for (unsigned* block : taken) {
+          wrong += block[1] != ~block[0];
+          deallocate(block, Lifetime::temp_job);
+        }
+        if (last && taken.empty()) {
+          return;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_EQ(used_bytes(), before);
+}
+
+TEST(Threads, statistics_are_read_while_threads_end_their_frames) {
+  std::atomic<bool> stop{false};
+  std::thread worker([&] {
+    while (!stop.load()) {
+      static_cast<void>(temp_allocate(100, 16));
+      by_thread_end_frame();
+    }
+  });
+  by_statistics_t all;
+  for (int i = 0; i < 1000; ++i) {
+    by_statistics(&all);
+  }
+  stop.store(true);
+  worker.join();
+  EXPECT_GE(all.threads, 1u);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST(Threads, a_forked_child_allocates_ends_frames_and_does_not_report_its_parents_blocks) {
+  by_leaks_set(BY_LEAKS_ON);
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop.load()) {
+      deallocate(allocate(64, 16, Lifetime::temp_job), Lifetime::temp_job);
+      static_cast<void>(temp_allocate(64, 16));
+      by_thread_end_frame();
+    }
+  });
+  void* const of_parent = allocate(64, 16, Lifetime::temp_job);
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::uint64_t before = by_leaks_reported();
+      for (int frame = 0; frame < 10; ++frame) {
+        std::memset(temp_allocate(100, 16), 1, 100);
+        deallocate(allocate(64, 16, Lifetime::temp_job), Lifetime::temp_job);
+        by_frame_end(0);
+      }
+      deallocate(of_parent, Lifetime::temp_job);
+      _exit(by_leaks_reported() == before ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  stop.store(true);
+  other.join();
+  deallocate(of_parent, Lifetime::temp_job);
+  by_leaks_set(BY_LEAKS_OFF);
+}
+#endif
+
+struct UsesTempWhenItsThreadEnds {
+  ~UsesTempWhenItsThreadEnds() {
+    std::memset(temp_allocate(100, 16), 1, 100);
+    deallocate(allocate(64, 16, Lifetime::temp_job), Lifetime::temp_job);
+  }
+  int used = 0;
+};
+
+TEST(Threads, destructors_of_thread_locals_may_allocate) {
+  on_a_new_thread([] {
+    thread_local UsesTempWhenItsThreadEnds late;
+    late.used = 1;
+    static_cast<void>(temp_allocate(16, 16));
+  });
+}
+
+}  // namespace
