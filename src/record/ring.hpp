@@ -54,7 +54,7 @@ struct Producer {
     slot->claim.store(head + count, std::memory_order_relaxed);
     // The collector's membarrier makes the compiler fence enough; without it the processor must not let the stamp pass.
     if (__builtin_expect(fences, 0)) {
-      std::atomic_thread_fence(std::memory_order_seq_cst);
+      fence_before_stamp();
     } else {
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }

@@ -19,7 +19,7 @@ bool expedited_barrier_available() {
 
 void expedited_barrier() {
   syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
 void Rings::follow(std::uint32_t index, const Slot& slot) {

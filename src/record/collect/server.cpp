@@ -212,6 +212,7 @@ void Server::end_earlier_image(pid_t pid) {
       continue;
     }
     session.mark_dead();
+    if (!session.has_begun()) try_to_begin(*process);
     if (!session.has_begun()) {  // its parent's blocks are still to come
       ++process;
       continue;
