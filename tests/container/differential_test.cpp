@@ -33,6 +33,6 @@ TEST(Differential, hash_map_does_what_unordered_map_with_an_order_does) {
 
 TEST(Differential, rb_map_and_rb_set_do_what_map_and_set_do) { run(blockyard::fuzz::exercise_ordered, 8, 60'000); }
 
-TEST(Differential, blocks_never_overlap_and_counts_stay_right) { run(blockyard::fuzz::exercise_blocks, 8, 6'000); }
+TEST(Differential, blocks_never_overlap_and_counts_stay_right) { run(blockyard::fuzz::exercise_blocks, 8, 2'000); }
 
 }  // namespace
