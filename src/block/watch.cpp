@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/observer.hpp"
 #include "base/pages.hpp"
 #include "block/pool.hpp"
 #include "blockyard/static_block_allocator.hpp"
@@ -44,6 +45,21 @@ bool under_valgrind() {
 
 bool under_address_sanitizer() { return __asan_poison_memory_region != nullptr; }
 
+// The recorder that listens, or nullptr.
+const base::Observer* listener() {
+#if BLOCKYARD_OBSERVED
+  return base::observer();
+#else
+  return nullptr;
+#endif
+}
+
+void announce_freed(const void* block) {
+  if (const base::Observer* const heard = listener()) {
+    heard->block_freed(block);
+  }
+}
+
 bool decide() {
 #if BLOCKYARD_CHECKED
   return true;
@@ -63,6 +79,9 @@ bool decide() {
 }
 
 void hide(void* block, std::size_t bytes) {
+  if (!process_is_checked()) {
+    return;
+  }
   if (under_address_sanitizer()) {
     __asan_poison_memory_region(block, bytes);
   } else {
@@ -81,7 +100,7 @@ void show(void* block, std::size_t bytes) {
 
 // Looks for a byte that was written while the block was free.
 void inspect(void* block, std::size_t bytes) {
-  if (under_address_sanitizer() || under_valgrind()) {
+  if (!process_is_checked() || under_address_sanitizer() || under_valgrind()) {
     return;  // they have told already, at the place of the fault
   }
   const unsigned char* const content = static_cast<unsigned char*>(block);
@@ -169,8 +188,13 @@ class Watch {
   std::size_t count_ = 0;
 };
 
+bool process_is_checked() {
+  static const bool checked = decide();
+  return checked;
+}
+
 bool process_is_watched() {
-  static const bool watched = decide();
+  static const bool watched = process_is_checked() || listener() != nullptr;
   return watched;
 }
 
@@ -237,6 +261,9 @@ void* watch_allocate(Pool* pool) {
 #if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_ALLOC(pool, block, pool->stride);
 #endif
+  if (const base::Observer* const heard = listener()) {
+    heard->block_allocated(block, pool->stride, 0);
+  }
   return block;
 }
 
@@ -262,6 +289,7 @@ void watch_free(Pool* pool, void* block) {
     fail("double free", block, owner->stride);
   }
   live.clear();
+  announce_freed(block);
 #if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_FREE(owner, block);
   VALGRIND_MAKE_MEM_UNDEFINED(block, owner->stride);
@@ -275,6 +303,20 @@ void watch_undo_put(Slab* record) {
   record->excess = 1;
 }
 
+namespace {
+
+// Tells of every live block of a slab that goes with its pool.
+void announce_slab_freed(const Pool* pool, Index index) {
+  for (std::uint32_t number = 0; listener() != nullptr && number < pool->capacity; ++number) {
+    const std::byte* const block = address_of(index) + std::size_t{number} * pool->stride;
+    if (LiveBit(pool, block).test()) {
+      announce_freed(block);
+    }
+  }
+}
+
+}  // namespace
+
 void watch_reset(Pool* pool) {
   if (pool->watch == nullptr) {
     return;
@@ -282,6 +324,7 @@ void watch_reset(Pool* pool) {
   const std::size_t slab_bytes = std::size_t{1} << pool->shift;
   for (Index page = pool->pages; page != 0; page = granule(page).next) {
     for (Index index = page; index != granule(page).uncut; index += Index{1} << (pool->shift - slab_shift)) {
+      announce_slab_freed(pool, index);
       show(address_of(index), slab_bytes);
       std::memset(bitmaps() + index * bitmap_bytes, 0, bitmap_bytes);
 #if BLOCKYARD_VALGRIND

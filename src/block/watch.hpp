@@ -1,8 +1,9 @@
 // Watched pools: in a process that is observed, every allocate and free of a block takes the slow path and is checked or announced there,
 // however the calling code was compiled.
 //
-// A process is observed when it runs under Valgrind, when AddressSanitizer is in it, when the library is a checked build
-// (BLOCKYARD_CHECKED), or when BLOCKYARD_CHECK=1 stands in its environment. That is decided once, before the first block.
+// A process is checked when it runs under Valgrind, when AddressSanitizer is in it, when the library is a checked build
+// (BLOCKYARD_CHECKED), or when BLOCKYARD_CHECK=1 stands in its environment. It is observed when it is checked, and when a recorder listens to
+// its blocks (base/observer.hpp, in builds with BLOCKYARD_OBSERVED). That is decided once, before the first block.
 //
 // A watched pool hands its blocks to nobody's fast path: the allocator's `current` stays at by_block_no_slab. Freed blocks wait in a queue
 // outside of the blocks, so that their whole memory is poison:
@@ -21,6 +22,8 @@ struct Slab;
 
 /// Whether this process is observed. Cheap after the first call.
 bool process_is_watched();
+/// Whether it is checked: else its blocks are only announced.
+bool process_is_checked();
 
 /// Makes a new pool a watched one; false when memory is exhausted.
 bool watch_pool(Pool* pool);

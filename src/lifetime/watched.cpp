@@ -29,7 +29,7 @@ bool poisons() { return __asan_poison_memory_region != nullptr; }
 }  // namespace
 
 bool is_checked() {
-  static const bool checked = block::process_is_watched();
+  static const bool checked = block::process_is_checked();
   return checked;
 }
 
