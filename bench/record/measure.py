@@ -1,4 +1,4 @@
-"""What recording costs: the same loop of malloc and free by itself, recorded, and under heaptrack, in turn, in one run."""
+"""What recording costs: one loop of malloc and free by itself, recorded, and under heaptrack, in turn, in one run."""
 
 import argparse
 import os
@@ -37,9 +37,11 @@ def main() -> None:
     waited: list[str] = []
     with tempfile.TemporaryDirectory(prefix="blockyard-bench-") as folder:
         journal, heaptrack = Path(folder) / "loop.byj", Path(folder) / "heaptrack"
-        commands = {"alone": loop,
-                    "recorded": [sys.executable, "-m", "blockyard", "record", "--force", "-o", str(journal), "--", *loop],
-                    "heaptrack": ["heaptrack", "-o", str(heaptrack), *loop]}
+        commands = {
+            "alone": loop,
+            "recorded": [sys.executable, "-m", "blockyard", "record", "--force", "-o", str(journal), "--", *loop],
+            "heaptrack": ["heaptrack", "-o", str(heaptrack), *loop],
+        }
         for repeat in range(options.repeats):
             order = list(times) if repeat % 2 == 0 else list(reversed(times))
             for name in order:
@@ -60,10 +62,14 @@ def main() -> None:
         print(f"  {name:<11}{middle:12.1f}{min(taken):9.1f}{max(taken):9.1f}{added}{size}")
     if "heaptrack" in sizes:
         added = {name: statistics.median(times[name]) - alone for name in ("recorded", "heaptrack")}
-        print(f"  recorded / heaptrack: {added['recorded'] / added['heaptrack']:.3f} of the time added, "
-              f"{sizes['recorded'] / sizes['heaptrack']:.3f} of the bytes")
-    print(f"  the recorded loop waited for the collector in {len(waited)} of {options.repeats} runs"
-          + (f" ({', '.join(waited)})" if waited else ""))
+        print(
+            f"  recorded / heaptrack: {added['recorded'] / added['heaptrack']:.3f} of the time added, "
+            f"{sizes['recorded'] / sizes['heaptrack']:.3f} of the bytes"
+        )
+    print(
+        f"  the recorded loop waited for the collector in {len(waited)} of {options.repeats} runs"
+        + (f" ({', '.join(waited)})" if waited else "")
+    )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,9 @@ def script_interpreter(path: Path) -> Path | None:
     if not first.startswith(b"#!"):
         return None
     words = first[2:].split()
-    return Path(words[0].decode(errors="replace")) if words and Path(words[0].decode(errors="replace")).is_file() else None
+    return (
+        Path(words[0].decode(errors="replace")) if words and Path(words[0].decode(errors="replace")).is_file() else None
+    )
 
 
 def read_header(path: Path) -> Header | None:
@@ -40,10 +42,13 @@ def read_header(path: Path) -> Header | None:
         return None
     if data[4] != 2:
         return Header(32, True)
-    offset, = struct.unpack_from("<Q", data, 32)
+    (offset,) = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<HH", data, 54)
-    kinds = {struct.unpack_from("<I", data, offset + index * size)[0] for index in range(count)
-             if offset + index * size + 4 <= len(data)}
+    kinds = {
+        struct.unpack_from("<I", data, offset + index * size)[0]
+        for index in range(count)
+        if offset + index * size + 4 <= len(data)
+    }
     # A static position-independent program has a dynamic section but nobody to interpret it.
     return Header(64, _PT_INTERP in kinds)
 
@@ -51,7 +56,7 @@ def read_header(path: Path) -> Header | None:
 def write_frame_stub(template: Path, output: Path, name: str) -> None:
     """Copies the stub library with its placeholder renamed to `name` and its symbol hash table made anew."""
     data = bytearray(template.read_bytes())
-    table, = struct.unpack_from("<Q", data, 40)
+    (table,) = struct.unpack_from("<Q", data, 40)
     entry_bytes, count = struct.unpack_from("<HH", data, 58)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + index * entry_bytes) for index in range(count)]
     _, _, _, _, symbols_at, symbols_bytes, strings_section, *_ = next(s for s in sections if s[1] == _SHT_DYNSYM)
@@ -66,7 +71,7 @@ def write_frame_stub(template: Path, output: Path, name: str) -> None:
     names = []
     for at in range(symbols_at, symbols_at + symbols_bytes, 24):
         start = strings_at + struct.unpack_from("<I", data, at)[0]
-        names.append(bytes(data[start:data.find(b"\0", start)]))
+        names.append(bytes(data[start : data.find(b"\0", start)]))
     buckets, chains = struct.unpack_from("<II", data, hash_at)
     heads, links = [0] * buckets, [0] * chains
     for index in range(1, len(names)):

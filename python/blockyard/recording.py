@@ -17,7 +17,13 @@ from blockyard import elf, native
 from blockyard.errors import UserError
 
 # Present functions that the recorder itself exports: --frame-symbol needs no library of its own for them.
-_KNOWN_FRAME_FUNCTIONS = {"SDL_GL_SwapWindow", "SDL_RenderPresent", "glXSwapBuffers", "eglSwapBuffers", "vkQueuePresentKHR"}
+_KNOWN_FRAME_FUNCTIONS = {
+    "SDL_GL_SwapWindow",
+    "SDL_RenderPresent",
+    "glXSwapBuffers",
+    "eglSwapBuffers",
+    "vkQueuePresentKHR",
+}
 # Handed on to the program; what the terminal sends (Ctrl-C, Ctrl-\) reaches it by itself.
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
@@ -77,8 +83,10 @@ def describe(outcome: Outcome) -> Iterator[str]:
     journals = [(image, journal) for image in images for journal in image.get("journals", [])]
     yield ""
     if not images:
-        yield (f"blockyard: nothing was recorded: {outcome.request.command[0]} never loaded the recorder. It is linked "
-               "statically, changes its user, clears its environment, or runs a program that does")
+        yield (
+            f"blockyard: nothing was recorded: {outcome.request.command[0]} never loaded the recorder. It is linked "
+            "statically, changes its user, clears its environment, or runs a program that does"
+        )
         return
     if not journals and not any(image["running"] for image in images):
         yield "blockyard: nothing was recorded: the program ended before a window opened"
@@ -90,7 +98,8 @@ def describe(outcome: Outcome) -> Iterator[str]:
     if len(journals) > _MOST_LINES:
         rest = journals[_MOST_LINES:]
         events = sum(journal["events"] for _, journal in rest)
-        yield f"  and {len(rest)} more journals of other processes with {events:,} events, {_pattern(outcome.request.output)}"
+        pattern = _pattern(outcome.request.output)
+        yield f"  and {len(rest)} more journals of other processes with {events:,} events, {pattern}"
     for image in images:
         if image["running"]:
             yield f"  process {image['pid']} still runs; its journal goes on: {image['path']}"
@@ -115,9 +124,12 @@ def _describe_journal(image: dict[str, Any], journal: dict[str, Any]) -> Iterato
     each = f", {journal['bytes'] / events:.2f} bytes each" if events else ""
     program = Path(image["program"]).name or f"process {image['pid']}"
     yield f"  {journal['path']}: {program}, {events:,} events in {journal['seconds']:.2f} s{each}"
-    yield (f"    {journal['allocations']:,} allocations, {journal['frees']:,} frees, {_count(journal['threads'], 'thread')}, "
-           f"{_count(journal['frames'], 'frame mark')}"
-           + (f", {journal['preamble']:,} blocks alive at the start" if journal["preamble"] else ""))
+    yield (
+        f"    {journal['allocations']:,} allocations, {journal['frees']:,} "
+        f"frees, {_count(journal['threads'], 'thread')}, "
+        f"{_count(journal['frames'], 'frame mark')}"
+        + (f", {journal['preamble']:,} blocks alive at the start" if journal["preamble"] else "")
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -129,14 +141,23 @@ def _describe_trouble(summary: dict[str, Any], images: list[dict[str, Any]]) -> 
         return sum(image.get(name, 0) for image in images)
 
     if total("waits"):
-        yield (f"  the program waited {total('waited_ms'):.1f} ms for the recorder ({total('waits'):,.0f} times): its times "
-               "there are longer than they would be")
+        yield (
+            f"  the program waited {total('waited_ms'):.1f} ms for the recorder "
+            f"({total('waits'):,.0f} times): its times "
+            "there are longer than they would be"
+        )
     if total("threads_refused"):
-        yield (f"  {total('threads_refused'):,.0f} threads were not recorded: more than 4,096 ran at a time; the journal lacks "
-               "their events")
+        yield (
+            f"  {total('threads_refused'):,.0f} threads were not recorded: more "
+            "than 4,096 ran at a time; the journal lacks "
+            "their events"
+        )
     if total("missed_frees"):
-        yield (f"  {total('missed_frees'):,.0f} blocks were freed in a way that can't be seen; a free was put in where the "
-               "address was given again")
+        yield (
+            f"  {total('missed_frees'):,.0f} blocks were freed in a way that can't "
+            "be seen; a free was put in where the "
+            "address was given again"
+        )
     if total("unknown_frees"):
         yield f"  {total('unknown_frees'):,.0f} frees of blocks from before the recording were left out"
     if summary["clock"] != "cycles":
@@ -163,15 +184,21 @@ def _check_recordable(program: Path) -> None:
     if header is None:
         return
     if header.bits != 64:
-        raise UserError(f"{seen} is a {header.bits}-bit program; the recorder is a 64-bit library and can't be loaded into it")
+        raise UserError(
+            f"{seen} is a {header.bits}-bit program; the recorder is a 64-bit library and can't be loaded into it"
+        )
     if not header.is_dynamic:
-        raise UserError(f"{seen} is linked statically, so nothing can be preloaded into it; link it dynamically, or call "
-                        "the functions of blockyard/journal.h")
+        raise UserError(
+            f"{seen} is linked statically, so nothing can be preloaded into it; link it dynamically, or call "
+            "the functions of blockyard/journal.h"
+        )
     mode = seen.stat().st_mode
     owner = seen.stat()
     if (mode & 0o4000 and owner.st_uid != os.geteuid()) or (mode & 0o2000 and owner.st_gid != os.getegid()):
-        raise UserError(f"{seen} changes its user or group when it starts, and the system then refuses to preload; record a "
-                        "copy without the setuid bit")
+        raise UserError(
+            f"{seen} changes its user or group when it starts, and the system then refuses to preload; record a "
+            "copy without the setuid bit"
+        )
 
 
 def _check_output(request: Request) -> None:
@@ -191,7 +218,9 @@ def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
     environment = dict(os.environ, BLOCKYARD_RECORD=socket)
     if request.frame_symbol:
         if not request.frame_symbol.isascii() or not 0 < len(request.frame_symbol) <= elf.MOST_NAME_BYTES:
-            raise UserError(f"--frame-symbol takes the plain name of an exported function, not '{request.frame_symbol}'")
+            raise UserError(
+                f"--frame-symbol takes the plain name of an exported function, not '{request.frame_symbol}'"
+            )
         environment["BLOCKYARD_FRAME_SYMBOL"] = request.frame_symbol
         if request.frame_symbol not in _KNOWN_FRAME_FUNCTIONS:
             stub = folder / "frame-symbol.so"
@@ -228,8 +257,9 @@ def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
     if request.wait or request.signal is not None:
         arguments.append("--wait")
     arguments += os.environ.get("BLOCKYARD_COLLECT_OPTIONS", "").split()
-    collector = subprocess.Popen([str(native.path("blockyard-collect")), *arguments], stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE, text=True)
+    collector = subprocess.Popen(
+        [str(native.path("blockyard-collect")), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     if collector.stdout.readline().strip() != "ready":
         collector.wait()
         raise UserError("the recorder's collector did not start")
@@ -238,8 +268,13 @@ def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
 
 def _run_program(program: Path, request: Request, environment: dict[str, str]) -> int:
     with _signals_passed_on() as target:
-        process = subprocess.Popen(request.command, executable=program.absolute(), env=environment, close_fds=False,
-                                   preexec_fn=_restore_signals)
+        process = subprocess.Popen(
+            request.command,
+            executable=program.absolute(),
+            env=environment,
+            close_fds=False,
+            preexec_fn=_restore_signals,
+        )
         target.append(process)
         code = process.wait()
     return code if code >= 0 else 128 - code

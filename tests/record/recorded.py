@@ -81,12 +81,17 @@ class Recording:
 
     def others(self) -> list[Journal]:
         """The journals of other processes and windows, in the order of their names."""
-        return [read(path) for path in sorted(self.output.parent.glob(f"{self.output.stem}*{self.output.suffix}"))
-                if path != self.output]
+        return [
+            read(path)
+            for path in sorted(self.output.parent.glob(f"{self.output.stem}*{self.output.suffix}"))
+            if path != self.output
+        ]
 
 
 def environment(**more: str) -> dict[str, str]:
-    clean = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "BLOCKYARD_COLLECT_OPTIONS")}
+    clean = {
+        name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "BLOCKYARD_COLLECT_OPTIONS")
+    }
     return clean | {"BLOCKYARD_BUILD": str(BUILD)} | more
 
 
@@ -95,8 +100,15 @@ def command(output: Path, *arguments: str, options: tuple[str, ...] = ()) -> lis
 
 
 def record(output: Path, *arguments: str, options: tuple[str, ...] = (), stdin: str = "", **env: str) -> Recording:
-    process = subprocess.Popen(command(output, *arguments, options=options), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=environment(**env), start_new_session=True)
+    process = subprocess.Popen(
+        command(output, *arguments, options=options),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(**env),
+        start_new_session=True,
+    )
     try:
         stdout, stderr = process.communicate(stdin, timeout=60)
     except subprocess.TimeoutExpired:
@@ -131,8 +143,17 @@ def read(path: Path) -> Journal:
         if found := re.fullmatch(r"a (\d+) ([0-9A-F]+) (\d+) (\d+)", line):
             size, address, thread, time = found.groups()
             kind = next(iter(notes), "allocate")
-            journal.events.append(Event(kind, int(size), address, int(thread), int(time), int(notes.get("aligned") or 0),
-                                        replaced if kind == "realloc" else ""))
+            journal.events.append(
+                Event(
+                    kind,
+                    int(size),
+                    address,
+                    int(thread),
+                    int(time),
+                    int(notes.get("aligned") or 0),
+                    replaced if kind == "realloc" else "",
+                )
+            )
             notes, replaced = {}, NO_BLOCK
         elif found := re.fullmatch(r"f ([0-9A-F]+) (\d+) (\d+)", line):
             address, thread, time = found.groups()

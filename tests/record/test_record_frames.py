@@ -10,10 +10,21 @@ def library(name: str) -> str:
     return str(BUILD / "tests" / "record" / f"librecord-fake-{name}.so")
 
 
-@pytest.mark.parametrize("route, libraries", [
-    ("SDL_GL_SwapWindow", []), ("SDL_RenderPresent", []), ("glXSwapBuffers", []), ("dlsym", []), ("glXGetProcAddressARB", []),
-    ("glXGetProcAddress", []), ("SDL_GL_GetProcAddress", []), ("eglSwapBuffers", ["EGL"]), ("eglGetProcAddress", ["EGL"]),
-    ("vkGetDeviceProcAddr", ["vulkan"])])
+@pytest.mark.parametrize(
+    "route, libraries",
+    [
+        ("SDL_GL_SwapWindow", []),
+        ("SDL_RenderPresent", []),
+        ("glXSwapBuffers", []),
+        ("dlsym", []),
+        ("glXGetProcAddressARB", []),
+        ("glXGetProcAddress", []),
+        ("SDL_GL_GetProcAddress", []),
+        ("eglSwapBuffers", ["EGL"]),
+        ("eglGetProcAddress", ["EGL"]),
+        ("vkGetDeviceProcAddr", ["vulkan"]),
+    ],
+)
 def test_a_frame_is_marked_once_by_route(tmp_path, route, libraries):
     done = record(tmp_path / "frames.byj", program("frames"), route, *map(library, libraries))
     assert done.exit_code == 0, done.stderr
@@ -40,12 +51,19 @@ def test_a_frame_symbol_of_any_signature_marks_and_is_not_disturbed(tmp_path, na
 
 
 def test_a_frame_symbol_switches_the_automatic_marks_off(tmp_path):
-    done = record(tmp_path / "symbol.byj", program("frames"), "SDL_RenderPresent", options=("--frame-symbol", "SDL_GL_GetProcAddress"))
+    done = record(
+        tmp_path / "symbol.byj",
+        program("frames"),
+        "SDL_RenderPresent",
+        options=("--frame-symbol", "SDL_GL_GetProcAddress"),
+    )
     assert done.journal().count("frame") == 0
 
 
 def test_a_frame_symbol_may_be_a_known_one(tmp_path):
-    done = record(tmp_path / "symbol.byj", program("frames"), "glXSwapBuffers", options=("--frame-symbol", "glXSwapBuffers"))
+    done = record(
+        tmp_path / "symbol.byj", program("frames"), "glXSwapBuffers", options=("--frame-symbol", "glXSwapBuffers")
+    )
     assert done.journal().count("frame") == FRAMES
 
 

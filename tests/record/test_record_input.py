@@ -90,20 +90,36 @@ def test_a_program_that_clears_its_environment_says_why_nothing_was_recorded(tmp
 
 def test_a_full_disk_is_said_and_the_program_goes_on(tmp_path):
     # The kernel's ever-full device stands in for the disk.
-    done = record(tmp_path / "x.byj", sys.executable, "-c", "print(sum(range(10)))",
-                  BLOCKYARD_COLLECT_OPTIONS="--output /dev/full --overwrite")
+    done = record(
+        tmp_path / "x.byj",
+        sys.executable,
+        "-c",
+        "print(sum(range(10)))",
+        BLOCKYARD_COLLECT_OPTIONS="--output /dev/full --overwrite",
+    )
     assert (done.exit_code, done.stdout) == (0, "45\n")
     assert "No space left on device" in done.stderr
 
 
 def test_the_programs_streams_and_exit_code_are_its_own(tmp_path):
-    done = record(tmp_path / "x.byj", "sh", "-c", "read line; echo got $line; echo problem >&2; exit 42", stdin="words\n")
+    done = record(
+        tmp_path / "x.byj", "sh", "-c", "read line; echo got $line; echo problem >&2; exit 42", stdin="words\n"
+    )
     assert (done.exit_code, done.stdout) == (42, "got words\n")
     assert done.stderr.startswith("problem\n")
 
 
-@pytest.mark.parametrize("options, word", [(("--signal", "NOSUCH"), "no signal"), (("--signal", "KILL"), "can't be caught"),
-                                           (("--for", "0"), "--for"), (("--after", "-1"), "--after")])
+@pytest.mark.parametrize(
+    "options, word",
+    [
+        (("--signal", "NOSUCH"), "no signal"),
+        (("--signal", "KILL"), "can't be caught"),
+        (("--for", "0"), "--for"),
+        (("--after", "-1"), "--after"),
+    ],
+)
 def test_wrong_options_are_refused(tmp_path, options, word):
-    done = subprocess.run(command(tmp_path / "x.byj", "true", options=options), capture_output=True, text=True, env=environment())
+    done = subprocess.run(
+        command(tmp_path / "x.byj", "true", options=options), capture_output=True, text=True, env=environment()
+    )
     assert done.returncode == 2 and word in done.stderr and "Traceback" not in done.stderr

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from recorded import command, environment, program, read, record
@@ -13,7 +14,9 @@ from recorded import command, environment, program, read, record
 ROUNDS = 3000
 
 
-@pytest.mark.parametrize("ending, code", [("return", 7), ("_exit", 8), ("abort", 128 + signal.SIGABRT), ("kill", 128 + signal.SIGKILL)])
+@pytest.mark.parametrize(
+    "ending, code", [("return", 7), ("_exit", 8), ("abort", 128 + signal.SIGABRT), ("kill", 128 + signal.SIGKILL)]
+)
 def test_nothing_is_lost_however_the_program_ends(tmp_path, ending, code):
     done = record(tmp_path / "end.byj", program("endings"), ending)
     assert done.exit_code == code
@@ -23,9 +26,14 @@ def test_nothing_is_lost_however_the_program_ends(tmp_path, ending, code):
 
 
 def started(output, *arguments, options=()):
-    process = subprocess.Popen(command(output, *arguments, options=options), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=environment())
-    return process
+    return subprocess.Popen(
+        command(output, *arguments, options=options),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
 
 
 @pytest.mark.parametrize("mode, code", [("wait", 128 + signal.SIGTERM), ("handle", 9)])
@@ -59,8 +67,8 @@ def test_a_journal_grows_while_the_program_runs_and_survives_the_collectors_deat
 
 
 def child_named(parent: int, name: str) -> int:
-    for child in open(f"/proc/{parent}/task/{parent}/children").read().split():
-        if open(f"/proc/{child}/comm").read().strip().startswith(name[:15]):
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        if Path(f"/proc/{child}/comm").read_text().strip().startswith(name[:15]):
             return int(child)
     raise AssertionError(f"no child {name} of {parent}")
 
@@ -94,23 +102,29 @@ def test_each_forked_child_gets_a_journal_that_begins_with_its_parents_blocks(tm
     assert len(children) == 4
     for journal in children:
         assert journal.preamble >= 50
-        assert [event.size for event in journal.events[:journal.preamble] if event.size in inherited] == inherited
+        assert [event.size for event in journal.events[: journal.preamble] if event.size in inherited] == inherited
         assert journal.frees_of(*inherited) == 50
-    worked = sorted(size for journal in children for size in {event.size for event in journal.events} if 110_000 <= size < 110_004)
+    worked = sorted(
+        size for journal in children for size in {event.size for event in journal.events} if 110_000 <= size < 110_004
+    )
     assert worked == [110_000, 110_001, 110_002, 110_003]
     assert "left out" not in done.stderr and "can't be seen" not in done.stderr
 
 
 REAL = {
     "bash": ["bash", "-c", 'for i in 1 2 3; do x=$(echo "$i" | tr 1 2); y="$y$x"; done; echo "$y"; (exit 3)'],
-    "python": [sys.executable, "-c", """
+    "python": [
+        sys.executable,
+        "-c",
+        """
 import threading, queue
 q = queue.Queue()
 def work(n):
     for i in range(200): q.put([str(j) * 50 for j in range(n)])
 threads = [threading.Thread(target=work, args=(n,)) for n in (5, 50, 100)]
 [t.start() for t in threads]; [t.join() for t in threads]
-print(sum(len(q.get()) for _ in range(600)))"""],
+print(sum(len(q.get()) for _ in range(600)))""",
+    ],
     "gcc": ["gcc", "-O2", "-c", "-o", "hello.o", "hello.c"],
 }
 

@@ -1,13 +1,14 @@
-"""Capture windows begin with the blocks alive, by time, by signal and by the program's own word; and the C API records an
-engine's allocator with and without a recorder around."""
+"""Capture windows begin with the blocks alive, by time, by signal and by the program's own word; and the C API records
+an engine's allocator with and without a recorder around."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
-import pytest
 from recorded import command, environment, program, read, record
 from test_record_processes import child_named
 
@@ -16,60 +17,72 @@ def test_the_program_opens_and_closes_windows_with_exact_preambles(tmp_path):
     done = record(tmp_path / "api.byj", program("windows"), options=("--wait",))
     assert done.exit_code == 0, done.stderr
     first = done.journal()
-    preamble = [event for event in first.events[:first.preamble] if event.size > 160_000]
-    assert [(event.size, event.kind, event.alignment) for event in preamble] == [(160_001, "allocate", 0), (163_840, "aligned", 4096)]
-    assert all(event.time == 0 for event in first.events[:first.preamble])
-    measured = [event for event in first.events[first.preamble:]]
+    preamble = [event for event in first.events[: first.preamble] if event.size > 160_000]
+    assert [(event.size, event.kind, event.alignment) for event in preamble] == [
+        (160_001, "allocate", 0),
+        (163_840, "aligned", 4096),
+    ]
+    assert all(event.time == 0 for event in first.events[: first.preamble])
+    measured = first.events[first.preamble :]
     assert [(event.kind, event.size) for event in measured] == [("allocate", 160_002), ("free", 0)]
-    second, = done.others()
+    (second,) = done.others()
     assert second.path.name == "api-2.byj"
-    assert [event.size for event in second.events[:second.preamble] if event.size > 160_000] == [163_840, 160_003]
-    assert [event.kind for event in second.events[second.preamble:]] == ["free", "free"]
+    assert [event.size for event in second.events[: second.preamble] if event.size > 160_000] == [163_840, 160_003]
+    assert [event.kind for event in second.events[second.preamble :]] == ["free", "free"]
 
 
 def test_a_signal_opens_and_closes_the_window(tmp_path):
     output = tmp_path / "signal.byj"
-    process = subprocess.Popen(command(output, program("windows"), "step", options=("--signal", "USR2")), text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    process = subprocess.Popen(
+        command(output, program("windows"), "step", options=("--signal", "USR2")),
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
     # The signal goes to `blockyard record`, which passes it on.
-    for _ in range(2):
+    for is_open in (True, False):
         assert process.stdout.readline() == "step\n"
         process.send_signal(signal.SIGUSR2)
-        wait_for_toggle(process.pid, output)
+        wait_until(process.pid, output, is_open)
         process.stdin.write("\n")
         process.stdin.flush()
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
     journal = read(output)
-    assert [event.size for event in journal.events[:journal.preamble] if event.size > 160_000] == [160_001, 163_840]
+    assert [event.size for event in journal.events[: journal.preamble] if event.size > 160_000] == [160_001, 163_840]
     assert journal.kinds(160_002) == Counter(allocate=1)
     assert journal.count("free") == 1
     assert journal.info["cut_at_end"]
 
 
-def wait_for_toggle(recorder: int, output) -> None:
-    """Until the collector has acted: the journal appears, then no process holds it open any more."""
+def wait_until(recorder: int, output: Path, is_open: bool) -> None:
+    """Until the collector has acted on the signal: it holds the journal open just while the window is."""
     collector = child_named(recorder, "blockyard-colle")
-    was_open = getattr(wait_for_toggle, "open", False)
-    while is_held_open(collector, output) == was_open:
+    while (str(output) in open_files(collector)) != is_open:
         os.sched_yield()
-    wait_for_toggle.open = not was_open
 
 
-def is_held_open(pid: int, path) -> bool:
-    links = (os.path.join(f"/proc/{pid}/fd", name) for name in os.listdir(f"/proc/{pid}/fd"))
-    return any(os.path.exists(link) and os.readlink(link) == str(path) for link in links)
+def open_files(pid: int) -> set[str]:
+    files = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            files.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return files
 
 
 def test_a_window_by_time_holds_only_its_stretch(tmp_path):
-    script = ("import time; kept = [bytearray(170_001) for _ in range(3)]; time.sleep(1); more = bytearray(170_002); "
-              "time.sleep(1.5); late = bytearray(170_003)")
+    script = (
+        "import time; kept = [bytearray(170_001) for _ in range(3)]; time.sleep(1); more = bytearray(170_002); "
+        "time.sleep(1.5); late = bytearray(170_003)"
+    )
     done = record(tmp_path / "time.byj", sys.executable, "-c", script, options=("--after", "0.6", "--for", "1.2"))
     assert done.exit_code == 0, done.stderr
     journal = done.journal()
     # A bytearray of n bytes asks for one more.
-    assert len([event for event in journal.events[:journal.preamble] if event.size == 170_002]) == 3
-    assert len([event for event in journal.events[journal.preamble:] if event.size == 170_003]) == 1
+    assert len([event for event in journal.events[: journal.preamble] if event.size == 170_002]) == 3
+    assert len([event for event in journal.events[journal.preamble :] if event.size == 170_003]) == 1
     assert not journal.of_size(170_004)
     assert journal.info["cut_at_end"]
 
@@ -82,8 +95,13 @@ def test_a_window_that_never_opens_is_said_in_a_sentence(tmp_path):
 
 
 def test_a_script_that_executes_the_program_before_the_window_leaves_it_the_name(tmp_path):
-    done = record(tmp_path / "script.byj", "sh", "-c", f"exec {sys.executable} -c 'import time; time.sleep(1)'",
-                  options=("--after", "0.7"))
+    done = record(
+        tmp_path / "script.byj",
+        "sh",
+        "-c",
+        f"exec {sys.executable} -c 'import time; time.sleep(1)'",
+        options=("--after", "0.7"),
+    )
     assert done.exit_code == 0, done.stderr
     assert "python" in done.journal().info["program"]
     assert done.others() == []
@@ -115,6 +133,7 @@ def test_an_engine_records_its_own_allocator_beside_malloc_under_the_recorder(tm
 
 
 def test_an_engine_journal_that_can_not_be_written_fails_at_close(tmp_path):
-    done = subprocess.run([program("engine"), str(tmp_path / "no" / "folder.byj")], capture_output=True, text=True, timeout=60)
+    journal = tmp_path / "no" / "folder.byj"
+    done = subprocess.run([program("engine"), str(journal)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 4
     assert "No such file or directory" in done.stderr

@@ -23,26 +23,46 @@ def _signal_number(_context: click.Context, _option: click.Parameter, value: str
     return number
 
 
-@click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
-               epilog="""\b
+@click.command(
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    epilog="""\b
 Examples:
   blockyard record -o game.byj -- ./game --level 3
   blockyard record -o fight.byj --after 60 --for 20 -- ./game
-  blockyard record -o frames.byj --frame-symbol render_frame -- ./viewer""")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=None,
-              help="The journal to write [default: PROGRAM.byj].")
+  blockyard record -o frames.byj --frame-symbol render_frame -- ./viewer""",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=None, help="The journal to write [default: PROGRAM.byj]."
+)
 @click.option("--after", type=click.FloatRange(min=0), metavar="S", help="Begin S seconds after the program's start.")
 @click.option("--for", "length", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Stop after S seconds.")
-@click.option("--signal", "signal_number", callback=_signal_number, metavar="NAME",
-              help="Begin when the program receives this signal, stop at the next one, and so on.")
+@click.option(
+    "--signal",
+    "signal_number",
+    callback=_signal_number,
+    metavar="NAME",
+    help="Begin when the program receives this signal, stop at the next one, and so on.",
+)
 @click.option("--wait", is_flag=True, help="Begin only when the program calls by_journal_start().")
-@click.option("--frame-symbol", metavar="NAME",
-              help="A frame ends at each call of this exported function, in place of the known buffer swaps.")
+@click.option(
+    "--frame-symbol",
+    metavar="NAME",
+    help="A frame ends at each call of this exported function, in place of the known buffer swaps.",
+)
 @click.option("--addresses", is_flag=True, help="Keep the program's own addresses, for 'blockyard check'.")
 @click.option("--force", is_flag=True, help="Replace journals that exist.")
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGS]...")
-def command(output: Path | None, after: float | None, length: float | None, signal_number: int | None, wait: bool,
-            frame_symbol: str | None, addresses: bool, force: bool, command_line: tuple[str, ...]) -> None:
+def command(
+    output: Path | None,
+    after: float | None,
+    length: float | None,
+    signal_number: int | None,
+    wait: bool,
+    frame_symbol: str | None,
+    addresses: bool,
+    force: bool,
+    command_line: tuple[str, ...],
+) -> None:
     """Record every allocation of PROGRAM, with its frames, into a journal.
 
     Nothing needs rebuilding: the recorder is preloaded. The program keeps its input, output and exit code; a forked
@@ -53,8 +73,16 @@ def command(output: Path | None, after: float | None, length: float | None, sign
     if after is not None and (wait or signal_number is not None):
         raise UserError("--after can't be combined with --wait or --signal: they say when to begin")
     request = recording.Request(
-        command=list(command_line), output=output or Path(Path(command_line[0]).name + ".byj"), after=after, length=length,
-        signal=signal_number, wait=wait, frame_symbol=frame_symbol, addresses=addresses, overwrite=force)
+        command=list(command_line),
+        output=output or Path(Path(command_line[0]).name + ".byj"),
+        after=after,
+        length=length,
+        signal=signal_number,
+        wait=wait,
+        frame_symbol=frame_symbol,
+        addresses=addresses,
+        overwrite=force,
+    )
     outcome = recording.run(request)
     for line in recording.describe(outcome):
         click.echo(line, err=True)
