@@ -30,7 +30,8 @@ PACKAGES = {
     "campaign": set(),
     "analysis": {"campaign"},
     "report": {"analysis", "campaign"},
-    "commands": {"report", "analysis", "campaign"},
+    "locality": {"report"},
+    "commands": {"report", "analysis", "campaign", "locality"},
 }
 
 # Text that only makes sense on one machine: its folders, the addresses of its mirrors of package registries.

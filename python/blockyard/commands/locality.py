@@ -1,0 +1,83 @@
+"""blockyard locality: how allocators place many equal blocks, and how long that takes."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from blockyard.errors import UserError
+from blockyard.locality import pictures, tables
+from blockyard.locality.measure import OURS, Test, measure, subjects
+
+# The study's temp memory was full at allocation 819; ours has no header, so that 818 blocks of 4 bytes fill it.
+_STUDY = {"count": 1000, "size": 4, "align": 4, "temp_region": 818 * 4}
+
+_EPILOG = """\b
+Example: blockyard locality --preset study -o locality
+         blockyard locality -a temp,temp-job,glibc --size 64 --align 16 -o d"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option("-a", "--allocators", "spec", multiple=True, metavar="LIST",
+              help="temp, temp-job, persistent, block, and names as `blockyard replay` takes them. "
+                   "Default: all of these in their defaults.")
+@click.option("--count", type=click.IntRange(2, 10_000_000), default=1000, show_default=True, help="How many blocks.")
+@click.option("--size", type=click.IntRange(1, 1 << 20), default=4, show_default=True, help="Bytes of a block.")
+@click.option("--align", type=click.IntRange(1, 16384), default=4, show_default=True, help="A power of two.")
+@click.option("--temp-region", type=click.IntRange(64, 1 << 30), metavar="BYTES",
+              help="Size of temp's region, which then does not grow. Default: 256 KiB.")
+@click.option("--preset", type=click.Choice(["study"]), help="1000 blocks of 4 bytes, temp full at allocation 819.")
+@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Processes per allocator.")
+@click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
+              help="Where files and pictures go.")
+def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_region: int | None, preset: str | None,
+            repeats: int, output: Path) -> None:
+    """Allocate many equal blocks and free them: how long, and how far apart.
+
+    Each allocator and repeat has a process of its own. DIR gets the study's files (NAME_times.csv, NAME_distances.csv,
+    NAME_buckets.csv), locality.csv with the table, and pictures of times, distances and buckets.
+    """
+    if align & (align - 1):
+        raise UserError(f"--align {align} is no power of two")
+    test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region)
+    console = Console(highlight=False)
+    errors = Console(stderr=True, highlight=False)
+    chosen, missing = subjects(spec or (*OURS, "defaults"))
+    for sentence in missing:
+        errors.print(sentence, markup=False)
+    if not chosen:
+        raise UserError("none of these allocators can be had here")
+    output.mkdir(parents=True, exist_ok=True)
+    with errors.status("starting") as status:
+        results = measure(chosen, test, repeats,
+                          lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}"))
+    rows = {name: tables.row(name, runs, test) for name, runs in results.items()}
+    for name, runs in results.items():
+        tables.write_study_files(output, name, runs, test)
+    tables.write_table(output / "locality.csv", list(rows.values()))
+    pictures.draw(output, results, test)
+    _print(console, rows, {name: tables.placement(tables.distances(runs[0], test.size))
+                           for name, runs in results.items()})
+    console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
+
+
+def _print(console: Console, rows: dict[str, tables.Row], placement: dict[str, str]) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("ns a block", no_wrap=True)
+    for heading in ("alloc\ncold", "alloc\nwarm", "free\ncold", "free\nwarm", "common\ndist.", "share", "kinds",
+                    "lines\n/1000", "pages\n/1000"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows.values():
+        table.add_row(row.name, f"{row.allocate_cold:.1f}", f"{row.allocate_warm:.2f}", f"{row.free_cold:.1f}",
+                      f"{row.free_warm:.2f}", f"{row.common_distance:,}", f"{row.common_share:.0%}", str(row.distinct),
+                      f"{row.lines:.0f}", f"{row.pages:.0f}")
+    console.print(table)
+    console.print("\nDistances, in the order of allocation:")
+    for name, sentence in placement.items():
+        console.print(f"  {name}: {sentence}", markup=False)
+    found = tables.ratios(rows)
+    if found:
+        console.print("\nFirst passes beside the study's ratios:")
+        for what, call, study, ours in found:
+            console.print(f"  {what}, {call}: study {study:g}, here {ours:.1f}", markup=False)

@@ -1,0 +1,90 @@
+"""Runs blockyard-locality: a process of its own for each allocator and repeat, interleaved."""
+
+import dataclasses
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from blockyard import allocators, native
+from blockyard.errors import UserError
+
+OURS = ("temp", "temp-job", "persistent", "block")
+_PROGRAM = "blockyard-locality"
+
+
+@dataclasses.dataclass(frozen=True)
+class Test:
+    """What every process does."""
+
+    __test__ = False  # pytest takes the name for its own
+
+    count: int
+    size: int
+    align: int
+    temp_region: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """One allocator, ready to be driven."""
+
+    name: str
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """One process: nanoseconds of whole loops, and the addresses of the first pass."""
+
+    version: str
+    cold_allocate: float
+    cold_free: float
+    warm_allocate: np.ndarray
+    warm_free: np.ndarray
+    addresses: np.ndarray
+
+
+def subjects(spec: Sequence[str]) -> tuple[list[Subject], list[str]]:
+    """What `-a` names: our lifetimes and the lab's allocators; and a sentence for each that can't be had."""
+    words = [word.strip() for part in spec for word in part.split(",") if word.strip()]
+    result = [Subject(word, (word,), {}) for word in dict.fromkeys(words) if word in OURS]
+    missing = []
+    others = [word for word in words if word not in OURS]
+    for choice in allocators.resolve(others) if others else []:
+        if choice.missing:
+            missing.append(f"{choice.name} is left out: {choice.missing}")
+            continue
+        arguments = (str(choice.adapter), *(("--options", choice.options) if choice.options else ()),
+                     *(("--populate",) if choice.populate else ()))
+        result.append(Subject(choice.name, arguments, dict(choice.environment)))
+    return result, missing
+
+
+def measure(chosen: Sequence[Subject], test: Test, repeats: int,
+            on_run: Callable[[str, int], None]) -> dict[str, list[Measured]]:
+    """All repeats of all subjects: A B C, C B A, so that a machine that drifts drifts for all alike."""
+    results: dict[str, list[Measured]] = {subject.name: [] for subject in chosen}
+    for repeat in range(repeats):
+        for subject in chosen if repeat % 2 == 0 else reversed(chosen):
+            on_run(subject.name, repeat + 1)
+            results[subject.name].append(_run(subject, test))
+    return results
+
+
+def _run(subject: Subject, test: Test) -> Measured:
+    command = [str(native.path(_PROGRAM)), *subject.arguments, "--count", str(test.count), "--size", str(test.size),
+               "--align", str(test.align)]
+    if test.temp_region is not None and subject.name == "temp":
+        command += ["--temp-region", str(test.temp_region)]
+    done = subprocess.run(command, env={**os.environ, **subject.environment}, capture_output=True, text=True,
+                          errors="replace", check=False)
+    if done.returncode != 0:
+        raise UserError(f"{subject.name}: {native.sentence(_PROGRAM, done.returncode, done.stderr.splitlines())}")
+    facts = json.loads(done.stdout)
+    return Measured(facts["version"], facts["cold"]["allocate_ns"], facts["cold"]["free_ns"],
+                    np.array(facts["warm"]["allocate_ns"]), np.array(facts["warm"]["free_ns"]),
+                    np.array(facts["addresses"], dtype=np.int64))

@@ -1,0 +1,139 @@
+"""The pictures: times across allocators, distances over the allocation's number, how often each distance came."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from blockyard.locality.measure import Measured, Test
+from blockyard.locality.tables import distances
+from blockyard.report import style
+
+_WIDTH = 1500
+_PANEL_HEIGHT = 250
+_MOST_BARS = 8
+
+
+def draw(folder: Path, results: Mapping[str, Sequence[Measured]], test: Test) -> list[Path]:
+    with matplotlib.rc_context(style.FONT):
+        return [*style.save(_times(results, test), folder / "times"),
+                *style.save(_distances(results, test), folder / "distances"),
+                *style.save(_buckets(results, test), folder / "buckets")]
+
+
+def _caption(test: Test, repeats: int) -> str:
+    return (f"{test.count} blocks of {test.size} bytes at alignment {test.align}, {repeats} repeats, "
+            "each allocator and repeat in a process of its own")
+
+
+def _times(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
+    names = list(results)
+    height = 260 + 62 * len(names)
+    page = style.figure(_WIDTH, height)
+    style.put(page, 28, height - 44, "Time to allocate and to free one block", fontsize=22, weight="bold")
+    repeats = len(next(iter(results.values())))
+    style.foot(page, _caption(test, repeats) + "\nBars: median over repeats; lines: least and most. Cold is the first "
+                                               "pass of a process, warm the median of its later ones.")
+    for place, (title, pick) in enumerate((("allocate", lambda one: (one.cold_allocate, one.warm_allocate)),
+                                           ("free", lambda one: (one.cold_free, one.warm_free)))):
+        axis = style.axes(page, 210 + place * 650, 130, 590, height - 250)
+        axis.set_title(title, loc="left")
+        for offset, (label, index) in enumerate((("cold", 0), ("warm", 1))):
+            samples = [[float(np.median(pick(one)[index])) / test.count for one in results[name]] for name in names]
+            middle = np.array([np.median(values) for values in samples])
+            spread = np.array([[m - min(values), max(values) - m] for m, values in zip(middle, samples, strict=True)]).T
+            rows = np.arange(len(names)) + (offset - 0.5) * 0.38
+            axis.barh(rows, middle, height=0.34, color=style.colour(offset), label=label, xerr=spread,
+                      error_kw={"ecolor": style.INK, "elinewidth": 1.2, "capsize": 3})
+            for at, value, high in zip(rows, middle, middle + spread[1], strict=True):
+                axis.annotate(f"{value:.2f}" if value < 10 else f"{value:.0f}", (high, at), xytext=(6, 0),
+                              textcoords="offset points", va="center", fontsize=12)
+        axis.set_yticks(range(len(names)), names if place == 0 else [""] * len(names))
+        axis.invert_yaxis()
+        axis.set_xscale("log")
+        low, high = axis.get_xlim()
+        axis.set_xlim(low, high * 2.2)
+        axis.set_xlabel("ns a block, logarithmic")
+        axis.grid(True, axis="x", color=style.GRID)
+        if place == 1:
+            axis.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
+    return page
+
+
+def _panels(results: Mapping[str, Sequence[Measured]], title: str, caption: str) -> tuple[Figure, dict[str, Axes]]:
+    """A page with two columns of panels, one for each allocator."""
+    lines = (len(results) + 1) // 2
+    height = 170 + lines * _PANEL_HEIGHT
+    page = style.figure(_WIDTH, height)
+    style.put(page, 28, height - 44, title, fontsize=22, weight="bold")
+    style.foot(page, caption)
+    panels = {}
+    for place, name in enumerate(results):
+        line, column = divmod(place, 2)
+        bottom = height - 35 - (line + 1) * _PANEL_HEIGHT
+        axis = style.axes(page, 120 + column * 720, bottom, 610, _PANEL_HEIGHT - 95)
+        axis.set_title(name, loc="left", fontsize=16)
+        panels[name] = axis
+    return page, panels
+
+
+def _distances(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
+    page, panels = _panels(results, "Distance of each block from the one before",
+                           _caption(test, 1) + ". First pass of the first repeat. "
+                                               "Triangles stand at the edge for distances beyond it.")
+    for place, (name, axis) in enumerate(panels.items()):
+        apart = distances(results[name][0], test.size)
+        low, high = _window(apart)
+        numbers = np.arange(2, len(apart) + 2)
+        axis.plot(numbers, np.clip(apart, low, high), ".", color=style.colour(place), markersize=3)
+        for edge, beyond, marker, drop in ((high, apart > high, "^", -16), (low, apart < low, "v", 8)):
+            if not beyond.any():
+                continue
+            axis.plot(numbers[beyond], np.full(beyond.sum(), edge), marker, color=style.INK, markersize=7,
+                      clip_on=False)
+            at = int(np.argmax(np.abs(np.where(beyond, apart, 0))))
+            more = f", the furthest of {beyond.sum()}" if beyond.sum() > 1 else ""
+            right = at > len(apart) / 2
+            axis.annotate(f"{apart[at]:+,} at block {at + 2}{more}", (numbers[at], edge),
+                          xytext=(-10 if right else 10, drop), textcoords="offset points", fontsize=12,
+                          ha="right" if right else "left")
+        margin = (high - low) * 0.06
+        axis.set_ylim(low - margin, high + margin)
+        axis.set_xlim(0, len(apart) + 2)
+        axis.set_ylabel("bytes", fontsize=13)
+        axis.grid(True, color=style.GRID)
+        axis.tick_params(labelsize=12)
+    return page
+
+
+def _window(apart: np.ndarray) -> tuple[float, float]:
+    """What the axis shows in full: the bulk, with some room, so that one jump does not flatten the rest."""
+    low, high = np.percentile(apart, [2, 98])
+    room = max(high - low, 16.0)
+    return min(float(low), 0.0) - room * 0.5, float(high) + room * 0.8
+
+
+def _buckets(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
+    page, panels = _panels(results, "How often each distance came",
+                           _caption(test, 1) + f". At most the {_MOST_BARS} most common ones; logarithmic.")
+    for place, (name, axis) in enumerate(panels.items()):
+        values, counts = np.unique(distances(results[name][0], test.size), return_counts=True)
+        most = np.argsort(-counts, kind="stable")[:_MOST_BARS]
+        most = most[np.argsort(values[most])]
+        axis.bar(range(len(most)), counts[most], color=style.colour(place), width=0.6)
+        for at, count in enumerate(counts[most]):
+            axis.annotate(str(count), (at, count), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=12)
+        axis.set_xticks(range(len(most)), [f"{value:,}" for value in values[most]], fontsize=11, rotation=12)
+        axis.set_yscale("log")
+        axis.set_ylim(0.7, counts.max() * 4)
+        axis.set_xlim(-0.7, max(len(most), 3) - 0.3)
+        axis.tick_params(axis="y", labelsize=12)
+        if len(values) > _MOST_BARS:
+            rest = int(counts.sum() - counts[most].sum())
+            axis.annotate(f"and {len(values) - _MOST_BARS} more distances, {rest} blocks", (1, 1), xytext=(0, 6),
+                          xycoords="axes fraction", textcoords="offset points", ha="right", fontsize=12,
+                          color=style.FAINT)
+    return page

@@ -1,0 +1,122 @@
+"""Measured processes in, the study's three files and one table out."""
+
+import csv
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from blockyard.locality.measure import Measured, Test
+from blockyard.report.files import whole
+
+_LINE = 64
+_PAGE = 4096
+TICK_NS = 100
+_FILE_NAMES = {"temp": "Temp", "temp-job": "TempJob", "persistent": "Persistent", "block": "Block"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One allocator: medians over the repeats, placement of the first repeat's first pass."""
+
+    name: str
+    version: str
+    allocate_cold: float
+    allocate_warm: float
+    free_cold: float
+    free_warm: float
+    common_distance: int
+    common_share: float
+    distinct: int
+    lines: float
+    pages: float
+
+
+def distances(measured: Measured, size: int) -> np.ndarray:
+    """Each block's begin minus the end of the one before."""
+    return np.diff(measured.addresses) - size
+
+
+def row(name: str, repeats: Sequence[Measured], test: Test) -> Row:
+    first = repeats[0]
+    found, counts = np.unique(distances(first, test.size), return_counts=True)
+    at = int(np.argmax(counts))
+
+    def per_block(values: Sequence[float]) -> float:
+        return float(np.median(values)) / test.count
+
+    return Row(
+        name, first.version,
+        per_block([one.cold_allocate for one in repeats]),
+        per_block([float(np.median(one.warm_allocate)) for one in repeats]),
+        per_block([one.cold_free for one in repeats]), per_block([float(np.median(one.warm_free)) for one in repeats]),
+        int(found[at]), float(counts[at] / counts.sum()), len(found),
+        _touched(first.addresses, test.size, _LINE) * 1000 / test.count,
+        _touched(first.addresses, test.size, _PAGE) * 1000 / test.count)
+
+
+def _touched(addresses: np.ndarray, size: int, unit: int) -> int:
+    """How many lines or pages hold a byte of any block."""
+    first, last = addresses // unit, (addresses + size - 1) // unit
+    span = int((last - first).max()) + 1
+    within = first[:, None] + np.arange(span)
+    return len(np.unique(within[within <= last[:, None]]))
+
+
+def write_study_files(folder: Path, name: str, repeats: Sequence[Measured], test: Test) -> list[Path]:
+    """NAME_times.csv, NAME_distances.csv and NAME_buckets.csv, with the study's headers."""
+    stem = _FILE_NAMES.get(name, name)
+    ticks = [("Allocate", _ticks([one.cold_allocate for one in repeats])),
+             ("Deallocate", _ticks([one.cold_free for one in repeats]))]
+    apart = distances(repeats[0], test.size)
+    buckets = np.unique(apart, return_counts=True)
+    return [_write(folder / f"{stem}_times.csv", ("Operation", "Ticks"), ticks),
+            _write(folder / f"{stem}_distances.csv", ("Distance",), [(int(value),) for value in apart]),
+            _write(folder / f"{stem}_buckets.csv", ("Distance", "Count"),
+                   [(int(value), int(count)) for value, count in zip(*buckets, strict=True)])]
+
+
+def _ticks(loops_ns: Sequence[float]) -> int:
+    return round(float(np.median(loops_ns)) / TICK_NS)
+
+
+def write_table(path: Path, rows: Sequence[Row]) -> Path:
+    return _write(path, [field.name for field in dataclasses.fields(Row)], [dataclasses.astuple(one) for one in rows])
+
+
+def _write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]]) -> Path:
+    def fill(partial: Path) -> None:
+        with partial.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(header)
+            writer.writerows(lines)
+
+    whole(path, fill)
+    return path
+
+
+def ratios(rows: Mapping[str, Row]) -> list[tuple[str, str, float, float]]:
+    """The study's ratios of first passes beside ours: what, of which call, the study's, ours."""
+    result = []
+    for slow, fast, allocate, free in (("persistent", "temp-job", 5.0, 8.0), ("temp-job", "temp", 2.0, 5.0)):
+        if slow in rows and fast in rows:
+            name = f"{slow} / {fast}"
+            result.append((name, "allocate", allocate, rows[slow].allocate_cold / rows[fast].allocate_cold))
+            result.append((name, "free", free, rows[slow].free_cold / rows[fast].free_cold))
+    return result
+
+
+def placement(apart: np.ndarray) -> str:
+    """What the distances do, in a sentence: the most common one before and after the furthest jump."""
+    jump = int(np.argmax(np.abs(apart)))
+    before, after = apart[:jump], apart[jump + 1:]
+    if len(np.unique(apart)) == 1:
+        return f"always {apart[0]} bytes"
+    if len(before) and len(after) and len(np.unique(before)) == 1 and len(np.unique(after)) <= 2:
+        values, counts = np.unique(after, return_counts=True)
+        # Distance k lies between blocks k + 1 and k + 2, counted from 1.
+        return (f"{before[0]} bytes until block {jump + 2}, which jumps by {apart[jump]:,} bytes; "
+                f"then {values[np.argmax(counts)]} bytes")
+    values, counts = np.unique(apart, return_counts=True)
+    return f"{values[np.argmax(counts)]} bytes for {counts.max() / len(apart):.0%}, {len(values)} distances"

@@ -1,0 +1,137 @@
+#include "locality/driven.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "blockyard/block_allocator.hpp"
+#include "blockyard/lifetime.hpp"
+#include "journal/event.hpp"
+#include "replay/adapter_host.hpp"
+
+namespace blockyard::locality {
+namespace {
+
+// The loops are the same for everybody; what is called is inlined where it is inline for a program, too.
+template <class Allocate, class Free>
+Pass time_loops(const Request& request, void** blocks, Allocate&& allocate_one, Free&& free_one) {
+  const double ticks_per_ns = base::ticks_per_ns();
+  const std::uint64_t begun = base::ticks_fenced();
+  for (std::size_t i = 0; i < request.count; ++i) {
+    blocks[i] = allocate_one();
+  }
+  const std::uint64_t allocated = base::ticks_fenced();
+  if (std::find(blocks, blocks + request.count, nullptr) != blocks + request.count) {
+    throw journal::Error("the allocator had no memory for " + std::to_string(request.count) + " blocks of " +
+                         std::to_string(request.size) + " bytes");
+  }
+  const std::uint64_t freeing = base::ticks_fenced();
+  for (std::size_t i = 0; i < request.count; ++i) {
+    free_one(blocks[i]);
+  }
+  const std::uint64_t freed = base::ticks_fenced();
+  return {static_cast<double>(allocated - begun) / ticks_per_ns, static_cast<double>(freed - freeing) / ticks_per_ns};
+}
+
+template <Lifetime which>
+class DrivenLifetime : public Driven {
+ public:
+  explicit DrivenLifetime(std::string name) : name_(std::move(name)) {}
+
+  Pass run(const Request& request, void** blocks) override {
+    const Pass pass = time_loops(
+        request, blocks, [&] { return allocate(request.size, request.alignment, which); },
+        [](void* block) { deallocate(block, which); });
+    by_thread_end_frame();
+    return pass;
+  }
+  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] std::string version() const override { return BLOCKYARD_VERSION; }
+
+ private:
+  std::string name_;
+};
+
+class DrivenBlocks : public Driven {
+ public:
+  explicit DrivenBlocks(const Request& request) : blocks_(request.size, request.alignment) {}
+
+  Pass run(const Request& request, void** blocks) override {
+    return time_loops(
+        request, blocks, [&] { return blocks_.allocate(); }, [&](void* block) { blocks_.free(block); });
+  }
+  [[nodiscard]] std::string name() const override { return "block"; }
+  [[nodiscard]] std::string version() const override { return BLOCKYARD_VERSION; }
+
+ private:
+  BlockAllocator blocks_;
+};
+
+class DrivenAdapter : public Driven {
+ public:
+  DrivenAdapter(const Choice& choice, const Request& request) : loaded_(replay::load_adapter(choice.what)) {
+    char error[512] = "";
+    by_adapter_setup setup{};
+    setup.abi = BY_ADAPTER_ABI;
+    setup.threads = 1;
+    setup.peak_bytes = request.count * request.size;
+    setup.peak_blocks = request.count;
+    // A pool with room for any header and alignment that an allocator may want.
+    setup.pool_bytes = (std::size_t{64} << 20) + request.count * (request.size + request.alignment + 64) * 2;
+    setup.populate = choice.populate;
+    setup.options = choice.options.c_str();
+    setup.error = error;
+    setup.error_bytes = sizeof error;
+    if (loaded_.adapter->init(&setup) != 0) {
+      throw journal::Error(error[0] != 0 ? error : "the allocator could not be started");
+    }
+    loaded_.check_functions();
+    if (loaded_.adapter->thread_start != nullptr) {
+      loaded_.adapter->thread_start();
+    }
+  }
+
+  Pass run(const Request& request, void** blocks) override {
+    const by_adapter& adapter = *loaded_.adapter;
+    const bool sized = (adapter.flags & BY_ADAPTER_SIZED_FREE) != 0;
+    // What malloc aligns to anyway is asked of malloc, as a program would.
+    if (request.alignment <= alignof(std::max_align_t)) {
+      return sized ? time_loops(
+                         request, blocks, [&] { return adapter.allocate(request.size); },
+                         [&](void* block) { adapter.free_sized(block, request.size, alignof(std::max_align_t)); })
+                   : time_loops(
+                         request, blocks, [&] { return adapter.allocate(request.size); },
+                         [&](void* block) { adapter.free(block); });
+    }
+    return time_loops(
+        request, blocks, [&] { return adapter.allocate_aligned(request.alignment, request.size); },
+        [&](void* block) { sized ? adapter.free_sized(block, request.size, request.alignment) : adapter.free(block); });
+  }
+  [[nodiscard]] std::string name() const override { return loaded_.adapter->name; }
+  [[nodiscard]] std::string version() const override { return loaded_.adapter->version; }
+
+ private:
+  replay::LoadedAdapter loaded_;
+};
+
+}  // namespace
+
+std::unique_ptr<Driven> start(const Choice& choice, const Request& request) {
+  if (choice.what == "temp") {
+    if (choice.temp_region != 0 && by_temp_configure(choice.temp_region, 0) != 0) {
+      throw journal::Error("a temp region has 64 bytes to 1 GiB");
+    }
+    return std::make_unique<DrivenLifetime<Lifetime::temp>>("temp");
+  }
+  if (choice.what == "temp-job") {
+    return std::make_unique<DrivenLifetime<Lifetime::temp_job>>("temp-job");
+  }
+  if (choice.what == "persistent") {
+    return std::make_unique<DrivenLifetime<Lifetime::persistent>>("persistent");
+  }
+  if (choice.what == "block") {
+    return std::make_unique<DrivenBlocks>(request);
+  }
+  return std::make_unique<DrivenAdapter>(choice, request);
+}
+
+}  // namespace blockyard::locality

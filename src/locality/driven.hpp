@@ -1,0 +1,44 @@
+// What the locality test drives: our lifetimes by their own interface, everything else through its adapter.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace blockyard::locality {
+
+struct Request {
+  std::size_t count;
+  std::size_t size;       ///< bytes
+  std::size_t alignment;  ///< bytes
+};
+
+/// Nanoseconds of the whole loop over all blocks.
+struct Pass {
+  double allocate_ns;
+  double free_ns;
+};
+
+class Driven {
+ public:
+  virtual ~Driven() = default;
+  /// Allocates all blocks in one timed loop, then frees them in the order of their allocation in another; what lasts longer than a loop
+  /// (a frame) ends afterwards, outside of the clock. `blocks` has room for `count` and keeps the addresses. Throws
+  /// journal::Error when a block can't be had.
+  virtual Pass run(const Request& request, void** blocks) = 0;
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual std::string version() const = 0;
+};
+
+struct Choice {
+  std::string what;         ///< temp, temp-job, persistent, block, or the path of an adapter
+  std::string options;      ///< for an adapter
+  bool populate = false;    ///< for an adapter
+  std::size_t temp_region;  ///< bytes of the temp region, which then never grows; 0: as programs have it
+};
+
+/// Starts it. Throws journal::Error.
+std::unique_ptr<Driven> start(const Choice& choice, const Request& request);
+
+}  // namespace blockyard::locality

@@ -1,0 +1,108 @@
+"""`blockyard locality`: files as the study wrote them, and placements that are facts of our design."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from blockyard import native
+from blockyard.commands.locality import command
+from blockyard.errors import UserError
+from blockyard.locality import tables
+from blockyard.locality.measure import Measured, Test
+
+pytestmark = pytest.mark.skipif(native.find("blockyard-locality") is None,
+                                reason="SKIPPED: blockyard-locality was not built, nothing of it was tested")
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = CliRunner().invoke(command, [*arguments, "-o", str(folder)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def rows(path: Path) -> list[list[str]]:
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("study")
+    return folder, run(folder, "-a", "temp,temp-job,persistent,block,glibc", "--preset", "study", "--repeats", "2")
+
+
+@pytest.mark.parametrize("name", ["Temp", "TempJob", "Persistent", "Block", "glibc"])
+def test_each_allocator_has_the_studys_three_files(study: tuple[Path, str], name: str) -> None:
+    times = rows(study[0] / f"{name}_times.csv")
+    assert times[0] == ["Operation", "Ticks"]
+    assert [line[0] for line in times[1:]] == ["Allocate", "Deallocate"]
+    assert all(int(line[1]) >= 0 for line in times[1:])
+    apart = rows(study[0] / f"{name}_distances.csv")
+    assert apart[0] == ["Distance"]
+    assert len(apart) == 1000
+    buckets = rows(study[0] / f"{name}_buckets.csv")
+    assert buckets[0] == ["Distance", "Count"]
+    assert sum(int(line[1]) for line in buckets[1:]) == 999
+
+
+def test_temp_is_constant_until_it_is_full_then_jumps_once_and_goes_on_as_temp_job(study: tuple[Path, str]) -> None:
+    temp = [int(line[0]) for line in rows(study[0] / "Temp_distances.csv")[1:]]
+    job = [int(line[0]) for line in rows(study[0] / "TempJob_distances.csv")[1:]]
+    # Distance 817 lies between the blocks 818 and 819, counted from 1.
+    assert set(temp[:817]) == {0}
+    assert abs(temp[817]) > 4096
+    assert set(temp[818:]) == {8}
+    assert set(job) == {8}
+
+
+def test_the_table_names_the_jump_and_the_studys_ratios(study: tuple[Path, str]) -> None:
+    assert "temp: 0 bytes until block 819, which jumps by" in study[1]
+    assert "temp-job: always 8 bytes" in study[1]
+    assert "persistent / temp-job, allocate: study 5" in study[1]
+    assert "temp-job / temp, free: study 5" in study[1]
+
+
+def test_the_table_fits_80_columns(study: tuple[Path, str]) -> None:
+    table = study[1].split("Distances, in the order")[0]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("picture", ["times", "distances", "buckets"])
+def test_pictures_are_written_as_png_and_svg(study: tuple[Path, str], picture: str) -> None:
+    assert (study[0] / f"{picture}.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (study[0] / f"{picture}.svg").read_text()[:2000]
+
+
+def test_without_a_small_region_temp_never_jumps(tmp_path: Path) -> None:
+    run(tmp_path, "-a", "temp", "--repeats", "1", "--count", "2000", "--size", "16", "--align", "16")
+    assert rows(tmp_path / "Temp_buckets.csv")[1:] == [["0", "1999"]]
+
+
+def test_an_alignment_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--align 12 is no power of two"):
+        CliRunner().invoke(command, ["--align", "12", "-o", str(tmp_path)], catch_exceptions=False)
+
+
+def test_an_allocator_that_does_not_exist_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no allocator 'tmep'"):
+        CliRunner().invoke(command, ["-a", "tmep", "-o", str(tmp_path)], catch_exceptions=False)
+
+
+def measured(addresses: list[int]) -> Measured:
+    return Measured("1", 1000.0, 500.0, np.array([800.0, 900.0, 2000.0]), np.array([400.0]), np.array(addresses))
+
+
+def test_a_row_counts_distances_lines_and_pages() -> None:
+    found = tables.row("some", [measured([0, 8, 16, 4096 + 60])], Test(4, 8, 4, None))
+    assert (found.common_distance, found.distinct) == (0, 2)
+    assert found.common_share == pytest.approx(2 / 3)
+    # Four blocks lie in line 0 and, the last one astride, in two lines of the second page.
+    assert (found.lines, found.pages) == (750, 500)
+    assert (found.allocate_cold, found.allocate_warm) == (250, 225)
+
+
+def test_a_placement_without_a_pattern_is_said_as_a_share() -> None:
+    assert tables.placement(np.array([3, 9, 3, -40, 7])) == "3 bytes for 40%, 4 distances"
