@@ -1,4 +1,5 @@
 // The C API of journal.h and frame.h, and the table through which libblockyard's marks arrive.
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -14,13 +15,13 @@ namespace blockyard::record {
 namespace {
 
 enum class EngineJournal : std::uint32_t { none, open, closing };
-EngineJournal engine_journal = EngineJournal::none;
+constinit std::atomic<EngineJournal> engine_journal{EngineJournal::none};
 std::uint32_t closed_before = 0;
 
-bool is_open() { return __atomic_load_n(&engine_journal, __ATOMIC_ACQUIRE) == EngineJournal::open; }
+bool is_open() { return engine_journal.load(std::memory_order_acquire) == EngineJournal::open; }
 
 bool change_state(EngineJournal from, EngineJournal to) {
-  return __atomic_compare_exchange_n(&engine_journal, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  return engine_journal.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
 template <When when>

@@ -20,6 +20,6 @@ def command(journal: Path, as_json: bool) -> None:
     if as_json:
         journal_tool.print_json(facts)
         return
-    from blockyard.journal_facts import render  # only here: its imports would slow --json and --help
+    from blockyard.report.journal_facts import render  # only here: its imports would slow --json and --help
 
     Console(highlight=False).print(render(facts))
