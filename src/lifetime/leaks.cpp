@@ -86,7 +86,7 @@ void unlist(std::uint32_t number) {
 
 void say(const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); }
 
-// The frames of the allocator itself come first and say nothing.
+// The frames up to the allocator's outermost one say nothing: its own, and under a sanitizer the one in place of the unwinder.
 bool is_own(const char* frame) {
   constexpr const char* own[] = {"by_temp_job_", "by_allocate+", "by_reallocate+", "blockyard::base::", "blockyard::lifetime::",
                                  "blockyard::allocate(", "blockyard::reallocate("};
@@ -100,15 +100,19 @@ void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
                 record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
                 static_cast<unsigned long long>(record.frame), record.thread);
   say(line);
-  bool leading = true;
-  for (std::size_t i = 0; i < record.depth; ++i) {
-    char place[800];
-    base::describe_address(record.stack[i], place, sizeof place);
-    leading = leading && is_own(place);
-    if (!leading) {
-      std::snprintf(line, sizeof line, "  at %s\n", place);
-      say(line);
+  char place[800];
+  std::size_t first = record.depth;
+  while (first > 0) {
+    base::describe_address(record.stack[first - 1], place, sizeof place);
+    if (is_own(place)) {
+      break;
     }
+    --first;
+  }
+  for (std::size_t i = first; i < record.depth; ++i) {
+    base::describe_address(record.stack[i], place, sizeof place);
+    std::snprintf(line, sizeof line, "  at %s\n", place);
+    say(line);
   }
 }
 

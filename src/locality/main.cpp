@@ -26,10 +26,11 @@ void** make_room(std::size_t count) {
   return static_cast<void**>(room);
 }
 
-nlohmann::json measure(const Choice& choice, const Request& request, int warm_passes) {
+nlohmann::json measure(const Choice& choice, const Request& request, int warm_passes, bool aged) {
   void** const cold_blocks = make_room(request.count);
   void** const warm_blocks = make_room(request.count);
   const std::unique_ptr<Driven> driven = start(choice, request);
+  if (aged) driven->age(request);
   const Pass cold = driven->run(request, cold_blocks);
   std::vector<Pass> warm(static_cast<std::size_t>(warm_passes));
   for (Pass& pass : warm) pass = driven->run(request, warm_blocks);
@@ -56,6 +57,7 @@ int main(int argc, char** argv) {
   Choice choice{};
   Request request{1000, 4, 4};
   int warm_passes = default_warm_passes;
+  bool aged = false;
   app.add_option("allocator", choice.what, "temp, temp-job, persistent, block, or the path of an adapter")->required();
   app.add_option("--options", choice.options, "the adapter's options");
   app.add_flag("--populate", choice.populate, "have the adapter populate memory first");
@@ -63,6 +65,7 @@ int main(int argc, char** argv) {
   app.add_option("--size", request.size, "bytes of a block")->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
   app.add_option("--align", request.alignment, "alignment of a block")->check(CLI::Range(std::size_t{1}, std::size_t{16384}));
   app.add_option("--temp-region", choice.temp_region, "bytes of the temp region, which then does not grow");
+  app.add_flag("--aged", aged, "let many blocks of many sizes come and go first");
   app.add_option("--warm", warm_passes, "passes after the first")->check(CLI::Range(1, 1000));
   try {
     app.parse(argc, argv);
@@ -74,7 +77,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "blockyard: the alignment %zu is no power of two\n", request.alignment);
       return 1;
     }
-    std::printf("%s\n", measure(choice, request, warm_passes).dump().c_str());
+    std::printf("%s\n", measure(choice, request, warm_passes, aged).dump().c_str());
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "blockyard: %s\n", error.what());

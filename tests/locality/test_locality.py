@@ -58,6 +58,16 @@ def test_temp_is_constant_until_it_is_full_then_jumps_once_and_goes_on_as_temp_j
     assert set(job) == {8}
 
 
+@pytest.mark.parametrize("name", ["Persistent", "glibc"])
+def test_a_heap_that_has_been_in_use_scatters_persistent_blocks(study: tuple[Path, str], name: str) -> None:
+    assert len(rows(study[0] / f"{name}_buckets.csv")) > 50
+
+
+def test_a_fresh_heap_does_not(tmp_path: Path) -> None:
+    run(tmp_path, "-a", "persistent", "--repeats", "1")
+    assert rows(tmp_path / "Persistent_buckets.csv")[1:] == [["12", "999"]]
+
+
 def test_the_table_names_the_jump_and_the_studys_ratios(study: tuple[Path, str]) -> None:
     assert "temp: 0 bytes until block 819, which jumps by" in study[1]
     assert "temp-job: always 8 bytes" in study[1]

@@ -11,7 +11,7 @@ from blockyard.locality import pictures, tables
 from blockyard.locality.measure import OURS, Test, measure, subjects
 
 # The study's temp memory was full at allocation 819; ours has no header, so that 818 blocks of 4 bytes fill it.
-_STUDY = {"count": 1000, "size": 4, "align": 4, "temp_region": 818 * 4}
+_STUDY = {"count": 1000, "size": 4, "align": 4, "temp_region": 818 * 4, "aged": True}
 
 _EPILOG = """\b
 Example: blockyard locality --preset study -o locality
@@ -27,12 +27,15 @@ Example: blockyard locality --preset study -o locality
 @click.option("--align", type=click.IntRange(1, 16384), default=4, show_default=True, help="A power of two.")
 @click.option("--temp-region", type=click.IntRange(64, 1 << 30), metavar="BYTES",
               help="Size of temp's region, which then does not grow. Default: 256 KiB.")
-@click.option("--preset", type=click.Choice(["study"]), help="1000 blocks of 4 bytes, temp full at allocation 819.")
+@click.option("--aged", is_flag=True,
+              help="Before, let 20,000 blocks of many sizes come and half of them go: a heap that has been in use.")
+@click.option("--preset", type=click.Choice(["study"]),
+              help="1000 blocks of 4 bytes, aged, temp full at allocation 819.")
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Processes per allocator.")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
               help="Where files and pictures go.")
-def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_region: int | None, preset: str | None,
-            repeats: int, output: Path) -> None:
+def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_region: int | None, aged: bool,
+            preset: str | None, repeats: int, output: Path) -> None:
     """Allocate many equal blocks and free them: how long, and how far apart.
 
     Each allocator and repeat has a process of its own. DIR gets the study's files (NAME_times.csv, NAME_distances.csv,
@@ -40,7 +43,7 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
     """
     if align & (align - 1):
         raise UserError(f"--align {align} is no power of two")
-    test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region)
+    test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region, aged)
     console = Console(highlight=False)
     errors = Console(stderr=True, highlight=False)
     chosen, missing = subjects(spec or (*OURS, "defaults"))

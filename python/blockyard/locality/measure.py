@@ -25,6 +25,7 @@ class Test:
     size: int
     align: int
     temp_region: int | None
+    aged: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +81,8 @@ def _run(subject: Subject, test: Test) -> Measured:
                "--align", str(test.align)]
     if test.temp_region is not None and subject.name == "temp":
         command += ["--temp-region", str(test.temp_region)]
+    if test.aged:
+        command.append("--aged")
     done = subprocess.run(command, env={**os.environ, **subject.environment}, capture_output=True, text=True,
                           errors="replace", check=False)
     if done.returncode != 0:

@@ -25,7 +25,9 @@ def draw(folder: Path, results: Mapping[str, Sequence[Measured]], test: Test) ->
 
 
 def _caption(test: Test, repeats: int) -> str:
-    return (f"{test.count} blocks of {test.size} bytes at alignment {test.align}, {repeats} repeats, "
+    times = f"{repeats} repeats, " if repeats > 1 else ""
+    state = ", heaps aged" if test.aged else ""
+    return (f"{test.count} blocks of {test.size} bytes at alignment {test.align}{state}, {times}"
             "each allocator and repeat in a process of its own")
 
 
