@@ -75,6 +75,15 @@ void unlock_after_fork() {
   watched_lock.unlock();
 }
 
+constinit std::atomic<bool> fork_handled{false};
+
+// Once a process, before the first lock is taken that a fork on another thread might find held.
+void handle_fork() {
+  if (!fork_handled.load(std::memory_order_relaxed) && !fork_handled.exchange(true, std::memory_order_relaxed)) {
+    base::around_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+  }
+}
+
 void park(void* value) {
   ThreadState* const state = static_cast<ThreadState*>(value);
   by_thread_blocks = &no_blocks;
@@ -86,13 +95,13 @@ void park(void* value) {
 
 // The calling thread's own state: that of a thread that has ended, or a new one.
 ThreadState* enter() {
+  handle_fork();
   ThreadState* state = nullptr;
   {
     const std::lock_guard lock(parked_lock);
     if (!entered_before) {
       entered_before = true;
       thread_exit.open(park);
-      base::around_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
     }
     if (parked != nullptr) {
       state = parked;
@@ -131,6 +140,7 @@ Pool* thread_pool(ThreadState* state, std::uint32_t slot, std::size_t stride) {
 }
 
 void* watched_allocate(std::uint32_t slot, std::size_t stride) {
+  handle_fork();
   const std::lock_guard lock(watched_lock);
   Pool*& pool = watched[slot];
   if (pool == nullptr) {
