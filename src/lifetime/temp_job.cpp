@@ -101,7 +101,7 @@ std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) 
     auto* const whole = reinterpret_cast<std::byte*>(begin - front);
     check_untouched(whole, front + bytes);
     show_fresh(whole, front + bytes);
-    new (whole) std::size_t(bytes);
+    std::memcpy(whole, &bytes, sizeof bytes);  // at any alignment
     announce_allocated(whole + front, size, alignment);
   }
   return begin;
@@ -122,8 +122,10 @@ inline void release(JobCursor& cursor, void* block) {
   }
 }
 
-std::size_t* watched_size(void* block) {
-  return reinterpret_cast<std::size_t*>(static_cast<std::byte*>(block) - watched_front);
+std::size_t watched_size(void* block) {
+  std::size_t bytes;
+  std::memcpy(&bytes, static_cast<std::byte*>(block) - watched_front, sizeof bytes);
+  return bytes;
 }
 
 // Everything about a free that is not the common case, after its header was looked at.
@@ -134,7 +136,7 @@ void release_slow(void* block) {
     return;
   }
   announce_freed(block);
-  hide(block, *watched_size(block));
+  hide(block, watched_size(block));
   JobCursor none;
   release(this_thread != nullptr ? this_thread->watched_job : none, block);
 }

@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from blockyard.locality.measure import Measured, Test
 from blockyard.locality.tables import distances
@@ -76,7 +77,7 @@ def _panels(results: Mapping[str, Sequence[Measured]], title: str, caption: str)
     for place, name in enumerate(results):
         line, column = divmod(place, 2)
         bottom = height - 35 - (line + 1) * _PANEL_HEIGHT
-        axis = style.axes(page, 120 + column * 720, bottom, 610, _PANEL_HEIGHT - 95)
+        axis = style.axes(page, 150 + column * 740, bottom, 570, _PANEL_HEIGHT - 95)
         axis.set_title(name, loc="left", fontsize=16)
         panels[name] = axis
     return page, panels
@@ -106,6 +107,8 @@ def _distances(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
         axis.set_ylim(low - margin, high + margin)
         axis.set_xlim(0, len(apart) + 2)
         axis.set_ylabel("bytes", fontsize=13)
+        axis.yaxis.set_major_locator(MaxNLocator(4))
+        axis.yaxis.set_major_formatter("{x:,.0f}")
         axis.grid(True, color=style.GRID)
         axis.tick_params(labelsize=12)
     return page
