@@ -90,12 +90,17 @@ TEST(Threads, producers_and_consumers_free_each_others_blocks) {
 
 TEST(Threads, statistics_are_read_while_threads_end_their_frames) {
   std::atomic<bool> stop{false};
+  std::atomic<bool> started{false};
   std::thread worker([&] {
     while (!stop.load()) {
       static_cast<void>(temp_allocate(100, 16));
       by_thread_end_frame();
+      started.store(true);
     }
   });
+  while (!started.load()) {
+    std::this_thread::yield();
+  }
   by_statistics_t all;
   for (int i = 0; i < 1000; ++i) {
     by_statistics(&all);
