@@ -247,6 +247,14 @@ def test_resume_refuses_another_kind_of_machine(lab: Lab) -> None:
     assert "processor another and" in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--from", "--to", "--cooldown"])
+@pytest.mark.parametrize("value", ["nan", "inf", "1e300"])
+def test_seconds_that_are_no_number_are_refused_before_anything_runs(lab: Lab, option: str, value: str) -> None:
+    done = lab.replay(lab.journal("game.txt"), "-a", "null", option, value)
+    assert done.returncode == 2
+    assert f"'{option}': {value} is no number of seconds" in done.stderr
+
+
 def test_resume_of_nothing_says_how_to_begin(lab: Lab) -> None:
     done = lab.replay("--resume")
     assert done.returncode == 1

@@ -180,6 +180,10 @@ def test_a_zoom_that_ends_before_it_begins_is_refused(campaign: Campaign, report
     assert "--from 3 is not before --to 2" in refusal(report("results", "--from", "3", "--to", "2"))
 
 
+def test_a_zoom_behind_the_last_event_is_refused(campaign: Campaign, report: Report) -> None:
+    assert "--from 1000 lies behind the last event" in refusal(report("results", "--from", "1000"))
+
+
 @pytest.mark.parametrize("entries", [[(0, 0, 8, 0, 30, 0)], [(0, 3, 8, 0, 30, 0)], []],
                          ids=["one malloc", "one free", "no event"])
 def test_tiny_journals_work(tmp_path: Path, report: Report, entries: list[tuple[int, ...]]) -> None:

@@ -5,15 +5,16 @@ from pathlib import Path
 import click
 
 from blockyard import journal_tool
+from blockyard.seconds import Seconds
 
 
 @click.command(epilog="Example: blockyard cut game.byj --from 60 --to 68 -o level.byj")
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
               help="Where to write: .byj, or text (compressed when it ends in .zst or .gz).")
-@click.option("--from", "from_s", type=click.FloatRange(min=0), default=0.0, metavar="S", show_default=True,
+@click.option("--from", "from_s", type=Seconds(min=0), default=0.0, metavar="S", show_default=True,
               help="Begin here, in seconds.")
-@click.option("--to", "to_s", type=click.FloatRange(min=0, min_open=True), metavar="S",
+@click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",
               help="End before here, in seconds; the journal's end when left out.")
 @click.option("--force", is_flag=True, help="Overwrite the output.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")

@@ -8,6 +8,7 @@ import click
 
 from blockyard import recording
 from blockyard.errors import UserError
+from blockyard.seconds import Seconds
 
 
 def _signal_number(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
@@ -34,8 +35,8 @@ Examples:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=None, help="The journal to write [default: PROGRAM.byj]."
 )
-@click.option("--after", type=click.FloatRange(min=0), metavar="S", help="Begin S seconds after the program's start.")
-@click.option("--for", "length", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Stop after S seconds.")
+@click.option("--after", type=Seconds(min=0), metavar="S", help="Begin S seconds after the program's start.")
+@click.option("--for", "length", type=Seconds(min=0, min_open=True), metavar="S", help="Stop after S seconds.")
 @click.option(
     "--signal",
     "signal_number",

@@ -14,6 +14,7 @@ from blockyard.campaign.drive import Outcome
 from blockyard.campaign.progress import display
 from blockyard.campaign.settings import Settings
 from blockyard.errors import UserError
+from blockyard.seconds import Seconds
 
 _EPILOG = """\b
 Examples:
@@ -36,15 +37,15 @@ Examples:
 @click.option("--touch", metavar="LIST",
               help="What is written into a fresh block: none, page (a byte in every 4096) or all.  [page]")
 @click.option("--threads", type=click.Choice(settings.THREADS), help="The journal's threads, or all on one.  [journal]")
-@click.option("--from", "from_s", type=float, metavar="S", help="Measure from this second of the journal on.")
-@click.option("--to", "to_s", type=float, metavar="S", help="Measure up to this second of the journal.")
+@click.option("--from", "from_s", type=Seconds(min=0), metavar="S", help="Measure from this second of the journal on.")
+@click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S", help="Measure up to this second of the journal.")
 @click.option("--untimed", is_flag=True, default=None,
               help="Add runs without a clock around each event, for the total CPU time.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
 @click.option("--campaign", "campaign_file", metavar="FILE", type=click.Path(path_type=Path),
               help="Take journals and options from a campaign file; options given here win.")
-@click.option("--cooldown", type=click.FloatRange(min=0), default=0.0, metavar="S",
+@click.option("--cooldown", type=Seconds(min=0), default=0.0, metavar="S",
               help="Seconds of rest before each run.")
 def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Path, repeats: int | None,
             pace: str | None, touch: str | None, threads: str | None, from_s: float | None, to_s: float | None,

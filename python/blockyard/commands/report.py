@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
+from blockyard.seconds import Seconds
 
 _VIEWS = {"as-run": (View.AS_RUN,), "inherent": (View.INHERENT,), "both": (View.AS_RUN, View.INHERENT)}
 
@@ -23,9 +24,9 @@ _VIEWS = {"as-run": (View.AS_RUN,), "inherent": (View.INHERENT,), "both": (View.
 @click.option("--allocations-csv", is_flag=True, help="Write one CSV a run with a row an allocation, as the study's.")
 @click.option("--samples-parquet/--no-samples-parquet", default=True, show_default=True,
               help="Write all samples as Parquet.")
-@click.option("--from", "from_s", type=click.FloatRange(min=0), metavar="S",
+@click.option("--from", "from_s", type=Seconds(min=0), metavar="S",
               help="Density pictures begin here (seconds).")
-@click.option("--to", "to_s", type=click.FloatRange(min=0, min_open=True), metavar="S",
+@click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",
               help="Density pictures end here (seconds).")
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
 @click.option("--allocator", "allocators", multiple=True, metavar="NAME", help="Only this allocator; may be repeated.")

@@ -47,6 +47,7 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
     _make_folder(out)
     try:
         measured = _measure(results, usable, out, options, tell)
+        _refuse_empty_zoom(measured, options)
         written, pictures = _write(measured, out, options, tell)
         document = _document(results, measured, options, pictures)
         rendered = blocks.text(document)
@@ -99,6 +100,17 @@ def _measure(results: Results, usable: list[Section], out: Path, options: Report
             found.append(Measured(section, members, headers.of(results, section, members, options.gross),
                                   out / section.journal / section.slug))
     return found
+
+
+def _refuse_empty_zoom(measured: list[Measured], options: ReportOptions) -> None:
+    if not options.pictures or options.from_s is None:
+        return
+    from blockyard.report import pages
+
+    last = max(pages.last_second(member) for one in measured for member in one.figures)
+    if options.from_s >= last:
+        raise UserError(f"--from {options.from_s:g} lies behind the last event, which began at {last:.6g} s of the "
+                        "replay's clock; give an earlier second")
 
 
 def _threads(allocators: int, options: ReportOptions) -> int:

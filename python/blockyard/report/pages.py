@@ -88,7 +88,7 @@ def _with_samples(panels: list) -> list:
 def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: Path, options: ReportOptions,
               edges: tuple[float, float], threads: int) -> list[Path]:
     rows = open_rows(one.runs, options.gross)
-    end = max((float(run.rows["start"][-4096:].max()) for run in rows if len(run.rows)), default=1e9) / 1e9
+    end = _last_second(rows)
     times = (options.from_s or 0.0, min(options.to_s or end, end) if options.to_s else end * 1.001)
     if not times[0] < times[1]:
         return []
@@ -115,6 +115,15 @@ def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: P
                 _density_subtitle(section, one, view, found.samples),
                 header.caption(one.runs), bins[_PLANES[operation, view]], found, times, edges))
     return written
+
+
+def last_second(one: AllocatorFigures) -> float:
+    """When its last event started, in seconds of the replay's clock."""
+    return _last_second(open_rows(one.runs, gross=False))
+
+
+def _last_second(rows: Sequence[passes.Rows]) -> float:
+    return max((float(run.rows["start"][-4096:].max()) for run in rows if len(run.rows)), default=1e9) / 1e9
 
 
 def _operation_title(figures: Sequence[AllocatorFigures], operation: Operation) -> str:
