@@ -99,6 +99,14 @@ def test_a_folder_that_holds_something_is_refused_as_output(lab: Lab, shares: li
     assert "already holds something" in done.stderr
 
 
+def test_a_file_in_place_of_a_share_is_refused(lab: Lab, shares: list[Path]) -> None:
+    (lab.folder / "picture.png").write_bytes(b"PNG")
+    done = lab.blockyard("merge", "whole", shares[0], lab.folder / "picture.png")
+    assert done.returncode == 1
+    assert "picture.png holds no campaign" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_folder_without_a_campaign_is_refused(lab: Lab, shares: list[Path]) -> None:
     (lab.folder / "empty").mkdir()
     done = lab.blockyard("merge", "whole", shares[0], lab.folder / "empty")

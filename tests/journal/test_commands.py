@@ -218,3 +218,18 @@ def test_a_real_heaptrack_recording_is_imported_in_both_its_forms(tmp_path):
         assert fact["allocations"] > 10
     for figure in ("allocations", "frees", "total_bytes", "max_live_blocks"):
         assert facts[0][figure] == facts[1][figure], figure
+
+
+def test_info_of_a_recording_without_times_shows_no_lifetimes_and_no_frames():
+    shown = blockyard("info", ROOT / "journals/small/ls.heaptrack.zst").stdout
+    assert "unknown (unpaced: order only)" in shown
+    assert "Lifetimes" not in shown
+    assert "Frames" not in shown
+
+
+def test_a_file_that_is_no_program_is_not_run(tmp_path):
+    file = tmp_path / "picture"
+    file.write_bytes(b"PNG")
+    file.chmod(0o755)
+    done = blockyard("run", "--", file)
+    assert (done.returncode, done.stderr) == (1, f"blockyard: {file} can't be started: Exec format error\n")

@@ -61,7 +61,7 @@ def read(folder: Path) -> Campaign:
         if fields["format"] != FORMAT:
             raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
         return Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder} holds no campaign; 'blockyard replay JOURNAL -a ALLOCATORS -o {folder}' "
                         "makes one") from None
     except (ValueError, KeyError, TypeError):

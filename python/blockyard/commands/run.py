@@ -23,4 +23,7 @@ def command(command_line: tuple[str, ...]) -> None:
     library = str(native.path("libblockyard-malloc.so"))
     preloads = [library, *filter(None, os.environ.get("LD_PRELOAD", "").split(":"))]
     os.environ["LD_PRELOAD"] = ":".join(preloads)
-    os.execv(program, list(command_line))
+    try:
+        os.execv(program, list(command_line))
+    except OSError as error:
+        raise UserError(f"{command_line[0]} can't be started: {error.strerror}") from None

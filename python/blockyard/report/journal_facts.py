@@ -16,7 +16,11 @@ _DEFAULT_FRAME_NS = 16_666_667
 
 def render(facts: dict[str, Any]) -> RenderableType:
     """All that blockyard-journal's JSON says, in reading order."""
-    parts: list[RenderableType] = [_summary(facts), _sizes(facts), _lifetimes(facts), _threads(facts), _frames(facts)]
+    parts: list[RenderableType] = [_summary(facts), _sizes(facts)]
+    if facts["paced"]:
+        parts += [_lifetimes(facts), _threads(facts), _frames(facts)]
+    else:  # its times are places in an order: lifetimes and frames would be figures of nothing
+        parts.append(_threads(facts))
     parts += [Text(f"Note: {note}.", style="yellow") for note in facts["notes"]]
     return Group(*parts)
 
@@ -67,7 +71,7 @@ def _summary(facts: dict[str, Any]) -> Table:
         row("command", " ".join(facts["command"]))
     row("file", f"{facts['form']}, {units.size(facts['file_bytes'])}, {facts['bytes_per_event']:.2f} bytes an event"
         + (", addresses kept" if facts["has_addresses"] and facts["form"] == "byj" else ""))
-    row("duration", units.duration(facts["duration_ns"]) + ("" if facts["paced"] else " (unpaced: order only)"))
+    row("duration", units.duration(facts["duration_ns"]) if facts["paced"] else "unknown (unpaced: order only)")
     row("events", _count(facts["events"]))
     row("mallocs", f"{_count(facts['allocations'])} (calloc {_count(kinds['allocate_zeroed'])}, "
         f"aligned {_count(kinds['allocate_aligned'])}, realloc {_count(kinds['reallocate'])})")
@@ -78,7 +82,8 @@ def _summary(facts: dict[str, Any]) -> Table:
         row("preamble", f"{_count(preamble['blocks'])} blocks, {units.size(preamble['bytes'])}; "
             "not counted in mallocs and sizes")
     row("total allocation", units.size(facts["total_bytes"]))
-    row("max live bytes", f"{units.size(facts['max_live_bytes'])} at {units.duration(facts['max_live_bytes_at_ns'])}")
+    row("max live bytes", units.size(facts["max_live_bytes"])
+        + (f" at {units.duration(facts['max_live_bytes_at_ns'])}" if facts["paced"] else ""))
     row("max live blocks", _count(facts["max_live_blocks"]))
     sizes = facts["sizes"]
     row("allocation size", f"average {sizes['mean']:,.1f}, median {_count(sizes['median'])}, "
@@ -136,7 +141,8 @@ def _frames(facts: dict[str, Any]) -> Table:
         name = facts["threads"][frames["thread"]]["name"] or str(facts["threads"][frames["thread"]]["id"])
         title = f"Frames: {_count(frames['count'])}, marked by thread {name}"
     else:
-        title = f"Frames: none marked; {_count(frames['count'])} stretches of {units.duration(frames['frame_ns'])}"
+        stretch = "stretch" if frames["count"] == 1 else "stretches"
+        title = f"Frames: none marked; {_count(frames['count'])} {stretch} of {units.duration(frames['frame_ns'])}"
     table = _table(title, "", "p50", "p90", "p99", "p99.9", "most", "at")
     keys = ("p50", "p90", "p99", "p999")
     most = frames["most_events"]
