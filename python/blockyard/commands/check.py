@@ -21,8 +21,8 @@ def command(journal: Path, as_json: bool) -> None:
         journal_tool.print_json(result)
         return
     addresses = "addresses checked" if result["has_addresses"] else "no addresses kept"
-    click.echo(f"{journal}: no violation in {_count(result['events'], 'event')} ({_count(result['blocks_given'], 'block')}, "
-               f"{result['live_at_end']:,} live at the end; "
+    click.echo(f"{journal}: no violation in {_count(result['events'], 'event')} "
+               f"({_count(result['blocks_given'], 'block')}, {result['live_at_end']:,} live at the end; "
                f"{_count(result['threads'], 'thread')}; {_count(result['frame_marks'], 'frame mark')}; {addresses})")
     journal_tool.print_notes(result["notes"])
 

@@ -38,7 +38,8 @@ Examples:
               help="What is written into a fresh block: none, page (a byte in every 4096) or all.  [page]")
 @click.option("--threads", type=click.Choice(settings.THREADS), help="The journal's threads, or all on one.  [journal]")
 @click.option("--from", "from_s", type=Seconds(min=0), metavar="S", help="Measure from this second of the journal on.")
-@click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S", help="Measure up to this second of the journal.")
+@click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",
+              help="Measure up to this second of the journal.")
 @click.option("--untimed", is_flag=True, default=None,
               help="Add runs without a clock around each event, for the total CPU time.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")

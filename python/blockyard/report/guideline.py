@@ -18,14 +18,15 @@ def paragraph(section: Section, figures: Sequence[AllocatorFigures], views: Sequ
     count = f"{len(contenders)} allocators" if len(contenders) > 1 else contenders[0].name
     several = {"defaults": "in their defaults", "favoured": "each favoured"}
     setting = several[variant] if len(contenders) > 1 else variant
-    sentences = [f"As a guideline from {section.title} ({count}, {setting}):"]
+    sentences = []
     for view in views:
         told = [_operation(contenders, view, operation) for operation in (Operation.MALLOC, Operation.FREE)]
-        sentences.append(f"{_VIEW_WORDS[view]} {'; '.join(words for words in told if words)}.")
-    return " ".join(sentences)
+        words = f"{_VIEW_WORDS[view]} {'; '.join(words for words in told if words)}."
+        sentences.append(words[0].upper() + words[1:] if sentences else words)
+    return f"As a guideline from {section.title} ({count}, {setting}): {' '.join(sentences)}"
 
 
-_VIEW_WORDS = {View.AS_RUN: "as it ran,", View.INHERENT: "With the machine's noise gone (inherent),"}
+_VIEW_WORDS = {View.AS_RUN: "as it ran,", View.INHERENT: "with the machine's noise gone (inherent),"}
 
 
 def _operation(contenders: Sequence[AllocatorFigures], view: View, operation: Operation) -> str:
