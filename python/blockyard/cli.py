@@ -39,9 +39,11 @@ def main() -> None:
 
 
 def run() -> None:
-    """Entry point: one sentence for a user's mistake, 130 for Ctrl-C, silence for a closed pipe."""
+    """Entry point: one sentence for a user's mistake, 130 for Ctrl-C, silence for a closed pipe; never a
+    trace for what the system refuses."""
     try:
-        # Out of standalone mode click returns the code of an Exit (--help, --version) and whatever a verb returns: nothing.
+        # Out of standalone mode click returns the code of an Exit (--help, --version) and whatever a verb returns:
+        # nothing.
         code = main(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
@@ -54,8 +56,20 @@ def run() -> None:
         click.echo("blockyard: interrupted", err=True)
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_standard_output()
         sys.exit(128 + signal.SIGPIPE)
+    except OSError as error:
+        # A full disk or a folder that forbids writing, where no verb had better words; without a file's name it was
+        # standard output, or a file that is open already.
+        where = error.filename or "the output"
+        click.echo(f"blockyard: {where} can't be read or written: {error.strerror or error}", err=True)
+        _drop_standard_output()
+        sys.exit(1)
+
+
+def _drop_standard_output() -> None:
+    """What is still buffered goes nowhere: Python would complain of it at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from blockyard import native
+from blockyard.errors import UserError
 
 _BAR_CELLS = 24
+_STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def call(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
@@ -28,6 +30,12 @@ def call(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
             bar.update(task, completed=fraction, description=text)
 
         return json.loads(native.call("blockyard-journal", [*arguments, "--json"], on_progress=show))
+
+
+def refuse_standard_output(output: os.PathLike) -> None:
+    """A journal on standard output would be mixed with the command's own words."""
+    if os.fspath(output) in _STANDARD_OUTPUT:
+        raise UserError(f"{output} can't take a journal: standard output has the command's own words; name a file")
 
 
 def print_json(result: dict[str, Any]) -> None:

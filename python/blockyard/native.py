@@ -55,8 +55,9 @@ def call(program: str, arguments: Sequence[str | os.PathLike], *, env: dict[str,
     command = [str(path(program)), *map(str, arguments)]
     if on_progress is not None:
         command.append("--progress")
+    # What the shell left open stays open: `blockyard info <(zcat ...)` names /dev/fd/63.
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               errors="replace", env=env)
+                               errors="replace", env=env, close_fds=False)
     messages: list[str] = []
 
     def drain() -> None:

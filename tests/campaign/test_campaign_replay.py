@@ -149,6 +149,7 @@ def test_a_stretch_without_events_is_refused(lab: Lab) -> None:
     (["-a", "null", "--pace", "0"], "'0' is not a pace"),
     (["-a", "null", "--touch", "some"], "'some' is not a touch"),
     (["-a", "null", "--repeats", "0"], "0 repeats measure nothing"),
+    (["-a", "null", "--repeats", "99999999999"], "99999999999 repeats are too many; ask for at most 1,000"),
     (["-a", "null", "--from", "3", "--to", "2"], "--to must lie after --from"),
     (["-a", "null", "--shard", "3/2"], "'3/2' is not a share"),
     (["-a", "null", "--shard", "1/9", "--repeats", "2"], "can't be shared by 9"),

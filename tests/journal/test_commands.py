@@ -233,3 +233,34 @@ def test_a_file_that_is_no_program_is_not_run(tmp_path):
     file.chmod(0o755)
     done = blockyard("run", "--", file)
     assert (done.returncode, done.stderr) == (1, f"blockyard: {file} can't be started: Exec format error\n")
+
+
+@pytest.mark.parametrize("output", ["-", "/dev/stdout"])
+@pytest.mark.parametrize("verb", ["convert", "cut"])
+def test_a_journal_to_standard_output_is_refused(verb, output, text, tmp_path):
+    done = blockyard(verb, text, "-o", output, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (f"blockyard: {output} can't take a journal: standard output has the command's own words; "
+                           "name a file\n")
+    assert not (tmp_path / "-").exists()
+
+
+def test_a_text_journal_comes_through_a_pipe_of_the_shell(text):
+    ours, theirs = os.pipe()
+    os.write(theirs, text.read_bytes())
+    os.close(theirs)
+    done = subprocess.run([sys.executable, "-m", "blockyard", "check", f"/dev/fd/{ours}"], pass_fds=[ours],
+                          env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True,
+                          check=False)
+    os.close(ours)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no violation in 5 events" in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["info", "check"])
+def test_a_full_standard_output_is_one_sentence(verb, text):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "blockyard", verb, text], stdout=full, stderr=subprocess.PIPE,
+                              env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1, "blockyard: the output can't be read or written: No space left on device\n")

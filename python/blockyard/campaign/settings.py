@@ -14,6 +14,7 @@ from blockyard.errors import UserError
 
 TOUCHES = ("none", "page", "all")
 THREADS = ("journal", "one")
+_MOST_REPEATS = 1000  # the plan of all runs is kept in memory, and a day holds fewer
 
 # Endings that say how a journal is stored, not which one it is.
 _STORAGE_ENDINGS = re.compile(r"(\.(zst|gz|byj|journal|txt|log))+$")
@@ -85,6 +86,8 @@ def check(settings: Settings) -> Settings:
     """Refuses what no campaign can be made of."""
     if settings.repeats < 1:
         raise UserError(f"{settings.repeats} repeats measure nothing; ask for at least 1")
+    if settings.repeats > _MOST_REPEATS:
+        raise UserError(f"{settings.repeats} repeats are too many; ask for at most {_MOST_REPEATS:,}")
     if settings.threads not in THREADS:
         raise UserError(f"'{settings.threads}' is not a way to run threads; use journal or one")
     if not settings.journals:

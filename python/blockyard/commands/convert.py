@@ -25,6 +25,7 @@ def command(journal: Path, output: Path, plain: bool, join_realloc: bool, addres
     JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording. Nothing is lost from .byj to text and
     back, unless --plain.
     """
+    journal_tool.refuse_standard_output(output)
     chosen = {"--plain": plain, "--join-realloc": join_realloc, "--addresses": addresses, "--force": force}
     result = journal_tool.call(["convert", journal, "-o", output, *(name for name, on in chosen.items() if on)])
     if as_json:

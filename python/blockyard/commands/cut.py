@@ -24,6 +24,7 @@ def command(journal: Path, output: Path, from_s: float, to_s: float | None, forc
     The blocks alive where the stretch begins come first, as its preamble: a replay restores them and measures none.
     Of a journal whose end is missing, what is whole is kept.
     """
+    journal_tool.refuse_standard_output(output)
     arguments = ["cut", journal, "-o", output, "--from", repr(from_s)]
     if to_s is not None:
         arguments += ["--to", repr(to_s)]
