@@ -262,6 +262,15 @@ def test_resume_of_nothing_says_how_to_begin(lab: Lab) -> None:
     assert "holds no campaign" in done.stderr
 
 
+def test_a_plan_that_is_json_and_yet_none_is_refused(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    path = lab.folder / "results/campaign.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "journals": 3}))
+    done = lab.replay("--resume")
+    assert done.returncode == 1
+    assert "is not a campaign's plan" in done.stderr
+
+
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     while not condition():
         assert process.poll() is None, process.communicate()

@@ -60,11 +60,13 @@ def read(folder: Path) -> Campaign:
         fields = json.loads(path.read_text(encoding="utf-8"))
         if fields["format"] != FORMAT:
             raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
-        return Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
+        campaign = Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
+        campaign.runs()  # a plan that is JSON and yet none fails here
+        return campaign
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder} holds no campaign; 'blockyard replay JOURNAL -a ALLOCATORS -o {folder}' "
                         "makes one") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path} is not a campaign's plan; it was damaged or written by something else") from None
 
 

@@ -195,11 +195,12 @@ def _refuse_another(campaign: Campaign, wanted: Settings, shard: tuple[int, int]
 def _refuse_other_machine(output: Path) -> None:
     try:
         before = json.loads((output / MACHINE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        kind = before["kind"]
+    except (OSError, ValueError, KeyError, TypeError):
         raise UserError(f"{output / MACHINE} is missing or damaged, so nobody can tell whether this is the machine "
                         "that the finished runs come from; measure anew in another folder") from None
     now = machine.describe()
-    if before.get("kind") != now["kind"]:
+    if kind != now["kind"]:
         raise UserError(f"the finished runs in {output} come from another kind of machine "
                         f"({', then '.join(machine.kind_differences(before, now))} now), and one comparison never "
                         "mixes machines; measure anew in another folder")
