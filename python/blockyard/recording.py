@@ -77,6 +77,11 @@ def run(request: Request) -> Outcome:
     return Outcome(request, exit_code, json.loads(line))
 
 
+def complete_journals(outcome: Outcome) -> int:
+    """How many journals were written to their end."""
+    return sum(not journal["error"] for image in outcome.summary["images"] for journal in image.get("journals", []))
+
+
 def describe(outcome: Outcome) -> Iterator[str]:
     """The summary that the user sees, line by line."""
     images = outcome.summary["images"]

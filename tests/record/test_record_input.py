@@ -97,7 +97,7 @@ def test_a_full_disk_is_said_and_the_program_goes_on(tmp_path):
         "print(sum(range(10)))",
         BLOCKYARD_COLLECT_OPTIONS="--output /dev/full --overwrite",
     )
-    assert (done.exit_code, done.stdout) == (0, "45\n")
+    assert (done.exit_code, done.stdout) == (1, "45\n")
     assert "No space left on device" in done.stderr
 
 

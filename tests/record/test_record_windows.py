@@ -89,7 +89,7 @@ def test_a_window_by_time_holds_only_its_stretch(tmp_path):
 
 def test_a_window_that_never_opens_is_said_in_a_sentence(tmp_path):
     done = record(tmp_path / "late.byj", "true", options=("--after", "100"))
-    assert done.exit_code == 0
+    assert done.exit_code == 1
     assert "ended before a window opened" in done.stderr
     assert not (tmp_path / "late.byj").exists()
 

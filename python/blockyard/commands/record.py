@@ -66,8 +66,9 @@ def command(
 ) -> None:
     """Record every allocation of PROGRAM, with its frames, into a journal.
 
-    Nothing needs rebuilding: the recorder is preloaded. The program keeps its input, output and exit code; a forked
-    child and each program it executes get journals of their own, OUTPUT.PID.byj.
+    Nothing needs rebuilding: the recorder is preloaded. The program keeps its input, output and exit code (1 when it
+    would be 0 but nothing was recorded); a forked child and each program it executes get journals of their own,
+    OUTPUT.PID.byj.
     """
     if signal_number is not None and wait:
         raise UserError("--signal and --wait both say when to begin; give one of them")
@@ -87,4 +88,7 @@ def command(
     outcome = recording.run(request)
     for line in recording.describe(outcome):
         click.echo(line, err=True)
+    still_recording = any(image["running"] for image in outcome.summary["images"])
+    if outcome.exit_code == 0 and not still_recording and recording.complete_journals(outcome) == 0:
+        sys.exit(1)  # the program did well, the recording did not
     sys.exit(outcome.exit_code)
