@@ -16,7 +16,8 @@ Function* real_function(const char* name) {
   return reinterpret_cast<Function*>(find_next(name).address);
 }
 
-bool is_recorded() { return self.key >= first_key && self.key == process->hooks_key; }
+// A thread that names itself before its first event is registered here: it may be over before anybody asks the kernel.
+bool is_recorded() { return __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE) >= first_key; }
 
 }  // namespace
 }  // namespace blockyard::record
