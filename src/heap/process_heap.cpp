@@ -233,7 +233,7 @@ void ProcessHeap::free_pages(void* block) {
 }
 
 // A burst in one round may be followed by as large a one before the janitor is back: keep twice the largest recent round.
-// The maximum halves in about 64 rounds of work, so that a level's load is not held against its play.
+// The maximum halves in about 44 rounds of work, so that a level's load is not held against its play.
 void ProcessHeap::follow_demand() {
   const std::uint64_t consumed = consumed_.load(std::memory_order_relaxed);
   const std::uint64_t now = consumed - consumed_seen_;
