@@ -76,27 +76,33 @@ void measure(std::size_t n, Take&& take, Give&& give) {
 
 void run_direct(std::size_t n) {
   BlockAllocator blocks(sizeof(Payload), alignof(Payload));
-  measure(n, [&] { return blocks.allocate(); }, [&](void* block) { blocks.free(block); });
+  measure(
+      n, [&] { return blocks.allocate(); }, [&](void* block) { blocks.free(block); });
 }
 void run_static(std::size_t n) {
   using Blocks = StaticBlockAllocator<sizeof(Payload), alignof(Payload)>;
-  measure(n, [] { return Blocks::allocate(); }, [](void* block) { Blocks::free(block); });
+  measure(
+      n, [] { return Blocks::allocate(); }, [](void* block) { Blocks::free(block); });
 }
 void run_paged(std::size_t n) {
   PagedBlocks blocks(sizeof(Payload), alignof(Payload));
-  measure(n, [&] { return blocks.allocate(); }, [&](void* block) { blocks.free(block); });
+  measure(
+      n, [&] { return blocks.allocate(); }, [&](void* block) { blocks.free(block); });
 }
 void run_malloc(std::size_t n) {
-  measure(n, [] { return std::malloc(sizeof(Payload)); }, [](void* block) { std::free(block); });
+  measure(
+      n, [] { return std::malloc(sizeof(Payload)); }, [](void* block) { std::free(block); });
 }
 void run_pmr(std::size_t n) {
   std::pmr::unsynchronized_pool_resource pool;
-  measure(n, [&] { return pool.allocate(sizeof(Payload), alignof(Payload)); },
-          [&](void* block) { pool.deallocate(block, sizeof(Payload), alignof(Payload)); });
+  measure(
+      n, [&] { return pool.allocate(sizeof(Payload), alignof(Payload)); },
+      [&](void* block) { pool.deallocate(block, sizeof(Payload), alignof(Payload)); });
 }
 void run_foonathan(std::size_t n) {
   memory::memory_pool<> pool(sizeof(Payload), 1 << 20);
-  measure(n, [&] { return pool.allocate_node(); }, [&](void* block) { pool.deallocate_node(block); });
+  measure(
+      n, [&] { return pool.allocate_node(); }, [&](void* block) { pool.deallocate_node(block); });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// One measured case: a workload on one implementation, in a process of its own. Prints "phase value" lines: CPU nanoseconds an
-// operation, or bytes an element.
+// One measured case: a workload on one implementation, in a process of its own. Prints "phase value" lines: CPU
+// nanoseconds an operation, or bytes an element.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A program of one hundred container types on BLOCKS: twenty-five value types in each of List, HashMap, RBMap and RBSet.
+// A program of one hundred container types on BLOCKS: twenty-five value types in each of List, HashMap, RBMap and
+// RBSet.
 #include <cstdio>
 #include <utility>
 

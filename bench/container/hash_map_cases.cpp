@@ -96,7 +96,8 @@ void run(std::size_t n) {
 template <class V, class A>
 using Map = HashMap<int, V, HasherDefault, ComparatorDefault<int>, A>;
 template <class V>
-using UnorderedOnBlocks = std::unordered_map<int, V, std::hash<int>, std::equal_to<int>, allocator<std::pair<const int, V>>>;
+using UnorderedOnBlocks =
+    std::unordered_map<int, V, std::hash<int>, std::equal_to<int>, allocator<std::pair<const int, V>>>;
 
 template <bool Shuffled>
 void add_ints(std::vector<Case>& cases, std::string_view workload) {

@@ -1,4 +1,5 @@
 // Lists of ints: fill, walk, clear, and the same again.
+#include <plf_colony.h>
 #include <boost/container/adaptive_pool.hpp>
 #include <boost/container/list.hpp>
 #include <boost/container/node_allocator.hpp>
@@ -8,7 +9,6 @@
 #include <list>
 #include <memory>
 #include <memory_resource>
-#include <plf_colony.h>
 
 #include "blockyard/allocator.hpp"
 #include "blockyard/block_resource.hpp"

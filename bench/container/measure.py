@@ -1,7 +1,7 @@
 """Runs bench_containers' cases in fresh processes, interleaved, and prints medians and ratios to the peers.
 
-Every case is one process; a round runs each case once, every other round in reverse order, so that drift hits all alike.
-The first phase of a process is cold; `_warm` phases fill the same container again.
+Every case is one process; a round runs each case once, every other round in reverse order, so that drift hits all
+alike. The first phase of a process is cold; `_warm` phases fill the same container again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Workload:
 
 ALL_MALLOCS = ("glibc", "mimalloc", "jemalloc")
 OWN = ("glibc",)
-HUGE = "Blockyard's pages are huge ones beyond 8 MiB, and slot arrays beyond 2 MiB; peers' memory is as they ask for it."
+HUGE = ("Blockyard's pages are huge ones beyond 8 MiB, and slot arrays beyond 2 MiB; peers' memory is as they ask for "
+        "it.")
 
 WORKLOADS = {
     "list": Workload(
@@ -49,13 +50,14 @@ WORKLOADS = {
     ),
     "hash-map-shuffled": Workload(
         "HashMap<int, int>, 10 million, keys shuffled, found shuffled", 10_000_000,
-        (("HashMap", OWN), ("HashMap-direct", OWN), ("absl::flat_hash_map", OWN), ("absl::node_hash_map", OWN), ("std", OWN)),
+        (("HashMap", OWN), ("HashMap-direct", OWN), ("absl::flat_hash_map", OWN), ("absl::node_hash_map", OWN),
+         ("std", OWN)),
         HUGE,
     ),
     "hash-map-string": Workload(
         "HashMap<int, std::string>, 10 million", 10_000_000,
-        (("HashMap", OWN), ("HashMap-direct", OWN), ("HashMap-malloc", OWN), ("HashMap-paged", OWN), ("std", ALL_MALLOCS),
-         ("std+allocator", OWN)),
+        (("HashMap", OWN), ("HashMap-direct", OWN), ("HashMap-malloc", OWN), ("HashMap-paged", OWN),
+         ("std", ALL_MALLOCS), ("std+allocator", OWN)),
         HUGE,
     ),
     "ordered-map": Workload(
@@ -105,7 +107,8 @@ def bars() -> Iterator[Bar]:
         yield from on(keys, "HashMap", "absl::node_hash_map", ("insert", 0.5), ("find", 0.75))
         yield from on(keys, "HashMap", "absl::flat_hash_map", ("insert", 1.5), ("find", 1.1), ("iterate", 0.6))
         yield from on(keys, "HashMap", "HashMap-direct", ("insert", 1.05))
-    yield from on("hash-map-string", "HashMap", "std/glibc", ("insert", 0.6), ("iterate", 0.5), ("clear", 0.5), ("bytes", 0.7))
+    yield from on("hash-map-string", "HashMap", "std/glibc", ("insert", 0.6), ("iterate", 0.5), ("clear", 0.5),
+                  ("bytes", 0.7))
     yield from on("ordered-map", "RBMap", "std/glibc", ("insert", 0.30), ("find", 0.30))
     yield from on("ordered-map", "RBMap", "absl::btree_map", ("insert", 1.4), ("find", 1.4))
     for ours in ("BlockAllocator", "StaticBlockAllocator"):
@@ -180,7 +183,8 @@ def judge(results: dict[str, Figures]) -> None:
         lines.append((f"{bar.workload}: {bar.ours} {bar.phase} / {against}", ratio, bar.at_most))
     for (workload, row), at_most in BYTES.items():
         if workload in results:
-            lines.append((f"{workload}: {row} bytes an element", statistics.median(results[workload][row]["bytes"]), at_most))
+            used = statistics.median(results[workload][row]["bytes"])
+            lines.append((f"{workload}: {row} bytes an element", used, at_most))
     if lines:
         print("\nRatios of medians, and what they are to be at most")
         for text, ratio, at_most in lines:
@@ -192,18 +196,21 @@ def show_code_size(build: Path) -> None:
     for blocks in ("StaticBlocks", "PagedNodes"):
         program = build / "bench" / "container" / f"bench_code_size_{blocks}"
         out = subprocess.run(["size", "-A", program], capture_output=True, text=True, check=True).stdout
-        sections = {parts[0]: int(parts[1]) for parts in map(str.split, out.splitlines()) if len(parts) == 3 and parts[1].isdigit()}
-        sizes[blocks] = sum(sections.get(section, 0) for section in (".text", ".rodata", ".data", ".eh_frame", ".gcc_except_table"))
+        sections = {parts[0]: int(parts[1]) for parts in map(str.split, out.splitlines())
+                    if len(parts) == 3 and parts[1].isdigit()}
+        sizes[blocks] = sum(sections.get(section, 0)
+                            for section in (".text", ".rodata", ".data", ".eh_frame", ".gcc_except_table"))
     ratio = sizes["StaticBlocks"] / sizes["PagedNodes"]
     print("\nCode size of a program of one hundred container types (text, data, unwinding), bytes")
-    print(f"static blocks {sizes['StaticBlocks']}, PagedAllocator {sizes['PagedNodes']}: ratio {ratio:.2f}, at most 0.90"
-          f"{'' if ratio <= 0.9 else '  MISSED'}")
+    print(f"static blocks {sizes['StaticBlocks']}, PagedAllocator {sizes['PagedNodes']}: ratio {ratio:.2f}, at most "
+          f"0.90{'' if ratio <= 0.9 else '  MISSED'}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", action="append", choices=[*WORKLOADS, "code-size", "list-100m"], help="these workloads only")
+    parser.add_argument("--only", action="append", choices=[*WORKLOADS, "code-size", "list-100m"],
+                        help="these workloads only")
     parser.add_argument("--shrink", type=int, default=1, help="divide the number of elements")
     options = parser.parse_args()
     build = Path(os.environ.get("BLOCKYARD_BUILD", ROOT / "build" / "bench"))

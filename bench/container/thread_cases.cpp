@@ -1,4 +1,5 @@
-// Threads: maps filled on eight at once; blocks allocated on one and freed on seven; a map moved to another thread and refilled.
+// Threads: maps filled on eight at once; blocks allocated on one and freed on seven; a map moved to another thread and
+// refilled.
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -109,10 +110,12 @@ void one_to_seven(std::size_t n, Take&& take, Give&& give) {
 
 using Blocks = StaticBlockAllocator<48, 8>;
 void run_one_to_seven(std::size_t n) {
-  one_to_seven(n, [] { return Blocks::allocate(); }, [](void* block) { Blocks::free(block); });
+  one_to_seven(
+      n, [] { return Blocks::allocate(); }, [](void* block) { Blocks::free(block); });
 }
 void run_one_to_seven_malloc(std::size_t n) {
-  one_to_seven(n, [] { return std::malloc(48); }, [](void* block) { std::free(block); });
+  one_to_seven(
+      n, [] { return std::malloc(48); }, [](void* block) { std::free(block); });
 }
 
 void run_moved(std::size_t n) {

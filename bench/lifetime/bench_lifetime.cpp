@@ -29,7 +29,9 @@ struct Nanoseconds {
   double free;
 };
 
-double now() { return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 template <class Allocate, class Free, class End>
 Nanoseconds run(Allocate&& allocate_one, Free&& free_one, End&& end_pass) {
@@ -84,14 +86,16 @@ const by_adapter* load(const char* path) {
 Nanoseconds measure(std::string_view subject, const by_adapter* adapter, std::size_t size) {
   const auto nothing = [] {};
   if (subject == "temp") {
-    return run([=] { return temp_allocate(size, 16); }, [](void* block) { temp_deallocate(block); }, by_thread_end_frame);
+    return run([=] { return temp_allocate(size, 16); }, [](void* block) { temp_deallocate(block); },
+               by_thread_end_frame);
   }
   if (subject == "temp-job") {
     return run([=] { return allocate(size, 16, Lifetime::temp_job); },
                [](void* block) { deallocate(block, Lifetime::temp_job); }, nothing);
   }
   if ((adapter->flags & BY_ADAPTER_SIZED_FREE) != 0) {
-    return run([=] { return adapter->allocate(size); }, [=](void* block) { adapter->free_sized(block, size, 16); }, nothing);
+    return run([=] { return adapter->allocate(size); }, [=](void* block) { adapter->free_sized(block, size, 16); },
+               nothing);
   }
   return run([=] { return adapter->allocate(size); }, [=](void* block) { adapter->free(block); }, nothing);
 }

@@ -1,5 +1,5 @@
-// A program to record: frees one of 4096 live blocks at random and allocates another in its place. Prints the nanoseconds
-// that an event took. Sizes of 16 to 1039 bytes; the same sequence each time.
+// A program to record: frees one of 4096 live blocks at random and allocates another in its place. Prints the
+// nanoseconds that an event took. Sizes of 16 to 1039 bytes; the same sequence each time.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// A scene as engines have it: a million nodes added as children, dictionaries that are filled and dropped, voxel chunks rebuilt on worker
-// threads. The same code runs on the standard's containers, on Blockyard's over malloc, and on Blockyard's over blocks, and the
-// program prints what the difference is.
+// A scene as engines have it: a million nodes added as children, dictionaries that are filled and dropped, voxel chunks
+// rebuilt on worker threads. The same code runs on the standard's containers, on Blockyard's over malloc, and on
+// Blockyard's over blocks, and the program prints what the difference is.
 //
 //   blockyard-example-scene [NODES]
 #include <sys/resource.h>
@@ -141,7 +141,8 @@ std::uint64_t fill_dictionaries(std::size_t entries) {
   return bytes;
 }
 
-/// Worker threads build voxel chunks as ordered maps; the one before is dropped by whichever thread builds its successor.
+/// Worker threads build voxel chunks as ordered maps; the one before is dropped by whichever thread builds its
+/// successor.
 template <class C>
 std::uint64_t rebuild_chunks(unsigned rebuilds, unsigned voxels) {
   using Chunk = typename C::template OrderedOf<std::uint32_t, std::uint32_t>;
@@ -173,7 +174,8 @@ std::uint64_t rebuild_chunks(unsigned rebuilds, unsigned voxels) {
 
 // --- running and comparing ---
 
-constexpr const char* phases[] = {"add children", "update", "find children", "dictionaries", "voxel chunks", "take down"};
+constexpr const char* phases[] = {"add children", "update",       "find children",
+                                  "dictionaries", "voxel chunks", "take down"};
 constexpr std::size_t phase_count = std::size(phases);
 
 struct Figures {

@@ -1,9 +1,9 @@
 /// Adapter ABI: the small shim through which the lab drives one allocator, ours included.
 ///
-/// An adapter is a shared object that exports `by_adapter_get`. The replayer loads one adapter into a process of its own
-/// (so no allocator inherits another's heap), calls `init` once before any other function, then drives it from the
-/// journal's threads. The function pointers may be the allocator's own entry points: nothing is put between them and the
-/// measured call. All sizes and alignments are bytes, alignments powers of two.
+/// An adapter is a shared object that exports `by_adapter_get`. The replayer loads one adapter into a process of its
+/// own (so no allocator inherits another's heap), calls `init` once before any other function, then drives it from the
+/// journal's threads. The function pointers may be the allocator's own entry points: nothing is put between them and
+/// the measured call. All sizes and alignments are bytes, alignments powers of two.
 #ifndef BLOCKYARD_ADAPTER_H
 #define BLOCKYARD_ADAPTER_H
 
@@ -30,30 +30,30 @@ enum by_adapter_flags {
 };
 
 typedef struct by_adapter_setup {
-  uint32_t abi;            ///< BY_ADAPTER_ABI of the caller.
-  uint32_t threads;        ///< Threads that will call, the main one included.
-  uint64_t peak_bytes;     ///< Highest sum of live requested bytes in the journal stretch, preamble included.
-  uint64_t peak_blocks;    ///< Highest number of live blocks.
-  uint64_t pool_bytes;     ///< Pool to use when BY_ADAPTER_NEEDS_POOL; chosen by the replayer from the two above.
-  int populate;            ///< Favoured variant: have memory for peak_bytes populated before returning, where it can.
-  const char* options;     ///< "key=value,key=value" of the variant, never NULL.
-  char* error;             ///< Where `init` writes one sentence when it fails.
-  size_t error_bytes;      ///< Size of that buffer.
+  uint32_t abi;          ///< BY_ADAPTER_ABI of the caller.
+  uint32_t threads;      ///< Threads that will call, the main one included.
+  uint64_t peak_bytes;   ///< Highest sum of live requested bytes in the journal stretch, preamble included.
+  uint64_t peak_blocks;  ///< Highest number of live blocks.
+  uint64_t pool_bytes;   ///< Pool to use when BY_ADAPTER_NEEDS_POOL; chosen by the replayer from the two above.
+  int populate;          ///< Favoured variant: have memory for peak_bytes populated before returning, where it can.
+  const char* options;   ///< "key=value,key=value" of the variant, never NULL.
+  char* error;           ///< Where `init` writes one sentence when it fails.
+  size_t error_bytes;    ///< Size of that buffer.
 } by_adapter_setup;
 
 typedef struct by_adapter {
-  uint32_t abi;            ///< BY_ADAPTER_ABI that the adapter was built with.
-  uint32_t flags;          ///< by_adapter_flags.
-  const char* name;        ///< "jemalloc"; static storage.
-  const char* version;     ///< "5.3.0", as the allocator itself says where it can; static storage, valid after `init`.
+  uint32_t abi;         ///< BY_ADAPTER_ABI that the adapter was built with.
+  uint32_t flags;       ///< by_adapter_flags.
+  const char* name;     ///< "jemalloc"; static storage.
+  const char* version;  ///< "5.3.0", as the allocator itself says where it can; static storage, valid after `init`.
   /// Readies the allocator. 0, or non-zero with a sentence in setup->error. Called once, on the main thread.
   /// It may change the functions below: read them afterwards.
   int (*init)(const by_adapter_setup* setup);
   /// Called on each journal thread before its first and after its last event; may be NULL.
   void (*thread_start)(void);
   void (*thread_stop)(void);
-  /// The allocation family, with the meaning of the C functions. None may be NULL except `free_sized`, and that one only
-  /// without BY_ADAPTER_SIZED_FREE. `reallocate` is told the old size and alignment for allocators that need them.
+  /// The allocation family, with the meaning of the C functions. None may be NULL except `free_sized`, and that one
+  /// only without BY_ADAPTER_SIZED_FREE. `reallocate` is told the old size and alignment for allocators that need them.
   /// Its result is aligned as `allocate`'s, whatever the old block had: later calls name 16 as that block's alignment.
   /// NULL for a size above 0 means out of memory.
   void* (*allocate)(size_t size);

@@ -1,8 +1,9 @@
-/// blockyard::allocator<T>: static blocks for the standard's containers: std::list, std::map, std::set, std::unordered_map, ...
+/// blockyard::allocator<T>: static blocks for the standard's containers: std::list, std::map, std::set,
+/// std::unordered_map, ...
 ///
-/// Single objects of up to 1 MiB come from static blocks (bounds: static_block_allocator.hpp); arrays come from operator new, so
-/// that a container's bucket array costs what it costs elsewhere. Empty, all instances are equal, memory may be freed on any thread.
-/// Throws std::bad_alloc when memory is exhausted.
+/// Single objects of up to 1 MiB come from static blocks (bounds: static_block_allocator.hpp); arrays come from
+/// operator new, so that a container's bucket array costs what it costs elsewhere. Empty, all instances are equal,
+/// memory may be freed on any thread. Throws std::bad_alloc when memory is exhausted.
 #ifndef BLOCKYARD_ALLOCATOR_HPP
 #define BLOCKYARD_ALLOCATOR_HPP
 
@@ -35,7 +36,7 @@ class allocator {
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
       throw std::bad_array_new_length();
     }
-    return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{alignment}));
+    return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment}));
   }
 
   void deallocate(T* first, std::size_t count) noexcept {
@@ -45,7 +46,7 @@ class allocator {
         return;
       }
     }
-    ::operator delete(first, std::align_val_t{alignment});
+    ::operator delete (first, std::align_val_t{alignment});
   }
 
   template <class U>

@@ -1,9 +1,9 @@
 /// Pools of equal blocks for C, statistics, and the report of what was never freed.
 ///
-/// Bounds: allocate and free are O(1); one call in some hundreds takes a slab (O(1)), one in some hundred thousand asks the
-/// operating system for a page (one madvise at most). Overhead: 64 bytes of table for each 32 KiB slab (0.2 %), what is
-/// left at a slab's end (under an eighth, and under 1 % for blocks up to 300 bytes), and wholly free pages, of which a pool keeps at most half
-/// of what it ever held at once. Nothing is stored in or beside a live block.
+/// Bounds: allocate and free are O(1); one call in some hundreds takes a slab (O(1)), one in some hundred thousand asks
+/// the operating system for a page (one madvise at most). Overhead: 64 bytes of table for each 32 KiB slab (0.2 %),
+/// what is left at a slab's end (under an eighth, and under 1 % for blocks up to 300 bytes), and wholly free pages, of
+/// which a pool keeps at most half of what it ever held at once. Nothing is stored in or beside a live block.
 ///
 /// All blocks of a process lie in one window of 32 GiB of address space (less where a limit on address space is set);
 /// beyond that, allocation fails.
@@ -21,19 +21,20 @@ extern "C" {
 
 typedef struct by_block_pool by_block_pool;
 
-/// What a pool holds. Gathered when asked, by a walk over its slabs: O(slabs); allocating and freeing pay nothing for it.
+/// What a pool holds. Gathered when asked, by a walk over its slabs: O(slabs); allocating and freeing pay nothing for
+/// it.
 typedef struct by_block_statistics {
-  size_t block_bytes;    ///< bytes from one block to the next; 0 in a sum over several sizes
-  size_t live_blocks;    ///< allocated and not freed
-  size_t live_bytes;     ///< their bytes
-  size_t peak_blocks;    ///< most blocks in use at once, to the slab: never below the true peak
-  size_t pages;          ///< pages taken from the operating system and not given back
-  size_t held_bytes;     ///< their bytes; untouched memory in them is not resident
-  size_t free_page_bytes;///< of those, in pages without any block
+  size_t block_bytes;      ///< bytes from one block to the next; 0 in a sum over several sizes
+  size_t live_blocks;      ///< allocated and not freed
+  size_t live_bytes;       ///< their bytes
+  size_t peak_blocks;      ///< most blocks in use at once, to the slab: never below the true peak
+  size_t pages;            ///< pages taken from the operating system and not given back
+  size_t held_bytes;       ///< their bytes; untouched memory in them is not resident
+  size_t free_page_bytes;  ///< of those, in pages without any block
 } by_block_statistics;
 
-/// A pool of blocks of `size` bytes (1 to 1 MiB) aligned to `alignment` (a power of two up to 32 KiB, 0 means 16). A pool is used by one
-/// thread at a time. NULL with errno EINVAL for other values, ENOMEM when memory is exhausted.
+/// A pool of blocks of `size` bytes (1 to 1 MiB) aligned to `alignment` (a power of two up to 32 KiB, 0 means 16). A
+/// pool is used by one thread at a time. NULL with errno EINVAL for other values, ENOMEM when memory is exhausted.
 BY_API by_block_pool* by_block_pool_create(size_t size, size_t alignment);
 
 /// Gives the pool and all its blocks back. NULL is a no-op.
@@ -53,20 +54,21 @@ BY_API void by_block_pool_trim(by_block_pool* pool);
 
 BY_API void by_block_pool_statistics(by_block_pool* pool, by_block_statistics* statistics);
 
-/// The process-wide pools behind StaticBlockAllocator, all threads together: the one with blocks of `stride` bytes, or for 0 the
-/// sum over all sizes. Other threads may run: the counts are then those of slightly different moments.
+/// The process-wide pools behind StaticBlockAllocator, all threads together: the one with blocks of `stride` bytes, or
+/// for 0 the sum over all sizes. Other threads may run: the counts are then those of slightly different moments.
 BY_API void by_static_block_statistics(size_t stride, by_block_statistics* statistics);
 
 /// Gives wholly free pages back: those of the calling thread, and those left by threads that have ended.
 BY_API void by_static_block_trim(void);
 
-/// Writes one line for each size of static block that still lives, with count, bytes and the types of that size, to `descriptor`.
-/// Types that count themselves (BLOCKYARD_COUNT_TYPES, on in checked builds) have a line each, exact. Returns the number of
-/// live blocks. Allocates nothing.
+/// Writes one line for each size of static block that still lives, with count, bytes and the types of that size, to
+/// `descriptor`. Types that count themselves (BLOCKYARD_COUNT_TYPES, on in checked builds) have a line each, exact.
+/// Returns the number of live blocks. Allocates nothing.
 BY_API size_t by_block_leak_report(int descriptor);
 
-/// Whether the report is written to standard error when the process ends normally (also by BLOCKYARD_LEAKS=1 in the environment).
-/// Off at first; a forked child never writes it, since what its parent allocated is not the child's to free.
+/// Whether the report is written to standard error when the process ends normally (also by BLOCKYARD_LEAKS=1 in the
+/// environment). Off at first; a forked child never writes it, since what its parent allocated is not the child's to
+/// free.
 BY_API void by_block_leak_report_at_exit(int enabled);
 
 #ifdef __cplusplus

@@ -1,11 +1,12 @@
 /// BlockAllocator: blocks of one size, one owner, not a template.
 ///
-/// Bounds: allocate and free O(1), a dozen instructions; every few hundredth or thousandth takes a slab, O(1); the operating system is asked
-/// when a page is used up (one madvise), and given a wholly free page back (one madvise) while more than half of the most that was
-/// ever held is free. Overhead: see block.h; the object itself is 24 bytes and holds no memory before its first block.
+/// Bounds: allocate and free O(1), a dozen instructions; every few hundredth or thousandth takes a slab, O(1); the
+/// operating system is asked when a page is used up (one madvise), and given a wholly free page back (one madvise)
+/// while more than half of the most that was ever held is free. Overhead: see block.h; the object itself is 24 bytes
+/// and holds no memory before its first block.
 ///
-/// Freed blocks are linked through themselves. A slab whose last block is freed returns to bump order: what is cut from it next
-/// lies in address order again, however scrambled the frees were.
+/// Freed blocks are linked through themselves. A slab whose last block is freed returns to bump order: what is cut from
+/// it next lies in address order again, however scrambled the frees were.
 ///
 /// Thread-safety: one thread at a time, like a std container. The owner may change.
 #ifndef BLOCKYARD_BLOCK_ALLOCATOR_HPP
@@ -21,8 +22,8 @@ namespace blockyard {
 
 class BY_API BlockAllocator {
  public:
-  /// For blocks of `size` bytes, at most block::max_block_bytes, at `alignment`, a power of two of at most block::max_alignment.
-  /// Takes no memory. Values out of range make an allocator whose every allocate() fails.
+  /// For blocks of `size` bytes, at most block::max_block_bytes, at `alignment`, a power of two of at most
+  /// block::max_alignment. Takes no memory. Values out of range make an allocator whose every allocate() fails.
   explicit BlockAllocator(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept;
 
   /// Gives every page back, whatever still lives in them.
@@ -53,8 +54,8 @@ class BY_API BlockAllocator {
 #endif
   }
 
-  /// Gives back `count` blocks at once, O(1): linked through their first word from `first` to `last`. They are handed out
-  /// again in that order, before fresh memory is cut. Their pages stay held until trim() or reset().
+  /// Gives back `count` blocks at once, O(1): linked through their first word from `first` to `last`. They are handed
+  /// out again in that order, before fresh memory is cut. Their pages stay held until trim() or reset().
   void free_chain(void* first, void* last, std::size_t count) noexcept;
 
   /// Frees all blocks at once: O(slabs). Keeps at most half of the most bytes ever held, in bump order.

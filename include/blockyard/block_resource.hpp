@@ -1,8 +1,9 @@
 /// blockyard::block_resource: block allocators behind std::pmr::memory_resource.
 ///
-/// A request of up to 512 bytes gets a block of its size rounded up to 16 bytes from a BlockAllocator of this resource (bounds:
-/// block_allocator.hpp, behind a virtual call); a larger one goes to the upstream resource. Everything is given back when the resource ends, or
-/// by release(); memory from upstream must be freed by then, as it is by every std::pmr container.
+/// A request of up to 512 bytes gets a block of its size rounded up to 16 bytes from a BlockAllocator of this resource
+/// (bounds: block_allocator.hpp, behind a virtual call); a larger one goes to the upstream resource. Everything is
+/// given back when the resource ends, or by release(); memory from upstream must be freed by then, as it is by every
+/// std::pmr container.
 ///
 /// Thread-safety: one thread at a time, like std::pmr::unsynchronized_pool_resource.
 #ifndef BLOCKYARD_BLOCK_RESOURCE_HPP

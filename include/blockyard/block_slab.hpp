@@ -6,8 +6,8 @@
 /// for each 32 KiB. So a block's slab is found by a shift and an addition, blocks carry no header, and any
 /// block is known by 32 bits (see link.hpp).
 ///
-/// Allocate: pop the slab's free list, else cut at the bump pointer, else one out-of-line call. Free: push, count down, and
-/// when the count reaches 0 one out-of-line call. No atomic read-modify-write and no lock on either path.
+/// Allocate: pop the slab's free list, else cut at the bump pointer, else one out-of-line call. Free: push, count down,
+/// and when the count reaches 0 one out-of-line call. No atomic read-modify-write and no lock on either path.
 ///
 /// This header is the inside of the allocators: programs include block_allocator.hpp or static_block_allocator.hpp.
 #ifndef BLOCKYARD_BLOCK_SLAB_HPP
@@ -26,8 +26,8 @@ struct ThreadBlocks;
 
 /// Blocks are cut at multiples of 8 bytes: a freed block holds a pointer.
 inline constexpr std::size_t unit = 8;
-/// Bytes of the smallest slab, as a power of two. 32 KiB fits the first-level cache of the processors of these years; 64 KiB
-/// made a walk over blocks freed and taken again in random order slower, 16 KiB made no difference.
+/// Bytes of the smallest slab, as a power of two. 32 KiB fits the first-level cache of the processors of these years;
+/// 64 KiB made a walk over blocks freed and taken again in random order slower, 16 KiB made no difference.
 inline constexpr unsigned slab_shift = 15;
 /// Largest block; a slab of such blocks has 8 of them, as every slab has at least.
 inline constexpr std::size_t max_block_bytes = std::size_t{1} << 20;
@@ -41,7 +41,8 @@ constexpr std::size_t stride_of(std::size_t size, std::size_t alignment) {
   return size == 0 ? step : (size + (step - 1)) / step * step;
 }
 
-/// Bytes of a slab of blocks of this stride, as a power of two: at least 8 blocks, so that at most an eighth is left over.
+/// Bytes of a slab of blocks of this stride, as a power of two: at least 8 blocks, so that at most an eighth is left
+/// over.
 constexpr unsigned slab_shift_of(std::size_t stride) {
   unsigned shift = slab_shift;
   while ((std::size_t{1} << shift) < stride * 8) {
@@ -58,7 +59,7 @@ class Relaxed {
   constexpr Relaxed(T value) : value_(value) {}  // NOLINT: converts like the number that it is
   Relaxed(const Relaxed&) = delete;
   operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT
-  T operator=(T value) {  // NOLINT
+  T operator=(T value) {                                                 // NOLINT
     value_.store(value, std::memory_order_relaxed);
     return value;
   }
@@ -72,15 +73,15 @@ class Relaxed {
 
 /// The record of one slab, a cache line. Only the owner writes it, but for `remote`.
 struct alignas(64) Slab {
-  void* free = nullptr;                      ///< freed blocks, linked through their first word
-  std::byte* bump = nullptr;                 ///< the next block never cut
-  std::byte* end = nullptr;                  ///< where cutting ends
-  std::atomic<ThreadBlocks*> owner{};        ///< the thread state that may free here without further ado
-  Relaxed<std::uint32_t> excess;             ///< live blocks above `floor`; at 0 the pool wants to hear of it
-  Relaxed<std::uint32_t> floor;              ///< 0, or for a full slab the live blocks at which it is worth using again
-  std::atomic<std::uint64_t> remote{};       ///< blocks freed by other threads (src/block/remote_frees.hpp)
-  std::atomic<Pool*> pool{};                 ///< the pool this slab serves
-  std::uint32_t next = 0;                    ///< in the pool's list of its kind, an index into the table, 0 is none
+  void* free = nullptr;                 ///< freed blocks, linked through their first word
+  std::byte* bump = nullptr;            ///< the next block never cut
+  std::byte* end = nullptr;             ///< where cutting ends
+  std::atomic<ThreadBlocks*> owner{};   ///< the thread state that may free here without further ado
+  Relaxed<std::uint32_t> excess;        ///< live blocks above `floor`; at 0 the pool wants to hear of it
+  Relaxed<std::uint32_t> floor;         ///< 0, or for a full slab the live blocks at which it is worth using again
+  std::atomic<std::uint64_t> remote{};  ///< blocks freed by other threads (src/block/remote_frees.hpp)
+  std::atomic<Pool*> pool{};            ///< the pool this slab serves
+  std::uint32_t next = 0;               ///< in the pool's list of its kind, an index into the table, 0 is none
   std::uint32_t previous = 0;
 };
 static_assert(sizeof(Slab) == 64, "one cache line, and slab_of() scales by it");
@@ -94,7 +95,8 @@ struct Window {
 };
 
 extern "C" BY_API Window by_block_window;
-/// Has no blocks and never will: what an allocator points at before its first block, so that the fast path needs no test.
+/// Has no blocks and never will: what an allocator points at before its first block, so that the fast path needs no
+/// test.
 extern "C" BY_API Slab by_block_no_slab;
 
 inline Slab* slab_of(const void* block, unsigned shift) {

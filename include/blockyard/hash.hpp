@@ -21,8 +21,8 @@ struct KeyValue {
       : key(std::forward<Key>(from)), value(std::forward<Arguments>(arguments)...) {}
 };
 
-/// The default hasher: integers, enumerations and pointers as they are, everything else by std::hash. Maps mix what a hasher returns, so
-/// it need not be well distributed, only different for different keys.
+/// The default hasher: integers, enumerations and pointers as they are, everything else by std::hash. Maps mix what a
+/// hasher returns, so it need not be well distributed, only different for different keys.
 struct HasherDefault {
   template <class T>
   [[nodiscard]] static std::uint64_t hash(const T& value) noexcept(noexcept(std::hash<T>()(value))) {

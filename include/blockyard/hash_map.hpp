@@ -1,14 +1,16 @@
-/// HashMap<K, V>: a hash table with the engine's interface that keeps insertion order; an entry's address never changes.
+/// HashMap<K, V>: a hash table with the engine's interface that keeps insertion order; an entry's address never
+/// changes.
 ///
-/// Bounds: insert, find and erase O(1) expected, with one access to the slot array and one to the node; growing the slot array is O(size) and
-/// touches no node. clear O(size). Iteration follows the order of insertion, which is as a rule the order in memory. Memory: a node
-/// of two links, key and value (16 bytes for two ints), and 8 bytes a slot, at least 7/12 of them in use: 26 to 30 bytes an entry of two
-/// ints. The object is 24 bytes, 32 with DirectBlocks. At most 2^32 * 7/8 entries.
+/// Bounds: insert, find and erase O(1) expected, with one access to the slot array and one to the node; growing the
+/// slot array is O(size) and touches no node. clear O(size). Iteration follows the order of insertion, which is as a
+/// rule the order in memory. Memory: a node of two links, key and value (16 bytes for two ints), and 8 bytes a slot, at
+/// least 7/12 of them in use: 26 to 30 bytes an entry of two ints. The object is 24 bytes, 32 with DirectBlocks. At
+/// most 2^32 * 7/8 entries.
 ///
 /// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality.
 ///
-/// Exceptions: std::bad_alloc, and what keys, values, hasher and comparator throw; the map is then as before. Thread-safety: as
-/// std::unordered_map. Iterators and pointers stay valid until their own entry is erased.
+/// Exceptions: std::bad_alloc, and what keys, values, hasher and comparator throw; the map is then as before.
+/// Thread-safety: as std::unordered_map. Iterators and pointers stay valid until their own entry is erased.
 #ifndef BLOCKYARD_HASH_MAP_HPP
 #define BLOCKYARD_HASH_MAP_HPP
 
@@ -29,7 +31,8 @@
 
 namespace blockyard {
 
-template <class K, class V, class Hasher = HasherDefault, class Comparator = ComparatorDefault<K>, class A = StaticBlocks>
+template <class K, class V, class Hasher = HasherDefault, class Comparator = ComparatorDefault<K>,
+          class A = StaticBlocks>
 class HashMap {
   struct Node;
   using Blocks = typename A::template For<Node>;
@@ -181,7 +184,8 @@ class HashMap {
     }
   }
 
-  /// Enters a key with a value, or gives a present key that value; at the end of the order, or with `front` at its beginning.
+  /// Enters a key with a value, or gives a present key that value; at the end of the order, or with `front` at its
+  /// beginning.
   Iterator insert(const K& key, const V& value, bool front = false) {
     const std::uint32_t hash = hash_of(key);
     if (Node* const node = lookup(key, hash)) {
@@ -257,8 +261,8 @@ class HashMap {
     }
   }
 
-  /// Gives an entry another key and keeps its address, value and place in the order. False, and nothing changed, when `old_key` is not
-  /// there or `new_key` is. If assigning the key throws, the entry is as before.
+  /// Gives an entry another key and keeps its address, value and place in the order. False, and nothing changed, when
+  /// `old_key` is not there or `new_key` is. If assigning the key throws, the entry is as before.
   bool replace_key(const K& old_key, const K& new_key) {
     const std::uint32_t old_hash = hash_of(old_key);
     const std::uint32_t position = position_of(old_key, old_hash);
@@ -300,7 +304,8 @@ class HashMap {
     for (Node* node = first_.get(); node != nullptr; node = node->next.get()) {
       order.push_back(node);
     }
-    std::stable_sort(order.begin(), order.end(), [&](const Node* a, const Node* b) { return less(a->entry, b->entry); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const Node* a, const Node* b) { return less(a->entry, b->entry); });
     first_ = last_ = NodeLink();
     for (Node* const node : order) {
       link_node(node, false);
@@ -361,7 +366,8 @@ class HashMap {
     return position == Slots::none ? nullptr : node_at(slots_.at(position).link);
   }
 
-  // Out of line, as everything is that is not a search: the search dominates its time, and it would be copied into each caller.
+  // Out of line, as everything is that is not a search: the search dominates its time, and it would be copied into each
+  // caller.
   template <class... Arguments>
   [[gnu::noinline]] Node* add(std::uint32_t hash, bool front, Arguments&&... arguments) {
     if (!slots_.ready_for_one_more(size_)) {

@@ -1,8 +1,9 @@
 /// The slot array of HashMap: open addressing over references to nodes. Inside of hash_map.hpp.
 ///
-/// A slot is 32 bits of hash and a link. Home positions rise with the hash, collisions go to the right (linear probing), and of two slots the one
-/// farther from home comes first ("Robin Hood", P. Celis 1986): so a search ends as soon as it meets a slot nearer to its home, and growing the array
-/// is one pass over both, in order, that touches no node. Removal shifts the following slots back: no tombstones.
+/// A slot is 32 bits of hash and a link. Home positions rise with the hash, collisions go to the right (linear
+/// probing), and of two slots the one farther from home comes first ("Robin Hood", P. Celis 1986): so a search ends as
+/// soon as it meets a slot nearer to its home, and growing the array is one pass over both, in order, that touches no
+/// node. Removal shifts the following slots back: no tombstones.
 #ifndef BLOCKYARD_HASH_SLOTS_HPP
 #define BLOCKYARD_HASH_SLOTS_HPP
 
@@ -15,7 +16,8 @@
 
 namespace blockyard::container {
 
-/// Zeroed memory for arrays; nullptr when memory is exhausted. From 1 MiB on it is mapped, in huge pages where the system allows.
+/// Zeroed memory for arrays; nullptr when memory is exhausted. From 1 MiB on it is mapped, in huge pages where the
+/// system allows.
 BY_API void* array_allocate(std::size_t bytes) noexcept;
 BY_API void array_free(void* array, std::size_t bytes) noexcept;
 
@@ -39,7 +41,8 @@ class HashSlots {
   [[nodiscard]] std::uint32_t limit() const noexcept { return capacity() - capacity() / 8; }
 
   [[nodiscard]] static std::uint32_t mix(std::uint64_t hash) noexcept {
-    // Multiplication carries every bit up, the upper half of the product is what homes are made from. 2^64 / golden ratio.
+    // Multiplication carries every bit up, the upper half of the product is what homes are made from. 2^64 / golden
+    // ratio.
     hash ^= hash >> 32;
     return static_cast<std::uint32_t>((hash * 0x9e3779b97f4a7c15u) >> 32);
   }
@@ -74,7 +77,8 @@ class HashSlots {
 
   void erase(std::uint32_t position) noexcept;
 
-  /// Lets the array have room for `entries`; false, and nothing changed, when memory is exhausted or `entries` is beyond 2^32.
+  /// Lets the array have room for `entries`; false, and nothing changed, when memory is exhausted or `entries` is
+  /// beyond 2^32.
   [[nodiscard]] bool reserve(std::size_t entries) noexcept;
 
   /// Room for one more than `entries`.
@@ -96,7 +100,8 @@ class HashSlots {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
  private:
-  // Homes rise with the hash whatever the capacity: it need not be a power of two (D. Lemire, "Fast random integer generation", 2019).
+  // Homes rise with the hash whatever the capacity: it need not be a power of two (D. Lemire, "Fast random integer
+  // generation", 2019).
   [[nodiscard]] std::uint32_t home(std::uint32_t hash) const noexcept {
     return static_cast<std::uint32_t>((std::uint64_t{hash} * capacity_) >> 32);
   }

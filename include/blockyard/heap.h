@@ -1,11 +1,12 @@
 /// The general heap behind the `persistent` lifetime: malloc's contract, with a bounded tail.
 ///
-/// Bounds. Blocks up to 8 KiB: O(1), no lock, no atomic read-modify-write on the thread that allocated, and no call into the
-/// operating system while memory stands ready. Larger blocks: O(1) under one lock, out of runs of whole pages. A background
-/// thread, the janitor, keeps a reserve of populated memory and gives back what nobody wants; when it is outrun, the calling
-/// thread populates for itself and counts a *ready miss*. That, and the first touch of a block above 1 MiB, is what is not
-/// bounded. Memory: rounding wastes at most 12.5 % above 128 bytes, tables 1 % of what is in use, and the reserve (4 MiB
-/// unless set) comes on top. docs/heap.md draws it and says where each constant comes from.
+/// Bounds. Blocks up to 8 KiB: O(1), no lock, no atomic read-modify-write on the thread that allocated, and no call
+/// into the operating system while memory stands ready. Larger blocks: O(1) under one lock, out of runs of whole pages.
+/// A background thread, the janitor, keeps a reserve of populated memory and gives back what nobody wants; when it is
+/// outrun, the calling thread populates for itself and counts a *ready miss*. That, and the first touch of a block
+/// above 1 MiB, is what is not bounded. Memory: rounding wastes at most 12.5 % above 128 bytes, tables 1 % of what is
+/// in use, and the reserve (4 MiB unless set) comes on top. docs/heap.md draws it and says where each constant comes
+/// from.
 ///
 /// All sizes are bytes. Unless said otherwise a block is aligned to 16 bytes, belongs to the caller until it is passed
 /// to by_free, may be freed on any thread, and every function may be called from any thread at any time, except from a
@@ -26,30 +27,31 @@ extern "C" {
 /// On failure NULL with errno ENOMEM.
 BY_API void* by_malloc(size_t size);
 
-/// Gives a block back. NULL is a no-op. Keeps errno. A pointer that the heap never handed out is reported on standard error
-/// and ends the program.
+/// Gives a block back. NULL is a no-op. Keeps errno. A pointer that the heap never handed out is reported on standard
+/// error and ends the program.
 BY_API void by_free(void* block);
 
 /// by_free for callers that know the size they asked for. The heap does not rely on it.
 BY_API void by_free_sized(void* block, size_t size);
 
-/// `count * size` bytes set to zero. NULL with errno ENOMEM when the product overflows or memory is exhausted. O(bytes),
-/// unless the pages come fresh from the operating system.
+/// `count * size` bytes set to zero. NULL with errno ENOMEM when the product overflows or memory is exhausted.
+/// O(bytes), unless the pages come fresh from the operating system.
 BY_API void* by_calloc(size_t count, size_t size);
 
-/// Resizes as realloc does: the contents up to the smaller size are kept, NULL acts as by_malloc, size 0 gives a block of
-/// size 0; on failure NULL with errno ENOMEM and `block` stays valid. Stays in place while at most half the block lies idle.
+/// Resizes as realloc does: the contents up to the smaller size are kept, NULL acts as by_malloc, size 0 gives a block
+/// of size 0; on failure NULL with errno ENOMEM and `block` stays valid. Stays in place while at most half the block
+/// lies idle.
 BY_API void* by_realloc(void* block, size_t size);
 
-/// A block at a power of two `alignment` up to 1 GiB (2 MiB where address space is scarce). NULL with errno EINVAL for an
-/// alignment that is no power of two, ENOMEM for a larger one and when exhausted.
+/// A block at a power of two `alignment` up to 1 GiB (2 MiB where address space is scarce). NULL with errno EINVAL for
+/// an alignment that is no power of two, ENOMEM for a larger one and when exhausted.
 BY_API void* by_aligned_alloc(size_t alignment, size_t size);
 
 /// Bytes that may be used in a live block, at least what was asked for; 0 for NULL.
 BY_API size_t by_usable_size(const void* block);
 
-/// A heap of one's own, whose blocks can all go at once: for a level, a document, a plug-in. One thread at a time allocates
-/// from it (any thread may free its blocks, with by_free, at any time but during by_heap_destroy).
+/// A heap of one's own, whose blocks can all go at once: for a level, a document, a plug-in. One thread at a time
+/// allocates from it (any thread may free its blocks, with by_free, at any time but during by_heap_destroy).
 typedef struct by_heap by_heap;
 
 /// NULL with errno ENOMEM when 65,535 heaps, threads included, exist. O(1).
@@ -61,41 +63,43 @@ BY_API void* by_heap_malloc(by_heap* heap, size_t size);
 BY_API void* by_heap_calloc(by_heap* heap, size_t count, size_t size);
 BY_API void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size);
 
-/// From now on the janitor keeps at least `bytes` populated and waiting: call it before a level. 0 returns to the setting.
+/// From now on the janitor keeps at least `bytes` populated and waiting: call it before a level. 0 returns to the
+/// setting.
 BY_API void by_reserve(size_t bytes);
-/// Populates on the calling thread until `bytes` stand ready. May call the operating system; 0.1 to 0.5 ms a MiB. 0, or -1
-/// with errno ENOMEM.
+/// Populates on the calling thread until `bytes` stand ready. May call the operating system; 0.1 to 0.5 ms a MiB. 0, or
+/// -1 with errno ENOMEM.
 BY_API int by_prefault(size_t bytes);
 /// Gives every wholly free 2 MiB back to the operating system, now, the reserve included. Returns bytes.
 BY_API size_t by_trim(void);
 
 /// The heap's share of the end of a frame: adopts the calling thread's waiting remote frees and, where the janitor is
-/// switched off, does its work; stops after `budget_ns` nanoseconds (it looks at the clock between steps of at most 2 MiB).
-/// Programs call by_frame_end of frame.h, which calls this.
+/// switched off, does its work; stops after `budget_ns` nanoseconds (it looks at the clock between steps of at most 2
+/// MiB). Programs call by_frame_end of frame.h, which calls this.
 BY_API void by_heap_frame_end(uint64_t budget_ns);
 
 typedef struct by_heap_statistics {
-  uint64_t ready_misses_small;     ///< slabs for which no populated memory was waiting
-  uint64_t ready_misses_medium;    ///< blocks above 8 KiB up to 1 MiB, likewise
-  uint64_t large_blocks;           ///< blocks above 1 MiB handed out since the start
-  uint64_t populated_by_janitor;   ///< bytes
-  uint64_t populated_by_program;   ///< bytes, at the start and after ready misses
-  uint64_t purged;                 ///< bytes given back to the operating system
-  uint64_t ready;                  ///< bytes free and populated now
-  uint64_t committed;              ///< bytes in use or populated now: slabs, large blocks, ready and perhaps-populated runs
-  uint64_t used;                   ///< bytes of slabs and of blocks above 8 KiB
-  uint64_t live;                   ///< bytes of live blocks, rounded up to their size class or pages
-  uint64_t remote_frees_adopted;   ///< blocks that another thread freed and their owner took back
-  uint64_t remote_frees_waiting;   ///< blocks that another thread freed and their owner has not yet taken back
-  uint64_t heaps;                  ///< heaps made so far: the most threads and own heaps at once
-  double fragmentation;            ///< 1 - live / used: room inside slabs that no block uses
+  uint64_t ready_misses_small;    ///< slabs for which no populated memory was waiting
+  uint64_t ready_misses_medium;   ///< blocks above 8 KiB up to 1 MiB, likewise
+  uint64_t large_blocks;          ///< blocks above 1 MiB handed out since the start
+  uint64_t populated_by_janitor;  ///< bytes
+  uint64_t populated_by_program;  ///< bytes, at the start and after ready misses
+  uint64_t purged;                ///< bytes given back to the operating system
+  uint64_t ready;                 ///< bytes free and populated now
+  uint64_t committed;  ///< bytes in use or populated now: slabs, large blocks, ready and perhaps-populated runs
+  uint64_t used;       ///< bytes of slabs and of blocks above 8 KiB
+  uint64_t live;       ///< bytes of live blocks, rounded up to their size class or pages
+  uint64_t remote_frees_adopted;  ///< blocks that another thread freed and their owner took back
+  uint64_t remote_frees_waiting;  ///< blocks that another thread freed and their owner has not yet taken back
+  uint64_t heaps;                 ///< heaps made so far: the most threads and own heaps at once
+  double fragmentation;           ///< 1 - live / used: room inside slabs that no block uses
 } by_heap_statistics;
 
-/// Fills `*statistics`. O(slabs); other threads may be running, then the figures are those of slightly different moments.
+/// Fills `*statistics`. O(slabs); other threads may be running, then the figures are those of slightly different
+/// moments.
 BY_API void by_heap_read_statistics(by_heap_statistics* statistics);
 
-/// The invariant walker: checks every run of pages, slab and free list. NULL, or a sentence that says what is broken. Takes
-/// O(memory); no other thread may be allocating or freeing meanwhile.
+/// The invariant walker: checks every run of pages, slab and free list. NULL, or a sentence that says what is broken.
+/// Takes O(memory); no other thread may be allocating or freeing meanwhile.
 BY_API const char* by_check(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/// Allocators named after how long a block lives, for C++. What each lifetime promises, bounds and failures: blockyard.h.
+/// Allocators named after how long a block lives, for C++. What each lifetime promises, bounds and failures:
+/// blockyard.h.
 ///
 ///   blockyard::temp_scope scope;
 ///   std::span<float> weights = blockyard::make_span<float>(count, blockyard::Lifetime::temp);
@@ -52,8 +53,8 @@ inline void deallocate(void* block, Lifetime lifetime) noexcept {
   return by_reallocate(block, old_size, size, alignment, static_cast<by_lifetime>(lifetime));
 }
 
-/// Constructs a T; nullptr when memory is exhausted. What T's constructor throws passes through, its block freed. A temp object whose
-/// frame ends is not destroyed: its memory goes.
+/// Constructs a T; nullptr when memory is exhausted. What T's constructor throws passes through, its block freed. A
+/// temp object whose frame ends is not destroyed: its memory goes.
 template <class T, class... Arguments>
 [[nodiscard]] T* make(Lifetime lifetime, Arguments&&... arguments) {
   static_assert(alignof(T) <= max_alignment);
@@ -82,10 +83,10 @@ void destroy(T* object, Lifetime lifetime) noexcept {
   }
 }
 
-/// `count` objects, not initialised; an empty span without address when memory is exhausted or count * sizeof(T) overflows. Freed by
-/// deallocate(span.data(), lifetime).
+/// `count` objects, not initialised; an empty span without address when memory is exhausted or count * sizeof(T)
+/// overflows. Freed by deallocate(span.data(), lifetime).
 template <class T>
-  requires std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>
+requires std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>
 [[nodiscard]] std::span<T> make_span(std::size_t count, Lifetime lifetime) noexcept {
   static_assert(alignof(T) <= max_alignment);
   if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
@@ -100,13 +101,14 @@ namespace lifetime {
 [[noreturn]] BY_API void report_stale_span(const void* data) noexcept;
 }  // namespace lifetime
 
-/// A span of temp memory that knows its frame: code compiled with BLOCKYARD_CHECKED ends the process with a sentence where it
-/// is used after that frame or on another thread; other code does not look.
+/// A span of temp memory that knows its frame: code compiled with BLOCKYARD_CHECKED ends the process with a sentence
+/// where it is used after that frame or on another thread; other code does not look.
 template <class T>
 class temp_span {
  public:
   temp_span() = default;
-  explicit temp_span(std::size_t count) noexcept : span_(make_span<T>(count, Lifetime::temp)), frame_(by_temp_frame()) {}
+  explicit temp_span(std::size_t count) noexcept
+      : span_(make_span<T>(count, Lifetime::temp)), frame_(by_temp_frame()) {}
 
   [[nodiscard]] std::size_t size() const noexcept { return span_.size(); }
   [[nodiscard]] bool empty() const noexcept { return span_.empty(); }
@@ -132,8 +134,8 @@ class temp_span {
   std::uint64_t frame_ = 0;
 };
 
-/// A lifetime behind std::pmr::memory_resource. allocate() throws std::bad_alloc on failure. Static, never destroyed; what a container
-/// took from temp_resource() must not be touched after the frame, its destructor included.
+/// A lifetime behind std::pmr::memory_resource. allocate() throws std::bad_alloc on failure. Static, never destroyed;
+/// what a container took from temp_resource() must not be touched after the frame, its destructor included.
 [[nodiscard]] BY_API std::pmr::memory_resource* temp_resource() noexcept;
 [[nodiscard]] BY_API std::pmr::memory_resource* temp_job_resource() noexcept;
 [[nodiscard]] BY_API std::pmr::memory_resource* persistent_resource() noexcept;

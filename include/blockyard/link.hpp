@@ -1,4 +1,5 @@
-/// How containers refer to their nodes: by 32 bits where all nodes lie in the window of the block allocators, else by pointer.
+/// How containers refer to their nodes: by 32 bits where all nodes lie in the window of the block allocators, else by
+/// pointer.
 #ifndef BLOCKYARD_LINK_HPP
 #define BLOCKYARD_LINK_HPP
 
@@ -17,12 +18,11 @@ class NearLink {
   explicit NearLink(T* target) noexcept {
     if (target != nullptr) {
       const std::byte* const address = reinterpret_cast<const std::byte*>(target);
-      units_ = static_cast<std::uint32_t>(static_cast<std::size_t>(address - block::by_block_window.base) / block::unit);
+      units_ =
+          static_cast<std::uint32_t>(static_cast<std::size_t>(address - block::by_block_window.base) / block::unit);
     }
   }
-  [[nodiscard]] T* get() const noexcept {
-    return units_ == 0 ? nullptr : certain();
-  }
+  [[nodiscard]] T* get() const noexcept { return units_ == 0 ? nullptr : certain(); }
   /// get() of a link that is not null: no test.
   [[nodiscard]] T* certain() const noexcept {
     return reinterpret_cast<T*>(block::by_block_window.base + std::size_t{units_} * block::unit);

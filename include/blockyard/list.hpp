@@ -1,18 +1,20 @@
 /// List<T>: a doubly linked list with the engine's interface; an element's address never changes.
 ///
-/// Bounds: insertion, removal, moving and splitting off are O(1); find, get(i) and erase(value) are O(n); sort is O(n log n) with
-/// O(n) temporary memory. clear() is O(1) where T needs no destructor, else O(n). Memory: two pointers an element (24 bytes for an
-/// int), and 32 bytes a list that ever had an element; an empty list is 8 bytes.
+/// Bounds: insertion, removal, moving and splitting off are O(1); find, get(i) and erase(value) are O(n); sort is O(n
+/// log n) with O(n) temporary memory. clear() is O(1) where T needs no destructor, else O(n). Memory: two pointers an
+/// element (24 bytes for an int), and 32 bytes a list that ever had an element; an empty list is 8 bytes.
 ///
-/// A list that was moved from is as one newly made: with DirectBlocks it makes an allocator of its own when it gets an element again.
+/// A list that was moved from is as one newly made: with DirectBlocks it makes an allocator of its own when it gets an
+/// element again.
 ///
-/// An element does not know its list: List::erase(Element*) is the list's. List<T, A, Owned> adds a pointer to each element for the
-/// sake of Element::erase() and Element::transfer_to_back().
+/// An element does not know its list: List::erase(Element*) is the list's. List<T, A, Owned> adds a pointer to each
+/// element for the sake of Element::erase() and Element::transfer_to_back().
 ///
-/// Iteration guesses that the next element lies next in memory, as it does after filling: processors then run ahead instead of waiting
-/// for each link.
+/// Iteration guesses that the next element lies next in memory, as it does after filling: processors then run ahead
+/// instead of waiting for each link.
 ///
-/// Exceptions: std::bad_alloc, and what T's constructors or a comparison throw; the list is then as before. Thread-safety: as std::list.
+/// Exceptions: std::bad_alloc, and what T's constructors or a comparison throw; the list is then as before.
+/// Thread-safety: as std::list.
 #ifndef BLOCKYARD_LIST_HPP
 #define BLOCKYARD_LIST_HPP
 
@@ -60,16 +62,11 @@ class List {
     [[nodiscard]] const T* operator->() const noexcept { return &value_; }
 
     /// Removes this element from its list and destroys it.
-    void erase() noexcept
-      requires is_owned
-    {
-      owner_->remove(this);
-    }
+    void erase() noexcept requires is_owned { owner_->remove(this); }
 
-    /// Makes this element the last of `other`. Throws std::invalid_argument when `other` takes its nodes from another allocator.
-    void transfer_to_back(List& other)
-      requires is_owned
-    {
+    /// Makes this element the last of `other`. Throws std::invalid_argument when `other` takes its nodes from another
+    /// allocator.
+    void transfer_to_back(List& other) requires is_owned {
       State* const target = other.ready();
       if (!owner_->blocks.shares_with(target->blocks)) {
         block::throw_invalid_argument("blockyard::List: an element can't move to a list with another allocator");
@@ -165,8 +162,8 @@ class List {
 
    private:
     // The guess must not come from the load, or the processor would wait for it all the same: the compiler is kept from
-    // knowing that both are equal. Two pages ahead is where the processor's own prefetching, which stops at each page's end, has not
-    // been: of 0 to 8 KiB that was the fastest (0.78 to 0.69 ns an element).
+    // knowing that both are equal. Two pages ahead is where the processor's own prefetching, which stops at each page's
+    // end, has not been: of 0 to 8 KiB that was the fastest (0.78 to 0.69 ns an element).
     static E* following(E* element) noexcept {
       E* const next = element->next();
       E* guess = element + 1;

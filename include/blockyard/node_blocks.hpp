@@ -1,13 +1,16 @@
 /// Where a container's nodes come from: the last template parameter of List, HashMap, RBMap and RBSet.
 ///
 ///   StaticBlocks   the process-wide pools (the default): 0 bytes in the container
-///   DirectBlocks   one BlockAllocator: one that several containers share, given to the constructor, or one of the container's own,
-///                  made with its first element and ended with the container. 8 bytes. The fastest; one thread at a time
+///   DirectBlocks   one BlockAllocator: one that several containers share, given to the constructor, or one of the
+///   container's own,
+///                  made with its first element and ended with the container. 8 bytes. The fastest; one thread at a
+///                  time
 ///   MallocBlocks   malloc, for comparison: 0 bytes
-///   PagedNodes     a PagedAllocator's pages, one for each node type and thread, the engines' way, for comparison: 0 bytes
+///   PagedNodes     a PagedAllocator's pages, one for each node type and thread, the engines' way, for comparison: 0
+///   bytes
 ///
-/// A container copied takes its nodes from: the static pools; the same shared allocator; a further allocator of its own. Moved or
-/// swapped, nodes keep their addresses and the allocator goes with them.
+/// A container copied takes its nodes from: the static pools; the same shared allocator; a further allocator of its
+/// own. Moved or swapped, nodes keep their addresses and the allocator goes with them.
 ///
 /// To write another: a class with a member template For<Node> that has the members of StaticBlocks::For.
 #ifndef BLOCKYARD_NODE_BLOCKS_HPP
@@ -63,7 +66,8 @@ struct DirectBlocks {
     static constexpr bool can_chain = true;
 
     constexpr For() noexcept = default;
-    /// Shares `blocks`, which must outlive the container. Throws std::invalid_argument when its blocks don't fit a Node.
+    /// Shares `blocks`, which must outlive the container. Throws std::invalid_argument when its blocks don't fit a
+    /// Node.
     For(BlockAllocator& blocks) : tagged_(reinterpret_cast<std::uintptr_t>(&blocks)) {  // NOLINT: converts
       if (!blocks.fits(sizeof(Node), alignof(Node))) {
         block::throw_invalid_argument("blockyard: the blocks of this BlockAllocator don't fit the container's nodes");

@@ -1,15 +1,16 @@
 /// OrderedIndex: the B-tree that stands under RBMap and RBSet. Inside of rb_map.hpp and rb_set.hpp.
 ///
-/// The tree holds *links* to elements, never elements: those stay where they were made. A tree node ("leaf", or "branch" with
-/// children) is about 512 bytes; where keys are small and trivially copyable it holds copies of them, so that a search
-/// touches one node a level and then the element; for other keys a comparison looks at the element.
-/// Every element knows the tree node that links it (its *home*), so it finds its neighbours by itself.
+/// The tree holds *links* to elements, never elements: those stay where they were made. A tree node ("leaf", or
+/// "branch" with children) is about 512 bytes; where keys are small and trivially copyable it holds copies of them, so
+/// that a search touches one node a level and then the element; for other keys a comparison looks at the element. Every
+/// element knows the tree node that links it (its *home*), so it finds its neighbours by itself.
 ///
-/// Bounds: find, insert and erase O(log size): three levels hold 200 000 elements. A full node first fills its neighbours up and is
-/// split only when these are full too, which keeps nodes about four fifths full under random insertion; ascending insertion
-/// fills them wholly; after erasures a node is at least a quarter full.
+/// Bounds: find, insert and erase O(log size): three levels hold 200 000 elements. A full node first fills its
+/// neighbours up and is split only when these are full too, which keeps nodes about four fifths full under random
+/// insertion; ascending insertion fills them wholly; after erasures a node is at least a quarter full.
 ///
-/// Source: R. Bayer, E. McCreight, "Organization and Maintenance of Large Ordered Indices", 1972; filling neighbours: D. Knuth's B*-tree.
+/// Source: R. Bayer, E. McCreight, "Organization and Maintenance of Large Ordered Indices", 1972; filling neighbours:
+/// D. Knuth's B*-tree.
 #ifndef BLOCKYARD_ORDERED_INDEX_HPP
 #define BLOCKYARD_ORDERED_INDEX_HPP
 
@@ -51,7 +52,8 @@ class OrderedIndex {
 
  public:
   /// Elements of a node. 512 bytes of leaf were faster than 256 and as fast as 1024.
-  static constexpr unsigned capacity = static_cast<unsigned>(std::min<std::size_t>((512 - header_bytes) / entry_bytes, 62));
+  static constexpr unsigned capacity =
+      static_cast<unsigned>(std::min<std::size_t>((512 - header_bytes) / entry_bytes, 62));
 
   struct Leaf {
     LinkTo<Branch> parent;
@@ -190,8 +192,8 @@ class OrderedIndex {
     return node->elements[node->count - 1].certain();
   }
 
-  /// The neighbours of an element, nullptr at the ends. `hint` is where in its home the element may be, and becomes where the
-  /// neighbour is: an iteration that keeps it looks for nothing.
+  /// The neighbours of an element, nullptr at the ends. `hint` is where in its home the element may be, and becomes
+  /// where the neighbour is: an iteration that keeps it looks for nothing.
   [[nodiscard]] static Element* next(const Element* element, unsigned& hint) noexcept {
     const Leaf* node = element->home_.certain();
     unsigned at = hint < node->count && node->elements[hint].certain() == element ? hint : index_in(node, element);
@@ -344,7 +346,8 @@ class OrderedIndex {
   }
 
   // Copies `count` entries to another node, whose elements then live there.
-  [[gnu::noinline]] static void transfer(const Leaf* from, unsigned at, Leaf* to, unsigned where, unsigned count) noexcept {
+  [[gnu::noinline]] static void transfer(const Leaf* from, unsigned at, Leaf* to, unsigned where,
+                                         unsigned count) noexcept {
     if constexpr (copies_keys) {
       std::memcpy(to->keys.bytes + where * sizeof(K), from->keys.bytes + at * sizeof(K), count * sizeof(K));
     }
@@ -361,7 +364,8 @@ class OrderedIndex {
   }
 
   // Moves children [from, from + count) of a branch to a place in it or in another.
-  [[gnu::noinline]] static void move_children(Branch* source, unsigned from, Branch* target, unsigned to, unsigned count) noexcept {
+  [[gnu::noinline]] static void move_children(Branch* source, unsigned from, Branch* target, unsigned to,
+                                              unsigned count) noexcept {
     if (source == target && to > from) {
       for (unsigned i = count; i-- != 0;) {
         put_child(target, to + i, source->children[from + i].certain());
@@ -407,7 +411,8 @@ class OrderedIndex {
     right->count = static_cast<std::uint8_t>(right->count - count);
   }
 
-  // One step towards room in a full node: fills a neighbour up, else splits, after the parent was relieved if that is full.
+  // One step towards room in a full node: fills a neighbour up, else splits, after the parent was relieved if that is
+  // full.
   [[gnu::noinline]] void relieve(Leaf* node, unsigned wanted_at) {
     Branch* const parent = node->parent.get();
     if (parent != nullptr) {

@@ -1,8 +1,9 @@
 /// PagedAllocator<T>: the baseline, the design that game engines use today: an array of free pointers beside the pages.
 ///
-/// Bounds: allocate and free O(1), one memory access to the array each; a page is taken from malloc when no pointer is left, O(page).
-/// Overhead: 8 bytes a block for the array besides malloc's. Memory is never given back before reset() or destruction; after frees in
-/// random order blocks are handed out in random order for ever. Neither is so in BlockAllocator: this one is here to compare with.
+/// Bounds: allocate and free O(1), one memory access to the array each; a page is taken from malloc when no pointer is
+/// left, O(page). Overhead: 8 bytes a block for the array besides malloc's. Memory is never given back before reset()
+/// or destruction; after frees in random order blocks are handed out in random order for ever. Neither is so in
+/// BlockAllocator: this one is here to compare with.
 ///
 /// Source: the technique of Godot Engine's PagedAllocator (core/templates/paged_allocator.h), written anew.
 /// Thread-safety: one thread at a time.
@@ -74,8 +75,9 @@ class PagedBlocks {
       return false;
     }
     available_ = available;
-    std::byte* const page = static_cast<std::byte*>(
-        alignment_ <= alignof(std::max_align_t) ? std::malloc(blocks * size_) : std::aligned_alloc(alignment_, blocks * size_));
+    std::byte* const page = static_cast<std::byte*>(alignment_ <= alignof(std::max_align_t)
+                                                        ? std::malloc(blocks * size_)
+                                                        : std::aligned_alloc(alignment_, blocks * size_));
     void** const pointers = static_cast<void**>(std::malloc(blocks * sizeof(void*)));
     if (page == nullptr || pointers == nullptr) {
       std::free(page);

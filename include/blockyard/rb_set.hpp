@@ -1,5 +1,5 @@
-/// RBSet<T>: an ordered set with the engine's interface, over the same B-tree of links as RBMap; elements never move. Bounds,
-/// exceptions and thread-safety are those of RBMap.
+/// RBSet<T>: an ordered set with the engine's interface, over the same B-tree of links as RBMap; elements never move.
+/// Bounds, exceptions and thread-safety are those of RBMap.
 #ifndef BLOCKYARD_RB_SET_HPP
 #define BLOCKYARD_RB_SET_HPP
 

@@ -1,5 +1,5 @@
-/// A program's own arena with rewind(), for a level or a match. Contract, bounds and the rule for rewinding: by_rewindable_*
-/// in blockyard.h.
+/// A program's own arena with rewind(), for a level or a match. Contract, bounds and the rule for rewinding:
+/// by_rewindable_* in blockyard.h.
 #ifndef BLOCKYARD_REWINDABLE_HPP
 #define BLOCKYARD_REWINDABLE_HPP
 
@@ -11,7 +11,8 @@
 
 namespace blockyard {
 
-/// Many threads may allocate; one rewinds, while none allocates. As a std::pmr::memory_resource it frees nothing before the rewind.
+/// Many threads may allocate; one rewinds, while none allocates. As a std::pmr::memory_resource it frees nothing before
+/// the rewind.
 class rewindable : public std::pmr::memory_resource {
  public:
   /// Throws std::bad_alloc when not even the arena's record can be had. `bytes` as in by_rewindable_create().

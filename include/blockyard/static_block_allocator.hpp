@@ -1,17 +1,19 @@
 /// StaticBlockAllocator: process-wide pools of blocks, one per (size, alignment), found at compile time.
 ///
-/// Bounds: as BlockAllocator, per thread. Allocate: one thread-local load more than BlockAllocator. Free on the thread whose slab
-/// it is: one thread-local load and a compare more, no atomic read-modify-write, no lock; free on any other thread: one compare-and-swap.
-/// A lock is taken when a thread allocates its first block, needs a further page, or ends. Overhead: a thread that allocates holds
-/// 8 KiB of tables, and of each size that it uses at least one slab, of which the touched part is resident.
+/// Bounds: as BlockAllocator, per thread. Allocate: one thread-local load more than BlockAllocator. Free on the thread
+/// whose slab it is: one thread-local load and a compare more, no atomic read-modify-write, no lock; free on any other
+/// thread: one compare-and-swap. A lock is taken when a thread allocates its first block, needs a further page, or
+/// ends. Overhead: a thread that allocates holds 8 KiB of tables, and of each size that it uses at least one slab, of
+/// which the touched part is resident.
 ///
-/// Sizes that need the same stride (block_slab.hpp) share a pool. The pools live in libblockyard: shared objects that link
-/// it share them. Nothing is ever destroyed: static constructors and destructors, atexit handlers, thread_local
-/// destructors and forked children may allocate and free (in a child, what other threads of the parent held stays theirs and
-/// is not used again). When a thread ends, its slabs go to the next thread that starts, or page by page to threads that need memory.
+/// Sizes that need the same stride (block_slab.hpp) share a pool. The pools live in libblockyard: shared objects that
+/// link it share them. Nothing is ever destroyed: static constructors and destructors, atexit handlers, thread_local
+/// destructors and forked children may allocate and free (in a child, what other threads of the parent held stays
+/// theirs and is not used again). When a thread ends, its slabs go to the next thread that starts, or page by page to
+/// threads that need memory.
 ///
-/// Bound on what remote frees leave unused: an eighth of a slab that its owner regards as full; and everything freed remotely
-/// while the owner neither allocates blocks of that size nor ends.
+/// Bound on what remote frees leave unused: an eighth of a slab that its owner regards as full; and everything freed
+/// remotely while the owner neither allocates blocks of that size nor ends.
 ///
 /// At most 447 different strides above 512 bytes in one process; further ones fail to allocate.
 #ifndef BLOCKYARD_STATIC_BLOCK_ALLOCATOR_HPP
@@ -48,7 +50,8 @@ BY_API void by_static_block_free_slow(Slab* slab) noexcept;
 BY_API void by_static_block_free_remote(void* block, Slab* slab) noexcept;
 BY_API void by_static_block_free_checked(void* block, std::size_t stride) noexcept;
 BY_API void by_static_block_free_chain(std::size_t stride, void* first, void* last, std::size_t count) noexcept;
-/// Allocate and free of any stride out of line, for what is rare: small code instead of few nanoseconds. The first throws std::bad_alloc.
+/// Allocate and free of any stride out of line, for what is rare: small code instead of few nanoseconds. The first
+/// throws std::bad_alloc.
 BY_API void* by_static_block_take(std::size_t stride);
 BY_API void by_static_block_give(void* block, std::size_t stride) noexcept;
 /// The slot of a stride above small_stride; 0 when there are too many.
@@ -123,8 +126,8 @@ class StaticBlockAllocator {
   }
 
   /// Gives back `count` blocks at once, O(1): linked through their first word from `first` to `last`; for strides of at
-  /// least 16 bytes. Any thread is handed them again, in that order, before it cuts fresh memory. Their pages stay held until
-  /// by_static_block_trim().
+  /// least 16 bytes. Any thread is handed them again, in that order, before it cuts fresh memory. Their pages stay held
+  /// until by_static_block_trim().
   static void free_chain(void* first, void* last, std::size_t count) noexcept {
     static_assert(stride >= 2 * sizeof(void*));
     block::by_static_block_free_chain(stride, first, last, count);
@@ -144,7 +147,8 @@ class TypedStaticBlockAllocator {
  public:
   using Blocks = StaticBlockAllocator<sizeof(T), alignof(T)>;
 
-  /// A new T. Throws std::bad_alloc when memory is exhausted, and whatever the constructor throws: nothing is allocated then.
+  /// A new T. Throws std::bad_alloc when memory is exhausted, and whatever the constructor throws: nothing is allocated
+  /// then.
   template <class... Arguments>
   [[nodiscard]] static T* create(Arguments&&... arguments) {
     void* const taken = allocate();

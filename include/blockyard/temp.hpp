@@ -13,14 +13,14 @@ inline constexpr std::size_t max_alignment = BY_LIFETIME_MAX_ALIGNMENT;
 
 namespace lifetime {
 
-/// Where the calling thread's next temp block may begin. All null before the first block, and for good in a process that is checked or
-/// observed: then every call takes the slow path, however the calling code was compiled.
+/// Where the calling thread's next temp block may begin. All null before the first block, and for good in a process
+/// that is checked or observed: then every call takes the slow path, however the calling code was compiled.
 struct TempCursor {
-  std::uintptr_t next;   ///< address
-  std::uintptr_t end;    ///< of the region
+  std::uintptr_t next;  ///< address
+  std::uintptr_t end;   ///< of the region
   std::uintptr_t begin;
-  std::uintptr_t last;   ///< where the newest block begins
-  std::uintptr_t peak;   ///< the furthest that `next` had been when it went back
+  std::uintptr_t last;  ///< where the newest block begins
+  std::uintptr_t peak;  ///< the furthest that `next` had been when it went back
 };
 
 constexpr bool is_valid_alignment(std::size_t alignment) {
@@ -84,8 +84,8 @@ inline void temp_deallocate(void* block, std::size_t size) noexcept {
   lifetime::by_temp_deallocate_sized_slow(block, size);
 }
 
-/// Temp blocks allocated on this thread while it lives go when it ends; scopes nest. When the thread's frame ends inside of it,
-/// nothing is left for it to do.
+/// Temp blocks allocated on this thread while it lives go when it ends; scopes nest. When the thread's frame ends
+/// inside of it, nothing is left for it to do.
 class temp_scope {
  public:
   temp_scope() noexcept : mark_(by_temp_mark_now()) {}

@@ -1,8 +1,8 @@
 /// What the leak report knows of the types in static blocks.
 ///
-/// Each type that a TypedStaticBlockAllocator serves is recorded by name and stride, at start-up and without cost to any call.
-/// Where BLOCKYARD_COUNT_TYPES is 1 (the default in checked builds) its live objects are counted too, with one atomic
-/// addition a call; without it the report tells live blocks per size, beside the types of that size.
+/// Each type that a TypedStaticBlockAllocator serves is recorded by name and stride, at start-up and without cost to
+/// any call. Where BLOCKYARD_COUNT_TYPES is 1 (the default in checked builds) its live objects are counted too, with
+/// one atomic addition a call; without it the report tells live blocks per size, beside the types of that size.
 #ifndef BLOCKYARD_TYPE_RECORD_HPP
 #define BLOCKYARD_TYPE_RECORD_HPP
 
@@ -45,7 +45,8 @@ struct TypeRecord {
   TypeRecord* next = nullptr;
 };
 
-/// The compiler's name of T, without run-time type information; `Name` keeps its characters and nothing else of the signature.
+/// The compiler's name of T, without run-time type information; `Name` keeps its characters and nothing else of the
+/// signature.
 template <class T>
 consteval std::string_view find_type_name() {
   const std::string_view pretty = __PRETTY_FUNCTION__;

@@ -22,7 +22,8 @@ inline std::uint64_t ticks() {
 #endif
 }
 
-/// Ticks with everything before finished and nothing after begun: two of them enclose just the measured call. About 14 ns.
+/// Ticks with everything before finished and nothing after begun: two of them enclose just the measured call. About 14
+/// ns.
 inline std::uint64_t ticks_fenced() {
 #if defined(__x86_64__)
   _mm_lfence();
@@ -49,12 +50,12 @@ inline std::uint64_t ticks_after() {
 #endif
 }
 
-/// Whether the cycle clock is one clock: it runs at one rate in every power state and on every processor, and the kernel
-/// trusts it as such. Reads a file; for start-up.
+/// Whether the cycle clock is one clock: it runs at one rate in every power state and on every processor, and the
+/// kernel trusts it as such. Reads a file; for start-up.
 bool ticks_are_invariant();
 
-/// Ticks a nanosecond, measured once per process against CLOCK_MONOTONIC_RAW over about 100 ms (a virtual machine's CPUID
-/// does not tell); 6 digits. The first call blocks for that long; thread-safe.
+/// Ticks a nanosecond, measured once per process against CLOCK_MONOTONIC_RAW over about 100 ms (a virtual machine's
+/// CPUID does not tell); 6 digits. The first call blocks for that long; thread-safe.
 double ticks_per_ns();
 
 /// The same over `milliseconds`, measured anew: shorter is coarser (10 ms gives 4 to 5 digits).

@@ -10,10 +10,11 @@ namespace blockyard::base {
 /// Filled by a recorder, constant from then on. Every member may be called from any thread, allocates nothing and keeps
 /// errno.
 struct Observer {
-  std::uint32_t version;                  ///< observer_version of whoever filled it
-  void (*frame_mark)();                   ///< a frame of the calling thread ends
-  void (*phase_mark)(const char* name);   ///< a phase begins; `name` is copied
-  /// A block of a pool or a lifetime was handed out; called after the fact. `alignment` as it was asked for, 0 for none.
+  std::uint32_t version;                 ///< observer_version of whoever filled it
+  void (*frame_mark)();                  ///< a frame of the calling thread ends
+  void (*phase_mark)(const char* name);  ///< a phase begins; `name` is copied
+  /// A block of a pool or a lifetime was handed out; called after the fact. `alignment` as it was asked for, 0 for
+  /// none.
   void (*block_allocated)(const void* block, std::size_t size, std::size_t alignment);
   void (*block_freed)(const void* block);  ///< called before the block can be handed out again
 };

@@ -7,16 +7,17 @@
 namespace blockyard::base {
 
 /// Reserves readable and writable zeroed memory at a multiple of `alignment` (a power of two, at least 4096), without
-/// committing or populating any of it. Null when the address space or RLIMIT_AS does not allow it. One or two system calls;
-/// thread-safe.
+/// committing or populating any of it. Null when the address space or RLIMIT_AS does not allow it. One or two system
+/// calls; thread-safe.
 void* reserve_pages(std::size_t bytes, std::size_t alignment);
 
-/// Reserves address space only, at a multiple of `alignment`: no access until commit_pages. Unlike reserve_pages it costs
-/// nothing under strict overcommit and is not brought in by mlockall. Null when the address space does not allow it.
+/// Reserves address space only, at a multiple of `alignment`: no access until commit_pages. Unlike reserve_pages it
+/// costs nothing under strict overcommit and is not brought in by mlockall. Null when the address space does not allow
+/// it.
 void* reserve_space(std::size_t bytes, std::size_t alignment);
 
-/// Makes a stretch of reserved space readable and writable; memory comes with the first touch. False when the system refuses.
-/// One system call; harmless for what is committed already.
+/// Makes a stretch of reserved space readable and writable; memory comes with the first touch. False when the system
+/// refuses. One system call; harmless for what is committed already.
 bool commit_pages(void* pages, std::size_t bytes);
 
 /// Gives a reservation (or an aligned part of one) back, address space and all.

@@ -1,5 +1,5 @@
-// What an allocator needs of threads: a mutex that may be taken before main and after exit, a call when a thread ends, calls
-// around fork, and a pause for spinning. Nothing here allocates from the heap or owns state with a destructor.
+// What an allocator needs of threads: a mutex that may be taken before main and after exit, a call when a thread ends,
+// calls around fork, and a pause for spinning. Nothing here allocates from the heap or owns state with a destructor.
 #pragma once
 
 #include <pthread.h>
@@ -35,9 +35,9 @@ inline void pause() {
 #endif
 }
 
-/// A function called with the value last set by a thread when that thread ends, after the destructors of its thread_local
-/// objects. When it, or a later one of its kind, sets the value again, it is called again (the system limits the rounds to
-/// a handful). It is not called for a thread that is alive when the process ends.
+/// A function called with the value last set by a thread when that thread ends, after the destructors of its
+/// thread_local objects. When it, or a later one of its kind, sets the value again, it is called again (the system
+/// limits the rounds to a handful). It is not called for a thread that is alive when the process ends.
 class ThreadExit {
  public:
   using Callback = void (*)(void* value);
@@ -57,8 +57,8 @@ class ThreadExit {
   bool open_ = false;
 };
 
-/// Registers what runs around every fork from now on, in the forking thread: `prepare` before it, then `parent` or `child`.
-/// False when the system has no room for it.
+/// Registers what runs around every fork from now on, in the forking thread: `prepare` before it, then `parent` or
+/// `child`. False when the system has no room for it.
 bool around_fork(void (*prepare)(), void (*parent)(), void (*child)());
 
 }  // namespace blockyard::base

@@ -64,7 +64,7 @@ void BlockAllocator::free_chain(void* first, void* last, std::size_t count) noex
     block::pool_free_chain(pool_, first, last, count);
     return;
   }
-  for (void* freed = first;; ) {
+  for (void* freed = first;;) {
     void* const next = block::link_of(freed);
     free(freed);
     if (freed == last) {

@@ -44,7 +44,8 @@ bool slab_holds(const Pool* pool, Index index) {
     case Place::empty:
       return live == 0 && cut == 0 && record.floor == 0;
     case Place::full:
-      return record.floor == pool->reopen && live > record.floor && (pool->thread == nullptr || remote.notice != Notice::idle);
+      return record.floor == pool->reopen && live > record.floor &&
+             (pool->thread == nullptr || remote.notice != Notice::idle);
     case Place::unused:
       break;
   }
@@ -96,8 +97,8 @@ bool pool_invariants_hold(const Pool* pool) {
   }
   const auto at = [&](Place place) { return places[static_cast<std::size_t>(place)]; };
   const bool has_current = *pool->current != &by_block_no_slab && *pool->current != &pool->loose;
-  return cutting_found && pages == pool->page_count && held == pool->held_bytes && free_bytes == pool->free_page_bytes &&
-         at(Place::partial) == count_place(pool->partial, Place::partial) &&
+  return cutting_found && pages == pool->page_count && held == pool->held_bytes &&
+         free_bytes == pool->free_page_bytes && at(Place::partial) == count_place(pool->partial, Place::partial) &&
          at(Place::empty) == count_place(pool->empty, Place::empty) && at(Place::current) == (has_current ? 1u : 0u) &&
          pool->busy_slabs == at(Place::current) + at(Place::partial) + at(Place::full);
 }

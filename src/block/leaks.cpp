@@ -15,8 +15,8 @@ namespace blockyard::block {
 namespace {
 
 constinit std::atomic<TypeRecord*> types{nullptr};
-constinit std::atomic<int> at_exit{-1};      // -1: as the environment says
-constinit std::atomic<pid_t> reporter{0};    // the process that may report; a forked child is another
+constinit std::atomic<int> at_exit{-1};    // -1: as the environment says
+constinit std::atomic<pid_t> reporter{0};  // the process that may report; a forked child is another
 
 void say(int descriptor, const char* text, std::size_t length) {
   while (length != 0) {

@@ -196,7 +196,8 @@ void slab_receive(Pool* pool, Slab* record, const RemoteList& list) {
   }
 }
 
-// Every block of the slab is live, or on a list that is too short to be worth a look: out of sight until enough come back.
+// Every block of the slab is live, or on a list that is too short to be worth a look: out of sight until enough come
+// back.
 void slab_full(Pool* pool, Slab* record) {
   granule(index_of(record)).place = Place::full;
   const std::uint32_t live = slab_live(*record);
@@ -253,8 +254,9 @@ bool current_refilled(Pool* pool) {
   return false;
 }
 
-// A slab with scattered free blocks is about to be used up, link by link, each a cache miss that the next waits for: a million blocks, half
-// of them freed at random, took 103 ns each to be taken again. Asked for beforehand and in order, the lines come together.
+// A slab with scattered free blocks is about to be used up, link by link, each a cache miss that the next waits for: a
+// million blocks, half of them freed at random, took 103 ns each to be taken again. Asked for beforehand and in order,
+// the lines come together.
 void fetch_blocks(const Pool* pool, const Slab* record) {
   if (slab_live(*record) > pool->reopen) {
     return;  // a handful of blocks

@@ -1,8 +1,8 @@
 // A pool: the slabs and pages of one block size and one owner, and every path that is not fast.
 //
-// A pool serves a BlockAllocator (no `thread`), or one size of one thread (`thread` set): then blocks also come back through
-// each slab's remote word and the pool's inbox. All functions are the owner's; where another thread holds a pool whose owner has
-// ended, it holds `parked_lock` (static_pools.cpp).
+// A pool serves a BlockAllocator (no `thread`), or one size of one thread (`thread` set): then blocks also come back
+// through each slab's remote word and the pool's inbox. All functions are the owner's; where another thread holds a
+// pool whose owner has ended, it holds `parked_lock` (static_pools.cpp).
 #pragma once
 
 #include <atomic>
@@ -30,19 +30,19 @@ struct Pool {
   Index partial = 0;               ///< slabs with room
   Index empty = 0;                 ///< slabs without blocks, in bump order
   Index pages = 0;
-  Index cutting = 0;               ///< the page with slabs never cut
-  std::uint32_t busy_slabs = 0;    ///< slabs that are neither empty nor unused
+  Index cutting = 0;             ///< the page with slabs never cut
+  std::uint32_t busy_slabs = 0;  ///< slabs that are neither empty nor unused
   Relaxed<std::size_t> page_count;
   Relaxed<std::size_t> held_bytes;
   std::size_t peak_held_bytes = 0;
   Relaxed<std::size_t> free_page_bytes;  ///< of the pages without a busy slab
-  Relaxed<std::size_t> peak_cut_bytes;  ///< most bytes of blocks cut in busy slabs at once
-  void* chain = nullptr;            ///< chains of freed blocks (free_chain): the first block of the newest
-  std::size_t chained_blocks = 0;   ///< blocks in chains, the one that `loose` serves included
-  Slab loose;                       ///< serves a chain to the fast path as if it were a slab
-  std::atomic<Index> inbox{0};      ///< slabs announced by remote frees
-  Watch* watch = nullptr;           ///< set in observed processes: every call is checked (watch.hpp)
-  Pool* next_free = nullptr;        ///< in the store of pools that serve nobody
+  Relaxed<std::size_t> peak_cut_bytes;   ///< most bytes of blocks cut in busy slabs at once
+  void* chain = nullptr;                 ///< chains of freed blocks (free_chain): the first block of the newest
+  std::size_t chained_blocks = 0;        ///< blocks in chains, the one that `loose` serves included
+  Slab loose;                            ///< serves a chain to the fast path as if it were a slab
+  std::atomic<Index> inbox{0};           ///< slabs announced by remote frees
+  Watch* watch = nullptr;                ///< set in observed processes: every call is checked (watch.hpp)
+  Pool* next_free = nullptr;             ///< in the store of pools that serve nobody
 };
 
 /// A pool for blocks of `stride` bytes whose fast path reads `*current`; nullptr when memory is exhausted.

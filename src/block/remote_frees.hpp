@@ -3,8 +3,8 @@
 // Each slab has a *word*: the newest remotely freed block (32-bit link), how many there are, and what its owner wants:
 //
 //   idle       the owner will look by itself (the slab is in use, or in its list of slabs with room)
-//   armed      the slab is full and nobody looks at it. The remote free that makes the list as long as `wake` announces it
-//   announced  a remote free has taken that duty; the slab is in its pool's inbox, or just about to be put there
+//   armed      the slab is full and nobody looks at it. The remote free that makes the list as long as `wake` announces
+//   it announced  a remote free has taken that duty; the slab is in its pool's inbox, or just about to be put there
 //
 //            arm (owner, list below wake)        push (any thread)             acknowledge (owner, found in inbox)
 //        idle ---------------------------> armed ------------------> announced --------------------------------> idle
@@ -13,15 +13,17 @@
 //
 // Invariants, checked by the test scheduler and by the Spin model (tests/block/remote_frees.*):
 //  1. No block is lost and none is found twice.
-//  2. A slab is in at most one inbox, at most once. So while it is announced its owner neither gives it back nor hands it on.
-//  3. Of a slab that nobody looks at, less than `wake` freed blocks wait without an announcement. (An eighth of the slab, as
+//  2. A slab is in at most one inbox, at most once. So while it is announced its owner neither gives it back nor hands
+//  it on.
+//  3. Of a slab that nobody looks at, less than `wake` freed blocks wait without an announcement. (An eighth of the
+//  slab, as
 //     with the owner's own frees: a full slab that is worth no look until then costs no announcement a block.)
 //
 // A slab changes its pool (adoption) only while idle. A remote free reads the slab's pool only after its own step to
 // announced, which reads what arm() released: it finds the inbox of the pool that armed.
 //
-// Push is a compare-and-swap (two or more under contention), lock-free; taking the list is one as a rule. No ABA: nobody
-// takes a single block off; a push that finds the same head again links to what is the head.
+// Push is a compare-and-swap (two or more under contention), lock-free; taking the list is one as a rule. No ABA:
+// nobody takes a single block off; a push that finds the same head again links to what is the head.
 //
 // Written against any atomic type with std::atomic's members, so that the same source runs under the test scheduler.
 #pragma once
@@ -48,8 +50,8 @@ struct RemoteList {
   }
 };
 
-/// Any thread: puts a block on the list. `link(head)` stores in the block what follows it. True: the caller must put the
-/// slab into the inbox of its pool.
+/// Any thread: puts a block on the list. `link(head)` stores in the block what follows it. True: the caller must put
+/// the slab into the inbox of its pool.
 template <class Word, class Link>
 [[nodiscard]] bool remote_push(Word& word, std::uint32_t block, std::uint32_t wake, Link&& link) {
   std::uint64_t seen = word.load(std::memory_order_relaxed);
@@ -132,7 +134,8 @@ bool remote_is_announced(const Word& word) {
   return RemoteList::unpack(word.load(std::memory_order_relaxed)).notice == Notice::announced;
 }
 
-/// Any thread that was told to announce: puts a slab into an inbox. `next` is the slab's own link between inbox entries.
+/// Any thread that was told to announce: puts a slab into an inbox. `next` is the slab's own link between inbox
+/// entries.
 template <class Head, class Next>
 void inbox_push(Head& inbox, Next& next, std::uint32_t slab) {
   std::uint32_t seen = inbox.load(std::memory_order_relaxed);
@@ -141,8 +144,8 @@ void inbox_push(Head& inbox, Next& next, std::uint32_t slab) {
   } while (!inbox.compare_exchange_weak(seen, slab, std::memory_order_release, std::memory_order_relaxed));
 }
 
-/// The owner: the newest slab of the inbox, 0 if none, the rest through their links; the inbox is empty then. Read a slab's link
-/// before acknowledging it: afterwards it may be announced again.
+/// The owner: the newest slab of the inbox, 0 if none, the rest through their links; the inbox is empty then. Read a
+/// slab's link before acknowledging it: afterwards it may be announced again.
 template <class Head>
 std::uint32_t inbox_take(Head& inbox) {
   return inbox.load(std::memory_order_relaxed) == 0 ? 0 : inbox.exchange(0, std::memory_order_acquire);

@@ -1,7 +1,7 @@
 // The process-wide pools: per-thread state, its way from threads that end to others, chains, and statistics.
 //
-// Nothing here has a destructor. Locks, in the order in which they may be taken: `parked_lock` (states of ended threads and all
-// process-wide lists here), then `world` (window.hpp).
+// Nothing here has a destructor. Locks, in the order in which they may be taken: `parked_lock` (states of ended threads
+// and all process-wide lists here), then `world` (window.hpp).
 #include <array>
 #include <mutex>
 #include <new>
@@ -190,8 +190,7 @@ void* by_static_block_allocate(std::size_t stride) noexcept {
   if (process_is_watched()) {
     return watched_allocate(slot, stride);
   }
-  ThreadState* const state =
-      by_thread_blocks == &no_blocks ? enter() : static_cast<ThreadState*>(by_thread_blocks);
+  ThreadState* const state = by_thread_blocks == &no_blocks ? enter() : static_cast<ThreadState*>(by_thread_blocks);
   if (state == nullptr) {
     return nullptr;
   }
@@ -363,7 +362,8 @@ bool static_slot_in_use(std::uint32_t slot) {
 }
 
 bool static_invariants_hold() {
-  const ThreadState* const state = by_thread_blocks == &no_blocks ? nullptr : static_cast<ThreadState*>(by_thread_blocks);
+  const ThreadState* const state =
+      by_thread_blocks == &no_blocks ? nullptr : static_cast<ThreadState*>(by_thread_blocks);
   if (process_is_watched() || state == nullptr) {
     return true;
   }

@@ -72,7 +72,8 @@ bool decide() {
 [[noreturn]] void fail(const char* fault, const void* block, std::size_t stride) {
   char line[160];
   const int length = stride != 0
-                         ? std::snprintf(line, sizeof line, "blockyard: %s: block %p of a pool of %zu-byte blocks\n", fault, block, stride)
+                         ? std::snprintf(line, sizeof line, "blockyard: %s: block %p of a pool of %zu-byte blocks\n",
+                                         fault, block, stride)
                          : std::snprintf(line, sizeof line, "blockyard: %s: %p\n", fault, block);
   static_cast<void>(!write(2, line, static_cast<std::size_t>(length)));
   std::abort();
@@ -115,8 +116,8 @@ void inspect(void* block, std::size_t bytes) {
 constexpr std::size_t bitmap_bytes = granule_bytes / unit / 8;
 
 unsigned char* bitmaps() {
-  static unsigned char* const table = static_cast<unsigned char*>(
-      base::reserve_pages(by_block_window.bytes / granule_bytes * bitmap_bytes, 4096));
+  static unsigned char* const table =
+      static_cast<unsigned char*>(base::reserve_pages(by_block_window.bytes / granule_bytes * bitmap_bytes, 4096));
   return table;
 }
 

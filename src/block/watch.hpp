@@ -1,16 +1,18 @@
-// Watched pools: in a process that is observed, every allocate and free of a block takes the slow path and is checked or announced there,
-// however the calling code was compiled.
+// Watched pools: in a process that is observed, every allocate and free of a block takes the slow path and is checked
+// or announced there, however the calling code was compiled.
 //
 // A process is checked when it runs under Valgrind, when AddressSanitizer is in it, when the library is a checked build
-// (BLOCKYARD_CHECKED), or when BLOCKYARD_CHECK=1 stands in its environment. It is observed when it is checked, and when a recorder listens to
-// its blocks (base/observer.hpp, in builds with BLOCKYARD_OBSERVED). That is decided once, before the first block.
+// (BLOCKYARD_CHECKED), or when BLOCKYARD_CHECK=1 stands in its environment. It is observed when it is checked, and when
+// a recorder listens to its blocks (base/observer.hpp, in builds with BLOCKYARD_OBSERVED). That is decided once, before
+// the first block.
 //
-// A watched pool hands its blocks to nobody's fast path: the allocator's `current` stays at by_block_no_slab. Freed blocks wait in a queue
-// outside of the blocks, so that their whole memory is poison:
+// A watched pool hands its blocks to nobody's fast path: the allocator's `current` stays at by_block_no_slab. Freed
+// blocks wait in a queue outside of the blocks, so that their whole memory is poison:
 //   AddressSanitizer  poisons it: any access is reported with its stack
 //   Valgrind          is told of pool, allocations and frees
 //   checked           a pattern fills it, and is looked at when the block is handed out again: "use after free"
-// and a bit for each block says whether it lives: "double free", "foreign free". Found faults end the process with one sentence.
+// and a bit for each block says whether it lives: "double free", "foreign free". Found faults end the process with one
+// sentence.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +39,8 @@ void watch_pool_ends(Pool* pool);
 /// Blocks of the pool that wait in its queue.
 std::size_t watch_waiting(const Pool* pool);
 
-/// For tests of what happens when memory is exhausted: of a watched process's allocations, by blocks and by containers' arrays, the
-/// one after `more` further ones fails, and all later ones. Negative: none.
+/// For tests of what happens when memory is exhausted: of a watched process's allocations, by blocks and by containers'
+/// arrays, the one after `more` further ones fails, and all later ones. Negative: none.
 void watch_fail_after(long more);
 /// Whether the allocation under way is to fail.
 bool watch_fails_now();

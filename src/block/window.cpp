@@ -25,7 +25,7 @@ constexpr std::size_t run_bytes = granule_bytes << max_order;
 
 constinit Slab* slabs = nullptr;
 constinit Granule* granules = nullptr;
-constinit Index fresh = 0;       // granules from here on were never handed out
+constinit Index fresh = 0;  // granules from here on were never handed out
 constinit Index fresh_end = 0;
 constinit Index free_runs[max_order + 1] = {};
 constinit std::byte* record_next = nullptr;

@@ -1,7 +1,7 @@
 // The window: the stretch of address space that holds every block of the process, and the flat tables beside it.
 //
-// Address space is handed out in *runs* of 2^order granules (a granule is 32 KiB, the smallest slab) by a binary buddy: O(orders). The
-// tables are reserved with the window and come into memory as they are touched: 96 bytes a granule.
+// Address space is handed out in *runs* of 2^order granules (a granule is 32 KiB, the smallest slab) by a binary buddy:
+// O(orders). The tables are reserved with the window and come into memory as they are touched: 96 bytes a granule.
 #pragma once
 
 #include <atomic>
@@ -81,7 +81,8 @@ inline std::byte* address_of(Index index) { return by_block_window.base + std::s
 
 /// 32-bit links in 8-byte units, as in link.hpp; the window's first granule is never handed out, so 0 is no block.
 inline std::uint32_t link_from(const void* block) {
-  return static_cast<std::uint32_t>(static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base) / unit);
+  return static_cast<std::uint32_t>(
+      static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base) / unit);
 }
 inline void* link_to(std::uint32_t link) {
   return link == 0 ? nullptr : by_block_window.base + std::size_t{link} * unit;

@@ -9,7 +9,8 @@
 namespace blockyard::container {
 namespace {
 
-// A slot array is accessed at random: beyond the reach of the translation caches small pages double the cost of an access.
+// A slot array is accessed at random: beyond the reach of the translation caches small pages double the cost of an
+// access.
 constexpr std::size_t mapped_from = std::size_t{1} << 20;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 

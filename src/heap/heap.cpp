@@ -28,7 +28,8 @@ namespace {
   return block != nullptr ? block : exhausted();
 }
 
-[[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* owner = nullptr) {
+[[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed,
+                                       ThreadHeap* owner = nullptr) {
   if (size > PTRDIFF_MAX) {
     return exhausted();
   }
@@ -47,8 +48,8 @@ namespace {
   return allocate_large(size, block_alignment, nullptr);
 }
 
-// The smallest class whose blocks are all aligned so: a slab begins at a multiple of 16 KiB, so its size must be a multiple
-// of the alignment. class_count when no class serves.
+// The smallest class whose blocks are all aligned so: a slab begins at a multiple of 16 KiB, so its size must be a
+// multiple of the alignment. class_count when no class serves.
 unsigned aligned_class(std::size_t alignment, std::size_t size) {
   if (alignment > small_limit || size > small_limit) {
     return class_count;
@@ -75,7 +76,8 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
     return;
   }
   const std::size_t page = region.page_of(block);
-  if (region.page_address(page) != block || region.pages[page].state != static_cast<std::uint8_t>(PageState::used_block)) {
+  if (region.page_address(page) != block ||
+      region.pages[page].state != static_cast<std::uint8_t>(PageState::used_block)) {
     report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
   }
   process_heap.free_pages(block);
@@ -266,7 +268,8 @@ void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size) {
   if (size > PTRDIFF_MAX - alignment) {
     return exhausted();
   }
-  return allocate_large(size > small_limit ? size : small_limit + 1, alignment, nullptr, reinterpret_cast<ThreadHeap*>(heap));
+  return allocate_large(size > small_limit ? size : small_limit + 1, alignment, nullptr,
+                        reinterpret_cast<ThreadHeap*>(heap));
 }
 
 void by_reserve(size_t bytes) {

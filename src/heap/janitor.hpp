@@ -3,8 +3,8 @@
 
 namespace blockyard::heap {
 
-/// Called by a thread that saw the reserve run low. Starts the janitor when there is none yet (the program has run for a
-/// while by then, and the caller holds no lock and is in the middle of nothing), wakes it when it sleeps long. Cheap
+/// Called by a thread that saw the reserve run low. Starts the janitor when there is none yet (the program has run for
+/// a while by then, and the caller holds no lock and is in the middle of nothing), wakes it when it sleeps long. Cheap
 /// otherwise: two loads.
 void wake_janitor();
 

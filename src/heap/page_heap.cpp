@@ -43,7 +43,8 @@ void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state
     tag(head).previous = first;
   }
   head = first;
-  lists.second_bitmap[level.first] = static_cast<std::uint16_t>(lists.second_bitmap[level.first] | (1u << level.second));
+  lists.second_bitmap[level.first] =
+      static_cast<std::uint16_t>(lists.second_bitmap[level.first] | (1u << level.second));
   lists.first_bitmap |= 1u << level.first;
   count(length, state, true);
 }
@@ -71,8 +72,8 @@ void PageHeap::remove(std::uint32_t first) {
   count(run.length, static_cast<PageState>(run.state), false);
 }
 
-// Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page of
-// an interior pointer never looks like the beginning of a run.
+// Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page
+// of an interior pointer never looks like the beginning of a run.
 void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
   const auto wanted = static_cast<std::uint8_t>(state);
   if (first > 0 && tag(first - 1).state == wanted) {
@@ -131,7 +132,8 @@ bool PageHeap::extend(std::uint32_t length) {
     top_ = 1;
   }
   const std::uint64_t wanted = std::uint64_t{top_} + length;
-  const std::uint64_t end = std::min<std::uint64_t>((wanted + pages_per_chunk - 1) / pages_per_chunk * pages_per_chunk, limit);
+  const std::uint64_t end =
+      std::min<std::uint64_t>((wanted + pages_per_chunk - 1) / pages_per_chunk * pages_per_chunk, limit);
   if (end < wanted) {
     return false;
   }
@@ -242,7 +244,8 @@ PageRun PageHeap::take_old(PageState state, std::uint16_t now, std::uint16_t min
   const unsigned column = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(lists.second_bitmap[row]))) - 1;
   std::uint32_t found = lists.heads[row][column];
   // Lists are last in, first out, so older runs stand behind younger ones: look past a few.
-  for (int looked = 0; found != 0 && static_cast<std::uint16_t>(now - tag(found).age) < minimum_age; found = tag(found).next) {
+  for (int looked = 0; found != 0 && static_cast<std::uint16_t>(now - tag(found).age) < minimum_age;
+       found = tag(found).next) {
     if (++looked == most_looked_at) {
       return {};
     }

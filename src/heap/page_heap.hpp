@@ -1,10 +1,10 @@
 // Runs of whole pages out of the region: slabs, blocks above small_limit, and the reserve that the janitor keeps.
 //
-// Bound: allocate and free are O(1): a two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory
-// allocator for real-time systems", 2004) over pages, with boundary tags kept apart from the pages, at most two merges and
-// two splits a call. Good fit: a run is taken from the first list whose every member is large enough, so at most 1/16 of a
-// request above 16 pages is searched past. Overhead: 16 bytes a page. Free runs come in three states that never merge with
-// one another, so that a run's state is always true of all its pages.
+// Bound: allocate and free are O(1): a two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic
+// memory allocator for real-time systems", 2004) over pages, with boundary tags kept apart from the pages, at most two
+// merges and two splits a call. Good fit: a run is taken from the first list whose every member is large enough, so at
+// most 1/16 of a request above 16 pages is searched past. Overhead: 16 bytes a page. Free runs come in three states
+// that never merge with one another, so that a run's state is always true of all its pages.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@
 namespace blockyard::heap {
 
 enum class PageState : std::uint8_t {
-  inner = 0,       ///< not the end of any run
+  inner = 0,  ///< not the end of any run
   used_slab,
   used_block,
-  free_ready,      ///< every page is populated: may be handed out without a page fault to come
-  free_stale,      ///< unknown: was handed out unpopulated, perhaps never written
-  free_raw,        ///< unpopulated: the operating system gives zeroed pages at the first touch
+  free_ready,  ///< every page is populated: may be handed out without a page fault to come
+  free_stale,  ///< unknown: was handed out unpopulated, perhaps never written
+  free_raw,    ///< unpopulated: the operating system gives zeroed pages at the first touch
 };
 
 /// What an allocation got, beside its first page.
@@ -55,9 +55,9 @@ class PageHeap {
   /// Lengthens a used run in place to `length` pages out of the free ready run behind it. False where there is none.
   bool grow(std::uint32_t first, std::uint32_t length);
 
-  /// Takes a free run of `state` that has been free for `minimum_age` ticks (they wrap), as a used run, for the janitor to
-  /// purge: an aligned chunk where the run holds one, else the whole run (then shorter than two chunks). Length 0 when the
-  /// longest runs are younger than that or shorter than least_taken. O(1): looks at most_looked_at runs.
+  /// Takes a free run of `state` that has been free for `minimum_age` ticks (they wrap), as a used run, for the janitor
+  /// to purge: an aligned chunk where the run holds one, else the whole run (then shorter than two chunks). Length 0
+  /// when the longest runs are younger than that or shorter than least_taken. O(1): looks at most_looked_at runs.
   PageRun take_old(PageState state, std::uint16_t now, std::uint16_t minimum_age);
 
   /// Pages below which giving a run back is not worth the system call: 64 KiB.
@@ -75,19 +75,19 @@ class PageHeap {
     std::uint64_t top = 0;    ///< pages below the high-water mark
   };
   Totals totals();
-  /// Free ready pages in runs of at least reserve_run pages, read without the lock. Shorter runs serve what fits them, but a
-  /// reserve made of them would miss every larger block.
+  /// Free ready pages in runs of at least reserve_run pages, read without the lock. Shorter runs serve what fits them,
+  /// but a reserve made of them would miss every larger block.
   std::uint64_t reserve_pages() const { return __atomic_load_n(&reserve_pages_, __ATOMIC_RELAXED); }
 
-  /// Walks every run: tags agree at both ends, lengths add up, no two free runs of one state touch, lists and bitmaps agree
-  /// with the tags. O(pages). Returns null, or what is broken.
+  /// Walks every run: tags agree at both ends, lengths add up, no two free runs of one state touch, lists and bitmaps
+  /// agree with the tags. O(pages). Returns null, or what is broken.
   const char* check();
 
   /// Held across fork by the heap's fork handlers.
   std::mutex& lock() { return lock_; }
 
  private:
-  static constexpr unsigned first_levels = 28;   // up to 2^27 pages: 512 GiB
+  static constexpr unsigned first_levels = 28;  // up to 2^27 pages: 512 GiB
   static constexpr unsigned second_levels = 16;
 
   struct Lists {

@@ -1,9 +1,9 @@
 // Protocol 1, second half: slabs that announce remote frees to their owner.
 //
-// Any thread pushes, only the owner takes, and always the whole chain: no ABA. A slab is in at most one chain at a time,
-// because it is announced only by the push that found its remote list empty, and the owner empties that list only after it
-// has taken the announcement. The same rule keeps a slab from being given back while an announcement is on its way: the
-// blocks of its remote list still count as used until then.
+// Any thread pushes, only the owner takes, and always the whole chain: no ABA. A slab is in at most one chain at a
+// time, because it is announced only by the push that found its remote list empty, and the owner empties that list only
+// after it has taken the announcement. The same rule keeps a slab from being given back while an announcement is on its
+// way: the blocks of its remote list still count as used until then.
 #pragma once
 
 #include <atomic>

@@ -156,8 +156,9 @@ void ProcessHeap::give_slab(std::uint32_t granule, std::uint32_t granules) {
   pages.free(page_of_granule(granule), PageState::free_ready, tick.load(std::memory_order_relaxed));
 }
 
-// One write a page: populating by touching takes only the lock of the mapping, while the populate calls of the kernel hold
-// that of the address space and stall every other thread's mmap (measured: 16 ms at p99.9 against 0.05 to 0.08 ms).
+// One write a page: populating by touching takes only the lock of the mapping, while the populate calls of the kernel
+// hold that of the address space and stall every other thread's mmap (measured: 16 ms at p99.9 against 0.05 to 0.08
+// ms).
 void ProcessHeap::touch(std::uint32_t first_page, std::uint32_t length, std::atomic<std::uint64_t>& counter) {
   for (std::uint32_t page = first_page; page < first_page + length; ++page) {
     *const_cast<volatile char*>(region.page_address(page)) = 0;
@@ -232,8 +233,8 @@ void ProcessHeap::free_pages(void* block) {
   }
 }
 
-// A burst in one round may be followed by as large a one before the janitor is back: keep twice the largest recent round.
-// The maximum halves in about 44 rounds of work, so that a level's load is not held against its play.
+// A burst in one round may be followed by as large a one before the janitor is back: keep twice the largest recent
+// round. The maximum halves in about 44 rounds of work, so that a level's load is not held against its play.
 void ProcessHeap::follow_demand() {
   const std::uint64_t consumed = consumed_.load(std::memory_order_relaxed);
   const std::uint64_t now = consumed - consumed_seen_;

@@ -29,11 +29,12 @@ class ProcessHeap {
  public:
   constexpr ProcessHeap() = default;
 
-  /// Readies the region and the first reserve; the first call does the work, on whatever thread it comes. False when the
-  /// address space cannot be had.
+  /// Readies the region and the first reserve; the first call does the work, on whatever thread it comes. False when
+  /// the address space cannot be had.
   bool initialise();
 
-  /// Gives the calling thread a heap: a parked one when there is one (O(1)), else a new one. Null when memory is exhausted.
+  /// Gives the calling thread a heap: a parked one when there is one (O(1)), else a new one. Null when memory is
+  /// exhausted.
   ThreadHeap* enter_thread();
   /// Parks the calling thread's heap for the next thread to come, with all its slabs and blocks. O(1).
   void leave_thread();
@@ -43,18 +44,18 @@ class ProcessHeap {
   /// Gives all blocks of an own heap back, and the heap.
   void destroy_own_heap(ThreadHeap* heap);
 
-  /// First granule of `granules` populated, aligned granules; 0 when memory is exhausted. Lock-free for one granule while
-  /// the ready stack has any.
+  /// First granule of `granules` populated, aligned granules; 0 when memory is exhausted. Lock-free for one granule
+  /// while the ready stack has any.
   std::uint32_t take_slab(std::uint32_t granules);
   void give_slab(std::uint32_t granule, std::uint32_t granules);
 
-  /// A block of whole pages, linked to `owner` when that is not null. `*zeroed` tells whether the operating system has just
-  /// zeroed it. Null when memory is exhausted. O(1) plus, after a ready miss, one write a page.
+  /// A block of whole pages, linked to `owner` when that is not null. `*zeroed` tells whether the operating system has
+  /// just zeroed it. Null when memory is exhausted. O(1) plus, after a ready miss, one write a page.
   void* allocate_pages(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* owner = nullptr);
   void free_pages(void* block);
 
-  /// What the janitor does in one round; `budget_ns` bounds it between steps (a step populates or purges at most one chunk).
-  /// Returns whether there was anything to do.
+  /// What the janitor does in one round; `budget_ns` bounds it between steps (a step populates or purges at most one
+  /// chunk). Returns whether there was anything to do.
   bool maintain(std::uint64_t budget_ns);
 
   /// Populates so that `bytes` stand ready, now, on the calling thread.
@@ -65,9 +66,9 @@ class ProcessHeap {
   std::size_t trim();
 
   PageHeap pages;
-  std::mutex sweep_lock;                      ///< held while the janitor works on parked heaps, and by walkers
+  std::mutex sweep_lock;  ///< held while the janitor works on parked heaps, and by walkers
   Counts counts;
-  std::atomic<std::uint16_t> tick{0};         ///< the janitor's clock: 16 ms each, wraps
+  std::atomic<std::uint16_t> tick{0};  ///< the janitor's clock: 16 ms each, wraps
   std::atomic<std::uint32_t> heap_count{0};
 
   ThreadHeap* heap_at(std::uint32_t index) { return heaps_ + index; }
@@ -85,11 +86,11 @@ class ProcessHeap {
   IndexStack<> ready_slabs_;
   IndexStack<> parked_;
   std::atomic<std::uint32_t> ready_slab_count_{0};
-  std::atomic<std::uint64_t> reserve_floor_{0};    // pages
-  std::atomic<std::uint64_t> consumed_{0};         // pages taken from the ready reserve since start
-  std::uint64_t consumed_seen_ = 0;                // at the last round; janitor only
-  std::atomic<std::uint64_t> demand_{0};           // pages taken in a round: a maximum that decays
-  std::atomic<int> state_{0};                      // 0 untouched, 1 being readied, 2 ready, 3 failed
+  std::atomic<std::uint64_t> reserve_floor_{0};  // pages
+  std::atomic<std::uint64_t> consumed_{0};       // pages taken from the ready reserve since start
+  std::uint64_t consumed_seen_ = 0;              // at the last round; janitor only
+  std::atomic<std::uint64_t> demand_{0};         // pages taken in a round: a maximum that decays
+  std::atomic<int> state_{0};                    // 0 untouched, 1 being readied, 2 ready, 3 failed
   ThreadHeap* heaps_ = nullptr;
 };
 

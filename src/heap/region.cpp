@@ -34,7 +34,8 @@ bool reserve_region() {
       base::release_pages(base, bytes);
       continue;
     }
-    // Zero pages are valid tables: an untouched Directory, Slab or PageTag reads as all zero, which means "nothing here".
+    // Zero pages are valid tables: an untouched Directory, Slab or PageTag reads as all zero, which means "nothing
+    // here".
     region.directory = reinterpret_cast<Directory*>(tables);
     region.slabs = reinterpret_cast<Slab*>(tables + (bytes >> granule_shift) * sizeof(Directory));
     region.pages = reinterpret_cast<PageTag*>(tables + (bytes >> granule_shift) * (sizeof(Directory) + sizeof(Slab)));

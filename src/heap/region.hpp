@@ -1,7 +1,8 @@
 // The one stretch of address space that all blocks come from, and the flat side tables that describe it.
 //
-// A pointer is ours when its offset from `base` is below `bytes`: one subtraction and one compare. What lies behind it is
-// read from the tables, never from the block's neighbourhood, so a foreign pointer is detected and never dereferenced.
+// A pointer is ours when its offset from `base` is below `bytes`: one subtraction and one compare. What lies behind it
+// is read from the tables, never from the block's neighbourhood, so a foreign pointer is detected and never
+// dereferenced.
 #pragma once
 
 #include <atomic>
@@ -15,18 +16,19 @@ namespace blockyard::heap {
 inline constexpr std::size_t page_shift = 12;
 inline constexpr std::size_t page_bytes = std::size_t{1} << page_shift;
 inline constexpr std::size_t pages_per_granule = granule_bytes / page_bytes;
-inline constexpr std::size_t chunk_bytes = std::size_t{2} << 20;  ///< what the janitor populates and purges at once: a huge page
+inline constexpr std::size_t chunk_bytes = std::size_t{2}
+                                           << 20;  ///< what the janitor populates and purges at once: a huge page
 inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
 
 struct ThreadHeap;
 
-/// What every thread may ask of the granule behind a pointer. Apart from Slab, so that a remote free reads and writes no
-/// cache line that the owner's fast path writes.
+/// What every thread may ask of the granule behind a pointer. Apart from Slab, so that a remote free reads and writes
+/// no cache line that the owner's fast path writes.
 struct alignas(32) Directory {
-  std::atomic<ThreadHeap*> owner{nullptr};      ///< the heap whose slab lies here; null: no slab (pages, or free)
-  std::atomic<std::uint64_t> remote{0};         ///< remote frees not yet adopted: see remote_list.hpp
-  std::atomic<std::uint32_t> pending_next{0};   ///< link in the owner's stack of slabs with remote frees
-  std::uint8_t back = 0;                        ///< granules from the slab's first one to this one
+  std::atomic<ThreadHeap*> owner{nullptr};     ///< the heap whose slab lies here; null: no slab (pages, or free)
+  std::atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see remote_list.hpp
+  std::atomic<std::uint32_t> pending_next{0};  ///< link in the owner's stack of slabs with remote frees
+  std::uint8_t back = 0;                       ///< granules from the slab's first one to this one
   std::uint8_t size_class = 0;
 };
 static_assert(sizeof(Directory) == 32);
@@ -41,29 +43,29 @@ struct alignas(64) Slab {
   std::uint32_t notify = 0;  ///< free() takes the slow path when `used` falls to this: 0, or capacity - 1 when detached
   std::uint32_t capacity = 0;
   std::uint32_t block_bytes = 0;
-  std::uint32_t next = 0;    ///< links in the heap's list of slabs with room (index, 0 is none)
+  std::uint32_t next = 0;  ///< links in the heap's list of slabs with room (index, 0 is none)
   std::uint32_t previous = 0;
   std::uint8_t size_class = 0;
-  std::uint8_t state = 0;    ///< SlabState
+  std::uint8_t state = 0;      ///< SlabState
   std::uint8_t postponed = 0;  ///< 1: remote frees wait though their announcement was taken
 };
 static_assert(sizeof(Slab) == 64);
 
 /// A run of pages is described at its first and last page (boundary tags). Guarded by the page heap's lock.
 struct PageTag {
-  std::uint32_t length = 0;    ///< pages of the run that begins (or, at its last page, ends) here
-  std::uint32_t next = 0;      ///< free runs: links in their list (page index, 0 is none)
+  std::uint32_t length = 0;  ///< pages of the run that begins (or, at its last page, ends) here
+  std::uint32_t next = 0;    ///< free runs: links in their list (page index, 0 is none)
   std::uint32_t previous = 0;
-  std::uint8_t state = 0;      ///< PageState
-  std::uint8_t flags = 0;      ///< used runs: PageFlag
-  std::uint16_t age = 0;       ///< free runs: the janitor's tick when it became free; blocks of an own heap: its index
+  std::uint8_t state = 0;  ///< PageState
+  std::uint8_t flags = 0;  ///< used runs: PageFlag
+  std::uint16_t age = 0;   ///< free runs: the janitor's tick when it became free; blocks of an own heap: its index
 };
 static_assert(sizeof(PageTag) == 16);
 
 struct Region {
   char* base = nullptr;
-  std::size_t bytes = 0;         ///< 0 until the first use
-  std::size_t alignment = 0;     ///< of base: the largest alignment that a block can have
+  std::size_t bytes = 0;      ///< 0 until the first use
+  std::size_t alignment = 0;  ///< of base: the largest alignment that a block can have
   Directory* directory = nullptr;
   Slab* slabs = nullptr;
   PageTag* pages = nullptr;
@@ -81,8 +83,8 @@ struct Region {
 /// The process's region; all zero before reserve_region succeeded, so that every pointer is then foreign.
 extern Region region;
 
-/// Reserves the address space and the tables, once; O(1), a handful of system calls. Tries 256 GiB and halves down to 64 MiB
-/// where RLIMIT_AS or the overcommit policy forbids more. False when even that cannot be had.
+/// Reserves the address space and the tables, once; O(1), a handful of system calls. Tries 256 GiB and halves down to
+/// 64 MiB where RLIMIT_AS or the overcommit policy forbids more. False when even that cannot be had.
 bool reserve_region();
 
 }  // namespace blockyard::heap

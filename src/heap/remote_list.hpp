@@ -1,7 +1,7 @@
 // Protocol 1: frees of a slab's blocks by threads that do not own it.
 //
-// Any thread pushes a block; only the owner adopts the whole list, in O(1). The word holds the newest block's offset and
-// how many there are, so adopting needs no walk to learn the count:
+// Any thread pushes a block; only the owner adopts the whole list, in O(1). The word holds the newest block's offset
+// and how many there are, so adopting needs no walk to learn the count:
 //
 //   bits 0..31  offset of the newest block in the slab, in 16-byte units, plus 1 (0: the list is empty)
 //   bits 32..63 number of blocks in the list
@@ -32,8 +32,9 @@ template <class Atomics = StandardAtomics>
 struct RemoteList {
   using Word = typename Atomics::template atomic<std::uint64_t>;
 
-  /// Pushes the block `unit` (16-byte units plus 1). `set_link(next)` stores the block's link before it is published. True
-  /// when the list was empty: the caller must announce the slab. Lock-free; retries only when another thread succeeded.
+  /// Pushes the block `unit` (16-byte units plus 1). `set_link(next)` stores the block's link before it is published.
+  /// True when the list was empty: the caller must announce the slab. Lock-free; retries only when another thread
+  /// succeeded.
   template <class SetLink>
   static bool push(Word& word, std::uint32_t unit, SetLink&& set_link) {
     std::uint64_t seen = word.load(std::memory_order_relaxed);

@@ -29,10 +29,23 @@ bool parse(const char* text, std::uint64_t* value) {
   }
   unsigned shift = 0;
   switch (*end) {
-    case 'k': case 'K': shift = 10; ++end; break;
-    case 'm': case 'M': shift = 20; ++end; break;
-    case 'g': case 'G': shift = 30; ++end; break;
-    default: break;
+    case 'k':
+    case 'K':
+      shift = 10;
+      ++end;
+      break;
+    case 'm':
+    case 'M':
+      shift = 20;
+      ++end;
+      break;
+    case 'g':
+    case 'G':
+      shift = 30;
+      ++end;
+      break;
+    default:
+      break;
   }
   if (*end != '\0' || (number << shift) >> shift != number) {
     return false;
@@ -50,8 +63,8 @@ void read_number(const char* name, std::uint64_t least, std::uint64_t most, Numb
   std::uint64_t value = 0;
   if (!parse(text, &value) || value < least || value > most) {
     char line[256];
-    std::snprintf(line, sizeof line, "blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n", name, text,
-                  static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+    std::snprintf(line, sizeof line, "blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n", name,
+                  text, static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
     say(line);
     return;
   }
@@ -83,8 +96,8 @@ void show_settings() {
                 "  BLOCKYARD_HEAP_PURGE=%u         milliseconds that free memory waits before it is given back\n"
                 "  BLOCKYARD_HEAP_JANITOR=%d       0: by_frame_end does the janitor's work\n"
                 "  BLOCKYARD_HEAP_HUGE_PAGES=%d    1: ask for transparent huge pages\n",
-                settings.reserve_bytes, settings.ready_slabs, settings.period_us, settings.purge_ms, settings.janitor ? 1 : 0,
-                settings.huge_pages ? 1 : 0);
+                settings.reserve_bytes, settings.ready_slabs, settings.period_us, settings.purge_ms,
+                settings.janitor ? 1 : 0, settings.huge_pages ? 1 : 0);
   say(text);
 }
 

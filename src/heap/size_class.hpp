@@ -1,5 +1,5 @@
-// Size classes of small blocks: 16-byte steps up to 128 bytes, then eight classes a doubling, so that rounding up wastes
-// at most 12.5 % above 128 bytes (and at most 15 bytes below).
+// Size classes of small blocks: 16-byte steps up to 128 bytes, then eight classes a doubling, so that rounding up
+// wastes at most 12.5 % above 128 bytes (and at most 15 bytes below).
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace blockyard::heap {
 
-inline constexpr std::size_t block_alignment = 16;      ///< bytes; every block is aligned at least so
-inline constexpr std::size_t small_limit = 8192;        ///< bytes; larger blocks are runs of whole pages
-inline constexpr unsigned class_count = 8 + 6 * 8;      ///< 16..128 by 16, then 8 each for 256, 512, 1K, 2K, 4K, 8K
+inline constexpr std::size_t block_alignment = 16;  ///< bytes; every block is aligned at least so
+inline constexpr std::size_t small_limit = 8192;    ///< bytes; larger blocks are runs of whole pages
+inline constexpr unsigned class_count = 8 + 6 * 8;  ///< 16..128 by 16, then 8 each for 256, 512, 1K, 2K, 4K, 8K
 
 /// Bytes of a block of class `index`.
 constexpr std::uint32_t class_bytes(unsigned index) {
@@ -66,8 +66,9 @@ static_assert([] {
 inline constexpr std::size_t granule_shift = 14;
 inline constexpr std::size_t granule_bytes = std::size_t{1} << granule_shift;
 
-/// Granules of a slab of class `index`: 16 KiB up to 1 KiB blocks, then twice and four times that. One granule keeps the
-/// first slab of every class small (56 classes in use hold 0.9 MiB at most a thread) and lets the ready stack hold one kind.
+/// Granules of a slab of class `index`: 16 KiB up to 1 KiB blocks, then twice and four times that. One granule keeps
+/// the first slab of every class small (56 classes in use hold 0.9 MiB at most a thread) and lets the ready stack hold
+/// one kind.
 constexpr std::uint32_t class_granules(unsigned index) {
   const std::uint32_t bytes = class_bytes(index);
   return bytes <= 1024 ? 1 : bytes <= 2048 ? 2 : 4;

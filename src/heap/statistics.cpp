@@ -44,7 +44,8 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   }
   statistics->heaps = heaps;
   // Blocks of whole pages are live as a whole; page 0, which is never handed out, is in the page heap's count.
-  const std::uint64_t page_blocks = statistics->used > slab_bytes + page_bytes ? statistics->used - slab_bytes - page_bytes : 0;
+  const std::uint64_t page_blocks =
+      statistics->used > slab_bytes + page_bytes ? statistics->used - slab_bytes - page_bytes : 0;
   statistics->live = live + page_blocks;
   if (statistics->used > 0) {
     statistics->fragmentation = 1.0 - static_cast<double>(statistics->live) / static_cast<double>(statistics->used);

@@ -14,14 +14,16 @@ constinit std::uintptr_t link_key = 0;
 
 namespace {
 
-// Lists of remote frees adopted a slow path. With one, announcements of other size classes come faster than they are taken,
-// and a producer whose blocks another thread frees held 7.5 MB for 0.27 MB live; with two 0.75 MB, with four no less
-// (tests/heap/freed_by_another_thread). An adoption is O(1).
+// Lists of remote frees adopted a slow path. With one, announcements of other size classes come faster than they are
+// taken, and a producer whose blocks another thread frees held 7.5 MB for 0.27 MB live; with two 0.75 MB, with four no
+// less (tests/heap/freed_by_another_thread). An adoption is O(1).
 constexpr std::uint32_t adopted_a_slow_path = 2;
 
 std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32_t>(slab - region.slabs); }
 
-bool has_room(const Slab* slab) { return slab->free != nullptr || slab->adopted != nullptr || slab->bump != slab->limit; }
+bool has_room(const Slab* slab) {
+  return slab->free != nullptr || slab->adopted != nullptr || slab->bump != slab->limit;
+}
 
 std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
   return state == SlabState::listed ? heap->listed[slab->size_class] : heap->detached;
@@ -91,9 +93,9 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   return slab;
 }
 
-// Takes a slab's remote frees back in O(1): the chain becomes whichever of its two lists is empty. Where neither is, the
-// chain waits (`postponed`): its announcement has been taken, so nobody announces it again, and take_postponed() adopts it
-// when a list has run out.
+// Takes a slab's remote frees back in O(1): the chain becomes whichever of its two lists is empty. Where neither is,
+// the chain waits (`postponed`): its announcement has been taken, so nobody announces it again, and take_postponed()
+// adopts it when a list has run out.
 bool adopt_chain(ThreadHeap* heap, Slab* slab, std::uint32_t granule) {
   void** const place = slab->free == nullptr ? &slab->free : slab->adopted == nullptr ? &slab->adopted : nullptr;
   if (place == nullptr) {
@@ -217,7 +219,8 @@ void free_remote(void* block, std::uint32_t granule) {
   const std::uint32_t first = granule - region.directory[granule].back;
   Directory& entry = region.directory[first];
   char* const base = region.granule_address(first);
-  const auto unit = static_cast<std::uint32_t>((static_cast<char*>(block) - base) / static_cast<std::ptrdiff_t>(block_alignment)) + 1;
+  const auto unit =
+      static_cast<std::uint32_t>((static_cast<char*>(block) - base) / static_cast<std::ptrdiff_t>(block_alignment)) + 1;
   // The owner is read before the push: afterwards the slab may be adopted, emptied and given away at any time.
   ThreadHeap* const owner = entry.owner.load(std::memory_order_relaxed);
   const bool announce = RemoteList<>::push(entry.remote, unit, [&](std::uint32_t next) {
@@ -318,7 +321,8 @@ const char* check(const ThreadHeap* heap) {
     }
     for (std::uint32_t index = heap->listed[size_class]; index != 0; index = region.slabs[index].next) {
       const Slab* const slab = &region.slabs[index];
-      if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->size_class != size_class || !has_room(slab)) {
+      if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->size_class != size_class ||
+          !has_room(slab)) {
         return "a slab in the list of those with room does not belong there";
       }
     }

@@ -1,9 +1,9 @@
 // The part of the heap that one thread owns: a current slab for every size class, and the slabs that wait behind it.
 //
-// Bound: allocate and free of a small block are O(1), without a lock and without an atomic read-modify-write on the owner's
-// thread; at most two lists of remote frees are adopted a slow path. A fresh slab comes from the ready stack (lock-free), and
-// only when that is empty from the page heap (one lock, O(1)). Overhead: 96 bytes for every 16 KiB of slabs, at most one
-// partly used slab for every size class in use.
+// Bound: allocate and free of a small block are O(1), without a lock and without an atomic read-modify-write on the
+// owner's thread; at most two lists of remote frees are adopted a slow path. A fresh slab comes from the ready stack
+// (lock-free), and only when that is empty from the page heap (one lock, O(1)). Overhead: 96 bytes for every 16 KiB of
+// slabs, at most one partly used slab for every size class in use.
 #pragma once
 
 #include <array>
@@ -28,17 +28,17 @@ inline constexpr std::uint32_t notify_never = 0xFFFF'FFFFu;  ///< `used` never f
 struct ThreadHeap {
   constexpr explicit ThreadHeap(Slab* nothing) { current.fill(nothing); }
 
-  std::array<Slab*, class_count> current{};          ///< never null: the empty slab where there is none
-  std::array<std::uint32_t, class_count> listed{};   ///< slabs with room: first of each class (granule index, 0 is none)
-  alignas(64) std::atomic<std::uint32_t> pending{0}; ///< slabs with remote frees, pushed by other threads
-  std::atomic<std::uint32_t> parked_next{0};         ///< link in the stack of parked heaps
-  std::uint32_t index = 0;                           ///< in the heap table
-  alignas(64) std::uint32_t taken = 0;               ///< announced slabs taken from `pending`, adopted one at a time
-  std::uint32_t detached = 0;                        ///< slabs without room, all classes
-  std::uint32_t blocks = 0;                          ///< own heaps: blocks of whole pages, under the page heap's lock
-  bool own = false;                                  ///< made by by_heap_create, no thread's
-  std::uint32_t slabs = 0;                           ///< slabs owned
-  std::uint64_t remote_adopted = 0;                  ///< blocks that other threads freed and this heap took back
+  std::array<Slab*, class_count> current{};         ///< never null: the empty slab where there is none
+  std::array<std::uint32_t, class_count> listed{};  ///< slabs with room: first of each class (granule index, 0 is none)
+  alignas(64) std::atomic<std::uint32_t> pending{0};  ///< slabs with remote frees, pushed by other threads
+  std::atomic<std::uint32_t> parked_next{0};          ///< link in the stack of parked heaps
+  std::uint32_t index = 0;                            ///< in the heap table
+  alignas(64) std::uint32_t taken = 0;                ///< announced slabs taken from `pending`, adopted one at a time
+  std::uint32_t detached = 0;                         ///< slabs without room, all classes
+  std::uint32_t blocks = 0;                           ///< own heaps: blocks of whole pages, under the page heap's lock
+  bool own = false;                                   ///< made by by_heap_create, no thread's
+  std::uint32_t slabs = 0;                            ///< slabs owned
+  std::uint64_t remote_adopted = 0;                   ///< blocks that other threads freed and this heap took back
 };
 
 /// A slab with no room at all, and a heap that has only such slabs and owns nothing: what a thread has before its first
@@ -49,16 +49,14 @@ extern ThreadHeap empty_heap;
 /// The calling thread's heap; the empty one before the first allocation and after the thread's end has begun.
 extern constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec")));
 
-/// Encodes the links of free lists: a block that is written after its free no longer leads the allocator where an attacker
-/// wants. Chosen at start; the same for all slabs.
+/// Encodes the links of free lists: a block that is written after its free no longer leads the allocator where an
+/// attacker wants. Chosen at start; the same for all slabs.
 extern std::uintptr_t link_key;
 
-inline void* encoded(void* link) {
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(link) ^ link_key);
-}
+inline void* encoded(void* link) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(link) ^ link_key); }
 
-/// Allocation of a small block when the current slab has no freed block and its bump pointer has reached the end. Null when
-/// memory is exhausted.
+/// Allocation of a small block when the current slab has no freed block and its bump pointer has reached the end. Null
+/// when memory is exhausted.
 void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 
 /// The fast path: null sends the caller to allocate_slow.

@@ -1,9 +1,10 @@
 // Protocol: when the last block of a chunk is gone, although its owner counts without atomic operations.
 //
-// While a chunk is some thread's newest, that thread counts its own allocations less its own frees in a plain number, and
-// everybody else's frees go below zero in `outside`. Retiring adds the plain number: from then on `outside` is the number of
-// live blocks, and whoever brings it to zero, once, has the chunk. (Reference counts biased towards one thread: Choi,
-// Shull and Torrellas, "Biased reference counting", PACT 2018, with the owner's half merged at the latest when it moves on.)
+// While a chunk is some thread's newest, that thread counts its own allocations less its own frees in a plain number,
+// and everybody else's frees go below zero in `outside`. Retiring adds the plain number: from then on `outside` is the
+// number of live blocks, and whoever brings it to zero, once, has the chunk. (Reference counts biased towards one
+// thread: Choi, Shull and Torrellas, "Biased reference counting", PACT 2018, with the owner's half merged at the latest
+// when it moves on.)
 #pragma once
 
 #include <atomic>

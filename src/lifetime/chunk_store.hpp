@@ -1,7 +1,7 @@
 // Temp job's memory: chunks of 64 KiB and their doubles, taken from the operating system once and kept.
 //
-// A chunk is aligned to 64 KiB and begins with its Chunk record; every block begins in the chunk's first 64 KiB, so that the
-// record is found by masking a block's address.
+// A chunk is aligned to 64 KiB and begins with its Chunk record; every block begins in the chunk's first 64 KiB, so
+// that the record is found by masking a block's address.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,9 @@ namespace blockyard::lifetime {
 inline constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
 
 struct alignas(64) Chunk {
-  std::uint64_t magic;   ///< chunk_magic while any block may live
-  std::uint32_t index;   ///< in the store's table
-  std::uint32_t order;   ///< its size is chunk_bytes << order
+  std::uint64_t magic;  ///< chunk_magic while any block may live
+  std::uint32_t index;  ///< in the store's table
+  std::uint32_t order;  ///< its size is chunk_bytes << order
   ChunkCount<> count;
 };
 inline constexpr std::uint64_t chunk_magic = 0x6b6e'7568'635f'7962;
@@ -26,8 +26,8 @@ inline Chunk* chunk_of(const void* block) {
   return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(block) & ~(chunk_bytes - 1));
 }
 
-/// A chunk of chunk_bytes << order with count 0. Lock-free where one is free; else a lock and at most three calls into the operating
-/// system. nullptr when memory is exhausted. Any thread.
+/// A chunk of chunk_bytes << order with count 0. Lock-free where one is free; else a lock and at most three calls into
+/// the operating system. nullptr when memory is exhausted. Any thread.
 Chunk* take_chunk(unsigned order);
 
 /// Gives a chunk without blocks back. Lock-free up to 64 MiB; larger ones go to the operating system at once.

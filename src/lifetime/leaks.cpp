@@ -26,7 +26,7 @@ constexpr std::uint32_t segment_count = 4096;
 struct Record {
   const void* block;
   std::size_t size;
-  std::uint64_t frame;     // in which it was allocated
+  std::uint64_t frame;  // in which it was allocated
   std::uint32_t thread;
   std::uint32_t previous;  // in the list of those not reported yet
   std::uint32_t next;      // there, or in the list of free records
@@ -86,17 +86,21 @@ void unlist(std::uint32_t number) {
 
 void say(const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); }
 
-// The frames up to the allocator's outermost one say nothing: its own, and under a sanitizer the one in place of the unwinder.
+// The frames up to the allocator's outermost one say nothing: its own, and under a sanitizer the one in place of the
+// unwinder.
 bool is_own(const char* frame) {
-  constexpr const char* own[] = {"by_temp_job_", "by_allocate+", "by_reallocate+", "blockyard::base::", "blockyard::lifetime::",
-                                 "blockyard::allocate(", "blockyard::reallocate("};
-  return std::any_of(std::begin(own), std::end(own), [=](const char* name) { return std::strncmp(frame, name, std::strlen(name)) == 0; });
+  constexpr const char* own[] = {"by_temp_job_",          "by_allocate+",          "by_reallocate+",
+                                 "blockyard::base::",     "blockyard::lifetime::", "blockyard::allocate(",
+                                 "blockyard::reallocate("};
+  return std::any_of(std::begin(own), std::end(own),
+                     [=](const char* name) { return std::strncmp(frame, name, std::strlen(name)) == 0; });
 }
 
 void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
   char line[1024];
   std::snprintf(line, sizeof line,
-                "blockyard: a temp job block of %zu bytes (%p) lives for %llu frames now, %u are allowed: allocated in frame %llu by thread %u\n",
+                "blockyard: a temp job block of %zu bytes (%p) lives for %llu frames now, %u are allowed: allocated in "
+                "frame %llu by thread %u\n",
                 record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
                 static_cast<unsigned long long>(record.frame), record.thread);
   say(line);

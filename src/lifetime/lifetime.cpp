@@ -26,7 +26,8 @@ void* reallocate_persistent(void* block, std::size_t old_size, std::size_t size,
   if (alignment <= alignof(std::max_align_t)) {
     return by_realloc(block, size);
   }
-  if (reinterpret_cast<std::uintptr_t>(block) % alignment == 0 && size <= by_usable_size(block) && size >= by_usable_size(block) / 2) {
+  if (reinterpret_cast<std::uintptr_t>(block) % alignment == 0 && size <= by_usable_size(block) &&
+      size >= by_usable_size(block) / 2) {
     return block;
   }
   void* const fresh = by_aligned_alloc(alignment, size);
@@ -87,18 +88,27 @@ extern "C" {
 
 void* by_allocate(size_t size, size_t alignment, by_lifetime which) {
   switch (which) {
-    case BY_TEMP: return temp_allocate(size, alignment);
-    case BY_TEMP_JOB: return lifetime::by_temp_job_allocate(size, alignment);
-    case BY_PERSISTENT: return allocate_persistent(size, alignment);
+    case BY_TEMP:
+      return temp_allocate(size, alignment);
+    case BY_TEMP_JOB:
+      return lifetime::by_temp_job_allocate(size, alignment);
+    case BY_PERSISTENT:
+      return allocate_persistent(size, alignment);
   }
   return refuse();
 }
 
 void by_deallocate(void* block, by_lifetime which) {
   switch (which) {
-    case BY_TEMP: temp_deallocate(block); break;
-    case BY_TEMP_JOB: lifetime::by_temp_job_deallocate(block); break;
-    case BY_PERSISTENT: by_free(block); break;
+    case BY_TEMP:
+      temp_deallocate(block);
+      break;
+    case BY_TEMP_JOB:
+      lifetime::by_temp_job_deallocate(block);
+      break;
+    case BY_PERSISTENT:
+      by_free(block);
+      break;
   }
 }
 
@@ -110,9 +120,12 @@ void* by_reallocate(void* block, size_t old_size, size_t size, size_t alignment,
     return by_allocate(size, alignment, which);
   }
   switch (which) {
-    case BY_TEMP: return lifetime::reallocate_temp(block, old_size, size, alignment);
-    case BY_TEMP_JOB: return lifetime::reallocate_job(block, old_size, size, alignment);
-    case BY_PERSISTENT: return reallocate_persistent(block, old_size, size, alignment);
+    case BY_TEMP:
+      return lifetime::reallocate_temp(block, old_size, size, alignment);
+    case BY_TEMP_JOB:
+      return lifetime::reallocate_job(block, old_size, size, alignment);
+    case BY_PERSISTENT:
+      return reallocate_persistent(block, old_size, size, alignment);
   }
   return refuse();
 }

@@ -1,7 +1,8 @@
 // Rewindable arenas: an atomic bump through a list of pieces that only grows.
 //
-// A piece's `used` is only ever set back by a rewind, never by moving on to the piece: a thread that slept through a rewind and then bumps
-// a piece takes bytes that nobody else gets. So a race with a rewind makes blocks of the arena's past and present overlap at worst.
+// A piece's `used` is only ever set back by a rewind, never by moving on to the piece: a thread that slept through a
+// rewind and then bumps a piece takes bytes that nobody else gets. So a race with a rewind makes blocks of the arena's
+// past and present overlap at worst.
 #include "lifetime/rewindable.hpp"
 
 #include <algorithm>
@@ -47,8 +48,8 @@ struct by_rewindable {
   std::atomic<std::size_t> held{0};
   std::atomic<std::size_t> pieces{0};
   std::atomic<std::size_t> peak{0};
-  std::atomic<std::uint32_t> inside{0};    // of a checked process: threads inside of allocate
-  std::atomic<bool> rewinding{false};      // likewise
+  std::atomic<std::uint32_t> inside{0};  // of a checked process: threads inside of allocate
+  std::atomic<bool> rewinding{false};    // likewise
 };
 
 namespace {
@@ -83,8 +84,9 @@ Piece* make_piece(by_rewindable* arena, std::size_t bytes) {
   return piece;
 }
 
-// Moves on to a piece behind `full` that may hold `need` bytes; makes one at the list's end. False when memory is exhausted.
-// A parent's piece may be made on the way: its own growth takes the lock again, so the child's is made outside of it.
+// Moves on to a piece behind `full` that may hold `need` bytes; makes one at the list's end. False when memory is
+// exhausted. A parent's piece may be made on the way: its own growth takes the lock again, so the child's is made
+// outside of it.
 bool advance(by_rewindable* arena, Piece* full, std::size_t need) {
   {
     const std::lock_guard guard(pieces_lock);
@@ -183,7 +185,8 @@ by_rewindable* by_rewindable_create(size_t bytes, by_rewindable* parent) {
   if (parent != nullptr) {
     arena->parent_generation = parent->generation.load(std::memory_order_acquire);
   }
-  arena->next_bytes = base::align_up(bytes == 0 ? default_bytes : std::max(bytes, sizeof(Piece) + 64), std::size_t{4096});
+  arena->next_bytes =
+      base::align_up(bytes == 0 ? default_bytes : std::max(bytes, sizeof(Piece) + 64), std::size_t{4096});
   return arena;
 }
 

@@ -41,9 +41,12 @@ void say_histogram(int descriptor, const by_temp_statistics& temp) {
 }
 
 void say_temp(int descriptor, const by_temp_statistics& temp) {
-  say(descriptor, "    frames %llu, region %.1f KiB, grown %llu times\n", count(temp.frames), kib(temp.region_bytes), count(temp.grown));
-  say(descriptor, "    high-water mark %.1f KiB, most demanding frame %.1f KiB\n", kib(temp.peak_bytes), kib(temp.peak_demand_bytes));
-  say(descriptor, "    overflow count (too large) %llu, overflow count (full) %llu\n", count(temp.overflow_too_large), count(temp.overflow_full));
+  say(descriptor, "    frames %llu, region %.1f KiB, grown %llu times\n", count(temp.frames), kib(temp.region_bytes),
+      count(temp.grown));
+  say(descriptor, "    high-water mark %.1f KiB, most demanding frame %.1f KiB\n", kib(temp.peak_bytes),
+      kib(temp.peak_demand_bytes));
+  say(descriptor, "    overflow count (too large) %llu, overflow count (full) %llu\n", count(temp.overflow_too_large),
+      count(temp.overflow_full));
   say_histogram(descriptor, temp);
 }
 
@@ -84,9 +87,10 @@ void by_statistics_dump(int descriptor) {
       say_temp(descriptor, temp);
     }
   }
-  say(descriptor, "  temp job\n    memory %.1f KiB, of it free %.1f KiB, high-water mark %.1f KiB\n", kib(all.temp_job_chunk_bytes),
-      kib(all.temp_job_free_bytes), kib(all.temp_job_peak_bytes));
-  say(descriptor, "    blocks with a chunk of their own %llu, reported as too old %llu\n", count(all.temp_job_large), count(all.leaks_reported));
+  say(descriptor, "  temp job\n    memory %.1f KiB, of it free %.1f KiB, high-water mark %.1f KiB\n",
+      kib(all.temp_job_chunk_bytes), kib(all.temp_job_free_bytes), kib(all.temp_job_peak_bytes));
+  say(descriptor, "    blocks with a chunk of their own %llu, reported as too old %llu\n", count(all.temp_job_large),
+      count(all.leaks_reported));
 }
 
 }  // extern "C"

@@ -121,8 +121,9 @@ void* take_outside(ThreadState* state, TempCursor& cursor, std::size_t size, std
 
 // A block of a watched process's region: its record, or nullptr when none begins there.
 WatchedBlock* find_block(ThreadState* state, std::uintptr_t address) {
-  WatchedBlock* const found = std::lower_bound(state->blocks.begin(), state->blocks.end(), address,
-                                               [](const WatchedBlock& block, std::uintptr_t begin) { return block.begin < begin; });
+  WatchedBlock* const found =
+      std::lower_bound(state->blocks.begin(), state->blocks.end(), address,
+                       [](const WatchedBlock& block, std::uintptr_t begin) { return block.begin < begin; });
   return found != state->blocks.end() && found->begin == address ? found : nullptr;
 }
 
@@ -137,7 +138,8 @@ void free_watched(ThreadState* state, TempCursor& cursor, void* block) {
   WatchedBlock* const found = find_block(state, address_of(block));
   if (found == nullptr || !found->live) {
     if (is_checked()) {
-      heap::report_fault("deallocate of no live temp block (freed already, of an earlier frame, or inside of a block)", block);
+      heap::report_fault("deallocate of no live temp block (freed already, of an earlier frame, or inside of a block)",
+                         block);
     }
     return;
   }
@@ -158,7 +160,8 @@ bool is_outside(ThreadState* state, void* block) {
 
 void free_outside_block(ThreadState* state, void* block) {
   if (state == nullptr || !is_outside(state, block)) {
-    heap::report_fault("deallocate of no temp block of this thread (freed already, of an earlier frame, or another thread's)", block);
+    heap::report_fault(
+        "deallocate of no temp block of this thread (freed already, of an earlier frame, or another thread's)", block);
   }
   state->outside[header_of(block)->number] = nullptr;
   free_outside(block);
@@ -280,7 +283,8 @@ void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
     return nullptr;
   }
   TempCursor& cursor = cursor_of(state);
-  if (cursor.begin == 0 && (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed))) {
+  if (cursor.begin == 0 &&
+      (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed))) {
     open_region(state);  // without one, everything falls back to temp job
   } else if (cursor.begin == 0) {
     start_region(state);  // left behind by a thread that ended

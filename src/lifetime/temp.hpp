@@ -5,7 +5,8 @@
 
 namespace blockyard::lifetime {
 
-/// Ends the frame of `state`, whose thread is the calling one: frees what did not fit, counts the frame, lets the region grow.
+/// Ends the frame of `state`, whose thread is the calling one: frees what did not fit, counts the frame, lets the
+/// region grow.
 void end_temp_frame(ThreadState* state);
 
 void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);

@@ -145,7 +145,8 @@ void release_slow(void* block) {
 
 void* by_temp_job_allocate(std::size_t size, std::size_t alignment) noexcept {
   const std::size_t bytes = size + (size == 0);
-  if (is_valid_alignment(alignment) && bytes <= largest_shared && !following.load(std::memory_order_relaxed)) [[likely]] {
+  if (is_valid_alignment(alignment) && bytes <= largest_shared && !following.load(std::memory_order_relaxed))
+      [[likely]] {
     if (const std::uintptr_t begin = bump(this_job, header_bytes, bytes, effective(alignment))) [[likely]] {
       return label(begin, BlockKind::live, 0);
     }
@@ -192,8 +193,9 @@ void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcep
 void by_temp_job_deallocate_slow(void* block) noexcept {
   const BlockHeader* const header = header_of(block);
   if (header->kind != BlockKind::followed) {
-    heap::report_fault(header->kind == BlockKind::freed ? "double free of a temp job block"
-                                                        : "deallocate of no temp job block", block);
+    heap::report_fault(
+        header->kind == BlockKind::freed ? "double free of a temp job block" : "deallocate of no temp job block",
+        block);
   }
   if (header->number != 0) {
     forget_block(header->number);

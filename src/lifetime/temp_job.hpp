@@ -13,9 +13,9 @@ void by_temp_job_deallocate_slow(void* block) noexcept;
 
 /// What stands before a block.
 enum class BlockKind : std::uint32_t {
-  live = 0x7465'6d70,   ///< a temp job block that nobody follows
-  followed,             ///< `number` is its leak record
-  outside,              ///< a temp block that did not fit its region; `number` is its slot in the thread's table
+  live = 0x7465'6d70,  ///< a temp job block that nobody follows
+  followed,            ///< `number` is its leak record
+  outside,             ///< a temp block that did not fit its region; `number` is its slot in the thread's table
   freed,
 };
 struct BlockHeader {
@@ -25,7 +25,9 @@ struct BlockHeader {
 inline constexpr std::size_t header_bytes = sizeof(BlockHeader);
 static_assert(header_bytes == 8);
 
-inline BlockHeader* header_of(void* block) { return reinterpret_cast<BlockHeader*>(static_cast<std::byte*>(block) - header_bytes); }
+inline BlockHeader* header_of(void* block) {
+  return reinterpret_cast<BlockHeader*>(static_cast<std::byte*>(block) - header_bytes);
+}
 
 /// A block for temp that did not fit, in slot `slot` of its thread's table. nullptr when memory is exhausted.
 void* allocate_outside(ThreadState* state, std::size_t size, std::size_t alignment, std::uint32_t slot);

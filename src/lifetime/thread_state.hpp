@@ -1,7 +1,7 @@
 // What the lifetimes keep of a thread, and its way from threads that end to those that start.
 //
-// Only its thread writes it; other threads read the figures. Nothing here is ever destroyed: static constructors and destructors and
-// thread_local destructors may allocate.
+// Only its thread writes it; other threads read the figures. Nothing here is ever destroyed: static constructors and
+// destructors and thread_local destructors may allocate.
 #pragma once
 
 #include <cstddef>
@@ -70,12 +70,12 @@ struct TempFigures {
 
 struct ThreadState {
   std::byte* region = nullptr;
-  std::size_t reserved = 0;        ///< bytes of address space at `region`
-  std::size_t region_bytes = 0;    ///< of it, those in use
-  std::uint32_t settings = 0;      ///< which by_temp_configure() the region obeys
-  std::uint64_t frame = 0;         ///< differs for every frame of every thread
-  std::uint64_t first_frame = 0;   ///< the thread's first
-  std::size_t demand = 0;          ///< bytes by which an endless region would have been fuller: of blocks that did not fit
+  std::size_t reserved = 0;       ///< bytes of address space at `region`
+  std::size_t region_bytes = 0;   ///< of it, those in use
+  std::uint32_t settings = 0;     ///< which by_temp_configure() the region obeys
+  std::uint64_t frame = 0;        ///< differs for every frame of every thread
+  std::uint64_t first_frame = 0;  ///< the thread's first
+  std::size_t demand = 0;  ///< bytes by which an endless region would have been fuller: of blocks that did not fit
   std::size_t outside_floor = 0;   ///< slots of `outside` below it are not used again in this frame: a mark counts them
   PageArray<void*> outside;        ///< this frame's blocks that did not fit; nullptr: freed
   PageArray<WatchedBlock> blocks;  ///< of a watched process: this frame's blocks in the region, in address order
@@ -83,9 +83,9 @@ struct ThreadState {
   JobCursor watched_job{};
   TempFigures figures;
 
-  Relaxed<std::uint32_t> number;         ///< of the thread, counted from 1; 0: no thread has this state
+  Relaxed<std::uint32_t> number;  ///< of the thread, counted from 1; 0: no thread has this state
   ThreadState* next_parked = nullptr;
-  ThreadState* next_known = nullptr;     ///< all there ever were
+  ThreadState* next_known = nullptr;  ///< all there ever were
 };
 
 /// The calling thread's; nullptr before it allocates.

@@ -62,7 +62,8 @@ void check_untouched(const void* memory, std::size_t bytes) {
   const auto* const content = static_cast<const unsigned char*>(memory);
   for (std::size_t i = 0; i < bytes; ++i) {
     if (content[i] != dead_pattern) {
-      heap::report_fault("use after free (memory was written to after its frame had ended or its block was freed)", content + i);
+      heap::report_fault("use after free (memory was written to after its frame had ended or its block was freed)",
+                         content + i);
     }
   }
 }

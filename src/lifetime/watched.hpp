@@ -1,7 +1,8 @@
 // Processes in which blocks of lifetimes are checked or announced: there every call takes the slow path.
 //
-// Checked are the processes in which the block pools are (block/watch.hpp): checked builds, AddressSanitizer, Valgrind, BLOCKYARD_CHECK=1.
-// Observed is a process whose recorder listens for blocks (base/observer.hpp). Both are decided once, before the first block.
+// Checked are the processes in which the block pools are (block/watch.hpp): checked builds, AddressSanitizer, Valgrind,
+// BLOCKYARD_CHECK=1. Observed is a process whose recorder listens for blocks (base/observer.hpp). Both are decided
+// once, before the first block.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ inline bool is_watched() { return is_checked() || is_observed(); }
 inline constexpr unsigned char fresh_pattern = 0xcd;  ///< a block that nobody wrote to yet
 inline constexpr unsigned char dead_pattern = 0xdd;   ///< no block
 
-/// In a checked process: fills memory that holds no block with dead_pattern, or poisons it under AddressSanitizer and Valgrind.
+/// In a checked process: fills memory that holds no block with dead_pattern, or poisons it under AddressSanitizer and
+/// Valgrind.
 void hide(void* memory, std::size_t bytes);
 /// In a checked process: ends the process with a sentence when memory that was hidden was written to since.
 void check_untouched(const void* memory, std::size_t bytes);

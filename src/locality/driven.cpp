@@ -35,8 +35,8 @@ Pass time_loops(const Request& request, void** blocks, Allocate&& allocate_one, 
   return {static_cast<double>(allocated - begun) / ticks_per_ns, static_cast<double>(freed - freeing) / ticks_per_ns};
 }
 
-// The same sequence of allocations for everybody: 20,000 blocks, of which every second goes again, in a scrambled order. What stays is
-// never freed, as in a program that goes on.
+// The same sequence of allocations for everybody: 20,000 blocks, of which every second goes again, in a scrambled
+// order. What stays is never freed, as in a program that goes on.
 template <class Allocate, class Free>
 void age_by(Allocate&& allocate_one, Free&& free_one) {
   constexpr std::size_t count = 20'000;

@@ -23,12 +23,12 @@ struct Pass {
 class Driven {
  public:
   virtual ~Driven() = default;
-  /// Brings it into the state of a program that has run for a while: many blocks of many sizes came, and half of them, here and there,
-  /// went. Not for lifetimes whose blocks go with a frame.
+  /// Brings it into the state of a program that has run for a while: many blocks of many sizes came, and half of them,
+  /// here and there, went. Not for lifetimes whose blocks go with a frame.
   virtual void age(const Request& request) = 0;
-  /// Allocates all blocks in one timed loop, then frees them in the order of their allocation in another; what lasts longer than a loop
-  /// (a frame) ends afterwards, outside of the clock. `blocks` has room for `count` and keeps the addresses. Throws
-  /// journal::Error when a block can't be had.
+  /// Allocates all blocks in one timed loop, then frees them in the order of their allocation in another; what lasts
+  /// longer than a loop (a frame) ends afterwards, outside of the clock. `blocks` has room for `count` and keeps the
+  /// addresses. Throws journal::Error when a block can't be had.
   virtual Pass run(const Request& request, void** blocks) = 0;
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string version() const = 0;

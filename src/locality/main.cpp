@@ -61,9 +61,11 @@ int main(int argc, char** argv) {
   app.add_option("allocator", choice.what, "temp, temp-job, persistent, block, or the path of an adapter")->required();
   app.add_option("--options", choice.options, "the adapter's options");
   app.add_flag("--populate", choice.populate, "have the adapter populate memory first");
-  app.add_option("--count", request.count, "how many blocks")->check(CLI::Range(std::size_t{2}, std::size_t{10'000'000}));
+  app.add_option("--count", request.count, "how many blocks")
+      ->check(CLI::Range(std::size_t{2}, std::size_t{10'000'000}));
   app.add_option("--size", request.size, "bytes of a block")->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
-  app.add_option("--align", request.alignment, "alignment of a block")->check(CLI::Range(std::size_t{1}, std::size_t{16384}));
+  app.add_option("--align", request.alignment, "alignment of a block")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{16384}));
   app.add_option("--temp-region", choice.temp_region, "bytes of the temp region, which then does not grow");
   app.add_flag("--aged", aged, "let many blocks of many sizes come and go first");
   app.add_option("--warm", warm_passes, "passes after the first")->check(CLI::Range(1, 1000));

@@ -80,7 +80,8 @@ bool shake_hands(int socket, const Hello& hello, Attachment& attachment) {
                  attachment.welcome.version == protocol_version && attachment.welcome.key != 0 && region >= 0;
   close(socket);
   if (granted) {
-    void* base = mmap(nullptr, attachment.welcome.region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, region, 0);
+    void* base =
+        mmap(nullptr, attachment.welcome.region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, region, 0);
     granted = base != MAP_FAILED;
     if (granted) {
       attachment.region.base = static_cast<std::byte*>(base);

@@ -19,16 +19,17 @@ enum class RecordKind : std::uint8_t {
   reallocate_begin = 4,  ///< payload: the old address; stamped before the call
   reallocate_end = 5,    ///< payload: the new address or 0; third word: packed size; stamped after the call
   frame_mark = 6,
-  phase_mark = 7,        ///< payload: bytes of the name, which follows
-  thread_name = 8,       ///< payload: bytes of the name, which follows
-  fork_mark = 9,         ///< this thread is about to fork; its stamp names the fork
-  window_start = 10,     ///< by_journal_start()
-  window_stop = 11,      ///< by_journal_stop()
-  journal_open = 12,     ///< payload: bytes of the path, which follows; by_journal_open()
-  journal_close = 13,    ///< by_journal_close()
+  phase_mark = 7,      ///< payload: bytes of the name, which follows
+  thread_name = 8,     ///< payload: bytes of the name, which follows
+  fork_mark = 9,       ///< this thread is about to fork; its stamp names the fork
+  window_start = 10,   ///< by_journal_start()
+  window_stop = 11,    ///< by_journal_stop()
+  journal_open = 12,   ///< payload: bytes of the path, which follows; by_journal_open()
+  journal_close = 13,  ///< by_journal_close()
 };
 
-/// Set in the kind of what by_journal_alloc() and its kin say: an engine's own allocator, a journal apart from malloc's.
+/// Set in the kind of what by_journal_alloc() and its kin say: an engine's own allocator, a journal apart from
+/// malloc's.
 inline constexpr std::uint8_t engine_flag = 0x80;
 inline constexpr std::size_t max_text_bytes = 4096;  ///< longest name or path in a record; longer ones are cut
 inline constexpr std::size_t max_record_words = 2 + max_text_bytes / 8;
@@ -64,9 +65,9 @@ constexpr std::size_t words_of(std::uint64_t word) {
 /// One thread's ring: the header. Positions count words since the slot was first used and never wrap.
 struct alignas(64) Slot {
   // Written by the thread, apart from `stop`.
-  std::atomic<std::uint64_t> claim{0};   ///< the thread may be writing up to here; set before the stamp is taken
-  std::atomic<std::uint64_t> head{0};    ///< records up to here are complete
-  std::atomic<std::uint32_t> stop{0};    ///< the collector wants no more records
+  std::atomic<std::uint64_t> claim{0};  ///< the thread may be writing up to here; set before the stamp is taken
+  std::atomic<std::uint64_t> head{0};   ///< records up to here are complete
+  std::atomic<std::uint32_t> stop{0};   ///< the collector wants no more records
   // Written by the collector.
   alignas(64) std::atomic<std::uint64_t> tail{0};  ///< words up to here were taken
   // Seldom written.
@@ -80,13 +81,13 @@ struct alignas(64) Slot {
 struct alignas(64) Control {
   std::uint32_t version = protocol_version;
   std::uint32_t slot_count = 0;
-  std::uint64_t ring_words = 0;                     ///< a power of two
+  std::uint64_t ring_words = 0;                          ///< a power of two
   alignas(64) std::atomic<std::uint32_t> slots_used{0};  ///< slots from here on were never taken
-  std::atomic<std::uint32_t> toggles{0};            ///< times the window's signal came
-  std::atomic<std::uint32_t> threads_refused{0};    ///< threads that found no slot and go unrecorded
-  std::atomic<std::uint32_t> engine_closed{0};      ///< journals of by_journal_open() that are complete
-  std::atomic<std::uint32_t> engine_failed{0};      ///< 1: one of them could not be written in full
-  std::atomic<std::uint64_t> heartbeat{0};          ///< rises while the collector lives
+  std::atomic<std::uint32_t> toggles{0};                 ///< times the window's signal came
+  std::atomic<std::uint32_t> threads_refused{0};         ///< threads that found no slot and go unrecorded
+  std::atomic<std::uint32_t> engine_closed{0};           ///< journals of by_journal_open() that are complete
+  std::atomic<std::uint32_t> engine_failed{0};           ///< 1: one of them could not be written in full
+  std::atomic<std::uint64_t> heartbeat{0};               ///< rises while the collector lives
 };
 
 constexpr std::size_t page_bytes = 4096;
@@ -116,22 +117,22 @@ enum class StampClock : std::uint32_t {
 /// First message, from the program.
 struct Hello {
   std::uint32_t version = protocol_version;
-  std::int32_t pid = 0;                    ///< as the program sees itself
-  std::uint64_t parent_key = 0;            ///< the recording that was inherited by fork, 0 for a fresh image
-  std::uint64_t fork_stamp = 0;            ///< which fork of it, 0 when unknown
-  std::uint64_t address_space_limit = 0;   ///< RLIMIT_AS in bytes
-  std::uint32_t engine_only = 0;           ///< 1: by_journal_open() without a recorder; malloc is not recorded
+  std::int32_t pid = 0;                   ///< as the program sees itself
+  std::uint64_t parent_key = 0;           ///< the recording that was inherited by fork, 0 for a fresh image
+  std::uint64_t fork_stamp = 0;           ///< which fork of it, 0 when unknown
+  std::uint64_t address_space_limit = 0;  ///< RLIMIT_AS in bytes
+  std::uint32_t engine_only = 0;          ///< 1: by_journal_open() without a recorder; malloc is not recorded
 };
 
 /// The answer; the region's file descriptor travels with it when `key` is not 0.
 struct Welcome {
   std::uint32_t version = protocol_version;
   StampClock clock = StampClock::cycles;
-  std::uint64_t key = 0;           ///< names this recording of one process image; 0: not to be recorded
+  std::uint64_t key = 0;  ///< names this recording of one process image; 0: not to be recorded
   std::uint64_t region_bytes = 0;
-  std::int32_t signal = 0;         ///< toggles the window; 0: none
-  std::uint32_t fences = 0;        ///< 1: the kernel has no expedited membarrier, so the program must fence by itself
-  std::int32_t collector = 0;      ///< its process id
+  std::int32_t signal = 0;     ///< toggles the window; 0: none
+  std::uint32_t fences = 0;    ///< 1: the kernel has no expedited membarrier, so the program must fence by itself
+  std::int32_t collector = 0;  ///< its process id
 };
 
 /// Name of the variable that holds the abstract socket's name, without its leading NUL.

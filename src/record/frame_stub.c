@@ -8,9 +8,12 @@
 #endif
 
 #define EXPORTED __attribute__((visibility("default")))
+// As long as the longest name it may become; its lines as they count.
+// clang-format off
 #define PLACEHOLDER                                                                                                    \
   "by_frame_symbol_placeholder________________________________________________________________________________________" \
   "____________________________________________________________________________________________________________________"
+// clang-format on
 
 // In libblockyard-record, which is preloaded in front of this library.
 void* by_frame_symbol_enter(void);
@@ -27,7 +30,8 @@ void* by_frame_stub_target(void* target) {
 
 #if defined(__x86_64__)
 
-// 1 when XSAVE may be used: then the upper halves of vector registers, which carry __m256 and __m512 arguments, survive.
+// 1 when XSAVE may be used: then the upper halves of vector registers, which carry __m256 and __m512 arguments,
+// survive.
 __attribute__((visibility("hidden"), used)) uint32_t by_frame_stub_xsave = 0;
 
 __attribute__((constructor)) static void look_at_processor(void) {
@@ -40,6 +44,7 @@ __attribute__((constructor)) static void look_at_processor(void) {
 
 // 0xe7: x87, SSE, AVX and the three parts of AVX-512, at most 2,688 bytes in XSAVE's standard layout; its header of 64
 // bytes at 512 must start as zeros. r10 is the static chain and rax counts vector arguments: both are kept.
+// clang-format off
 __asm__(
     ".text\n"
     ".globl \"" PLACEHOLDER "\"\n"
@@ -100,10 +105,12 @@ __asm__(
     "  jmp *%r11\n"
     "  .cfi_endproc\n"
     ".size \"" PLACEHOLDER "\", .-\"" PLACEHOLDER "\"\n");
+// clang-format on
 
 #elif defined(__aarch64__)
 
 // Arguments travel in x0-x8 and the low 128 bits of v0-v7; scalable vector arguments are not kept.
+// clang-format off
 __asm__(
     ".text\n"
     ".globl \"" PLACEHOLDER "\"\n"
@@ -139,6 +146,7 @@ __asm__(
     "  br x16\n"
     "  .cfi_endproc\n"
     ".size \"" PLACEHOLDER "\", .-\"" PLACEHOLDER "\"\n");
+// clang-format on
 
 #else
 #error "no trampoline for this processor"

@@ -13,7 +13,8 @@ namespace {
 void* target = nullptr;
 
 [[noreturn]] void give_up() {
-  static constexpr char sentence[] = "blockyard: the function that --frame-symbol names is called but no library defines it\n";
+  static constexpr char sentence[] =
+      "blockyard: the function that --frame-symbol names is called but no library defines it\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, sentence, sizeof sentence - 1);
   abort();
 }

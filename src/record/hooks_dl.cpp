@@ -1,6 +1,6 @@
-// The hooks of dlsym and dlvsym. The loader takes their caller's return address into account (RTLD_NEXT, namespaces), so
-// for every name but the few that frames.hpp replaces, the stub jumps to the real function with the caller's own return
-// address still in place.
+// The hooks of dlsym and dlvsym. The loader takes their caller's return address into account (RTLD_NEXT, namespaces),
+// so for every name but the few that frames.hpp replaces, the stub jumps to the real function with the caller's own
+// return address still in place.
 #include <dlfcn.h>
 
 #include "blockyard/visibility.h"
@@ -29,7 +29,8 @@ extern "C" {
 __attribute__((visibility("hidden"), used)) RealDlsym by_real_dlsym = nullptr;
 __attribute__((visibility("hidden"), used)) RealDlvsym by_real_dlvsym = nullptr;
 __attribute__((visibility("hidden"), used)) Filtered by_filter_dlsym(void* handle, const char* name);
-__attribute__((visibility("hidden"), used)) Filtered by_filter_dlvsym(void* handle, const char* name, const char* version);
+__attribute__((visibility("hidden"), used)) Filtered by_filter_dlvsym(void* handle, const char* name,
+                                                                      const char* version);
 }
 
 namespace {
@@ -43,7 +44,8 @@ bool are_in_one_object(const void* left, const void* right) {
 // The stub library of --frame-symbol puts its function in front of whatever the lookup found.
 void* replace_frame_symbol(const char* name, void* found) {
   using SetTarget = void* (*)(void*);
-  static const auto set_target = reinterpret_cast<SetTarget>(blockyard::record::find_anywhere("by_frame_stub_target").address);
+  static const auto set_target =
+      reinterpret_cast<SetTarget>(blockyard::record::find_anywhere("by_frame_stub_target").address);
   const char* chosen = blockyard::record::frame_symbol();
   if (set_target == nullptr || chosen == nullptr || std::strcmp(chosen, name) != 0) return nullptr;
   // A search of everything loaded finds the stub itself, which will look for what is behind it.
@@ -73,7 +75,8 @@ Filtered filter(void* handle, const char* name, Lookup look_up) {
 }  // namespace
 
 Filtered by_filter_dlsym(void* handle, const char* name) {
-  if (by_real_dlsym == nullptr) by_real_dlsym = reinterpret_cast<RealDlsym>(blockyard::record::find_next("dlsym").address);
+  if (by_real_dlsym == nullptr)
+    by_real_dlsym = reinterpret_cast<RealDlsym>(blockyard::record::find_next("dlsym").address);
   return filter(handle, name, [=] { return by_real_dlsym(handle, name); });
 }
 
@@ -85,57 +88,66 @@ Filtered by_filter_dlvsym(void* handle, const char* name, const char* version) {
 }
 
 #if defined(__x86_64__)
-#define BLOCKYARD_STUB(name)                      \
-  asm(".text\n"                                   \
-      ".globl " #name "\n"                        \
-      ".type " #name ", @function\n" #name ":\n"  \
-      "  .cfi_startproc\n"                        \
-      "  endbr64\n"                               \
-      "  push %rdi\n"                             \
-      "  .cfi_adjust_cfa_offset 8\n"              \
-      "  push %rsi\n"                             \
-      "  .cfi_adjust_cfa_offset 8\n"              \
-      "  push %rdx\n"                             \
-      "  .cfi_adjust_cfa_offset 8\n"              \
-      "  call by_filter_" #name "\n"              \
-      "  mov %rdx, %rcx\n"                        \
-      "  pop %rdx\n"                              \
-      "  .cfi_adjust_cfa_offset -8\n"             \
-      "  pop %rsi\n"                              \
-      "  .cfi_adjust_cfa_offset -8\n"             \
-      "  pop %rdi\n"                              \
-      "  .cfi_adjust_cfa_offset -8\n"             \
-      "  test %rcx, %rcx\n"                       \
-      "  jne 1f\n"                                \
-      "  jmp *by_real_" #name "(%rip)\n"          \
-      "1: ret\n"                                  \
-      "  .cfi_endproc\n"                          \
+#define BLOCKYARD_STUB(name)               \
+  asm(".text\n"                            \
+      ".globl " #name                      \
+      "\n"                                 \
+      ".type " #name ", @function\n" #name \
+      ":\n"                                \
+      "  .cfi_startproc\n"                 \
+      "  endbr64\n"                        \
+      "  push %rdi\n"                      \
+      "  .cfi_adjust_cfa_offset 8\n"       \
+      "  push %rsi\n"                      \
+      "  .cfi_adjust_cfa_offset 8\n"       \
+      "  push %rdx\n"                      \
+      "  .cfi_adjust_cfa_offset 8\n"       \
+      "  call by_filter_" #name            \
+      "\n"                                 \
+      "  mov %rdx, %rcx\n"                 \
+      "  pop %rdx\n"                       \
+      "  .cfi_adjust_cfa_offset -8\n"      \
+      "  pop %rsi\n"                       \
+      "  .cfi_adjust_cfa_offset -8\n"      \
+      "  pop %rdi\n"                       \
+      "  .cfi_adjust_cfa_offset -8\n"      \
+      "  test %rcx, %rcx\n"                \
+      "  jne 1f\n"                         \
+      "  jmp *by_real_" #name              \
+      "(%rip)\n"                           \
+      "1: ret\n"                           \
+      "  .cfi_endproc\n"                   \
       ".size " #name ", .-" #name "\n")
 #elif defined(__aarch64__)
-#define BLOCKYARD_STUB(name)                      \
-  asm(".text\n"                                   \
-      ".globl " #name "\n"                        \
-      ".type " #name ", %function\n" #name ":\n"  \
-      "  .cfi_startproc\n"                        \
-      "  stp x29, x30, [sp, #-48]!\n"             \
-      "  .cfi_def_cfa_offset 48\n"                \
-      "  .cfi_offset 30, -40\n"                   \
-      "  stp x0, x1, [sp, #16]\n"                 \
-      "  str x2, [sp, #32]\n"                     \
-      "  bl by_filter_" #name "\n"                \
-      "  mov x16, x0\n"                           \
-      "  mov x17, x1\n"                           \
-      "  ldp x0, x1, [sp, #16]\n"                 \
-      "  ldr x2, [sp, #32]\n"                     \
-      "  ldp x29, x30, [sp], #48\n"               \
-      "  .cfi_def_cfa_offset 0\n"                 \
-      "  cbnz x17, 1f\n"                          \
-      "  adrp x16, by_real_" #name "\n"           \
-      "  ldr x16, [x16, :lo12:by_real_" #name "]\n" \
-      "  br x16\n"                                \
-      "1: mov x0, x16\n"                          \
-      "  ret\n"                                   \
-      "  .cfi_endproc\n"                          \
+#define BLOCKYARD_STUB(name)                  \
+  asm(".text\n"                               \
+      ".globl " #name                         \
+      "\n"                                    \
+      ".type " #name ", %function\n" #name    \
+      ":\n"                                   \
+      "  .cfi_startproc\n"                    \
+      "  stp x29, x30, [sp, #-48]!\n"         \
+      "  .cfi_def_cfa_offset 48\n"            \
+      "  .cfi_offset 30, -40\n"               \
+      "  stp x0, x1, [sp, #16]\n"             \
+      "  str x2, [sp, #32]\n"                 \
+      "  bl by_filter_" #name                 \
+      "\n"                                    \
+      "  mov x16, x0\n"                       \
+      "  mov x17, x1\n"                       \
+      "  ldp x0, x1, [sp, #16]\n"             \
+      "  ldr x2, [sp, #32]\n"                 \
+      "  ldp x29, x30, [sp], #48\n"           \
+      "  .cfi_def_cfa_offset 0\n"             \
+      "  cbnz x17, 1f\n"                      \
+      "  adrp x16, by_real_" #name            \
+      "\n"                                    \
+      "  ldr x16, [x16, :lo12:by_real_" #name \
+      "]\n"                                   \
+      "  br x16\n"                            \
+      "1: mov x0, x16\n"                      \
+      "  ret\n"                               \
+      "  .cfi_endproc\n"                      \
       ".size " #name ", .-" #name "\n")
 #else
 #error "no dlsym stub for this processor"

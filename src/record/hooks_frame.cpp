@@ -1,5 +1,5 @@
-// Frame marks without the program's help: SDL, GLX, EGL and Vulkan present functions, and the lookups that hand out their
-// addresses. A frame ends where the outermost of them is entered.
+// Frame marks without the program's help: SDL, GLX, EGL and Vulkan present functions, and the lookups that hand out
+// their addresses. A frame ends where the outermost of them is entered.
 #include "record/frames.hpp"
 
 #include <array>
@@ -140,7 +140,8 @@ void* replace_found(const char* name, void* found) {
   if (name == nullptr || found == nullptr) return found;
   if (const char* known = find_name(present_names, name)) return put_in_front(known, found, &Fronts::present);
   if (const char* known = find_name(lookup_names, name)) return put_in_front(known, found, &Fronts::lookup);
-  if (const char* known = find_name(handle_lookup_names, name)) return put_in_front(known, found, &Fronts::handle_lookup);
+  if (const char* known = find_name(handle_lookup_names, name))
+    return put_in_front(known, found, &Fronts::handle_lookup);
   return found;
 }
 
@@ -151,25 +152,25 @@ void* find_real(const char* name) {
 
 }  // namespace blockyard::record
 
-// The same functions for programs that are linked against them. glXGetProcAddress takes unsigned char in its own header;
-// C linkage does not care.
-#define BLOCKYARD_PRESENT(name)                                                     \
-  BY_API std::uintptr_t name(std::uintptr_t first, std::uintptr_t second);          \
-  std::uintptr_t name(std::uintptr_t first, std::uintptr_t second) {                \
-    static blockyard::record::Present real_function = nullptr;                      \
+// The same functions for programs that are linked against them. glXGetProcAddress takes unsigned char in its own
+// header; C linkage does not care.
+#define BLOCKYARD_PRESENT(name)                                                      \
+  BY_API std::uintptr_t name(std::uintptr_t first, std::uintptr_t second);           \
+  std::uintptr_t name(std::uintptr_t first, std::uintptr_t second) {                 \
+    static blockyard::record::Present real_function = nullptr;                       \
     return blockyard::record::present_exported(#name, real_function, first, second); \
   }
-#define BLOCKYARD_LOOKUP(name)                                                   \
-  BY_API void* name(const char* wanted);                                         \
-  void* name(const char* wanted) {                                               \
-    static blockyard::record::LookupByName real_function = nullptr;              \
-    return blockyard::record::lookup_exported(#name, real_function, wanted);     \
+#define BLOCKYARD_LOOKUP(name)                                               \
+  BY_API void* name(const char* wanted);                                     \
+  void* name(const char* wanted) {                                           \
+    static blockyard::record::LookupByName real_function = nullptr;          \
+    return blockyard::record::lookup_exported(#name, real_function, wanted); \
   }
-#define BLOCKYARD_HANDLE_LOOKUP(name)                                                          \
-  BY_API void* name(void* handle, const char* wanted);                                         \
-  void* name(void* handle, const char* wanted) {                                               \
-    static blockyard::record::LookupWithHandle real_function = nullptr;                        \
-    return blockyard::record::handle_lookup_exported(#name, real_function, handle, wanted);    \
+#define BLOCKYARD_HANDLE_LOOKUP(name)                                                       \
+  BY_API void* name(void* handle, const char* wanted);                                      \
+  void* name(void* handle, const char* wanted) {                                            \
+    static blockyard::record::LookupWithHandle real_function = nullptr;                     \
+    return blockyard::record::handle_lookup_exported(#name, real_function, handle, wanted); \
   }
 
 extern "C" {

@@ -1,8 +1,8 @@
 // The hooks of operator new and delete, every form.
 //
-// The standard library's operators are malloc and free with a loop for the new-handler; so the hooks call the real malloc
-// themselves and leave only failure to the real operator, which then runs handlers and throws through no frame of ours. A
-// library that brings operators of its own is called untouched: what it asks malloc for is recorded.
+// The standard library's operators are malloc and free with a loop for the new-handler; so the hooks call the real
+// malloc themselves and leave only failure to the real operator, which then runs handlers and throws through no frame
+// of ours. A library that brings operators of its own is called untouched: what it asks malloc for is recorded.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,20 +20,20 @@ namespace {
 static_assert(sizeof(std::size_t) == sizeof(unsigned long), "the mangled names below say unsigned long");
 
 // Every real operator that a hook may fall back on: member, mangled name, result, parameters.
-#define BLOCKYARD_REAL_OPERATORS(X)                                                                              \
-  X(plain_new, "_Znwm", void*, (std::size_t))                                                                    \
-  X(array_new, "_Znam", void*, (std::size_t))                                                                    \
-  X(plain_new_nothrow, "_ZnwmRKSt9nothrow_t", void*, (std::size_t, const std::nothrow_t&))                       \
-  X(array_new_nothrow, "_ZnamRKSt9nothrow_t", void*, (std::size_t, const std::nothrow_t&))                       \
-  X(aligned_new, "_ZnwmSt11align_val_t", void*, (std::size_t, std::align_val_t))                                 \
-  X(aligned_array_new, "_ZnamSt11align_val_t", void*, (std::size_t, std::align_val_t))                           \
-  X(aligned_new_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t", void*,                                            \
-    (std::size_t, std::align_val_t, const std::nothrow_t&))                                                      \
-  X(aligned_array_new_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t", void*,                                      \
-    (std::size_t, std::align_val_t, const std::nothrow_t&))                                                      \
-  X(plain_delete, "_ZdlPv", void, (void*))                                                                       \
-  X(array_delete, "_ZdaPv", void, (void*))                                                                       \
-  X(aligned_delete, "_ZdlPvSt11align_val_t", void, (void*, std::align_val_t))                                    \
+#define BLOCKYARD_REAL_OPERATORS(X)                                                        \
+  X(plain_new, "_Znwm", void*, (std::size_t))                                              \
+  X(array_new, "_Znam", void*, (std::size_t))                                              \
+  X(plain_new_nothrow, "_ZnwmRKSt9nothrow_t", void*, (std::size_t, const std::nothrow_t&)) \
+  X(array_new_nothrow, "_ZnamRKSt9nothrow_t", void*, (std::size_t, const std::nothrow_t&)) \
+  X(aligned_new, "_ZnwmSt11align_val_t", void*, (std::size_t, std::align_val_t))           \
+  X(aligned_array_new, "_ZnamSt11align_val_t", void*, (std::size_t, std::align_val_t))     \
+  X(aligned_new_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t", void*,                      \
+    (std::size_t, std::align_val_t, const std::nothrow_t&))                                \
+  X(aligned_array_new_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t", void*,                \
+    (std::size_t, std::align_val_t, const std::nothrow_t&))                                \
+  X(plain_delete, "_ZdlPv", void, (void*))                                                 \
+  X(array_delete, "_ZdaPv", void, (void*))                                                 \
+  X(aligned_delete, "_ZdlPvSt11align_val_t", void, (void*, std::align_val_t))              \
   X(aligned_array_delete, "_ZdaPvSt11align_val_t", void, (void*, std::align_val_t))
 
 struct RealOperators {
@@ -58,8 +58,8 @@ void find_operators() {
   const bool from_runtime = standard.address == nullptr || std::strstr(standard.object, "libstdc++") != nullptr ||
                             std::strstr(standard.object, "libc++") != nullptr;
   const FoundSymbol allocator = find_next("malloc");
-  const bool from_allocator = !from_runtime && allocator.object != nullptr &&
-                              std::strcmp(standard.object, allocator.object) == 0;
+  const bool from_allocator =
+      !from_runtime && allocator.object != nullptr && std::strcmp(standard.object, allocator.object) == 0;
   operators.foreign = !from_runtime && !from_allocator;
 #define BLOCKYARD_FIND(name, mangled, result, parameters) \
   operators.name = reinterpret_cast<result(*) parameters>(find_operator(mangled).address);
@@ -138,8 +138,8 @@ using Nothrow = const std::nothrow_t&;
 using Operators = record::RealOperators;
 
 // One line for each form: the operator, its parameters, the real one, and what is handed on to it.
-#define BLOCKYARD_NEW(form, parameters, exceptions, member, attempt, ...)                   \
-  BY_API void* operator form parameters exceptions {                                        \
+#define BLOCKYARD_NEW(form, parameters, exceptions, member, attempt, ...)                      \
+  BY_API void* operator form parameters exceptions {                                           \
     return record::allocate<&Operators::member>([&] { return record::attempt; }, __VA_ARGS__); \
   }
 #define BLOCKYARD_DELETE(form, parameters, member, ...) \

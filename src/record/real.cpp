@@ -11,7 +11,8 @@ namespace blockyard::record {
 namespace {
 
 [[noreturn]] void give_up() {
-  static constexpr char sentence[] = "blockyard: no malloc was found behind the recorder; is libc linked dynamically?\n";
+  static constexpr char sentence[] =
+      "blockyard: no malloc was found behind the recorder; is libc linked dynamically?\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, sentence, sizeof sentence - 1);
   abort();
 }

@@ -7,15 +7,15 @@
 namespace blockyard::record {
 
 // Every hooked C function, once: name, result, parameters.
-#define BLOCKYARD_REAL_FUNCTIONS(X)                                 \
-  X(malloc, void*, (std::size_t))                                   \
-  X(free, void, (void*))                                            \
-  X(calloc, void*, (std::size_t, std::size_t))                      \
-  X(realloc, void*, (void*, std::size_t))                           \
-  X(posix_memalign, int, (void**, std::size_t, std::size_t))        \
-  X(aligned_alloc, void*, (std::size_t, std::size_t))               \
-  X(memalign, void*, (std::size_t, std::size_t))                    \
-  X(valloc, void*, (std::size_t))                                   \
+#define BLOCKYARD_REAL_FUNCTIONS(X)                          \
+  X(malloc, void*, (std::size_t))                            \
+  X(free, void, (void*))                                     \
+  X(calloc, void*, (std::size_t, std::size_t))               \
+  X(realloc, void*, (void*, std::size_t))                    \
+  X(posix_memalign, int, (void**, std::size_t, std::size_t)) \
+  X(aligned_alloc, void*, (std::size_t, std::size_t))        \
+  X(memalign, void*, (std::size_t, std::size_t))             \
+  X(valloc, void*, (std::size_t))                            \
   X(pvalloc, void*, (std::size_t))
 
 struct RealFunctions {

@@ -165,7 +165,8 @@ bool attach_over(int connection, bool engine_only) {
   state->clock = attachment.welcome.clock;
   state->collector = attachment.welcome.collector;
   state->fences = attachment.welcome.fences;
-  if (state->fences == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0) state->fences = 1;
+  if (state->fences == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0)
+    state->fences = 1;
   if (!fork_handlers_set) {
     fork_handlers_set = true;
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
@@ -234,8 +235,8 @@ bool wait_while(Blocked blocked) {
   return true;
 }
 
-// Finds the calling thread a free slot. It waits a while for those of ended threads, but not for ever: threads that have
-// one may in turn be waiting for this one.
+// Finds the calling thread a free slot. It waits a while for those of ended threads, but not for ever: threads that
+// have one may in turn be waiting for this one.
 bool register_thread(std::uint64_t key) {
   const ProcessState& state = *process;
   Control& control = state.region.control();
@@ -247,7 +248,8 @@ bool register_thread(std::uint64_t key) {
     for (index = 0; index < control.slot_count; ++index) {
       std::uint32_t free = 0;
       Slot& slot = state.region.slot(index);
-      if (slot.owner.load(std::memory_order_relaxed) == 0 && slot.owner.compare_exchange_strong(free, tid)) return false;
+      if (slot.owner.load(std::memory_order_relaxed) == 0 && slot.owner.compare_exchange_strong(free, tid))
+        return false;
     }
     return ++attempts < most_attempts;
   };

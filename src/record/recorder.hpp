@@ -1,4 +1,5 @@
-// The program's side of a recording: one state per thread, and the functions by which hooks and the C API append events.
+// The program's side of a recording: one state per thread, and the functions by which hooks and the C API append
+// events.
 //
 // Everything here runs inside malloc of a foreign program: no allocation, no exception, no destructor, no standard
 // library beyond what compiles to plain code. The path of an event takes no lock and makes no system call; only a
@@ -24,7 +25,7 @@ struct ProcessState {
   std::uint64_t engine_key;  ///< the same for the C API
   StampClock clock;
   std::uint32_t fences;
-  std::uint32_t lock;        ///< held while attaching
+  std::uint32_t lock;             ///< held while attaching
   std::uint32_t explicit_frames;  ///< the program marks its frames itself: no automatic marks
   Region region;
   std::int32_t collector;
@@ -53,7 +54,8 @@ inline bool hooks_ready() {
   return __builtin_expect(self.key == __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE), 1) || prepare_for_hooks();
 }
 inline bool engine_ready() {
-  return __builtin_expect(self.key == __atomic_load_n(&process->engine_key, __ATOMIC_ACQUIRE), 1) || prepare_for_engine();
+  return __builtin_expect(self.key == __atomic_load_n(&process->engine_key, __ATOMIC_ACQUIRE), 1) ||
+         prepare_for_engine();
 }
 
 template <When when>
@@ -92,7 +94,8 @@ void mark_frame(bool automatic);
 void record_text(RecordKind kind, const char* text, bool engine);
 /// Starts a recording of what the C API says, without a recorder around the program.
 bool open_engine_recording();
-/// Waits until the engine's journal that follows `closed_before` others is complete; false when it could not be written.
+/// Waits until the engine's journal that follows `closed_before` others is complete; false when it could not be
+/// written.
 bool wait_for_engine_close(std::uint32_t closed_before);
 /// The directory of this library, for finding the collector; "" when unknown. Valid for the process's life.
 const char* own_folder();

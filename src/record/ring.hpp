@@ -46,8 +46,8 @@ struct Producer {
     return head + count <= limit;
   }
 
-  /// Appends one record; there must be room for it. The claim tells the collector, before the stamp exists, that a record
-  /// is under way, so that it never takes this thread for silent. Lock-free, calls nothing. Returns the stamp.
+  /// Appends one record; there must be room for it. The claim tells the collector, before the stamp exists, that a
+  /// record is under way, so that it never takes this thread for silent. Lock-free, calls nothing. Returns the stamp.
   template <When when, typename Delay = NoDelay>
   std::uint64_t append(std::uint64_t first, std::uint64_t third = 0, const char* text = nullptr) {
     const std::uint64_t count = words_of(first);

@@ -1,5 +1,5 @@
-/* The least that a foreign allocator may export: malloc and free, from one static pool that is never used twice. Everything
-   else of the family must be made of these two. `free` traps on an address that `malloc` never returned. */
+/* The least that a foreign allocator may export: malloc and free, from one static pool that is never used twice.
+   Everything else of the family must be made of these two. `free` traps on an address that `malloc` never returned. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-// The remote-free protocol (src/block/remote_frees.hpp, the shipped source) in every interleaving; and bugs planted in it, each of
-// which the search must find.
+// The remote-free protocol (src/block/remote_frees.hpp, the shipped source) in every interleaving; and bugs planted in
+// it, each of which the search must find.
 #include "block/remote_frees.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ struct World {
   static constexpr std::uint32_t unwritten = 99;
 
   Atomic<std::uint64_t, Weak> word;
-  std::array<Atomic<std::uint32_t>, 5> links{Atomic(unwritten), Atomic(unwritten), Atomic(unwritten), Atomic(unwritten), Atomic(unwritten)};
+  std::array<Atomic<std::uint32_t>, 5> links{Atomic(unwritten), Atomic(unwritten), Atomic(unwritten), Atomic(unwritten),
+                                             Atomic(unwritten)};
   std::array<Atomic<std::uint32_t, Weak>, 2> inboxes;
   Atomic<std::uint32_t> inbox_next;
   Atomic<std::uint32_t> pool;  ///< 0 or 1
@@ -59,7 +60,8 @@ struct World {
       collect(remote_acknowledge(word));
     }
   }
-  /// After all threads: the owner has looked into its inbox once more. Each block was found once, but for fewer than `wake`.
+  /// After all threads: the owner has looked into its inbox once more. Each block was found once, but for fewer than
+  /// `wake`.
   bool all_found(std::uint32_t blocks, std::uint32_t wake) {
     drain(pool.load(relaxed));
     const RemoteList rest = RemoteList::unpack(word.load(relaxed));
@@ -145,9 +147,9 @@ TEST(RemoteFreesWithPlantedBug, relaxed_orders_are_found) {
   SKIP_UNDER_SANITIZERS();
   const auto scenario = []<bool Weak>(std::bool_constant<Weak>) {
     auto world = std::make_shared<World<Weak>>();
-    return Scheduler::Scenario{{[world] { world->collect(remote_take(world->word)); },
-                                [world] { world->free_remotely(1, 2); }},
-                               [world] { return world->all_found(1, 2); }};
+    return Scheduler::Scenario{
+        {[world] { world->collect(remote_take(world->word)); }, [world] { world->free_remotely(1, 2); }},
+        [world] { return world->all_found(1, 2); }};
   };
   EXPECT_FALSE(Scheduler::explore([&] { return scenario(std::false_type()); }, 2).violated);
   EXPECT_TRUE(Scheduler::explore([&] { return scenario(std::true_type()); }, 2).violated);
@@ -163,7 +165,8 @@ TEST(RemoteFreesWithPlantedBug, taking_the_list_by_load_and_store_is_found) {
   const auto scenario = [] {
     auto world = std::make_shared<World<>>();
     return Scheduler::Scenario{{[world] {
-                                  const RemoteList list = RemoteList::unpack(world->word.load(std::memory_order_acquire));
+                                  const RemoteList list =
+                                      RemoteList::unpack(world->word.load(std::memory_order_acquire));
                                   world->word.store(0, std::memory_order_release);
                                   world->collect(list);
                                 },
@@ -177,17 +180,18 @@ TEST(RemoteFreesWithPlantedBug, looking_away_before_the_list_is_known_to_be_shor
   SKIP_UNDER_SANITIZERS();
   const auto scenario = [] {
     auto world = std::make_shared<World<>>();
-    return Scheduler::Scenario{{[world] {
-                                  // Arms without looking at what is on the list already.
-                                  RemoteList list = RemoteList::unpack(world->word.load(relaxed));
-                                  std::uint64_t seen = list.pack();
-                                  do {
-                                    list = RemoteList::unpack(seen);
-                                    list.notice = Notice::armed;
-                                  } while (!world->word.compare_exchange_weak(seen, list.pack(), std::memory_order_release, relaxed));
-                                },
-                                [world] { world->free_remotely(1, 1); }},
-                               [world] { return world->all_found(1, 1); }};
+    return Scheduler::Scenario{
+        {[world] {
+           // Arms without looking at what is on the list already.
+           RemoteList list = RemoteList::unpack(world->word.load(relaxed));
+           std::uint64_t seen = list.pack();
+           do {
+             list = RemoteList::unpack(seen);
+             list.notice = Notice::armed;
+           } while (!world->word.compare_exchange_weak(seen, list.pack(), std::memory_order_release, relaxed));
+         },
+         [world] { world->free_remotely(1, 1); }},
+        [world] { return world->all_found(1, 1); }};
   };
   EXPECT_TRUE(Scheduler::explore(scenario, 2).violated);
 }

@@ -1,9 +1,10 @@
 // A test scheduler: runs a few short threads in every interleaving with up to so many preemptions, with store buffers.
 //
-// Threads are fibers of one real thread. Before each access to shared memory a fiber stops, and the explorer chooses who goes
-// on. A plain or relaxed store goes into the thread's store buffer, from which it reaches memory later, at any moment the explorer chooses, stores to
-// different places in any order. A release (store or read-modify-write) first empties the thread's buffer. Reads are not
-// reordered: an acquire is only checked as far as its release is. The search is depth-first over all choices.
+// Threads are fibers of one real thread. Before each access to shared memory a fiber stops, and the explorer chooses
+// who goes on. A plain or relaxed store goes into the thread's store buffer, from which it reaches memory later, at any
+// moment the explorer chooses, stores to different places in any order. A release (store or read-modify-write) first
+// empties the thread's buffer. Reads are not reordered: an acquire is only checked as far as its release is. The search
+// is depth-first over all choices.
 #pragma once
 
 #include <ucontext.h>
@@ -156,7 +157,8 @@ class Scheduler {
     unsigned left = preemptions_;
     std::size_t last = none;
     for (;;) {
-      // Options: go on with the last thread, switch (a preemption unless it has ended), or let a buffered store reach memory.
+      // Options: go on with the last thread, switch (a preemption unless it has ended), or let a buffered store reach
+      // memory.
       std::vector<std::function<void()>> options;
       const bool last_runs = last != none && !fibers_[last]->done;
       if (last_runs) {
@@ -269,7 +271,8 @@ class Atomic {
 
  private:
   static bool releases(std::memory_order order) {
-    return !Weak && (order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst);
+    return !Weak && (order == std::memory_order_release || order == std::memory_order_acq_rel ||
+                     order == std::memory_order_seq_cst);
   }
   void prepare(std::memory_order order) {
     if (Scheduler* const scheduler = Scheduler::current()) {

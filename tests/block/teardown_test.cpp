@@ -57,9 +57,7 @@ TEST(LeakReport, names_type_count_and_bytes_at_exit) {
 
 TEST(LeakReport, is_silent_unless_asked_for) { EXPECT_EQ(run_case("leaks_by_environment").output, ""); }
 
-TEST(LeakReport, is_silent_in_a_forked_child) {
-  EXPECT_FALSE(contains(run_case("leaks_in_child").output, "Leaked"));
-}
+TEST(LeakReport, is_silent_in_a_forked_child) { EXPECT_FALSE(contains(run_case("leaks_in_child").output, "Leaked")); }
 
 TEST(LeakReport, can_be_had_on_request) {
   EXPECT_TRUE(contains(run_case("leaks_on_request").output, "leaked 3 blocks of 232 bytes"));
@@ -70,7 +68,8 @@ void is_caught(const std::string& name, const std::string& sentence) {
   EXPECT_NE(ended.status, 0);
 #if defined(__SANITIZE_ADDRESS__)
   // The poisoned block may be touched before our own check looks at it: then AddressSanitizer is the one that says so.
-  EXPECT_TRUE(contains(ended.output, sentence) || contains(ended.output, "AddressSanitizer: use-after-poison")) << ended.output;
+  EXPECT_TRUE(contains(ended.output, sentence) || contains(ended.output, "AddressSanitizer: use-after-poison"))
+      << ended.output;
 #else
   EXPECT_TRUE(contains(ended.output, sentence)) << ended.output;
 #endif

@@ -1,4 +1,5 @@
-// Allocation fails at every allocation in turn: each operation throws, leaves the container as it was, and leaks nothing.
+// Allocation fails at every allocation in turn: each operation throws, leaves the container as it was, and leaks
+// nothing.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -14,7 +15,8 @@
 namespace blockyard {
 namespace {
 
-/// Runs `operation` with the 1st, 2nd, ... allocation failing until it needs no further one; after each failure `check` runs.
+/// Runs `operation` with the 1st, 2nd, ... allocation failing until it needs no further one; after each failure `check`
+/// runs.
 template <class Operation, class Check>
 void fail_each_allocation(Operation&& operation, Check&& check) {
   for (int countdown = 0;; ++countdown) {

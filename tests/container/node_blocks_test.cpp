@@ -46,9 +46,10 @@ void fill(typename Of::Container& container, int from, int to) {
 template <class Of>
 class AnyContainer : public testing::Test {};
 using AllContainers =
-    testing::Types<ListOf<StaticBlocks>, ListOf<DirectBlocks>, ListOf<MallocBlocks>, ListOf<PagedNodes>, HashMapOf<StaticBlocks>,
-                   HashMapOf<DirectBlocks>, HashMapOf<MallocBlocks>, HashMapOf<PagedNodes>, RBMapOf<StaticBlocks>,
-                   RBMapOf<DirectBlocks>, RBMapOf<MallocBlocks>, RBMapOf<PagedNodes>, RBSetOf<StaticBlocks>, RBSetOf<DirectBlocks>>;
+    testing::Types<ListOf<StaticBlocks>, ListOf<DirectBlocks>, ListOf<MallocBlocks>, ListOf<PagedNodes>,
+                   HashMapOf<StaticBlocks>, HashMapOf<DirectBlocks>, HashMapOf<MallocBlocks>, HashMapOf<PagedNodes>,
+                   RBMapOf<StaticBlocks>, RBMapOf<DirectBlocks>, RBMapOf<MallocBlocks>, RBMapOf<PagedNodes>,
+                   RBSetOf<StaticBlocks>, RBSetOf<DirectBlocks>>;
 TYPED_TEST_SUITE(AnyContainer, AllContainers);
 
 TYPED_TEST(AnyContainer, a_copy_is_independent) {
@@ -92,7 +93,8 @@ TYPED_TEST(AnyContainer, swap_exchanges_everything) {
 
 template <class Of>
 class SharingContainer : public testing::Test {};
-using SharingContainers = testing::Types<ListOf<DirectBlocks>, HashMapOf<DirectBlocks>, RBMapOf<DirectBlocks>, RBSetOf<DirectBlocks>>;
+using SharingContainers =
+    testing::Types<ListOf<DirectBlocks>, HashMapOf<DirectBlocks>, RBMapOf<DirectBlocks>, RBSetOf<DirectBlocks>>;
 TYPED_TEST_SUITE(SharingContainer, SharingContainers);
 
 TYPED_TEST(SharingContainer, several_take_from_one_allocator_and_give_back_their_own_only) {

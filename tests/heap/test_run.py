@@ -29,7 +29,8 @@ def test_the_heap_is_really_under_the_program() -> None:
 
 
 def test_the_settings_are_shown_on_request_and_bad_ones_are_named() -> None:
-    result = blockyard("run", "--", "true", BLOCKYARD_HEAP_SHOW="1", BLOCKYARD_HEAP_RESERVE="8M", BLOCKYARD_HEAP_PURGE="soon")
+    result = blockyard("run", "--", "true", BLOCKYARD_HEAP_SHOW="1", BLOCKYARD_HEAP_RESERVE="8M",
+                       BLOCKYARD_HEAP_PURGE="soon")
     assert "BLOCKYARD_HEAP_RESERVE=8388608" in result.stderr
     assert "BLOCKYARD_HEAP_PURGE=soon is not a number" in result.stderr
     assert result.returncode == 0
@@ -38,7 +39,8 @@ def test_the_settings_are_shown_on_request_and_bad_ones_are_named() -> None:
 def test_a_program_that_does_not_exist_is_one_sentence() -> None:
     result = blockyard("run", "--", "no-such-program")
     assert result.returncode == 1
-    assert result.stderr == "blockyard: no-such-program is no program that can be run; check the name and its permissions\n"
+    assert result.stderr == ("blockyard: no-such-program is no program that can be run; check the name and its "
+                             "permissions\n")
 
 
 def test_the_janitor_can_be_switched_off() -> None:

@@ -1,12 +1,12 @@
 // Explores the interleavings of a small concurrent program, all of them up to a number of preemptions, with stores that
 // become visible late.
 //
-// A lock-free protocol is written against an atomic policy (`template <class Atomics>`); instantiated with ModelAtomics its
-// shipped source runs here. Each thread is a fibre; every atomic operation is a point where another thread may run. Stores
-// wait in their thread's buffer, one queue a location, and become visible to another thread only when that thread reads the
-// location and the explorer chooses so; a release operation makes all earlier stores of its thread visible first. So a
-// protocol that publishes without release is caught. (Loads read the newest visible value: a missing acquire is not
-// modelled; ThreadSanitizer looks for those.)
+// A lock-free protocol is written against an atomic policy (`template <class Atomics>`); instantiated with ModelAtomics
+// its shipped source runs here. Each thread is a fibre; every atomic operation is a point where another thread may run.
+// Stores wait in their thread's buffer, one queue a location, and become visible to another thread only when that
+// thread reads the location and the explorer chooses so; a release operation makes all earlier stores of its thread
+// visible first. So a protocol that publishes without release is caught. (Loads read the newest visible value: a
+// missing acquire is not modelled; ThreadSanitizer looks for those.)
 //
 // The search is depth-first over the sequence of choices and replays the program from its start for each: the program
 // must be deterministic but for the choices.
@@ -40,8 +40,8 @@ class Explorer {
  public:
   struct Result {
     std::uint64_t schedules = 0;
-    bool complete = true;     ///< false: stopped at the limit of schedules
-    std::string violation;    ///< empty when none was found
+    bool complete = true;   ///< false: stopped at the limit of schedules
+    std::string violation;  ///< empty when none was found
   };
 
   /// One program: makes its shared state, hands over its threads, and checks the outcome.
@@ -130,7 +130,8 @@ class Explorer {
   /// Before a read of `location`: stores of other threads that wait may become visible, as the explorer chooses.
   void observe(const void* location) {
     for (std::size_t thread = 0; thread < fibres_.size(); ++thread) {
-      if (static_cast<int>(thread) != current_ && waits(*fibres_[thread], location) && (current_ < 0 || choose(2) == 1)) {
+      if (static_cast<int>(thread) != current_ && waits(*fibres_[thread], location) &&
+          (current_ < 0 || choose(2) == 1)) {
         commit(*fibres_[thread], location);
       }
     }
@@ -265,7 +266,8 @@ inline bool releases(std::memory_order order) {
   return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
 }
 
-/// An ordinary variable of the modelled program: its stores wait like relaxed ones, its accesses are no preemption points.
+/// An ordinary variable of the modelled program: its stores wait like relaxed ones, its accesses are no preemption
+/// points.
 template <class T>
 class Plain {
  public:
@@ -367,10 +369,12 @@ class WithoutRelease : public ModelAtomic<T> {
   void store(T value, std::memory_order) { ModelAtomic<T>::store(value, std::memory_order_relaxed); }
   T exchange(T value, std::memory_order) { return ModelAtomic<T>::exchange(value, std::memory_order_relaxed); }
   bool compare_exchange_weak(T& expected, T wanted, std::memory_order, std::memory_order) {
-    return ModelAtomic<T>::compare_exchange_weak(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
+    return ModelAtomic<T>::compare_exchange_weak(expected, wanted, std::memory_order_relaxed,
+                                                 std::memory_order_relaxed);
   }
   bool compare_exchange_strong(T& expected, T wanted, std::memory_order, std::memory_order) {
-    return ModelAtomic<T>::compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
+    return ModelAtomic<T>::compare_exchange_strong(expected, wanted, std::memory_order_relaxed,
+                                                   std::memory_order_relaxed);
   }
 };
 struct AtomicsWithoutRelease {

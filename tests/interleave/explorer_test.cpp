@@ -72,16 +72,17 @@ TEST(Explorer, MessagePassingNeedsRelease) {
         ModelAtomic<int> ready;
       };
       auto state = std::make_shared<State>();
-      return Explorer::Program{{[state, order] {
-                                  state->message.write(42);
-                                  state->ready.store(1, order);
-                                },
-                                [state] {
-                                  if (state->ready.load(std::memory_order_acquire) == 1 && state->message.read() != 42) {
-                                    throw Violation("the flag came before the message");
-                                  }
-                                }},
-                               [] {}};
+      return Explorer::Program{
+          {[state, order] {
+             state->message.write(42);
+             state->ready.store(1, order);
+           },
+           [state] {
+             if (state->ready.load(std::memory_order_acquire) == 1 && state->message.read() != 42) {
+               throw Violation("the flag came before the message");
+             }
+           }},
+          [] {}};
     };
   };
   EXPECT_EQ(Explorer(2).explore(program(std::memory_order_release)).violation, "");

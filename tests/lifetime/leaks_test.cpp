@@ -94,7 +94,8 @@ TEST_F(Leaks, a_temp_block_that_did_not_fit_its_region_is_no_leak) {
 
 }  // namespace
 
-// Not static and not inlined: the report is to name them. The second one is static: only the file's symbol table knows it.
+// Not static and not inlined: the report is to name them. The second one is static: only the file's symbol table knows
+// it.
 [[gnu::noinline]] int* allocate_for_the_pathfinder() {
   int* const block = make<int>(Lifetime::temp_job, 1);
   asm volatile("" ::: "memory");  // no tail call

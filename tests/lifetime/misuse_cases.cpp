@@ -99,10 +99,14 @@ void right_use() {
 constexpr struct {
   std::string_view name;
   void (*run)();
-} cases[] = {{"write_after_frame", write_after_frame},         {"write_after_scope", write_after_scope},
-             {"deallocate_after_frame", deallocate_after_frame}, {"temp_of_another_thread", temp_of_another_thread},
-             {"stale_span", stale_span},                       {"temp_job_double_free", temp_job_double_free},
-             {"rewind_while_allocating", rewind_while_allocating}, {"right_use", right_use}};
+} cases[] = {{"write_after_frame", write_after_frame},
+             {"write_after_scope", write_after_scope},
+             {"deallocate_after_frame", deallocate_after_frame},
+             {"temp_of_another_thread", temp_of_another_thread},
+             {"stale_span", stale_span},
+             {"temp_job_double_free", temp_job_double_free},
+             {"rewind_while_allocating", rewind_while_allocating},
+             {"right_use", right_use}};
 
 }  // namespace
 

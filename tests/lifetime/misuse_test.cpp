@@ -15,7 +15,8 @@ struct Outcome {
 };
 
 Outcome run(const std::string& name, bool checked) {
-  const std::string command = std::string(checked ? "BLOCKYARD_CHECK=1 " : "") + BLOCKYARD_MISUSE_CASES + " " + name + " 2>&1";
+  const std::string command =
+      std::string(checked ? "BLOCKYARD_CHECK=1 " : "") + BLOCKYARD_MISUSE_CASES + " " + name + " 2>&1";
   FILE* const pipe = popen(command.c_str(), "r");
   Outcome outcome;
   std::array<char, 512> text;
@@ -38,8 +39,12 @@ void expect_caught(const std::string& name, const std::string& sentence, bool ch
   EXPECT_NE(outcome.said.find(sentence), std::string::npos) << outcome.said;
 }
 
-TEST(Misuse, writing_to_a_temp_block_after_its_frame_is_caught) { expect_caught("write_after_frame", "use after free"); }
-TEST(Misuse, writing_to_a_temp_block_after_its_scope_is_caught) { expect_caught("write_after_scope", "use after free"); }
+TEST(Misuse, writing_to_a_temp_block_after_its_frame_is_caught) {
+  expect_caught("write_after_frame", "use after free");
+}
+TEST(Misuse, writing_to_a_temp_block_after_its_scope_is_caught) {
+  expect_caught("write_after_scope", "use after free");
+}
 TEST(Misuse, deallocating_a_block_of_an_earlier_frame_is_caught) {
   expect_caught("deallocate_after_frame", "deallocate of no live temp block");
 }
@@ -47,7 +52,9 @@ TEST(Misuse, deallocating_another_threads_temp_block_is_caught_in_every_process)
   expect_caught("temp_of_another_thread", "deallocate of no temp block of this thread");
   expect_caught("temp_of_another_thread", "deallocate of no temp block of this thread", false);
 }
-TEST(Misuse, a_temp_span_after_its_frame_is_caught) { expect_caught("stale_span", "a temp_span was used after its frame"); }
+TEST(Misuse, a_temp_span_after_its_frame_is_caught) {
+  expect_caught("stale_span", "a temp_span was used after its frame");
+}
 TEST(Misuse, a_double_free_of_temp_job_is_caught_in_every_process) {
   expect_caught("temp_job_double_free", "double free of a temp job block");
   expect_caught("temp_job_double_free", "double free of a temp job block", false);

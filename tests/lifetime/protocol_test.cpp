@@ -26,12 +26,14 @@ struct RelaxedAtomics {
   template <class T>
   struct atomic : ModelAtomics::atomic<T> {
     using ModelAtomics::atomic<T>::atomic;
-    T fetch_add(T value, std::memory_order) { return ModelAtomics::atomic<T>::fetch_add(value, std::memory_order_relaxed); }
+    T fetch_add(T value, std::memory_order) {
+      return ModelAtomics::atomic<T>::fetch_add(value, std::memory_order_relaxed);
+    }
   };
 };
 
-// An owner allocated three blocks, frees one itself and moves on; two others free the rest. Whoever gets the chunk must be one, and see
-// what was written to every block.
+// An owner allocated three blocks, frees one itself and moves on; two others free the rest. Whoever gets the chunk must
+// be one, and see what was written to every block.
 template <class Count>
 Explorer::Program last_block() {
   struct State {
@@ -76,7 +78,8 @@ TEST(ChunkCountProtocol, exactly_one_gets_the_chunk_and_sees_every_write) {
 }
 
 TEST(ChunkCountProtocol, the_check_finds_an_owner_that_retires_blindly) {
-  EXPECT_EQ(Explorer(3).explore([] { return last_block<RetiresBlindly<ModelAtomics>>(); }).violation, "nobody got the chunk");
+  EXPECT_EQ(Explorer(3).explore([] { return last_block<RetiresBlindly<ModelAtomics>>(); }).violation,
+            "nobody got the chunk");
 }
 
 TEST(ChunkCountProtocol, the_check_finds_a_free_that_publishes_nothing) {

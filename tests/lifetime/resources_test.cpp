@@ -54,9 +54,7 @@ TEST_P(EachLifetime, a_span_has_room_for_its_elements) {
   deallocate(numbers.data(), GetParam());
 }
 
-TEST_P(EachLifetime, a_span_too_large_is_empty) {
-  EXPECT_TRUE(make_span<double>(SIZE_MAX / 4, GetParam()).empty());
-}
+TEST_P(EachLifetime, a_span_too_large_is_empty) { EXPECT_TRUE(make_span<double>(SIZE_MAX / 4, GetParam()).empty()); }
 
 TEST_P(EachLifetime, reallocate_keeps_the_contents_and_the_alignment) {
   char* block = static_cast<char*>(allocate(6, 64, GetParam()));
@@ -90,8 +88,9 @@ TEST_P(EachLifetime, a_size_that_cannot_be_had_fails_with_enomem) {
 }
 
 TEST_P(EachLifetime, containers_allocate_from_its_resource) {
-  std::pmr::memory_resource* const resource =
-      GetParam() == Lifetime::temp ? temp_resource() : GetParam() == Lifetime::temp_job ? temp_job_resource() : persistent_resource();
+  std::pmr::memory_resource* const resource = GetParam() == Lifetime::temp       ? temp_resource()
+                                              : GetParam() == Lifetime::temp_job ? temp_job_resource()
+                                                                                 : persistent_resource();
   std::pmr::vector<std::pmr::string> names(resource);
   for (int i = 0; i < 500; ++i) {
     names.emplace_back("a name that is too long for the string itself");

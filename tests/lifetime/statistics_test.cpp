@@ -73,8 +73,8 @@ TEST(Statistics, the_text_has_every_figure_by_thread) {
   std::string text(10'000, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file));
   std::fclose(file);
-  for (const char* part : {"temp, all threads", "temp, thread ", "peak [4 KiB-8 KiB): ", "high-water mark", "overflow count (too large)",
-                           "overflow count (full)", "temp job"}) {
+  for (const char* part : {"temp, all threads", "temp, thread ", "peak [4 KiB-8 KiB): ", "high-water mark",
+                           "overflow count (too large)", "overflow count (full)", "temp job"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
   }
 }

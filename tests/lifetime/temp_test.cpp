@@ -185,11 +185,13 @@ TEST(Temp, a_block_outside_of_the_region_goes_with_the_frame_or_by_deallocate) {
     temp_deallocate(large);
     by_statistics_t after;
     by_statistics(&after);
-    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes, before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
+              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
     static_cast<void>(temp_allocate(1 << 20, 16));
     by_thread_end_frame();
     by_statistics(&after);
-    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes, before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
+              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
   });
 }
 
@@ -209,7 +211,8 @@ TEST(Temp, a_scope_frees_younger_blocks_outside_of_the_region_and_keeps_older_on
     }
     by_statistics_t after;
     by_statistics(&after);
-    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes, before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
+              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
     EXPECT_STREQ(older, "older");
   });
 }

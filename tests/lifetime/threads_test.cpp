@@ -55,7 +55,8 @@ TEST(Threads, producers_and_consumers_free_each_others_blocks) {
   for (unsigned t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < rounds; ++i) {
-        auto* const block = static_cast<unsigned*>(allocate(8 + static_cast<std::size_t>(i % 200), 8, Lifetime::temp_job));
+        auto* const block =
+            static_cast<unsigned*>(allocate(8 + static_cast<std::size_t>(i % 200), 8, Lifetime::temp_job));
         block[0] = t;
         block[1] = ~t;
         const std::lock_guard guard(lock);

@@ -1,4 +1,5 @@
-// Records become journals: windows, reallocs that overlap other threads, and what can't be right is put right and counted.
+// Records become journals: windows, reallocs that overlap other threads, and what can't be right is put right and
+// counted.
 #include "record/collect/interpreter.hpp"
 
 #include <unistd.h>
@@ -20,7 +21,8 @@ using namespace blockyard::record;
 
 class Interpreted : public testing::Test {
  protected:
-  Interpreted() : folder_(std::filesystem::temp_directory_path() / ("blockyard-interpreter-" + std::to_string(getpid()))) {
+  Interpreted()
+      : folder_(std::filesystem::temp_directory_path() / ("blockyard-interpreter-" + std::to_string(getpid()))) {
     std::filesystem::create_directories(folder_);
     threads_ = {{101, "main"}, {102, "worker"}};
   }
@@ -39,7 +41,8 @@ class Interpreted : public testing::Test {
     const std::uint64_t record[] = {pack(RecordKind::allocate, address), stamp, pack_size(size, 0)};
     interpreter_->apply(thread, stamp, record);
   }
-  void allocate_aligned(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, std::uint64_t size, unsigned log2) {
+  void allocate_aligned(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, std::uint64_t size,
+                        unsigned log2) {
     const std::uint64_t record[] = {pack(RecordKind::allocate_aligned, address), stamp, pack_size(size, log2)};
     interpreter_->apply(thread, stamp, record);
   }
@@ -47,7 +50,9 @@ class Interpreted : public testing::Test {
     const std::uint64_t record[] = {pack(kind, address), stamp};
     interpreter_->apply(thread, stamp, record);
   }
-  void free(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address) { mark(RecordKind::free, thread, stamp, address); }
+  void free(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address) {
+    mark(RecordKind::free, thread, stamp, address);
+  }
   void begin_reallocate(std::uint32_t thread, std::uint64_t stamp, std::uint64_t address) {
     mark(RecordKind::reallocate_begin, thread, stamp, address);
   }
@@ -64,7 +69,8 @@ class Interpreted : public testing::Test {
     journal::check(path(name), {});
     const auto source = journal::open(path(name));
     std::vector<journal::Event> events;
-    for (auto some = source->next(); !some.empty(); some = source->next()) events.insert(events.end(), some.begin(), some.end());
+    for (auto some = source->next(); !some.empty(); some = source->next())
+      events.insert(events.end(), some.begin(), some.end());
     header_ = source->header();
     return events;
   }

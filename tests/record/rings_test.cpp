@@ -1,4 +1,5 @@
-// Rings and watermark: threads write while the collector's side drains, with pauses put where a preemption would hurt most.
+// Rings and watermark: threads write while the collector's side drains, with pauses put where a preemption would hurt
+// most.
 #include "record/collect/rings.hpp"
 
 #include <atomic>

@@ -62,7 +62,8 @@ struct Found {
   std::uint64_t offset = 0;
 };
 
-// Looks `address`, relative to where the object was loaded, up in the file's full symbol table: static functions are only there.
+// Looks `address`, relative to where the object was loaded, up in the file's full symbol table: static functions are
+// only there.
 bool find_in_file(const char* path, std::uint64_t address, Found& found) {
   const MappedFile file(path);
   const auto* const header = file.at<ElfW(Ehdr)>(0);
@@ -89,7 +90,8 @@ bool find_in_file(const char* path, std::uint64_t address, Found& found) {
       const ElfW(Sym)& symbol = symbols[k];
       if ((symbol.st_info & 0xf) == STT_FUNC && symbol.st_name < names.sh_size && address >= symbol.st_value &&
           address - symbol.st_value < symbol.st_size) {
-        std::snprintf(found.name, sizeof found.name, "%.*s", static_cast<int>(names.sh_size - symbol.st_name), text + symbol.st_name);
+        std::snprintf(found.name, sizeof found.name, "%.*s", static_cast<int>(names.sh_size - symbol.st_name),
+                      text + symbol.st_name);
         found.offset = address - symbol.st_value;
         return true;
       }

@@ -21,11 +21,11 @@ by_heap_statistics statistics() {
 // `pad`, what should stay free at the top, has no counterpart: the janitor makes a new reserve anyway.
 BY_EXPORT int malloc_trim(size_t) { return by_trim() > 0 ? 1 : 0; }
 
-// arena: bytes of slabs and of populated free memory; uordblks: live; fordblks: the difference. There are no fast bins and
-// nothing is mapped on its own, so those fields are 0.
+// arena: bytes of slabs and of populated free memory; uordblks: live; fordblks: the difference. There are no fast bins
+// and nothing is mapped on its own, so those fields are 0.
 BY_EXPORT struct mallinfo2 mallinfo2(void) {
   const by_heap_statistics now = statistics();
-  struct mallinfo2 info{};
+  struct mallinfo2 info {};
   info.arena = now.committed;
   info.uordblks = now.live;
   info.fordblks = now.committed - now.live;
@@ -36,7 +36,7 @@ BY_EXPORT struct mallinfo2 mallinfo2(void) {
 // The old form, whose fields are ints: they wrap above 2 GiB, as glibc's do.
 BY_EXPORT struct mallinfo mallinfo(void) {
   const struct mallinfo2 wide = mallinfo2();
-  struct mallinfo info{};
+  struct mallinfo info {};
   info.arena = static_cast<int>(wide.arena);
   info.uordblks = static_cast<int>(wide.uordblks);
   info.fordblks = static_cast<int>(wide.fordblks);

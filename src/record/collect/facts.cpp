@@ -70,7 +70,8 @@ std::string machine_line() {
   uname(&kernel);
   std::string cpu = value_of("/proc/cpuinfo", "model name", " \t:");
   if (cpu.empty()) cpu = kernel.machine;
-  std::string line = cpu + " x " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + ", " + kernel.sysname + " " + kernel.release;
+  std::string line =
+      cpu + " x " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + ", " + kernel.sysname + " " + kernel.release;
   const std::string distribution = value_of("/etc/os-release", "PRETTY_NAME=", "\"");
   return distribution.empty() ? line : line + ", " + distribution;
 }

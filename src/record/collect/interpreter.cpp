@@ -118,8 +118,8 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
   }
 }
 
-// The address is about to be given. If a block is still thought to live there, its free was never seen (it went through a
-// function that can't be hooked) or it is being reallocated by another thread, which has let go of it already.
+// The address is about to be given. If a block is still thought to live there, its free was never seen (it went through
+// a function that can't be hooked) or it is being reallocated by another thread, which has let go of it already.
 void Interpreter::make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address) {
   for (auto& [owner, pending] : space.pending) {
     if (pending.old_address != address || !pending.known || pending.freed) continue;
@@ -132,7 +132,8 @@ void Interpreter::make_way(Space& space, std::uint32_t thread, std::uint64_t sta
   }
 }
 
-void Interpreter::give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, LiveBlock block) {
+void Interpreter::give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
+                       LiveBlock block) {
   make_way(space, thread, stamp, address);
   if (space.output) block.id = space.output->allocate(stamp, address, block);
   space.live.add(address, block);
@@ -240,7 +241,8 @@ void Interpreter::close_engine_journal(std::uint64_t stamp) {
   engine_space_.output->close_window(stamp, false);
   const auto& journals = engine_space_.output->journals();
   closed_engine_journals_.insert(closed_engine_journals_.end(), journals.begin(), journals.end());
-  const bool complete = std::all_of(journals.begin(), journals.end(), [](const auto& journal) { return journal.error.empty(); });
+  const bool complete =
+      std::all_of(journals.begin(), journals.end(), [](const auto& journal) { return journal.error.empty(); });
   engine_space_ = Space();
   if (on_engine_closed) on_engine_closed(complete);
 }

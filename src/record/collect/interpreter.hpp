@@ -19,16 +19,17 @@ inline constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max()
 
 /// When events are written, in stamps.
 struct WindowPlan {
-  std::uint64_t open_at = 0;      ///< `never`: wait for the signal or by_journal_start()
-  std::uint64_t close_at = never; ///< no window opens after it
-  std::uint64_t length = never;   ///< of a window opened by the signal or by_journal_start()
+  std::uint64_t open_at = 0;       ///< `never`: wait for the signal or by_journal_start()
+  std::uint64_t close_at = never;  ///< no window opens after it
+  std::uint64_t length = never;    ///< of a window opened by the signal or by_journal_start()
 };
 
 /// What was put right; 0 in a recording without surprises.
 struct Repairs {
   std::uint64_t unknown_frees = 0;  ///< frees of blocks that were not seen to be allocated: left out
   std::uint64_t missed_frees = 0;   ///< blocks whose address was given again: a free was put in
-  std::uint64_t split_reallocates = 0;  ///< another thread got the old block before the call ended: written as two events
+  std::uint64_t split_reallocates =
+      0;  ///< another thread got the old block before the call ended: written as two events
 };
 
 class Interpreter : public RecordSink {
@@ -79,7 +80,8 @@ class Interpreter : public RecordSink {
   void close(std::uint64_t stamp, bool stopped);
   void give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, LiveBlock block);
   void make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address);
-  void end_reallocate(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, std::uint64_t size);
+  void end_reallocate(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
+                      std::uint64_t size);
   void open_engine_journal(std::uint64_t stamp, const std::string& path);
   void close_engine_journal(std::uint64_t stamp);
 

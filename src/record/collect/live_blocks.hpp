@@ -13,10 +13,10 @@ namespace blockyard::record {
 
 struct LiveBlock {
   std::uint64_t size = 0;
-  std::uint64_t sequence = 0;             ///< rises with each block given: the original order
-  std::uint64_t id = journal::no_block;   ///< dense id in the journal being written, if one is
-  std::uint32_t thread = 0;               ///< session's number of the thread that allocated
-  std::uint32_t alignment = 0;            ///< bytes, of allocate_aligned
+  std::uint64_t sequence = 0;            ///< rises with each block given: the original order
+  std::uint64_t id = journal::no_block;  ///< dense id in the journal being written, if one is
+  std::uint32_t thread = 0;              ///< session's number of the thread that allocated
+  std::uint32_t alignment = 0;           ///< bytes, of allocate_aligned
   journal::Kind kind = journal::Kind::allocate;
 };
 

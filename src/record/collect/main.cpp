@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
   CLI::App app("Collects the events of recorded programs into journals. Started by `blockyard record`.");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   auto* listen = app.add_option("--socket", settings.socket, "Name of the abstract socket to listen at");
-  app.add_option("--connected", settings.connected, "A socket, by number, at which one program waits")->excludes(listen);
+  app.add_option("--connected", settings.connected, "A socket, by number, at which one program waits")
+      ->excludes(listen);
   app.add_option("--output", settings.output, "Journal of the first process");
   app.add_flag("--overwrite", settings.overwrite, "Replace journals that exist");
   app.add_flag("--addresses", settings.addresses, "Keep the program's own addresses");
@@ -47,7 +48,8 @@ int main(int argc, char** argv) {
   auto* length_option = app.add_option("--for", length, "Seconds that the window stays open");
   app.add_option("--signal", settings.signal, "Number of the signal that opens and closes the window");
   app.add_flag("--wait", settings.wait, "Open no window before the signal or by_journal_start()");
-  app.add_option("--ring-kib", ring_kib, "Size of a thread's ring in KiB, a power of two")->check(CLI::Range(64, 1 << 20));
+  app.add_option("--ring-kib", ring_kib, "Size of a thread's ring in KiB, a power of two")
+      ->check(CLI::Range(64, 1 << 20));
   app.add_option("--slots", settings.slots, "Most threads at a time")->check(CLI::Range(1, 1 << 14));
   CLI11_PARSE(app, argc, argv);
   if (*after_option) settings.after = after;

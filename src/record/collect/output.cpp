@@ -69,7 +69,8 @@ void Output::close_window(std::uint64_t stamp, bool stopped) {
 }
 
 std::uint64_t Output::time_of(std::uint64_t stamp) const {
-  return stamp <= origin_ ? 0 : static_cast<std::uint64_t>(static_cast<double>(stamp - origin_) * settings_.ns_per_stamp);
+  return stamp <= origin_ ? 0
+                          : static_cast<std::uint64_t>(static_cast<double>(stamp - origin_) * settings_.ns_per_stamp);
 }
 
 std::uint32_t Output::writer_thread(std::uint32_t thread) {

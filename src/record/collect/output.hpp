@@ -18,10 +18,10 @@ struct ThreadFacts {
 
 /// What is the same for all journals of one process image.
 struct OutputSettings {
-  std::string path;            ///< of the first window; the n-th goes to STEM-n.byj
+  std::string path;  ///< of the first window; the n-th goes to STEM-n.byj
   bool overwrite = false;
   double ns_per_stamp = 1;
-  journal::Header header;      ///< program, command, machine, ...; threads are added as they appear
+  journal::Header header;  ///< program, command, machine, ...; threads are added as they appear
 };
 
 /// What became of one journal; for the summary.
@@ -35,7 +35,7 @@ struct JournalSummary {
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;
   double seconds = 0;
-  std::string error;           ///< why it is not complete; empty when it is
+  std::string error;  ///< why it is not complete; empty when it is
 };
 
 /// Not thread-safe. Errors of writing end the journal and are kept in its summary; nothing throws.

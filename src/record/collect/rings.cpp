@@ -105,7 +105,8 @@ void Rings::release_slot(std::uint32_t index) {
 }
 
 bool Rings::slots_are_short() const {
-  const auto taken = std::count_if(followers_.begin(), followers_.end(), [](const Follower& follower) { return follower.tid != 0; });
+  const auto taken =
+      std::count_if(followers_.begin(), followers_.end(), [](const Follower& follower) { return follower.tid != 0; });
   return static_cast<std::uint64_t>(taken) * 4 > std::uint64_t{region_.control().slot_count} * 3;
 }
 

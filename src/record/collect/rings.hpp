@@ -24,8 +24,10 @@ class Rings {
     std::uint32_t tid;
   };
 
-  /// `first_thread` numbers the first thread that appears; `now` is a stamp before which nothing can have been recorded.
-  Rings(Region region, std::uint32_t first_thread, std::uint64_t now) : region_(region), next_thread_(first_thread), watermark_(now) {}
+  /// `first_thread` numbers the first thread that appears; `now` is a stamp before which nothing can have been
+  /// recorded.
+  Rings(Region region, std::uint32_t first_thread, std::uint64_t now)
+      : region_(region), next_thread_(first_thread), watermark_(now) {}
 
   /// Moves what is complete into the lanes. `now` is a stamp that was taken before an expedited barrier that was over
   /// before this call. With `dead`, no thread runs any more. Returns the number of words moved.
@@ -41,8 +43,8 @@ class Rings {
 
   /// Tells the program to record no more.
   void stop();
-  /// Frees the slots of threads for which `is_gone(tid)` holds, each after `discard(index)` gave its ring's memory back: as
-  /// soon as a slot is free another thread may write there. Returns how many became free.
+  /// Frees the slots of threads for which `is_gone(tid)` holds, each after `discard(index)` gave its ring's memory
+  /// back: as soon as a slot is free another thread may write there. Returns how many became free.
   template <typename IsGone, typename Discard>
   std::size_t release_slots(IsGone is_gone, Discard discard);
   bool slots_are_short() const;
@@ -52,9 +54,9 @@ class Rings {
 
  private:
   struct Follower {
-    std::uint32_t serial = 0;      ///< which thread of the slot `lane` belongs to
+    std::uint32_t serial = 0;  ///< which thread of the slot `lane` belongs to
     std::uint32_t tid = 0;
-    std::uint64_t watermark = 0;   ///< of this slot alone
+    std::uint64_t watermark = 0;  ///< of this slot alone
     std::shared_ptr<Lane> lane;
   };
 
@@ -70,7 +72,7 @@ class Rings {
   bool stopped_ = false;
   std::uint64_t waits_of_the_gone_ = 0;
   std::uint64_t waited_of_the_gone_ = 0;
-  std::vector<Follower> followers_;                ///< one for each slot that was ever used
+  std::vector<Follower> followers_;  ///< one for each slot that was ever used
   std::vector<std::shared_ptr<Lane>> lanes_;
   std::vector<NewThread> new_threads_;
 };

@@ -27,8 +27,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t merge_slice = 16'384;       // records between two looks at the rings: about 1 ms
-constexpr int idle_ms = 5;                        // a ring of 4 MiB lasts 8 ms at 25 million events a second
+constexpr std::size_t merge_slice = 16'384;  // records between two looks at the rings: about 1 ms
+constexpr int idle_ms = 5;                   // a ring of 4 MiB lasts 8 ms at 25 million events a second
 constexpr int busy_ms = 1;
 constexpr std::size_t most_snapshot_entries = 4'000'000;  // 256 MB or so of forked parents' blocks
 constexpr std::uint64_t second_ns = 1'000'000'000;
@@ -62,10 +62,11 @@ bool send_welcome(int connection, const Welcome& welcome, int file) {
 }
 
 Json json_of(const JournalSummary& journal) {
-  return {{"path", journal.path},       {"events", journal.events}, {"preamble", journal.preamble},
-          {"allocations", journal.allocations}, {"frees", journal.frees},   {"frames", journal.frames},
-          {"threads", journal.threads}, {"bytes", journal.bytes},   {"seconds", journal.seconds},
-          {"error", journal.error}};
+  return {{"path", journal.path},         {"events", journal.events},
+          {"preamble", journal.preamble}, {"allocations", journal.allocations},
+          {"frees", journal.frees},       {"frames", journal.frames},
+          {"threads", journal.threads},   {"bytes", journal.bytes},
+          {"seconds", journal.seconds},   {"error", journal.error}};
 }
 
 }  // namespace
@@ -74,7 +75,8 @@ Server::Server(ServerSettings settings)
     : settings_(std::move(settings)),
       clock_(base::ticks_are_invariant() ? StampClock::cycles : StampClock::monotonic),
       fences_(!expedited_barrier_available()),
-      backlog_words_(std::min<std::uint64_t>(physical_memory_bytes() / 8, std::uint64_t{1} << 30) / sizeof(std::uint64_t)),
+      backlog_words_(std::min<std::uint64_t>(physical_memory_bytes() / 8, std::uint64_t{1} << 30) /
+                     sizeof(std::uint64_t)),
       next_key_((stamp_after(StampClock::monotonic) | 0xff) + 1) {
   if (clock_ == StampClock::cycles) ns_per_stamp_ = 1.0 / base::ticks_per_ns();
   if (settings_.connected < 0) listen_at(settings_.socket);
@@ -91,7 +93,8 @@ void Server::listen_at(const std::string& name) {
   socklen_t bytes = 0;
   const sockaddr_un address = abstract_address(name, bytes);
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener_ < 0 || bind(listener_, reinterpret_cast<const sockaddr*>(&address), bytes) != 0 || listen(listener_, 1024) != 0) {
+  if (listener_ < 0 || bind(listener_, reinterpret_cast<const sockaddr*>(&address), bytes) != 0 ||
+      listen(listener_, 1024) != 0) {
     throw journal::Error(std::string("the recorder's socket can't be opened: ") + std::strerror(errno));
   }
 }
@@ -104,8 +107,8 @@ void Server::run() {
     wait_for_something(busy ? 0 : (processes_.empty() ? 1000 : idle_ms));
     accept_programs();
     busy = work();
-    const bool short_of_slots =
-        std::any_of(processes_.begin(), processes_.end(), [](const Process& process) { return process.session->slots_are_short(); });
+    const bool short_of_slots = std::any_of(processes_.begin(), processes_.end(),
+                                            [](const Process& process) { return process.session->slots_are_short(); });
     const std::uint64_t now = monotonic_ns();
     if (now >= next_housekeeping || short_of_slots) {
       for (Process& process : processes_) process.session->housekeep();
@@ -122,7 +125,8 @@ void Server::wait_for_something(int timeout_ms) {
   const std::size_t input = waiting.size();
   if (input_open_) waiting.push_back({STDIN_FILENO, POLLIN, 0});
   const std::size_t first_process = waiting.size();
-  for (const Process& process : processes_) waiting.push_back({process.session->is_dead() ? -1 : process.pidfd, POLLIN, 0});
+  for (const Process& process : processes_)
+    waiting.push_back({process.session->is_dead() ? -1 : process.pidfd, POLLIN, 0});
   poll(waiting.data(), waiting.size(), timeout_ms);
   if (input_open_ && (waiting[input].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0) {
     char ignored[64];
@@ -169,8 +173,10 @@ void Server::welcome(int connection) {
   session.slots = settings_.slots;
   session.ring_words = settings_.ring_words;
   // Where address space is limited the program must not lose half of it to rings.
-  while (session.slots > 16 && region_bytes(session.slots, session.ring_words) > hello.address_space_limit / 16) session.slots /= 2;
-  while (session.ring_words > 4 * max_record_words && region_bytes(session.slots, session.ring_words) > hello.address_space_limit / 16) {
+  while (session.slots > 16 && region_bytes(session.slots, session.ring_words) > hello.address_space_limit / 16)
+    session.slots /= 2;
+  while (session.ring_words > 4 * max_record_words &&
+         region_bytes(session.slots, session.ring_words) > hello.address_space_limit / 16) {
     session.ring_words /= 2;
   }
   if (first_begin_ == 0) first_begin_ = session.begin;
@@ -236,7 +242,8 @@ OutputSettings Server::output_settings(pid_t pid, bool engine_only) {
   output.header.has_addresses = settings_.addresses;
   const unsigned image = ++images_[pid];
   if (engine_only) return output;
-  // The first process's first image with a window gets the name that was asked for: often a script that executes the program.
+  // The first process's first image with a window gets the name that was asked for: often a script that executes the
+  // program.
   if (first_pid_ == 0) first_pid_ = pid;
   if (pid == first_pid_ && !first_name_taken_) {
     output.path = settings_.output;
@@ -343,7 +350,8 @@ void Server::tell_summary() {
   // Give what just ended a moment to be written out; what runs on is named as running.
   const std::uint64_t deadline = monotonic_ns() + second_ns / 5;
   const auto some_are_ending = [this] {
-    return std::any_of(processes_.begin(), processes_.end(), [](const Process& process) { return process.session->is_dead(); });
+    return std::any_of(processes_.begin(), processes_.end(),
+                       [](const Process& process) { return process.session->is_dead(); });
   };
   while (some_are_ending() || (!processes_.empty() && monotonic_ns() < deadline)) {
     wait_for_something(busy_ms);
@@ -367,7 +375,8 @@ std::string Server::summary() const {
                       {"running", true},
                       {"path", process.session->settings().output.path}});
   }
-  const Json all = {{"images", images}, {"clock", clock_ == StampClock::cycles ? "cycles" : "monotonic"}, {"fences", fences_}};
+  const Json all = {
+      {"images", images}, {"clock", clock_ == StampClock::cycles ? "cycles" : "monotonic"}, {"fences", fences_}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

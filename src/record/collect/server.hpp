@@ -1,4 +1,5 @@
-// The collector: takes in processes, keeps their rings empty and their journals growing, and says at the end what it wrote.
+// The collector: takes in processes, keeps their rings empty and their journals growing, and says at the end what it
+// wrote.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@
 namespace blockyard::record {
 
 struct ServerSettings {
-  std::string socket;            ///< abstract name to listen at; empty: `connected` is the only program
-  int connected = -1;            ///< a socket over which one program says hello
-  std::string output;            ///< journal of the first process
+  std::string socket;  ///< abstract name to listen at; empty: `connected` is the only program
+  int connected = -1;  ///< a socket over which one program says hello
+  std::string output;  ///< journal of the first process
   bool overwrite = false;
   bool addresses = false;
   std::optional<double> after;   ///< seconds from the first process's start to the window's

@@ -41,10 +41,10 @@ class SharedRegion {
 };
 
 struct SessionSettings {
-  pid_t pid = 0;                    ///< as this process sees it
-  bool same_namespace = true;       ///< the program knows its threads by the numbers that /proc shows us
+  pid_t pid = 0;               ///< as this process sees it
+  bool same_namespace = true;  ///< the program knows its threads by the numbers that /proc shows us
   std::uint64_t key = 0;
-  std::uint64_t begin = 0;          ///< stamp of the handshake: nothing was recorded before
+  std::uint64_t begin = 0;  ///< stamp of the handshake: nothing was recorded before
   std::uint32_t slots = 4096;
   std::uint64_t ring_words = 1 << 19;
   OutputSettings output;

@@ -13,7 +13,8 @@ namespace blockyard::fuzz {
 
 class BlocksExercise {
  public:
-  BlocksExercise(std::size_t size, std::size_t alignment) : size_(size), alignment_(alignment), blocks_(size, alignment) {}
+  BlocksExercise(std::size_t size, std::size_t alignment)
+      : size_(size), alignment_(alignment), blocks_(size, alignment) {}
 
   void run(Bytes& bytes) {
     while (!bytes.is_done()) {

@@ -1,4 +1,5 @@
-// List against std::list: the same operations on both, element pointers kept and rechecked, invariants walked along the way.
+// List against std::list: the same operations on both, element pointers kept and rechecked, invariants walked along the
+// way.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,8 @@ class ListExercise {
   using Reference = std::list<Known>;
 
   typename Reference::iterator pick(Bytes& bytes) {
-    return std::next(known_.begin(), static_cast<std::ptrdiff_t>(bytes.below(static_cast<std::uint32_t>(known_.size()))));
+    return std::next(known_.begin(),
+                     static_cast<std::ptrdiff_t>(bytes.below(static_cast<std::uint32_t>(known_.size()))));
   }
 
   void step(Bytes& bytes) {
@@ -170,7 +172,8 @@ class ListExercise {
     }
     REQUIRE(expected == known_.end());
     if (!known_.empty()) {
-      REQUIRE(list_.get(known_.size() / 2) == std::next(known_.begin(), static_cast<std::ptrdiff_t>(known_.size() / 2))->value);
+      REQUIRE(list_.get(known_.size() / 2) ==
+              std::next(known_.begin(), static_cast<std::ptrdiff_t>(known_.size() / 2))->value);
       REQUIRE(list_.back() == known_.back().element && list_.front() == known_.front().element);
     }
   }

@@ -1,5 +1,5 @@
-// Differential exercise: a sequence of bytes drives all lifetimes and a simple model side by side. Every block is filled with a
-// pattern of its own; a block that overlaps another, or goes too early, is seen by its pattern.
+// Differential exercise: a sequence of bytes drives all lifetimes and a simple model side by side. Every block is
+// filled with a pattern of its own; a block that overlaps another, or goes too early, is seen by its pattern.
 #pragma once
 
 #include <cstddef>
@@ -109,8 +109,10 @@ class Exercise {
     Block& block = blocks[bytes_.take() % blocks.size()];
     const std::size_t wanted = size();
     const std::size_t aligned = alignment();
-    auto* const moved = static_cast<unsigned char*>(blockyard::reallocate(block.begin, block.size, wanted, aligned, lifetime));
-    expect(moved != nullptr && reinterpret_cast<std::uintptr_t>(moved) % aligned == 0, "a reallocation failed or is not aligned");
+    auto* const moved =
+        static_cast<unsigned char*>(blockyard::reallocate(block.begin, block.size, wanted, aligned, lifetime));
+    expect(moved != nullptr && reinterpret_cast<std::uintptr_t>(moved) % aligned == 0,
+           "a reallocation failed or is not aligned");
     if (moved != nullptr) {
       check({moved, wanted < block.size ? wanted : block.size, block.pattern, block.born});
       block = fill(moved, wanted);
@@ -120,20 +122,30 @@ class Exercise {
   void step() {
     using blockyard::Lifetime;
     switch (bytes_.take() % 16) {
-      case 0: case 1: case 2: case 3: {
+      case 0:
+      case 1:
+      case 2:
+      case 3: {
         const std::size_t wanted = size();
         const std::size_t aligned = alignment();
         add(temps_, blockyard::allocate(wanted, aligned, Lifetime::temp), wanted, aligned);
         break;
       }
-      case 4: case 5: case 6: {
+      case 4:
+      case 5:
+      case 6: {
         const std::size_t wanted = size();
         const std::size_t aligned = alignment();
         add(jobs_, blockyard::allocate(wanted, aligned, Lifetime::temp_job), wanted, aligned);
         break;
       }
-      case 7: remove(temps_, Lifetime::temp); break;
-      case 8: case 9: remove(jobs_, Lifetime::temp_job); break;
+      case 7:
+        remove(temps_, Lifetime::temp);
+        break;
+      case 8:
+      case 9:
+        remove(jobs_, Lifetime::temp_job);
+        break;
       case 10:
         scopes_.push_back({by_temp_mark_now(), births_});
         break;
@@ -142,15 +154,22 @@ class Exercise {
           rewind();
         }
         break;
-      case 12: resize(temps_, Lifetime::temp); scopes_.clear(); break;
-      case 13: resize(jobs_, Lifetime::temp_job); break;
+      case 12:
+        resize(temps_, Lifetime::temp);
+        scopes_.clear();
+        break;
+      case 13:
+        resize(jobs_, Lifetime::temp_job);
+        break;
       case 14: {
         const std::size_t wanted = size();
         const std::size_t aligned = alignment();
         add(arena_blocks_, arena_.try_allocate(wanted, aligned), wanted, aligned);
         break;
       }
-      default: end_something(); break;
+      default:
+        end_something();
+        break;
     }
   }
 
@@ -179,7 +198,11 @@ class Exercise {
         arena_.rewind();
         arena_blocks_.clear();
         break;
-      default: by_frame_end(0); temps_.clear(); scopes_.clear(); break;
+      default:
+        by_frame_end(0);
+        temps_.clear();
+        scopes_.clear();
+        break;
     }
   }
 

@@ -64,7 +64,8 @@ TEST(HeapContract, FreeOfNullIsNothingAndFreeKeepsErrno) {
 
 TEST(HeapContract, ImpossibleSizesFailWithEnomem) {
   const std::size_t most = std::numeric_limits<std::size_t>::max();
-  for (const std::size_t size : {most, most - 4096, static_cast<std::size_t>(PTRDIFF_MAX), static_cast<std::size_t>(PTRDIFF_MAX) + 1}) {
+  for (const std::size_t size :
+       {most, most - 4096, static_cast<std::size_t>(PTRDIFF_MAX), static_cast<std::size_t>(PTRDIFF_MAX) + 1}) {
     errno = 0;
     EXPECT_EQ(by_malloc(size), nullptr) << size;
     EXPECT_EQ(errno, ENOMEM);
@@ -98,7 +99,8 @@ TEST(HeapContract, CallocIsZeroAlsoInRecycledMemory) {
 
 TEST(HeapContract, AlignmentIsHonouredUpTo4MiBAndRefusedWhenItIsNoPowerOfTwo) {
   for (std::size_t alignment = 1; alignment <= (std::size_t{4} << 20); alignment *= 2) {
-    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{5000}, std::size_t{200'000}}) {
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{5000}, std::size_t{200'000}}) {
       void* const block = by_aligned_alloc(alignment, size);
       ASSERT_NE(block, nullptr) << alignment;
       EXPECT_EQ(address(block) % alignment, 0u) << alignment << ", " << size;
@@ -118,7 +120,8 @@ TEST(HeapContract, AlignmentIsHonouredUpTo4MiBAndRefusedWhenItIsNoPowerOfTwo) {
 TEST(HeapContract, ReallocKeepsTheContentsOnEveryPathUpAndDown) {
   const std::vector<std::size_t> sizes = interesting_sizes();
   for (const std::size_t from : sizes) {
-    for (const std::size_t to : {std::size_t{0}, std::size_t{40}, std::size_t{9000}, std::size_t{300'000}, from / 3, from * 2}) {
+    for (const std::size_t to :
+         {std::size_t{0}, std::size_t{40}, std::size_t{9000}, std::size_t{300'000}, from / 3, from * 2}) {
       auto* block = static_cast<unsigned char*>(by_malloc(from));
       for (std::size_t i = 0; i < from; ++i) {
         block[i] = static_cast<unsigned char>(i * 7 + from);
@@ -158,7 +161,12 @@ TEST(HeapContractDeathTest, ALargeBlockFreedTwiceOrFromInsideIsReported) {
   auto* const block = static_cast<char*>(by_malloc(100'000));
   EXPECT_DEATH(by_free(block + 4096), "no live block");
   EXPECT_DEATH(by_free(block + 16), "no live block");
-  EXPECT_DEATH({ by_free(block); by_free(block); }, "no live block");
+  EXPECT_DEATH(
+      {
+        by_free(block);
+        by_free(block);
+      },
+      "no live block");
   by_free(block);
 }
 

@@ -22,7 +22,8 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
     if (taken.size() < 300 && random() % 2 == 0) {
       const std::uint32_t length = 1 + random() % (random() % 10 == 0 ? 3000 : 40);
       const std::uint32_t alignment = 1u << (random() % 7);
-      const PageRun run = process_heap.pages.allocate(length, alignment, static_cast<Prefer>(random() % 3), PageState::used_block);
+      const PageRun run =
+          process_heap.pages.allocate(length, alignment, static_cast<Prefer>(random() % 3), PageState::used_block);
       ASSERT_EQ(run.length, length);
       ASSERT_EQ(run.first % alignment, 0u);
       const auto after = taken.lower_bound(run.first);

@@ -1,5 +1,5 @@
-// The heap's lock-free protocols, their shipped source, under every interleaving of a few threads; and each check shown to
-// find a planted bug.
+// The heap's lock-free protocols, their shipped source, under every interleaving of a few threads; and each check shown
+// to find a planted bug.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ Explorer::Program remote_free() {
   using Word = typename Atomics::template atomic<std::uint64_t>;
   using Link = typename Atomics::template atomic<std::uint32_t>;
   struct State {
-    std::array<Word, 3> remote;                       // slab 0 is "none"
+    std::array<Word, 3> remote;  // slab 0 is "none"
     std::array<Link, 3> pending_next;
     Link pending;
     std::array<std::array<Plain<std::uint32_t>, 4>, 3> link;  // of block unit u in slab s

@@ -20,10 +20,21 @@ class Model {
 
   void step() {
     switch (random_() % 10) {
-      case 0: case 1: case 2: case 3: add(by_malloc(size_), size_); break;
-      case 4: add(aligned(), size_); break;
-      case 5: resize(); break;
-      default: remove(); break;
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        add(by_malloc(size_), size_);
+        break;
+      case 4:
+        add(aligned(), size_);
+        break;
+      case 5:
+        resize();
+        break;
+      default:
+        remove();
+        break;
     }
     size_ = next_size();
   }
@@ -34,13 +45,15 @@ class Model {
     }
   }
 
-
  private:
   unsigned random_() { return static_cast<unsigned>(engine_()); }
 
   std::size_t next_size() {
     const unsigned pick = random_() % 100;
-    return pick < 80 ? random_() % 600 : pick < 95 ? random_() % 10'000 : pick < 99 ? random_() % 200'000 : random_() % 4'000'000;
+    return pick < 80   ? random_() % 600
+           : pick < 95 ? random_() % 10'000
+           : pick < 99 ? random_() % 200'000
+                       : random_() % 4'000'000;
   }
 
   void* aligned() {

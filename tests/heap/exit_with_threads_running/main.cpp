@@ -1,4 +1,5 @@
-// Why: exit runs destructors while other threads go on allocating and freeing; the heap must not be torn down under them.
+// Why: exit runs destructors while other threads go on allocating and freeing; the heap must not be torn down under
+// them.
 #include <sys/wait.h>
 #include <unistd.h>
 

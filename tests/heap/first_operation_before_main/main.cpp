@@ -1,5 +1,5 @@
-// Why: a drop-in malloc serves constructors of shared objects and of globals long before main, when the C library may not
-// be ready for threads, and serves destructors after main has returned.
+// Why: a drop-in malloc serves constructors of shared objects and of globals long before main, when the C library may
+// not be ready for threads, and serves destructors after main has returned.
 #include <cstring>
 #include <string>
 #include <vector>

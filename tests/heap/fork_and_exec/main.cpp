@@ -1,5 +1,5 @@
-// Why: shells and build tools fork and exec thousands of times, with vfork and posix_spawn in the mix; the preload follows
-// into every child.
+// Why: shells and build tools fork and exec thousands of times, with vfork and posix_spawn in the mix; the preload
+// follows into every child.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>

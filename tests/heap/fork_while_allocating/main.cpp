@@ -1,5 +1,5 @@
-// Why: fork copies one thread and every lock as it stands. A child must be able to allocate, free, start threads and fork
-// again, whatever the other threads were in the middle of.
+// Why: fork copies one thread and every lock as it stands. A child must be able to allocate, free, start threads and
+// fork again, whatever the other threads were in the middle of.
 #include <sys/wait.h>
 #include <unistd.h>
 

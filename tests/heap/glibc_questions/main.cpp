@@ -28,7 +28,8 @@ int main() {
   char* text = nullptr;
   std::size_t length = 0;
   std::FILE* const stream = open_memstream(&text, &length);
-  behaviour::require(malloc_info(0, stream) == 0 && malloc_info(1, stream) == EINVAL, "malloc_info does not take options 0 alone");
+  behaviour::require(malloc_info(0, stream) == 0 && malloc_info(1, stream) == EINVAL,
+                     "malloc_info does not take options 0 alone");
   std::fclose(stream);
   behaviour::require(std::strstr(text, "blockyard") != nullptr, "malloc_info was answered by another heap");
   std::free(text);

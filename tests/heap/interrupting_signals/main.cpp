@@ -2,8 +2,8 @@
 // async-signal-safe), but it may read errno and take long, and every system call of the heap may return EINTR.
 #include <sys/time.h>
 
-#include <csignal>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <vector>
 
@@ -20,7 +20,7 @@ void on_signal(int) {
 }  // namespace
 
 int main() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = on_signal;
   sigaction(SIGALRM, &action, nullptr);
   const itimerval every{{0, 200}, {0, 200}};

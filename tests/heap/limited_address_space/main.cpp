@@ -1,5 +1,6 @@
-// Why: under RLIMIT_AS, as batch systems set it, the heap must take a smaller region, fail with NULL and ENOMEM when that is
-// used up, and serve again after a free. The limit is set in a fresh process: the region is reserved at its start.
+// Why: under RLIMIT_AS, as batch systems set it, the heap must take a smaller region, fail with NULL and ENOMEM when
+// that is used up, and serve again after a free. The limit is set in a fresh process: the region is reserved at its
+// start.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -32,7 +33,8 @@ int main(int count, char** arguments) {
   behaviour::require(errno == ENOMEM, "malloc failed without ENOMEM");
   behaviour::require(blocks.size() >= 200, "a process limited to 1 GiB got less than 200 MiB");
   errno = 0;
-  behaviour::require(std::calloc(300, size) == nullptr && errno == ENOMEM, "calloc beyond the limit did not fail with ENOMEM");
+  behaviour::require(std::calloc(300, size) == nullptr && errno == ENOMEM,
+                     "calloc beyond the limit did not fail with ENOMEM");
   for (std::size_t index = 0; index < blocks.size(); index += 2) {
     std::free(blocks[index]);
     blocks[index] = nullptr;

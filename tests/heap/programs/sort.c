@@ -1,11 +1,11 @@
 /* Something for a compiler to chew on. */
-static void swap(int *a, int *b) {
+static void swap(int* a, int* b) {
   int t = *a;
   *a = *b;
   *b = t;
 }
 
-void quick_sort(int *values, int first, int last) {
+void quick_sort(int* values, int first, int last) {
   while (first < last) {
     int pivot = values[(first + last) / 2], i = first, j = last;
     while (i <= j) {

@@ -1,5 +1,5 @@
-// Why: job systems and servers start and end threads all the time. Two thousand of them, a few at once, must share a few
-// heaps; memory that one left behind must serve the next.
+// Why: job systems and servers start and end threads all the time. Two thousand of them, a few at once, must share a
+// few heaps; memory that one left behind must serve the next.
 #include <thread>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Why: C++ thread_local destructors and pthread keys free (and allocate) while a thread's own heap is being put away, in an
-// order that nobody controls. Nothing may leak a heap a thread, and no block may be lost.
+// Why: C++ thread_local destructors and pthread keys free (and allocate) while a thread's own heap is being put away,
+// in an order that nobody controls. Nothing may leak a heap a thread, and no block may be lost.
 #include <pthread.h>
 
 #include <memory>

@@ -11,4 +11,6 @@ unsigned eglSwapBuffers(void* display, void* surface) {
   return 1;
 }
 
-void* eglGetProcAddress(const char* name) { return strcmp(name, "eglSwapBuffers") == 0 ? (void*)&eglSwapBuffers : NULL; }
+void* eglGetProcAddress(const char* name) {
+  return strcmp(name, "eglSwapBuffers") == 0 ? (void*)&eglSwapBuffers : NULL;
+}

@@ -5,7 +5,8 @@
 
 Big many_arguments(long a, double b, long c, float d, long e, long f, long g, long h, long i, double j, Small k) {
   Big big{};
-  big.sum = static_cast<double>(a + c + e + f + g + h + i) + b + static_cast<double>(d) + j + k.first + k.second + k.third;
+  big.sum =
+      static_cast<double>(a + c + e + f + g + h + i) + b + static_cast<double>(d) + j + k.first + k.second + k.third;
   return big;
 }
 

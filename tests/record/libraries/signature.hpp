@@ -1,5 +1,5 @@
-// Functions with signatures that a careless trampoline breaks: registers of both kinds, the stack, a returned structure,
-// a variable number of arguments, an exception that passes through.
+// Functions with signatures that a careless trampoline breaks: registers of both kinds, the stack, a returned
+// structure, a variable number of arguments, an exception that passes through.
 #pragma once
 
 struct Big {

@@ -47,7 +47,8 @@ int main(int, char** arguments) {
     // SDL and others install handlers only where none is: the recorder must not have put one there.
     for (int number = 1; number < NSIG; ++number) {
       struct sigaction action {};
-      if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) return 1;
+      if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+        return 1;
     }
     return 0;
   }

@@ -1,4 +1,5 @@
-// Calls every form of operator new and delete once, by name, with a size of its own; the test expects each exactly once.
+// Calls every form of operator new and delete once, by name, with a size of its own; the test expects each exactly
+// once.
 #include <csetjmp>
 #include <cstdio>
 #include <new>

@@ -1,5 +1,6 @@
-// A forking server in small: the parent keeps a table of blocks alive; each child frees what it inherited, allocates of its
-// own, answers over a pipe and exits. Also a vfork child, which shares its parent's memory, and a daemon's closing of files.
+// A forking server in small: the parent keeps a table of blocks alive; each child frees what it inherited, allocates of
+// its own, answers over a pipe and exits. Also a vfork child, which shares its parent's memory, and a daemon's closing
+// of files.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

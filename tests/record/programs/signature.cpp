@@ -1,5 +1,5 @@
-// Calls functions of every kind of signature, directly and through dlsym; --frame-symbol names one of them and must change
-// nothing about what arrives and what comes back.
+// Calls functions of every kind of signature, directly and through dlsym; --frame-symbol names one of them and must
+// change nothing about what arrives and what comes back.
 #include <dlfcn.h>
 
 #include <cstdio>
