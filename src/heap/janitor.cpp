@@ -1,4 +1,5 @@
 #include "heap/janitor.hpp"
+#include "heap/atomic.hpp"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -19,8 +20,8 @@ namespace {
 
 enum class Phase : std::uint32_t { forbidden, wanted_early, absent, due, running };
 
-constinit std::atomic<Phase> phase{Phase::forbidden};
-constinit std::atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor sleeps longer than a round
+constinit Atomic<Phase> phase{Phase::forbidden};
+constinit Atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor sleeps longer than a round
 
 // While idle the sleep doubles from a round's period up to this; a thread that runs the reserve low ends it.
 constexpr std::uint64_t longest_sleep_ns = 250'000'000;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "heap/bound.hpp"
+#include "heap/injected_failure.hpp"
+
 namespace blockyard::heap {
 
 // Lengths below 16 pages have a list each; from there on every doubling has 16 lists.
@@ -172,7 +175,7 @@ PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer
       {PageState::free_raw, PageState::free_raw, PageState::free_raw},
   }};
   const std::uint32_t searched = length + alignment - 1;
-  if (searched < length) {
+  if (searched < length || acquisition_fails()) {
     return {};
   }
   const std::lock_guard hold(lock_);
@@ -244,8 +247,10 @@ PageRun PageHeap::take_old(PageState state, std::uint16_t now, std::uint16_t min
   const unsigned column = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(lists.second_bitmap[row]))) - 1;
   std::uint32_t found = lists.heads[row][column];
   // Lists are last in, first out, so older runs stand behind younger ones: look past a few.
+  Bound<most_looked_at> looks("more runs were looked at for purging than the stated bound");
   for (int looked = 0; found != 0 && static_cast<std::uint16_t>(now - tag(found).age) < minimum_age;
        found = tag(found).next) {
+    looks.turn();
     if (++looked == most_looked_at) {
       return {};
     }

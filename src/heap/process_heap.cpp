@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/pages.hpp"
+#include "heap/injected_failure.hpp"
 #include "heap/janitor.hpp"
 #include "heap/secret.hpp"
 
@@ -20,8 +21,8 @@ constexpr std::uint32_t most_heaps = 1u << 16;
 
 pthread_key_t exit_key;
 
-auto slab_link(std::uint32_t granule) -> std::atomic<std::uint32_t>& { return region.directory[granule].pending_next; }
-auto heap_link(std::uint32_t index) -> std::atomic<std::uint32_t>& { return process_heap.heap_at(index)->parked_next; }
+auto slab_link(std::uint32_t granule) -> Atomic<std::uint32_t>& { return region.directory[granule].pending_next; }
+auto heap_link(std::uint32_t index) -> Atomic<std::uint32_t>& { return process_heap.heap_at(index)->parked_next; }
 
 std::uint32_t granule_of_page(std::uint32_t page) { return static_cast<std::uint32_t>(page / pages_per_granule); }
 std::uint32_t page_of_granule(std::uint32_t granule) { return static_cast<std::uint32_t>(granule * pages_per_granule); }
@@ -76,7 +77,7 @@ ThreadHeap* ProcessHeap::new_heap(bool without_blocks) {
   }
   std::uint32_t index = heap_count.load(std::memory_order_relaxed);
   do {
-    if (index + 1 >= most_heaps) {
+    if (index + 1 >= most_heaps || acquisition_fails()) {
       return nullptr;
     }
   } while (!heap_count.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
@@ -159,7 +160,7 @@ void ProcessHeap::give_slab(std::uint32_t granule, std::uint32_t granules) {
 // One write a page: populating by touching takes only the lock of the mapping, while the populate calls of the kernel
 // hold that of the address space and stall every other thread's mmap (measured: 16 ms at p99.9 against 0.05 to 0.08
 // ms).
-void ProcessHeap::touch(std::uint32_t first_page, std::uint32_t length, std::atomic<std::uint64_t>& counter) {
+void ProcessHeap::touch(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter) {
   for (std::uint32_t page = first_page; page < first_page + length; ++page) {
     *const_cast<volatile char*>(region.page_address(page)) = 0;
   }

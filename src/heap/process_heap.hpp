@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "heap/atomic.hpp"
 #include "heap/index_stack.hpp"
 #include "heap/page_heap.hpp"
 #include "heap/settings.hpp"
@@ -17,12 +18,12 @@ namespace blockyard::heap {
 inline constexpr std::size_t medium_limit = std::size_t{1} << 20;
 
 struct Counts {
-  std::atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
-  std::atomic<std::uint64_t> ready_misses_medium{0};   ///< blocks above small_limit up to medium_limit, likewise
-  std::atomic<std::uint64_t> populated_by_janitor{0};  ///< pages
-  std::atomic<std::uint64_t> populated_by_program{0};  ///< pages, at start and after ready misses
-  std::atomic<std::uint64_t> purged{0};                ///< pages given back to the operating system
-  std::atomic<std::uint64_t> large_blocks{0};          ///< blocks above medium_limit handed out
+  Atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
+  Atomic<std::uint64_t> ready_misses_medium{0};   ///< blocks above small_limit up to medium_limit, likewise
+  Atomic<std::uint64_t> populated_by_janitor{0};  ///< pages
+  Atomic<std::uint64_t> populated_by_program{0};  ///< pages, at start and after ready misses
+  Atomic<std::uint64_t> purged{0};                ///< pages given back to the operating system
+  Atomic<std::uint64_t> large_blocks{0};          ///< blocks above medium_limit handed out
 };
 
 class ProcessHeap {
@@ -68,8 +69,8 @@ class ProcessHeap {
   PageHeap pages;
   std::mutex sweep_lock;  ///< held while the janitor works on parked heaps, and by walkers
   Counts counts;
-  std::atomic<std::uint16_t> tick{0};  ///< the janitor's clock: 16 ms each, wraps
-  std::atomic<std::uint32_t> heap_count{0};
+  Atomic<std::uint16_t> tick{0};  ///< the janitor's clock: 16 ms each, wraps
+  Atomic<std::uint32_t> heap_count{0};
 
   ThreadHeap* heap_at(std::uint32_t index) { return heaps_ + index; }
   std::uint32_t ready_slabs() const { return ready_slab_count_.load(std::memory_order_relaxed); }
@@ -81,16 +82,16 @@ class ProcessHeap {
   bool sweep_parked();
   void follow_demand();
   std::uint64_t reserve_target() const;
-  void touch(std::uint32_t first_page, std::uint32_t length, std::atomic<std::uint64_t>& counter);
+  void touch(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
 
   IndexStack<> ready_slabs_;
   IndexStack<> parked_;
-  std::atomic<std::uint32_t> ready_slab_count_{0};
-  std::atomic<std::uint64_t> reserve_floor_{0};  // pages
-  std::atomic<std::uint64_t> consumed_{0};       // pages taken from the ready reserve since start
-  std::uint64_t consumed_seen_ = 0;              // at the last round; janitor only
-  std::atomic<std::uint64_t> demand_{0};         // pages taken in a round: a maximum that decays
-  std::atomic<int> state_{0};                    // 0 untouched, 1 being readied, 2 ready, 3 failed
+  Atomic<std::uint32_t> ready_slab_count_{0};
+  Atomic<std::uint64_t> reserve_floor_{0};  // pages
+  Atomic<std::uint64_t> consumed_{0};       // pages taken from the ready reserve since start
+  std::uint64_t consumed_seen_ = 0;         // at the last round; janitor only
+  Atomic<std::uint64_t> demand_{0};         // pages taken in a round: a maximum that decays
+  Atomic<int> state_{0};                    // 0 untouched, 1 being readied, 2 ready, 3 failed
   ThreadHeap* heaps_ = nullptr;
 };
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/atomic.hpp"
 #include "heap/size_class.hpp"
 
 namespace blockyard::heap {
@@ -25,10 +26,10 @@ struct ThreadHeap;
 /// What every thread may ask of the granule behind a pointer. Apart from Slab, so that a remote free reads and writes
 /// no cache line that the owner's fast path writes.
 struct alignas(32) Directory {
-  std::atomic<ThreadHeap*> owner{nullptr};     ///< the heap whose slab lies here; null: no slab (pages, or free)
-  std::atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see remote_list.hpp
-  std::atomic<std::uint32_t> pending_next{0};  ///< link in the owner's stack of slabs with remote frees
-  std::uint8_t back = 0;                       ///< granules from the slab's first one to this one
+  Atomic<ThreadHeap*> owner{nullptr};     ///< the heap whose slab lies here; null: no slab (pages, or free)
+  Atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see remote_list.hpp
+  Atomic<std::uint32_t> pending_next{0};  ///< link in the owner's stack of slabs with remote frees
+  std::uint8_t back = 0;                  ///< granules from the slab's first one to this one
   std::uint8_t size_class = 0;
 };
 static_assert(sizeof(Directory) == 32);

@@ -16,11 +16,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "heap/atomic.hpp"
+
 namespace blockyard::heap {
 
 struct StandardAtomics {
   template <class T>
-  using atomic = std::atomic<T>;
+  using atomic = Atomic<T>;
 };
 
 struct RemoteBatch {

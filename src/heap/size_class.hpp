@@ -73,5 +73,6 @@ constexpr std::uint32_t class_granules(unsigned index) {
   const std::uint32_t bytes = class_bytes(index);
   return bytes <= 1024 ? 1 : bytes <= 2048 ? 2 : 4;
 }
+inline constexpr std::uint32_t most_granules = 4;
 
 }  // namespace blockyard::heap

@@ -14,7 +14,7 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
     return;
   }
   const Counts& counts = process_heap.counts;
-  const auto read = [](const std::atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
   statistics->ready_misses_small = read(counts.ready_misses_slab);
   statistics->ready_misses_medium = read(counts.ready_misses_medium);
   statistics->large_blocks = read(counts.large_blocks);

@@ -1,5 +1,6 @@
 #include "heap/thread_heap.hpp"
 
+#include "heap/bound.hpp"
 #include "heap/page_heap.hpp"
 #include "heap/pending_stack.hpp"
 #include "heap/process_heap.hpp"
@@ -59,7 +60,9 @@ void retire(ThreadHeap* heap, Slab* slab) {
   const std::uint32_t granules = class_granules(slab->size_class);
   slab->postponed = 0;
   slab->state = static_cast<std::uint8_t>(SlabState::none);
+  Bound<most_granules> parts("a slab has more granules than the stated bound");
   for (std::uint32_t part = 0; part < granules; ++part) {
+    parts.turn();
     region.directory[granule + part].owner.store(nullptr, std::memory_order_relaxed);
     region.directory[granule + part].remote.store(0, std::memory_order_relaxed);
   }
@@ -73,7 +76,9 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   if (granule == 0) {
     return nullptr;
   }
+  Bound<most_granules> parts("a slab has more granules than the stated bound");
   for (std::uint32_t part = 0; part < granules; ++part) {
+    parts.turn();
     Directory& entry = region.directory[granule + part];
     entry.back = static_cast<std::uint8_t>(part);
     entry.size_class = static_cast<std::uint8_t>(size_class);

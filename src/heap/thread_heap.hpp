@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/atomic.hpp"
 #include "heap/region.hpp"
 #include "heap/size_class.hpp"
 
@@ -30,15 +31,15 @@ struct ThreadHeap {
 
   std::array<Slab*, class_count> current{};         ///< never null: the empty slab where there is none
   std::array<std::uint32_t, class_count> listed{};  ///< slabs with room: first of each class (granule index, 0 is none)
-  alignas(64) std::atomic<std::uint32_t> pending{0};  ///< slabs with remote frees, pushed by other threads
-  std::atomic<std::uint32_t> parked_next{0};          ///< link in the stack of parked heaps
-  std::uint32_t index = 0;                            ///< in the heap table
-  alignas(64) std::uint32_t taken = 0;                ///< announced slabs taken from `pending`, adopted one at a time
-  std::uint32_t detached = 0;                         ///< slabs without room, all classes
-  std::uint32_t blocks = 0;                           ///< own heaps: blocks of whole pages, under the page heap's lock
-  bool own = false;                                   ///< made by by_heap_create, no thread's
-  std::uint32_t slabs = 0;                            ///< slabs owned
-  std::uint64_t remote_adopted = 0;                   ///< blocks that other threads freed and this heap took back
+  alignas(64) Atomic<std::uint32_t> pending{0};     ///< slabs with remote frees, pushed by other threads
+  Atomic<std::uint32_t> parked_next{0};             ///< link in the stack of parked heaps
+  std::uint32_t index = 0;                          ///< in the heap table
+  alignas(64) std::uint32_t taken = 0;              ///< announced slabs taken from `pending`, adopted one at a time
+  std::uint32_t detached = 0;                       ///< slabs without room, all classes
+  std::uint32_t blocks = 0;                         ///< own heaps: blocks of whole pages, under the page heap's lock
+  bool own = false;                                 ///< made by by_heap_create, no thread's
+  std::uint32_t slabs = 0;                          ///< slabs owned
+  std::uint64_t remote_adopted = 0;                 ///< blocks that other threads freed and this heap took back
 };
 
 /// A slab with no room at all, and a heap that has only such slabs and owns nothing: what a thread has before its first

@@ -1,0 +1,24 @@
+// The atomic type of everything in the heap that several threads touch.
+//
+// std::atomic in what is shipped. Compiled with BLOCKYARD_DELAYS (tests/heap/delays only) it is the same with a random
+// delay before and after every operation, so that threads meet in the middle of things that otherwise take a
+// nanosecond.
+#pragma once
+
+#include <atomic>
+
+#if BLOCKYARD_DELAYS
+#include "heap/delayed_atomic.hpp"
+#endif
+
+namespace blockyard::heap {
+
+#if BLOCKYARD_DELAYS
+template <class T>
+using Atomic = DelayedAtomic<T>;
+#else
+template <class T>
+using Atomic = std::atomic<T>;
+#endif
+
+}  // namespace blockyard::heap
