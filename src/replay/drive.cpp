@@ -50,22 +50,28 @@ void follow(Session& session, ReplayThread& thread) {
   const auto giver = static_cast<std::uint16_t>(thread.index);
   Slot* const slots = session.slots;
   Record* const records = thread.records;
+  const std::uint64_t mask = thread.mask;
   std::mutex& lock = session.lock;
   std::uint64_t live = thread.progress.live.load(std::memory_order_relaxed);
   std::uint64_t order_waits = 0;
   std::uint64_t plan_ns = 0;
 
   wait_until(clock_start, session.sleep_lead, session.ticks_per_ns);
-  for (std::uint64_t i = 0; i < thread.count; ++i) {
-    Record& record = records[i];
+  std::uint64_t published = 0;
+  for (std::uint64_t i = 0;; ++i) {
+    if (i == published) [[unlikely]] {
+      published = await_records(thread, i);
+      if (i == published) break;
+    }
+    Record& record = records[i & mask];
     const std::uint64_t size = record.size();
     if (record.kind == kind_pause) [[unlikely]] {
       plan_ns += size;
-      thread.progress.done.store(i + 1, std::memory_order_relaxed);
+      thread.progress.done.store(i + 1, std::memory_order_release);
       continue;
     }
     // While there is time: the slot that the next event needs. Past the last record lies one of zeros.
-    __builtin_prefetch(&slots[records[i + 1].order.slot], 1);
+    __builtin_prefetch(&slots[records[(i + 1) & mask].order.slot], 1);
     const std::uint32_t event = record.event;
     const std::uint32_t after = record.order.after;
     Slot& slot = slots[record.order.slot];
@@ -164,7 +170,7 @@ void follow(Session& session, ReplayThread& thread) {
     }
     slot.done.store(event, std::memory_order_release);
     thread.progress.live.store(live, std::memory_order_relaxed);
-    thread.progress.done.store(i + 1, std::memory_order_relaxed);
+    thread.progress.done.store(i + 1, std::memory_order_release);
   }
   thread.order_waits = order_waits;
   thread.end_ticks = base::ticks();
@@ -173,6 +179,16 @@ void follow(Session& session, ReplayThread& thread) {
 }  // namespace
 
 thread_local ReplayThread* current_thread = nullptr;
+
+std::uint64_t await_records(ReplayThread& thread, std::uint64_t next) {
+  std::uint64_t published = thread.published.load(std::memory_order_acquire);
+  if (published != next || next == thread.count) return published;
+  const std::uint64_t begin = base::ticks();
+  while ((published = thread.published.load(std::memory_order_acquire)) == next) sleep_shortly();
+  ++thread.outruns;
+  thread.outrun_ticks += base::ticks() - begin;
+  return published;
+}
 
 void wait_for_event(const Slot& slot, std::uint32_t event, double ticks_per_ns) {
   // The other thread may need this core: spin no longer than it takes when both run.

@@ -21,6 +21,10 @@ void drive_and_verify(Session& session, ReplayThread& thread);
 /// Frees one block, unmeasured; with `verify` checks its contents first.
 void release_block(Session& session, Slot& slot);
 
+/// How many of the thread's records may be followed, once it has followed `next` of them. When there are more than have
+/// been published, waits for the journal's reader, asleep, and counts that. Returns `next` when the thread is through.
+std::uint64_t await_records(ReplayThread& thread, std::uint64_t next);
+
 /// Waits until the slot's last event is `event`.
 void wait_for_event(const Slot& slot, std::uint32_t event, double ticks_per_ns);
 

@@ -14,6 +14,7 @@ namespace {
 struct Prepared {
   char part[4096];
   char path[4096];
+  char samples_part[4096];  // of a streamed run, which writes them while it goes on
   char before[16384];
   char after[16384];
 };
@@ -33,6 +34,7 @@ void write_all(int file, const char* text, std::size_t size) {
 
 void write_run_json(const SafeText& reason) {
   if (prepared.path[0] == '\0') return;
+  unlink(prepared.samples_part);
   const int file = open(prepared.part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return;
   write_all(file, prepared.before, std::strlen(prepared.before));
@@ -65,6 +67,7 @@ SafeText& SafeText::operator<<(std::uint64_t number) {
 
 void prepare_failure(const std::string& folder, const std::string& before, const std::string& after) {
   keep(prepared.part, sizeof prepared.part, folder + "/run.json.part");
+  keep(prepared.samples_part, sizeof prepared.samples_part, folder + "/samples.npy.part");
   keep(prepared.before, sizeof prepared.before, before);
   keep(prepared.after, sizeof prepared.after, after);
   keep(prepared.path, sizeof prepared.path, folder + "/run.json");
@@ -77,6 +80,26 @@ bool report_failure(const SafeText& reason) {
   line << "blockyard: " << reason.c_str() << "\n";
   write_all(STDERR_FILENO, line.c_str(), line.size());
   return true;
+}
+
+void discard_results(const char* folder) {
+  for (const char* name : {"/run.json.part", "/samples.npy.part", "/memory.npy.part", "/samples.npy", "/memory.npy"}) {
+    SafeText path;
+    path << folder << name;
+    unlink(path.c_str());
+  }
+  rmdir(folder);
+}
+
+void abandon_run(const char* folder, const char* sentence) {
+  if (!failing.test_and_set()) {
+    discard_results(folder);
+    SafeText line;
+    line << "blockyard: " << sentence << "\n";
+    write_all(STDERR_FILENO, line.c_str(), line.size());
+    _exit(1);
+  }
+  for (;;) pause();
 }
 
 void fail_run(const SafeText& reason) {

@@ -29,6 +29,12 @@ void prepare_failure(const std::string& folder, const std::string& before, const
 /// others stop where they are. Async-signal-safe.
 [[noreturn]] void fail_run(const SafeText& reason);
 
+/// Removes what a run has begun to write into `folder`, and the folder when nothing else is in it. Async-signal-safe.
+void discard_results(const char* folder);
+
+/// Ends the process with status 1, one sentence and no results: for what is not the allocator's fault while it runs.
+[[noreturn]] void abandon_run(const char* folder, const char* sentence);
+
 /// As fail_run(), and returns: for a signal handler that lets the signal end the process. False when another thread is
 /// failing already.
 bool report_failure(const SafeText& reason);

@@ -55,6 +55,16 @@ void PlanFile::read_tables() {
   if (thread_bytes != 0) std::memcpy(threads_.data(), at, thread_bytes);
   if (chunk_bytes != 0) std::memcpy(chunks_.data(), at + thread_bytes, chunk_bytes);
   if (frame_bytes != 0) std::memcpy(frames_.data(), at + thread_bytes + chunk_bytes, frame_bytes);
+  std::size_t chunk = 0;
+  for (const PlanThread& thread : threads_) {
+    std::uint64_t ops = 0;
+    if (thread.chunks > chunks_.size() - chunk) damaged("its tables");
+    for (const std::size_t end = chunk + thread.chunks; chunk < end; ++chunk) {
+      if (chunks_[chunk].ops > chunk_ops) damaged("its tables");
+      ops += chunks_[chunk].ops;
+    }
+    if (ops != thread.ops) damaged("its tables");
+  }
 }
 
 void PlanFile::check_preambles() const {
@@ -75,13 +85,17 @@ void PlanFile::for_each_chunk(std::size_t thread, const std::function<void(std::
   for (std::size_t before = 0; before < thread; ++before) chunk += threads_[before].chunks;
   const auto ops = std::make_unique_for_overwrite<Op[]>(chunk_ops);
   for (const std::size_t end = chunk + threads_[thread].chunks; chunk < end; ++chunk) {
-    const PlanChunk& entry = chunks_[chunk];
-    if (entry.ops > chunk_ops || !read(entry.offset, ops.get(), entry.ops * sizeof(Op))) damaged("a chunk");
-    if (XXH3_64bits(ops.get(), entry.ops * sizeof(Op)) != entry.hash) damaged("a chunk");
-    for (std::size_t i = 0; i < entry.ops; ++i) {
-      if (!is_sound(ops[i])) damaged("an event");
-    }
-    visit({ops.get(), entry.ops});
+    read_chunk(chunk, ops.get());
+    visit({ops.get(), chunks_[chunk].ops});
+  }
+}
+
+void PlanFile::read_chunk(std::size_t chunk, Op* ops) const {
+  const PlanChunk& entry = chunks_[chunk];
+  if (!read(entry.offset, ops, entry.ops * sizeof(Op))) damaged("a chunk");
+  if (XXH3_64bits(ops, entry.ops * sizeof(Op)) != entry.hash) damaged("a chunk");
+  for (std::size_t i = 0; i < entry.ops; ++i) {
+    if (!is_sound(ops[i])) damaged("an event");
   }
 }
 

@@ -30,6 +30,11 @@ class PlanFile {
   /// lead a replay astray is an error here.
   void for_each_chunk(std::size_t thread, const std::function<void(std::span<const Op>)>& visit) const;
 
+  /// The plan's chunks are numbered thread after thread.
+  [[nodiscard]] std::uint64_t ops_in_chunk(std::size_t chunk) const { return chunks_[chunk].ops; }
+  /// Reads the chunk's ops into room for `chunk_ops`, each checked. Allocates nothing unless it throws.
+  void read_chunk(std::size_t chunk, Op* ops) const;
+
   /// Calls `visit` for each block of the thread's preamble. Reads through 4 KiB of the caller's stack and allocates
   /// nothing; they were checked when the plan was opened.
   template <typename Visit>

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -21,9 +22,12 @@
 #include "replay/pacer.hpp"
 #include "replay/plan_file.hpp"
 #include "replay/process_memory.hpp"
+#include "replay/records.hpp"
 #include "replay/results.hpp"
 #include "replay/run_json.hpp"
+#include "replay/sample_writer.hpp"
 #include "replay/session.hpp"
+#include "replay/stream.hpp"
 #include "replay/watch.hpp"
 
 namespace blockyard::replay {
@@ -55,56 +59,38 @@ void announce(std::atomic<std::uint32_t>& value, std::uint32_t to) {
 /// The run's own data, all of it there before the allocator gets its first call.
 class Lab {
  public:
-  Lab(const PlanFile& plan, Session& session);
+  Lab(const PlanFile& plan, Session& session, std::uint64_t stream_above);
 
   ReplayThread& thread(std::size_t index) { return threads_[index]; }
   Stack& stack(std::size_t index) { return stacks_[index - 1]; }
+  Records& records() { return records_; }
 
  private:
   PopulatedMemory thread_memory_;
-  PopulatedMemory record_memory_;
   PopulatedMemory slot_memory_;
   PopulatedMemory signal_memory_;
+  Records records_;
   ReplayThread* threads_ = nullptr;
   std::vector<Stack> stacks_;
 };
 
-Lab::Lab(const PlanFile& plan, Session& session)
+Lab::Lab(const PlanFile& plan, Session& session, std::uint64_t stream_above)
     : thread_memory_(plan.threads().size() * sizeof(ReplayThread)),
       slot_memory_(std::size_t{plan.header().slots} * sizeof(Slot)),
-      signal_memory_(plan.threads().size() * signal_stack_bytes) {
-  std::size_t records = 0;
-  for (const PlanThread& entry : plan.threads())
-    records += entry.ops + 1;  // and one of zeros, which prefetching may read
-  record_memory_ = PopulatedMemory(records * sizeof(Record));
-
-  auto* next = reinterpret_cast<Record*>(record_memory_.begin());
+      signal_memory_(plan.threads().size() * signal_stack_bytes),
+      records_(plan, stream_above) {
   threads_ = reinterpret_cast<ReplayThread*>(thread_memory_.begin());
   for (std::size_t index = 0; index < plan.threads().size(); ++index) {
     ReplayThread* thread = new (&threads_[index]) ReplayThread;
     thread->index = static_cast<std::uint32_t>(index);
     thread->journal_thread = plan.threads()[index].journal_thread;
-    thread->count = plan.threads()[index].ops;
-    thread->records = next;
     thread->signal_stack = signal_memory_.begin() + index * signal_stack_bytes;
     thread->signal_stack_bytes = signal_stack_bytes;
-    plan.for_each_chunk(index, [&](std::span<const Op> ops) {
-      for (const Op& op : ops) {
-        *next++ = {.event = op.event,
-                   .size_low = op.size_low,
-                   .size_high = op.size_high,
-                   .kind = op.kind,
-                   .alignment_log2 = op.alignment_log2,
-                   .delta_ns = op.delta_ns,
-                   .order = {op.slot, op.after}};
-      }
-    });
-    if (next != thread->records + thread->count)
-      throw journal::Error("the plan is damaged (a thread lacks events); plan the journal again");
-    ++next;
     if (index != 0) stacks_.emplace_back(thread_stack_bytes, thread_stack_populated);
   }
   session.threads = {threads_, plan.threads().size()};
+  records_.attach(session.threads);
+  for (ReplayThread& thread : session.threads) records_.fill(thread, 0);
   session.slots = reinterpret_cast<Slot*>(slot_memory_.begin());
   for (std::uint32_t slot = 0; slot < plan.header().slots; ++slot) {
     new (&session.slots[slot]) Slot{.block = nullptr, .size = 0, .done = none, .giver = 0, .alignment_log2 = 0};
@@ -183,7 +169,10 @@ void chain_leftovers(Session& session, std::uint32_t slots) {
 class Run {
  public:
   explicit Run(const RunSettings& settings)
-      : settings_(settings), plan_(settings.plan), lab_(plan_, session_), watch_(session_, watch_settings()) {}
+      : settings_(settings),
+        plan_(settings.plan),
+        lab_(plan_, session_, settings.stream_above),
+        watch_(session_, watch_settings()) {}
 
   void execute() {
     make_ready();
@@ -233,6 +222,12 @@ class Run {
       parts_.push_back(std::make_unique<Part>(session_, plan_, lab_.thread(index)));
     }
     pthreads_.resize(plan.threads);
+    if (lab_.records().streamed()) {
+      if (session_.timed) samples_.emplace(settings_.output, plan_, session_);
+      stream_.emplace(session_, lab_.records(), samples_ ? &*samples_ : nullptr, settings_.output);
+      stream_->start();
+      totals_.stream.emplace().buffer_bytes = lab_.records().bytes();
+    }
     reset_peak_resident_bytes();
     totals_.lab_resident_bytes = resident_bytes();
     watch_.start(totals_.lab_resident_bytes);
@@ -307,6 +302,7 @@ class Run {
     totals_.floors = measure_floors();
     rusage before{};
     getrusage(RUSAGE_SELF, &before);
+    const std::uint64_t stream_cpu_ns = stream_ ? stream_->cpu_ns() : 0;
     session_.clock_start = base::ticks() + static_cast<std::uint64_t>(clock_lead_ns * session_.ticks_per_ns);
     session_.phase.store(Phase::running, std::memory_order_release);
     announce(session_.go, 1);
@@ -314,12 +310,17 @@ class Run {
     await(session_.finished, static_cast<std::uint32_t>(session_.threads.size()));
     rusage after{};
     getrusage(RUSAGE_SELF, &after);
+    if (totals_.stream) totals_.stream->cpu_ns = stream_->cpu_ns() - stream_cpu_ns;
     const std::uint64_t peak = peak_resident_bytes();
 
     std::uint64_t end = session_.clock_start;
     for (const ReplayThread& thread : session_.threads) {
       end = std::max(end, thread.end_ticks);
       totals_.order_waits += thread.order_waits;
+      if (!totals_.stream) continue;
+      totals_.stream->outruns += thread.outruns;
+      totals_.stream->waited_ns +=
+          static_cast<std::uint64_t>(static_cast<double>(thread.outrun_ticks) / session_.ticks_per_ns);
     }
     totals_.wall_ns =
         static_cast<std::uint64_t>(static_cast<double>(end - session_.clock_start) / session_.ticks_per_ns);
@@ -350,8 +351,10 @@ class Run {
 
   void write_results() {
     session_.phase.store(Phase::writing, std::memory_order_release);
+    stream_.reset();  // all that was left for it to write is written then
     if (session_.timed) {
-      LatenessHistogram lateness = write_samples(settings_.output, plan_, session_);
+      if (!samples_) samples_.emplace(settings_.output, plan_, session_);
+      LatenessHistogram lateness = samples_->finish();
       if (settings_.pace != 0) totals_.lateness = std::move(lateness);
     }
     write_memory(settings_.output, watch_.rows());
@@ -367,6 +370,8 @@ class Run {
   PlanFile plan_;
   Lab lab_;
   Watch watch_;
+  std::optional<SampleWriter> samples_;  ///< of a streamed run from the start, else when it is over
+  std::optional<Stream> stream_;
   LoadedAdapter loaded_;
   Totals totals_;
   RunFacts facts_{settings_, plan_, nullptr, false, {}};

@@ -1,6 +1,7 @@
 // One run: a plan, an allocator, a pace, a touch; results in a folder.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "replay/touch.hpp"
@@ -23,6 +24,8 @@ struct RunSettings {
   std::string variant = "defaults";
   unsigned repeat = 1;
   double patience_s = 60;
+  std::uint64_t stream_above = std::uint64_t{512}
+                               << 20;  ///< bytes of records; a larger journal is streamed through so many
   bool progress = false;
 };
 

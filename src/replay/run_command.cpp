@@ -82,6 +82,13 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
   command->add_flag("--populate", settings->populate,
                     "the favoured variant: memory for the journal's peak populated beforehand");
   command->add_option("--options", settings->options, "key=value,key=value for the adapter");
+  command
+      ->add_option_function<double>(
+          "--stream-above",
+          [settings](double mib) { settings->stream_above = static_cast<std::uint64_t>(mib * (1 << 20)); },
+          "MiB for the journal's events (32 bytes each); a longer journal is read while it is replayed")
+      ->check(CLI::Range(0.0, 1e9))
+      ->default_str("512");
   command->add_option("--patience", settings->patience_s, "seconds without progress after which the allocator hangs")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

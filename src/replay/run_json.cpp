@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -81,7 +82,8 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["floor_touch_ticks"] = totals.floors.touch;
   run["clock_step_ticks"] = totals.floors.step;
   run["wall_ns"] = totals.wall_ns;
-  run["cpu_ns"] = totals.user_ns + totals.system_ns;
+  const std::uint64_t reader_ns = totals.stream ? totals.stream->cpu_ns : 0;
+  run["cpu_ns"] = totals.user_ns + totals.system_ns - std::min(reader_ns, totals.user_ns + totals.system_ns);
   run["user_ns"] = totals.user_ns;
   run["system_ns"] = totals.system_ns;
   run["minor_faults"] = totals.minor_faults;
@@ -100,6 +102,14 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
                           {"max", late.max()}};
   }
   run["order_waits"] = totals.order_waits;
+  run["stream"] = nullptr;
+  if (totals.stream) {
+    const StreamTotals& stream = *totals.stream;
+    run["stream"] = {{"buffer_bytes", stream.buffer_bytes},
+                     {"outruns", stream.outruns},
+                     {"waited_ns", stream.waited_ns},
+                     {"reader_cpu_ns", stream.cpu_ns}};
+  }
   return text(run);
 }
 

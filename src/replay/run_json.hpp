@@ -7,11 +7,19 @@
 
 #include "replay/adapter_host.hpp"
 #include "replay/drive.hpp"
+#include "replay/lateness.hpp"
 #include "replay/plan_file.hpp"
-#include "replay/results.hpp"
 #include "replay/run.hpp"
 
 namespace blockyard::replay {
+
+/// How a journal that is larger than the memory for it came through.
+struct StreamTotals {
+  std::uint64_t buffer_bytes = 0;  ///< of all rings
+  std::uint64_t outruns = 0;       ///< how often a thread had to wait for the reader
+  std::uint64_t waited_ns = 0;     ///< and how long, all threads together
+  std::uint64_t cpu_ns = 0;        ///< of the reader, while the clock ran
+};
 
 /// What a finished run measured as a whole.
 struct Totals {
@@ -28,6 +36,7 @@ struct Totals {
   std::uint64_t lab_resident_bytes = 0;
   std::uint64_t teardown_resident_bytes = 0;
   std::uint64_t order_waits = 0;
+  std::optional<StreamTotals> stream;         ///< none where all records lay in memory
   std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
 };
 

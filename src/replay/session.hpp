@@ -63,15 +63,23 @@ struct alignas(128) Progress {
 
 struct ReplayThread {
   Progress progress;
-  std::uint32_t index = 0;  ///< in Session::threads
+  /// Records that may be followed: all from the start, unless the journal is streamed. On a line of its own, which the
+  /// thread reads only when it has followed all that were there the last time.
+  alignas(128) std::atomic<std::uint64_t> published{0};
+  alignas(128) std::uint32_t index = 0;  ///< in Session::threads
   std::uint32_t journal_thread = 0;
-  Record* records = nullptr;
-  std::uint64_t count = 0;
-  std::uint64_t order_waits = 0;  ///< events that found another thread's event, which they need, not over
-  std::uint64_t end_ticks = 0;    ///< when its last event was over
-  std::uint32_t chain = none;     ///< once the clock has stopped: first slot that it allocated and nobody freed
+  Record* records = nullptr;               ///< a ring where the journal is streamed
+  std::uint64_t mask = ~std::uint64_t{0};  ///< of the ring's length; all ones where it is none
+  std::uint64_t count = 0;                 ///< records in all
+  std::uint64_t outruns = 0;               ///< how often it had followed all that was published, and more was to come
+  std::uint64_t outrun_ticks = 0;          ///< how long it waited then
+  std::uint64_t order_waits = 0;           ///< events that found another thread's event, which they need, not over
+  std::uint64_t end_ticks = 0;             ///< when its last event was over
+  std::uint32_t chain = none;  ///< once the clock has stopped: first slot that it allocated and nobody freed
   void* signal_stack = nullptr;
   std::size_t signal_stack_bytes = 0;
+
+  [[nodiscard]] Record& record(std::uint64_t number) const { return records[number & mask]; }
 };
 
 /// What a run is doing, for its failures and the watching thread.

@@ -69,11 +69,17 @@ void check_pattern(const Session& session, const Slot& slot, std::uint64_t bytes
 void drive_and_verify(Session& session, ReplayThread& thread) {
   const by_adapter& calls = *session.adapter;
   std::uint64_t plan_ns = 0;
-  for (std::uint64_t i = 0; i < thread.count; ++i) {
-    Record& record = thread.records[i];
+  std::uint64_t published = 0;
+  for (std::uint64_t i = 0;; ++i) {
+    if (i == published) {
+      published = await_records(thread, i);
+      if (i == published) break;
+    }
+    const Record& record = thread.record(i);
     const std::uint64_t size = record.size();
     if (record.kind == kind_pause) {
       plan_ns += size;
+      thread.progress.done.store(i + 1, std::memory_order_release);
       continue;
     }
     plan_ns += record.delta_ns;
@@ -123,7 +129,7 @@ void drive_and_verify(Session& session, ReplayThread& thread) {
                                  std::memory_order_relaxed);
     }
     slot.done.store(record.event, std::memory_order_release);
-    thread.progress.done.store(i + 1, std::memory_order_relaxed);
+    thread.progress.done.store(i + 1, std::memory_order_release);
   }
   thread.end_ticks = base::ticks();
 }

@@ -32,7 +32,7 @@ void report(int number, siginfo_t*, void*) {
   const ReplayThread* thread = current_thread;
   if (phase == Phase::running && thread != nullptr &&
       thread->progress.done.load(std::memory_order_relaxed) < thread->count) {
-    reason << " at event " << thread->records[thread->progress.done.load(std::memory_order_relaxed)].event;
+    reason << " at event " << thread->record(thread->progress.done.load(std::memory_order_relaxed)).event;
   } else if (thread == nullptr && phase != Phase::starting) {
     reason << " on a thread of its own";
   } else {

@@ -164,7 +164,8 @@ void Watch::check_progress() {
   for (const ReplayThread& thread : session_.threads) {
     const std::uint64_t finished = thread.progress.done.load(std::memory_order_relaxed);
     done += finished;
-    if (phase == Phase::running && finished < thread.count &&
+    // A thread that waits for the journal's reader waits for the disk: that may take long, and hangs nothing.
+    if (phase == Phase::running && finished < thread.published.load(std::memory_order_relaxed) &&
         thread.progress.due.load(std::memory_order_relaxed) + patience < now) {
       overdue = true;
       if (stuck == nullptr) stuck = &thread;
@@ -180,7 +181,7 @@ void Watch::check_progress() {
   reason << "the allocator " << session_.allocator << " hangs: no progress for "
          << static_cast<std::uint64_t>(settings_.patience_s) << " s ";
   if (stuck != nullptr) {
-    reason << "at event " << stuck->records[stuck->progress.done.load(std::memory_order_relaxed)].event;
+    reason << "at event " << stuck->record(stuck->progress.done.load(std::memory_order_relaxed)).event;
   } else {
     reason << phase_text(phase);
   }
@@ -188,12 +189,7 @@ void Watch::check_progress() {
 }
 
 void Watch::interrupted(int signal) {
-  for (const char* name : {"/run.json.part", "/samples.npy.part", "/memory.npy.part", "/samples.npy", "/memory.npy"}) {
-    SafeText path;
-    path << settings_.folder.c_str() << name;
-    unlink(path.c_str());
-  }
-  rmdir(settings_.folder.c_str());  // only when nothing else is in it
+  discard_results(settings_.folder.c_str());
   _exit(128 + signal);
 }
 

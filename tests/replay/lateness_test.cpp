@@ -1,5 +1,5 @@
 // The percentiles of lateness, against a sort.
-#include "replay/results.hpp"
+#include "replay/lateness.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,100 @@
+#include "replay/sample_writer.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "replay/npy.hpp"
+
+namespace blockyard::replay {
+namespace {
+
+struct [[gnu::packed]] SampleRow {
+  std::uint32_t event;
+  std::uint8_t kind;
+  std::uint8_t cause;
+  std::uint16_t thread;
+  std::uint64_t size;
+  std::uint64_t start;
+  std::uint32_t call;
+  std::uint32_t touch;
+  std::uint32_t frame;
+};
+static_assert(sizeof(SampleRow) == 36);
+
+constexpr const char* sample_fields =
+    "[('event', '<u4'), ('kind', '|u1'), ('cause', '|u1'), ('thread', '<u2'), ('size', '<u8'), ('start', '<u8'), "
+    "('call', '<u4'), ('touch', '<u4'), ('frame', '<u4')]";
+
+}  // namespace
+
+SampleWriter::SampleWriter(const std::string& folder, const PlanFile& plan, const Session& session)
+    : session_(session), frames_(plan.frames()), file_(folder + "/samples.npy") {
+  const std::string header = npy_header(sample_fields, plan.header().measured_events);
+  file_.write(header.data(), header.size());
+  queue_.reserve(session.threads.size());
+  for (const ReplayThread& thread : session.threads) {
+    cursors_.push_back({&thread});
+    enqueue(static_cast<std::uint32_t>(cursors_.size() - 1));
+  }
+}
+
+// A thread's next record is always in place, over or not: the reader stays ahead of what is published.
+void SampleWriter::enqueue(std::uint32_t index) {
+  const Cursor& cursor = cursors_[index];
+  if (cursor.next == cursor.thread->count) return;
+  queue_.emplace_back(cursor.thread->record(cursor.next).event, index);
+  std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+}
+
+std::uint64_t SampleWriter::advance(std::uint64_t most) {
+  std::uint64_t passed = 0;
+  while (!queue_.empty() && passed < most) {
+    const std::uint32_t index = queue_.front().second;
+    Cursor& cursor = cursors_[index];
+    const std::uint64_t done = cursor.thread->progress.done.load(std::memory_order_acquire);
+    if (cursor.next == done) break;
+    std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+    queue_.pop_back();
+    const std::uint32_t others = queue_.empty() ? none : queue_.front().first;
+    do {  // this thread's events up to the next one of another's
+      write(cursor);
+      ++cursor.next;
+      ++passed;
+    } while (cursor.next < done && passed < most && cursor.thread->record(cursor.next).event < others);
+    enqueue(index);
+  }
+  return passed;
+}
+
+void SampleWriter::write(Cursor& cursor) {
+  const Record& record = cursor.thread->record(cursor.next);
+  if (record.kind == kind_pause) {
+    cursor.plan_ns += record.size();
+    return;
+  }
+  while (frame_ < frames_.size() && frames_[frame_] < record.event) ++frame_;
+  SampleRow row{};
+  row.event = record.event;
+  row.kind = record.kind;
+  row.thread = static_cast<std::uint16_t>(cursor.thread->journal_thread);
+  row.size = record.size();
+  row.start = static_cast<std::uint64_t>(static_cast<double>(record.outcome.start) / session_.ticks_per_ns);
+  row.call = record.outcome.call;
+  row.touch = record.outcome.touch;
+  row.frame = static_cast<std::uint32_t>(frame_);
+  file_.write(&row, sizeof row);
+  cursor.plan_ns += record.delta_ns;
+  if (session_.ticks_per_plan_ns != 0) {
+    const auto due = static_cast<std::uint64_t>(static_cast<double>(cursor.plan_ns) * session_.ticks_per_plan_ns);
+    const std::uint64_t late = record.outcome.start > due ? record.outcome.start - due : 0;
+    lateness_.add(static_cast<std::uint64_t>(static_cast<double>(late) / session_.ticks_per_ns));
+  }
+}
+
+LatenessHistogram SampleWriter::finish() {
+  advance(~std::uint64_t{0});
+  file_.commit();
+  return std::move(lateness_);
+}
+
+}  // namespace blockyard::replay

@@ -1,0 +1,54 @@
+// Merges the threads' finished records into the rows of samples.npy, in the order of the journal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replay/lateness.hpp"
+#include "replay/output_file.hpp"
+#include "replay/plan_file.hpp"
+#include "replay/session.hpp"
+
+namespace blockyard::replay {
+
+/// May be used while the threads follow their records, or when all are through. Its memory is taken when it is
+/// constructed (some 1 MiB and 32 bytes a thread); later members take none. One thread at a time.
+class SampleWriter {
+ public:
+  /// Begins `folder`/samples.npy, with every thread's first records in place. Throws journal::Error.
+  SampleWriter(const std::string& folder, const PlanFile& plan, const Session& session);
+
+  /// Writes rows, `most` of them or as many as can be written now: up to the first event in the journal's order that is
+  /// not over. Returns how many records it passed. Throws journal::Error when the disk is full.
+  std::uint64_t advance(std::uint64_t most);
+
+  /// So many of the thread's records have been written and are needed no more.
+  [[nodiscard]] std::uint64_t written(std::size_t thread) const { return cursors_[thread].next; }
+
+  /// When all threads are through: writes the rest and puts the file in its place. Returns how late events were against
+  /// the journal's clock (empty at `--pace max`).
+  LatenessHistogram finish();
+
+ private:
+  struct Cursor {
+    const ReplayThread* thread;
+    std::uint64_t next = 0;     ///< record
+    std::uint64_t plan_ns = 0;  ///< when that one's predecessor was due
+  };
+  using Next = std::pair<std::uint32_t, std::uint32_t>;  ///< event, cursor
+
+  void write(Cursor& cursor);
+  void enqueue(std::uint32_t index);
+
+  const Session& session_;
+  std::span<const std::uint32_t> frames_;
+  std::size_t frame_ = 0;
+  OutputFile file_;
+  std::vector<Cursor> cursors_;
+  std::vector<Next> queue_;  ///< a heap, the earliest event first; threads that are written to their end are not in it
+  LatenessHistogram lateness_;
+};
+
+}  // namespace blockyard::replay
