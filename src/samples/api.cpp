@@ -4,14 +4,20 @@
 
 #include "samples/density.hpp"
 #include "samples/digest.hpp"
+#include "samples/frames.hpp"
 #include "samples/samples.h"
 
 using namespace blockyard::samples;
 
 static_assert(sizeof(by_samples_mark) == sizeof(Mark) && alignof(by_samples_mark) == alignof(Mark));
+static_assert(sizeof(by_samples_slow) == sizeof(Slow) && alignof(by_samples_slow) == alignof(Slow));
 
 struct by_samples_digest : Digest {
   using Digest::Digest;
+};
+
+struct by_samples_frames : FrameSums {
+  using FrameSums::FrameSums;
 };
 
 struct by_samples_bins {
@@ -29,14 +35,21 @@ std::vector<Run> translated(const by_samples_run* runs, std::uint32_t count) {
   return result;
 }
 
+size_t copied(const Distribution& found, uint32_t* ticks, uint64_t* counts, size_t capacity) {
+  const auto many = static_cast<std::ptrdiff_t>(std::min(capacity, found.ticks.size()));
+  std::copy(found.ticks.begin(), found.ticks.begin() + many, ticks);
+  std::copy(found.counts.begin(), found.counts.begin() + many, counts);
+  return found.ticks.size();
+}
+
 }  // namespace
 
 extern "C" {
 
 uint32_t by_samples_abi(void) { return BY_SAMPLES_ABI; }
 
-by_samples_digest* by_samples_digest_new(uint32_t threads) try {
-  return new by_samples_digest(threads);
+by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest) try {
+  return new by_samples_digest(threads, slowest);
 } catch (const std::bad_alloc&) {
   return nullptr;
 }
@@ -51,15 +64,62 @@ by_samples_fault by_samples_digest_feed(by_samples_digest* digest, const by_samp
   return {static_cast<uint32_t>(Fault::What::memory), 0, 0};
 }
 
-size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric, uint32_t size_class,
-                              uint32_t* ticks, uint64_t* counts, size_t capacity) try {
-  const Distribution found = digest->distribution(static_cast<View>(view), static_cast<Metric>(metric), size_class);
-  const auto copied = static_cast<std::ptrdiff_t>(std::min(capacity, found.ticks.size()));
-  std::copy(found.ticks.begin(), found.ticks.begin() + copied, ticks);
-  std::copy(found.counts.begin(), found.counts.begin() + copied, counts);
-  return found.ticks.size();
+size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric_bits,
+                              uint32_t size_class_bits, uint32_t run, uint32_t* ticks, uint64_t* counts,
+                              size_t capacity) try {
+  return copied(digest->distribution(static_cast<View>(view), metric_bits, size_class_bits, run), ticks, counts,
+                capacity);
 } catch (const std::bad_alloc&) {
   return SIZE_MAX;
+}
+
+size_t by_samples_digest_cause(const by_samples_digest* digest, uint32_t operation, uint32_t cause, uint32_t* ticks,
+                               uint64_t* counts, size_t capacity) try {
+  return copied(digest->by_cause(static_cast<Operation>(operation), static_cast<std::uint8_t>(cause)), ticks, counts,
+                capacity);
+} catch (const std::bad_alloc&) {
+  return SIZE_MAX;
+}
+
+size_t by_samples_digest_slowest(const by_samples_digest* digest, by_samples_slow* events, size_t capacity) try {
+  const std::vector<Slow> found = digest->slowest();
+  for (std::size_t i = 0; i < std::min(capacity, found.size()); ++i) {
+    events[i] = {found[i].row, found[i].ticks, found[i].run};
+  }
+  return found.size();
+} catch (const std::bad_alloc&) {
+  return SIZE_MAX;
+}
+
+by_samples_frames* by_samples_frames_new(const by_samples_cut* cuts, uint32_t cut_count, uint32_t run_count,
+                                         uint32_t threads) try {
+  std::vector<Cut> inner;
+  for (std::uint32_t i = 0; i < cut_count; ++i) {
+    inner.push_back({cuts[i].thread, {cuts[i].edges, cuts[i].edges + cuts[i].edge_count}});
+  }
+  return new by_samples_frames(std::move(inner), run_count, threads);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void by_samples_frames_delete(by_samples_frames* frames) { delete frames; }
+
+void by_samples_frames_feed(by_samples_frames* frames, const by_samples_run* runs, uint32_t run_count, uint64_t rows) {
+  frames->feed(translated(runs, run_count), rows);
+}
+
+int by_samples_frames_copy(const by_samples_frames* frames, uint32_t cut, uint32_t* events, uint64_t* as_run,
+                           uint64_t* attributed, uint64_t* inherent) try {
+  const FrameTimes found = frames->times(cut);
+  std::copy(found.events.begin(), found.events.end(), events);
+  std::copy(found.inherent.begin(), found.inherent.end(), inherent);
+  for (std::size_t run = 0; run < frames->runs(); ++run) {
+    as_run = std::copy(found.as_run[run].begin(), found.as_run[run].end(), as_run);
+    attributed = std::copy(found.attributed[run].begin(), found.attributed[run].end(), attributed);
+  }
+  return 0;
+} catch (const std::bad_alloc&) {
+  return 1;
 }
 
 by_samples_bins* by_samples_bin(const by_samples_run* runs, uint32_t run_count, uint64_t rows,

@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <thread>
+#include <utility>
 
 namespace blockyard::samples {
 
@@ -77,31 +78,65 @@ class Worker {
       const Row& first = runs[0].rows[i];
       const bool frees = first.kind == kind_free;
       const Plane as_run = frees ? Plane::free_as_run : Plane::malloc_as_run;
-      std::uint32_t least = latency(first, runs[0]).both;
-      add(as_run, first, least);
-      for (std::size_t r = 1; r < runs.size(); ++r) {
+      const Plane attributed = frees ? Plane::free_attributed : Plane::malloc_attributed;
+      std::uint32_t least = saturated;
+      for (std::size_t r = 0; r < runs.size(); ++r) {
         const Row& row = runs[r].rows[i];
         const std::uint32_t ticks = latency(row, runs[r]).both;
-        add(as_run, row, ticks);
+        add(as_run, attributed, row, ticks, static_cast<std::uint32_t>(r));
         least = std::min(least, ticks);
       }
-      add(frees ? Plane::free_inherent : Plane::malloc_inherent, first, least);
+      add_inherent(frees ? Plane::free_inherent : Plane::malloc_inherent, first, least);
     }
   }
 
+  /// Once all rows have passed.
+  void finish() {
+    for (const auto& [as_run, attributed] : {std::pair{Plane::malloc_as_run, Plane::malloc_attributed},
+                                             std::pair{Plane::free_as_run, Plane::free_attributed}}) {
+      for (std::size_t cell = 0; cell < of(as_run).counts.size(); ++cell) {
+        of(attributed).counts[cell] = of(as_run).counts[cell] - of(attributed).counts[cell];
+        of(attributed).sizes[cell] = of(as_run).sizes[cell] - of(attributed).sizes[cell];
+      }
+    }
+  }
+
+  Grid& of(Plane plane) { return grids_[static_cast<std::size_t>(plane)]; }
   std::vector<Grid>& grids() { return grids_; }
 
  private:
-  void add(Plane plane, const Row& row, std::uint32_t ticks) {
+  static constexpr std::size_t outside = std::numeric_limits<std::size_t>::max();
+
+  std::size_t cell_of(const Row& row, std::uint32_t ticks) const {
     const double across = (static_cast<double>(row.start) - frame_.begin_ns) * per_ns_;
-    if (!(across >= 0 && across < frame_.width)) return;
-    Grid& grid = grids_[static_cast<std::size_t>(plane)];
-    const std::size_t cell = static_cast<std::size_t>(across) * frame_.height + rows_(ticks, row.event);
-    ++grid.counts[cell];
-    grid.sizes[cell] += size_step(row.size);
-    if (ticks >= frame_.marks_from[static_cast<std::size_t>(plane)]) {
-      grid.marks.push_back({row.start, row.size, ticks, row.event});
+    if (!(across >= 0 && across < frame_.width)) return outside;
+    return static_cast<std::size_t>(across) * frame_.height + rows_(ticks, row.event);
+  }
+
+  /// The attributed plane holds, until finish(), the few events that are *not* to be in it: the others are in as_run.
+  void add(Plane as_run, Plane attributed, const Row& row, std::uint32_t ticks, std::uint32_t run) {
+    const std::size_t cell = cell_of(row, ticks);
+    if (cell == outside) return;
+    const Mark mark{row.start, row.size, ticks, row.event, run, row.cause};
+    fill(as_run, cell, mark);
+    if ((row.cause & cause_machine) == 0) {
+      if (ticks >= frame_.marks_from[static_cast<std::size_t>(attributed)]) of(attributed).marks.push_back(mark);
+    } else {
+      ++of(attributed).counts[cell];
+      of(attributed).sizes[cell] += size_step(row.size);
     }
+  }
+
+  void add_inherent(Plane plane, const Row& row, std::uint32_t ticks) {
+    const std::size_t cell = cell_of(row, ticks);
+    if (cell != outside) fill(plane, cell, {row.start, row.size, ticks, row.event, 0, 0});
+  }
+
+  void fill(Plane plane, std::size_t cell, const Mark& mark) {
+    Grid& grid = of(plane);
+    ++grid.counts[cell];
+    grid.sizes[cell] += size_step(mark.size);
+    if (mark.ticks >= frame_.marks_from[static_cast<std::size_t>(plane)]) grid.marks.push_back(mark);
   }
 
   const Frame& frame_;
@@ -143,6 +178,7 @@ std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const Frame
     for (std::size_t plane = 0; plane < planes; ++plane)
       join(workers[0]->grids()[plane], workers[share]->grids()[plane]);
   }
+  workers[0]->finish();
   return std::move(workers[0]->grids());
 }
 

@@ -9,9 +9,16 @@
 
 namespace blockyard::samples {
 
-/// The four pictures of one allocator, filled in one pass over its rows.
-enum class Plane : std::uint32_t { malloc_as_run = 0, free_as_run = 1, malloc_inherent = 2, free_inherent = 3 };
-inline constexpr std::size_t planes = 4;
+/// The six pictures of one allocator, filled in one pass over its rows.
+enum class Plane : std::uint32_t {
+  malloc_as_run = 0,
+  free_as_run = 1,
+  malloc_inherent = 2,
+  free_inherent = 3,
+  malloc_attributed = 4,
+  free_attributed = 5,
+};
+inline constexpr std::size_t planes = 6;
 
 /// The picture's frame. Latency is the call and the touch together (a reallocate counts as malloc); what lies below
 /// `low_ticks` (0 included) falls into the lowest row, what lies outside the times is left out.
@@ -32,6 +39,8 @@ struct Mark {
   std::uint64_t size;
   std::uint32_t ticks;
   std::uint32_t event;
+  std::uint32_t run;    ///< the repeat's place; 0 for inherent
+  std::uint32_t cause;  ///< as in its row; 0 for inherent
 };
 
 /// Cells of one picture, column by column (cell = x * height + y, y upwards): events are in order of time, so that a
@@ -50,7 +59,7 @@ inline std::uint32_t size_step(std::uint64_t size) {
   return octave * 4 + static_cast<std::uint32_t>(below & 3);
 }
 
-/// Fills the four planes. The time of an inherent event is that of its first repeat. Throws std::bad_alloc.
+/// Fills the planes. The time of an inherent event is that of its first repeat. Throws std::bad_alloc.
 std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const Frame& frame, std::size_t threads);
 
 }  // namespace blockyard::samples

@@ -8,26 +8,52 @@ namespace blockyard::samples {
 
 namespace {
 
-/// Latencies below this are counted by value. 25 us at 2.6 GHz: all but a few in ten thousand.
-constexpr std::uint32_t counted = 1U << 16;
-constexpr std::size_t tables = views * metrics * size_classes;
+/// Latencies below this are counted by value. 6 us at 2.6 GHz: all but a few in a thousand.
+constexpr std::uint32_t counted = 1U << 14;
+constexpr std::size_t tables = metrics * size_classes;
 
-constexpr std::size_t table_index(View view, std::size_t metric, std::size_t size_class) {
-  return (static_cast<std::size_t>(view) * metrics + metric) * size_classes + size_class;
+constexpr std::size_t table_index(Metric metric, std::size_t size_class) {
+  return static_cast<std::size_t>(metric) * size_classes + size_class;
+}
+
+void append(std::vector<std::uint32_t>& into, const std::vector<std::uint32_t>& more) {
+  into.insert(into.end(), more.begin(), more.end());
+}
+
+void add_sorted(Distribution& result, std::span<const std::uint32_t> sorted) {
+  for (const std::uint32_t ticks : sorted) {
+    if (!result.ticks.empty() && result.ticks.back() == ticks) {
+      ++result.counts.back();
+    } else {
+      result.ticks.push_back(ticks);
+      result.counts.push_back(1);
+    }
+  }
+}
+
+bool slower(const Slow& left, const Slow& right) {
+  return left.ticks != right.ticks ? left.ticks > right.ticks : left.row < right.row;
 }
 
 }  // namespace
 
-/// One thread's share of a digest.
+/// One thread's share of a digest. A set of tables for each run as it came, and the last for the minimum over all.
 class Digest::Worker {
  public:
   // calloc, not a vector: pages that no latency falls into stay untouched and cost nothing.
-  Worker() : low_(static_cast<std::uint64_t*>(std::calloc(tables * counted, sizeof(std::uint64_t)))), high_(tables) {
+  Worker(std::size_t runs, std::size_t slowest)
+      : low_(static_cast<std::uint32_t*>(std::calloc((runs + 1) * tables * counted, sizeof(std::uint32_t)))),
+        high_((runs + 1) * tables),
+        machine_(runs * tables),
+        by_cause_(operations * causes),
+        inherent_(runs),
+        kept_(slowest) {
     if (!low_) throw std::bad_alloc();
   }
 
-  /// Rows [begin, end) of all runs; `previous` is the event before row `begin`.
-  Fault pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end, std::uint64_t previous) {
+  /// Rows [begin, end) of all runs; `previous` is the event before row `begin`, `offset` the number of row 0.
+  Fault pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end, std::uint64_t previous,
+             std::uint64_t offset) {
     for (std::uint64_t i = begin; i < end; ++i) {
       const Row& first = runs[0].rows[i];
       const std::uint32_t event = first.event;
@@ -38,62 +64,121 @@ class Digest::Worker {
       const std::size_t klass = size_class(first.size);
 
       Latency least = latency(first, runs[0]);
-      add(View::as_run, kind, klass, least);
+      Slow most{offset + i, least.both, 0};
+      add(0, kind, klass, least);
+      if (first.cause != 0) [[unlikely]]
+        explain(0, kind, klass, first.cause, least);
       for (std::size_t r = 1; r < runs.size(); ++r) {
         const Row& row = runs[r].rows[i];
         if (row.event != event || row.kind != kind || row.size != first.size) {
           return {Fault::What::other_event, static_cast<std::uint32_t>(r), i};
         }
         const Latency here = latency(row, runs[r]);
-        add(View::as_run, kind, klass, here);
+        add(r, kind, klass, here);
+        if (row.cause != 0) [[unlikely]]
+          explain(r, kind, klass, row.cause, here);
         lower(least, here);
+        if (here.both > most.ticks) most = {offset + i, here.both, static_cast<std::uint32_t>(r)};
       }
-      add(View::inherent, kind, klass, least);
+      add(inherent_, kind, klass, least);
+      if (most.ticks >= slow_from_) [[unlikely]]
+        keep(most);
     }
     return {};
   }
 
-  const std::uint64_t* low(std::size_t table) const { return low_.get() + table * counted; }
-  const std::vector<std::uint32_t>& high(std::size_t table) const { return high_[table]; }
+  const std::uint32_t* low(std::size_t set, std::size_t table) const {
+    return low_.get() + (set * tables + table) * counted;
+  }
+  const std::vector<std::uint32_t>& high(std::size_t set, std::size_t table) const {
+    return high_[set * tables + table];
+  }
+  const std::vector<std::uint32_t>& machine(std::size_t run, std::size_t table) const {
+    return machine_[run * tables + table];
+  }
+  const std::vector<std::uint32_t>& by_cause(Operation operation, std::uint8_t cause) const {
+    return by_cause_[static_cast<std::size_t>(operation) * causes + cause];
+  }
+  const std::vector<Slow>& slowest() const { return slowest_; }
 
  private:
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
 
-  void add(View view, std::uint8_t kind, std::size_t klass, const Latency& value) {
-    if (kind == kind_free) {
-      count(table_index(view, static_cast<std::size_t>(Metric::free_call), klass), value.call);
-      return;
-    }
-    const auto base = static_cast<std::size_t>(kind == kind_reallocate ? Metric::realloc_call : Metric::malloc_call);
-    count(table_index(view, base, klass), value.call);
-    if (value.touched) count(table_index(view, base + 1, klass), value.touch);
-    count(table_index(view, base + 2, klass), value.both);
+  static Metric call_of(std::uint8_t kind) {
+    return kind == kind_free ? Metric::free_call : kind == kind_reallocate ? Metric::realloc_call : Metric::malloc_call;
+  }
+  static Metric next(Metric metric, std::uint32_t steps) {
+    return static_cast<Metric>(static_cast<std::uint32_t>(metric) + steps);
   }
 
-  void count(std::size_t table, std::uint32_t ticks) {
+  void add(std::size_t set, std::uint8_t kind, std::size_t klass, const Latency& value) {
+    const Metric call = call_of(kind);
+    count(set, table_index(call, klass), value.call);
+    if (kind == kind_free) return;
+    if (value.touched) count(set, table_index(next(call, 1), klass), value.touch);
+    count(set, table_index(next(call, 2), klass), value.both);
+  }
+
+  void count(std::size_t set, std::size_t table, std::uint32_t ticks) {
     if (ticks < counted) [[likely]] {
-      ++low_.get()[table * counted + ticks];
+      ++low_.get()[(set * tables + table) * counted + ticks];
     } else {
-      high_[table].push_back(ticks);
+      high_[set * tables + table].push_back(ticks);
     }
   }
 
-  std::unique_ptr<std::uint64_t, Free> low_;
+  /// An event that was looked at: by its cause, and once more where the machine did it, for the view without those.
+  void explain(std::size_t run, std::uint8_t kind, std::size_t klass, std::uint8_t cause, const Latency& value) {
+    const Operation operation = kind == kind_free         ? Operation::free
+                                : kind == kind_reallocate ? Operation::realloc
+                                                          : Operation::malloc;
+    by_cause_[static_cast<std::size_t>(operation) * causes + cause].push_back(value.both);
+    if ((cause & cause_machine) == 0) return;
+    const Metric call = call_of(kind);
+    machine_[run * tables + table_index(call, klass)].push_back(value.call);
+    if (kind == kind_free) return;
+    if (value.touched) machine_[run * tables + table_index(next(call, 1), klass)].push_back(value.touch);
+    machine_[run * tables + table_index(next(call, 2), klass)].push_back(value.both);
+  }
+
+  /// A heap whose top is the fastest of those kept; a row of latency 0 is kept while there is room.
+  void keep(const Slow& event) {
+    if (kept_ == 0) return;
+    if (slowest_.size() == kept_) {
+      if (!slower(event, slowest_.front())) return;
+      std::pop_heap(slowest_.begin(), slowest_.end(), slower);
+      slowest_.back() = event;
+    } else {
+      slowest_.push_back(event);
+    }
+    std::push_heap(slowest_.begin(), slowest_.end(), slower);
+    if (slowest_.size() == kept_) slow_from_ = slowest_.front().ticks;
+  }
+
+  std::unique_ptr<std::uint32_t, Free> low_;
   std::vector<std::vector<std::uint32_t>> high_;
+  std::vector<std::vector<std::uint32_t>> machine_;
+  std::vector<std::vector<std::uint32_t>> by_cause_;
+  std::size_t inherent_;
+  std::size_t kept_;
+  std::uint32_t slow_from_ = 0;
+  std::vector<Slow> slowest_;
 };
 
-Digest::Digest(std::size_t threads) {
-  for (std::size_t i = 0; i < std::clamp<std::size_t>(threads, 1, max_threads); ++i) {
-    workers_.push_back(std::make_unique<Worker>());
-  }
-}
+Digest::Digest(std::size_t threads, std::size_t slowest)
+    : threads_(std::clamp<std::size_t>(threads, 1, max_threads)), kept_(slowest) {}
 
 Digest::~Digest() = default;
 
 Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows) {
   if (runs.empty() || rows == 0) return {};
+  if (workers_.empty()) {
+    runs_ = runs.size();
+    for (std::size_t i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>(runs_, kept_));
+  }
+  if (runs.size() != runs_) return {Fault::What::other_event, 0, rows_fed_};
   const std::size_t shares = rows < 4096 ? 1 : workers_.size();
   std::vector<Fault> faults(shares);
   const auto work = [&](std::size_t share) {
@@ -101,7 +186,7 @@ Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows) {
     const std::uint64_t end = rows * (share + 1) / shares;
     const std::uint64_t previous = begin == 0 ? last_event_ : runs[0].rows[begin - 1].event;
     try {
-      faults[share] = workers_[share]->pass(runs, begin, end, previous);
+      faults[share] = workers_[share]->pass(runs, begin, end, previous, rows_fed_);
     } catch (const std::bad_alloc&) {
       faults[share] = {Fault::What::memory, 0, begin};
     }
@@ -121,28 +206,59 @@ Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows) {
   return {};
 }
 
-Distribution Digest::distribution(View view, Metric metric, std::size_t klass) const {
-  const std::size_t table = table_index(view, static_cast<std::size_t>(metric), klass);
-  Distribution result;
-  for (std::uint32_t ticks = 0; ticks < counted; ++ticks) {
-    std::uint64_t count = 0;
-    for (const auto& worker : workers_) count += worker->low(table)[ticks];
-    if (count == 0) continue;
-    result.ticks.push_back(ticks);
-    result.counts.push_back(count);
-  }
+Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uint32_t size_class_bits,
+                                  std::uint32_t run) const {
+  const std::size_t begin = view == View::inherent ? runs_ : run == all_runs ? 0 : run;
+  const std::size_t end = view == View::inherent || run != all_runs ? begin + 1 : runs_;
+  std::vector<std::uint64_t> low(counted);
   std::vector<std::uint32_t> high;
-  for (const auto& worker : workers_) high.insert(high.end(), worker->high(table).begin(), worker->high(table).end());
-  std::sort(high.begin(), high.end());
-  for (const std::uint32_t ticks : high) {
-    if (!result.ticks.empty() && result.ticks.back() == ticks) {
-      ++result.counts.back();
-    } else {
-      result.ticks.push_back(ticks);
-      result.counts.push_back(1);
+  std::vector<std::uint32_t> without;
+  for (std::size_t table = 0; table < tables; ++table) {
+    if ((metric_bits >> (table / size_classes) & 1) == 0 || (size_class_bits >> (table % size_classes) & 1) == 0)
+      continue;
+    for (const auto& worker : workers_) {
+      for (std::size_t set = begin; set < end; ++set) {
+        const std::uint32_t* counts = worker->low(set, table);
+        for (std::uint32_t ticks = 0; ticks < counted; ++ticks) low[ticks] += counts[ticks];
+        append(high, worker->high(set, table));
+        if (view == View::attributed) append(without, worker->machine(set, table));
+      }
     }
   }
+  std::sort(high.begin(), high.end());
+  if (!without.empty()) {
+    std::sort(without.begin(), without.end());
+    const auto above = std::lower_bound(without.begin(), without.end(), counted);
+    for (auto ticks = without.begin(); ticks != above; ++ticks) --low[*ticks];
+    std::vector<std::uint32_t> kept;
+    std::set_difference(high.begin(), high.end(), above, without.end(), std::back_inserter(kept));
+    high = std::move(kept);
+  }
+  Distribution result;
+  for (std::uint32_t ticks = 0; ticks < counted; ++ticks) {
+    if (low[ticks] == 0) continue;
+    result.ticks.push_back(ticks);
+    result.counts.push_back(low[ticks]);
+  }
+  add_sorted(result, high);
   return result;
+}
+
+Distribution Digest::by_cause(Operation operation, std::uint8_t cause) const {
+  std::vector<std::uint32_t> all;
+  for (const auto& worker : workers_) append(all, worker->by_cause(operation, cause));
+  std::sort(all.begin(), all.end());
+  Distribution result;
+  add_sorted(result, all);
+  return result;
+}
+
+std::vector<Slow> Digest::slowest() const {
+  std::vector<Slow> all;
+  for (const auto& worker : workers_) all.insert(all.end(), worker->slowest().begin(), worker->slowest().end());
+  std::sort(all.begin(), all.end(), slower);
+  if (all.size() > kept_) all.resize(kept_);
+  return all;
 }
 
 }  // namespace blockyard::samples

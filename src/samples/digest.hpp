@@ -1,8 +1,10 @@
-// Exact distributions of latencies, by view, metric and size class, in one pass over all repeats of one allocator.
+// Exact distributions of latencies, by view, repeat, metric and size class, what the slow events were caused by, and
+// which events were the slowest: all in one pass over all repeats of one allocator.
 //
-// A latency below 65,536 ticks is counted in a table of its own size; the few above are kept and sorted at the end. So
+// A latency below 16,384 ticks is counted in a table of its own size; those above are kept and sorted at the end. So
 // every percentile, mean and rate that is taken from a distribution is exact, and a pass costs one increment a value.
-// Memory: at most 36 MiB a thread for the tables, most of it never touched, and 4 bytes for each latency above.
+// Memory: 2.3 MiB a thread for each repeat's tables and one more, most of it never touched, and 4 bytes for each
+// latency above, each event that the machine interrupted, and each event whose cause was looked for.
 #pragma once
 
 #include <cstdint>
@@ -27,29 +29,58 @@ enum class Metric : std::uint32_t {
 };
 inline constexpr std::size_t metrics = 7;
 
+/// What was called, as causes are told of it.
+enum class Operation : std::uint32_t { malloc = 0, realloc = 1, free = 2 };
+inline constexpr std::size_t operations = 3;
+
+/// Every value of the column.
+inline constexpr std::size_t causes = 256;
+
 /// How often each latency occurred, in rising order of latency.
 struct Distribution {
   std::vector<std::uint32_t> ticks;
   std::vector<std::uint64_t> counts;
 };
 
+/// One of the slowest events: its slowest repeat.
+struct Slow {
+  std::uint64_t row;    ///< counted from the first feed
+  std::uint32_t ticks;  ///< call and touch
+  std::uint32_t run;
+};
+
 class Digest {
  public:
-  /// `threads` is held to 1..max_threads. Throws std::bad_alloc.
-  explicit Digest(std::size_t threads);
+  /// `threads` is held to 1..max_threads; `slowest` events are kept for slowest().
+  Digest(std::size_t threads, std::size_t slowest);
   ~Digest();
   Digest(const Digest&) = delete;
   Digest& operator=(const Digest&) = delete;
 
   /// Adds `rows` rows of every run; row i is the same event in each of them. May be called again with the rows that
-  /// follow, for files larger than memory. Rows are only read. After a fault the digest is of no use.
+  /// follow of as many runs, for files larger than memory. Rows are only read. After a fault the digest is of no use.
+  /// Throws std::bad_alloc.
   Fault feed(std::span<const Run> runs, std::uint64_t rows);
 
-  Distribution distribution(View view, Metric metric, std::size_t size_class) const;
+  static constexpr std::uint32_t all_runs = std::numeric_limits<std::uint32_t>::max();
+
+  /// Of all metrics and size classes whose bits are set, together. `run` is a run's place among those fed, or all_runs;
+  /// inherent has no runs of its own and ignores it.
+  Distribution distribution(View view, std::uint32_t metric_bits, std::uint32_t size_class_bits,
+                            std::uint32_t run) const;
+
+  /// The events of all repeats with exactly this value in their column: of a free the call, else call and touch.
+  Distribution by_cause(Operation operation, std::uint8_t cause) const;
+
+  /// Each event once, by its slowest repeat, the slowest first.
+  std::vector<Slow> slowest() const;
 
  private:
   class Worker;
+  std::size_t threads_;
+  std::size_t kept_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::size_t runs_ = 0;
   std::uint64_t rows_fed_ = 0;
   std::uint64_t last_event_ = no_event;
   static constexpr std::uint64_t no_event = std::numeric_limits<std::uint64_t>::max();

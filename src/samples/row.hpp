@@ -15,7 +15,7 @@ namespace blockyard::samples {
 struct [[gnu::packed]] Row {
   std::uint32_t event;   ///< number in the journal; strictly rising from row to row
   std::uint8_t kind;     ///< 0 allocate, 1 zeroed, 2 aligned, 3 free, 4 reallocate
-  std::uint8_t cause;    ///< why it was slow; 0 not looked at
+  std::uint8_t cause;    ///< why it was slow, a set of bits; 0 not looked at
   std::uint16_t thread;  ///< index of the journal's thread
   std::uint64_t size;    ///< bytes asked for; of a free, those its block was asked with
   std::uint64_t start;   ///< ns since the replay's clock started
@@ -44,12 +44,16 @@ inline std::size_t size_class(std::uint64_t size) {
   return by_width[static_cast<std::size_t>(std::bit_width(size == 0 ? 0 : size - 1))];
 }
 
-/// How latencies are looked at. `attributed` will follow here once causes are recorded.
+/// Bits of `cause` that mean that the machine did it: preempted, migrated, an interrupt or a pause of the host.
+inline constexpr std::uint8_t cause_machine = 8 | 32 | 128;
+
+/// How latencies are looked at.
 enum class View : std::uint32_t {
-  as_run = 0,    ///< every repeat as it came
-  inherent = 1,  ///< per event the minimum over all repeats
+  as_run = 0,      ///< every repeat as it came
+  inherent = 1,    ///< per event the minimum over all repeats
+  attributed = 2,  ///< as run, less the events that the machine interrupted
 };
-inline constexpr std::size_t views = 2;
+inline constexpr std::size_t views = 3;
 
 /// One repeat: its rows, and what turns its raw ticks into latencies.
 struct Run {

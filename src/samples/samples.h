@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define BY_SAMPLES_ABI 1u
+#define BY_SAMPLES_ABI 2u
 #define BY_SAMPLES_API __attribute__((visibility("default")))
 
 /// One repeat of one allocator; `rows` as in samples.npy, any alignment.
@@ -37,7 +37,7 @@ typedef struct by_samples_frame {
   double low_ticks;
   double high_ticks;
   uint32_t step_ticks;     ///< the clock advances by so many ticks at a time
-  uint32_t marks_from[4];  ///< by plane: malloc as-run, free as-run, malloc inherent, free inherent
+  uint32_t marks_from[6];  ///< by plane: malloc, free as-run; malloc, free inherent; malloc, free attributed
 } by_samples_frame;
 
 typedef struct by_samples_mark {
@@ -45,26 +45,66 @@ typedef struct by_samples_mark {
   uint64_t size;
   uint32_t ticks;
   uint32_t event;
+  uint32_t run;    ///< the repeat's place among the runs; 0 for inherent
+  uint32_t cause;  ///< as in its row; 0 for inherent
 } by_samples_mark;
+
+/// One of the slowest events, by its slowest repeat.
+typedef struct by_samples_slow {
+  uint64_t row;
+  uint32_t ticks;
+  uint32_t run;
+} by_samples_slow;
+
+/// One way to cut a journal into frames: frame i has the events of `thread` from edges[i] on and below edges[i + 1].
+typedef struct by_samples_cut {
+  const uint32_t* edges;  ///< event numbers, rising
+  size_t edge_count;
+  uint32_t thread;  ///< UINT32_MAX: of all threads
+} by_samples_cut;
 
 typedef struct by_samples_digest by_samples_digest;
 typedef struct by_samples_bins by_samples_bins;
+typedef struct by_samples_frames by_samples_frames;
 
 BY_SAMPLES_API uint32_t by_samples_abi(void);
 
-/// Distributions of latencies; NULL when out of memory. `threads` is held to 1 or 2.
-BY_SAMPLES_API by_samples_digest* by_samples_digest_new(uint32_t threads);
+/// Distributions of latencies; NULL when out of memory. `threads` is held to 1 or 2; so many of the `slowest` events
+/// are kept.
+BY_SAMPLES_API by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest);
 BY_SAMPLES_API void by_samples_digest_delete(by_samples_digest* digest);
-/// Adds `rows` rows of each run; call again with the rows that follow. O(rows * runs).
+/// Adds `rows` rows of each run; call again with the rows that follow of the same runs. O(rows * runs).
 BY_SAMPLES_API by_samples_fault by_samples_digest_feed(by_samples_digest* digest, const by_samples_run* runs,
                                                        uint32_t run_count, uint64_t rows);
 /// Copies up to `capacity` distinct latencies (rising) and their counts; returns how many there are, or SIZE_MAX when
-/// out of memory. With capacity 0 only counts them. view: 0 as-run, 1 inherent. metric: 0 malloc call, 1 malloc touch,
-/// 2 malloc both, 3..5 the same of realloc, 6 free. size_class: 0..4.
-BY_SAMPLES_API size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric,
-                                             uint32_t size_class, uint32_t* ticks, uint64_t* counts, size_t capacity);
+/// out of memory. With capacity 0 only counts them. view: 0 as-run, 1 inherent, 2 attributed. metric_bits: which to
+/// take together, bit 0 malloc call, 1 malloc touch, 2 malloc both, 3..5 the same of realloc, 6 free. size_class_bits:
+/// bits 0..4. run: a run's place, or UINT32_MAX for all of them together; inherent ignores it. What was never fed gives
+/// 0.
+BY_SAMPLES_API size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric_bits,
+                                             uint32_t size_class_bits, uint32_t run, uint32_t* ticks, uint64_t* counts,
+                                             size_t capacity);
+/// The same for the events of all repeats that have exactly this value in their column of causes. operation: 0 malloc,
+/// 1 realloc (call and touch both), 2 free.
+BY_SAMPLES_API size_t by_samples_digest_cause(const by_samples_digest* digest, uint32_t operation, uint32_t cause,
+                                              uint32_t* ticks, uint64_t* counts, size_t capacity);
+/// Copies up to `capacity` of the slowest events, each once, the slowest first; returns how many are kept.
+BY_SAMPLES_API size_t by_samples_digest_slowest(const by_samples_digest* digest, by_samples_slow* events,
+                                                size_t capacity);
 
-/// Bins for the four density pictures of one allocator; NULL when out of memory. O(rows * runs).
+/// Sums of the latencies in frames; NULL when out of memory. The edges are copied.
+BY_SAMPLES_API by_samples_frames* by_samples_frames_new(const by_samples_cut* cuts, uint32_t cut_count,
+                                                        uint32_t run_count, uint32_t threads);
+BY_SAMPLES_API void by_samples_frames_delete(by_samples_frames* frames);
+/// Adds rows that a digest found sound; call again with those that follow. O(rows * runs * cuts).
+BY_SAMPLES_API void by_samples_frames_feed(by_samples_frames* frames, const by_samples_run* runs, uint32_t run_count,
+                                           uint64_t rows);
+/// Ticks by frame: `as_run` and `attributed` hold run_count * frames (one run after the other), `events` and `inherent`
+/// hold frames = edge_count - 1. Returns 0, or 1 when out of memory.
+BY_SAMPLES_API int by_samples_frames_copy(const by_samples_frames* frames, uint32_t cut, uint32_t* events,
+                                          uint64_t* as_run, uint64_t* attributed, uint64_t* inherent);
+
+/// Bins for the six density planes of one allocator; NULL when out of memory. O(rows * runs).
 BY_SAMPLES_API by_samples_bins* by_samples_bin(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                                const by_samples_frame* frame, uint32_t threads);
 BY_SAMPLES_API void by_samples_bins_delete(by_samples_bins* bins);

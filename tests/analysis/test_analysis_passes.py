@@ -45,42 +45,46 @@ def test_distributions_hold_every_latency_of_their_metric_and_size_class(
     for klass in range(5):
         here = picked & (classes == klass)
         each = [parts(run)[part][here] for run in runs]
-        assert np.array_equal(expanded(found[passes.AS_RUN, metric, klass]), np.sort(np.concatenate(each)))
-        assert np.array_equal(expanded(found[passes.INHERENT, metric, klass]), np.sort(np.minimum.reduce(each)))
+        for view, expected in ((passes.AS_RUN, np.concatenate(each)), (passes.INHERENT, np.minimum.reduce(each))):
+            assert np.array_equal(expanded(found.distribution(view, [metric], [klass])), np.sort(expected))
+        for repeat, expected in enumerate(each):
+            alone = found.distribution(passes.AS_RUN, [metric], [klass], repeat)
+            assert np.array_equal(expanded(alone), np.sort(expected))
 
 
 @pytest.mark.parametrize("size, klass", [(0, 0), (64, 0), (65, 1), (1024, 1), (1025, 2), (32768, 2), (32769, 3),
                                          (1 << 20, 3), ((1 << 20) + 1, 4), (2**64 - 1, 4)])
 def test_a_size_belongs_to_the_class_that_ends_at_or_above_it(size: int, klass: int) -> None:
     found = passes.digest([passes.Rows(rows([(0, 0, size, 0, 20, 0)]), *FLOORS)], 1)
-    assert [len(found[passes.AS_RUN, passes.MALLOC_CALL, other][0]) for other in range(5)].index(1) == klass
+    classes = [len(found.distribution(passes.AS_RUN, [passes.MALLOC_CALL], [other])[0]) for other in range(5)]
+    assert classes.index(1) == klass
 
 
 def test_a_latency_below_the_floor_is_nothing_and_never_negative() -> None:
     found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, 3, 2)]), *FLOORS)], 1)
-    assert found[passes.AS_RUN, passes.MALLOC_BOTH, 0][0].tolist() == [0]
+    assert found.distribution(passes.AS_RUN, [passes.MALLOC_BOTH], [0])[0].tolist() == [0]
 
 
 def test_a_saturated_call_stays_saturated_whatever_is_taken_off_or_added() -> None:
     found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, SATURATED, 50)]), *FLOORS, scale=1.001)], 1)
-    assert found[passes.AS_RUN, passes.MALLOC_CALL, 0][0].tolist() == [SATURATED]
-    assert found[passes.AS_RUN, passes.MALLOC_BOTH, 0][0].tolist() == [SATURATED]
+    assert found.distribution(passes.AS_RUN, [passes.MALLOC_CALL], [0])[0].tolist() == [SATURATED]
+    assert found.distribution(passes.AS_RUN, [passes.MALLOC_BOTH], [0])[0].tolist() == [SATURATED]
 
 
 def test_a_sum_too_large_for_its_field_saturates() -> None:
     found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, SATURATED - 5, SATURATED - 5)]), 0, 0)], 1)
-    assert found[passes.AS_RUN, passes.MALLOC_BOTH, 0][0].tolist() == [SATURATED]
+    assert found.distribution(passes.AS_RUN, [passes.MALLOC_BOTH], [0])[0].tolist() == [SATURATED]
 
 
 def test_the_inherent_sum_is_one_that_occurred() -> None:
     runs = [passes.Rows(rows([(0, 0, 8, 0, call, touch)]), 0, 0) for call, touch in ((10, 90), (70, 20))]
     found = passes.digest(runs, 1)
-    assert [found[passes.INHERENT, metric, 0][0].tolist() for metric in range(3)] == [[10], [20], [90]]
+    assert [found.distribution(passes.INHERENT, [metric], [0])[0].tolist() for metric in range(3)] == [[10], [20], [90]]
 
 
 def test_ticks_of_a_run_with_another_calibration_are_converted() -> None:
     found = passes.digest([passes.Rows(rows([(0, 0, 8, 0, 1010, 0)]), 10, 0, scale=1.5)], 1)
-    assert found[passes.AS_RUN, passes.MALLOC_CALL, 0][0].tolist() == [1500]
+    assert found.distribution(passes.AS_RUN, [passes.MALLOC_CALL], [0])[0].tolist() == [1500]
 
 
 @pytest.mark.parametrize("field, value, sentence", [
@@ -112,7 +116,7 @@ def test_repeats_of_different_lengths_are_refused() -> None:
 
 def frame(**changed: object) -> passes.Frame:
     return passes.Frame(**{"width": 100, "height": 40, "begin_ns": 0.0, "end_ns": 1000.0, "low_ticks": 1.0,
-                           "high_ticks": 1e4, "step_ticks": 1, "marks_from": (SATURATED,) * 4, **changed})
+                           "high_ticks": 1e4, "step_ticks": 1, "marks_from": (SATURATED,) * 6, **changed})
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -153,7 +157,89 @@ def test_a_cell_knows_the_mean_logarithm_of_its_sizes() -> None:
 
 def test_marks_are_the_events_at_or_above_their_threshold() -> None:
     entries = [(0, 0, 8, 1, 99, 0), (1, 0, 16, 2, 100, 0), (2, FREE, 16, 3, 500, 0), (3, 0, 32, 4, 101, 7)]
-    found = passes.bins([passes.Rows(rows(entries), 0, 0)], frame(marks_from=(100, SATURATED, 108, SATURATED)), 2)
-    assert found[passes.MALLOC_AS_RUN].marks.tolist() == [(2, 16, 100, 1), (4, 32, 108, 3)]
-    assert found[passes.MALLOC_INHERENT].marks.tolist() == [(4, 32, 108, 3)]
+    found = passes.bins([passes.Rows(rows(entries), 0, 0)],
+                        frame(marks_from=(100, SATURATED, 108, SATURATED, 100, SATURATED)), 2)
+    assert found[passes.MALLOC_AS_RUN].marks.tolist() == [(2, 16, 100, 1, 0, 0), (4, 32, 108, 3, 0, 0)]
+    assert found[passes.MALLOC_INHERENT].marks.tolist() == [(4, 32, 108, 3, 0, 0)]
     assert len(found[passes.FREE_AS_RUN].marks) == 0
+
+
+OWN, PREEMPTED, MIGRATED, HOST = 1, 1 | 8, 1 | 32, 1 | 128
+
+
+def with_causes(runs: list[passes.Rows]) -> list[passes.Rows]:
+    """In each repeat some events preempted, migrated, paused by the host, and some their allocator's own doing."""
+    for seed, run in enumerate(runs):
+        random = np.random.default_rng(seed)
+        run.rows["cause"] = random.choice([0, OWN, PREEMPTED, MIGRATED, HOST, 1 | 16], len(run.rows),
+                                          p=[0.9, 0.05, 0.02, 0.01, 0.01, 0.01])
+    return runs
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("metrics, kinds, part", [((passes.MALLOC_BOTH, passes.REALLOC_BOTH), (0, 1, 2, 4), 2),
+                                                  ((passes.FREE_CALL,), (FREE,), 0)])
+def test_attributed_leaves_out_what_the_machine_interrupted_and_nothing_else(
+        threads: int, metrics: tuple[int, ...], kinds: tuple[int, ...], part: int) -> None:
+    runs = with_causes(repeats(3))
+    found = passes.digest(runs, threads)
+    picked = np.isin(runs[0].rows["kind"], kinds)
+    kept = [parts(run)[part][picked & ((run.rows["cause"] & (8 | 32 | 128)) == 0)] for run in runs]
+    assert np.array_equal(expanded(found.distribution(passes.ATTRIBUTED, metrics)), np.sort(np.concatenate(kept)))
+    for repeat, expected in enumerate(kept):
+        alone = found.distribution(passes.ATTRIBUTED, metrics, run=repeat)
+        assert np.array_equal(expanded(alone), np.sort(expected))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_event_that_was_looked_at_is_counted_by_its_cause(threads: int) -> None:
+    runs = with_causes(repeats(2))
+    found = passes.digest(runs, threads)
+    for operation, kinds in enumerate(((0, 1, 2), (REALLOC,), (FREE,))):
+        for cause in (OWN, PREEMPTED, 1 | 16, 64):
+            expected = [parts(run)[2][np.isin(run.rows["kind"], kinds) & (run.rows["cause"] == cause)] for run in runs]
+            assert np.array_equal(expanded(found.by_cause(operation, cause)), np.sort(np.concatenate(expected)))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_slowest_events_come_once_each_with_their_slowest_repeat(threads: int) -> None:
+    runs = repeats(3)
+    both = np.stack([parts(run)[2] for run in runs])
+    order = np.lexsort((np.arange(both.shape[1]), -both.max(axis=0)))[:50]
+    found = passes.digest(runs, threads, 50).slowest()
+    assert found["row"].tolist() == order.tolist()
+    assert found["ticks"].tolist() == both.max(axis=0)[order].tolist()
+    assert found["run"].tolist() == both.argmax(axis=0)[order].tolist()
+
+
+def test_the_attributed_plane_has_no_event_that_the_machine_interrupted() -> None:
+    runs = with_causes(repeats(2))
+    found = passes.bins(runs, frame(end_ns=21e9, marks_from=(1, 1, 1, 1, 1, 1)), 2)
+    for plane, frees in ((passes.MALLOC_ATTRIBUTED, False), (passes.FREE_ATTRIBUTED, True)):
+        kept = sum(np.count_nonzero(((run.rows["kind"] == FREE) == frees) & ((run.rows["cause"] & 168) == 0))
+                   for run in runs)
+        assert found[plane].counts.sum() == kept and not (found[plane].marks["cause"] & 168).any()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_frames_hold_the_time_of_their_own_events_on_their_own_thread(threads: int) -> None:
+    runs = with_causes(repeats(3))
+    first = runs[0].rows
+    cuts = [passes.Cut(np.array([100, 5000, 5000, 17_000]), 1), passes.Cut(np.arange(0, 20_001, 7)),
+            passes.Cut(np.array([3]))]
+    for cut, found in zip(cuts, passes.frame_times(runs, cuts, threads), strict=True):
+        frame = np.searchsorted(cut.edges, first["event"], side="right") - 1
+        inside = (frame >= 0) & (frame < len(cut.edges) - 1)
+        inside &= (cut.thread == passes.ALL) | (first["thread"] == cut.thread)
+
+        def total(ticks: np.ndarray, inside: np.ndarray = inside, frame: np.ndarray = frame,
+                  frames: int = len(cut.edges) - 1) -> np.ndarray:
+            return np.bincount(frame[inside], ticks[inside], frames).astype(np.uint64)
+
+        each = [parts(run)[2] for run in runs]
+        assert np.array_equal(found.events, total(np.ones(len(first))))
+        assert np.array_equal(found.inherent, total(np.minimum.reduce(each)))
+        for repeat, (run, ticks) in enumerate(zip(runs, each, strict=True)):
+            assert np.array_equal(found.as_run[repeat], total(ticks))
+            own = np.where(run.rows["cause"] & (8 | 32 | 128), 0, ticks)
+            assert np.array_equal(found.attributed[repeat], total(own))

@@ -12,6 +12,7 @@ from synthetic import FREE, MALLOC, REALLOC, ZEROED, Campaign, rows
 
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.latency import View
+from blockyard.errors import UserError
 from blockyard.report import ReportOptions, ReportResult, build
 
 TABLES = ReportOptions(pictures=False, samples_parquet=False)
@@ -197,3 +198,45 @@ def test_markdown_tables_have_as_many_cells_as_columns(campaign: Campaign) -> No
     markdown = (build(campaign.directory, options=TABLES).out / "report.md").read_text()
     tables = [block.splitlines() for block in markdown.split("\n\n") if block.startswith("|")]
     assert tables and all(len({line.count("|") for line in table if line.startswith("|")}) == 1 for table in tables)
+
+
+def test_summary_has_the_ends_of_each_percentiles_interval(campaign: Campaign) -> None:
+    result = build(campaign.directory, options=TABLES)
+    found = figures(result, allocator="quick", view="as-run", operation="malloc", part="call")
+    # Repeats of 1..1000 and 1001..2000: drawn twice, the second alone gives 1980 to 1997, the first alone 980 to 997.
+    assert 980 <= found["p99_low_ns"] <= 999 and 1980 <= found["p99_high_ns"] <= 1999
+    assert found["p99.9_low_ns"] is None and found["p99.9_high_ns"] is None
+
+
+def test_tables_have_the_intervals_of_the_tail_and_a_dash_where_unsupported(campaign: Campaign) -> None:
+    table = lines(build(campaign.directory, options=TABLES), "malloc and first touch: 95 % intervals, as-run, defaults")
+    assert table[0] == ["allocator", "p99", "p99.9", "p99.99", "p99.999"]
+    assert re.fullmatch(r"1\.0\d–2\.\d\d us", table[2][1]) and table[2][2:] == ["–", "–", "–"]
+
+
+def looked(made: np.ndarray, interrupted: int) -> np.ndarray:
+    """Every event slower than 1.5 us was looked at; the first so many of them were interrupted."""
+    made = made.copy()
+    slow = made["call"] > 10 + 2 * 1500
+    made["cause"][slow] = 1
+    made["cause"][np.flatnonzero(slow)[:interrupted]] |= 8
+    return made
+
+
+def test_attributed_stands_beside_the_others_where_causes_are_known(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
+    for repeat in (1, 2):
+        campaign.run("one", looked(known_rows(repeat), 400), repeat,
+                     looking={"threshold_ns": 1500, "events": 500, "ns_a_look": 400, "source": "perf", "reason": ""})
+    result = build(campaign.directory, options=TABLES)
+    found = figures(result, allocator="one", view="attributed", operation="malloc", part="call")
+    assert (found["samples"], found["worst_ns"], found["p50_ns"]) == (1600, 2000, 800)
+    assert "malloc, the call alone: attributed, defaults" in result.text
+    assert "slow events a second: attributed, mallocs with touch and frees, defaults" in result.text
+
+
+def test_without_causes_there_is_no_attributed_view(campaign: Campaign) -> None:
+    result = build(campaign.directory, options=TABLES)
+    assert "attributed, defaults" not in result.text
+    with pytest.raises(UserError, match="did not look for the causes of slow events"):
+        build(campaign.directory, options=ReportOptions(views=(View.ATTRIBUTED,), pictures=False))

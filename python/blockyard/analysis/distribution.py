@@ -55,7 +55,7 @@ class Distribution:
         """By nearest rank; None when too few samples lie beyond it to support it."""
         if not percentile.supported(self.samples):
             return None
-        return self._ns(self.at_rank(percentile.rank(self.samples)))
+        return self.latency(self.at_rank(percentile.rank(self.samples)))
 
     def at_rank(self, rank: int) -> int:
         """Ticks of the sample in that place, from 1."""
@@ -67,11 +67,11 @@ class Distribution:
 
     @property
     def best(self) -> Nanoseconds | None:
-        return self._ns(int(self.ticks[0])) if self.samples else None
+        return self.latency(int(self.ticks[0])) if self.samples else None
 
     @property
     def worst(self) -> Nanoseconds | None:
-        return self._ns(int(self.ticks[-1])) if self.samples else None
+        return self.latency(int(self.ticks[-1])) if self.samples else None
 
     @property
     def mean(self) -> Nanoseconds | None:
@@ -90,5 +90,10 @@ class Distribution:
         index = int(np.searchsorted(self.ticks, ns * self.ticks_per_ns, side="right"))
         return self.samples - (int(self._cumulated[index - 1]) if index else 0)
 
-    def _ns(self, ticks: int) -> Nanoseconds:
+    def above_ticks(self, ticks: np.ndarray) -> np.ndarray:
+        """For each of these how many samples took longer."""
+        below = np.concatenate([np.zeros(1, np.uint64), self._cumulated])
+        return (np.uint64(self.samples) - below[np.searchsorted(self.ticks, ticks, side="right")]).astype(np.int64)
+
+    def latency(self, ticks: int) -> Nanoseconds:
         return Nanoseconds(ticks / self.ticks_per_ns, ticks == SATURATED, self.step_ns)

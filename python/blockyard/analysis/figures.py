@@ -6,9 +6,9 @@ from statistics import median
 
 import numpy as np
 
-from blockyard.analysis import passes, samples
+from blockyard.analysis import bootstrap, passes, samples
 from blockyard.analysis.distribution import Distribution
-from blockyard.analysis.latency import SIZE_CLASSES, Operation, Part, View
+from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.errors import UserError
 
@@ -21,7 +21,9 @@ _METRICS = {
     (Operation.REALLOC, Part.BOTH): (passes.REALLOC_BOTH,),
     (Operation.FREE, Part.CALL): (passes.FREE_CALL,),
 }
-_VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT}
+_VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT, View.ATTRIBUTED: passes.ATTRIBUTED}
+SLOWEST = 20_000
+"""So many of an allocator's slowest events can be listed one by one."""
 
 RATE_LIMITS_NS = (1_000, 10_000, 100_000)
 _SMALL_TICKS = 2048
@@ -37,7 +39,7 @@ class AllocatorFigures:
     """One allocator's repeats in one section, digested. `floor_*_ns` is what was taken off every latency."""
 
     runs: AllocatorRuns
-    raw: dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray]]
+    digest: passes.Digest
     floor_call_ns: float
     floor_touch_ns: float
     measured_ns: int
@@ -48,14 +50,37 @@ class AllocatorFigures:
     def name(self) -> str:
         return self.runs.name
 
-    def distribution(self, view: View, operation: Operation, part: Part, size_class: int | None = None) -> Distribution:
-        """All size classes unless one is named."""
-        key = (view, operation, part, size_class)
+    @property
+    def looked_into(self) -> bool:
+        """Whether causes of slow events are known: without them, attributed would be as-run under another name."""
+        return any(samples.looked_into(run.facts) for run in self.runs.runs)
+
+    def distribution(self, view: View, operation: Operation, part: Part, size_class: int | None = None,
+                     repeat: int | None = None) -> Distribution:
+        """All size classes unless one is named; all repeats unless one is named by its place among the runs."""
+        key = (view, operation, part, size_class, repeat)
         if key not in self._known:
             classes = range(len(SIZE_CLASSES)) if size_class is None else (size_class,)
-            self._known[key] = Distribution.joined(
-                Distribution(*self.raw[_VIEWS[view], metric, klass], self.runs.ticks_per_ns, self.step_ticks)
-                for metric in _METRICS[operation, part] for klass in classes)
+            self._known[key] = Distribution(
+                *self.digest.distribution(_VIEWS[view], _METRICS[operation, part], classes,
+                                          passes.ALL if repeat is None else repeat),
+                self.runs.ticks_per_ns, self.step_ticks)
+        return self._known[key]
+
+    def sampled(self, view: View, operation: Operation, part: Part, size_class: int | None = None) -> bootstrap.Sampled:
+        """The distribution with that of each repeat, for intervals. Minima over repeats have none of their own."""
+        pooled = self.distribution(view, operation, part, size_class)
+        repeats = (pooled,) if view is View.INHERENT or len(self.runs.runs) == 1 else tuple(
+            self.distribution(view, operation, part, size_class, repeat) for repeat in range(len(self.runs.runs)))
+        return bootstrap.Sampled(pooled, repeats)
+
+    def intervals(self, view: View, operation: Operation, part: Part,
+                  size_class: int | None = None) -> dict[str, bootstrap.Interval | None]:
+        """By the percentile's label, those of WITH_INTERVAL; None where the samples don't support it."""
+        key = ("intervals", view, operation, part, size_class)
+        if key not in self._known:
+            found = bootstrap.intervals(self.sampled(view, operation, part, size_class), WITH_INTERVAL)
+            self._known[key] = dict(zip((percentile.label for percentile in WITH_INTERVAL), found, strict=True))
         return self._known[key]
 
     @property
@@ -70,11 +95,11 @@ class AllocatorFigures:
         """What the program pays: of a malloc the call and the touch, of a free the call."""
         return self.distribution(view, operation, Part.CALL if operation is Operation.FREE else Part.BOTH)
 
-    def rate_above(self, limit_ns: float) -> float | None:
-        """Events a second that took longer, as-run, mallocs with their touch and frees together."""
+    def rate_above(self, limit_ns: float, view: View = View.AS_RUN) -> float | None:
+        """Events a second that took longer, mallocs with their touch and frees together; of as-run or attributed."""
         if self.measured_ns == 0:
             return None
-        slow = sum(self.whole(View.AS_RUN, operation).above(limit_ns)
+        slow = sum(self.whole(view, operation).above(limit_ns)
                    for operation in (Operation.MALLOC, Operation.FREE))
         return slow / (self.measured_ns / 1e9)
 
@@ -94,12 +119,12 @@ def measure(allocator: AllocatorRuns, *, gross: bool = False, threads: int = 2) 
     """Digests all repeats of one allocator in one native pass."""
     opened = open_rows(allocator, gross)
     try:
-        raw = passes.digest(opened, threads)
+        digest = passes.digest(opened, threads, SLOWEST)
     except passes.BadRows as error:
         raise bad_rows(allocator.runs, error) from None
     measured = sum(int(run.rows["start"][-_LAST_ROWS:].max()) for run in opened if len(run.rows))
-    return AllocatorFigures(allocator, raw, *(_floor_ns(allocator.runs, part) for part in ("call", "touch")), measured,
-                            _step_ticks(allocator, raw))
+    floors = (_floor_ns(allocator.runs, part) for part in ("call", "touch"))
+    return AllocatorFigures(allocator, digest, *floors, measured, _step_ticks(allocator, digest))
 
 
 def bad_rows(runs: Sequence, error: passes.BadRows) -> UserError:
@@ -112,7 +137,7 @@ def _floor_ns(runs: Sequence, part: str) -> float:
     return median(run.number(f"floor_{part}_ticks") / run.number("ticks_per_ns") for run in runs)
 
 
-def _step_ticks(allocator: AllocatorRuns, raw: dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray]]) -> int:
+def _step_ticks(allocator: AllocatorRuns, digest: passes.Digest) -> int:
     """By how many ticks the clock advances at a time: as measured, else as the latencies themselves betray it.
 
     Some processors count in steps (26 ticks of 10 ns were seen), and then no difference below one is real.
@@ -121,6 +146,6 @@ def _step_ticks(allocator: AllocatorRuns, raw: dict[tuple[int, int, int], tuple[
     known = [step for step in told if isinstance(step, int) and step > 0]
     if known:
         return max(known)
-    small = [ticks[(ticks > 0) & (ticks < _SMALL_TICKS)] for ticks, _ in raw.values()]
-    distinct = np.unique(np.concatenate(small))
+    ticks, _ = digest.distribution(passes.AS_RUN, range(passes.METRICS))
+    distinct = ticks[(ticks > 0) & (ticks < _SMALL_TICKS)]
     return int(np.gcd.reduce(distinct)) if len(distinct) >= _ENOUGH_DISTINCT else 1

@@ -5,9 +5,11 @@ from enum import Enum
 
 
 class View(Enum):
-    """How the repeats of one event are looked at. `attributed` joins these once samples carry causes."""
+    """How the repeats of one event are looked at."""
 
     AS_RUN = "as-run"
+    ATTRIBUTED = "attributed"
+    """As-run without the events that the machine interrupted; there where slow events were looked into."""
     INHERENT = "inherent"
 
 
@@ -61,3 +63,5 @@ PERCENTILES = (Percentile("p1", 1, 100), Percentile("p10", 10, 100), Percentile(
                Percentile("p75", 75, 100), Percentile("p90", 90, 100), Percentile("p95", 95, 100),
                Percentile("p98", 98, 100), P99, P999, P9999, P99999)
 """The study's list, between Best and Worst."""
+WITH_INTERVAL = (P50, P99, P999, P9999, P99999)
+"""Those whose bootstrap interval is given: the median and every tail percentile."""

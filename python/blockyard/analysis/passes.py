@@ -1,7 +1,7 @@
 """The native passes over sample rows (libblockyard-samples.so), by ctypes."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,17 +10,23 @@ import numpy as np
 from blockyard import native
 from blockyard.errors import UserError
 
-ABI = 1
-AS_RUN, INHERENT = range(2)
+ABI = 2
+AS_RUN, INHERENT, ATTRIBUTED = range(3)
 MALLOC_CALL, MALLOC_TOUCH, MALLOC_BOTH, REALLOC_CALL, REALLOC_TOUCH, REALLOC_BOTH, FREE_CALL = range(7)
-MALLOC_AS_RUN, FREE_AS_RUN, MALLOC_INHERENT, FREE_INHERENT = range(4)
+MALLOC_AS_RUN, FREE_AS_RUN, MALLOC_INHERENT, FREE_INHERENT, MALLOC_ATTRIBUTED, FREE_ATTRIBUTED = range(6)
+PLANES = 6
+METRICS, CLASSES, CAUSES = 7, 5, 256
+ALL = 4294967295
+"""Of `run`: all repeats together. Of a cut's `thread`: all threads."""
 
 ROW = np.dtype([("event", "<u4"), ("kind", "u1"), ("cause", "u1"), ("thread", "<u2"), ("size", "<u8"),
                 ("start", "<u8"), ("call", "<u4"), ("touch", "<u4"), ("frame", "<u4")])
 """A row of samples.npy: 36 bytes packed."""
-MARK = np.dtype([("time", "<u8"), ("size", "<u8"), ("ticks", "<u4"), ("event", "<u4")])
+MARK = np.dtype([("time", "<u8"), ("size", "<u8"), ("ticks", "<u4"), ("event", "<u4"), ("run", "<u4"),
+                 ("cause", "<u4")])
+SLOW = np.dtype([("row", "<u8"), ("ticks", "<u4"), ("run", "<u4")])
 
-_FIRST_CAPACITY = 1 << 16
+_FIRST_CAPACITY = 1 << 12
 
 
 class _Run(ctypes.Structure):
@@ -35,7 +41,11 @@ class _Fault(ctypes.Structure):
 class _Frame(ctypes.Structure):
     _fields_ = [("width", ctypes.c_uint32), ("height", ctypes.c_uint32), ("begin_ns", ctypes.c_double),
                 ("end_ns", ctypes.c_double), ("low_ticks", ctypes.c_double), ("high_ticks", ctypes.c_double),
-                ("step_ticks", ctypes.c_uint32), ("marks_from", ctypes.c_uint32 * 4)]
+                ("step_ticks", ctypes.c_uint32), ("marks_from", ctypes.c_uint32 * PLANES)]
+
+
+class _Cut(ctypes.Structure):
+    _fields_ = [("edges", ctypes.c_void_p), ("edge_count", ctypes.c_size_t), ("thread", ctypes.c_uint32)]
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,8 @@ class BadRows(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a density picture: cells, times in ns, latencies in ticks; per plane, where marks begin."""
+    """The frame of a density picture: cells, times in ns, latencies in ticks; for each plane, where
+    marks begin."""
 
     width: int
     height: int
@@ -67,7 +78,7 @@ class Frame:
     low_ticks: float
     high_ticks: float
     step_ticks: int
-    marks_from: tuple[int, int, int, int]
+    marks_from: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -85,10 +96,16 @@ def _library() -> ctypes.CDLL:
     pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
     for name, result, arguments in [
             ("by_samples_abi", u32, []),
-            ("by_samples_digest_new", pointer, [u32]),
+            ("by_samples_digest_new", pointer, [u32, u32]),
             ("by_samples_digest_delete", None, [pointer]),
             ("by_samples_digest_feed", _Fault, [pointer, ctypes.POINTER(_Run), u32, u64]),
-            ("by_samples_digest_copy", size, [pointer, u32, u32, u32, pointer, pointer, size]),
+            ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, pointer, pointer, size]),
+            ("by_samples_digest_cause", size, [pointer, u32, u32, pointer, pointer, size]),
+            ("by_samples_digest_slowest", size, [pointer, pointer, size]),
+            ("by_samples_frames_new", pointer, [ctypes.POINTER(_Cut), u32, u32, u32]),
+            ("by_samples_frames_delete", None, [pointer]),
+            ("by_samples_frames_feed", None, [pointer, ctypes.POINTER(_Run), u32, u64]),
+            ("by_samples_frames_copy", ctypes.c_int, [pointer, u32, pointer, pointer, pointer, pointer]),
             ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Frame), u32]),
             ("by_samples_bins_delete", None, [pointer]),
             ("by_samples_bins_counts", pointer, [pointer, u32]),
@@ -118,32 +135,65 @@ def _fault_sentence(fault: _Fault) -> str:
             3: f"has another event in row {fault.row} than the first repeat"}[fault.what]
 
 
-def digest(runs: Sequence[Rows], threads: int) -> dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray]]:
-    """(view, metric, size class) -> distinct ticks and their counts, over all repeats, floors taken off."""
-    library = _library()
-    native_runs = _native_runs(runs)
-    handle = library.by_samples_digest_new(threads)
-    if not handle:
-        raise MemoryError
-    try:
-        fault = library.by_samples_digest_feed(handle, native_runs, len(runs), len(runs[0].rows))
+class Digest:
+    """All latencies of one allocator's repeats, floors taken off, in native memory: tables are copied out on request.
+
+    May be read from any thread and after a fork.
+    """
+
+    def __init__(self, threads: int, slowest: int = 0) -> None:
+        self.runs = 0
+        self._library = _library()
+        self._handle = self._library.by_samples_digest_new(threads, slowest)
+        if not self._handle:
+            raise MemoryError
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self._library.by_samples_digest_delete(self._handle)
+
+    def feed(self, runs: Sequence[Rows]) -> None:
+        """Adds all rows of every run; again with the rows that follow of the same runs."""
+        native_runs = _native_runs(runs)
+        self.runs = len(runs)
+        fault = self._library.by_samples_digest_feed(self._handle, native_runs, len(runs), len(runs[0].rows))
         if fault.what == 4:
             raise MemoryError
         if fault.what:
             raise BadRows(_fault_sentence(fault), fault.run)
-        return {(view, metric, klass): _distribution(library, handle, view, metric, klass)
-                for view in (AS_RUN, INHERENT) for metric in range(7) for klass in range(5)}
-    finally:
-        library.by_samples_digest_delete(handle)
+
+    def distribution(self, view: int, metrics: Sequence[int], size_classes: Sequence[int] = range(CLASSES),
+                     run: int = ALL) -> tuple[np.ndarray, np.ndarray]:
+        """Distinct ticks, rising, and their counts, of these metrics and classes together; of all repeats unless one
+        is named."""
+        bits = [sum(1 << place for place in places) for places in (metrics, size_classes)]
+        copy = self._library.by_samples_digest_copy
+        return _copied(lambda *to: copy(self._handle, view, *bits, run, *to))
+
+    def by_cause(self, operation: int, cause: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same of the events that have exactly this in their column `cause`. 0 malloc, 1 realloc, 2 free."""
+        copy = self._library.by_samples_digest_cause
+        return _copied(lambda *to: copy(self._handle, operation, cause, *to))
+
+    def slowest(self) -> np.ndarray:
+        """SLOW rows, the slowest event first, each once with its slowest repeat."""
+        found = np.zeros(self._library.by_samples_digest_slowest(self._handle, None, 0), SLOW)
+        self._library.by_samples_digest_slowest(self._handle, found.ctypes.data, len(found))
+        return found
 
 
-def _distribution(library: ctypes.CDLL, handle: int, view: int, metric: int,
-                  klass: int) -> tuple[np.ndarray, np.ndarray]:
+def digest(runs: Sequence[Rows], threads: int, slowest: int = 0) -> Digest:
+    """One pass over all repeats of one allocator; the `slowest` events are kept one by one."""
+    made = Digest(threads, slowest)
+    made.feed(runs)
+    return made
+
+
+def _copied(copy: Callable[[int, int, int], int]) -> tuple[np.ndarray, np.ndarray]:
     capacity = _FIRST_CAPACITY
     while True:
         ticks, counts = np.empty(capacity, np.uint32), np.empty(capacity, np.uint64)
-        found = library.by_samples_digest_copy(handle, view, metric, klass, ticks.ctypes.data, counts.ctypes.data,
-                                               capacity)
+        found = copy(ticks.ctypes.data, counts.ctypes.data, capacity)
         if found == ctypes.c_size_t(-1).value:
             raise MemoryError
         if found <= capacity:
@@ -151,17 +201,62 @@ def _distribution(library: ctypes.CDLL, handle: int, view: int, metric: int,
         capacity = found
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Frames by event numbers: frame i has the events of `thread` from edges[i] on and below edges[i + 1]."""
+
+    edges: np.ndarray
+    thread: int = ALL
+
+
+@dataclass(frozen=True)
+class FrameTimes:
+    """Ticks by frame; `as_run` and `attributed` are [run, frame]."""
+
+    events: np.ndarray
+    as_run: np.ndarray
+    attributed: np.ndarray
+    inherent: np.ndarray
+
+
+def frame_times(runs: Sequence[Rows], cuts: Sequence[Cut], threads: int) -> list[FrameTimes]:
+    """The latencies (of an allocation with its touch) summed over each frame of each cut, in one pass."""
+    library = _library()
+    native_runs = _native_runs(runs)
+    edges = [np.ascontiguousarray(cut.edges, np.uint32) for cut in cuts]
+    native_cuts = (_Cut * max(len(cuts), 1))(*[_Cut(edge.ctypes.data, len(edge), cut.thread)
+                                               for edge, cut in zip(edges, cuts, strict=True)])
+    handle = library.by_samples_frames_new(native_cuts, len(cuts), len(runs), threads)
+    if not handle:
+        raise MemoryError
+    try:
+        library.by_samples_frames_feed(handle, native_runs, len(runs), len(runs[0].rows))
+        return [_frame_times(library, handle, place, max(len(edge) - 1, 0), len(runs))
+                for place, edge in enumerate(edges)]
+    finally:
+        library.by_samples_frames_delete(handle)
+
+
+def _frame_times(library: ctypes.CDLL, handle: int, cut: int, frames: int, runs: int) -> FrameTimes:
+    found = FrameTimes(np.zeros(frames, np.uint32), np.zeros((runs, frames), np.uint64),
+                       np.zeros((runs, frames), np.uint64), np.zeros(frames, np.uint64))
+    if library.by_samples_frames_copy(handle, cut, found.events.ctypes.data, found.as_run.ctypes.data,
+                                      found.attributed.ctypes.data, found.inherent.ctypes.data):
+        raise MemoryError
+    return found
+
+
 def bins(runs: Sequence[Rows], frame: Frame, threads: int) -> list[Bins]:
-    """The four planes of one allocator (MALLOC_AS_RUN ... FREE_INHERENT), in one pass."""
+    """The planes of one allocator (MALLOC_AS_RUN ... FREE_ATTRIBUTED), in one pass."""
     library = _library()
     native_runs = _native_runs(runs)
     native_frame = _Frame(frame.width, frame.height, frame.begin_ns, frame.end_ns, frame.low_ticks, frame.high_ticks,
-                          frame.step_ticks, (ctypes.c_uint32 * 4)(*frame.marks_from))
+                          frame.step_ticks, (ctypes.c_uint32 * PLANES)(*frame.marks_from))
     handle = library.by_samples_bin(native_runs, len(runs), len(runs[0].rows), native_frame, threads)
     if not handle:
         raise MemoryError
     try:
-        return [_plane(library, handle, frame, plane) for plane in range(4)]
+        return [_plane(library, handle, frame, plane) for plane in range(PLANES)]
     finally:
         library.by_samples_bins_delete(handle)
 

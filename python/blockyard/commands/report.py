@@ -12,14 +12,16 @@ from blockyard.analysis.latency import View
 from blockyard.errors import UserError
 from blockyard.seconds import Seconds
 
-_VIEWS = {"as-run": (View.AS_RUN,), "inherent": (View.INHERENT,), "both": (View.AS_RUN, View.INHERENT)}
+_VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent": (View.INHERENT,),
+          "both": (View.AS_RUN, View.INHERENT), "all": tuple(View)}
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Where the report goes (default: DIRECTORY/report).")
-@click.option("--view", type=click.Choice(list(_VIEWS)), default="both", show_default=True,
-              help="All repeats as they came, each event's least over all repeats, or both.")
+@click.option("--view", type=click.Choice(list(_VIEWS)), default="all", show_default=True,
+              help="All repeats as they came, without what the machine interrupted, or each event's least; "
+                   "both is the first and the last.")
 @click.option("--by-size", is_flag=True, help="Add tables by size class: up to 64 B, 1 KiB, 32 KiB, 1 MiB, larger.")
 @click.option("--allocations-csv", is_flag=True, help="Write one CSV a run with a row an allocation, as the study's.")
 @click.option("--samples-parquet/--no-samples-parquet", default=True, show_default=True,

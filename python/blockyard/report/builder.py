@@ -11,6 +11,7 @@ from pathlib import Path
 
 from blockyard.analysis import fidelity, figures, journal_facts, sections
 from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
 from blockyard.report import allocations, blocks, comparison, guideline, study, summary
@@ -28,6 +29,8 @@ class Measured:
     figures: list[AllocatorFigures]
     header: headers.Header
     folder: Path
+    views: tuple[View, ...]
+    """Those asked for that can be shown: attributed needs causes."""
 
 
 def build(directory: Path, out: Path | None = None, options: ReportOptions | None = None,
@@ -60,7 +63,7 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
     except OSError as error:
         raise UserError(f"{error.filename or out} can't be written: {error.strerror or error}") from None
     tell(1.0, "done")
-    guidelines = [words for one in measured for words in _guidelines(one, options)]
+    guidelines = [words for one in measured for words in _guidelines(one)]
     table = blocks.terminal(_terminal_blocks(results, measured, options))
     return ReportResult(out, table, rendered, guidelines, sorted(pictures), sorted(written))
 
@@ -98,7 +101,16 @@ def _measure(results: Results, usable: list[Section], out: Path, options: Report
                 done += 1
                 tell(0.25 * done / total, f"measured {section.journal}, {one.name}")
             found.append(Measured(section, members, headers.of(results, section, members, options.gross),
-                                  out / section.journal / section.slug))
+                                  out / section.journal / section.slug, _views(section, members, options)))
+    return found
+
+
+def _views(section: Section, members: list[AllocatorFigures], options: ReportOptions) -> tuple[View, ...]:
+    found = tuple(view for view in options.views
+                  if view is not View.ATTRIBUTED or all(member.looked_into for member in members))
+    if not found:
+        raise UserError(f"there is no attributed view of {section.title}: its runs did not look for the causes of slow "
+                        "events; replay again with this Blockyard, or report --view as-run")
     return found
 
 
@@ -128,7 +140,8 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
 
             threads = _threads(len(one.figures), options)
             tasks += [("picture", task.name, task.draw)
-                      for task in pages.tasks(one.section, one.figures, one.header, one.folder, options, threads)]
+                      for task in pages.tasks(one.section, one.figures, one.header, one.folder, options, one.views,
+                                              threads)]
         for member in one.figures:
             if options.samples_parquet:
                 target = one.folder / "samples" / f"{member.name}.parquet"
@@ -141,7 +154,7 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
                     tasks.append(("file", f"{one.section.journal} allocations of {member.name}",
                                   lambda t=target, o=one, r=run: [
                                       allocations.write(t, o.section, r, options.gross)]))
-    rows = [row for one in measured for row in summary.rows(one.section, one.figures, options.views)]
+    rows = [row for one in measured for row in summary.rows(one.section, one.figures, one.views)]
     written, pictures = summary.write(out, rows), []
     for number, (kind, name, paths) in enumerate(_run(tasks, options.jobs), start=1):
         (pictures if kind == "picture" else written).extend(paths)
@@ -193,8 +206,8 @@ def _notes(results: Results) -> list[str]:
     return found
 
 
-def _guidelines(one: Measured, options: ReportOptions) -> list[str]:
-    return [guideline.paragraph(one.section, members, options.views, variant)
+def _guidelines(one: Measured) -> list[str]:
+    return [guideline.paragraph(one.section, members, one.views, variant)
             for variant, members in comparison.variants(one.figures)
             if any(not member.runs.is_null for member in members)]
 
@@ -203,11 +216,17 @@ def _tables(one: Measured, options: ReportOptions) -> Iterable[Block]:
     for variant, members in comparison.variants(one.figures):
         if variant == sections.FAVOURED:
             yield Heading("Favoured: as much memory populated beforehand as the journal needs, purging off", 3)
-        yield from comparison.all_latencies(members, options.views, variant)
+        yield from comparison.all_latencies(members, one.views, variant)
+        yield from comparison.tails(members, one.views, variant)
         if options.by_size:
-            yield from comparison.by_size(members, options.views, variant)
-        yield comparison.rates(members, variant)
+            yield from comparison.by_size(members, one.views, variant)
+        yield from _rates(one, members, variant)
         yield comparison.costs(members, variant)
+
+
+def _rates(one: Measured, members: list[AllocatorFigures], variant: str) -> list[Block]:
+    return [comparison.rates(members, variant, view) for view in one.views if view is not View.INHERENT] or [
+        comparison.rates(members, variant)]
 
 
 def _document(results: Results, measured: list[Measured], options: ReportOptions, pictures: list[Path]) -> list[Block]:
@@ -220,13 +239,13 @@ def _document(results: Results, measured: list[Measured], options: ReportOptions
         found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
         if words := fidelity.sentences(one.section):
             found.append(Warnings(words))
-        found += [Paragraph(words) for words in _guidelines(one, options)]
+        found += [Paragraph(words) for words in _guidelines(one)]
         found += _tables(one, options)
         mine = sorted(path for path in pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
         journal = journal_facts.facts(one.section)
         for member in one.figures:
-            found += study.blocks(member, journal, options.views)
+            found += study.blocks(member, journal, one.views)
     return found
 
 
@@ -240,9 +259,11 @@ def _terminal_blocks(results: Results, measured: list[Measured], options: Report
         if words := fidelity.sentences(one.section):
             found.append(Warnings(words))
         for variant, members in comparison.variants(one.figures):
-            found += comparison.headline(members, options.views, variant)
+            found += comparison.headline(members, one.views, variant)
+            found += comparison.tails(members, one.views[:1], variant)[:1]
             if options.by_size:
-                found += comparison.by_size(members, options.views, variant)
-        found += [comparison.rates(members, variant) for variant, members in comparison.variants(one.figures)[:1]]
-        found += [Paragraph(words) for words in _guidelines(one, options)[:1]]
+                found += comparison.by_size(members, one.views, variant)
+        for variant, members in comparison.variants(one.figures)[:1]:
+            found += _rates(one, members, variant)
+        found += [Paragraph(words) for words in _guidelines(one)[:1]]
     return found

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from blockyard.analysis import fidelity
+from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.distribution import Distribution, Nanoseconds
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.latency import (
@@ -35,6 +36,8 @@ _HEADLINE: tuple[tuple[str, Pick], ...] = (("p50", _picker(P50)), ("p99.9", _pic
                                            ("worst", lambda found: found.worst))
 _HEADLINE_OF_ONE = (("best", lambda found: found.best), *_HEADLINE[:1], ("p99", _picker(P99)), *_HEADLINE[1:3],
                     ("p99.999", _picker(P99999)), *_HEADLINE[3:])
+# Of several views the second and third leave out the first figure, the median.
+_HEADLINES = {1: _HEADLINE_OF_ONE, 2: _HEADLINE, 3: tuple(_HEADLINE[place] for place in (0, 1, 3))}
 _VARIANT_WORDS = {"defaults": "defaults", FAVOURED: "favoured (populated, purging off)"}
 UNSUPPORTED = f"{units.ABSENT} fewer than {SAMPLES_BEYOND} samples lie beyond this percentile: it is not printed"
 SATURATED = "≥ the measurement could hold no more: it took at least that long"
@@ -75,7 +78,7 @@ def headline(figures: Sequence[AllocatorFigures], views: Sequence[View], variant
     """What the terminal shows: what a program pays for a malloc with its touch and for a free, views side by side."""
     # Eighty columns hold seven figures: all of the first view, of the others the tail.
     picked = [(view, label, pick) for number, view in enumerate(views)
-              for label, pick in (_HEADLINE_OF_ONE if len(views) == 1 else _HEADLINE[number > 0:])]
+              for label, pick in _HEADLINES[len(views)][number > 0:]]
     pickers = [pick for _, _, pick in picked]
     tables = []
     for operation in (Operation.MALLOC, Operation.FREE):
@@ -84,8 +87,10 @@ def headline(figures: Sequence[AllocatorFigures], views: Sequence[View], variant
         distributions = [[one.whole(view, operation) for one in figures] for view, _, _ in picked]
         rows = [[short_name(one), *(units.latency(pick(found[place])) for pick, found in
                                     zip(pickers, distributions, strict=True))] for place, one in enumerate(figures)]
-        best = {(y, x) for x, (pick, found) in enumerate(zip(pickers, distributions, strict=True), start=1)
-                for y in _lowest_of(figures, found, pick)}
+        ends = [[one.intervals(view, operation, _part(operation)).get(label) for one in figures]
+                for view, label, _ in picked]
+        best = {(y, x) for x, (pick, found, end) in enumerate(zip(pickers, distributions, ends, strict=True), start=1)
+                for y in _lowest_of(figures, found, pick, end)}
         touch = " and first touch" if operation is Operation.MALLOC and _whole_part(figures) is Part.BOTH else ""
         tables.append(Table(f"{operation.value}{touch}, {_VARIANT_WORDS[variant]}", columns, rows,
                             _footnotes(rows, figures), frozenset(best), _nulls(figures)))
@@ -100,6 +105,23 @@ def all_latencies(figures: Sequence[AllocatorFigures], views: Sequence[View], va
         kinds = [(Operation.MALLOC, Part.CALL), (Operation.REALLOC, Part.CALL), (Operation.FREE, Part.CALL)]
     return [latencies(figures, view, operation, part, variant) for operation, part in kinds for view in views
             if any(one.distribution(view, operation, part).samples for one in figures)]
+
+
+def tails(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
+    """The 95 % bootstrap interval of every tail percentile, of what the program pays: malloc with touch, free."""
+    parts = {Operation.MALLOC: _whole_part(figures), Operation.FREE: Part.CALL}
+    return [_tail(figures, view, operation, part, variant) for operation, part in parts.items() for view in views
+            if any(one.distribution(view, operation, part).samples for one in figures)]
+
+
+def _tail(figures: Sequence[AllocatorFigures], view: View, operation: Operation, part: Part, variant: str) -> Table:
+    found = [one.intervals(view, operation, part) for one in figures]
+    rows = [[short_name(one), *(units.interval(ends[percentile.label]) for percentile in COLUMNS[1:])]
+            for one, ends in zip(figures, found, strict=True)]
+    what = f"{operation.value} and first touch" if part is Part.BOTH else operation.value
+    return Table(f"{what}: 95 % intervals, {view.value}, {variant}",
+                 ["allocator", *(percentile.label for percentile in COLUMNS[1:])], rows, _footnotes(rows, figures),
+                 dim=_nulls(figures))
 
 
 def by_size(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
@@ -122,19 +144,21 @@ def latencies(figures: Sequence[AllocatorFigures], view: View, operation: Operat
     classes = "" if size_class is None else f", blocks {SIZE_CLASSES[size_class]}"
     return Table(f"{what}{classes}: {view.value}, {variant}",
                  ["allocator", "best", *(percentile.label for percentile in COLUMNS), "worst"], rows,
-                 _footnotes(rows, figures), _lowest(figures, distributions), _nulls(figures))
+                 _footnotes(rows, figures),
+                 _lowest(figures, distributions, [one.intervals(view, operation, part, size_class) for one in figures]),
+                 _nulls(figures))
 
 
-def rates(figures: Sequence[AllocatorFigures], variant: str) -> Table:
-    """How often a second the program waits, beside the machine's own (`null`)."""
+def rates(figures: Sequence[AllocatorFigures], variant: str, view: View = View.AS_RUN) -> Table:
+    """How often a second the program waits, beside the machine's own (`null`). Minima happen in no run: no rates."""
     rows = []
     for one in figures:
         repeats = len(one.runs.runs)
-        rows.append([short_name(one), *(units.rate(one.rate_above(limit)) for limit in RATE_LIMITS_NS), str(repeats),
-                     units.duration(one.floor_call_ns)])
+        rows.append([short_name(one), *(units.rate(one.rate_above(limit, view)) for limit in RATE_LIMITS_NS),
+                     str(repeats), units.duration(one.floor_call_ns)])
     notes = ["null calls no allocator: its slow events are the machine's own"] if any(
         one.runs.is_null for one in figures) else ["without null in the campaign, the machine's own share is not known"]
-    return Table(f"slow events a second: as-run, mallocs with touch and frees, {variant}",
+    return Table(f"slow events a second: {view.value}, mallocs with touch and frees, {variant}",
                  ["allocator", *(f"above {units.duration(limit).replace('.00', '').replace('.0', '')}"
                                  for limit in RATE_LIMITS_NS), "repeats", "timer floor"], rows, notes,
                  dim=_nulls(figures))
@@ -162,6 +186,11 @@ def costs(figures: Sequence[AllocatorFigures], variant: str) -> Table:
                  dim=_nulls(figures))
 
 
+def _part(operation: Operation) -> Part:
+    """What a program pays for one: a free has no touch."""
+    return Part.CALL if operation is Operation.FREE else Part.BOTH
+
+
 def _whole_part(figures: Sequence[AllocatorFigures]) -> Part:
     return Part.BOTH if any(one.touched for one in figures) else Part.CALL
 
@@ -176,21 +205,30 @@ def _footnotes(rows: list[list[str]], figures: Sequence[AllocatorFigures]) -> li
     return notes
 
 
-def _lowest(figures: Sequence[AllocatorFigures], distributions: list[Distribution]) -> frozenset[tuple[int, int]]:
-    pickers = [Distribution.best.fget, *(_picker(percentile) for percentile in COLUMNS), Distribution.worst.fget]
-    return frozenset((y, x) for x, pick in enumerate(pickers, start=1)
-                     for y in _lowest_of(figures, distributions, pick))
+Ends = dict[str, Interval | None]
 
 
-def _lowest_of(figures: Sequence[AllocatorFigures], distributions: list[Distribution], pick: Pick) -> list[int]:
-    """Rows with the lowest figure, or within 2 % or one tick of it (no claim is made below that), `null` left out."""
+def _lowest(figures: Sequence[AllocatorFigures], distributions: list[Distribution],
+            intervals: list[Ends]) -> frozenset[tuple[int, int]]:
+    pickers = [("best", Distribution.best.fget), *((percentile.label, _picker(percentile)) for percentile in COLUMNS),
+               ("worst", Distribution.worst.fget)]
+    return frozenset((y, x) for x, (label, pick) in enumerate(pickers, start=1)
+                     for y in _lowest_of(figures, distributions, pick, [ends.get(label) for ends in intervals]))
+
+
+def _lowest_of(figures: Sequence[AllocatorFigures], distributions: list[Distribution], pick: Pick,
+               ends: list[Interval | None]) -> list[int]:
+    """Rows with the lowest figure, or within 2 % or one tick of it, or with an interval that overlaps with its own (no
+    claim is made below that), `null` left out."""
     values = {y: value.value for y, one in enumerate(figures)
               if not one.runs.is_null and (value := pick(distributions[y])) is not None}
     if len(values) < 2:
         return []
     least = min(values.values())
     tick = 1 / figures[0].runs.ticks_per_ns
-    return [y for y, value in values.items() if value <= max(least * 1.02, least + tick)]
+    first = ends[min(values, key=values.__getitem__)]
+    return [y for y, value in values.items() if value <= max(least * 1.02, least + tick)
+            or (first is not None and (own := ends[y]) is not None and own.overlaps(first))]
 
 
 def _nulls(figures: Sequence[AllocatorFigures]) -> frozenset[int]:

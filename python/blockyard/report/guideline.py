@@ -26,7 +26,9 @@ def paragraph(section: Section, figures: Sequence[AllocatorFigures], views: Sequ
     return f"As a guideline from {section.title} ({count}, {setting}): {' '.join(sentences)}"
 
 
-_VIEW_WORDS = {View.AS_RUN: "as it ran,", View.INHERENT: "with the machine's noise gone (inherent),"}
+_VIEW_WORDS = {View.AS_RUN: "as it ran,",
+               View.ATTRIBUTED: "without the events that the machine interrupted (attributed),",
+               View.INHERENT: "with the machine's noise gone (inherent),"}
 
 
 def _operation(contenders: Sequence[AllocatorFigures], view: View, operation: Operation) -> str:

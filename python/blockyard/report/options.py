@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from blockyard.analysis.latency import View
 
-BOTH_VIEWS = (View.AS_RUN, View.INHERENT)
+ALL_VIEWS = tuple(View)
 
 Progress = Callable[[float, str], None]
 """Told how far a report is, 0 to 1, and what it is doing."""
@@ -16,9 +16,10 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Everything that `blockyard report` can be asked for. `from_s`, `to_s` zoom the density pictures alone."""
+    """Everything that `blockyard report` can be asked for. `from_s`, `to_s` zoom the density pictures alone. The
+    attributed view is left out where causes are not known."""
 
-    views: tuple[View, ...] = BOTH_VIEWS
+    views: tuple[View, ...] = ALL_VIEWS
     by_size: bool = False
     allocations_csv: bool = False
     samples_parquet: bool = True

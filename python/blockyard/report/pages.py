@@ -17,7 +17,9 @@ from blockyard.report.options import ReportOptions
 _PLANES = {(Operation.MALLOC, View.AS_RUN): passes.MALLOC_AS_RUN,
            (Operation.FREE, View.AS_RUN): passes.FREE_AS_RUN,
            (Operation.MALLOC, View.INHERENT): passes.MALLOC_INHERENT,
-           (Operation.FREE, View.INHERENT): passes.FREE_INHERENT}
+           (Operation.FREE, View.INHERENT): passes.FREE_INHERENT,
+           (Operation.MALLOC, View.ATTRIBUTED): passes.MALLOC_ATTRIBUTED,
+           (Operation.FREE, View.ATTRIBUTED): passes.FREE_ATTRIBUTED}
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 
 
@@ -30,20 +32,20 @@ class Task:
 
 
 def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header, folder: Path,
-          options: ReportOptions, threads: int) -> list[Task]:
+          options: ReportOptions, views: Sequence[View], threads: int) -> list[Task]:
     """The summary pictures first, then the density of each allocator."""
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for variant, members in comparison.variants(figures):
         suffix = "" if variant == "defaults" else f"-{variant}"
-        for view in options.views:
+        for view in views:
             found.append(Task(f"{section.journal} dots", lambda m=members, v=view, w=variant, s=suffix: _dots(
                 section, m, header, folder / f"comparison-{v.value}{s}", v, w)))
             found.append(Task(f"{section.journal} percentiles", lambda m=members, v=view, w=variant, s=suffix: _curves(
                 section, figures, m, header, folder / f"percentiles-{v.value}{s}", v, w)))
     edges = latency_edges(figures)
     found += [Task(f"{section.journal} {one.name}", lambda one=one: _scatters(
-        section, one, header, folder, options, edges, threads)) for one in figures]
+        section, one, header, folder, options, views, edges, threads)) for one in figures]
     return found
 
 
@@ -86,13 +88,13 @@ def _with_samples(panels: list) -> list:
 
 
 def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: Path, options: ReportOptions,
-              edges: tuple[float, float], threads: int) -> list[Path]:
+              views: Sequence[View], edges: tuple[float, float], threads: int) -> list[Path]:
     rows = open_rows(one.runs, options.gross)
     end = _last_second(rows)
     times = (options.from_s or 0.0, min(options.to_s or end, end) if options.to_s else end * 1.001)
     if not times[0] < times[1]:
         return []
-    planes = [None] * 4
+    planes = [None] * passes.PLANES
     for (operation, view), plane in _PLANES.items():
         planes[plane] = scatter.marks_from(one.whole(view, operation))
     rate = one.runs.ticks_per_ns
@@ -105,7 +107,7 @@ def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: P
     zoom = "" if options.from_s is None and options.to_s is None else f"-{times[0]:g}s-{times[1]:g}s"
     written = []
     for operation in OPERATIONS:
-        for view in options.views:
+        for view in views:
             found = one.whole(view, operation)
             if not found.samples:
                 continue
@@ -134,6 +136,7 @@ def _operation_title(figures: Sequence[AllocatorFigures], operation: Operation) 
 def _subtitle(section: Section, view: View, variant: str) -> str:
     of = "allocators in their defaults" if variant != FAVOURED else "favoured: memory populated beforehand, purging off"
     meaning = {View.AS_RUN: "as-run: all repeats as they came",
+               View.ATTRIBUTED: "attributed: without the events that the machine interrupted",
                View.INHERENT: "inherent: each event's least over all repeats"}[view]
     return f"{meaning}; {of}; {section.title.partition(' at ')[2]}"
 
@@ -141,5 +144,6 @@ def _subtitle(section: Section, view: View, variant: str) -> str:
 def _density_subtitle(section: Section, one: AllocatorFigures, view: View, samples: int) -> str:
     repeats = len(one.runs.runs)
     meaning = {View.AS_RUN: f"as-run, {repeats} repeat{'s' * (repeats != 1)}",
+               View.ATTRIBUTED: "attributed",
                View.INHERENT: f"inherent, least of {repeats}"}
     return f"{section.journal}, {meaning[view]}, {samples:,} events"

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.figures import AllocatorFigures, open_rows
-from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, Operation, Part, View
+from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
 from blockyard.analysis.sections import AllocatorRuns, Section
 from blockyard.report.files import whole
 
@@ -29,6 +30,7 @@ def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[
                     if not found.samples:
                         continue
                     supported = {percentile.label: found.percentile(percentile) for percentile in PERCENTILES}
+                    ends = _ends(one.intervals(view, operation, part, size_class))
                     figure = {"best": found.best, **supported, "worst": found.worst, "mean": found.mean}
                     yield {"journal": section.journal, "pace": section.pace, "touch": section.touch,
                            "threads": section.threads, "allocator": one.name, "variant": one.runs.variant,
@@ -38,8 +40,15 @@ def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[
                            "samples": found.samples,
                            **{f"{label}_ns": None if value is None else round(value.value, 3)
                               for label, value in figure.items()},
+                           **ends,
                            "worst_is_at_least": found.worst.at_least, "floor_call_ns": round(one.floor_call_ns, 3),
                            "floor_touch_ns": round(one.floor_touch_ns, 3)}
+
+
+def _ends(intervals: dict[str, Interval | None]) -> dict[str, float | None]:
+    """`p99.9_low_ns`, `p99.9_high_ns`: the 95 % bootstrap interval."""
+    return {f"{percentile.label}_{end}_ns": None if (found := intervals[percentile.label]) is None else
+            round(getattr(found, end).value, 3) for percentile in WITH_INTERVAL for end in ("low", "high")}
 
 
 def write(target: Path, found: list[dict[str, object]]) -> list[Path]:

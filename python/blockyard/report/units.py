@@ -1,5 +1,6 @@
 """Numbers as people read them: three significant digits and a unit."""
 
+from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.distribution import Nanoseconds
 
 ABSENT = "–"
@@ -26,6 +27,17 @@ def latency(value: Nanoseconds | None) -> str:
     if value.value == 0 and value.step > 0:
         return f"<{duration(value.step)}"
     return f"≥{duration(value.value)}" if value.at_least else duration(value.value)
+
+
+def interval(found: Interval | None) -> str:
+    """`12.3–14.5 us`; each end with its own unit where they differ."""
+    if found is None:
+        return ABSENT
+    low, high = latency(found.low), latency(found.high)
+    if low == high:
+        return low
+    unit = high.rpartition(" ")[2]
+    return f"{low.removesuffix(f' {unit}')}–{high}"
 
 
 def size(count: float | None) -> str:
