@@ -1,4 +1,4 @@
-"""Runs a program under the recorder: starts the collector, preloads the library, hands signals on, sums up."""
+"""Runs a program under the recorder: starts the collector, preloads the library, hands signals on."""
 
 import contextlib
 import json
@@ -75,98 +75,6 @@ def run(request: Request) -> Outcome:
     if not line:
         raise UserError("the recorder's collector ended early; what it had written is readable")
     return Outcome(request, exit_code, json.loads(line))
-
-
-def complete_journals(outcome: Outcome) -> int:
-    """How many journals were written to their end."""
-    return sum(not journal["error"] for image in outcome.summary["images"] for journal in image.get("journals", []))
-
-
-def describe(outcome: Outcome) -> Iterator[str]:
-    """The summary that the user sees, line by line."""
-    images = outcome.summary["images"]
-    journals = [(image, journal) for image in images for journal in image.get("journals", [])]
-    yield ""
-    if not images:
-        yield (
-            f"blockyard: nothing was recorded: {outcome.request.command[0]} never loaded the recorder. It is linked "
-            "statically, changes its user, clears its environment, or runs a program that does"
-        )
-        return
-    if not journals and not any(image["running"] for image in images):
-        yield "blockyard: nothing was recorded: the program ended before a window opened"
-        return
-    # The program itself first, then whatever recorded most.
-    journals.sort(key=lambda pair: (pair[1]["path"] != str(outcome.request.output.absolute()), -pair[1]["events"]))
-    for image, journal in journals[:_MOST_LINES]:
-        yield from _describe_journal(image, journal)
-    if len(journals) > _MOST_LINES:
-        rest = journals[_MOST_LINES:]
-        events = sum(journal["events"] for _, journal in rest)
-        pattern = _pattern(outcome.request.output)
-        yield f"  and {len(rest)} more journals of other processes with {events:,} events, {pattern}"
-    for image in images:
-        if image["running"]:
-            yield f"  process {image['pid']} still runs; its journal goes on: {image['path']}"
-    yield from _describe_trouble(outcome.summary, images)
-    complete = [journal for _, journal in journals if not journal["error"]]
-    if complete:
-        yield f"next: blockyard info {max(complete, key=lambda journal: journal['events'])['path']}"
-
-
-_MOST_LINES = 8
-
-
-def _pattern(output: Path) -> Path:
-    return output.with_name(f"{output.stem}.PID{output.suffix}")
-
-
-def _describe_journal(image: dict[str, Any], journal: dict[str, Any]) -> Iterator[str]:
-    if journal["error"]:
-        yield f"  {journal['path']}: incomplete: {journal['error']}"
-        return
-    events = journal["events"]
-    each = f", {journal['bytes'] / events:.2f} bytes each" if events else ""
-    program = Path(image["program"]).name or f"process {image['pid']}"
-    yield f"  {journal['path']}: {program}, {events:,} events in {journal['seconds']:.2f} s{each}"
-    yield (
-        f"    {journal['allocations']:,} allocations, {journal['frees']:,} "
-        f"frees, {_count(journal['threads'], 'thread')}, "
-        f"{_count(journal['frames'], 'frame mark')}"
-        + (f", {journal['preamble']:,} blocks alive at the start" if journal["preamble"] else "")
-    )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _describe_trouble(summary: dict[str, Any], images: list[dict[str, Any]]) -> Iterator[str]:
-    def total(name: str) -> float:
-        return sum(image.get(name, 0) for image in images)
-
-    if total("waits"):
-        yield (
-            f"  the program waited {total('waited_ms'):.1f} ms for the recorder "
-            f"({total('waits'):,.0f} times): its times "
-            "there are longer than they would be"
-        )
-    if total("threads_refused"):
-        yield (
-            f"  {total('threads_refused'):,.0f} threads were not recorded: more "
-            "than 4,096 ran at a time; the journal lacks "
-            "their events"
-        )
-    if total("missed_frees"):
-        yield (
-            f"  {total('missed_frees'):,.0f} blocks were freed in a way that can't "
-            "be seen; a free was put in where the "
-            "address was given again"
-        )
-    if total("unknown_frees"):
-        yield f"  {total('unknown_frees'):,.0f} frees of blocks from before the recording were left out"
-    if summary["clock"] != "cycles":
-        yield "  the cycle counter can't be trusted here: CLOCK_MONOTONIC was used, which costs more for each event"
 
 
 def _find_program(name: str) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import recording
+from blockyard import recording, recording_summary
 from blockyard.errors import UserError
 from blockyard.seconds import Seconds
 
@@ -86,9 +86,9 @@ def command(
         overwrite=force,
     )
     outcome = recording.run(request)
-    for line in recording.describe(outcome):
+    for line in recording_summary.describe(outcome):
         click.echo(line, err=True)
     still_recording = any(image["running"] for image in outcome.summary["images"])
-    if outcome.exit_code == 0 and not still_recording and recording.complete_journals(outcome) == 0:
+    if outcome.exit_code == 0 and not still_recording and recording_summary.complete_journals(outcome) == 0:
         sys.exit(1)  # the program did well, the recording did not
     sys.exit(outcome.exit_code)

@@ -17,10 +17,13 @@ _DEFAULT_FRAME_NS = 16_666_667
 def render(facts: dict[str, Any]) -> RenderableType:
     """All that blockyard-journal's JSON says, in reading order."""
     parts: list[RenderableType] = [_summary(facts), _sizes(facts)]
+    # The times of an unpaced journal are places in an order: lifetimes and frames would be figures of nothing.
     if facts["paced"]:
-        parts += [_lifetimes(facts), _threads(facts), _frames(facts)]
-    else:  # its times are places in an order: lifetimes and frames would be figures of nothing
+        parts.append(_lifetimes(facts))
+    if facts["threads_known"]:
         parts.append(_threads(facts))
+    if facts["paced"]:
+        parts.append(_frames(facts))
     parts += [Text(f"Note: {note}.", style="yellow") for note in facts["notes"]]
     return Group(*parts)
 
@@ -75,8 +78,10 @@ def _summary(facts: dict[str, Any]) -> Table:
     row("events", _count(facts["events"]))
     row("mallocs", f"{_count(facts['allocations'])} (calloc {_count(kinds['allocate_zeroed'])}, "
         f"aligned {_count(kinds['allocate_aligned'])}, realloc {_count(kinds['reallocate'])})")
-    row("frees", f"{_count(facts['frees'])}, on another thread {_count(facts['remote_frees'])} "
-        f"({_share(facts['remote_free_share'])})")
+    row("frees", f"{_count(facts['frees'])}" + (
+            f" (realloc {_count(kinds['reallocate'])}: its old block)" if kinds["reallocate"] else ""))
+    row("on another thread", f"{_count(facts['remote_frees'])} frees ({_share(facts['remote_free_share'])})"
+        if facts["threads_known"] else "unknown: heaptrack keeps no threads")
     preamble = facts["preamble"]
     if preamble["blocks"]:
         row("preamble", f"{_count(preamble['blocks'])} blocks, {units.size(preamble['bytes'])}; "

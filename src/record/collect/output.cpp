@@ -102,7 +102,8 @@ std::uint64_t Output::add(std::uint64_t stamp, journal::Event event, std::uint32
   JournalSummary& summary = journals_.back();
   ++summary.events;
   summary.allocations += journal::gives_block(event.kind) ? 1u : 0u;
-  summary.frees += event.kind == journal::Kind::free ? 1u : 0u;
+  summary.frees += journal::takes_block(event.kind) ? 1u : 0u;
+  summary.reallocates += event.kind == journal::Kind::reallocate ? 1u : 0u;
   summary.frames += event.kind == journal::Kind::frame_mark ? 1u : 0u;
   return event.block;
 }

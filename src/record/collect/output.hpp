@@ -29,8 +29,9 @@ struct JournalSummary {
   std::string path;
   std::uint64_t events = 0;
   std::uint64_t preamble = 0;
-  std::uint64_t allocations = 0;
-  std::uint64_t frees = 0;
+  std::uint64_t allocations = 0;  ///< events that gave a block: of a reallocate, its new one
+  std::uint64_t frees = 0;        ///< events that took one: of a reallocate, its old one
+  std::uint64_t reallocates = 0;  ///< counted in both
   std::uint64_t frames = 0;
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;

@@ -64,9 +64,10 @@ bool send_welcome(int connection, const Welcome& welcome, int file) {
 Json json_of(const JournalSummary& journal) {
   return {{"path", journal.path},         {"events", journal.events},
           {"preamble", journal.preamble}, {"allocations", journal.allocations},
-          {"frees", journal.frees},       {"frames", journal.frames},
-          {"threads", journal.threads},   {"bytes", journal.bytes},
-          {"seconds", journal.seconds},   {"error", journal.error}};
+          {"frees", journal.frees},       {"reallocates", journal.reallocates},
+          {"frames", journal.frames},     {"threads", journal.threads},
+          {"bytes", journal.bytes},       {"seconds", journal.seconds},
+          {"error", journal.error}};
 }
 
 }  // namespace

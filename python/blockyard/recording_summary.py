@@ -1,0 +1,143 @@
+"""What a recording came to, in the words that the user sees."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from blockyard.recording import Outcome
+
+# Up to so many journals are told of one by one; of more, a line each for the largest.
+_MOST_TOLD = 3
+_MOST_LISTED = 8
+
+_Pair = tuple[dict[str, Any], dict[str, Any]]
+"""A process image and one of its journals."""
+
+
+def complete_journals(outcome: Outcome) -> int:
+    """How many journals were written to their end."""
+    return sum(not journal["error"] for _, journal in _journals(outcome))
+
+
+def describe(outcome: Outcome) -> Iterator[str]:
+    """The summary, line by line."""
+    images = outcome.summary["images"]
+    journals = _journals(outcome)
+    yield ""
+    if not images:
+        yield (
+            f"blockyard: nothing was recorded: {outcome.request.command[0]} never loaded the recorder. It is linked "
+            "statically, changes its user, clears its environment, or runs a program that does"
+        )
+        return
+    if not journals and not any(image["running"] for image in images):
+        yield "blockyard: nothing was recorded: the program ended before a window opened"
+        return
+    # The program itself first, then whatever recorded most; what recorded nothing is only counted.
+    own = str(outcome.request.output.absolute())
+    told = [pair for pair in journals if pair[1]["events"] or pair[1]["error"] or pair[1]["path"] == own]
+    told.sort(key=lambda pair: (pair[1]["path"] != own, -_recorded(pair[1])))
+    if len(told) <= _MOST_TOLD:
+        for image, journal in told:
+            yield from _describe_journal(image, journal)
+        if empty := len(journals) - len(told):
+            yield f"  and {_count(empty, 'journal')} of processes that allocated nothing, {_pattern(outcome)}"
+    else:
+        yield from _list_journals(outcome, journals, told)
+    for image in images:
+        if image["running"]:
+            yield f"  process {image['pid']} still runs; its journal goes on: {image['path']}"
+    yield from _describe_trouble(outcome, journals)
+    complete = [journal for _, journal in journals if not journal["error"]]
+    if complete:
+        yield f"next: blockyard info {max(complete, key=_recorded)['path']}"
+
+
+def _journals(outcome: Outcome) -> list[_Pair]:
+    return [(image, journal) for image in outcome.summary["images"] for journal in image.get("journals", [])]
+
+
+def _recorded(journal: dict[str, Any]) -> int:
+    """Events that this process brought about: what a forked child found alive is its preamble."""
+    return journal["events"] - journal["preamble"]
+
+
+def _pattern(outcome: Outcome) -> str:
+    output = outcome.request.output
+    return f"{output.stem}.PID{output.suffix}"
+
+
+def _describe_journal(image: dict[str, Any], journal: dict[str, Any]) -> Iterator[str]:
+    if journal["error"]:
+        yield f"  {journal['path']}: incomplete: {journal['error']}"
+        return
+    events = journal["events"]
+    each = f", {journal['bytes'] / events:.2f} bytes each" if events else ""
+    yield f"  {journal['path']}: {_program(image)}, {events:,} events in {journal['seconds']:.2f} s{each}"
+    yield (
+        f"    {_count(journal['allocations'], 'allocation')}, {_count(journal['frees'], 'free')}"
+        + (f" ({_count(journal['reallocates'], 'realloc')} in both)" if journal["reallocates"] else "")
+        + f", {_count(journal['threads'], 'thread')}, {_count(journal['frames'], 'frame mark')}"
+        + (f", {_count(journal['preamble'], 'block')} alive at the start" if journal["preamble"] else "")
+    )
+
+
+def _list_journals(outcome: Outcome, journals: list[_Pair], told: list[_Pair]) -> Iterator[str]:
+    """One line each for the program's own journal and the largest of the others."""
+    events = sum(journal["events"] for _, journal in journals)
+    folder = outcome.request.output.absolute().parent
+    processes = len({image["pid"] for image, _ in journals})
+    yield f"  {len(journals)} journals of {_count(processes, 'process')} with {events:,} events in {folder}"
+    shown = told[:_MOST_LISTED]
+    name_width = max(len(Path(journal["path"]).name) for _, journal in shown)
+    for image, journal in shown:
+        what = f"incomplete: {journal['error']}" if journal["error"] else _program(image)
+        marks = f", {_count(journal['frames'], 'frame mark')}" if journal["frames"] else ""
+        yield f"  {journal['events']:>13,} events  {Path(journal['path']).name:<{name_width}}  {what}{marks}"
+    if rest := len(told) - len(shown):
+        yield f"  and {rest} smaller ones, {_pattern(outcome)}"
+    if empty := len(journals) - len(told):
+        yield f"  and {empty} without an event"
+
+
+def _program(image: dict[str, Any]) -> str:
+    return Path(image["program"]).name or f"process {image['pid']}"
+
+
+def _count(number: int, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
+    images = outcome.summary["images"]
+
+    def total(name: str) -> float:
+        return sum(image.get(name, 0) for image in images)
+
+    symbol = outcome.request.frame_symbol
+    if symbol and journals and not any(journal["frames"] for _, journal in journals):
+        yield (
+            f"  no frame was marked: {symbol} was never called through the dynamic linker; check its spelling, and "
+            "with 'nm -D' that the program or a library exports it"
+        )
+    if total("waits"):
+        yield (
+            f"  the program waited {total('waited_ms'):.1f} ms for the recorder ({total('waits'):,.0f} times): its "
+            "times there are longer than they would be"
+        )
+    if total("threads_refused"):
+        yield (
+            f"  {total('threads_refused'):,.0f} threads were not recorded: more than 4,096 ran at a time; the journal "
+            "lacks their events"
+        )
+    if total("missed_frees"):
+        yield (
+            f"  {total('missed_frees'):,.0f} blocks were freed in a way that can't be seen; a free was put in where "
+            "the address was given again"
+        )
+    if total("unknown_frees"):
+        yield f"  {total('unknown_frees'):,.0f} frees of blocks from before the recording were left out"
+    if outcome.summary["clock"] != "cycles":
+        yield "  the cycle counter can't be trusted here: CLOCK_MONOTONIC was used, which costs more for each event"

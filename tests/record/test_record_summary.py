@@ -1,0 +1,48 @@
+"""What `blockyard record` says at its end: what it counted, which journal to look at, and what was not found."""
+
+import json
+import re
+import subprocess
+
+from recorded import program, record
+
+from blockyard import native
+
+
+def events(path: str) -> int:
+    info = subprocess.run([native.path("blockyard-journal"), "info", "--json", path], capture_output=True, text=True,
+                          check=True)
+    facts = json.loads(info.stdout)
+    return facts["events"] - facts["preamble"]["blocks"]
+
+
+def test_the_summary_and_info_count_alike_and_say_that_a_realloc_is_in_both(tmp_path):
+    done = record(tmp_path / "c.byj", program("c-functions"))
+    info = done.journal().info
+    reallocs = info["kinds"]["reallocate"]
+    assert reallocs > 0
+    assert f"{info['allocations']:,} allocations, {info['frees']:,} frees ({reallocs:,} realloc" in done.stderr
+    assert info["frees"] == info["kinds"]["free"] + reallocs
+
+
+def test_of_many_journals_the_one_with_most_events_is_named_next(tmp_path):
+    script = "for i in 1 2 3 4 5; do (echo $i > /dev/null); /bin/true; done; ls -lR /usr/lib > /dev/null"
+    done = record(tmp_path / "shim.byj", "bash", "-c", script)
+    assert done.exit_code == 0, done.stderr
+    largest = max(tmp_path.glob("*.byj"), key=lambda path: events(str(path)))
+    assert done.stderr.splitlines()[-1] == f"next: blockyard info {largest}"
+    assert re.search(r"^  \d+ journals of \d+ processes with [\d,]+ events in ", done.stderr, re.MULTILINE)
+    assert len(done.stderr.splitlines()) < 20
+
+
+def test_a_frame_symbol_that_nobody_calls_is_told_in_one_sentence(tmp_path):
+    done = record(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "no_such_function"))
+    assert done.exit_code == 0
+    told = [line for line in done.stderr.splitlines() if "no frame was marked" in line]
+    assert len(told) == 1
+    assert "no_such_function" in told[0]
+
+
+def test_a_frame_symbol_that_is_called_is_not_complained_of(tmp_path):
+    done = record(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "variadic"))
+    assert "no frame was marked" not in done.stderr
