@@ -34,7 +34,7 @@ BY_API int by_journal_open(const char* path);
 BY_API int by_journal_close(void);
 
 /// The engine's allocator gave `block`: `size` bytes asked for, `alignment` in bytes, a power of two, or 0 when the
-/// engine asked for none in particular. NULL is ignored.
+/// engine asked for none in particular. NULL is ignored. More than 2^48 - 1 bytes are written down as so many.
 BY_API void by_journal_alloc(const void* block, size_t size, size_t alignment);
 
 /// `block` is about to go back to the engine's allocator. NULL is ignored.

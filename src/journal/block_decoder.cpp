@@ -115,7 +115,7 @@ void BlockDecoder::read_planes(std::string_view payload, Column only_kind_or_res
 std::span<const Event> BlockDecoder::next() {
   const std::uint32_t count = std::min(batch, head_.events - done_);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto refuse = [&](const char* what) {
+    const auto refuse = [&](const std::string& what) {
       fail("event " + std::to_string(head_.first_event + done_ + i) + what);
     };
     Event event;
@@ -134,6 +134,7 @@ std::span<const Event> BlockDecoder::next() {
     }
     if (gives_block(event.kind)) {
       event.size = take(Column::size);
+      if (event.size > most_block_bytes) refuse(" " + asks_too_much(event.size));
       event.block = next_block_++;
       if (event.kind == Kind::reallocate) event.duration_ns = take(Column::duration);
       if (event.kind == Kind::allocate_aligned) {

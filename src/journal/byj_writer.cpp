@@ -18,7 +18,8 @@
 namespace blockyard::journal {
 
 struct Writer::State {
-  std::string path;
+  std::string shown;          ///< the file's name in messages
+  bool is_temporary = false;  ///< whoever gave another name removes what is not complete
   int file = -1;
   std::uint64_t offset = 0;
   std::uint64_t events = 0;
@@ -38,8 +39,8 @@ struct Writer::State {
       const ssize_t done = ::write(file, bytes.data(), bytes.size());
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0) {
-        throw Error(path + ": writing failed at byte " + std::to_string(offset) + ": " + last_error() +
-                    "; what was flushed before is readable");
+        const std::string what = shown + ": writing failed at byte " + std::to_string(offset) + ": " + last_error();
+        throw Error(is_temporary ? what : what + "; what was flushed before is readable");
       }
       offset += static_cast<std::uint64_t>(done);
       bytes.remove_prefix(static_cast<std::size_t>(done));
@@ -47,7 +48,7 @@ struct Writer::State {
   }
 
   void write_section(std::uint32_t type, std::string_view payload) {
-    if (payload.size() > format::most_payload_bytes) throw Error(path + ": a section would exceed 256 MiB");
+    if (payload.size() > format::most_payload_bytes) throw Error(shown + ": a section would exceed 256 MiB");
     section.clear();
     format::put(section, format::seal(type, payload));
     section += payload;
@@ -71,17 +72,19 @@ struct Writer::State {
   }
 };
 
-Writer::Writer(const std::string& path, const Header& header, bool overwrite) : state_(std::make_unique<State>()) {
+Writer::Writer(const std::string& path, const Header& header, bool overwrite, const std::string& shown)
+    : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.path = path;
+  s.shown = shown.empty() ? path : shown;
+  s.is_temporary = s.shown != path;
   s.header = header;
   if (s.header.names.empty()) s.header.names.emplace_back();
   for (std::uint32_t i = 0; i < s.header.names.size(); ++i) s.name_index.emplace(s.header.names[i], i);
   s.keep_addresses = header.has_addresses;
   s.file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL), 0666);
   if (s.file < 0) {
-    throw Error(errno == EEXIST ? path + " exists already; name another file, or pass --force to overwrite it"
-                                : path + " can't be created: " + last_error());
+    throw Error(errno == EEXIST ? s.shown + " exists already; name another file, or pass --force to overwrite it"
+                                : s.shown + " can't be created: " + last_error());
   }
   std::string preface(format::magic.data(), format::magic.size());
   format::put(preface, format::version);
@@ -110,7 +113,7 @@ std::uint32_t Writer::add_thread(const Thread& thread) {
 }
 
 void Writer::name_thread(std::uint32_t index, const std::string& name) {
-  if (index >= state_->header.threads.size()) throw Error(state_->path + ": a thread is named that was never added");
+  if (index >= state_->header.threads.size()) throw Error(state_->shown + ": a thread is named that was never added");
   state_->header.threads[index].name = name;
 }
 
@@ -124,13 +127,14 @@ std::uint32_t Writer::intern_name(const std::string& name) {
 void Writer::add(const Event& event) {
   State& s = *state_;
   const auto refuse = [&s](const std::string& what) {
-    throw Error(s.path + ": event " + std::to_string(s.events) + " " + what);
+    throw Error(s.shown + ": event " + std::to_string(s.events) + " " + what);
   };
   if (event.time_ns < s.time_ns) refuse("is earlier than the event before it");
   if (event.thread >= s.header.threads.size()) refuse("names a thread that was never added");
   if (gives_block(event.kind)) {
     if (event.block != s.blocks)
       refuse("gives block " + std::to_string(event.block) + "; the next id is " + std::to_string(s.blocks));
+    if (event.size > most_block_bytes) refuse(asks_too_much(event.size));
     if (event.kind == Kind::allocate_aligned && !std::has_single_bit(event.alignment)) {
       refuse("has an alignment of " + std::to_string(event.alignment) + ", which is no power of two");
     }
@@ -173,7 +177,7 @@ std::uint64_t Writer::finish() {
   s.write(tail);
   const int closed = ::close(s.file);
   s.file = -1;
-  if (closed != 0) throw Error(s.path + ": closing failed: " + last_error());
+  if (closed != 0) throw Error(s.shown + ": closing failed: " + last_error());
   return s.offset;
 }
 

@@ -20,6 +20,9 @@ enum class Kind : std::uint8_t {
   phase_mark = 6,  ///< a named phase of the program begins; `tag` is the index of its name in Header::names
 };
 
+/// The largest block that an event may ask for: an address has 48 bits, and a plan keeps sizes in as many. Readers and
+/// writers refuse more, so that what `check` passes can be replayed.
+inline constexpr std::uint64_t most_block_bytes = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t no_block = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::uint32_t no_site = std::numeric_limits<std::uint32_t>::max();
 
@@ -28,7 +31,7 @@ inline constexpr std::uint32_t no_site = std::numeric_limits<std::uint32_t>::max
 struct Event {
   std::uint64_t time_ns = 0;           ///< nanoseconds since the recording (or the window) began; the start of the call
   std::uint64_t duration_ns = 0;       ///< reallocate: from its start to its end; else 0
-  std::uint64_t size = 0;              ///< bytes asked for
+  std::uint64_t size = 0;              ///< bytes asked for, at most most_block_bytes
   std::uint64_t block = no_block;      ///< the block given; for free, the block that goes
   std::uint64_t old_block = no_block;  ///< reallocate: the block that goes
   std::uint64_t address = 0;           ///< the program's own pointer where the journal keeps addresses, else 0
@@ -44,6 +47,10 @@ inline bool gives_block(Kind kind) {
          kind == Kind::reallocate;
 }
 inline bool takes_block(Kind kind) { return kind == Kind::free || kind == Kind::reallocate; }
+/// What is wrong with a size beyond most_block_bytes, to stand behind "event N" or "it".
+inline std::string asks_too_much(std::uint64_t size) {
+  return "asks for " + std::to_string(size) + " bytes, more than a process can address";
+}
 
 struct Thread {
   std::uint64_t id = 0;  ///< the kernel's thread id, or what the text form names

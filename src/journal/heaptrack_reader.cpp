@@ -69,6 +69,10 @@ void HeaptrackSource::fail(std::string_view line, const char* what) const {
   throw Error(path_ + ", line " + std::to_string(lines_.number()) + ": " + what + ": \"" + shown + "\"");
 }
 
+void HeaptrackSource::refuse_beyond_any_process(std::uint64_t size, std::string_view line) const {
+  if (size > most_block_bytes) fail(line, ("it " + asks_too_much(size)).c_str());
+}
+
 std::span<const Event> HeaptrackSource::next() {
   if (!primed_) events_.clear();
   primed_ = false;
@@ -98,6 +102,7 @@ void HeaptrackSource::read_line(std::string_view line) {
     case 'a': {
       AllocationKind& added = kinds_.emplace_back();
       if (!take_number(fields, added.size)) fail(line, "an allocation's size was expected");
+      refuse_beyond_any_process(added.size, line);
       break;
     }
     case 'c': {
@@ -158,6 +163,7 @@ void HeaptrackSource::allocate(std::string_view fields, std::string_view line) {
   if (!take_number(fields, trace) || !take_number(fields, address) || address == 0) {
     fail(line, "a trace and a pointer were expected behind the size");
   }
+  refuse_beyond_any_process(first, line);
   std::uint64_t stale = 0;
   if (addresses_.take(address, stale)) {
     ++unseen_frees_;

@@ -37,6 +37,7 @@ class HeaptrackSource final : public Source {
     std::vector<std::uint64_t> live;  ///< blocks, youngest last
   };
   [[noreturn]] void fail(std::string_view line, const char* what) const;
+  void refuse_beyond_any_process(std::uint64_t size, std::string_view line) const;
   void read_line(std::string_view line);
   void allocate(std::string_view fields, std::string_view line);
   void release(std::string_view fields, std::string_view line);

@@ -2,8 +2,24 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace blockyard::journal {
 namespace {
+
+// By the file's own name: .txt, .journal, .log, or no ending at all; .zst or .gz may follow.
+bool is_text_name(std::string_view path) {
+  path.remove_prefix(std::min(path.size(), path.rfind('/') + 1));
+  for (const std::string_view packed : {".zst", ".gz"}) {
+    if (path.ends_with(packed)) {
+      path.remove_suffix(packed.size());
+      break;
+    }
+  }
+  return path.find('.') == std::string_view::npos || path.ends_with(".txt") || path.ends_with(".journal") ||
+         path.ends_with(".log");
+}
 
 void grow(Writer& writer, const Header& header) {
   for (std::size_t i = writer.header().threads.size(); i < header.threads.size(); ++i)
@@ -20,9 +36,13 @@ JournalOutput::JournalOutput(const std::string& path, const std::string& input, 
   if (path.ends_with(".byj")) {
     Header own = header;
     own.has_addresses = options.addresses;
-    byj_.emplace(file_.temporary(), own, true);
+    byj_.emplace(file_.temporary(), own, true, path);
   } else if (path.ends_with(".byj.zst") || path.ends_with(".byj.gz")) {
     throw Error(path + ": a .byj is compressed already; name it " + path.substr(0, path.rfind('.')));
+  } else if (!is_text_name(path)) {
+    throw Error(path +
+                ": its ending does not say what to write; a journal is .byj, or text as .txt, .journal or .log, " +
+                "each also with .zst or .gz behind it");
   } else {
     text_.emplace(ByteSink::create(file_.temporary(), path), header, options.text);
   }

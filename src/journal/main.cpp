@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -133,7 +134,7 @@ int run(int argc, char** argv) {
   const auto writes = [&options](CLI::App* command) {
     command
         ->add_option("-o,--output", options.output,
-                     "where to write: .byj, or text, compressed when it ends in .zst or .gz")
+                     "where to write: .byj, or text (.txt, .journal, .log), compressed when .zst or .gz follows")
         ->required();
     command->add_flag("--force", options.convert.overwrite, "overwrite the output");
   };
@@ -168,6 +169,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file goes.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv);
   } catch (const journal::Error& error) {

@@ -38,8 +38,8 @@ void doom(const std::string& path) {
 
 class PlainSink final : public ByteSink {
  public:
-  explicit PlainSink(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
-    if (file_ == nullptr) throw Error(path + " can't be created: " + last_error());
+  PlainSink(const std::string& path, std::string_view name) : name_(name), file_(std::fopen(path.c_str(), "wb")) {
+    if (file_ == nullptr) throw Error(name_ + " can't be created: " + last_error());
   }
   ~PlainSink() override {
     if (file_ != nullptr) std::fclose(file_);
@@ -56,14 +56,15 @@ class PlainSink final : public ByteSink {
   }
 
  private:
-  [[noreturn]] void fail() const { throw Error(path_ + ": writing failed: " + last_error()); }
-  std::string path_;
+  [[noreturn]] void fail() const { throw Error(name_ + ": writing failed: " + last_error()); }
+  std::string name_;
   std::FILE* file_;
 };
 
 class ZstdSink final : public ByteSink {
  public:
-  explicit ZstdSink(const std::string& path) : file_(path), stream_(ZSTD_createCCtx()), buffer_(ZSTD_CStreamOutSize()) {
+  ZstdSink(const std::string& path, std::string_view name)
+      : file_(path, name), stream_(ZSTD_createCCtx()), buffer_(ZSTD_CStreamOutSize()) {
     if (stream_ == nullptr) throw std::bad_alloc();
     ZSTD_CCtx_setParameter(stream_, ZSTD_c_checksumFlag, 1);
   }
@@ -94,7 +95,7 @@ class ZstdSink final : public ByteSink {
 
 class GzipSink final : public ByteSink {
  public:
-  explicit GzipSink(const std::string& path) : file_(path), buffer_(1U << 16) {
+  GzipSink(const std::string& path, std::string_view name) : file_(path, name), buffer_(1U << 16) {
     constexpr int with_gzip_header = 16 + MAX_WBITS;
     constexpr int default_memory = 8;
     if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, with_gzip_header, default_memory,
@@ -160,9 +161,9 @@ void OutputFile::commit() {
 }
 
 std::unique_ptr<ByteSink> ByteSink::create(const std::string& path, std::string_view name) {
-  if (name.ends_with(".zst")) return std::make_unique<ZstdSink>(path);
-  if (name.ends_with(".gz")) return std::make_unique<GzipSink>(path);
-  return std::make_unique<PlainSink>(path);
+  if (name.ends_with(".zst")) return std::make_unique<ZstdSink>(path, name);
+  if (name.ends_with(".gz")) return std::make_unique<GzipSink>(path, name);
+  return std::make_unique<PlainSink>(path, name);
 }
 
 }  // namespace blockyard::journal

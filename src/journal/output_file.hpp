@@ -26,10 +26,10 @@ class OutputFile {
   std::string temporary_;
 };
 
-/// Bytes into a file, compressed when `name` ends in .zst or .gz. Throws Error.
+/// Bytes into a file, compressed when `name` ends in .zst or .gz. Throws Error, whose sentence names `name`.
 class ByteSink {
  public:
-  /// Writes to `path`, over what is there.
+  /// Writes to `path`, over what is there; `path` may be the temporary name of `name`.
   static std::unique_ptr<ByteSink> create(const std::string& path, std::string_view name);
   virtual ~ByteSink() = default;
   virtual void write(std::string_view bytes) = 0;

@@ -168,6 +168,7 @@ void TextParser::parse_event(Cursor& at) {
       record.kind = Kind::allocate;
       at.skip_blanks("the size");
       record.size = at.decimal("the size");
+      if (record.size > most_block_bytes) fail(at.line, "it " + asks_too_much(record.size));
       break;
     case 'f':
       record.kind = Kind::free;

@@ -14,7 +14,8 @@ namespace blockyard::journal {
 class Writer {
  public:
   /// Creates `path` (never over an existing file unless `overwrite`); header.threads and names may be empty and grow.
-  Writer(const std::string& path, const Header& header, bool overwrite = false);
+  /// Errors name `shown`, where `path` is only a file's temporary name, and then promise nothing of what was flushed.
+  Writer(const std::string& path, const Header& header, bool overwrite = false, const std::string& shown = {});
   ~Writer();  ///< finishes if finish() was not called; errors are swallowed then
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;

@@ -25,7 +25,7 @@ inline constexpr std::uint64_t max_events = (std::uint64_t{1} << 30) - 64;
 /// What a sample row can name.
 inline constexpr std::uint32_t max_threads = 65'535;
 /// Sizes take 48 bits: all that a process can address on x86-64 and aarch64.
-inline constexpr std::uint64_t max_size = (std::uint64_t{1} << 48) - 1;
+inline constexpr std::uint64_t max_size = journal::most_block_bytes;
 /// 4096 ops to a chunk: 96 KiB, small enough that a plan of a thousand threads is written from 100 MB.
 inline constexpr std::size_t chunk_ops = 4096;
 

@@ -1,6 +1,8 @@
 // The .byj format keeps everything, survives crashes at a flush, and notices every damaged byte.
 #include <gtest/gtest.h>
 
+#include "journal/block_decoder.hpp"
+#include "journal/block_encoder.hpp"
 #include "journal_files.hpp"
 
 namespace blockyard::journal::testing {
@@ -101,6 +103,21 @@ TEST(Byj, an_unknown_required_feature_is_refused) {
   EXPECT_NE(error_of(folder / "b.byj").find("features (4)"), std::string::npos);
 }
 
+TEST(Byj, a_size_that_no_process_can_address_names_its_event) {
+  BlockEncoder encoder;
+  encoder.begin(7, 0, 0);
+  encoder.add({.size = 16, .block = 0}, false);
+  encoder.add({.size = ~std::uint64_t{0}, .block = 1}, false);
+  BlockDecoder decoder;
+  decoder.decode(encoder.encode(), sample(0, 1, false).header, "there");
+  try {
+    decoder.next();
+    ADD_FAILURE() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "there: event 8 asks for 18446744073709551615 bytes, more than a process can address");
+  }
+}
+
 TEST(Writer, refuses_an_existing_file_unless_told_to_overwrite) {
   Folder folder;
   write(folder / "a.byj", sample(10));
@@ -120,6 +137,10 @@ class WriterRefuses : public ::testing::Test {
 
 TEST_F(WriterRefuses, time_that_falls) { EXPECT_THROW(writer_.add({.time_ns = 99, .block = 1}), Error); }
 TEST_F(WriterRefuses, a_block_out_of_turn) { EXPECT_THROW(writer_.add({.time_ns = 100, .block = 2}), Error); }
+TEST_F(WriterRefuses, a_size_that_no_process_can_address) {
+  EXPECT_NO_THROW(writer_.add({.time_ns = 100, .size = most_block_bytes, .block = 1}));
+  EXPECT_THROW(writer_.add({.time_ns = 100, .size = most_block_bytes + 1, .block = 2}), Error);
+}
 TEST_F(WriterRefuses, a_free_of_a_block_never_given) {
   EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .kind = Kind::free}), Error);
 }

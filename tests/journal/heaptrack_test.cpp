@@ -61,6 +61,10 @@ TEST_F(Heaptrack, what_it_missed_is_counted) {
 TEST_F(Heaptrack, a_newer_file_version_is_refused) { expect_error("v 20000 9\n", "newer"); }
 TEST_F(Heaptrack, an_unknown_line_names_itself) { expect_error(head + "q 1\n", "line 4"); }
 TEST_F(Heaptrack, an_index_nobody_described_names_its_line) { expect_error(head + "+ 7\n", "line 4"); }
+TEST_F(Heaptrack, a_size_that_no_process_can_address_names_its_line) {
+  expect_error(head + "a ffffffffffffffff 1\n", "line 4: it asks for 18446744073709551615 bytes");
+  expect_error(head + "+ 1000000000000 1 10\n", "line 4: it asks for 281474976710656 bytes");
+}
 TEST_F(Heaptrack, an_interpreted_free_of_nothing_names_its_line) { expect_error(head + "a 1 1\n- 0\n", "line 5"); }
 
 }  // namespace

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -131,6 +132,10 @@ class TestBadInput:
         (tmp_path / "bad.txt").write_text(LINES + "a 12 D0 seven 99\n")
         expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6", "the thread")
 
+    def test_a_size_that_no_process_can_address(self, verb, tmp_path):
+        (tmp_path / "bad.txt").write_text(LINES + "a 18446744073709551615 D0 7 2000000020\n")
+        expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6", "more than a process can address")
+
     def test_a_free_of_nothing(self, verb, tmp_path):
         (tmp_path / "bad.txt").write_text(LINES + "f D0 7 2000000020\n")
         expect_sentence(tool(*verb, "bad.txt", cwd=tmp_path), "bad.txt, line 6 (event 5)", "free of nothing")
@@ -162,6 +167,29 @@ class TestOutput:
 
     def test_a_full_disk_is_a_sentence(self, byj):
         expect_sentence(tool("convert", byj, "-o", "/dev/full"), "/dev/full", "No space left")
+
+    @pytest.mark.parametrize("name", ["out.byj", "out.txt", "out.txt.zst", "out.txt.gz"])
+    @pytest.mark.parametrize("verb", [["convert"], ["cut", "--from", "1"]])
+    def test_a_file_that_may_not_grow_is_named_as_asked_for_and_nothing_is_left(self, verb, name, tmp_path):
+        journal = ROOT / "journals" / "small" / "godot-start.byj"
+        verb = [part if part != "1" else "0.001" for part in verb]
+        done = subprocess.run([native.path("blockyard-journal"), *verb, journal, "-o", tmp_path / name],
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+                              capture_output=True, text=True, check=False)
+        expect_sentence(done, f"{tmp_path / name}: ", "File too large")
+        assert ".part" not in done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["out.zip", "out.csv.gz", "out.parquet"])
+    def test_an_ending_that_says_nothing_is_refused(self, name, byj, tmp_path):
+        for verb in (["convert"], ["cut"]):
+            expect_sentence(tool(*verb, byj, "-o", tmp_path / name), name, "its ending", ".journal")
+        assert not (tmp_path / name).exists()
+
+    @pytest.mark.parametrize("name", ["out", "out.log", "v1.2.journal.zst"])
+    def test_text_has_its_usual_endings_or_none(self, name, byj, tmp_path):
+        assert tool("convert", byj, "-o", tmp_path / name).returncode == 0
+        assert tool("check", tmp_path / name).returncode == 0
 
     def test_a_missing_folder_is_a_sentence(self, byj, tmp_path):
         expect_sentence(tool("convert", byj, "-o", tmp_path / "no" / "out.byj"), "out.byj", "No such file")
@@ -220,9 +248,11 @@ def test_a_real_heaptrack_recording_is_imported_in_both_its_forms(tmp_path):
         assert facts[0][figure] == facts[1][figure], figure
 
 
-def test_info_of_a_recording_without_times_shows_no_lifetimes_and_no_frames():
+def test_info_of_a_recording_without_times_and_threads_shows_no_lifetimes_no_frames_and_no_threads():
     shown = blockyard("info", ROOT / "journals/small/ls.heaptrack.zst").stdout
     assert "unknown (unpaced: order only)" in shown
+    assert "on another thread  unknown: heaptrack keeps no threads" in shown
+    assert "Threads" not in shown
     assert "Lifetimes" not in shown
     assert "Frames" not in shown
 

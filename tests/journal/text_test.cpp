@@ -49,6 +49,13 @@ TEST_F(Text, reads_carriage_returns_prefixes_either_case_blank_lines_and_comment
 
 TEST_F(Text, needs_no_newline_at_the_end) { EXPECT_EQ(read_text("a 16 10 7 5\nf 10 7 6").events.size(), 2U); }
 
+TEST_F(Text, a_size_that_no_process_can_address_names_its_line) {
+  EXPECT_EQ(read_text("a 281474976710655 10 7 5\n").events.at(0).size, most_block_bytes);
+  expect_error("a 16 10 7 5\na 281474976710656 20 7 6\n",
+               "line 2: it asks for 281474976710656 bytes, more than a process");
+  expect_error("a 18446744073709551615 10 7 5\n", "line 1: it asks for 18446744073709551615 bytes");
+}
+
 TEST_F(Text, comments_of_others_say_nothing) {
   const Whole got = read_text("# realloc is written as f and a\n# zeroed\n# thread none\na 16 10 7 5\n");
   EXPECT_EQ(got.events.at(0).kind, Kind::allocate);

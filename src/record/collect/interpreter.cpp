@@ -24,6 +24,9 @@ journal::Kind kind_of_allocation(RecordKind kind) {
   }
 }
 
+// An engine that claims more than any process has is not believed: a journal can't say it.
+std::uint64_t size_of(std::uint64_t packed) { return std::min(packed >> 8, journal::most_block_bytes); }
+
 }  // namespace
 
 Interpreter::Interpreter(OutputSettings malloc_output, WindowPlan plan, std::vector<ThreadFacts>& threads)
@@ -58,7 +61,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
     case RecordKind::allocate_zeroed:
     case RecordKind::allocate_aligned: {
       LiveBlock block;
-      block.size = record[2] >> 8;
+      block.size = size_of(record[2]);
       block.thread = thread;
       block.kind = kind_of_allocation(kind);
       if (kind == RecordKind::allocate_aligned) block.alignment = 1u << std::min<std::uint64_t>(record[2] & 0xff, 31);
@@ -82,7 +85,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
       break;
     }
     case RecordKind::reallocate_end:
-      end_reallocate(space, thread, stamp, payload, record[2] >> 8);
+      end_reallocate(space, thread, stamp, payload, size_of(record[2]));
       break;
     case RecordKind::frame_mark:
       for (Space* each : {&malloc_space_, &engine_space_}) {

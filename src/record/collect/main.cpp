@@ -15,9 +15,10 @@
 
 namespace {
 
-// The collector must outlive whatever ends the program, Ctrl-C at the terminal included.
+// The collector must outlive whatever ends the program, Ctrl-C at the terminal included. A journal that grows beyond
+// the limit on a file's size is a failed write, which the summary tells.
 void ignore_signals() {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTTOU}) std::signal(number, SIG_IGN);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTTOU, SIGXFSZ}) std::signal(number, SIG_IGN);
 }
 
 // Started from within a program, it must not keep the program's files open.
