@@ -1,6 +1,6 @@
 # Two things are installed, each a component of its own:
-#   library   headers, libblockyard and its CMake package: find_package(blockyard) gives blockyard::static, blockyard::shared
-#             and blockyard::blockyard
+#   library   headers, libblockyard and its CMake package: find_package(blockyard) gives blockyard::static, blockyard::shared,
+#             blockyard::blockyard, and blockyard::malloc, which also puts the heap in the place of malloc
 #   wheel     the lab's native parts, all in one folder, for the Python wheel (pyproject.toml)
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/blockyard")
@@ -8,6 +8,10 @@ set(package "${CMAKE_INSTALL_LIBDIR}/cmake/blockyard")
 install(TARGETS blockyard_static blockyard_shared EXPORT blockyardTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)
+if(TARGET blockyard_malloc_static)
+  install(TARGETS blockyard_malloc_static blockyard_malloc_whole EXPORT blockyardTargets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/blockyard" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 install(EXPORT blockyardTargets NAMESPACE blockyard:: DESTINATION ${package} COMPONENT library)
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/blockyardConfig.cmake.in"

@@ -58,6 +58,9 @@ typedef struct by_heap by_heap;
 BY_API by_heap* by_heap_create(void);
 /// Frees every block of the heap, and the heap. NULL is a no-op. O(slabs and large blocks), not O(blocks).
 BY_API void by_heap_destroy(by_heap* heap);
+/// by_free for the thread that allocates from `heap`: O(1), no atomic read-modify-write. Its by_free is right as well, but is
+/// to the heap a free on another thread: the block waits there until a later allocation finds it.
+BY_API void by_heap_free(by_heap* heap, void* block);
 /// As by_malloc, by_calloc and by_aligned_alloc, out of `heap`.
 BY_API void* by_heap_malloc(by_heap* heap, size_t size);
 BY_API void* by_heap_calloc(by_heap* heap, size_t count, size_t size);

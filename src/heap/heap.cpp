@@ -84,12 +84,11 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
   start_janitor_if_due();
 }
 
-[[gnu::always_inline]] inline void deallocate(void* block) {
+[[gnu::always_inline]] inline void deallocate(void* block, ThreadHeap* heap) {
   const std::size_t offset = region.offset_of(block);
   if (offset < region.bytes) [[likely]] {
     const std::size_t granule = offset >> granule_shift;
     const Directory& entry = region.directory[granule];
-    ThreadHeap* const heap = thread_heap;
     if (entry.owner.load(std::memory_order_relaxed) == heap) [[likely]] {
       const std::size_t first = granule - entry.back;
       Slab* const slab = &region.slabs[first];
@@ -119,6 +118,15 @@ std::size_t usable(const void* block) {
   return std::size_t{region.pages[region.page_of(block)].length} << page_shift;
 }
 
+[[gnu::noinline]] void* move_block(void* block, std::size_t room, std::size_t size) {
+  void* const moved = allocate(size);
+  if (moved != nullptr) {
+    std::memcpy(moved, block, room < size ? room : size);
+    deallocate(block, thread_heap);
+  }
+  return moved;
+}
+
 void before_fork() {
   process_heap.sweep_lock.lock();
   process_heap.pages.lock().lock();
@@ -145,7 +153,7 @@ extern "C" {
 
 void* by_malloc(size_t size) { return allocate(size); }
 
-void by_free(void* block) { deallocate(block); }
+void by_free(void* block) { deallocate(block, thread_heap); }
 
 void* by_calloc(size_t count, size_t size) {
   std::size_t bytes = 0;
@@ -186,13 +194,7 @@ void* by_realloc(void* block, size_t size) {
       return block;
     }
   }
-  void* const moved = allocate(size);
-  if (moved == nullptr) {
-    return nullptr;
-  }
-  std::memcpy(moved, block, room < size ? room : size);
-  deallocate(block);
-  return moved;
+  return move_block(block, room, size);
 }
 
 void* by_aligned_alloc(size_t alignment, size_t size) {
@@ -215,7 +217,7 @@ void* by_aligned_alloc(size_t alignment, size_t size) {
 
 size_t by_usable_size(const void* block) { return usable(block); }
 
-void by_free_sized(void* block, size_t) { deallocate(block); }
+void by_free_sized(void* block, size_t) { deallocate(block, thread_heap); }
 
 by_heap* by_heap_create(void) {
   ThreadHeap* const heap = process_heap.make_own_heap();
@@ -230,6 +232,8 @@ void by_heap_destroy(by_heap* heap) {
     process_heap.destroy_own_heap(reinterpret_cast<ThreadHeap*>(heap));
   }
 }
+
+void by_heap_free(by_heap* heap, void* block) { deallocate(block, reinterpret_cast<ThreadHeap*>(heap)); }
 
 void* by_heap_malloc(by_heap* heap, size_t size) {
   auto* const own = reinterpret_cast<ThreadHeap*>(heap);

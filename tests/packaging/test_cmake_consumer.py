@@ -31,6 +31,15 @@ def test_find_package_gives_static_and_shared_libraries_that_allocate(installed:
         assert run(tmp_path / f"consumer-{kind}") == "a block of 100 bytes\n"
 
 
+def test_a_program_that_links_blockyard_malloc_has_the_heap_in_the_place_of_malloc(installed: Path, tmp_path: Path) -> None:
+    run("cmake", "-S", HERE / "consumer", "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={installed}")
+    run("cmake", "--build", tmp_path, "--target", "consumer-malloc")
+    assert run(tmp_path / "consumer-malloc").splitlines() == [
+        "malloc: on the heap", "calloc: on the heap", "realloc: on the heap", "aligned_alloc: on the heap",
+        "new: on the heap", "new[]: on the heap", "strdup, from inside the C library: on the heap",
+        "a thread: on the heap", "the heap is sound"]
+
+
 def test_the_installed_headers_are_all_that_the_sources_have(installed: Path) -> None:
     headers = ROOT / "include" / "blockyard"
     there = {path.relative_to(headers) for path in headers.rglob("*.h*")}

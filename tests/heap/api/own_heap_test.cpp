@@ -52,6 +52,21 @@ TEST(OwnHeap, ItsBlocksMayBeFreedOneByOneByAnyThread) {
   EXPECT_EQ(by_check(), nullptr);
 }
 
+TEST(OwnHeap, ItsThreadFreesWithoutTheDetourOfARemoteFree) {
+  by_heap* const heap = by_heap_create();
+  void* const first = by_heap_malloc(heap, 100);
+  by_heap_free(heap, first);
+  EXPECT_EQ(by_heap_malloc(heap, 100), first);
+  void* const large = by_heap_malloc(heap, 100'000);
+  by_heap_free(heap, large);
+  by_heap_free(heap, nullptr);
+  void* const from_elsewhere = by_malloc(100);
+  by_heap_free(heap, from_elsewhere);
+  EXPECT_EQ(by_check(), nullptr);
+  by_heap_destroy(heap);
+  EXPECT_EQ(by_check(), nullptr);
+}
+
 TEST(OwnHeap, ADestroyedHeapIsUsedAgainAndDestroyingNullIsNothing) {
   by_heap_destroy(nullptr);
   by_heap_destroy(by_heap_create());

@@ -1,0 +1,77 @@
+// What is counted: runs under libblockyard-malloc.so by preload, stepped through by the tracer.
+#include "operations.hpp"
+
+#include <malloc.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+namespace golden {
+namespace {
+
+// The tracer stops at each and lets it go no further.
+void mark() { std::raise(SIGUSR1); }
+
+template <class Operation>
+void count(Operation&& operation) {
+  mark();
+  operation();
+  mark();
+}
+
+void* volatile kept;  // so that no call can be left out
+
+}  // namespace
+
+void run_operations() {
+  // Warm: every symbol is bound, the size class has a slab with freed blocks and with some never used.
+  for (int round = 0; round < 2; ++round) {
+    std::vector<void*> blocks;
+    for (int i = 0; i < 8; ++i) {
+      blocks.push_back(std::malloc(64));
+    }
+    blocks.push_back(std::calloc(1, 64));
+    blocks.back() = std::realloc(blocks.back(), 60);
+    blocks.push_back(std::aligned_alloc(64, 64));
+    malloc_usable_size(blocks.back());
+    for (void* block : blocks) {
+      std::free(block);
+    }
+  }
+  void* block = nullptr;
+  count([&] { block = std::malloc(64); });
+  std::vector<void*> emptied(64);  // more than were freed: the list is empty afterwards
+  for (void*& each : emptied) {
+    each = std::malloc(64);
+  }
+  void* fresh = nullptr;
+  count([&] { fresh = std::malloc(64); });
+  count([&] { std::free(block); });
+  count([&] { block = std::calloc(1, 64); });
+  block = std::realloc(block, 60);
+  count([&] { block = std::realloc(block, 64); });
+  void* aligned = nullptr;
+  std::free(fresh);
+  count([&] { aligned = std::aligned_alloc(64, 64); });
+  count([&] { kept = reinterpret_cast<void*>(malloc_usable_size(aligned)); });
+  // Three blocks of one slab of a thread that has ended: its heap is parked, its blocks are remote to this one. This
+  // thread has a heap already and does not take that one over.
+  void* remote[3] = {};
+  std::thread([&] {
+    for (void*& each : remote) {
+      each = std::malloc(3000);
+    }
+  }).join();
+  // The exchange's own symbols are bound by one remote free of another slab.
+  void* other = nullptr;
+  std::thread([&] { other = std::malloc(5000); }).join();
+  std::free(other);
+  count([&] { std::free(remote[0]); });
+  count([&] { std::free(remote[1]); });
+  kept = block;
+  std::_Exit(0);
+}
+
+}  // namespace golden
