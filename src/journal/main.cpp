@@ -1,4 +1,4 @@
-// blockyard-journal: info, check, cut and convert on journals.
+// blockyard-journal: info, check, cut, convert and repeat on journals.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
@@ -13,6 +13,7 @@
 #include "journal/convert.hpp"
 #include "journal/cut.hpp"
 #include "journal/facts.hpp"
+#include "journal/repeat.hpp"
 
 namespace {
 
@@ -27,6 +28,7 @@ struct Options {
   std::string output;
   double from_s = 0;
   double to_s = -1;
+  std::uint64_t times = 1;
   bool json = false;
   bool progress = false;
   journal::ConvertOptions convert;
@@ -121,6 +123,14 @@ void run_convert(const Options& options) {
        options);
 }
 
+void run_repeat(const Options& options) {
+  journal::RepeatOptions repeat;
+  repeat.times = options.times;
+  repeat.overwrite = options.convert.overwrite;
+  show(outcome_of(journal::repeat(options.input, options.output, repeat, progress_of(options, "repeating")), options),
+       options);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Facts about allocation journals, and other forms of them.", "blockyard-journal");
   app.require_subcommand(1);
@@ -154,6 +164,10 @@ int run(int argc, char** argv) {
   convert->add_flag("--join-realloc", options.convert.join_realloc,
                     "a free and an allocation of the same instant and thread become one realloc");
   convert->add_flag("--addresses", options.convert.addresses, "keep the program's pointers in a .byj");
+  CLI::App* repeat = app.add_subcommand("repeat", "write a journal several times over, as one long journal");
+  common(repeat);
+  repeat->add_option("times", options.times, "repetitions in all")->required()->check(CLI::Range(1, 1'000'000));
+  writes(repeat);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -163,6 +177,7 @@ int run(int argc, char** argv) {
   if (check->parsed()) run_check(options);
   if (cut->parsed()) run_cut(options, to->count() != 0);
   if (convert->parsed()) run_convert(options);
+  if (repeat->parsed()) run_repeat(options);
   return 0;
 }
 

@@ -19,6 +19,13 @@ std::string seconds(std::uint64_t ns) {
 
 std::uint64_t to_ns(double s) { return static_cast<std::uint64_t>(std::llround(s * 1e9)); }
 
+// Far enough that the table's line is there when its turn comes.
+constexpr std::size_t lookups_ahead = 12;
+
+std::uint64_t touched_block(const Event& event) {
+  return event.kind == Kind::reallocate ? event.old_block : event.block;
+}
+
 std::uint8_t alignment_log2(const Event& event) {
   if (event.kind != Kind::allocate_aligned || event.alignment <= (1u << natural_alignment_log2)) {
     return natural_alignment_log2;
@@ -26,7 +33,7 @@ std::uint8_t alignment_log2(const Event& event) {
   return static_cast<std::uint8_t>(std::bit_width(event.alignment) - 1);
 }
 
-void check_given(const Event& event, std::uint32_t number, std::size_t next_block) {
+void check_given(const Event& event, std::uint32_t number, std::uint64_t next_block) {
   if (event.block != next_block) {
     throw journal::Error("event " + std::to_string(number) + " gives block " + std::to_string(event.block) +
                          " where block " + std::to_string(next_block) + " is next; the journal is damaged");
@@ -43,10 +50,13 @@ Planner::Planner(const std::string& plan_path, const PlanOptions& options)
     : options_(options),
       from_ns_(options.from_s ? to_ns(*options.from_s) : 0),
       to_ns_(options.to_s ? to_ns(*options.to_s) : ~std::uint64_t{0}),
-      writer_(plan_path) {}
+      writer_(plan_path),
+      pair_(plan_path) {}
 
 bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) {
-  for (const Event& event : events) {
+  for (std::size_t at = 0; at < events.size(); ++at) {
+    const Event& event = events[at];
+    if (at + lookups_ahead < events.size()) slot_of_block_.prefetch(touched_block(events[at + lookups_ahead]) + 1);
     const std::uint64_t index = pair_.size();
     const bool measured = index >= preamble_events && event.time_ns >= from_ns_;
     if (measured && event.time_ns >= to_ns_) {
@@ -89,18 +99,19 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
 }
 
 void Planner::allocate(const Event& event, std::uint32_t number, std::uint32_t thread) {
-  check_given(event, number, slot_of_block_.size());
+  check_given(event, number, next_block_);
   const std::uint32_t slot = slots_.take(thread, number);
   if (slot >= blocks_.size()) blocks_.resize(slots_.size());
   Block& block = blocks_[slot];
   const std::uint32_t after = block.last_event == none ? none : awaited(block, thread);
   block.size = event.size;
+  block.id = next_block_++;
   block.giver = block.last_event = number;
   block.giver_thread = block.last_thread = static_cast<std::uint16_t>(thread);
   block.kind = event.kind;
   block.alignment_log2 = alignment_log2(event);
   block.alive = true;
-  slot_of_block_.push_back(slot);
+  slot_of_block_.insert(block.id + 1, slot);
   count_live(0, event.size);
   ++live_blocks_;
   if (!measuring_) return;
@@ -110,7 +121,7 @@ void Planner::allocate(const Event& event, std::uint32_t number, std::uint32_t t
 }
 
 void Planner::free(const Event& event, std::uint32_t number, std::uint32_t thread) {
-  const std::uint32_t slot = slot_of(event.block, number);
+  const std::uint32_t slot = take_slot(event.block, number);
   Block& block = blocks_[slot];
   const std::uint32_t after = awaited(block, thread);
   pair_[block.giver] = number;
@@ -122,20 +133,18 @@ void Planner::free(const Event& event, std::uint32_t number, std::uint32_t threa
   block.last_event = number;
   block.last_thread = static_cast<std::uint16_t>(thread);
   block.alive = false;
-  slot_of_block_[event.block] = none;
   slots_.give_back(slot, thread, number);
   count_live(block.size, 0);
   --live_blocks_;
 }
 
 void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t thread) {
-  check_given(event, number, slot_of_block_.size());
-  const std::uint32_t slot = slot_of(event.old_block, number);
+  check_given(event, number, next_block_);
+  const std::uint32_t slot = take_slot(event.old_block, number);
   Block& block = blocks_[slot];
   const std::uint32_t after = awaited(block, thread);
   pair_[block.giver] = number;
-  slot_of_block_[event.old_block] = none;
-  slot_of_block_.push_back(slot);
+  slot_of_block_.insert(next_block_ + 1, slot);
   count_live(block.size, event.size);
   if (measuring_) {
     facts_.remote_frees += block.giver_thread != thread;
@@ -143,15 +152,16 @@ void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t
     emit(event, number, thread, slot, after, event.size, natural_alignment_log2);
   }
   block.size = event.size;
+  block.id = next_block_++;
   block.giver = block.last_event = number;
   block.giver_thread = block.last_thread = static_cast<std::uint16_t>(thread);
   block.kind = Kind::allocate;  // what restores it in a preamble: realloc keeps no alignment
   block.alignment_log2 = natural_alignment_log2;
 }
 
-std::uint32_t Planner::slot_of(std::uint64_t block, std::uint32_t number) const {
-  const std::uint32_t slot = block < slot_of_block_.size() ? slot_of_block_[block] : none;
-  if (slot == none) {
+std::uint32_t Planner::take_slot(std::uint64_t block, std::uint32_t number) {
+  std::uint32_t slot = none;
+  if (block >= next_block_ || !slot_of_block_.take(block + 1, slot)) {
     throw journal::Error("event " + std::to_string(number) +
                          " frees a block that is not alive; the journal is damaged, see 'blockyard check'");
   }
@@ -187,7 +197,7 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
   // Slots anew: those of the run need not be as many as the most blocks that were alive before it.
   Slots slots;
   std::vector<Block> blocks;
-  std::vector<std::uint32_t> moved(blocks_.size(), none);
+  journal::FlatMap<std::uint32_t> slot_of_block;
   std::vector<std::vector<Op>> preamble;
   for (const std::uint32_t old_slot : alive) {
     const Block& block = blocks_[old_slot];
@@ -195,7 +205,7 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
     const std::uint32_t slot = slots.take(thread, 0);
     if (slot >= blocks.size()) blocks.resize(slots.size());
     blocks[slot] = block;
-    moved[old_slot] = slot;
+    slot_of_block.insert(block.id + 1, slot);
     if (thread >= preamble.size()) preamble.resize(thread + 1);
     Op op{.event = block.giver,
           .slot = slot,
@@ -210,12 +220,10 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
     facts_.header.preamble_bytes += block.size;
     facts_.largest_bytes = std::max(facts_.largest_bytes, block.size);
   }
-  for (std::size_t block = 0; block < slot_of_block_.size(); ++block) {
-    if (slot_of_block_[block] != none) slot_of_block_[block] = moved[slot_of_block_[block]];
-  }
   for (std::uint32_t thread = 0; thread < preamble.size(); ++thread) {
     if (!preamble[thread].empty()) writer_.add_preamble(thread, preamble[thread]);
   }
+  slot_of_block_ = std::move(slot_of_block);
   slots_ = std::move(slots);
   blocks_ = std::move(blocks);
   facts_.header.preamble_blocks = alive.size();

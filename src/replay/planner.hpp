@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "journal/event.hpp"
-#include "replay/growing_array.hpp"
+#include "journal/flat_map.hpp"
+#include "replay/file_array.hpp"
 #include "replay/plan_format.hpp"
 #include "replay/plan_writer.hpp"
 #include "replay/slots.hpp"
@@ -36,9 +37,10 @@ struct PlanFacts {
   std::uint64_t largest_bytes = 0;  ///< largest block
 };
 
-/// One planner a plan. Feed events in order, then finish(). Memory: 4 bytes an event and 4 a block of the journal so
-/// far, and some 40 bytes for each block alive. add() is O(1) an event, at a stretch's beginning O(n log n) in the
-/// blocks alive. Throws journal::Error.
+/// One planner a plan. Feed events in order, then finish(). Memory: some 80 bytes for each block alive, 96 KiB a thread
+/// and 16 bytes a frame mark, however long the journal. Beside the plan's place, a nameless file of 4 bytes an event is
+/// on the disk meanwhile. add() is O(1) an event, at a stretch's beginning O(n log n) in the blocks alive. Throws
+/// journal::Error.
 class Planner {
  public:
   Planner(const std::string& plan_path, const PlanOptions& options);
@@ -52,12 +54,13 @@ class Planner {
 
   /// After finish(): what events.npz holds. pair(): for each event number the event that frees its block, or for a free
   /// the event that gave its block, or `none`; a reallocate has its new block's end.
-  [[nodiscard]] const GrowingArray<std::uint32_t>& pair() const { return pair_; }
+  [[nodiscard]] const FileArray<std::uint32_t>& pair() const { return pair_; }
   [[nodiscard]] const std::vector<FrameMark>& frames() const { return frames_; }
 
  private:
   struct Block {
     std::uint64_t size = 0;
+    std::uint64_t id = 0;             ///< the journal's block number
     std::uint32_t giver = none;       ///< event that gave it
     std::uint32_t last_event = none;  ///< last event on its slot
     std::uint16_t giver_thread = 0;
@@ -72,7 +75,8 @@ class Planner {
   void reallocate(const journal::Event& event, std::uint32_t number, std::uint32_t thread);
   void begin_stretch(std::uint64_t time_ns, std::uint32_t number);
   void end_without_measured_event() const;
-  std::uint32_t slot_of(std::uint64_t block, std::uint32_t number) const;
+  /// Takes the block out of those that are alive.
+  std::uint32_t take_slot(std::uint64_t block, std::uint32_t number);
   void count_live(std::uint64_t gone, std::uint64_t come);
   void emit(const journal::Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot,
             std::uint32_t after, std::uint64_t size, std::uint8_t alignment_log2);
@@ -85,9 +89,10 @@ class Planner {
   PlanWriter writer_;
   PlanFacts facts_;
   Slots slots_;
-  std::vector<Block> blocks_;                  ///< by slot
-  GrowingArray<std::uint32_t> slot_of_block_;  ///< by the journal's block number
-  GrowingArray<std::uint32_t> pair_;
+  std::vector<Block> blocks_;                      ///< by slot
+  std::uint64_t next_block_ = 0;                   ///< the journal's number of the block that comes next
+  journal::FlatMap<std::uint32_t> slot_of_block_;  ///< blocks alive: by their number plus 1
+  FileArray<std::uint32_t> pair_;
   std::vector<FrameMark> frames_;
   std::vector<std::uint64_t> last_ns_;  ///< by thread: time of its last op
   std::uint64_t live_bytes_ = 0;

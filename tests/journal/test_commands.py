@@ -1,4 +1,4 @@
-"""info, check, cut and convert as a user meets them: what they print, and one sentence for each mistake."""
+"""info, check, cut, convert and repeat as a user meets them: what they print, and one sentence for each mistake."""
 
 import gzip
 import json
@@ -91,7 +91,28 @@ def test_convert_goes_there_and_back_by_the_outputs_name(byj, tmp_path):
         " C0", " 00000000000000C0")
 
 
-@pytest.mark.parametrize("verb", ["info", "check", "cut", "convert"])
+def test_repeat_makes_one_sound_journal_of_several(byj, tmp_path):
+    result = blockyard("repeat", byj, 3, "-o", tmp_path / "long.byj")
+    assert "long.byj: 17 events" in result.stdout and "2 blocks" in result.stdout
+    checked = json.loads(tool("check", tmp_path / "long.byj", "--json").stdout)
+    assert checked["violations"] == 0 and checked["blocks_given"] == 9 and checked["live_at_end"] == 1
+
+
+def test_repeat_refuses_what_can_be_no_number_of_times(byj, tmp_path):
+    for times in ("0", "-1", "2000000", "many"):
+        assert tool("repeat", byj, times, "-o", tmp_path / "long.byj").returncode == 2
+    assert not (tmp_path / "long.byj").exists()
+
+
+def test_repeat_of_a_damaged_journal_leaves_nothing(byj, tmp_path):
+    data = bytearray(byj.read_bytes())
+    data[len(data) // 2] ^= 16
+    byj.write_bytes(data)
+    expect_sentence(tool("repeat", byj, "3", "-o", tmp_path / "long.byj"), "game.byj", "damaged")
+    assert {path.name for path in tmp_path.iterdir()} == {"game.byj", "game.txt"}
+
+
+@pytest.mark.parametrize("verb", ["info", "check", "cut", "convert", "repeat"])
 def test_every_verb_teaches_with_an_example(verb):
     assert "Example: blockyard " + verb in blockyard(verb, "--help").stdout
 

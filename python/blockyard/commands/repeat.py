@@ -1,0 +1,33 @@
+"""`blockyard repeat`: a journal several times over."""
+
+from pathlib import Path
+
+import click
+
+from blockyard import journal_tool
+
+_MOST_TIMES = 1_000_000
+
+
+@click.command(epilog="Example: blockyard repeat game.byj 50 -o long.byj")
+@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("times", type=click.IntRange(1, _MOST_TIMES))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
+              help="Where to write: .byj, or text (compressed when it ends in .zst or .gz).")
+@click.option("--force", is_flag=True, help="Overwrite the output.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+def command(journal: Path, times: int, output: Path, force: bool, as_json: bool) -> None:
+    """Write JOURNAL, TIMES over, as one long journal.
+
+    Between two repetitions the blocks that are still alive are freed and the preamble is allocated anew, as where a
+    game leaves one level and loads the next. For trying how an allocator ages, and how a long journal is dealt with.
+    """
+    journal_tool.refuse_standard_output(output)
+    arguments = ["repeat", journal, str(times), "-o", output]
+    if force:
+        arguments.append("--force")
+    result = journal_tool.call(arguments)
+    if as_json:
+        journal_tool.print_json(result)
+    else:
+        journal_tool.print_written(result)
