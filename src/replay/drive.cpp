@@ -52,16 +52,19 @@ void follow(Session& session, ReplayThread& thread) {
   Record* const records = thread.records;
   const std::uint64_t mask = thread.mask;
   std::mutex& lock = session.lock;
+  Looker& looker = thread.looker;
   std::uint64_t live = thread.progress.live.load(std::memory_order_relaxed);
   std::uint64_t order_waits = 0;
   std::uint64_t plan_ns = 0;
 
   wait_until(clock_start, session.sleep_lead, session.ticks_per_ns);
+  looker.rebase();
   std::uint64_t published = 0;
   for (std::uint64_t i = 0;; ++i) {
     if (i == published) [[unlikely]] {
       published = await_records(thread, i);
       if (i == published) break;
+      looker.rebase();
     }
     Record& record = records[i & mask];
     const std::uint64_t size = record.size();
@@ -79,11 +82,12 @@ void follow(Session& session, ReplayThread& thread) {
     if (pace != 0) {
       const std::uint64_t due = clock_start + static_cast<std::uint64_t>(static_cast<double>(plan_ns) * pace);
       thread.progress.due.store(due, std::memory_order_relaxed);
-      wait_until(due, session.sleep_lead, session.ticks_per_ns);
+      wait_until(due, session.sleep_lead, session.ticks_per_ns, looker);
     }
     if (after != none && slot.done.load(std::memory_order_acquire) != after) [[unlikely]] {
       ++order_waits;
       wait_for_event(slot, after, session.ticks_per_ns);
+      looker.rebase();
     }
 
     Span call;
@@ -146,7 +150,16 @@ void follow(Session& session, ReplayThread& thread) {
         break;
     }
 
-    std::uint32_t touch_ticks = 0;
+    // Of a slow call and its touch each is looked at by itself. What is fast is not looked at: no fault fits into it.
+    std::uint8_t causes = 0;
+    std::uint64_t unlooked_from = call.begin;
+    Span touching{call.end, call.end};
+    if constexpr (timed) {
+      if (looker.wanted(call.begin, call.end)) [[unlikely]] {
+        causes = looker.look(call.begin, call.end, cause::fault_in_call);
+        touching.begin = touching.end = unlooked_from = base::ticks_fenced();
+      }
+    }
     if (record.kind == static_cast<std::uint8_t>(Kind::free)) {
       slot.block = nullptr;
       live -= size;
@@ -156,7 +169,7 @@ void follow(Session& session, ReplayThread& thread) {
       }
       if (touch != Touch::nothing && size > fresh_from && block != nullptr) {
         touch_bytes(touch, static_cast<char*>(block) + fresh_from, size - fresh_from);
-        if constexpr (timed) touch_ticks = saturated(base::ticks_fenced() - call.end);
+        if constexpr (timed) touching.end = base::ticks_fenced();
       }
       live += size;
       if (record.kind == static_cast<std::uint8_t>(Kind::reallocate)) live -= old_size;
@@ -165,10 +178,18 @@ void follow(Session& session, ReplayThread& thread) {
       slot.giver = giver;
       slot.alignment_log2 = record.alignment_log2;
     }
+    slot.done.store(event, std::memory_order_release);  // before the look: another thread may be waiting
     if constexpr (timed) {
-      record.outcome = {call.begin - clock_start, saturated(call.end - call.begin), touch_ticks};
+      if (looker.wanted(unlooked_from, touching.end)) [[unlikely]] {
+        causes |= looker.look(unlooked_from, touching.end, cause::fault_in_touch);
+      } else {
+        looker.over(touching.end);
+      }
+      const std::uint64_t call_ticks = call.end - call.begin;
+      const std::uint64_t touch_ticks = touching.end - touching.begin;
+      record.outcome = {call.begin - clock_start, saturated(call_ticks), saturated(touch_ticks)};
+      record.cause = looker.told(call_ticks, touch_ticks, causes);
     }
-    slot.done.store(event, std::memory_order_release);
     thread.progress.live.store(live, std::memory_order_relaxed);
     thread.progress.done.store(i + 1, std::memory_order_release);
   }

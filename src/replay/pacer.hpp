@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
+#include "replay/looker.hpp"
 
 namespace blockyard::replay {
 
@@ -30,6 +31,22 @@ inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_n
     sleep_towards(due, lead, ticks_per_ns);
   }
   while (base::ticks() < due) relax();
+}
+
+/// The same between two events of a thread that looks for causes: what happens meanwhile is charged to neither.
+inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_ns, Looker& looker) {
+  std::uint64_t now = base::ticks();
+  looker.pass(now);
+  if (now >= due) return;
+  if (due - now > lead + lead / 2) [[unlikely]] {
+    sleep_towards(due, lead, ticks_per_ns);
+    looker.rebase();
+  }
+  while ((now = base::ticks()) < due) {
+    looker.pass(now);
+    relax();
+  }
+  looker.pass(now);
 }
 
 /// Sleeps some 50 us: for waits whose end nobody knows.

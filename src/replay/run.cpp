@@ -110,6 +110,7 @@ class Part {
     current_thread = &thread_;
     use_signal_stack(thread_.signal_stack, thread_.signal_stack_bytes);
     sleep_precisely();
+    thread_.looker.open(session_.look);
     if (session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
     plan_.for_each_preamble(thread_.index, [this](const Op& op) { restore_block(session_, thread_, op); });
     thread_.progress.done.store(0, std::memory_order_relaxed);
@@ -217,6 +218,11 @@ class Run {
     remember_how_to_fail();
     report_crashes_of(session_);
     totals_.floors = measure_floors();  // its pages are there when it is measured again
+    session_.look = {.source = session_.timed && settings_.causes_above_ns != 0 ? settings_.look_with : LookSource::off,
+                     .above_ns = settings_.causes_above_ns,
+                     .ticks_per_ns = session_.ticks_per_ns,
+                     .floor_call = totals_.floors.call,
+                     .floor_touch = totals_.floors.touch};
     populate_program();
     for (std::uint32_t index = 1; index < plan.threads; ++index) {
       parts_.push_back(std::make_unique<Part>(session_, plan_, lab_.thread(index)));
@@ -300,6 +306,7 @@ class Run {
 
   void replay() {
     totals_.floors = measure_floors();
+    totals_.looking.ns_a_look = session_.threads[0].looker.measure_cost();
     rusage before{};
     getrusage(RUSAGE_SELF, &before);
     const std::uint64_t stream_cpu_ns = stream_ ? stream_->cpu_ns() : 0;
@@ -322,6 +329,7 @@ class Run {
       totals_.stream->waited_ns +=
           static_cast<std::uint64_t>(static_cast<double>(thread.outrun_ticks) / session_.ticks_per_ns);
     }
+    totals_.looking.count(session_);
     totals_.wall_ns =
         static_cast<std::uint64_t>(static_cast<double>(end - session_.clock_start) / session_.ticks_per_ns);
     totals_.user_ns = ns_of(after.ru_utime) - ns_of(before.ru_utime);

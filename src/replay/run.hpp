@@ -4,9 +4,14 @@
 #include <cstdint>
 #include <string>
 
+#include "replay/looker.hpp"
 #include "replay/touch.hpp"
 
 namespace blockyard::replay {
+
+/// Whatever the kernel does to an event takes longer: all that it did is told.
+inline constexpr std::uint64_t default_causes_above_ns = 250;
+static_assert(default_causes_above_ns == Looker::shortest_ns);
 
 struct RunSettings {
   std::string plan;
@@ -15,6 +20,8 @@ struct RunSettings {
   std::string output;   ///< folder for run.json, samples.npy and memory.npy
   double pace = 1;      ///< 1 is the journal's own, 10 ten times as fast, 0 as fast as possible
   Touch touch = Touch::page;
+  std::uint64_t causes_above_ns = default_causes_above_ns;  ///< events this slow carry their cause; 0: none does
+  LookSource look_with = LookSource::perf;                  ///< what may be used for that
   bool untimed = false;
   bool verify = false;
   bool populate = false;

@@ -73,6 +73,14 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       ->add_option("--touch", settings->touch, "write nothing into a fresh block, a byte in every page, or all of it")
       ->transform(CLI::Transformer(touches).description("none|page|all"))
       ->default_str("page");
+  command
+      ->add_option("--causes-above", settings->causes_above_ns,
+                   "nanoseconds from which an event carries why it was slow; 0 looks at none")
+      ->capture_default_str();
+  const std::map<std::string, LookSource> sources{{"perf", LookSource::perf}, {"getrusage", LookSource::getrusage}};
+  command->add_option("--look-with", settings->look_with, "what may be asked for causes")
+      ->transform(CLI::Transformer(sources).description("perf|getrusage"))
+      ->default_str("perf");
   CLI::Option* untimed =
       command->add_flag("--untimed", settings->untimed, "no clock around calls: total CPU time only");
   command

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -71,9 +72,54 @@ Json common(const RunFacts& facts, const char* status) {
   return run;
 }
 
+const char* source_text(LookSource source) {
+  switch (source) {
+    case LookSource::off:
+      return "off";
+    case LookSource::getrusage:
+      return "getrusage";
+    case LookSource::perf:
+      return "perf";
+  }
+  return "";
+}
+
+// Why it is not perf; null where it is.
+Json why_not_perf(const RunSettings& settings, const Looking& looking) {
+  switch (looking.source) {
+    case LookSource::perf:
+      return nullptr;
+    case LookSource::off:
+      return settings.causes_above_ns == 0 ? "it was switched off" : "a run without a clock around events has none";
+    case LookSource::getrusage:
+      break;
+  }
+  if (looking.refused == 0) return "it was asked for";
+  return std::string("the kernel refuses software perf counters (") + std::strerror(looking.refused) +
+         "); they need kernel.perf_event_paranoid of 1 or less, or CAP_PERFMON";
+}
+
+Json looking_json(const RunSettings& settings, const Looking& looking) {
+  return {{"threshold_ns", settings.causes_above_ns},
+          {"events", looking.events},
+          {"ns_a_look", looking.ns_a_look},
+          {"source", source_text(looking.source)},
+          {"reason", why_not_perf(settings, looking)}};
+}
+
 std::string text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 }  // namespace
+
+void Looking::count(const Session& session) {
+  source = session.look.source;
+  for (const ReplayThread& thread : session.threads) {
+    events += thread.looker.events();
+    if (thread.looker.source() >= source) continue;
+    source = thread.looker.source();
+    refused = thread.looker.refused();
+  }
+}
 
 std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   Json run = common(facts, "ok");
@@ -110,6 +156,7 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
                      {"waited_ns", stream.waited_ns},
                      {"reader_cpu_ns", stream.cpu_ns}};
   }
+  run["looking"] = looking_json(facts.settings, totals.looking);
   return text(run);
 }
 

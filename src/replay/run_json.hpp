@@ -10,6 +10,7 @@
 #include "replay/lateness.hpp"
 #include "replay/plan_file.hpp"
 #include "replay/run.hpp"
+#include "replay/session.hpp"
 
 namespace blockyard::replay {
 
@@ -19,6 +20,16 @@ struct StreamTotals {
   std::uint64_t outruns = 0;       ///< how often a thread had to wait for the reader
   std::uint64_t waited_ns = 0;     ///< and how long, all threads together
   std::uint64_t cpu_ns = 0;        ///< of the reader, while the clock ran
+};
+
+/// What looking for causes came to.
+struct Looking {
+  LookSource source = LookSource::off;
+  int refused = 0;           ///< errno with which the kernel refused a better source
+  std::uint64_t events = 0;  ///< that carry their cause
+  double ns_a_look = 0;
+
+  void count(const Session& session);
 };
 
 /// What a finished run measured as a whole.
@@ -36,7 +47,8 @@ struct Totals {
   std::uint64_t lab_resident_bytes = 0;
   std::uint64_t teardown_resident_bytes = 0;
   std::uint64_t order_waits = 0;
-  std::optional<StreamTotals> stream;         ///< none where all records lay in memory
+  std::optional<StreamTotals> stream;  ///< none where all records lay in memory
+  Looking looking;
   std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
 };
 

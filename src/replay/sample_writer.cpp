@@ -76,6 +76,7 @@ void SampleWriter::write(Cursor& cursor) {
   SampleRow row{};
   row.event = record.event;
   row.kind = record.kind;
+  row.cause = record.cause;
   row.thread = static_cast<std::uint16_t>(cursor.thread->journal_thread);
   row.size = record.size();
   row.start = static_cast<std::uint64_t>(static_cast<double>(record.outcome.start) / session_.ticks_per_ns);

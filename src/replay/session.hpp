@@ -10,6 +10,7 @@
 #include <span>
 
 #include "blockyard/adapter.h"
+#include "replay/looker.hpp"
 #include "replay/plan_format.hpp"
 #include "replay/touch.hpp"
 
@@ -32,7 +33,10 @@ struct alignas(32) Record {
   std::uint32_t size_low;
   std::uint16_t size_high;
   std::uint8_t kind;
-  std::uint8_t alignment_log2;
+  union {
+    std::uint8_t alignment_log2;
+    std::uint8_t cause;  ///< bits of cause::
+  };
   std::uint32_t delta_ns;
   union {
     Order order;
@@ -66,7 +70,8 @@ struct ReplayThread {
   /// Records that may be followed: all from the start, unless the journal is streamed. On a line of its own, which the
   /// thread reads only when it has followed all that were there the last time.
   alignas(128) std::atomic<std::uint64_t> published{0};
-  alignas(128) std::uint32_t index = 0;  ///< in Session::threads
+  alignas(128) Looker looker;  ///< the thread's own
+  std::uint32_t index = 0;     ///< in Session::threads
   std::uint32_t journal_thread = 0;
   Record* records = nullptr;               ///< a ring where the journal is streamed
   std::uint64_t mask = ~std::uint64_t{0};  ///< of the ring's length; all ones where it is none
@@ -95,6 +100,7 @@ struct Session {
   std::uint64_t clock_start = 0;  ///< ticks
   std::uint64_t sleep_lead = 0;   ///< ticks before an event at which its thread wakes and spins
   Touch touch = Touch::nothing;
+  LookSettings look;  ///< for the threads' lookers; off in runs that are not timed
   bool timed = true;
   bool verify = false;
   bool locked = false;  ///< calls go through `lock`

@@ -73,7 +73,6 @@ def test_rows_agree_with_the_journal(tmp_path: Path) -> None:
     assert rows["size"].tolist() == [100, 64, 32, 500, 100, 500]
     assert rows["frame"].tolist() == [0, 1, 3, 3, 3, 3]
     assert (rows["call"] > 0).all()
-    assert (rows["cause"] == 0).all()
 
 
 def test_pairs_and_frames_are_shared_by_all_runs(tmp_path: Path) -> None:

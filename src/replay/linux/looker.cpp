@@ -1,0 +1,159 @@
+#include "replay/looker.hpp"
+
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+#include "base/clock.hpp"
+
+namespace blockyard::replay {
+namespace {
+
+// Less is the noise of two reads and of the clock's rate.
+constexpr double stolen_ns = 1'000;
+// The rate is known to 6 digits: over a longer stretch its error would pass for stolen time.
+constexpr double longest_comparison_ns = 100e6;
+
+int open_counter(std::uint64_t what, int group) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = what;
+  attributes.read_format = PERF_FORMAT_GROUP;
+  attributes.exclude_hv = 1;
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC));
+}
+
+}  // namespace
+
+bool Looker::open_counters() {
+  constexpr std::array<std::uint64_t, 4> whats = {PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+                                                  PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_COUNT_SW_CPU_MIGRATIONS};
+  std::array<int, whats.size()> files{-1, -1, -1, -1};
+  for (std::size_t i = 0; i < whats.size(); ++i) {
+    files[i] = open_counter(whats[i], files[0]);
+    if (files[i] < 0) {
+      refused_ = errno;
+      while (i-- > 0) close(files[i]);
+      return false;
+    }
+  }
+  counters_ = files[0];
+  return true;
+}
+
+void Looker::open(const LookSettings& settings) {
+  if (settings.source == LookSource::off) return;
+  source_ = settings.source == LookSource::perf && open_counters() ? LookSource::perf : LookSource::getrusage;
+  ticks_per_ns_ = settings.ticks_per_ns;
+  const auto ticks = [&](double ns) { return static_cast<std::uint64_t>(ns * ticks_per_ns_); };
+  const auto above = static_cast<double>(settings.above_ns);
+  limit_ = settings.floor_call + ticks(std::min(above, shortest_ns));
+  told_from_ = settings.floor_call + ticks(above);
+  floor_touch_ = settings.floor_touch;
+  gap_ = ticks(gap_ns);
+  rebase();
+  longest_ = ticks(measure_cost() + gap_ns);
+}
+
+Looker::Counts Looker::read() const {
+  Counts now = base_;
+  bool ask = true;
+  if (source_ == LookSource::perf) {
+    std::array<std::uint64_t, 5> values{};  // how many, then each
+    if (::read(counters_, values.data(), sizeof values) == static_cast<ssize_t>(sizeof values)) {
+      now.minor_faults = values[1];
+      now.major_faults = values[2];
+      now.switches = values[3];
+      now.migrations = values[4];
+    }
+    ask = now.switches != base_.switches;  // of which kind they were, perf doesn't tell
+  } else {
+    now.core = static_cast<std::uint32_t>(sched_getcpu());
+  }
+  if (ask) {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    now.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
+    now.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
+    if (source_ != LookSource::perf) {
+      now.minor_faults = static_cast<std::uint64_t>(usage.ru_minflt);
+      now.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
+    }
+  }
+  timespec cpu{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+  now.cpu_ns = static_cast<std::uint64_t>(cpu.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(cpu.tv_nsec);
+  now.ticks = base::ticks();
+  return now;
+}
+
+// Takes the base anew. False when it was interrupted, maybe before the counters were read: then it is taken again.
+bool Looker::take() {
+  constexpr int attempts = 4;  // a machine so busy that it interrupts every one of them has no clean event either
+  bool at_once = true;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const std::uint64_t begin = base::ticks();
+    base_ = read();
+    seen_ = base_.ticks;
+    if (seen_ - begin <= longest_) break;
+    at_once = false;
+  }
+  return at_once;
+}
+
+void Looker::rebase() {
+  if (source_ != LookSource::off) take();
+}
+
+std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t fault) {
+  if (source_ == LookSource::off) return 0;
+  const Counts before = base_;
+  const bool gap_before = begin - seen_ > gap_;
+  const Counts after = read();
+  const bool gap_behind = after.ticks - end > longest_;
+  if (gap_behind) {
+    take();
+  } else {
+    base_ = after;
+    seen_ = after.ticks;
+  }
+  std::uint8_t bits = 0;
+  if (after.minor_faults != before.minor_faults) bits |= fault;
+  if (after.major_faults != before.major_faults) bits |= cause::major_fault;
+  if (gap_before || gap_behind || end - begin < gap_) return bits;
+  const bool preempted = after.involuntary != before.involuntary;
+  const bool slept = after.voluntary != before.voluntary;
+  if (preempted) bits |= cause::preempted;
+  if (slept) bits |= cause::slept;
+  if (after.migrations != before.migrations || after.core != before.core) bits |= cause::migrated;
+  // A switch explains why the thread did not run. Where there was none, its processor did not run either.
+  const double between_ns = static_cast<double>(after.ticks - before.ticks) / ticks_per_ns_;
+  const double lost_ns = between_ns - static_cast<double>(after.cpu_ns - before.cpu_ns);
+  const double event_ns = static_cast<double>(end - begin) / ticks_per_ns_;
+  if (!preempted && !slept && between_ns < longest_comparison_ns && lost_ns > stolen_ns && lost_ns <= event_ns) {
+    bits |= cause::machine;
+  }
+  return bits;
+}
+
+double Looker::measure_cost() {
+  if (source_ == LookSource::off) return 0;
+  std::array<std::uint64_t, 1001> costs{};
+  for (std::uint64_t& cost : costs) {
+    const std::uint64_t begin = base::ticks_fenced();
+    rebase();
+    cost = base::ticks_fenced() - begin;
+  }
+  std::nth_element(costs.begin(), costs.begin() + costs.size() / 2, costs.end());
+  return static_cast<double>(costs[costs.size() / 2]) / ticks_per_ns_;
+}
+
+}  // namespace blockyard::replay
