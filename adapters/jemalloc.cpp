@@ -4,29 +4,16 @@
 
 #include <string>
 
-#include "support/library.hpp"
+#include "support/library_adapter.hpp"
 #include "support/populate.hpp"
-#include "support/setup.hpp"
 
 namespace {
 
 using blockyard::adapters::fail;
 using blockyard::adapters::Library;
 
-struct Entry {
-  void* (*malloc)(size_t);
-  void* (*calloc)(size_t, size_t);
-  void* (*realloc)(void*, size_t);
-  void* (*memalign)(size_t, size_t);
-  void (*free)(void*);
-  int (*mallctl)(const char* name, void* old_value, size_t* old_bytes, void* new_value, size_t new_bytes);
-};
-Entry je;
-std::string version;
+int (*mallctl)(const char* name, void* old_value, size_t* old_bytes, void* new_value, size_t new_bytes) = nullptr;
 blockyard::adapters::PopulatedRegion region;
-
-void* allocate_zeroed(size_t size) { return je.calloc(1, size); }
-void* reallocate(void* block, size_t, size_t, size_t size) { return je.realloc(block, size); }
 
 // extent_hooks_t of jemalloc 5, as its manual describes it; "true" means that a hook declines.
 struct ExtentHooks {
@@ -79,78 +66,46 @@ ExtentHooks hooks = {.alloc = extent_alloc,
 int hook_every_arena(const by_adapter_setup& setup) {
   unsigned arenas = 0;
   size_t bytes = sizeof(arenas);
-  if (je.mallctl("opt.narenas", &arenas, &bytes, nullptr, 0) != 0)
+  if (mallctl("opt.narenas", &arenas, &bytes, nullptr, 0) != 0)
     return fail(setup, "jemalloc does not tell opt.narenas");
   for (unsigned arena = 0; arena < arenas; ++arena) {
     const std::string name = "arena." + std::to_string(arena) + ".extent_hooks";
     ExtentHooks* chosen = &hooks;
-    if (je.mallctl(name.c_str(), nullptr, nullptr, &chosen, sizeof(chosen)) != 0) {
+    if (mallctl(name.c_str(), nullptr, nullptr, &chosen, sizeof(chosen)) != 0) {
       return fail(setup, "jemalloc refuses " + name);
     }
   }
   return 0;
 }
 
-int init(const by_adapter_setup* setup);
-
-by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = 0,
-    .name = "jemalloc",
-    .version = "",
-    .init = init,
-    .thread_start = nullptr,
-    .thread_stop = nullptr,
-    .allocate = nullptr,
-    .allocate_zeroed = allocate_zeroed,
-    .allocate_aligned = nullptr,
-    .reallocate = reallocate,
-    .free = nullptr,
-    .free_sized = nullptr,
-};
-
-Library& library() {
-  static Library loaded("libjemalloc.so.2");
-  return loaded;
+std::string bind(Library& jemalloc, by_adapter&) {
+  jemalloc.bind("mallctl", mallctl);
+  if (!jemalloc.ok()) return {};
+  // "5.3.0-0-g54eaed1d8b56...": the release stands before the first dash.
+  const char* text = "";
+  size_t bytes = sizeof(text);
+  mallctl("version", &text, &bytes, nullptr, 0);
+  const std::string version = text;
+  return version.substr(0, version.find('-'));
 }
 
-int init(const by_adapter_setup* setup) {
-  if (blockyard::adapters::check_abi(*setup) != 0) return 1;
-  if (!library().ok()) return fail(*setup, library().error());
-  if (setup->populate == 0) return 0;
+int populate(const by_adapter_setup& setup, by_adapter&) {
   // A quarter more than others: every arena keeps slabs and dirty extents of its own. Measured with two threads, 10 %
   // more left 197 of 15,132 page faults, none left 1,690.
-  const uint64_t bytes = blockyard::adapters::bytes_for_peak(*setup);
+  const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup);
   if (!region.reserve(bytes + bytes / 4)) {
-    return fail(*setup, "the system has no memory to populate for the journal's peak");
+    return fail(setup, "the system has no memory to populate for the journal's peak");
   }
-  return hook_every_arena(*setup);
+  return hook_every_arena(setup);
 }
 
 }  // namespace
 
 extern "C" BY_API const by_adapter* by_adapter_get() {
-  static const bool bound = [] {
-    Library& jemalloc = library();
-    jemalloc.bind("malloc", je.malloc);
-    jemalloc.bind("calloc", je.calloc);
-    jemalloc.bind("realloc", je.realloc);
-    jemalloc.bind("memalign", je.memalign);
-    jemalloc.bind("free", je.free);
-    jemalloc.bind("mallctl", je.mallctl);
-    if (!jemalloc.ok()) return false;
-    adapter.allocate = je.malloc;
-    adapter.allocate_aligned = je.memalign;
-    adapter.free = je.free;
-    // "5.3.0-0-g54eaed1d8b56...": the release stands before the first dash.
-    const char* text = "";
-    size_t bytes = sizeof(text);
-    je.mallctl("version", &text, &bytes, nullptr, 0);
-    version = text;
-    version.resize(version.find('-') == std::string::npos ? version.size() : version.find('-'));
-    adapter.version = version.c_str();
-    return true;
-  }();
-  static_cast<void>(bound);
-  return &adapter;
+  return blockyard::adapters::library_adapter(
+      {.name = "jemalloc",
+       .library = "libjemalloc.so.2",
+       .names = {.malloc = "malloc", .calloc = "calloc", .realloc = "realloc", .memalign = "memalign", .free = "free"},
+       .bind = bind,
+       .populate = populate});
 }

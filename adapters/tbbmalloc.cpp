@@ -6,24 +6,16 @@
 #include <cstring>
 #include <string>
 
-#include "support/library.hpp"
+#include "support/library_adapter.hpp"
 #include "support/populate.hpp"
-#include "support/setup.hpp"
 
 namespace {
 
 using blockyard::adapters::fail;
 using blockyard::adapters::Library;
 
-struct Entry {
-  void* (*malloc)(size_t);
-  void* (*calloc)(size_t, size_t);
-  void* (*realloc)(void*, size_t);
-  void* (*aligned_malloc)(size_t size, size_t alignment);
-  void (*free)(void*);
-};
-Entry tbb;
-std::string version;
+Library* library = nullptr;
+void* (*aligned_malloc)(size_t size, size_t alignment) = nullptr;
 
 // rml::MemPoolPolicy of scalable_allocator.h.
 struct PoolPolicy {
@@ -50,10 +42,8 @@ blockyard::adapters::PopulatedRegion region;
 // Regions of the pool that are begun and not yet full, a few a thread.
 constexpr uint64_t kPoolOverhead = uint64_t{16} << 20;
 
-void* allocate_zeroed(size_t size) { return tbb.calloc(1, size); }
-void* allocate_aligned(size_t alignment, size_t size) { return tbb.aligned_malloc(size, alignment); }
 // scalable_realloc and scalable_free take aligned blocks too: both find a block's kind by its address.
-void* reallocate(void* block, size_t, size_t, size_t size) { return tbb.realloc(block, size); }
+void* allocate_aligned(size_t alignment, size_t size) { return aligned_malloc(size, alignment); }
 
 void* pool_allocate(size_t size) { return entry.malloc(pool, size); }
 // The pool interface has no calloc; its memory may have been used before.
@@ -66,29 +56,6 @@ void* pool_allocate_aligned(size_t alignment, size_t size) { return entry.aligne
 void* pool_reallocate(void* block, size_t, size_t, size_t size) { return entry.realloc(pool, block, size); }
 void pool_free(void* block) { entry.free(pool, block); }
 
-int init(const by_adapter_setup* setup);
-
-by_adapter adapter = {
-    .abi = BY_ADAPTER_ABI,
-    .flags = 0,
-    .name = "tbbmalloc",
-    .version = "",
-    .init = init,
-    .thread_start = nullptr,
-    .thread_stop = nullptr,
-    .allocate = nullptr,
-    .allocate_zeroed = allocate_zeroed,
-    .allocate_aligned = allocate_aligned,
-    .reallocate = reallocate,
-    .free = nullptr,
-    .free_sized = nullptr,
-};
-
-Library& library() {
-  static Library loaded("libtbbmalloc.so.2");
-  return loaded;
-}
-
 void* pool_source(intptr_t, size_t& bytes) {
   constexpr size_t kPage = 4096;
   bytes = (bytes + kPage - 1) / kPage * kPage;
@@ -98,8 +65,8 @@ void* pool_source(intptr_t, size_t& bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-int use_populated_pool(const by_adapter_setup& setup) {
-  Library& tbbmalloc = library();
+int use_populated_pool(const by_adapter_setup& setup, by_adapter& adapter) {
+  Library& tbbmalloc = *library;
   tbbmalloc.bind("_ZN3rml14pool_create_v1ElPKNS_13MemPoolPolicyEPPNS_10MemoryPoolE", entry.create);
   tbbmalloc.bind("_ZN3rml11pool_mallocEPNS_10MemoryPoolEm", entry.malloc);
   tbbmalloc.bind("_ZN3rml12pool_reallocEPNS_10MemoryPoolEPvm", entry.realloc);
@@ -125,31 +92,25 @@ int use_populated_pool(const by_adapter_setup& setup) {
   return 0;
 }
 
-int init(const by_adapter_setup* setup) {
-  if (blockyard::adapters::check_abi(*setup) != 0) return 1;
-  if (!library().ok()) return fail(*setup, library().error());
-  return setup->populate != 0 ? use_populated_pool(*setup) : 0;
+std::string bind(Library& tbbmalloc, by_adapter& adapter) {
+  library = &tbbmalloc;
+  tbbmalloc.bind("scalable_aligned_malloc", aligned_malloc);
+  adapter.allocate_aligned = allocate_aligned;
+  // It has no call for its version, only the banner that it prints where TBB_VERSION is set.
+  const std::string version = tbbmalloc.text_after("TBBmalloc: VERSION");
+  return version.empty() ? blockyard::adapters::version_of_package("") : version;
 }
 
 }  // namespace
 
 extern "C" BY_API const by_adapter* by_adapter_get() {
-  static const bool bound = [] {
-    Library& tbbmalloc = library();
-    tbbmalloc.bind("scalable_malloc", tbb.malloc);
-    tbbmalloc.bind("scalable_calloc", tbb.calloc);
-    tbbmalloc.bind("scalable_realloc", tbb.realloc);
-    tbbmalloc.bind("scalable_aligned_malloc", tbb.aligned_malloc);
-    tbbmalloc.bind("scalable_free", tbb.free);
-    if (!tbbmalloc.ok()) return false;
-    adapter.allocate = tbb.malloc;
-    adapter.free = tbb.free;
-    // It has no call for its version, only the banner that it prints where TBB_VERSION is set.
-    version = tbbmalloc.text_after("TBBmalloc: VERSION");
-    if (version.empty()) version = blockyard::adapters::version_of_package("");
-    adapter.version = version.c_str();
-    return true;
-  }();
-  static_cast<void>(bound);
-  return &adapter;
+  return blockyard::adapters::library_adapter({.name = "tbbmalloc",
+                                               .library = "libtbbmalloc.so.2",
+                                               .names = {.malloc = "scalable_malloc",
+                                                         .calloc = "scalable_calloc",
+                                                         .realloc = "scalable_realloc",
+                                                         .memalign = nullptr,
+                                                         .free = "scalable_free"},
+                                               .bind = bind,
+                                               .populate = use_populated_pool});
 }

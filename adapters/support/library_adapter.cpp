@@ -1,0 +1,66 @@
+#include "support/library_adapter.hpp"
+
+namespace blockyard::adapters {
+namespace {
+
+// Constant-initialised: each call goes through one of these pointers, and through nothing that guards it.
+void* (*library_calloc)(size_t, size_t) = nullptr;
+void* (*library_realloc)(void*, size_t) = nullptr;
+
+const Library* loaded = nullptr;
+int (*populate)(const by_adapter_setup&, by_adapter&) = nullptr;
+
+void* allocate_zeroed(size_t size) { return library_calloc(1, size); }
+void* reallocate(void* block, size_t, size_t, size_t size) { return library_realloc(block, size); }
+
+int init(const by_adapter_setup* setup);
+
+by_adapter adapter = {
+    .abi = BY_ADAPTER_ABI,
+    .flags = 0,
+    .name = "",
+    .version = "",
+    .init = init,
+    .thread_start = nullptr,
+    .thread_stop = nullptr,
+    .allocate = nullptr,
+    .allocate_zeroed = allocate_zeroed,
+    .allocate_aligned = nullptr,
+    .reallocate = reallocate,
+    .free = nullptr,
+    .free_sized = nullptr,
+};
+
+int init(const by_adapter_setup* setup) {
+  if (check_abi(*setup) != 0) return 1;
+  if (!loaded->ok()) return fail(*setup, loaded->error());
+  return setup->populate != 0 ? populate(*setup, adapter) : 0;
+}
+
+template <typename Function>
+void bind_if_named(Library& library, const char* name, Function*& function) {
+  if (name != nullptr) library.bind(name, function);
+}
+
+}  // namespace
+
+const by_adapter* library_adapter(const LibraryDescription& description) {
+  static Library library(description.library);
+  static std::string version;
+  if (loaded != nullptr) return &adapter;
+  loaded = &library;
+  populate = description.populate;
+  adapter.name = description.name;
+  const FamilyNames& names = description.names;
+  bind_if_named(library, names.malloc, adapter.allocate);
+  bind_if_named(library, names.calloc, library_calloc);
+  bind_if_named(library, names.realloc, library_realloc);
+  bind_if_named(library, names.memalign, adapter.allocate_aligned);
+  bind_if_named(library, names.free, adapter.free);
+  if (!library.ok()) return &adapter;
+  version = description.bind(library, adapter);
+  adapter.version = version.c_str();
+  return &adapter;
+}
+
+}  // namespace blockyard::adapters

@@ -1,0 +1,41 @@
+/// What an adapter over a shared library with a malloc family is made of: the library loaded, its functions bound, its
+/// errors handed to `init`.
+#ifndef BLOCKYARD_ADAPTERS_SUPPORT_LIBRARY_ADAPTER_HPP
+#define BLOCKYARD_ADAPTERS_SUPPORT_LIBRARY_ADAPTER_HPP
+
+#include <string>
+
+#include "blockyard/adapter.h"
+#include "blockyard/visibility.h"
+#include "support/library.hpp"
+#include "support/setup.hpp"
+
+namespace blockyard::adapters {
+
+/// What the library calls the C functions. nullptr: it has none of that shape, and LibraryDescription::bind sets the
+/// adapter's own.
+struct FamilyNames {
+  const char* malloc;
+  const char* calloc;
+  const char* realloc;
+  const char* memalign;  ///< takes the alignment, then the size
+  const char* free;
+};
+
+struct LibraryDescription {
+  const char* name;     ///< the adapter's
+  const char* library;  ///< a soname or path, where $BLOCKYARD_ALLOCATOR_LIBRARY names no other
+  FamilyNames names;
+  /// Binds whatever else the adapter needs, sets what FamilyNames left out, and returns the allocator's version. Called
+  /// once, with the family bound; what it can't bind makes the library's ok() false, and its result is then ignored.
+  std::string (*bind)(Library& library, by_adapter& adapter);
+  /// Readies the favoured variant: 0 or the result of fail(). May change the adapter's functions.
+  int (*populate)(const by_adapter_setup& setup, by_adapter& adapter);
+};
+
+/// The adapter of this shared object, which has one library: the ABI's functions carry no context. Later calls return
+/// what the first one made. A library that can't be loaded, or lacks a function, makes `init` fail with the reason.
+const by_adapter* library_adapter(const LibraryDescription& description);
+
+}  // namespace blockyard::adapters
+#endif
