@@ -9,8 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-extern char** environ;
-
 namespace blockyard::replay {
 namespace {
 

@@ -133,7 +133,7 @@ void describe_address(const void* address, char* text, std::size_t room) {
   int status = 0;
   char* const readable = abi::__cxa_demangle(found.name, nullptr, nullptr, &status);
   std::snprintf(text, room, "%s+0x%llx (%s)", status == 0 ? readable : found.name,
-                static_cast<unsigned long long>(found.offset + 1), shown);
+                static_cast<unsigned long long>(found.offset) + 1, shown);
   std::free(readable);
 }
 
