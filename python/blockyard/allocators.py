@@ -2,7 +2,8 @@
 
 `load` reads adapters/allocators.toml, `resolve` turns `-a glibc,jemalloc@favoured,mine=./libmine.so` into choices.
 Whether an allocator can be had is found out by starting it: a child process loads the adapter, allocates and frees.
-An allocator that fails there is a choice too, with the reason in `missing`.
+An allocator that fails there is a choice too, with the reason in `missing`. A shared object of the user's own that
+crashes there is to be run all the same, and its runs fail: `crashed` says so beforehand.
 """
 
 import dataclasses
@@ -12,6 +13,7 @@ import json
 import os
 import platform
 import re
+import signal
 import site
 import subprocess
 import sys
@@ -98,6 +100,7 @@ class Choice:
     origin: str
     notes: str
     missing: str | None
+    crashed: str | None = None
 
     @property
     def needs_lock(self) -> bool:
@@ -238,10 +241,12 @@ def _probed(plan: _Plan) -> Choice:
     if adapter is None:
         return _choice(plan, Path(plan.adapter), missing=_not_built(plan.adapter))
     if plan.foreign is not None:
-        adapter_itself = _probe(plan, plan.foreign, None)
-        if adapter_itself.missing is None:
-            return dataclasses.replace(adapter_itself, foreign=None)
-        return _probe(plan, adapter, Library(str(plan.foreign), plan.foreign.name, "", False))
+        adapter_itself = dataclasses.replace(_probe(plan, plan.foreign, None), foreign=None)
+        if adapter_itself.missing is None and adapter_itself.crashed is None:
+            return adapter_itself
+        wrapped = _probe(plan, adapter, Library(str(plan.foreign), plan.foreign.name, "", False))
+        # One that crashes as it is and exports no malloc to be wrapped was an adapter.
+        return adapter_itself if wrapped.missing is not None and adapter_itself.crashed else wrapped
     if not plan.libraries:
         return _probe(plan, adapter, None)
     first: Choice | None = None
@@ -286,6 +291,9 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
         return _choice(plan, adapter, missing=f"it did not answer within {_PROBE_SECONDS} s")
     except OSError as error:
         return _choice(plan, adapter, missing=f"{PROBE} can't be started: {error.strerror}")
+    if done.returncode < 0 and plan.foreign is not None:
+        return _choice(plan, adapter, environment=environment, origin=origin,
+                       crashed=f"it crashed ({_signal_name(-done.returncode)}) when it was asked for a few blocks")
     if done.returncode != 0:
         reason = native.sentence(adapter.name, done.returncode, done.stderr.splitlines())
         if library is not None and library.package:
@@ -297,12 +305,21 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
 
 
 def _choice(plan: _Plan, adapter: Path, *, environment: dict[str, str] | None = None, origin: str | None = None,
-            version: str = "", flags: Iterable[str] = (), missing: str | None = None) -> Choice:
+            version: str = "", flags: Iterable[str] = (), missing: str | None = None,
+            crashed: str | None = None) -> Choice:
     if origin is None:
         origin = plan.origin or (f"{plan.libraries[0].origin} {plan.libraries[0].package}" if plan.libraries else "")
     return Choice(name=plan.name, base=plan.base, variant=plan.variant, title=plan.title, adapter=adapter,
                   foreign=plan.foreign, environment=environment or {}, options=plan.options, populate=plan.populate,
-                  flags=frozenset(flags), version=version, origin=origin, notes=plan.notes, missing=missing)
+                  flags=frozenset(flags), version=version, origin=origin, notes=plan.notes, missing=missing,
+                  crashed=crashed)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _not_built(name: str) -> str:

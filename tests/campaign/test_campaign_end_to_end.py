@@ -69,6 +69,18 @@ __attribute__((visibility("default"))) void free(void* block) {{ (void)block; }}
     return f"{name}={library}"
 
 
+@pytest.mark.parametrize("crash", ["__builtin_trap();", "if (calls > 2) *(volatile int*)0 = 1; return cut(size);"])
+def test_an_allocator_that_crashes_when_tried_fails_its_runs_and_the_others_go_on(
+        crash: str, journal: Path, tmp_path: Path) -> None:
+    mine = allocator(tmp_path, "mine", crash)
+    done = blockyard("replay", journal, "-a", f"glibc,{mine}", "-o", tmp_path / "r", "--repeats", 1, "--pace", "max")
+    assert done.returncode == 0, done.stderr
+    assert "mine: it crashed (SIG" in done.stderr
+    assert "1 of 2 runs failed" in done.stderr and "missing" not in done.stderr
+    facts = json.loads((tmp_path / "r/runs/tiny/mine/max-page/1/run.json").read_text())
+    assert facts["status"] == "failed" and "crashed (SIG" in facts["reason"]
+
+
 def test_every_event_of_a_journal_becomes_a_sample(journal: Path, tmp_path: Path) -> None:
     done = blockyard("replay", journal, "-a", "glibc,null", "-o", tmp_path / "r", "--repeats", 2, "--touch", "none,all")
     assert done.returncode == 0, done.stderr

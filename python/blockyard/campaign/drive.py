@@ -53,6 +53,9 @@ def start(wanted: Settings, output: Path, show: Display, *, shard: tuple[int, in
     present = [choice for choice in choices if choice.missing is None]
     missing = [{"name": choice.name, "reason": choice.missing} for choice in choices if choice.missing is not None]
     _say_missing(missing, show)
+    for choice in present:
+        if choice.crashed is not None:
+            show.note(f"{choice.name}: {choice.crashed}; it is run all the same, and the others beside it")
     if not present:
         raise UserError("none of the allocators asked for can be had on this machine; "
                         "'blockyard allocators' says what each one needs")
