@@ -16,18 +16,16 @@ constexpr std::size_t table_index(Metric metric, std::size_t size_class) {
   return static_cast<std::size_t>(metric) * size_classes + size_class;
 }
 
-void append(std::vector<std::uint32_t>& into, const std::vector<std::uint32_t>& more) {
-  into.insert(into.end(), more.begin(), more.end());
-}
-
-void add_sorted(Distribution& result, std::span<const std::uint32_t> sorted) {
-  for (const std::uint32_t ticks : sorted) {
-    if (!result.ticks.empty() && result.ticks.back() == ticks) {
-      ++result.counts.back();
-    } else {
-      result.ticks.push_back(ticks);
-      result.counts.push_back(1);
+/// Takes latencies out that are all in there; a count may become 0.
+void subtract(std::vector<std::uint64_t>& low, Distribution& above, const Distribution& gone) {
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < gone.ticks.size(); ++i) {
+    if (gone.ticks[i] < counted) {
+      low[gone.ticks[i]] -= gone.counts[i];
+      continue;
     }
+    while (above.ticks[place] != gone.ticks[i]) ++place;
+    above.counts[place] -= gone.counts[i];
   }
 }
 
@@ -90,13 +88,9 @@ class Digest::Worker {
   const std::uint32_t* low(std::size_t set, std::size_t table) const {
     return low_.get() + (set * tables + table) * counted;
   }
-  const std::vector<std::uint32_t>& high(std::size_t set, std::size_t table) const {
-    return high_[set * tables + table];
-  }
-  const std::vector<std::uint32_t>& machine(std::size_t run, std::size_t table) const {
-    return machine_[run * tables + table];
-  }
-  const std::vector<std::uint32_t>& by_cause(Operation operation, std::uint8_t cause) const {
+  const Tail& high(std::size_t set, std::size_t table) const { return high_[set * tables + table]; }
+  const Tail& machine(std::size_t run, std::size_t table) const { return machine_[run * tables + table]; }
+  const Tail& by_cause(Operation operation, std::uint8_t cause) const {
     return by_cause_[static_cast<std::size_t>(operation) * causes + cause];
   }
   const std::vector<Slow>& slowest() const { return slowest_; }
@@ -125,7 +119,7 @@ class Digest::Worker {
     if (ticks < counted) [[likely]] {
       ++low_.get()[(set * tables + table) * counted + ticks];
     } else {
-      high_[set * tables + table].push_back(ticks);
+      high_[set * tables + table].add(ticks);
     }
   }
 
@@ -134,13 +128,13 @@ class Digest::Worker {
     const Operation operation = kind == kind_free         ? Operation::free
                                 : kind == kind_reallocate ? Operation::realloc
                                                           : Operation::malloc;
-    by_cause_[static_cast<std::size_t>(operation) * causes + cause].push_back(value.both);
+    by_cause_[static_cast<std::size_t>(operation) * causes + cause].add(value.both);
     if ((cause & cause_machine) == 0) return;
     const Metric call = call_of(kind);
-    machine_[run * tables + table_index(call, klass)].push_back(value.call);
+    machine_[run * tables + table_index(call, klass)].add(value.call);
     if (kind == kind_free) return;
-    if (value.touched) machine_[run * tables + table_index(next(call, 1), klass)].push_back(value.touch);
-    machine_[run * tables + table_index(next(call, 2), klass)].push_back(value.both);
+    if (value.touched) machine_[run * tables + table_index(next(call, 1), klass)].add(value.touch);
+    machine_[run * tables + table_index(next(call, 2), klass)].add(value.both);
   }
 
   /// A heap whose top is the fastest of those kept; a row of latency 0 is kept while there is room.
@@ -158,9 +152,9 @@ class Digest::Worker {
   }
 
   std::unique_ptr<std::uint32_t, Free> low_;
-  std::vector<std::vector<std::uint32_t>> high_;
-  std::vector<std::vector<std::uint32_t>> machine_;
-  std::vector<std::vector<std::uint32_t>> by_cause_;
+  std::vector<Tail> high_;
+  std::vector<Tail> machine_;
+  std::vector<Tail> by_cause_;
   std::size_t inherent_;
   std::size_t kept_;
   std::uint32_t slow_from_ = 0;
@@ -211,8 +205,8 @@ Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uin
   const std::size_t begin = view == View::inherent ? runs_ : run == all_runs ? 0 : run;
   const std::size_t end = view == View::inherent || run != all_runs ? begin + 1 : runs_;
   std::vector<std::uint64_t> low(counted);
-  std::vector<std::uint32_t> high;
-  std::vector<std::uint32_t> without;
+  TailSum high;
+  TailSum machine;
   for (std::size_t table = 0; table < tables; ++table) {
     if ((metric_bits >> (table / size_classes) & 1) == 0 || (size_class_bits >> (table % size_classes) & 1) == 0)
       continue;
@@ -220,37 +214,31 @@ Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uin
       for (std::size_t set = begin; set < end; ++set) {
         const std::uint32_t* counts = worker->low(set, table);
         for (std::uint32_t ticks = 0; ticks < counted; ++ticks) low[ticks] += counts[ticks];
-        append(high, worker->high(set, table));
-        if (view == View::attributed) append(without, worker->machine(set, table));
+        high.add(worker->high(set, table));
+        if (view == View::attributed) machine.add(worker->machine(set, table));
       }
     }
   }
-  std::sort(high.begin(), high.end());
-  if (!without.empty()) {
-    std::sort(without.begin(), without.end());
-    const auto above = std::lower_bound(without.begin(), without.end(), counted);
-    for (auto ticks = without.begin(); ticks != above; ++ticks) --low[*ticks];
-    std::vector<std::uint32_t> kept;
-    std::set_difference(high.begin(), high.end(), above, without.end(), std::back_inserter(kept));
-    high = std::move(kept);
-  }
+  Distribution above = high.sum();
+  if (!machine.empty()) subtract(low, above, machine.sum());
   Distribution result;
   for (std::uint32_t ticks = 0; ticks < counted; ++ticks) {
     if (low[ticks] == 0) continue;
     result.ticks.push_back(ticks);
     result.counts.push_back(low[ticks]);
   }
-  add_sorted(result, high);
+  for (std::size_t i = 0; i < above.ticks.size(); ++i) {
+    if (above.counts[i] == 0) continue;
+    result.ticks.push_back(above.ticks[i]);
+    result.counts.push_back(above.counts[i]);
+  }
   return result;
 }
 
 Distribution Digest::by_cause(Operation operation, std::uint8_t cause) const {
-  std::vector<std::uint32_t> all;
-  for (const auto& worker : workers_) append(all, worker->by_cause(operation, cause));
-  std::sort(all.begin(), all.end());
-  Distribution result;
-  add_sorted(result, all);
-  return result;
+  TailSum all;
+  for (const auto& worker : workers_) all.add(worker->by_cause(operation, cause));
+  return all.sum();
 }
 
 std::vector<Slow> Digest::slowest() const {

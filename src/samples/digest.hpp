@@ -1,10 +1,11 @@
 // Exact distributions of latencies, by view, repeat, metric and size class, what the slow events were caused by, and
 // which events were the slowest: all in one pass over all repeats of one allocator.
 //
-// A latency below 16,384 ticks is counted in a table of its own size; those above are kept and sorted at the end. So
-// every percentile, mean and rate that is taken from a distribution is exact, and a pass costs one increment a value.
-// Memory: 2.3 MiB a thread for each repeat's tables and one more, most of it never touched, and 4 bytes for each
-// latency above, each event that the machine interrupted, and each event whose cause was looked for.
+// A latency below 16,384 ticks is counted in a table of its own size; those above are kept, and folded into counts when
+// there are many. So every percentile, mean and rate that is taken from a distribution is exact, and a pass costs one
+// increment a value. Memory, however many events: 2.3 MiB a thread for each repeat's tables and one more, most of it
+// never touched, and 16 bytes for each distinct latency above (tail.hpp), of those that the machine interrupted and
+// those whose cause was looked for once more.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "samples/row.hpp"
+#include "samples/tail.hpp"
 
 namespace blockyard::samples {
 
@@ -35,12 +37,6 @@ inline constexpr std::size_t operations = 3;
 
 /// Every value of the column.
 inline constexpr std::size_t causes = 256;
-
-/// How often each latency occurred, in rising order of latency.
-struct Distribution {
-  std::vector<std::uint32_t> ticks;
-  std::vector<std::uint64_t> counts;
-};
 
 /// One of the slowest events: its slowest repeat.
 struct Slow {

@@ -1,6 +1,8 @@
 """What the measured stretch of a journal is made of: the header figures of the study's text report."""
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -8,6 +10,8 @@ from blockyard.analysis import samples
 from blockyard.analysis.sections import Section
 
 FREE, REALLOCATE = 3, 4
+_ROWS_AT_ONCE = 1 << 20
+"""A journal may be longer than memory: its rows are mapped, and looked at in parts."""
 
 
 @dataclass(frozen=True)
@@ -33,32 +37,41 @@ def facts(section: Section) -> JournalFacts:
     """Reads the first successful run: the events of all are the same."""
     run = section.measured[0].runs[0]
     rows = samples.rows(run.folder / "samples.npy")
-    kinds, sizes = np.array(rows["kind"]), np.array(rows["size"])
-    reallocs = int(np.count_nonzero(kinds == REALLOCATE))
-    gives = kinds != FREE
-    given = sizes[gives]
     arrays = section.arrays()
-    leaked = leaked_bytes = None
-    if "pair" in arrays:
-        pair, events = arrays["pair"], np.array(rows["event"][gives])
-        stays = np.ones(len(given), bool)
-        inside = events < len(pair)
-        stays[inside] = pair[events[inside]] == samples.NO_EVENT
-        leaked, leaked_bytes = int(stays.sum()), int(given[stays].sum())
+    pair = arrays.get("pair")
+    sizes: Counter[int] = Counter()
+    threads: set[int] = set()
+    frees = reallocs = leaked = leaked_bytes = 0
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        part = rows[begin:begin + _ROWS_AT_ONCE]
+        gives = part["kind"] != FREE
+        given = part["size"][gives]
+        sizes.update(dict(zip(*(found.tolist() for found in np.unique(given, return_counts=True)), strict=True)))
+        threads.update(np.unique(part["thread"]).tolist())
+        frees += int(np.count_nonzero(~gives))
+        reallocs += int(np.count_nonzero(part["kind"] == REALLOCATE))
+        if pair is not None:
+            events = part["event"][gives]
+            stays = np.ones(len(given), bool)
+            inside = events < len(pair)
+            stays[inside] = pair[events[inside]] == samples.NO_EVENT
+            leaked, leaked_bytes = leaked + int(stays.sum()), leaked_bytes + int(given[stays].sum())
+    mallocs, total = sizes.total(), sum(size * count for size, count in sizes.items())
     return JournalFacts(
-        events=len(rows), mallocs=len(given), frees=int(np.count_nonzero(~gives)) + reallocs, reallocs=reallocs,
-        total_bytes=int(given.sum()), max_live_bytes=_max_live(section),
-        average_bytes=float(given.mean()) if len(given) else None, median_bytes=_nearest_median(given),
-        leaked=leaked, leaked_bytes=leaked_bytes, cut_at_end=bool(section.facts.get("cut_at_end")),
-        threads=len(np.unique(rows["thread"])), frames=len(arrays.get("frame_times", ())))
+        events=len(rows), mallocs=mallocs, frees=frees + reallocs, reallocs=reallocs, total_bytes=total,
+        max_live_bytes=_max_live(section), average_bytes=total / mallocs if mallocs else None,
+        median_bytes=_nearest_median(sizes), leaked=None if pair is None else leaked,
+        leaked_bytes=None if pair is None else leaked_bytes, cut_at_end=bool(section.facts.get("cut_at_end")),
+        threads=len(threads), frames=len(arrays.get("frame_times", ())))
 
 
-def _nearest_median(values: np.ndarray) -> int | None:
+def _nearest_median(sizes: Counter[int]) -> int | None:
     """By nearest rank, like every percentile."""
-    if not len(values):
+    if not sizes:
         return None
-    rank = -(-len(values) // 2)
-    return int(np.partition(values, rank - 1)[rank - 1])
+    rank = -(-sizes.total() // 2)
+    below = accumulate(count for _, count in sorted(sizes.items()))
+    return next(size for size, places in zip(sorted(sizes), below, strict=True) if places >= rank)
 
 
 def _max_live(section: Section) -> int | None:

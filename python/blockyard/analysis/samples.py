@@ -1,6 +1,8 @@
 """Sample, memory and event files of a run: mapped, their layout checked, a damaged one named."""
 
 import json
+import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +58,43 @@ def looked_into(facts: dict[str, Any]) -> bool:
 
 
 def arrays(path: Path) -> dict[str, np.ndarray]:
-    """What all runs of a journal share (`pair`, `frame_times`, `frame_threads`); empty when the file is not there."""
+    """What all runs of a journal share (`pair`, `frame_times`, `frame_threads`); empty when the file is not there.
+
+    Large arrays are mapped: `pair` has four bytes for each event of a journal that may be longer than memory.
+    """
     try:
-        with np.load(path) as file:
-            return {name: file[name] for name in file.files}
+        with zipfile.ZipFile(path) as archive:
+            return {info.filename.removesuffix(".npy"): _member(path, archive, info) for info in archive.infolist()}
     except FileNotFoundError:
         return {}
     except Exception as error:  # zipfile, zlib, numpy and struct each have their own
         raise UserError(f"{path} cannot be read ({_first_line(error)}); {_REMEDY}") from None
+
+
+_LOCAL_HEADER = struct.Struct("<26x2H")
+"""Of a file in a zip (APPNOTE 4.3.7): its length in front of the names' lengths."""
+_MAPPED_FROM = 1 << 20
+
+
+def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """An array out of a .npz; a large one is mapped, which an uncompressed zip allows."""
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size < _MAPPED_FROM:
+        with archive.open(info) as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    with archive.open(info) as file:
+        while file.read(_MAPPED_FROM):  # to its end, where its checksum is compared
+            pass
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        begin = info.header_offset + _LOCAL_HEADER.size + sum(_LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size)))
+        file.seek(begin)
+        version = np.lib.format.read_magic(file)
+        layouts = np.lib.format
+        read_header = layouts.read_array_header_1_0 if version == (1, 0) else layouts.read_array_header_2_0
+        shape, _, dtype = read_header(file)
+        if file.tell() - begin + dtype.itemsize * int(np.prod(shape)) != info.file_size:
+            raise ValueError(f"{info.filename} is not as long as it says")
+        return np.memmap(path, dtype, "r", file.tell(), shape)
 
 
 def document(path: Path) -> dict[str, Any]:

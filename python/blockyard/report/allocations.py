@@ -13,6 +13,9 @@ from blockyard.analysis.sections import Run, Section
 from blockyard.errors import UserError
 from blockyard.report.files import whole
 
+_ROWS_AT_ONCE = 1 << 20
+"""A journal may be longer than memory: its rows are mapped, and looked at in parts."""
+
 HEADER = ("replayAllocTimestamp", "allocTime", "allocSize", "replayFreeTimestamp", "freeTime")
 
 
@@ -29,25 +32,25 @@ def write(target: Path, section: Section, run: Run, gross: bool) -> Path:
     rows = samples.rows(run.folder / "samples.npy")
     rate = run.number("ticks_per_ns")
     floors = [0, 0] if gross else [round(run.number(f"floor_{part}_ticks")) for part in ("call", "touch")]
-    kind, call, touch = (np.array(rows[name]) for name in ("kind", "call", "touch"))
-    call_ns, touch_ns = _ns(call, floors[0], rate), _ns(touch, floors[1], rate)
-    starts, events = np.array(rows["start"]), np.array(rows["event"])
-
-    allocations = np.flatnonzero(kind != FREE)
-    freed_by = _rows_of(arrays["pair"], events, events[allocations])
-    freed = freed_by >= 0
-    by_realloc = freed & (kind[freed_by] == REALLOCATE)
-    freed_at, free_ns = np.zeros(len(allocations), np.uint64), np.zeros(len(allocations), np.uint64)
-    freed_at[freed] = starts[freed_by[freed]]
-    only_freed = freed & ~by_realloc
-    free_ns[only_freed] = call_ns[freed_by[only_freed]]
-    table = pa.table(dict(zip(HEADER, (starts[allocations], (call_ns + touch_ns)[allocations],
-                                       np.array(rows["size"])[allocations], freed_at, free_ns), strict=True)))
+    find = _Finder(rows["event"])
 
     def write_rows(path: Path) -> None:
         with path.open("wb") as file:
             file.write((",".join(HEADER) + "\n").encode())
-            pa.csv.write_csv(table, file, pa.csv.WriteOptions(include_header=False))
+            for begin in range(0, len(rows), _ROWS_AT_ONCE):
+                part = rows[begin:begin + _ROWS_AT_ONCE]
+                given = part[part["kind"] != FREE]
+                freed_by = find.rows_of(_freeing_events(arrays["pair"], given["event"]))
+                freed = freed_by >= 0
+                freer = rows[freed_by[freed]]
+                by_free = freer["kind"] != REALLOCATE
+                freed_at, free_ns = np.zeros(len(given), np.uint64), np.zeros(len(given), np.uint64)
+                freed_at[freed] = freer["start"]
+                free_ns[np.flatnonzero(freed)[by_free]] = _ns(freer["call"][by_free], floors[0], rate)
+                took = _ns(given["call"], floors[0], rate) + _ns(given["touch"], floors[1], rate)
+                columns = (given["start"], took, given["size"], freed_at, free_ns)
+                table = pa.table(dict(zip(HEADER, map(np.ascontiguousarray, columns), strict=True)))
+                pa.csv.write_csv(table, file, pa.csv.WriteOptions(include_header=False))
 
     whole(target, write_rows)
     return target
@@ -59,14 +62,35 @@ def _ns(ticks: np.ndarray, floor: int, rate: float) -> np.ndarray:
     return np.rint(net / rate).astype(np.uint64)
 
 
-def _rows_of(pair: np.ndarray, events: np.ndarray, allocations: np.ndarray) -> np.ndarray:
-    """For each allocating event the row of the event that frees it; -1 where there is none or it was not measured."""
-    row_of = np.full(max(len(pair), int(events.max(initial=0)) + 1), -1, np.int64)
-    row_of[events] = np.arange(len(events))
+def _freeing_events(pair: np.ndarray, allocations: np.ndarray) -> np.ndarray:
+    """For each allocating event the one that frees its block, or NO_EVENT."""
     freer = np.full(len(allocations), samples.NO_EVENT, np.uint32)
     known = allocations < len(pair)
     freer[known] = pair[allocations[known]]
-    inside = freer < len(row_of)
-    rows = np.full(len(allocations), -1, np.int64)
-    rows[inside] = row_of[freer[inside]]
-    return rows
+    return freer
+
+
+class _Finder:
+    """Finds an event's row. Event numbers rise by one from row to row but where a mark has one: only these are kept."""
+
+    def __init__(self, events: np.ndarray) -> None:
+        events_of_runs, rows_of_runs = [], []
+        for begin in range(0, len(events), _ROWS_AT_ONCE):
+            part = events[max(begin - 1, 0):begin + _ROWS_AT_ONCE].astype(np.int64)
+            skips = np.flatnonzero(np.diff(part) != 1) + 1
+            if not begin:
+                skips = np.concatenate([[0], skips])
+            events_of_runs.append(part[skips])
+            rows_of_runs.append(skips + max(begin - 1, 0))
+        self._events = np.concatenate([*events_of_runs, np.zeros(0, np.int64)])
+        self._rows = np.concatenate([*rows_of_runs, np.zeros(0, np.int64)])
+        self._ends = np.append(self._rows[1:], len(events)) if len(self._rows) else self._rows
+
+    def rows_of(self, events: np.ndarray) -> np.ndarray:
+        """-1 where an event has no row."""
+        events = events.astype(np.int64)
+        if not len(self._rows):
+            return np.full(len(events), -1, np.int64)
+        run = np.searchsorted(self._events, events, side="right") - 1
+        row = self._rows[run] + events - self._events[run]
+        return np.where((run >= 0) & (row < self._ends[run]), row, -1)
