@@ -183,6 +183,16 @@ def test_the_demo_measures_once_and_then_shows_what_is_stored(small_demo: Path) 
     assert (small_demo / "campaign.json").stat().st_mtime_ns == measured_at
 
 
+def test_the_demo_refuses_a_wrong_place_before_it_says_how_long_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "thesis.txt").write_text("precious")
+    for place, words in ((tmp_path / "notes", "already holds other files (thesis.txt)"),
+                         (tmp_path / "notes/thesis.txt", "is a file; -o needs a folder")):
+        done = blockyard("demo", "-o", place)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert len(done.stderr.splitlines()) == 1 and words in done.stderr
+
+
 def test_the_demo_does_not_take_over_another_campaign(journal: Path, tmp_path: Path) -> None:
     blockyard("replay", journal, "-a", "null", "-o", tmp_path / "mine", "--repeats", 1)
     done = blockyard("demo", "--again", "-o", tmp_path / "mine")

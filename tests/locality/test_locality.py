@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from blockyard import native
+from blockyard.commands import locality
 from blockyard.commands.locality import command
 from blockyard.errors import UserError
 from blockyard.locality import tables
@@ -96,6 +97,26 @@ def test_an_alignment_that_is_none_is_one_sentence(tmp_path: Path) -> None:
         CliRunner().invoke(command, ["--align", "12", "-o", str(tmp_path)], catch_exceptions=False)
 
 
+def test_a_folder_that_holds_something_else_is_refused_and_an_earlier_result_is_replaced(tmp_path: Path) -> None:
+    run(tmp_path / "ours", "-a", "temp", "--repeats", "1")
+    run(tmp_path / "ours", "-a", "temp", "--repeats", "1")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "thesis.txt").write_text("precious")
+    with pytest.raises(UserError, match=r"already holds other files \(thesis\.txt\)"):
+        CliRunner().invoke(command, ["-a", "temp", "-o", str(tmp_path / "theirs")], catch_exceptions=False)
+    with pytest.raises(UserError, match="is a file; -o needs a folder"):
+        CliRunner().invoke(command, ["-a", "temp", "-o", str(tmp_path / "theirs/thesis.txt")], catch_exceptions=False)
+    assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["thesis.txt"]
+
+
+def test_an_empty_folder_name_is_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, ["-a", "temp", "-o", ""])
+    assert done.exit_code == 2
+    assert "the folder's name is empty" in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_allocator_that_does_not_exist_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no allocator 'tmep'"):
         CliRunner().invoke(command, ["-a", "tmep", "-o", str(tmp_path)], catch_exceptions=False)
@@ -116,3 +137,10 @@ def test_a_row_counts_distances_lines_and_pages() -> None:
 
 def test_a_placement_without_a_pattern_is_said_as_a_share() -> None:
     assert tables.placement(np.array([3, 9, 3, -40, 7])) == "3 bytes for 40%, 4 distances"
+
+
+def test_no_distance_is_called_common_where_none_is() -> None:
+    scattered = np.arange(400) ** 2
+    assert tables.placement(scattered) == "scattered: 400 distances, none of them for 1 % of the blocks"
+    found = tables.row("some", [measured(list(np.cumsum(scattered)))], Test(400, 8, 4, None))
+    assert locality._common(found) == ("-", "<1%")

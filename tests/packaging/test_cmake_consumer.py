@@ -31,7 +31,8 @@ def test_find_package_gives_static_and_shared_libraries_that_allocate(installed:
         assert run(tmp_path / f"consumer-{kind}") == "a block of 100 bytes\n"
 
 
-def test_a_program_that_links_blockyard_malloc_has_the_heap_in_the_place_of_malloc(installed: Path, tmp_path: Path) -> None:
+def test_a_program_that_links_blockyard_malloc_has_the_heap_in_the_place_of_malloc(
+        installed: Path, tmp_path: Path) -> None:
     run("cmake", "-S", HERE / "consumer", "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={installed}")
     run("cmake", "--build", tmp_path, "--target", "consumer-malloc")
     assert run(tmp_path / "consumer-malloc").splitlines() == [

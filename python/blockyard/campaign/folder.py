@@ -65,14 +65,18 @@ class Folder:
         assert self._lock is not None
         return self._lock
 
+    def check(self) -> None:
+        """Refuses a place that is no folder, or one that holds anything but a campaign."""
+        if self.path.exists() and not self.path.is_dir():
+            raise UserError(f"{self.path} is a file; -o needs a folder")
+        foreign = self._foreign()
+        if foreign:
+            raise UserError(f"{self.path} already holds other files ({foreign}); choose a new or empty folder")
+
     def open(self) -> "Folder":
         """Makes the folder if need be and locks it. Refuses one that holds anything but a campaign."""
         with disk_errors(self.path):
-            if self.path.exists() and not self.path.is_dir():
-                raise UserError(f"{self.path} is a file; -o needs a folder")
-            foreign = self._foreign()
-            if foreign:
-                raise UserError(f"{self.path} already holds other files ({foreign}); choose a new or empty folder")
+            self.check()
             if not self.path.is_dir():
                 self.path.mkdir(parents=True)
                 self._made = True

@@ -10,15 +10,16 @@ from rich.console import Console
 from rich.text import Text
 
 from blockyard.campaign import demo, document
-from blockyard.campaign.folder import disk_errors, write_whole
+from blockyard.campaign.folder import Folder, disk_errors, write_whole
 from blockyard.campaign.progress import display
 from blockyard.commands.replay import terminate_like_interrupt
 from blockyard.errors import UserError
+from blockyard.folder_option import OutputFolder
 
 
 @click.command(epilog="Example: blockyard demo --again")
 @click.option("--again", is_flag=True, help="Measure anew instead of showing the stored result.")
-@click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path),
+@click.option("-o", "--output", metavar="DIR", type=OutputFolder(),
               help="Folder for the result.  [demo/ in a checkout, else blockyard-demo/]")
 def command(again: bool, output: Path | None) -> None:
     """Replay a stretch of a real game on every allocator and show the comparison.
@@ -32,6 +33,8 @@ def command(again: bool, output: Path | None) -> None:
         _print(Text.from_ansi((folder / demo.STORED).read_text(encoding="utf-8")))
         click.echo("This is the stored result; 'blockyard demo --again' measures anew.", err=True)
         return
+    with disk_errors(folder):
+        Folder(folder).check()
     terminate_like_interrupt()
     with display(Console(stderr=True)) as show:
         show.note("Replaying takes about four minutes; nothing else should run meanwhile.")

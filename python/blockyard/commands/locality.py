@@ -7,11 +7,16 @@ from rich.console import Console
 from rich.table import Table
 
 from blockyard.errors import UserError
+from blockyard.folder_option import OutputFolder
 from blockyard.locality import pictures, tables
 from blockyard.locality.measure import OURS, Test, measure, subjects
 
 # The study's temp memory was full at allocation 819; ours has no header, so that 818 blocks of 4 bytes fill it.
 _STUDY = {"count": 1000, "size": 4, "align": 4, "temp_region": 818 * 4, "aged": True}
+
+_TABLE = "locality.csv"
+# A distance between fewer of the blocks than this is common by chance.
+_LEAST_COMMON = 0.01
 
 _EPILOG = """\b
 Example: blockyard locality --preset study -o locality
@@ -32,8 +37,8 @@ Example: blockyard locality --preset study -o locality
 @click.option("--preset", type=click.Choice(["study"]),
               help="1000 blocks of 4 bytes, aged, temp full at allocation 819.")
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Processes per allocator.")
-@click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
-              help="Where files and pictures go.")
+@click.option("-o", "--output", type=OutputFolder(), required=True, metavar="DIR",
+              help="Where files and pictures go: new, empty, or an earlier result of this command.")
 def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_region: int | None, aged: bool,
             preset: str | None, repeats: int, output: Path) -> None:
     """Allocate many equal blocks and free them: how long, and how far apart.
@@ -46,23 +51,44 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
     test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region, aged)
     console = Console(highlight=False)
     errors = Console(stderr=True, highlight=False)
+    _refuse_foreign(output)
     chosen, missing = subjects(spec or (*OURS, "defaults"))
     for sentence in missing:
         errors.print(sentence, markup=False)
     if not chosen:
         raise UserError("none of these allocators can be had here")
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{output} can't be made: {error.strerror}; choose another folder with -o") from None
     with errors.status("starting") as status:
         results = measure(chosen, test, repeats,
                           lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}"))
     rows = {name: tables.row(name, runs, test) for name, runs in results.items()}
     for name, runs in results.items():
         tables.write_study_files(output, name, runs, test)
-    tables.write_table(output / "locality.csv", list(rows.values()))
+    tables.write_table(output / _TABLE, list(rows.values()))
     pictures.draw(output, results, test)
     _print(console, rows, {name: tables.placement(tables.distances(runs[0], test.size))
                            for name, runs in results.items()})
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
+
+
+def _refuse_foreign(output: Path) -> None:
+    """An earlier result may be replaced, and nothing else."""
+    if output.exists() and not output.is_dir():
+        raise UserError(f"{output} is a file; -o needs a folder")
+    if output.is_dir() and not (output / _TABLE).is_file():
+        names = sorted(entry.name for entry in output.iterdir())
+        if names:
+            raise UserError(f"{output} already holds other files ({names[0]}); choose a new or empty folder")
+
+
+def _common(row: tables.Row) -> tuple[str, str]:
+    """The commonest distance and its share; a dash where no distance occurs often enough to be one."""
+    if row.common_share < _LEAST_COMMON:
+        return "-", f"<{_LEAST_COMMON:.0%}"
+    return f"{row.common_distance:,}", f"{row.common_share:.0%}"
 
 
 def _print(console: Console, rows: dict[str, tables.Row], placement: dict[str, str]) -> None:
@@ -73,8 +99,7 @@ def _print(console: Console, rows: dict[str, tables.Row], placement: dict[str, s
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows.values():
         table.add_row(row.name, f"{row.allocate_cold:.1f}", f"{row.allocate_warm:.2f}", f"{row.free_cold:.1f}",
-                      f"{row.free_warm:.2f}", f"{row.common_distance:,}", f"{row.common_share:.0%}", str(row.distinct),
-                      f"{row.lines:.0f}", f"{row.pages:.0f}")
+                      f"{row.free_warm:.2f}", *_common(row), str(row.distinct), f"{row.lines:.0f}", f"{row.pages:.0f}")
     console.print(table)
     console.print("\nDistances, in the order of allocation:")
     for name, sentence in placement.items():

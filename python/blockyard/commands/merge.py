@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 
 from blockyard.campaign.merge import merge
+from blockyard.folder_option import OutputFolder
 
 
 @click.command(epilog="Example: blockyard merge results share1 share2 share3")
-@click.argument("output", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("output", metavar="OUT", type=OutputFolder())
 @click.argument("shares", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 def command(output: Path, shares: tuple[Path, ...]) -> None:
     """Join shares of one campaign ('blockyard replay --shard') into OUT, which must be new or empty.

@@ -14,6 +14,7 @@ from blockyard.campaign.drive import Outcome
 from blockyard.campaign.progress import display
 from blockyard.campaign.settings import Settings
 from blockyard.errors import UserError
+from blockyard.folder_option import OutputFolder
 from blockyard.seconds import Seconds
 
 _EPILOG = """\b
@@ -29,7 +30,7 @@ Examples:
 @click.argument("journals", nargs=-1, metavar="[JOURNAL]...", type=click.Path(path_type=Path))
 @click.option("-a", "--allocators", "allocators", multiple=True, metavar="NAMES",
               help="Allocators, with commas: 'all', 'glibc', 'jemalloc@favoured', 'mine=./libmine.so'.")
-@click.option("-o", "--output", required=True, metavar="DIR", type=click.Path(path_type=Path),
+@click.option("-o", "--output", required=True, metavar="DIR", type=OutputFolder(),
               help="Folder for the results; new or empty.")
 @click.option("--repeats", type=int, metavar="N", help="Runs of each allocator, interleaved with the others'.  [5]")
 @click.option("--pace", metavar="LIST",

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
+from blockyard.folder_option import OutputFolder
 from blockyard.seconds import Seconds
 
 _VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent": (View.INHERENT,),
@@ -18,7 +19,7 @@ _VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent"
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Where the report goes (default: DIRECTORY/report).")
+@click.option("-o", "--out", type=OutputFolder(), help="Where the report goes (default: DIRECTORY/report).")
 @click.option("--view", type=click.Choice(list(_VIEWS)), default="all", show_default=True,
               help="All repeats as they came, without what the machine interrupted, or each event's least; "
                    "both is the first and the last.")

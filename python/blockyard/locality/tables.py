@@ -119,4 +119,7 @@ def placement(apart: np.ndarray) -> str:
         return (f"{before[0]} bytes until block {jump + 2}, which jumps by {apart[jump]:,} bytes; "
                 f"then {values[np.argmax(counts)]} bytes")
     values, counts = np.unique(apart, return_counts=True)
-    return f"{values[np.argmax(counts)]} bytes for {counts.max() / len(apart):.0%}, {len(values)} distances"
+    share = counts.max() / len(apart)
+    if share < 0.01:
+        return f"scattered: {len(values)} distances, none of them for 1 % of the blocks"
+    return f"{values[np.argmax(counts)]} bytes for {share:.0%}, {len(values)} distances"
