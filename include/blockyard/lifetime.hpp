@@ -20,6 +20,7 @@
 
 #include "blockyard/blockyard.h"
 #include "blockyard/temp.hpp"
+#include "blockyard/temp_job.hpp"
 
 namespace blockyard {
 
@@ -31,7 +32,7 @@ enum class Lifetime { temp = BY_TEMP, temp_job = BY_TEMP_JOB, persistent = BY_PE
     return temp_allocate(size, alignment);
   }
   if (lifetime == Lifetime::temp_job) {
-    return lifetime::by_temp_job_allocate(size, alignment);
+    return temp_job_allocate(size, alignment);
   }
   return by_allocate(size, alignment, static_cast<by_lifetime>(lifetime));
 }
@@ -41,7 +42,7 @@ inline void deallocate(void* block, Lifetime lifetime) noexcept {
   if (lifetime == Lifetime::temp) {
     temp_deallocate(block);
   } else if (lifetime == Lifetime::temp_job) {
-    lifetime::by_temp_job_deallocate(block);
+    temp_job_deallocate(block);
   } else {
     by_deallocate(block, static_cast<by_lifetime>(lifetime));
   }

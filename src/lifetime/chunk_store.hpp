@@ -8,13 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "blockyard/temp_job.hpp"
 #include "lifetime/chunk_count.hpp"
 
 namespace blockyard::lifetime {
 
-inline constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
-
-struct alignas(64) Chunk {
+struct alignas(64) Chunk : JobChunk {
   std::uint64_t magic;  ///< chunk_magic while any block may live
   std::uint32_t index;  ///< in the store's table
   std::uint32_t order;  ///< its size is chunk_bytes << order

@@ -91,7 +91,7 @@ void* by_allocate(size_t size, size_t alignment, by_lifetime which) {
     case BY_TEMP:
       return temp_allocate(size, alignment);
     case BY_TEMP_JOB:
-      return lifetime::by_temp_job_allocate(size, alignment);
+      return temp_job_allocate(size, alignment);
     case BY_PERSISTENT:
       return allocate_persistent(size, alignment);
   }
@@ -104,7 +104,7 @@ void by_deallocate(void* block, by_lifetime which) {
       temp_deallocate(block);
       break;
     case BY_TEMP_JOB:
-      lifetime::by_temp_job_deallocate(block);
+      temp_job_deallocate(block);
       break;
     case BY_PERSISTENT:
       by_free(block);

@@ -88,6 +88,7 @@ Piece* make_piece(by_rewindable* arena, std::size_t bytes) {
 // exhausted. A parent's piece may be made on the way: its own growth takes the lock again, so the child's is made
 // outside of it.
 bool advance(by_rewindable* arena, Piece* full, std::size_t need) {
+  std::size_t room = base::align_up(need + sizeof(Piece), std::size_t{4096});
   {
     const std::lock_guard guard(pieces_lock);
     if (arena->current.load(std::memory_order_relaxed) != full) {
@@ -97,9 +98,9 @@ bool advance(by_rewindable* arena, Piece* full, std::size_t need) {
       arena->current.store(full->next, std::memory_order_release);
       return true;
     }
+    room = std::max(room, arena->next_bytes);
   }
-  const std::size_t room = base::align_up(need + sizeof(Piece), std::size_t{4096});
-  Piece* const piece = make_piece(arena, std::max(arena->next_bytes, room));
+  Piece* const piece = make_piece(arena, room);
   if (piece == nullptr) {
     return false;
   }

@@ -15,13 +15,10 @@
 namespace blockyard::lifetime {
 namespace {
 
-// Larger blocks get a chunk of their own: a quarter of one is the most that a refill leaves unused.
-constexpr std::size_t largest_shared = chunk_bytes / 4;
 constexpr std::size_t largest = std::size_t{1} << 29;
 // Of a watched process, the block's size stands before its header.
 constexpr std::size_t watched_front = header_bytes + sizeof(std::size_t);
 
-constinit std::atomic<bool> following{false};
 constinit std::atomic<std::uint64_t> frames{0};
 constinit std::atomic<std::uint64_t> large{0};
 
@@ -30,9 +27,14 @@ std::uintptr_t start_of(Chunk* chunk) { return reinterpret_cast<std::uintptr_t>(
 // The header must be aligned, too.
 constexpr std::size_t effective(std::size_t alignment) { return std::max(alignment, alignof(BlockHeader)); }
 
+// The chunk becomes the cursor's newest.
 void set_chunk(JobCursor& cursor, Chunk* chunk) {
   const auto begin = reinterpret_cast<std::uintptr_t>(chunk);
-  cursor = {begin + sizeof(Chunk), begin + chunk_bytes, chunk, 0};
+  chunk->owner.store(&cursor, std::memory_order_relaxed);
+  cursor.next = begin + sizeof(Chunk);
+  cursor.end = begin + chunk_bytes;
+  cursor.chunk = chunk;
+  cursor.live = 0;
 }
 
 // Address of the block, 0 when the chunk has no room.
@@ -46,19 +48,54 @@ inline std::uintptr_t bump(JobCursor& cursor, std::size_t front, std::size_t byt
   return begin;
 }
 
+void reuse(JobCursor& cursor, Chunk* chunk) {
+  chunk->count.reset();
+  set_chunk(cursor, chunk);
+  hide(chunk + 1, chunk_bytes - sizeof(Chunk));
+}
+
+// Chunks are made by take_chunk() alone.
+Chunk* whole(JobChunk* chunk) { return static_cast<Chunk*>(chunk); }
+
+void retire(Chunk* chunk) {
+  const std::int64_t live = chunk->live;
+  chunk->owner.store(nullptr, std::memory_order_relaxed);
+  if (chunk->count.retire(live)) {
+    give_chunk(chunk);
+  }
+}
+
+// The newest chunk is full. In this order: itself or an older one again, when all its blocks are gone; or a fresh one,
+// and the oldest is left to its blocks.
 bool refill(JobCursor& cursor) {
-  Chunk* const chunk = cursor.chunk;
-  if (chunk != nullptr && chunk->count.is_empty(cursor.live)) {
-    chunk->count.reset();
-    set_chunk(cursor, chunk);
-    hide(chunk + 1, chunk_bytes - sizeof(Chunk));
-    return true;
+  Chunk* const full = whole(cursor.chunk);
+  if (full != nullptr) {
+    if (full->count.is_empty(cursor.live)) {
+      reuse(cursor, full);
+      return true;
+    }
+    full->live = cursor.live;
+    for (JobChunk*& slot : cursor.older) {
+      Chunk* const older = whole(slot);
+      if (older != nullptr && older->count.is_empty(older->live)) {
+        slot = full;
+        reuse(cursor, older);
+        return true;
+      }
+    }
   }
   Chunk* const fresh = take_chunk(0);
   if (fresh == nullptr) {
     return false;
   }
-  retire_job_chunk(cursor);
+  if (full != nullptr) {
+    JobChunk*& slot = cursor.older[cursor.oldest];
+    cursor.oldest = (cursor.oldest + 1) % JobCursor::older_chunks;
+    if (slot != nullptr) {
+      retire(whole(slot));
+    }
+    slot = full;
+  }
   set_chunk(cursor, fresh);
   return true;
 }
@@ -77,7 +114,7 @@ std::uintptr_t take_large(std::size_t front, std::size_t bytes, std::size_t alig
   return base::align_up(start_of(chunk) + front, alignment);
 }
 
-JobCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_job : this_job; }
+JobCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_job : by_job_cursor; }
 
 // Address of a block without its header; errno ENOMEM on failure.
 std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) {
@@ -113,10 +150,12 @@ void* label(std::uintptr_t begin, BlockKind kind, std::uint32_t number) {
   return block;
 }
 
-inline void release(JobCursor& cursor, void* block) {
+void release(JobCursor& cursor, void* block) {
   Chunk* const chunk = chunk_of(block);
   if (chunk == cursor.chunk) {
     cursor.live -= 1;
+  } else if (chunk->owner.load(std::memory_order_relaxed) == &cursor) {
+    chunk->live -= 1;
   } else if (chunk->count.free_one()) {
     give_chunk(chunk);
   }
@@ -132,7 +171,7 @@ std::size_t watched_size(void* block) {
 void release_slow(void* block) {
   header_of(block)->kind = BlockKind::freed;
   if (!is_watched()) {
-    release(this_job, block);
+    release(by_job_cursor, block);
     return;
   }
   announce_freed(block);
@@ -143,29 +182,7 @@ void release_slow(void* block) {
 
 }  // namespace
 
-void* by_temp_job_allocate(std::size_t size, std::size_t alignment) noexcept {
-  const std::size_t bytes = size + (size == 0);
-  if (is_valid_alignment(alignment) && bytes <= largest_shared && !following.load(std::memory_order_relaxed))
-      [[likely]] {
-    if (const std::uintptr_t begin = bump(this_job, header_bytes, bytes, effective(alignment))) [[likely]] {
-      return label(begin, BlockKind::live, 0);
-    }
-  }
-  return by_temp_job_allocate_slow(size, alignment);
-}
-
-void by_temp_job_deallocate(void* block) noexcept {
-  if (block == nullptr) {
-    return;
-  }
-  BlockHeader* const header = header_of(block);
-  if (header->kind != BlockKind::live) [[unlikely]] {
-    by_temp_job_deallocate_slow(block);
-    return;
-  }
-  header->kind = BlockKind::freed;
-  release(this_job, block);
-}
+constinit std::atomic<bool> by_jobs_followed{false};
 
 void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
   if (!is_valid_alignment(alignment)) {
@@ -192,13 +209,14 @@ void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcep
 
 void by_temp_job_deallocate_slow(void* block) noexcept {
   const BlockHeader* const header = header_of(block);
-  if (header->kind != BlockKind::followed) {
+  if (header->kind == BlockKind::followed) {
+    if (header->number != 0) {
+      forget_block(header->number);
+    }
+  } else if (header->kind != BlockKind::live) {
     heap::report_fault(
         header->kind == BlockKind::freed ? "double free of a temp job block" : "deallocate of no temp job block",
         block);
-  }
-  if (header->number != 0) {
-    forget_block(header->number);
   }
   release_slow(block);
 }
@@ -215,31 +233,36 @@ void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::s
   const std::size_t bytes = size + (size == 0);
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   if (address % alignment == 0 && header_of(block)->kind == BlockKind::live) {
-    if (address + old_bytes == this_job.next && bytes <= largest_shared && bytes <= this_job.end - address) {
-      this_job.next = address + bytes;
+    if (address + old_bytes == by_job_cursor.next && bytes <= largest_shared && bytes <= by_job_cursor.end - address) {
+      by_job_cursor.next = address + bytes;
       return block;
     }
     if (bytes <= old_bytes) {
       return block;
     }
   }
-  void* const fresh = by_temp_job_allocate(size, alignment);
+  void* const fresh = temp_job_allocate(size, alignment);
   if (fresh != nullptr) {
     std::memcpy(fresh, block, std::min(old_size, size));
-    by_temp_job_deallocate(block);
+    temp_job_deallocate(block);
   }
   return fresh;
 }
 
-void retire_job_chunk(JobCursor& cursor) {
-  Chunk* const chunk = cursor.chunk;
-  if (chunk != nullptr && chunk->count.retire(cursor.live)) {
-    give_chunk(chunk);
+void retire_job_chunks(JobCursor& cursor) {
+  if (cursor.chunk != nullptr) {
+    cursor.chunk->live = cursor.live;
+    retire(whole(cursor.chunk));
+  }
+  for (JobChunk* const older : cursor.older) {
+    if (older != nullptr) {
+      retire(whole(older));
+    }
   }
   cursor = {};
 }
 
-void follow_jobs(bool follow) { following.store(follow, std::memory_order_relaxed); }
+void follow_jobs(bool follow) { by_jobs_followed.store(follow, std::memory_order_relaxed); }
 
 std::uint64_t job_frame() { return frames.load(std::memory_order_relaxed); }
 std::uint64_t next_job_frame() { return frames.fetch_add(1, std::memory_order_relaxed) + 1; }

@@ -18,7 +18,7 @@
 namespace blockyard::lifetime {
 
 constinit thread_local ThreadState* this_thread = nullptr;
-constinit thread_local JobCursor this_job{};
+constinit thread_local JobCursor by_job_cursor{};
 
 namespace {
 
@@ -79,8 +79,8 @@ void become_child() {
 void leave_thread(void* value) {
   auto* const state = static_cast<ThreadState*>(value);
   end_temp_frame(state);
-  retire_job_chunk(this_job);
-  retire_job_chunk(state->watched_job);
+  retire_job_chunks(by_job_cursor);
+  retire_job_chunks(state->watched_job);
   by_temp_cursor = {};
   state->watched_temp = {};
   this_thread = nullptr;

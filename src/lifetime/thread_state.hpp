@@ -9,6 +9,7 @@
 
 #include "blockyard/block_slab.hpp"
 #include "blockyard/temp.hpp"
+#include "blockyard/temp_job.hpp"
 #include "lifetime/chunk_store.hpp"
 
 namespace blockyard::lifetime {
@@ -40,14 +41,6 @@ class PageArray {
   T* data_ = nullptr;
   std::size_t count_ = 0;
   std::size_t room_ = 0;
-};
-
-/// Where a thread's next temp job block may begin.
-struct JobCursor {
-  std::uintptr_t next = 0;
-  std::uintptr_t end = 0;
-  Chunk* chunk = nullptr;
-  std::int64_t live = 0;  ///< allocated in it less freed by this thread
 };
 
 /// A temp block of a watched process.
@@ -90,7 +83,6 @@ struct ThreadState {
 
 /// The calling thread's; nullptr before it allocates.
 extern constinit thread_local ThreadState* this_thread __attribute__((tls_model("initial-exec")));
-extern constinit thread_local JobCursor this_job __attribute__((tls_model("initial-exec")));
 
 /// Gives the calling thread a state. nullptr when memory is exhausted. Takes a lock; O(1).
 ThreadState* enter_thread();

@@ -106,6 +106,46 @@ TEST(TempJob, a_chunk_is_used_again_when_its_last_block_is_freed) {
   });
 }
 
+TEST(TempJob, a_thread_keeps_its_newest_chunks_and_uses_them_again_when_another_thread_emptied_them) {
+  on_a_new_thread([] {
+    std::vector<void*> blocks;
+    const auto fill = [&] {
+      while (blocks.size() < 2000) {  // three chunks and a half
+        blocks.push_back(job(100));
+      }
+    };
+    fill();
+    const std::size_t filled = used_bytes();
+    for (int round = 0; round < 50; ++round) {
+      std::thread([&] {
+        for (void* block : blocks) {
+          free_job(block);
+        }
+      }).join();
+      blocks.clear();
+      fill();
+    }
+    EXPECT_LE(used_bytes(), filled + (std::size_t{64} << 10)) << "chunks were left behind";
+    for (void* block : blocks) {
+      free_job(block);
+    }
+  });
+}
+
+TEST(TempJob, a_thread_that_ends_leaves_no_chunk_in_use) {
+  const std::size_t before = used_bytes();
+  on_a_new_thread([] {
+    std::vector<void*> blocks;
+    for (int i = 0; i < 5000; ++i) {
+      blocks.push_back(job(100));
+    }
+    for (void* block : blocks) {
+      free_job(block);
+    }
+  });
+  EXPECT_EQ(used_bytes(), before);
+}
+
 TEST(TempJob, blocks_freed_on_another_thread_free_their_chunk) {
   const std::size_t before = used_bytes();
   std::vector<void*> blocks;
