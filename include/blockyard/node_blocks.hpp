@@ -2,12 +2,11 @@
 ///
 ///   StaticBlocks   the process-wide pools (the default): 0 bytes in the container
 ///   DirectBlocks   one BlockAllocator: one that several containers share, given to the constructor, or one of the
-///   container's own,
-///                  made with its first element and ended with the container. 8 bytes. The fastest; one thread at a
-///                  time
+///                  container's own, made with its first element and ended with the container. 8 bytes. The fastest;
+///                  one thread at a time
 ///   MallocBlocks   malloc, for comparison: 0 bytes
-///   PagedNodes     a PagedAllocator's pages, one for each node type and thread, the engines' way, for comparison: 0
-///   bytes
+///   PagedNodes     a PagedAllocator's pages, one for each node type and thread, the engines' way, for comparison:
+///                  0 bytes
 ///
 /// A container copied takes its nodes from: the static pools; the same shared allocator; a further allocator of its
 /// own. Moved or swapped, nodes keep their addresses and the allocator goes with them.

@@ -4,7 +4,8 @@
 //
 //   idle       the owner will look by itself (the slab is in use, or in its list of slabs with room)
 //   armed      the slab is full and nobody looks at it. The remote free that makes the list as long as `wake` announces
-//   it announced  a remote free has taken that duty; the slab is in its pool's inbox, or just about to be put there
+//              it
+//   announced  a remote free has taken that duty; the slab is in its pool's inbox, or just about to be put there
 //
 //            arm (owner, list below wake)        push (any thread)             acknowledge (owner, found in inbox)
 //        idle ---------------------------> armed ------------------> announced --------------------------------> idle
@@ -14,10 +15,9 @@
 // Invariants, checked by the test scheduler and by the Spin model (tests/block/remote_frees.*):
 //  1. No block is lost and none is found twice.
 //  2. A slab is in at most one inbox, at most once. So while it is announced its owner neither gives it back nor hands
-//  it on.
+//     it on.
 //  3. Of a slab that nobody looks at, less than `wake` freed blocks wait without an announcement. (An eighth of the
-//  slab, as
-//     with the owner's own frees: a full slab that is worth no look until then costs no announcement a block.)
+//     slab, as with the owner's own frees: a full slab that is worth no look until then costs no announcement a block.)
 //
 // A slab changes its pool (adoption) only while idle. A remote free reads the slab's pool only after its own step to
 // announced, which reads what arm() released: it finds the inbox of the pool that armed.
