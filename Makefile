@@ -10,6 +10,7 @@ help: ## show this list
 
 setup: ## install what building needs: Debian packages, and .venv
 	@scripts/install-packages build lab
+	@scripts/setup-npm
 	@scripts/setup-venv
 
 build: setup ## build/release, and the command line: .venv/bin/blockyard

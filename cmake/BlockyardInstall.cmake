@@ -56,6 +56,9 @@ if(BLOCKYARD_LAB)
             FILES_MATCHING REGEX "/blockyard-adapter-[a-z]+\\.so(\\.missing)?$"
             REGEX "/(cargo|CMakeFiles)$" EXCLUDE)
   endif()
+  # The report's page: its libraries, or the sentence that says why there are none.
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/page" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL
+          PATTERN "npm.log" EXCLUDE PATTERN "npm" EXCLUDE PATTERN "lock.sha256" EXCLUDE)
   set_target_properties(${wheel_targets} ${adapter_targets} PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${wheel_targets} ${adapter_targets}
           RUNTIME DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL

@@ -39,6 +39,11 @@ def find(name: str) -> Path | None:
     return None
 
 
+def folder(name: str) -> Path | None:
+    """The folder of built files called `name`, or None when it was not built."""
+    return next((place / name for place in _folders() if (place / name).is_dir()), None)
+
+
 def path(name: str) -> Path:
     found = find(name)
     if found is None:

@@ -63,9 +63,20 @@ typedef struct by_samples_cut {
   uint32_t thread;  ///< UINT32_MAX: of all threads
 } by_samples_cut;
 
+/// As TileFrame in tiles.hpp.
+typedef struct by_samples_tile_frame {
+  uint32_t columns;
+  uint32_t bins;
+  uint32_t per_octave;
+  double begin_ns;
+  double end_ns;
+  double ticks_per_ns;
+} by_samples_tile_frame;
+
 typedef struct by_samples_digest by_samples_digest;
 typedef struct by_samples_bins by_samples_bins;
 typedef struct by_samples_frames by_samples_frames;
+typedef struct by_samples_tiles by_samples_tiles;
 
 BY_SAMPLES_API uint32_t by_samples_abi(void);
 
@@ -113,6 +124,17 @@ BY_SAMPLES_API const uint32_t* by_samples_bins_counts(const by_samples_bins* bin
 /// Per cell the sum of its events' size steps (four an octave); owned by `bins`.
 BY_SAMPLES_API const uint64_t* by_samples_bins_sizes(const by_samples_bins* bins, uint32_t plane);
 BY_SAMPLES_API const by_samples_mark* by_samples_bins_marks(const by_samples_bins* bins, uint32_t plane, size_t* count);
+
+/// Latency histograms of short stretches of time, without the `single` rows (rising); NULL when out of memory. The rows
+/// must have passed a digest without fault. O(rows * runs).
+BY_SAMPLES_API by_samples_tiles* by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
+                                                 const by_samples_tile_frame* frame, const uint64_t* single,
+                                                 size_t single_count, uint32_t threads);
+BY_SAMPLES_API void by_samples_tiles_delete(by_samples_tiles* tiles);
+/// columns * bins cells of one plane (TilePlane in tiles.hpp), cell = column * bins + bin; owned by `tiles`.
+BY_SAMPLES_API const uint32_t* by_samples_tiles_counts(const by_samples_tiles* tiles, uint32_t plane);
+/// Of each single row the latency in every run (single_count * run_count), in ticks; owned by `tiles`.
+BY_SAMPLES_API const uint32_t* by_samples_tiles_latencies(const by_samples_tiles* tiles);
 
 #ifdef __cplusplus
 }

@@ -118,7 +118,7 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def _native_runs(runs: Sequence[Rows]) -> ctypes.Array:
+def run_array(runs: Sequence[Rows]) -> ctypes.Array:
     lengths = {len(run.rows) for run in runs}
     if len(lengths) != 1:
         raise BadRows("does not have as many rows as the first repeat",
@@ -154,7 +154,7 @@ class Digest:
 
     def feed(self, runs: Sequence[Rows]) -> None:
         """Adds all rows of every run; again with the rows that follow of the same runs."""
-        native_runs = _native_runs(runs)
+        native_runs = run_array(runs)
         self.runs = len(runs)
         fault = self._library.by_samples_digest_feed(self._handle, native_runs, len(runs), len(runs[0].rows))
         if fault.what == 4:
@@ -222,7 +222,7 @@ class FrameTimes:
 def frame_times(runs: Sequence[Rows], cuts: Sequence[Cut], threads: int) -> list[FrameTimes]:
     """The latencies (of an allocation with its touch) summed over each frame of each cut, in one pass."""
     library = _library()
-    native_runs = _native_runs(runs)
+    native_runs = run_array(runs)
     edges = [np.ascontiguousarray(cut.edges, np.uint32) for cut in cuts]
     native_cuts = (_Cut * max(len(cuts), 1))(*[_Cut(edge.ctypes.data, len(edge), cut.thread)
                                                for edge, cut in zip(edges, cuts, strict=True)])
@@ -249,7 +249,7 @@ def _frame_times(library: ctypes.CDLL, handle: int, cut: int, frames: int, runs:
 def bins(runs: Sequence[Rows], frame: Frame, threads: int) -> list[Bins]:
     """The planes of one allocator (MALLOC_AS_RUN ... FREE_ATTRIBUTED), in one pass."""
     library = _library()
-    native_runs = _native_runs(runs)
+    native_runs = run_array(runs)
     native_frame = _Frame(frame.width, frame.height, frame.begin_ns, frame.end_ns, frame.low_ticks, frame.high_ticks,
                           frame.step_ticks, (ctypes.c_uint32 * PLANES)(*frame.marks_from))
     handle = library.by_samples_bin(native_runs, len(runs), len(runs[0].rows), native_frame, threads)

@@ -34,10 +34,11 @@ _VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent"
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
 @click.option("--allocator", "allocators", multiple=True, metavar="NAME", help="Only this allocator; may be repeated.")
 @click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
+@click.option("--html", is_flag=True, help="Write report.html too: one file to explore all events in a browser.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw PNG and SVG pictures, or tables alone.")
 def command(directory: Path, out: Path | None, view: str, by_size: bool, allocations_csv: bool, samples_parquet: bool,
             from_s: float | None, to_s: float | None, journals: tuple[str, ...], allocators: tuple[str, ...],
-            gross: bool, pictures: bool) -> None:
+            gross: bool, html: bool, pictures: bool) -> None:
     """Turns the campaign in DIRECTORY into tables and pictures.
 
     Prints the comparison; writes report.txt, report.md, summary.csv, Parquet, and PNG and SVG pictures.
@@ -52,13 +53,15 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
         raise UserError(f"--from {from_s:g} is not before --to {to_s:g}")
     from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
 
-    options = ReportOptions(_VIEWS[view], by_size, allocations_csv, samples_parquet, pictures, gross, from_s, to_s,
-                            journals, allocators)
+    options = ReportOptions(_VIEWS[view], by_size, allocations_csv, samples_parquet, pictures, html, gross, from_s,
+                            to_s, journals, allocators)
     with _bar() as tell:
         result = build(directory, out, options, tell)
     console = Console(highlight=False)
     console.print(result.table)
     console.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
+    if result.page:
+        console.print(f"Page: {result.page}", soft_wrap=True)
     if result.pictures:
         console.print(f"Pictures: {len(result.pictures)} below {result.out}", soft_wrap=True)
 

@@ -14,7 +14,7 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
-from blockyard.report import allocations, blocks, comparison, guideline, study, summary
+from blockyard.report import allocations, blocks, comparison, guideline, page, study, summary
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
 from blockyard.report.files import whole
@@ -46,12 +46,15 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
     usable = [section for section in results.sections if section.measured]
     if not usable:
         raise UserError(_nothing(results))
+    if options.html:
+        page.libraries()  # a build that has none says so before an hour of work
     out = out or directory / "report"
     _make_folder(out)
     try:
         measured = _measure(results, usable, out, options, tell)
         _refuse_empty_zoom(measured, options)
         written, pictures = _write(measured, out, options, tell)
+        page_file = _page(results, measured, out, options, tell) if options.html else None
         document = _document(results, measured, options, pictures)
         rendered = blocks.text(document)
         for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(document, out))):
@@ -65,7 +68,7 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
     tell(1.0, "done")
     guidelines = [words for one in measured for words in _guidelines(one)]
     table = blocks.terminal(_terminal_blocks(results, measured, options))
-    return ReportResult(out, table, rendered, guidelines, sorted(pictures), sorted(written))
+    return ReportResult(out, table, rendered, guidelines, sorted(pictures), sorted(written), page_file)
 
 
 def _nothing(results: Results) -> str:
@@ -193,6 +196,12 @@ def _leave_interrupts_alone() -> None:
 
 def _work(number: int) -> tuple[int, list[Path]]:
     return number, _TASKS[number][2]()
+
+
+def _page(results: Results, measured: list[Measured], out: Path, options: ReportOptions, tell: Progress) -> Path:
+    found = [page.PageSection(one.section, one.figures, one.header) for one in measured]
+    return page.write(out / "report.html", results, _notes(results), found, gross=options.gross, jobs=options.jobs,
+                      on_progress=lambda fraction, text: tell(0.25, text))
 
 
 def _notes(results: Results) -> list[str]:

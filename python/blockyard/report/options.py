@@ -24,6 +24,7 @@ class ReportOptions:
     allocations_csv: bool = False
     samples_parquet: bool = True
     pictures: bool = True
+    html: bool = False
     gross: bool = False
     from_s: float | None = None
     to_s: float | None = None
@@ -42,3 +43,4 @@ class ReportResult:
     guidelines: list[str] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    page: Path | None = None

@@ -1,0 +1,101 @@
+"""What the report's page explores: latency histograms of short stretches of time, and the slowest events one by one."""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from blockyard import native
+from blockyard.analysis import passes
+
+PER_OCTAVE = 16
+"""Bins of latency an octave. The middle of a bin is at most 2.2 % from anything in it."""
+BINS = 1 + 32 * PER_OCTAVE + 1
+"""Bin 0 for less than a tick, then 1 ns to 4.3 s, and one for what is longer."""
+ERROR = 2 ** (0.5 / PER_OCTAVE) - 1
+"""How far a percentile that is read out of a histogram can be from the truth, as a share of it."""
+COLUMNS = 4096
+"""Stretches of time before neighbours are joined to save room: 2 ms each of a stretch of 8 s."""
+PLANES = ("malloc_as_run", "free_as_run", "malloc_by_machine", "free_by_machine", "malloc_inherent", "free_inherent")
+
+
+class _Frame(ctypes.Structure):
+    _fields_ = [("columns", ctypes.c_uint32), ("bins", ctypes.c_uint32), ("per_octave", ctypes.c_uint32),
+                ("begin_ns", ctypes.c_double), ("end_ns", ctypes.c_double), ("ticks_per_ns", ctypes.c_double)]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The occupied cells of one plane in order of time, then of latency."""
+
+    columns: np.ndarray
+    bins: np.ndarray
+    counts: np.ndarray
+
+    def joined(self, factor: int) -> "Cells":
+        """With every `factor` neighbouring stretches as one."""
+        if factor == 1:
+            return self
+        totals = np.bincount(self._keys(factor), self.counts, COLUMNS // factor * BINS)
+        found = np.flatnonzero(totals)
+        return Cells(found // BINS, found % BINS, totals[found].astype(np.uint32))
+
+    def occupied(self, factor: int) -> int:
+        """How many cells would then be left."""
+        taken = np.zeros(COLUMNS // factor * BINS, bool)
+        taken[self._keys(factor)] = True
+        return int(np.count_nonzero(taken))
+
+    def _keys(self, factor: int) -> np.ndarray:
+        return self.columns // factor * BINS + self.bins
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """One allocator's: cells of all events but the single ones. `latencies` are those of the single rows, in ticks: a
+    column for each repeat."""
+
+    planes: tuple[Cells, ...]
+    latencies: np.ndarray
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(native.path("libblockyard-samples.so")))
+    pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
+    for name, result, arguments in [
+            ("by_samples_tile", pointer, [pointer, u32, u64, ctypes.POINTER(_Frame), pointer, ctypes.c_size_t, u32]),
+            ("by_samples_tiles_delete", None, [pointer]),
+            ("by_samples_tiles_counts", pointer, [pointer, u32]),
+            ("by_samples_tiles_latencies", pointer, [pointer])]:
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def tile(runs: Sequence[passes.Rows], single: np.ndarray, end_ns: float, ticks_per_ns: float, threads: int) -> Tiles:
+    """One pass over all repeats of one allocator, whose rows a digest has found sound; the rows `single` must rise."""
+    library = _library()
+    frame = _Frame(COLUMNS, BINS, PER_OCTAVE, 0.0, end_ns, ticks_per_ns)
+    single = np.ascontiguousarray(single, np.uint64)
+    handle = library.by_samples_tile(passes.run_array(runs), len(runs), len(runs[0].rows), frame, single.ctypes.data,
+                                     len(single), threads)
+    if not handle:
+        raise MemoryError
+    try:
+        planes = tuple(_cells(library.by_samples_tiles_counts(handle, plane)) for plane in range(len(PLANES)))
+        latencies = np.zeros(0, np.uint32)
+        if len(single):
+            address = library.by_samples_tiles_latencies(handle)
+            latencies = np.frombuffer(ctypes.string_at(address, len(single) * len(runs) * 4), np.uint32)
+        return Tiles(planes, latencies.reshape(len(single), len(runs)))
+    finally:
+        library.by_samples_tiles_delete(handle)
+
+
+def _cells(address: int) -> Cells:
+    flat = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_uint32)), (COLUMNS * BINS,))
+    found = np.flatnonzero(flat)
+    return Cells(found // BINS, found % BINS, flat[found])

@@ -1,0 +1,90 @@
+"""The events of a section for the page: tiles of all allocators, in no more room than the file may take."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockyard.analysis import figures, tiles
+from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.tiles import Tiles
+from blockyard.report.page.pack import packed
+
+ROOM = 6_800_000
+"""Bytes that the histograms and events of one section may take, compressed and before base64: the page of one section
+then stays below 10 MB."""
+_BYTES_A_CELL = 1.15
+_BYTES_AN_EVENT, _BYTES_A_REPEAT = 8.5, 2.4
+"""What they take once compressed, measured on five games; the estimate decides how finely time is cut."""
+_LEAST_COLUMNS = 256
+LATENCY_STEPS = 256
+"""Single events: a latency is kept as log2(ns + 1) in steps of this many an octave, within 0.14 %."""
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """One allocator's events, cut."""
+
+    tiles: Tiles
+    rows: np.ndarray
+    complete_above: int
+
+
+def prepare(members: Sequence[AllocatorFigures], end_ns: float, gross: bool, jobs: int) -> tuple[int, list[str]]:
+    """How many stretches the time was cut into, and the pack of each allocator."""
+    threads = 1 if jobs > 1 and len(members) > 1 else min(jobs, 2)
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        found = list(pool.map(lambda one: _cut(one, end_ns, gross, threads), members))
+        factor = _factor(found)
+        made = list(pool.map(lambda pair: _pack(*pair, end_ns, factor, gross), zip(members, found, strict=True)))
+    return tiles.COLUMNS // factor, made
+
+
+def _cut(one: AllocatorFigures, end_ns: float, gross: bool, threads: int) -> _Cut:
+    slow = one.digest.slowest()
+    rows = np.sort(slow["row"])
+    opened = figures.open_rows(one.runs, gross)
+    complete_above = int(slow["ticks"].min()) if len(slow) and len(slow) < len(opened[0].rows) else 0
+    return _Cut(tiles.tile(opened, rows, end_ns, one.runs.ticks_per_ns, threads), rows, complete_above)
+
+
+def _factor(found: Sequence[_Cut]) -> int:
+    """How many neighbouring stretches to join so that all fits."""
+    slow = sum(len(one.rows) * (_BYTES_AN_EVENT + _BYTES_A_REPEAT * one.tiles.latencies.shape[1]) for one in found)
+    factor = 1
+    while factor < tiles.COLUMNS // _LEAST_COLUMNS:
+        cells = sum(plane.occupied(factor) for one in found for plane in one.tiles.planes)
+        if slow + cells * _BYTES_A_CELL <= ROOM:
+            break
+        factor *= 2
+    return factor
+
+
+def _pack(one: AllocatorFigures, found: _Cut, end_ns: float, factor: int, gross: bool) -> str:
+    rate = one.runs.ticks_per_ns
+    unit = max(100.0, end_ns / 2**31)
+    columns: dict[str, np.ndarray] = {}
+    for name, plane in zip(tiles.PLANES, found.tiles.planes, strict=True):
+        cells = plane.joined(factor)
+        columns[f"{name}.occupied"] = np.bincount(cells.columns, minlength=tiles.COLUMNS // factor).astype(np.uint16)
+        first = np.diff(cells.columns, prepend=-1) > 0
+        gaps = np.where(first, cells.bins, np.diff(cells.bins, prepend=0))
+        columns[f"{name}.gap"] = gaps.astype(np.uint16)
+        columns[f"{name}.count"] = cells.counts.astype(np.uint32)
+    opened = figures.open_rows(one.runs, gross)
+    first_run = opened[0].rows[found.rows]
+    sizes, size = np.unique(first_run["size"], return_inverse=True)
+    columns |= {"event": first_run["event"], "time": np.round(first_run["start"] / unit).astype(np.uint32),
+                "kind": first_run["kind"], "thread": first_run["thread"], "frame": first_run["frame"],
+                "size": size.astype(np.uint32)}
+    for place, run in enumerate(opened):
+        columns[f"latency.{place}"] = _steps(found.tiles.latencies[:, place] / rate)
+        columns[f"cause.{place}"] = run.rows["cause"][found.rows]
+    facts = {"time_unit_ns": unit, "sizes": [int(each) for each in sizes], "repeats": len(opened),
+             "complete_above_ns": found.complete_above / rate}
+    return packed(facts, columns, frozenset({"event", "time", "frame"}))
+
+
+def _steps(ns: np.ndarray) -> np.ndarray:
+    return np.round(np.log2(ns + 1.0) * LATENCY_STEPS).astype(np.uint16)

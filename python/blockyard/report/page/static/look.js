@@ -1,0 +1,112 @@
+// Colours, dashes and marks. No chart depends on colour alone: lines differ in dash and mark too, causes in shape.
+
+const LIGHT_LINES = ["#0072b2", "#d55e00", "#00805e", "#b3478f", "#3d8fc4", "#a87400", "#1b3a6b", "#7a2e00", "#00594a",
+  "#6a4c93", "#a0522d", "#3f7d20"];
+const DARK_LINES = ["#56b4f0", "#ff9550", "#2fd0a0", "#f08fd0", "#9fd4ff", "#f0c040", "#8fa8ff", "#ffb48f", "#70c0b0",
+  "#c0a4f0", "#e0a080", "#a8d870"];
+const DASHES = [[], [8, 3], [2, 3], [10, 3, 2, 3], [5, 2], [12, 4], [2, 2, 6, 2], [4, 4], [1, 3], [14, 2], [6, 2, 2, 2],
+  [3, 6]];
+const MARKS = ["circle", "square", "triangle", "diamond", "cross", "plus", "down", "ring", "box", "star", "bar", "dash"];
+
+const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+
+export const isDark = () => darkQuery.matches;
+
+export function onThemeChange(listener) {
+  darkQuery.addEventListener("change", listener);
+}
+
+export function ink(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/// How an allocator is drawn in every chart: by the place of its base, a variant of one dashed differently.
+export function lineStyle(allocator) {
+  const lines = isDark() ? DARK_LINES : LIGHT_LINES;
+  if (allocator.null) return { colour: isDark() ? "#8a919c" : "#7b828d", dash: [1, 2], mark: "dash", width: 1.5 };
+  const place = allocator.place % lines.length;
+  const varied = allocator.variant !== "defaults" ? 5 : 0;
+  return { colour: lines[place], dash: DASHES[(place + varied) % DASHES.length], mark: MARKS[place % MARKS.length],
+    width: 2 };
+}
+
+/// Draws one mark of about `size` pixels around a point, in the context's current colours.
+export function drawMark(context, mark, x, y, size) {
+  const half = size / 2;
+  const path = new Path2D();
+  let filled = true;
+  const lines = (...points) => points.forEach(([dx, dy], i) => path[i ? "lineTo" : "moveTo"](x + dx * half, y + dy * half));
+  if (mark === "circle" || mark === "ring") path.arc(x, y, half, 0, 2 * Math.PI);
+  else if (mark === "square" || mark === "box") path.rect(x - half * 0.9, y - half * 0.9, size * 0.9, size * 0.9);
+  else if (mark === "triangle") lines([0, -1.1], [1, 0.8], [-1, 0.8], [0, -1.1]);
+  else if (mark === "down") lines([0, 1.1], [1, -0.8], [-1, -0.8], [0, 1.1]);
+  else if (mark === "diamond") lines([0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0], [0, -1.2]);
+  else if (mark === "star") lines([0, -1.3], [0.3, -0.3], [1.3, 0], [0.3, 0.3], [0, 1.3], [-0.3, 0.3], [-1.3, 0], [-0.3, -0.3],
+    [0, -1.3]);
+  else {
+    filled = false;
+    if (mark === "cross") { lines([-1, -1], [1, 1]); lines([-1, 1], [1, -1]); }
+    if (mark === "plus") { lines([-1.2, 0], [1.2, 0]); lines([0, -1.2], [0, 1.2]); }
+    if (mark === "bar") lines([0, -1.2], [0, 1.2]);
+    if (mark === "dash") lines([-1.2, 0], [1.2, 0]);
+  }
+  if (mark === "ring" || mark === "box") filled = false;
+  if (filled) context.fill(path);
+  context.stroke(path);
+}
+
+/// A line with its mark, for the chooser and the table.
+export function drawSwatch(canvas, allocator) {
+  const ratio = devicePixelRatio || 1;
+  canvas.width = 30 * ratio;
+  canvas.height = 14 * ratio;
+  const context = canvas.getContext("2d");
+  const style = lineStyle(allocator);
+  context.scale(ratio, ratio);
+  context.strokeStyle = context.fillStyle = style.colour;
+  context.lineWidth = style.width;
+  context.setLineDash(style.dash);
+  context.beginPath();
+  context.moveTo(0, 7);
+  context.lineTo(30, 7);
+  context.stroke();
+  context.setLineDash([]);
+  drawMark(context, style.mark, 15, 7, 7);
+}
+
+/// Why an event was slow, as the scatter marks it; `mask` picks bits of the sample's cause, in order of precedence.
+export const CAUSES = [
+  { name: "the machine (preempted, migrated, interrupted)", mask: 8 | 32 | 128, mark: "cross", light: "#7d8694", dark: "#8f98a6" },
+  { name: "page fault", mask: 2 | 4 | 64, mark: "square", light: "#00805e", dark: "#2fd0a0" },
+  { name: "slept (lock, futex)", mask: 16, mark: "triangle", light: "#b3478f", dark: "#f08fd0" },
+  { name: "the allocator's own work", mask: 1, mark: "circle", light: "#d55e00", dark: "#ff9550" },
+  { name: "not looked at", mask: 0, mark: "ring", light: "#3c4454", dark: "#c3cad6" },
+];
+
+export function causeClass(cause) {
+  for (let i = 0; i < 4; ++i) if (cause & CAUSES[i].mask) return i;
+  return 4;
+}
+
+export function causeWords(cause) {
+  if (cause === 0) return "not looked at";
+  const found = [[8, "preempted"], [32, "migrated to another core"], [128, "interrupted by the machine"], [2, "page fault in the call"],
+    [4, "page fault in the touch"], [64, "major page fault"], [16, "slept"]].filter(([bit]) => cause & bit).map(([, name]) => name);
+  if ((cause & 6) === 6) found.splice(found.indexOf("page fault in the call"), 2, "page fault");
+  return found.length ? found.join(", ") : "the allocator's own work";
+}
+
+/// 256 colours from few to many events, as 0xAABBGGRR: one hue, lightness alone tells.
+export function densityRamp() {
+  const stops = isDark()
+    ? [[44, 62, 88], [66, 110, 160], [120, 180, 235], [235, 246, 255]]
+    : [[190, 214, 236], [107, 163, 214], [33, 102, 172], [4, 30, 66]];
+  const ramp = new Uint32Array(256);
+  for (let i = 0; i < 256; ++i) {
+    const at = (i / 255) * (stops.length - 1);
+    const low = Math.min(Math.floor(at), stops.length - 2);
+    const mix = stops[low].map((value, channel) => Math.round(value + (stops[low + 1][channel] - value) * (at - low)));
+    ramp[i] = (255 << 24) | (mix[2] << 16) | (mix[1] << 8) | mix[0];
+  }
+  return ramp;
+}

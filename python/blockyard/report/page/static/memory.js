@@ -1,0 +1,64 @@
+// Resident memory through the run, a line for each allocator, and below them the bytes that the program asked for.
+import { axis, Chart, timeAxis } from "./chart.js";
+import { lineMarks, lineSeries, lineTip } from "./lines.js";
+import { ink } from "./look.js";
+import { section, shownAllocators, state } from "./state.js";
+import { bytesWords, secondsWords } from "./words.js";
+
+const STEPS = 500;
+
+export function makeMemory() {
+  return new Chart(document.getElementById("memory"), describeMemory, () => 320);
+}
+
+function describeMemory() {
+  const allocators = shownAllocators().filter((one) => one.memory);
+  if (!allocators.length) return "Not in this report: the runs of the chosen allocators recorded no memory.";
+  const times = Array.from({ length: STEPS + 1 }, (_, i) => state.from + ((state.to - state.from) * i) / STEPS);
+  const lines = allocators.map((one) => held(one.memory.time_s, one.memory.resident, times));
+  const asked = section().allocators.find((one) => one.memory)?.memory;
+  lines.push(held(asked.time_s, asked.live, times));
+  return {
+    data: [times, ...lines],
+    options: {
+      scales: { x: { time: false, range: () => [state.from, state.to] }, y: { range: memoryRange } },
+      axes: [timeAxis(), axis({ scale: "y", size: 62, space: 28, splits: (plot, number, low, high) => byteSplits(low, high),
+        values: (plot, splits) => splits.map(binaryWords) })],
+      series: [{}, ...lineSeries(allocators), { label: "live", stroke: ink("ink"), width: 1, fill: "rgba(128, 136, 150, 0.18)", points: { show: false } }],
+      cursor: { drag: { x: false, y: false }, points: { size: 6 } },
+      padding: [8, 14, 0, 0],
+      hooks: { draw: [lineMarks(allocators)] },
+      plugins: [lineTip([...allocators, { label: "asked for (live)" }], (x) => secondsWords(x, state.to - state.from), bytesWords)],
+    },
+  };
+}
+
+/// The values that hold at those times: each sample until the next.
+function held(sampleTimes, values, times) {
+  let at = 0;
+  return times.map((time) => {
+    while (at + 1 < sampleTimes.length && sampleTimes[at + 1] <= time) ++at;
+    return sampleTimes.length && sampleTimes[at] <= time + 1e-9 ? values[at] : (sampleTimes.length ? values[0] : null);
+  });
+}
+
+function memoryRange(plot) {
+  let most = 1;
+  for (const line of plot.data.slice(1)) for (const value of line) if (value > most) most = value;
+  return [0, most * 1.06];
+}
+
+/// Of a whole number of a binary unit: `320 MiB`.
+function binaryWords(count) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let place = 0;
+  while (count >= 1024 && place + 1 < units.length) [count, place] = [count / 1024, place + 1];
+  return count === 0 ? "0" : `${+count.toFixed(2)} ${units[place]}`;
+}
+
+function byteSplits(low, high) {
+  const step = 2 ** Math.round(Math.log2((high - low) / 6));
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high; value += step) found.push(value);
+  return found;
+}

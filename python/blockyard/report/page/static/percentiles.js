@@ -1,0 +1,55 @@
+// Latency by percentile: evenly up to p90 in the left half, then one equal step for each further nine; the worst event
+// stands alone at the right edge.
+import { constants } from "./data.js";
+import { axis, Chart, latencyAxis, roomyLog } from "./chart.js";
+import { lineMarks, lineSeries, lineTip } from "./lines.js";
+import { section, shownAllocators } from "./state.js";
+import { summaryOf } from "./summary.js";
+import { latencyWords } from "./words.js";
+
+const WORST = 2.12;
+const position = (share) => (share <= 0.9 ? share / 0.9 : 1 + (-Math.log10(1 - share) - 1) / 5);
+const positions = [...constants.shares.map(position), 2.04, WORST];
+const NAMED = [[0, "best"], [0.5, "p50"], [0.9, "p90"], [0.99, "p99"], [0.999, "p99.9"], [0.9999, "p99.99"], [0.99999, "p99.999"]];
+const CROWDED = ["p99", "p99.99"]; // left out of a narrow axis
+
+export function makePercentiles() {
+  return new Chart(document.getElementById("percentiles"), describePercentiles, () => 320);
+}
+
+function describePercentiles() {
+  const allocators = shownAllocators();
+  const found = allocators.map(summaryOf);
+  if (!found.some(Boolean)) return "No such event in this stretch of time.";
+  const floor = Math.max(1, Math.min(...section().allocators.map((one) => one.step_ns)) / 2);
+  const lines = found.map((one) => (one ? [...one.curve, null, one.worst] : positions.map(() => null))
+    .map((ns) => (ns === null ? null : Math.max(ns, floor))));
+  const known = lines.flat().filter((ns) => ns !== null);
+  const range = roomyLog(Math.min(...known), Math.max(...known));
+  return {
+    data: [positions, ...lines],
+    options: {
+      scales: { x: { time: false, range: () => [0, WORST + 0.03] }, y: { distr: 3, range: (plot) => rangeOf(plot, range) } },
+      axes: [axis({ size: 34, splits: () => [...NAMED.map(([share]) => position(share)), WORST],
+        values: (plot) => [...NAMED.map(([, name]) => (plot.width < 460 && CROWDED.includes(name) ? "" : name)), "worst"],
+        filter: (plot, splits) => splits, space: 0 }), latencyAxis()],
+      series: [{}, ...lineSeries(allocators)],
+      cursor: { drag: { x: false, y: false }, points: { size: 6 } },
+      padding: [8, 18, 0, 0],
+      hooks: { draw: [lineMarks(allocators)] },
+      plugins: [lineTip(allocators, (x, i) => (i >= constants.shares.length ? "worst" : shareWords(constants.shares[i])),
+        (ns) => latencyWords(ns, floor * 2))],
+    },
+  };
+}
+
+/// The range of what the chart holds now: uPlot keeps the options of the first data.
+function rangeOf(plot, first) {
+  const known = plot.data.slice(1).flatMap((line) => line.filter((ns) => ns !== null && ns !== undefined));
+  return known.length ? roomyLog(Math.min(...known), Math.max(...known)) : first;
+}
+
+function shareWords(share) {
+  const digits = share <= 0.9 ? 1 : Math.ceil(-Math.log10(1 - share)) + 1;
+  return share === 0 ? "best" : `p${+(share * 100).toFixed(digits)}`;
+}

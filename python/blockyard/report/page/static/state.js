@@ -1,0 +1,86 @@
+// What is chosen, as one object that every chart reads and the address bar keeps: a link leads to the very view.
+import { facts } from "./data.js";
+
+/// `from`, `to` in seconds, `low`, `high` in ns (null: the whole); `event` the number of the event in focus.
+export const state = {
+  section: 0, operation: "malloc", view: "as-run", focus: "", shown: new Set(), from: 0, to: 1, low: null, high: null,
+  sort: "p99.9", rising: true, event: null,
+};
+
+const listeners = [];
+let keepTimer = 0;
+
+export const section = () => facts.sections[state.section];
+export const endSeconds = () => section().end_ns / 1e9;
+export const allocatorNamed = (name) => section().allocators.find((one) => one.name === name);
+export const shownAllocators = () => section().allocators.filter((one) => state.shown.has(one.name));
+export const isWhole = () => state.from <= 0 && state.to >= endSeconds();
+
+/// `what` is a set of words: "range", "choice", "sort", "event".
+export function onChange(listener) {
+  listeners.push(listener);
+}
+
+export function change(values, ...what) {
+  Object.assign(state, values);
+  const changed = new Set(what);
+  for (const listener of listeners) listener(changed);
+  clearTimeout(keepTimer);
+  keepTimer = setTimeout(keepInAddress, 150);
+}
+
+/// Sets the stretch of time, held within the run and to no less than a microsecond.
+export function setRange(from, to, also = {}) {
+  const end = endSeconds();
+  const span = Math.min(Math.max(to - from, 1e-6), end);
+  const begin = Math.min(Math.max(from, 0), end - span);
+  change({ from: begin, to: begin + span, ...also }, "range");
+}
+
+export function chooseSection(number) {
+  const chosen = facts.sections[number];
+  const usual = chosen.allocators.filter((one) => one.variant === "defaults");
+  const first = usual.find((one) => !one.null) ?? chosen.allocators[0];
+  Object.assign(state, {
+    section: number, shown: new Set((usual.length ? usual : chosen.allocators).map((one) => one.name)), focus: first.name,
+    from: 0, to: chosen.end_ns / 1e9, low: null, high: null, event: null,
+  });
+  if (!chosen.views.includes(state.view)) state.view = chosen.views[0];
+}
+
+export function addressOf() {
+  const words = new URLSearchParams();
+  if (facts.sections.length > 1) words.set("table", section().title);
+  words.set("op", state.operation);
+  words.set("view", state.view);
+  words.set("of", state.focus);
+  words.set("with", [...state.shown].join(","));
+  if (!isWhole()) words.set("s", `${+state.from.toFixed(7)}-${+state.to.toFixed(7)}`);
+  if (state.low !== null) words.set("ns", `${+state.low.toPrecision(5)}-${+state.high.toPrecision(5)}`);
+  words.set("sort", (state.rising ? "" : "-") + state.sort);
+  if (state.event !== null) words.set("event", state.event);
+  return `#${words}`;
+}
+
+/// Takes over whatever of an address makes sense here; the rest stays as it was.
+export function readAddress() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  const number = facts.sections.findIndex((one) => one.title === words.get("table"));
+  chooseSection(number >= 0 ? number : 0);
+  const names = section().allocators.map((one) => one.name);
+  if (["malloc", "free"].includes(words.get("op"))) state.operation = words.get("op");
+  if (section().views.includes(words.get("view"))) state.view = words.get("view");
+  if (names.includes(words.get("of"))) state.focus = words.get("of");
+  if (words.has("with")) state.shown = new Set(words.get("with").split(",").filter((name) => names.includes(name)));
+  const [from, to] = (words.get("s") ?? "").split("-").map(Number);
+  if (from >= 0 && to > from && to <= endSeconds() * 1.001) Object.assign(state, { from, to: Math.min(to, endSeconds()) });
+  const [low, high] = (words.get("ns") ?? "").split("-").map(Number);
+  if (low > 0 && high > low) Object.assign(state, { low, high });
+  const sort = words.get("sort");
+  if (sort) Object.assign(state, { sort: sort.replace(/^-/, ""), rising: !sort.startsWith("-") });
+  if (/^\d+$/.test(words.get("event") ?? "")) state.event = Number(words.get("event"));
+}
+
+function keepInAddress() {
+  history.replaceState(null, "", addressOf());
+}

@@ -1,0 +1,60 @@
+// Numbers as people read them: three significant digits and a unit, as report/units.py writes them.
+
+export const ABSENT = "–";
+
+export function duration(ns) {
+  if (!(ns > 0)) return "0 ns";
+  let value = ns;
+  let unit = "ns";
+  for (const larger of ["us", "ms", "s"]) {
+    if (value < 999.5) break;
+    value /= 1000;
+    unit = larger;
+  }
+  return `${threeDigits(value)} ${unit}`;
+}
+
+/// A latency; less than a step of the clock reads as such, one that the measurement could not hold as at least that.
+export function latencyWords(ns, stepNs, atLeast = false) {
+  if (ns === null || ns === undefined) return ABSENT;
+  if (ns < stepNs / 2) return `<${duration(stepNs)}`;
+  return atLeast ? `≥${duration(ns)}` : duration(ns);
+}
+
+export function bytesWords(count) {
+  if (count === null || count === undefined) return ABSENT;
+  let value = count;
+  let unit = "B";
+  for (const larger of ["KiB", "MiB", "GiB", "TiB"]) {
+    if (value < 1023.5) break;
+    value /= 1024;
+    unit = larger;
+  }
+  return unit === "B" ? `${value} B` : `${threeDigits(value)} ${unit}`;
+}
+
+export function countWords(count) {
+  return Math.round(count).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+export function rateWords(perSecond) {
+  if (perSecond === null) return ABSENT;
+  return perSecond === 0 ? "0" : perSecond >= 100 ? countWords(perSecond) : threeDigits(perSecond);
+}
+
+export function secondsWords(seconds, spanSeconds) {
+  const digits = Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(Math.max(spanSeconds, 1e-6)))));
+  return `${seconds.toFixed(digits)} s`;
+}
+
+export function threeDigits(value) {
+  return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+/// Of a decade on an axis: `1 ns`, `10 us`.
+export function decadeWords(ns) {
+  for (const [unit, scale] of [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]]) {
+    if (ns < scale * 999 || unit === "s") return `${+(ns / scale).toPrecision(3)} ${unit}`;
+  }
+  return "";
+}

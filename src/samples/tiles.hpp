@@ -1,0 +1,47 @@
+// What the report's page draws and counts from: latency histograms of short stretches of time, without some single
+// events that it shows one by one. Histograms of neighbouring stretches add up, so that one structure gives both the
+// density at every zoom and the percentiles of any stretch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "samples/row.hpp"
+
+namespace blockyard::samples {
+
+/// The histograms of one allocator, filled in one pass over its rows.
+enum class TilePlane : std::uint32_t {
+  malloc_as_run = 0,
+  free_as_run = 1,
+  malloc_by_machine = 2,  ///< the part of as-run that the attributed view leaves out
+  free_by_machine = 3,
+  malloc_inherent = 4,
+  free_inherent = 5,
+};
+inline constexpr std::size_t tile_planes = 6;
+
+/// How time and latency are cut. Latency is the call and the touch together; a reallocate counts as malloc.
+struct TileFrame {
+  std::uint32_t columns;     ///< stretches of time, of equal length
+  std::uint32_t bins;        ///< of latency: 0 for less than a tick, then `per_octave` an octave from 1 ns on
+  std::uint32_t per_octave;  ///< a bin is 2^(1/per_octave) wide
+  double begin_ns;           ///< what started before falls into the first column
+  double end_ns;             ///< what started later falls into the last
+  double ticks_per_ns;       ///< of the group's ticks
+};
+
+struct Tiles {
+  /// By plane: columns * bins counts, cell = column * bins + bin.
+  std::vector<std::uint32_t> counts[tile_planes];
+  /// Of each single row the latency in every run: call and touch together, in the group's ticks.
+  std::vector<std::uint32_t> latencies;
+};
+
+/// Counts all rows but those in `single`, which rise. The time of an event is that of its first repeat, in every view.
+/// Throws std::bad_alloc.
+Tiles tile(std::span<const Run> runs, std::uint64_t rows, const TileFrame& frame, std::span<const std::uint64_t> single,
+           std::size_t threads);
+
+}  // namespace blockyard::samples
