@@ -20,6 +20,10 @@ void* reserve_space(std::size_t bytes, std::size_t alignment);
 /// refuses. One system call; harmless for what is committed already.
 bool commit_pages(void* pages, std::size_t bytes);
 
+/// Takes access away until commit_pages: whoever touches the pages ends the program. Contents stay. False when the system refuses
+/// (each such stretch counts against the number of mappings that a process may have).
+bool protect_pages(void* pages, std::size_t bytes);
+
 /// Gives a reservation (or an aligned part of one) back, address space and all.
 void release_pages(void* pages, std::size_t bytes);
 

@@ -20,7 +20,7 @@ class Bound {
   constexpr void turn() {
 #if BLOCKYARD_CHECKED
     if (++turns_ > Most) {
-      report_fault(what_, nullptr);
+      report_broken(what_);
     }
 #endif
   }

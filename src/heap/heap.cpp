@@ -1,4 +1,6 @@
 // The API of heap.h: fast paths, and the ways out of them.
+#include "heap/checked/plain_names.hpp"
+// Above: in checked builds the functions below have other names.
 #include "blockyard/heap.h"
 
 #include <pthread.h>

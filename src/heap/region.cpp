@@ -8,7 +8,11 @@ constinit Region region;
 
 namespace {
 
+#if BLOCKYARD_CHECKED
+constexpr std::size_t largest_region = std::size_t{32} << 30;  // the checked heap's tables take twice as much again
+#else
 constexpr std::size_t largest_region = std::size_t{256} << 30;
+#endif
 constexpr std::size_t smallest_region = std::size_t{64} << 20;
 constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 

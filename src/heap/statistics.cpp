@@ -1,6 +1,8 @@
 // The heap's figures and its invariant walker, both over all heaps of the process.
 #include <mutex>
 
+#include "heap/checked/plain_names.hpp"
+// Above: in checked builds by_check has another name.
 #include "blockyard/heap.h"
 #include "heap/process_heap.hpp"
 

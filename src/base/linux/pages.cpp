@@ -52,6 +52,13 @@ bool commit_pages(void* pages, std::size_t bytes) {
   return done;
 }
 
+bool protect_pages(void* pages, std::size_t bytes) {
+  const int saved = errno;
+  const bool done = mprotect(pages, bytes, PROT_NONE) == 0;
+  errno = saved;
+  return done;
+}
+
 void release_pages(void* pages, std::size_t bytes) {
   const int saved = errno;
   munmap(pages, bytes);

@@ -1,0 +1,386 @@
+// heap.h in checked builds: every block is known, poisoned, fenced, and looked at when it comes back.
+//
+// Cost: some microseconds a call, mostly for the stack; 16 bytes and a poisoned tail a block; 2 KiB of records for
+// every KiB in use. Bounds hold all the same: no loop here depends on how many blocks there are, but by_check and
+// by_heap_destroy.
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/pages.hpp"
+#include "base/threads.hpp"
+#include "blockyard/heap.h"
+#include "heap/checked/blocks.hpp"
+#include "heap/checked/plain.hpp"
+#include "heap/checked/quarantine.hpp"
+#include "heap/checked/report.hpp"
+#include "heap/checked/stacks.hpp"
+#include "heap/checked/trap.hpp"
+#include "heap/process_heap.hpp"
+
+namespace blockyard::heap::checked {
+namespace {
+
+constexpr unsigned char fresh_poison = 0xCD;
+constexpr unsigned char tail_poison = 0xFA;
+constexpr unsigned char freed_poison = 0xDF;
+
+// A block without a guard page has at least this much poison behind it.
+constexpr std::size_t tail_bytes = 16;
+// Poisoning more would mostly fill memory that nobody reads.
+constexpr std::size_t most_poisoned = std::size_t{1} << 20;
+// Each guarded block costs two mappings of the 65,530 that a process may have by default.
+constexpr std::uint32_t most_guarded = 16'384;
+// One small block in so many gets pages of its own and a guard page: 12 KiB and two system calls each.
+constexpr unsigned default_sample = 512;
+
+constinit std::atomic<int> state{0};  // as ProcessHeap's: 0 untouched, 1 being readied, 2 ready
+constinit std::atomic<std::uint32_t> guarded_blocks{0};
+constinit unsigned sample = default_sample;
+thread_local unsigned until_sample __attribute__((tls_model("initial-exec"))) = default_sample;
+
+bool ready() {
+  int seen = state.load(std::memory_order_acquire);
+  if (seen == 2) {
+    return true;
+  }
+  if (seen == 0 && state.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
+    if (!process_heap.initialise() || !start_blocks()) {
+      say("blockyard: the checked heap has no address space for its tables\n");
+      std::abort();
+    }
+    if (const char* const wanted = std::getenv("BLOCKYARD_HEAP_GUARD_SAMPLE"); wanted != nullptr && *wanted != '\0') {
+      sample = static_cast<unsigned>(std::strtoul(wanted, nullptr, 10));
+      until_sample = sample;
+    }
+    state.store(2, std::memory_order_release);
+    return true;
+  }
+  while (state.load(std::memory_order_acquire) == 1) {
+    base::yield_thread();
+  }
+  return true;
+}
+
+bool wants_guard(std::size_t size) {
+  if (size > small_limit) {
+    return true;
+  }
+  if (sample == 0 || --until_sample > 0) {
+    return false;
+  }
+  until_sample = sample;
+  return true;
+}
+
+struct Extent {
+  unsigned char* plain;
+  std::size_t room;  // bytes from `plain` that are the block's, its lead and tail included
+};
+
+std::size_t round_up(std::size_t bytes, std::size_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
+
+Extent extent_of(unsigned char* block, const Record& record) {
+  unsigned char* const plain = block - record.lead;
+  const std::size_t all = by_plain_usable_size(plain);
+  return {plain, record.guarded != 0 ? all - page_bytes : all};
+}
+
+bool is_filled(const unsigned char* from, const unsigned char* to, unsigned char value) {
+  return std::all_of(from, to, [=](unsigned char byte) { return byte == value; });
+}
+
+// Bytes of poison looked at before and behind a block: all that a small block has, and up to a page.
+const char* damage(unsigned char* block, const Record& record) {
+  const Extent extent = extent_of(block, record);
+  const unsigned char* const end = block + record.size;
+  const unsigned char* const last = extent.plain + extent.room;
+  if (!is_filled(end, std::min(last, end + page_bytes), tail_poison)) {
+    return "something was written behind the end of a block";
+  }
+  const std::size_t before = std::min<std::size_t>(record.lead, page_bytes);
+  if (!is_filled(block - before, block, tail_poison)) {
+    return "something was written before the beginning of a block";
+  }
+  return nullptr;
+}
+
+// A block of its own pages, as near to the guard page behind it as its alignment allows.
+unsigned char* allocate_guarded(std::size_t alignment, std::size_t size, Record* known) {
+  const std::size_t pages = std::max(round_up(size, page_bytes), 2 * page_bytes);  // more than a slab's block
+  auto* const plain =
+      static_cast<unsigned char*>(by_plain_aligned_alloc(std::max(alignment, page_bytes), pages + page_bytes));
+  if (plain == nullptr) {
+    return nullptr;
+  }
+  const std::size_t lead = (pages - size) & ~(alignment - 1);
+  unsigned char* const block = plain + lead;
+  std::memset(block - std::min(lead, page_bytes), tail_poison, std::min(lead, page_bytes));
+  std::memset(block + size, tail_poison, pages - lead - size);
+  known->lead = static_cast<std::uint32_t>(lead);
+  known->guarded = 1;
+  if (!base::protect_pages(plain + pages, page_bytes)) {
+    by_plain_free(plain);
+    guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
+    known->lead = known->guarded = 0;
+    return nullptr;
+  }
+  return block;
+}
+
+unsigned char* allocate_unguarded(ThreadHeap* own, std::size_t alignment, std::size_t size) {
+  const std::size_t bytes = size + tail_bytes;
+  auto* const block = static_cast<unsigned char*>(
+      own == nullptr ? by_plain_aligned_alloc(alignment, bytes)
+                     : by_plain_heap_aligned_alloc(reinterpret_cast<by_heap*>(own), alignment, bytes));
+  if (block != nullptr) {
+    const std::size_t room = by_plain_usable_size(block);
+    std::memset(block + size, tail_poison, std::min(room - size, page_bytes));
+  }
+  return block;
+}
+
+unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own = nullptr) {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if (!ready() || size > PTRDIFF_MAX - alignment) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  Record known;
+  alignment = std::max(alignment, block_alignment);
+  unsigned char* block = nullptr;
+  if (own == nullptr && wants_guard(size) && size <= region.bytes && alignment <= chunk_bytes) {
+    if (guarded_blocks.fetch_add(1, std::memory_order_relaxed) < most_guarded) {
+      block = allocate_guarded(alignment, size, &known);
+    } else {
+      guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+  if (block == nullptr && size <= PTRDIFF_MAX - tail_bytes) {
+    block = allocate_unguarded(own, alignment, size);
+  }
+  if (block == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  const int saved = errno;
+  known.size = size;
+  known.allocated_at = take_stack();
+  known.allocated_by = static_cast<std::uint32_t>(gettid());
+  known.own_heap = own == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(own->index);
+  std::memset(block, fresh_poison, std::min(size, most_poisoned));
+  record_of(block) = known;
+  mark_live(block);
+  errno = saved;
+  return block;
+}
+
+// What is wrong with a pointer that is no live block; `doing` begins the sentence.
+[[noreturn]] void report_not_live(const char* doing, const void* pointer) {
+  char sentence[200];
+  const auto say_it = [&](const char* what, const Record* record) {  // does not return
+    std::snprintf(sentence, sizeof sentence, "%s %s", doing, what);
+    report(sentence, pointer, record);
+  };
+  if (!region.contains(pointer)) {
+    say_it("a pointer that this heap never handed out", nullptr);
+  }
+  if (const void* const before = live_before(pointer); before != nullptr) {
+    const Record& record = record_of(before);
+    const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - static_cast<const char*>(before));
+    if (offset < std::max<std::size_t>(record.size, 1)) {
+      say_it("a pointer into the middle of a block", &record);
+    }
+  }
+  const Record& record = record_of(pointer);
+  if (region.offset_of(pointer) % block_alignment == 0 && record.freed_by != 0) {
+    say_it("a block that was freed already", &record);
+  }
+  say_it("a pointer that this heap never handed out", nullptr);
+  std::abort();
+}
+
+bool is_live_block(const void* pointer) {
+  return ready() && region.contains(pointer) && region.offset_of(pointer) % block_alignment == 0 && is_live(pointer);
+}
+
+// A block whose time in quarantine is over goes back to the plain heap.
+void release(const Waiting& waiting) {
+  if (waiting.guarded_bytes != 0) {
+    base::commit_pages(waiting.plain, waiting.guarded_bytes);
+    guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
+  } else if (!is_filled(waiting.block, waiting.block + std::min(waiting.size, most_poisoned), freed_poison)) {
+    report("something was written to a block after it was freed", waiting.block, &record_of(waiting.block));
+  }
+  by_plain_free(waiting.plain);
+}
+
+void deallocate(void* pointer, const char* doing) {
+  if (pointer == nullptr) {
+    return;
+  }
+  if (!is_live_block(pointer)) {
+    report_not_live(doing, pointer);
+  }
+  const int saved = errno;
+  auto* const block = static_cast<unsigned char*>(pointer);
+  Record& record = record_of(block);
+  const Record known = record;
+  if (const char* const what = damage(block, known); what != nullptr) {
+    report(what, block, &record);
+  }
+  const Extent extent = extent_of(block, known);
+  // Before the block is no longer live, so that a second free finds both; of two that race one finds the other's.
+  const std::uint32_t stack = take_stack();
+  if (!mark_freed(block)) {
+    report_not_live(doing, pointer);
+  }
+  record.freed_at = stack;
+  record.freed_by = static_cast<std::uint32_t>(gettid());
+  Waiting waiting{extent.plain, block, known.size, 0};
+  if (known.guarded != 0) {
+    waiting.guarded_bytes = extent.room + page_bytes;
+    base::protect_pages(extent.plain, extent.room);
+  } else {
+    std::memset(block, freed_poison, std::min(known.size, most_poisoned));
+  }
+  for (Waiting old = enter_quarantine(waiting); old.plain != nullptr; old = enter_quarantine({})) {
+    release(old);
+  }
+  errno = saved;
+}
+
+void empty_quarantine() {
+  for (Waiting old = leave_quarantine(); old.plain != nullptr; old = leave_quarantine()) {
+    release(old);
+  }
+}
+
+void* reallocate(void* pointer, std::size_t size) {
+  if (pointer == nullptr) {
+    return allocate(block_alignment, size);
+  }
+  if (!is_live_block(pointer)) {
+    report_not_live("realloc of", pointer);
+  }
+  // Always elsewhere: whoever keeps the old pointer finds out.
+  unsigned char* const moved = allocate(block_alignment, size);
+  if (moved != nullptr) {
+    std::memcpy(moved, pointer, std::min<std::size_t>(size, record_of(pointer).size));
+    deallocate(pointer, "realloc of");
+  }
+  return moved;
+}
+
+void destroy(by_heap* heap) {
+  if (heap == nullptr) {
+    return;
+  }
+  // Nothing of it may wait, and nothing of it is live any more.
+  empty_quarantine();
+  for_each_live(
+      [](const void* block, void* context) {
+        if (record_of(block).own_heap == static_cast<ThreadHeap*>(context)->index) {
+          Record& record = record_of(block);
+          record.freed_at = take_stack();
+          record.freed_by = static_cast<std::uint32_t>(gettid());
+          mark_freed(block);
+        }
+      },
+      heap);
+  by_plain_heap_destroy(heap);
+}
+
+const char* check() {
+  if (const char* const broken = by_plain_check(); broken != nullptr || !ready()) {
+    return broken;
+  }
+  const char* found = nullptr;
+  for_each_live(
+      [](const void* block, void* context) {
+        auto* const live = static_cast<unsigned char*>(const_cast<void*>(block));
+        if (const char* const what = damage(live, record_of(live)); what != nullptr) {
+          *static_cast<const char**>(context) = what;
+        }
+      },
+      &found);
+  return found;
+}
+
+[[gnu::constructor]] void start() {
+  ready();
+  start_stacks();
+  start_trap();
+  base::around_fork(lock_quarantine, unlock_quarantine, unlock_quarantine);
+}
+
+}  // namespace
+}  // namespace blockyard::heap::checked
+
+namespace checked = blockyard::heap::checked;
+using blockyard::heap::block_alignment;
+using blockyard::heap::ThreadHeap;
+
+extern "C" {
+
+void* by_malloc(size_t size) { return checked::allocate(block_alignment, size); }
+void by_free(void* block) { checked::deallocate(block, "free of"); }
+void by_free_sized(void* block, size_t size) {
+  if (block != nullptr && checked::is_live_block(block) && checked::record_of(block).size != size) {
+    checked::report("free_sized with a size other than was asked for", block, &checked::record_of(block));
+  }
+  checked::deallocate(block, "free of");
+}
+
+void* by_calloc(size_t count, size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const block = checked::allocate(block_alignment, bytes);
+  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+}
+
+void* by_realloc(void* block, size_t size) { return checked::reallocate(block, size); }
+void* by_aligned_alloc(size_t alignment, size_t size) { return checked::allocate(alignment, size); }
+
+size_t by_usable_size(const void* block) {
+  if (block == nullptr) {
+    return 0;
+  }
+  if (!checked::is_live_block(block)) {
+    checked::report_not_live("size asked of", block);
+  }
+  return checked::record_of(block).size;
+}
+
+void by_heap_free(by_heap*, void* block) { checked::deallocate(block, "free of"); }
+void by_heap_destroy(by_heap* heap) { checked::destroy(heap); }
+void* by_heap_malloc(by_heap* heap, size_t size) {
+  return checked::allocate(block_alignment, size, reinterpret_cast<ThreadHeap*>(heap));
+}
+void* by_heap_calloc(by_heap* heap, size_t count, size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const block = by_heap_malloc(heap, bytes);
+  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+}
+void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size) {
+  return checked::allocate(alignment, size, reinterpret_cast<ThreadHeap*>(heap));
+}
+
+const char* by_check(void) { return checked::check(); }
+
+}  // extern "C"

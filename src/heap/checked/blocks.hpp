@@ -1,0 +1,43 @@
+// What the checked heap knows of every block: a bitmap of what is live, and a record apart from the block.
+//
+// Both are flat tables over the region, one bit and one record for every 16 bytes, so that looking a pointer up takes
+// no search and no lock; memory is used only where blocks begin. A record stays after the free, until another block
+// begins at the same address: a second free finds where the first one was.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace blockyard::heap::checked {
+
+struct Record {
+  std::uint64_t size = 0;          ///< bytes asked for
+  std::uint32_t allocated_at = 0;  ///< stack
+  std::uint32_t freed_at = 0;      ///< stack
+  std::uint32_t allocated_by = 0;  ///< thread
+  std::uint32_t freed_by = 0;      ///< thread; 0 while it is live
+  std::uint32_t lead = 0;          ///< bytes from the beginning of the plain heap's block to this one
+  std::uint16_t own_heap = 0;      ///< index of its own heap; 0: a thread's
+  std::uint16_t guarded = 0;       ///< 1: a page that nobody may touch follows
+};
+static_assert(sizeof(Record) == 32);
+
+/// Readies the tables for the region. False when there is no address space for them: twice the region's.
+bool start_blocks();
+
+/// The record of the block that begins (or began, or might begin) at `pointer`, which the region contains.
+Record& record_of(const void* pointer);
+
+/// Marks a block live.
+void mark_live(const void* block);
+/// Marks it no longer live; false when it was not: of two racing frees one is told so.
+bool mark_freed(const void* block);
+bool is_live(const void* pointer);
+
+/// The live block that begins at or nearest before `pointer`; null when there is none within a gibibyte.
+const void* live_before(const void* pointer);
+
+/// Calls visit(block) for every live block, in the order of addresses. O(memory ever used / 1024).
+void for_each_live(void (*visit)(const void* block, void* context), void* context);
+
+}  // namespace blockyard::heap::checked

@@ -1,0 +1,16 @@
+// The heap without checks, as the checked one calls it (plain_names.hpp).
+#pragma once
+
+#include <cstddef>
+
+#include "blockyard/heap.h"
+
+extern "C" {
+void* by_plain_malloc(std::size_t size);
+void by_plain_free(void* block);
+void* by_plain_aligned_alloc(std::size_t alignment, std::size_t size);
+std::size_t by_plain_usable_size(const void* block);
+void by_plain_heap_destroy(by_heap* heap);
+void* by_plain_heap_aligned_alloc(by_heap* heap, std::size_t alignment, std::size_t size);
+const char* by_plain_check(void);
+}

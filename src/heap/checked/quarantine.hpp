@@ -1,0 +1,33 @@
+// Freed blocks that wait before they may be handed out again, so that a use after the free meets poison or a page that
+// nobody may touch, and not somebody else's block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace blockyard::heap::checked {
+
+/// A freed block in quarantine: as the plain heap knows it, and the bytes that were the program's.
+struct Waiting {
+  void* plain = nullptr;
+  unsigned char* block = nullptr;
+  std::size_t size = 0;
+  std::size_t guarded_bytes =
+      0;  ///< of a guarded block: bytes from `plain` that nobody may touch now, its guard included
+};
+
+inline constexpr std::size_t most_waiting = 1024;  ///< blocks
+inline constexpr std::size_t most_waiting_bytes = std::size_t{16} << 20;
+
+/// Takes a freed block in. Returns the oldest one when that makes too many, to be called again until it returns none
+/// (plain == nullptr); the first call brings `block`, later ones an empty one. Thread-safe.
+Waiting enter_quarantine(const Waiting& block);
+
+/// The oldest block, out of turn; none when the quarantine is empty.
+Waiting leave_quarantine();
+
+/// Around fork: no thread is inside meanwhile.
+void lock_quarantine();
+void unlock_quarantine();
+
+}  // namespace blockyard::heap::checked

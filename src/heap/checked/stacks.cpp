@@ -1,0 +1,101 @@
+#include "heap/checked/stacks.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/pages.hpp"
+#include "base/stack.hpp"
+#include "heap/checked/report.hpp"
+
+namespace blockyard::heap::checked {
+namespace {
+
+constexpr std::uint32_t stacks = 1u << 16;
+constexpr std::uint32_t most_probes = 64;
+
+struct Entry {
+  std::atomic<std::uint64_t> hash{0};  // 0: free
+  std::array<void*, stack_depth> frames{};
+};
+
+constinit std::atomic<Entry*> table{nullptr};
+thread_local bool taking __attribute__((tls_model("initial-exec"))) = false;
+
+std::uint64_t hash_of(void* const* frames, std::size_t count) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (std::size_t i = 0; i < count; ++i) {
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(frames[i])) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+  }
+  return hash | 1;
+}
+
+}  // namespace
+
+std::uint32_t take_stack() {
+  Entry* const entries = table.load(std::memory_order_acquire);
+  if (entries == nullptr || taking) {
+    return 0;
+  }
+  taking = true;  // the unwinder may allocate
+  std::array<void*, stack_depth> frames{};
+  const std::size_t count = base::capture_stack(frames.data(), frames.size());
+  taking = false;
+  const std::uint64_t hash = hash_of(frames.data(), count);
+  for (std::uint32_t probe = 0; probe < most_probes; ++probe) {
+    const std::uint32_t index = (static_cast<std::uint32_t>(hash >> 20) + probe) % stacks;
+    Entry& entry = entries[index];
+    std::uint64_t seen = entry.hash.load(std::memory_order_acquire);
+    if (seen == 0 && entry.hash.compare_exchange_strong(seen, hash, std::memory_order_acq_rel)) {
+      entry.frames = frames;
+      return index + 1;
+    }
+    if (seen == hash) {
+      return index + 1;
+    }
+  }
+  return 0;
+}
+
+void print_stack(std::uint32_t stack) {
+  const Entry* const entries = table.load(std::memory_order_acquire);
+  if (stack == 0 || entries == nullptr) {
+    say("    (no stack was taken)\n");
+    return;
+  }
+  taking = true;
+  bool inside = true;
+  for (void* const frame : entries[stack - 1].frames) {
+    if (frame == nullptr) {
+      break;
+    }
+    char text[400];
+    base::describe_address(frame, text, sizeof text);
+    // The innermost frames are the heap's own.
+    inside = inside && (std::strstr(text, "blockyard::") != nullptr || std::strncmp(text, "by_", 3) == 0);
+    if (!inside) {
+      say("    ");
+      say(text);
+      say("\n");
+    }
+  }
+  taking = false;
+}
+
+void start_stacks() {
+  const char* const wanted = std::getenv("BLOCKYARD_HEAP_STACKS");
+  if (wanted != nullptr && std::strcmp(wanted, "0") == 0) {
+    return;
+  }
+  auto* const entries =
+      static_cast<Entry*>(base::reserve_pages((sizeof(Entry) * stacks + 4095) & ~std::size_t{4095}, 4096));
+  if (entries != nullptr) {
+    void* frames[2];
+    base::capture_stack(frames, 2);
+    table.store(entries, std::memory_order_release);
+  }
+}
+
+}  // namespace blockyard::heap::checked

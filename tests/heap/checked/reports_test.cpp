@@ -1,0 +1,228 @@
+// What the checked build says of each way to break malloc's contract. Every case runs in a process of its own, which
+// the heap ends with a sentence, the stack that did it, and the stacks that it remembers.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "blockyard/heap.h"
+#include "heap/bound.hpp"
+
+// Names that the reports must show: not inlined, with symbols that the loader knows.
+#define BY_SHOWN extern "C" [[gnu::noinline, gnu::visibility("default")]]
+
+BY_SHOWN void* where_it_is_allocated(std::size_t size) {
+  void* volatile block = by_malloc(size);
+  return block;
+}
+BY_SHOWN void where_it_is_freed(void* block) {
+  by_free(block);
+  asm volatile("");
+}
+BY_SHOWN void where_it_is_misused(void* block) {
+  by_free(block);
+  asm volatile("");
+}
+
+namespace {
+
+unsigned char* bytes_of(void* block) { return static_cast<unsigned char*>(block); }
+
+// Lets a freed block's time in quarantine end.
+void free_many_others() {
+  for (int i = 0; i < 3000; ++i) {
+    by_free(by_malloc(64));
+  }
+}
+
+class CheckedHeapDeathTest : public testing::Test {
+ protected:
+  CheckedHeapDeathTest() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+};
+
+TEST_F(CheckedHeapDeathTest, ASecondFreeIsReportedWithAllThreeStacks) {
+  for (const std::size_t size : {24u, 3'000u, 100'000u, 5'000'000u}) {
+    EXPECT_DEATH(
+        {
+          void* const block = where_it_is_allocated(size);
+          where_it_is_freed(block);
+          where_it_is_misused(block);
+        },
+        "free of a block that was freed already.*where_it_is_misused.*allocated by.*where_it_is_allocated"
+        ".*freed before.*where_it_is_freed");
+  }
+}
+
+TEST_F(CheckedHeapDeathTest, AForeignFreeIsReportedWithTheStackThatDidIt) {
+  static long foreign[4];
+  EXPECT_DEATH(where_it_is_misused(foreign), "free of a pointer that this heap never handed out.*where_it_is_misused");
+}
+
+TEST_F(CheckedHeapDeathTest, AFreeOfMemoryOfTheHeapThatIsNoBlockIsReported) {
+  EXPECT_DEATH(where_it_is_misused(bytes_of(where_it_is_allocated(64)) + (std::size_t{4} << 30)),
+               "free of a pointer that this heap never handed out.*where_it_is_misused");
+}
+
+TEST_F(CheckedHeapDeathTest, AnInteriorFreeIsReportedWithTheBlockItPointsInto) {
+  for (const std::size_t offset : {1u, 16u, 900u}) {
+    EXPECT_DEATH(
+        where_it_is_misused(bytes_of(where_it_is_allocated(1'000)) + offset),
+        "free of a pointer into the middle of a block.*where_it_is_misused.*1000 bytes.*where_it_is_allocated");
+  }
+  EXPECT_DEATH(where_it_is_misused(bytes_of(where_it_is_allocated(100'000)) + 4'096), "into the middle of a block");
+}
+
+TEST_F(CheckedHeapDeathTest, AByteWrittenBehindASmallBlockIsReportedWhenItIsFreed) {
+  EXPECT_DEATH(
+      {
+        void* const block = where_it_is_allocated(100);
+        bytes_of(block)[100] = 1;
+        where_it_is_misused(block);
+      },
+      "written behind the end of a block.*where_it_is_misused.*100 bytes.*where_it_is_allocated");
+}
+
+TEST_F(CheckedHeapDeathTest, AWriteBehindALargerBlockMeetsAGuardPage) {
+  EXPECT_DEATH(bytes_of(where_it_is_allocated(100'000))[100'000 + 16] = 1,
+               "a guard page was touched.*100000 bytes.*where_it_is_allocated");
+}
+
+TEST_F(CheckedHeapDeathTest, AWriteBeforeALargerBlockIsReportedWhenItIsFreed) {
+  EXPECT_DEATH(
+      {
+        void* const block = where_it_is_allocated(100'000);
+        bytes_of(block)[-8] = 1;
+        where_it_is_misused(block);
+      },
+      "written before the beginning of a block.*where_it_is_misused");
+}
+
+TEST_F(CheckedHeapDeathTest, SampledSmallBlocksHaveGuardPagesToo) {
+  EXPECT_DEATH(
+      {
+        // One in 512: among so many there is one.
+        for (int i = 0; i < 1'000; ++i) {
+          bytes_of(where_it_is_allocated(48))[48 + 16] = 1;
+        }
+      },
+      "a guard page was touched.*48 bytes.*where_it_is_allocated");
+}
+
+TEST_F(CheckedHeapDeathTest, AWriteToAFreedSmallBlockIsReportedWhenItsQuarantineEnds) {
+  EXPECT_DEATH(
+      {
+        void* volatile block = where_it_is_allocated(200);
+        where_it_is_freed(block);
+        bytes_of(block)[150] = 1;
+        free_many_others();
+      },
+      "written to a block after it was freed.*where_it_is_allocated.*where_it_is_freed");
+}
+
+TEST_F(CheckedHeapDeathTest, AReadOfAFreedLargerBlockIsReportedAtOnce) {
+  EXPECT_DEATH(
+      {
+        void* volatile block = where_it_is_allocated(200'000);
+        where_it_is_freed(block);
+        std::exit(bytes_of(block)[100'000]);
+      },
+      "touched after it was freed.*where_it_is_allocated.*where_it_is_freed");
+}
+
+TEST_F(CheckedHeapDeathTest, ReallocAndSizeOfAFreedBlockAreReported) {
+  EXPECT_DEATH(
+      {
+        void* volatile block = where_it_is_allocated(50);
+        where_it_is_freed(block);
+        std::exit(by_realloc(block, 60) != nullptr);
+      },
+      "realloc of a block that was freed already.*where_it_is_freed");
+  EXPECT_DEATH(
+      {
+        void* volatile block = where_it_is_allocated(50);
+        where_it_is_freed(block);
+        std::exit(static_cast<int>(by_usable_size(block)));
+      },
+      "size asked of a block that was freed already.*where_it_is_freed");
+}
+
+TEST_F(CheckedHeapDeathTest, AFreeWithAWrongSizeIsReported) {
+  EXPECT_DEATH(by_free_sized(where_it_is_allocated(50), 60), "free_sized with a size other.*50 bytes");
+}
+
+TEST_F(CheckedHeapDeathTest, AFreeIntoADestroyedHeapIsReported) {
+  EXPECT_DEATH(
+      {
+        by_heap* const heap = by_heap_create();
+        void* const block = by_heap_malloc(heap, 70);
+        by_heap_destroy(heap);
+        where_it_is_misused(block);
+      },
+      "free of a block that was freed already.*where_it_is_misused");
+}
+
+TEST_F(CheckedHeapDeathTest, ALoopBeyondItsStatedBoundIsReported) {
+  EXPECT_DEATH(
+      {
+        blockyard::heap::Bound<2> bound("more turns than the stated bound");
+        bound.turn();
+        bound.turn();
+        bound.turn();
+      },
+      "more turns than the stated bound");
+}
+
+TEST(CheckedHeap, FreshAndFreedBlocksAreFilledWithPoison) {
+  auto* volatile const block = bytes_of(by_malloc(300));
+  EXPECT_EQ(block[0], 0xCD);
+  EXPECT_EQ(block[299], 0xCD);
+  by_free(block);
+  EXPECT_EQ(block[0], 0xDF);
+  EXPECT_EQ(block[299], 0xDF);
+}
+
+TEST(CheckedHeap, CallocIsZeroAllTheSame) {
+  auto* const block = bytes_of(by_calloc(3, 100));
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_EQ(block[i], 0);
+  }
+  by_free(block);
+}
+
+TEST(CheckedHeap, TheInvariantWalkerSeesAnOverrunBeforeTheBlockIsFreed) {
+  auto* const block = bytes_of(by_malloc(100));
+  ASSERT_EQ(by_check(), nullptr);
+  const unsigned char before = block[100];
+  block[100] = 1;
+  const char* const found = by_check();
+  block[100] = before;
+  ASSERT_NE(found, nullptr);
+  EXPECT_STREQ(found, "something was written behind the end of a block");
+  by_free(block);
+}
+
+TEST(CheckedHeap, AFreedBlockIsNotHandedOutAgainAtOnce) {
+  void* const block = by_malloc(64);
+  by_free(block);
+  for (int i = 0; i < 500; ++i) {
+    void* const other = by_malloc(64);
+    ASSERT_NE(other, block);
+    by_free(other);
+  }
+}
+
+TEST(CheckedHeap, ThousandsOfGuardedBlocksAreMoreThanTheGuardsAndStillServed) {
+  std::vector<void*> blocks(20'000);
+  for (void*& block : blocks) {
+    block = by_malloc(9'000);
+    ASSERT_NE(block, nullptr);
+  }
+  EXPECT_EQ(by_check(), nullptr);
+  for (void* block : blocks) {
+    by_free(block);
+  }
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+}  // namespace
