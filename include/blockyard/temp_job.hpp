@@ -79,12 +79,12 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   using namespace lifetime;
   JobCursor& cursor = by_job_cursor;
-  const std::size_t bytes = size + (size == 0);
   const std::size_t effective = alignment < alignof(BlockHeader) ? alignof(BlockHeader) : alignment;
   const std::uintptr_t begin = round_up_predicted(cursor.next + header_bytes, effective);
-  if (is_valid_alignment(alignment) && bytes <= largest_shared && begin + bytes <= cursor.end &&
+  // Less than the end: the header makes a block of no bytes one of its own, if only it begins within the chunk.
+  if (is_valid_alignment(alignment) && size <= largest_shared && begin + size < cursor.end &&
       !by_jobs_followed.load(std::memory_order_relaxed)) [[likely]] {
-    cursor.next = begin + bytes;
+    cursor.next = begin + size;
     cursor.live += 1;
     void* const block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
     new (header_of(block)) BlockHeader{BlockKind::live, 0};
