@@ -69,10 +69,11 @@ std::uint64_t Records::fill(ReplayThread& thread, std::uint64_t released) {
     plan_.read_chunk(ring.next_chunk++, chunk_.get());
     for (std::uint64_t i = 0; i < ops; ++i) thread.record(ring.filled++) = record_of(chunk_[i]);
   }
+  if (ring.filled == before) return 0;
   if (ring.next_chunk == ring.end_chunk) {
     thread.record(ring.filled) = Record{};
     thread.published.store(ring.filled, std::memory_order_release);
-  } else if (ring.filled != before) {
+  } else {
     thread.published.store(ring.filled - 1, std::memory_order_release);  // a thread looks one record ahead
   }
   return ring.filled - before;

@@ -34,6 +34,7 @@ def sentences(section: Section) -> list[str]:
     if waiting:
         found.append(f"{_names(waiting)}: more than one event in a hundred had to wait for another thread to allocate "
                      "its block first, so threads ran closer together than in the program; more free cores help")
+    found += _outruns(section)
     locked = [allocator for allocator in section.measured if allocator.needs_lock]
     if locked and section.threads != "one":
         found.append(f"{_names(locked)} is not thread-safe: every call took a lock, and its figures include it")
@@ -44,6 +45,34 @@ def sentences(section: Section) -> list[str]:
         found.append("all events ran on one thread (--threads one), whatever thread the program used: nothing here "
                      "tells about locks, remote frees or per-thread caches")
     return found
+
+
+def _outruns(section: Section) -> list[str]:
+    """Runs whose threads caught up with the reader of a journal that is larger than the memory for it."""
+    told = [(allocator, found) for allocator in section.measured for run in allocator.runs
+            if (found := outruns(run)) is not None and found[0] > 0]
+    if not told:
+        return []
+    times, waited_ns = max((found for _, found in told), key=lambda found: found[1])
+    names = _names([allocator for allocator in section.measured if any(one is allocator for one, _ in told)])
+    facts = (f"threads caught up with the reader of the journal, {times:,} times in the worst run, and waited for it "
+             f"{waited_ns / 1e6:,.1f} ms in all")
+    if section.pace == "max":
+        return [f"{names}: {facts}; the waits lie between events and no latency has them in it, but how "
+                "long the whole took is the disk's speed as well: give the journal's events more memory "
+                "(--stream-above), or replay a stretch"]
+    return [f"{names}: {facts}: the events behind each wait came late and closer together than in the "
+            "program, so read those tails with care; give the journal's events more memory (--stream-above), or keep "
+            "a core and the disk free"]
+
+
+def outruns(run: Run) -> tuple[int, float] | None:
+    """How often threads waited for the reader of a streamed journal, and how many ns; None where it lay in memory."""
+    told = run.facts.get("stream")
+    if not isinstance(told, dict):
+        return None
+    times, waited = told.get("outruns"), told.get("waited_ns")
+    return (times, waited) if isinstance(times, int) and isinstance(waited, int | float) else None
 
 
 def _failed(section: Section) -> list[str]:

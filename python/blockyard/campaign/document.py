@@ -30,6 +30,7 @@ class Campaign:
     threads: str
     untimed: bool
     shard: str | None = None
+    stream_above_mib: float | None = None
 
     def runs(self) -> list[Run]:
         """All runs, those of other shares included. Untimed ones stand beside the timed ones they are compared with."""

@@ -32,6 +32,7 @@ class Request:
     plan: Path
     threads: str
     timed_touch: str
+    stream_above_mib: float | None = None
 
 
 def environment(choice: Choice) -> dict[str, str]:
@@ -49,6 +50,8 @@ def command_line(request: Request, output: Path) -> list[str]:
              "--touch", request.timed_touch if run.untimed else run.touch]
     if run.untimed:
         line.append("--untimed")
+    if request.stream_above_mib is not None:
+        line += ["--stream-above", repr(request.stream_above_mib)]
     if choice.populate:
         line.append("--populate")
     if choice.options:

@@ -41,6 +41,7 @@ class Settings:
     repeats: int = 5
     threads: str = "journal"
     untimed: bool = False
+    stream_above_mib: float | None = None
     name: str = "replay"
 
 

@@ -47,12 +47,14 @@ Examples:
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
 @click.option("--campaign", "campaign_file", metavar="FILE", type=click.Path(path_type=Path),
               help="Take journals and options from a campaign file; options given here win.")
+@click.option("--stream-above", type=click.FloatRange(min=0), metavar="MIB",
+              help="Memory for a journal's events (32 bytes each); a longer one is read during its replay.  [512]")
 @click.option("--cooldown", type=Seconds(min=0), default=0.0, metavar="S",
               help="Seconds of rest before each run.")
 def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Path, repeats: int | None,
             pace: str | None, touch: str | None, threads: str | None, from_s: float | None, to_s: float | None,
             untimed: bool | None, resume: bool, shard: str | None, campaign_file: Path | None,
-            cooldown: float) -> None:
+            stream_above: float | None, cooldown: float) -> None:
     """Replay journals on allocators and measure every event.
 
     Each run is a process of its own; the repeats of the allocators are interleaved. Nothing else should run meanwhile.
@@ -60,6 +62,7 @@ def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Pat
     """
     base = _base(journals, campaign_file, from_s, to_s)
     given = {"allocators": allocators or None, "repeats": repeats, "threads": threads, "untimed": untimed,
+             "stream_above_mib": stream_above,
              "paces": settings.parse_list(pace, settings.parse_pace) if pace else None,
              "touches": settings.parse_list(touch, settings.parse_touch) if touch else None}
     chosen = {name: value for name, value in given.items() if value is not None}
