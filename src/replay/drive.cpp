@@ -79,8 +79,11 @@ void follow(Session& session, ReplayThread& thread) {
     const std::uint32_t after = record.order.after;
     Slot& slot = slots[record.order.slot];
     plan_ns += record.delta_ns;
+    const std::uint64_t due = clock_start + static_cast<std::uint64_t>(static_cast<double>(plan_ns) * pace);
+    if (thread.polluter.wanted()) [[unlikely]] {
+      if (thread.polluter.walk(pace != 0 ? due : ~std::uint64_t{0})) looker.rebase();
+    }
     if (pace != 0) {
-      const std::uint64_t due = clock_start + static_cast<std::uint64_t>(static_cast<double>(plan_ns) * pace);
       thread.progress.due.store(due, std::memory_order_relaxed);
       wait_until(due, session.sleep_lead, session.ticks_per_ns, looker);
     }

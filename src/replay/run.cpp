@@ -38,6 +38,8 @@ constexpr std::size_t thread_stack_bytes = std::size_t{2} << 20;
 constexpr std::size_t thread_stack_populated = std::size_t{128} << 10;
 // All threads are awake and spinning by then.
 constexpr double clock_lead_ns = 5'000'000;
+// Walking stops so long before an event: one page fault or short interrupt does not make the event late.
+constexpr double pollute_margin_ns = 2'000;
 
 std::uint64_t ns_of(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_usec) * 1'000u;
@@ -59,26 +61,33 @@ void announce(std::atomic<std::uint32_t>& value, std::uint32_t to) {
 /// The run's own data, all of it there before the allocator gets its first call.
 class Lab {
  public:
-  Lab(const PlanFile& plan, Session& session, std::uint64_t stream_above);
+  Lab(const PlanFile& plan, Session& session, const RunSettings& settings);
 
   ReplayThread& thread(std::size_t index) { return threads_[index]; }
   Stack& stack(std::size_t index) { return stacks_[index - 1]; }
   Records& records() { return records_; }
+  /// What threads walk between events; empty without --pollute.
+  [[nodiscard]] std::span<const char> polluted() const { return {polluted_memory_.begin(), polluted_memory_.size()}; }
 
  private:
   PopulatedMemory thread_memory_;
   PopulatedMemory slot_memory_;
   PopulatedMemory signal_memory_;
+  PopulatedMemory polluted_memory_;
   Records records_;
   ReplayThread* threads_ = nullptr;
   std::vector<Stack> stacks_;
 };
 
-Lab::Lab(const PlanFile& plan, Session& session, std::uint64_t stream_above)
+Lab::Lab(const PlanFile& plan, Session& session, const RunSettings& settings)
     : thread_memory_(plan.threads().size() * sizeof(ReplayThread)),
       slot_memory_(std::size_t{plan.header().slots} * sizeof(Slot)),
       signal_memory_(plan.threads().size() * signal_stack_bytes),
-      records_(plan, stream_above) {
+      records_(plan, settings.stream_above) {
+  // Ordinary pages: a program's data do not lie in huge ones either, and the allocator's translations get cold as well.
+  if (settings.pollute_bytes != 0)
+    polluted_memory_ = PopulatedMemory(settings.pollute_bytes, PopulatedMemory::Pages::ordinary);
+  static_assert(Polluter::piece_bytes == 4096, "a page: the memory is a multiple of it");
   threads_ = reinterpret_cast<ReplayThread*>(thread_memory_.begin());
   for (std::size_t index = 0; index < plan.threads().size(); ++index) {
     ReplayThread* thread = new (&threads_[index]) ReplayThread;
@@ -172,7 +181,7 @@ class Run {
   explicit Run(const RunSettings& settings)
       : settings_(settings),
         plan_(settings.plan),
-        lab_(plan_, session_, settings.stream_above),
+        lab_(plan_, session_, settings),
         watch_(session_, watch_settings()) {}
 
   void execute() {
@@ -223,6 +232,10 @@ class Run {
                      .ticks_per_ns = session_.ticks_per_ns,
                      .floor_call = totals_.floors.call,
                      .floor_touch = totals_.floors.touch};
+    for (ReplayThread& thread : session_.threads) {
+      thread.polluter =
+          Polluter(lab_.polluted(), static_cast<std::uint64_t>(pollute_margin_ns * session_.ticks_per_ns));
+    }
     populate_program();
     for (std::uint32_t index = 1; index < plan.threads; ++index) {
       parts_.push_back(std::make_unique<Part>(session_, plan_, lab_.thread(index)));
@@ -330,6 +343,7 @@ class Run {
           static_cast<std::uint64_t>(static_cast<double>(thread.outrun_ticks) / session_.ticks_per_ns);
     }
     totals_.looking.count(session_);
+    count_walks();
     totals_.wall_ns =
         static_cast<std::uint64_t>(static_cast<double>(end - session_.clock_start) / session_.ticks_per_ns);
     totals_.user_ns = ns_of(after.ru_utime) - ns_of(before.ru_utime);
@@ -344,6 +358,16 @@ class Run {
     if (peak > totals_.lab_resident_bytes) {
       totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, peak - totals_.lab_resident_bytes);
     }
+  }
+
+  void count_walks() {
+    std::uint64_t walks = 0;
+    std::uint64_t complete = 0;
+    for (const ReplayThread& thread : session_.threads) {
+      walks += thread.polluter.walks();
+      complete += thread.polluter.complete();
+    }
+    if (walks != 0) totals_.polluted = static_cast<double>(complete) / static_cast<double>(walks);
   }
 
   void clear_up() {

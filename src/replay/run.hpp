@@ -22,6 +22,7 @@ struct RunSettings {
   Touch touch = Touch::page;
   std::uint64_t causes_above_ns = default_causes_above_ns;  ///< events this slow carry their cause; 0: none does
   LookSource look_with = LookSource::perf;                  ///< what may be used for that
+  std::uint64_t pollute_bytes = 0;                          ///< walked between events; rounded up to 4 KiB
   bool untimed = false;
   bool verify = false;
   bool populate = false;

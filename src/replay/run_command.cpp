@@ -81,6 +81,10 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
   command->add_option("--look-with", settings->look_with, "what may be asked for causes")
       ->transform(CLI::Transformer(sources).description("perf|getrusage"))
       ->default_str("perf");
+  command
+      ->add_option("--pollute", settings->pollute_bytes,
+                   "bytes of the program's own memory to walk between events, so that the allocator's are not cached")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 30));
   CLI::Option* untimed =
       command->add_flag("--untimed", settings->untimed, "no clock around calls: total CPU time only");
   command

@@ -154,6 +154,8 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
                      {"waited_ns", stream.waited_ns},
                      {"reader_cpu_ns", stream.cpu_ns}};
   }
+  run["pollute_bytes"] = facts.settings.pollute_bytes;
+  run["polluted"] = totals.polluted ? Json(*totals.polluted) : Json(nullptr);
   run["looking"] = looking_json(facts.settings, totals.looking);
   return text(run);
 }

@@ -48,6 +48,7 @@ struct Totals {
   std::uint64_t teardown_resident_bytes = 0;
   std::uint64_t order_waits = 0;
   std::optional<StreamTotals> stream;  ///< none where all records lay in memory
+  std::optional<double> polluted;      ///< share of the walks between events that went all the way
   Looking looking;
   std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
 };

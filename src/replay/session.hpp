@@ -12,6 +12,7 @@
 #include "blockyard/adapter.h"
 #include "replay/looker.hpp"
 #include "replay/plan_format.hpp"
+#include "replay/polluter.hpp"
 #include "replay/touch.hpp"
 
 namespace blockyard::replay {
@@ -71,7 +72,8 @@ struct ReplayThread {
   /// thread reads only when it has followed all that were there the last time.
   alignas(128) std::atomic<std::uint64_t> published{0};
   alignas(128) Looker looker;  ///< the thread's own
-  std::uint32_t index = 0;     ///< in Session::threads
+  Polluter polluter;
+  std::uint32_t index = 0;  ///< in Session::threads
   std::uint32_t journal_thread = 0;
   Record* records = nullptr;               ///< a ring where the journal is streamed
   std::uint64_t mask = ~std::uint64_t{0};  ///< of the ring's length; all ones where it is none

@@ -57,6 +57,10 @@ class Lab:
         log = self.build / "calls.log"
         return log.read_text().splitlines() if log.is_file() else []
 
+    def command_lines(self) -> list[str]:
+        """What each run was told besides the plan, the allocator and its own number."""
+        return (self.build / "options.log").read_text().splitlines()
+
     def runs(self, output: str = "results") -> set[str]:
         """The runs whose result is in place."""
         root = self.folder / output / "runs"

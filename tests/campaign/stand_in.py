@@ -40,6 +40,8 @@ def run() -> None:
     with (HERE / "calls.log").open("a") as log:
         log.write(f"{option('--journal')} {allocator} {option('--pace')} {option('--touch')} {option('--repeat')}"
                   f"{' untimed' if '--untimed' in sys.argv else ''}\n")
+    with (HERE / "options.log").open("a") as log:
+        log.write(" ".join(f"{name} {option(name)}" for name in ("--causes-above", "--pollute") if option(name)) + "\n")
     if BEHAVIOUR.get("log_environment"):
         (HERE / "environment.json").write_text(json.dumps(dict(os.environ)))
     time.sleep(BEHAVIOUR.get("slow", 0))

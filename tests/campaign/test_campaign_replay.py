@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -211,6 +212,8 @@ def test_resume_with_the_same_options_is_accepted(lab: Lab) -> None:
     (["-a", "null", "--repeats", "2", "--touch", "all"], "its touches are page there and all here"),
     (["-a", "null", "--repeats", "2", "--threads", "one"], "its threads are journal there and one here"),
     (["-a", "null", "--repeats", "2", "--untimed"], "its untimed runs are off there and on here"),
+    (["-a", "null", "--repeats", "2", "--causes-above", "0"], "its causes are told above (ns) 250 there and 0 here"),
+    (["-a", "null", "--repeats", "2", "--pollute", "64K"], "its polluted bytes are 0 there and 65536 here"),
     (["-a", "null", "--repeats", "2", "--from", "0.5"], "its stretch of game is - - there and 0.5 - here"),
     (["-a", "null", "--repeats", "2", "--shard", "1/2"], "its share is the whole there and 1/2 here"),
 ])
@@ -220,6 +223,34 @@ def test_resume_refuses_another_campaign_and_says_what_differs(lab: Lab, argumen
     done = lab.replay(journal, *arguments, "--resume")
     assert done.returncode == 1
     assert difference in done.stderr
+
+
+def test_what_runs_look_for_and_walk_stays_with_the_campaign(lab: Lab) -> None:
+    journal = lab.journal("game.txt")
+    lab.replay(journal, "-a", "null", "--repeats", 1, "--causes-above", 700, "--pollute", "1M")
+    shutil.rmtree(lab.folder / "results/runs/game/null/1x-page/1")
+    lab.replay("--resume")
+    assert [line.split("--")[1:] for line in lab.command_lines()] == 2 * [["causes-above 700 ", "pollute 1048576"]]
+
+
+def test_a_campaign_of_before_causes_looks_for_none(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
+    shutil.rmtree(lab.folder / "results/runs/game/null/1x-page/1")
+    path = lab.folder / "results/campaign.json"
+    fields = json.loads(path.read_text())
+    del fields["causes_above_ns"], fields["pollute_bytes"], fields["traced"]
+    path.write_text(json.dumps(fields))
+    lab.replay("--resume")
+    assert lab.command_lines()[1].split("--")[1:] == ["causes-above 0"]
+
+
+@pytest.mark.parametrize(("option", "sentence"), [
+    (["--pollute", "lots"], "'lots' is not a number of bytes; write 262144, 256K or 8M"),
+    (["--pollute", "2G"], "2147483648 bytes can't be walked between events; use 0 to 1G"),
+])
+def test_sizes_that_are_none_are_refused(lab: Lab, option: list[str], sentence: str) -> None:
+    done = lab.replay(lab.journal("game.txt"), "-a", "null", *option)
+    assert (done.returncode, done.stderr.strip()) == (1, f"blockyard: {sentence}")
 
 
 def test_resume_refuses_a_journal_that_has_changed(lab: Lab) -> None:

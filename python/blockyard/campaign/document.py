@@ -31,6 +31,10 @@ class Campaign:
     untimed: bool
     shard: str | None = None
     stream_above_mib: float | None = None
+    # A campaign of before these were known has none of them.
+    causes_above_ns: int = 0
+    pollute_bytes: int = 0
+    traced: bool = False
 
     def runs(self) -> list[Run]:
         """All runs, those of other shares included. Untimed ones stand beside the timed ones they are compared with."""
@@ -92,6 +96,9 @@ def requested_differences(campaign: Campaign, settings: Settings, hashes: dict[s
     found += _unequal("its repeats are", campaign.repeats, settings.repeats)
     found += _unequal("its threads are", campaign.threads, settings.threads)
     found += _unequal("its untimed runs are", campaign.untimed, settings.untimed)
+    found += _unequal("its causes are told above (ns)", campaign.causes_above_ns, settings.causes_above_ns)
+    found += _unequal("its polluted bytes are", campaign.pollute_bytes, settings.pollute_bytes)
+    found += _unequal("its traced runs are", campaign.traced, settings.traced)
     return found
 
 
@@ -100,7 +107,8 @@ def share_differences(first: Campaign, other: Campaign) -> list[str]:
     found: list[str] = []
     for word, field in (("names", "name"), ("Blockyard versions", "blockyard"), ("paces", "paces"),
                         ("touches", "touches"), ("repeats", "repeats"), ("threads", "threads"),
-                        ("untimed runs", "untimed")):
+                        ("untimed runs", "untimed"), ("thresholds of causes (ns)", "causes_above_ns"),
+                        ("polluted bytes", "pollute_bytes"), ("traced runs", "traced")):
         found += _unequal(f"their {word} are", getattr(first, field), getattr(other, field))
     found += _unequal("their journals are", *([entry["name"] for entry in one.journals] for one in (first, other)))
     found += _unequal("their allocators are", *([entry["name"] for entry in one.allocators] for one in (first, other)))

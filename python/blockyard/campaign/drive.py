@@ -66,8 +66,8 @@ def start(wanted: Settings, output: Path, show: Display, *, shard: tuple[int, in
             journals=[_journal(stretch, wanted, folder, show) for stretch in wanted.journals],
             allocators=[_allocator(choice) for choice in present], missing=missing, paces=list(wanted.paces),
             touches=list(wanted.touches), repeats=wanted.repeats, threads=wanted.threads, untimed=wanted.untimed,
-            shard=f"{shard[0]}/{shard[1]}" if shard else None,
-            stream_above_mib=wanted.stream_above_mib)
+            shard=f"{shard[0]}/{shard[1]}" if shard else None, stream_above_mib=wanted.stream_above_mib,
+            causes_above_ns=wanted.causes_above_ns, pollute_bytes=wanted.pollute_bytes, traced=wanted.traced)
         _refuse_unpaced(campaign)
         _refuse_without_room(folder, campaign, _share(campaign))
         # Looked at last, when nothing of Blockyard's own keeps the machine busy any more.
@@ -291,7 +291,8 @@ def _run_one(campaign: Campaign, run: Run, choice: Choice, folder: Folder, show:
     if not plan.is_file():
         _plan_again(campaign, journal, folder, show)
     partial = folder.begin_run(run)
-    request = runner.Request(run, choice, plan, campaign.threads, campaign.touches[0], campaign.stream_above_mib)
+    request = runner.Request(run, choice, plan, campaign.threads, campaign.touches[0], campaign.stream_above_mib,
+                             campaign.causes_above_ns, campaign.pollute_bytes)
     try:
         result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor,
                                  tick=show.tick)

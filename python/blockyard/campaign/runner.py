@@ -33,6 +33,8 @@ class Request:
     threads: str
     timed_touch: str
     stream_above_mib: float | None = None
+    causes_above_ns: int = 0
+    pollute_bytes: int = 0
 
 
 def environment(choice: Choice) -> dict[str, str]:
@@ -48,6 +50,9 @@ def command_line(request: Request, output: Path) -> list[str]:
         line += ["--foreign", str(choice.foreign)]
     line += ["--pace", run.pace if run.pace == "max" else run.pace.removesuffix("x"),
              "--touch", request.timed_touch if run.untimed else run.touch]
+    line += ["--causes-above", str(request.causes_above_ns)]
+    if request.pollute_bytes:
+        line += ["--pollute", str(request.pollute_bytes)]
     if run.untimed:
         line.append("--untimed")
     if request.stream_above_mib is not None:

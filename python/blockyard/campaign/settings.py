@@ -14,6 +14,9 @@ from blockyard.errors import UserError
 
 TOUCHES = ("none", "page", "all")
 THREADS = ("journal", "one")
+CAUSES_ABOVE_NS = 250
+"""From here on an event carries why it was slow: whatever the kernel does to one takes longer."""
+_MOST_POLLUTE_BYTES = 1 << 30
 _MOST_REPEATS = 1000  # the plan of all runs is kept in memory, and a day holds fewer
 
 # Endings that say how a journal is stored, not which one it is.
@@ -42,6 +45,9 @@ class Settings:
     threads: str = "journal"
     untimed: bool = False
     stream_above_mib: float | None = None
+    causes_above_ns: int = CAUSES_ABOVE_NS
+    pollute_bytes: int = 0
+    traced: bool = False
     name: str = "replay"
 
 
@@ -89,6 +95,10 @@ def check(settings: Settings) -> Settings:
         raise UserError(f"{settings.repeats} repeats measure nothing; ask for at least 1")
     if settings.repeats > _MOST_REPEATS:
         raise UserError(f"{settings.repeats} repeats are too many; ask for at most {_MOST_REPEATS:,}")
+    if settings.causes_above_ns < 0:
+        raise UserError(f"{settings.causes_above_ns} ns is no latency; --causes-above takes 0 (no causes) or more")
+    if not 0 <= settings.pollute_bytes <= _MOST_POLLUTE_BYTES:
+        raise UserError(f"{settings.pollute_bytes} bytes can't be walked between events; use 0 to 1G")
     if settings.threads not in THREADS:
         raise UserError(f"'{settings.threads}' is not a way to run threads; use journal or one")
     if not settings.journals:
@@ -101,6 +111,14 @@ def check(settings: Settings) -> Settings:
             raise UserError(f"the stretch of {journal.name} from {start:g} s to {journal.to_s:g} s is empty; "
                             "--to must lie after --from")
     return settings
+
+
+def parse_size(text: str) -> int:
+    """`32768`, `256K`, `8M` are bytes."""
+    match = re.fullmatch(r"(\d+)\s*([KMG]?)(i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise UserError(f"'{text}' is not a number of bytes; write 262144, 256K or 8M")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
 
 
 def journal_name(path: Path) -> str:
@@ -134,7 +152,7 @@ def journals_folder() -> Path | None:
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "allocators": list, "pace": list, "touch": list, "repeats": int, "threads": str, "untimed": bool,
-    "journal": list}
+    "causes_above": int, "pollute": (int, str), "trace": bool, "journal": list}
 _JOURNAL_KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "path": str, "from": (int, float), "to": (int, float)}
 
@@ -165,6 +183,11 @@ def read_campaign(path: Path) -> Settings:
     for key, field, parse in (("pace", "paces", parse_pace), ("touch", "touches", parse_touch)):
         if key in table:
             settings = replace(settings, **{field: parse_list(",".join(map(str, table[key])), parse)})
+    if "pollute" in table:
+        settings = replace(settings, pollute_bytes=parse_size(str(table["pollute"])))
+    for key, field in (("causes_above", "causes_above_ns"), ("trace", "traced")):
+        if key in table:
+            settings = replace(settings, **{field: table[key]})
     return replace(settings, **{key: table[key] for key in ("repeats", "threads", "untimed") if key in table})
 
 

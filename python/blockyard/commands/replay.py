@@ -43,6 +43,12 @@ Examples:
               help="Measure up to this second of the journal.")
 @click.option("--untimed", is_flag=True, default=None,
               help="Add runs without a clock around each event, for the total CPU time.")
+@click.option("--causes-above", type=click.IntRange(min=0), metavar="NS",
+              help="Events of so many nanoseconds and more carry why they were slow; 0 looks at none.  "
+                   f"[{settings.CAUSES_ABOVE_NS}]")
+@click.option("--pollute", metavar="BYTES",
+              help="Walk so much of the program's own memory between events (64K, 8M), so that the allocator's data "
+                   "are as cold as in a game.  [0]")
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
 @click.option("--campaign", "campaign_file", metavar="FILE", type=click.Path(path_type=Path),
@@ -53,8 +59,8 @@ Examples:
               help="Seconds of rest before each run.")
 def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Path, repeats: int | None,
             pace: str | None, touch: str | None, threads: str | None, from_s: float | None, to_s: float | None,
-            untimed: bool | None, resume: bool, shard: str | None, campaign_file: Path | None,
-            stream_above: float | None, cooldown: float) -> None:
+            untimed: bool | None, causes_above: int | None, pollute: str | None, resume: bool, shard: str | None,
+            campaign_file: Path | None, stream_above: float | None, cooldown: float) -> None:
     """Replay journals on allocators and measure every event.
 
     Each run is a process of its own; the repeats of the allocators are interleaved. Nothing else should run meanwhile.
@@ -63,6 +69,7 @@ def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Pat
     base = _base(journals, campaign_file, from_s, to_s)
     given = {"allocators": allocators or None, "repeats": repeats, "threads": threads, "untimed": untimed,
              "stream_above_mib": stream_above,
+             "causes_above_ns": causes_above, "pollute_bytes": settings.parse_size(pollute) if pollute else None,
              "paces": settings.parse_list(pace, settings.parse_pace) if pace else None,
              "touches": settings.parse_list(touch, settings.parse_touch) if touch else None}
     chosen = {name: value for name, value in given.items() if value is not None}
