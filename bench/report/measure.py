@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import synthetic
 
-from blockyard.analysis import figures, passes, sections
+from blockyard.analysis import cuts, figures, passes, sections
 from blockyard.analysis.latency import Operation, View
 from blockyard.report import header, pages, scatter
 
@@ -51,11 +51,11 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
     section = results.sections[0]
 
     def ours() -> None:
-        one = figures.measure(section.measured[0], threads=2)
+        one = figures.measure(section.measured[0], cuts.of(section), threads=2)
         found = one.whole(View.AS_RUN, Operation.MALLOC)
         rows, edges, rate = figures.open_rows(one.runs, False), pages.latency_edges([one]), one.runs.ticks_per_ns
         frame = passes.Frame(scatter.COLUMNS, scatter.ROWS, 0, 420e9, edges[0] * rate, edges[1] * rate, one.step_ticks,
-                             (scatter.marks_from(found),) * 4)
+                             (scatter.marks_from(found),) * passes.PLANES)
         plane = passes.bins(rows, frame, 2)[passes.MALLOC_AS_RUN]
         caption = header.of(results, section, [one], False).caption(one.runs)
         picture = scatter.Scatter(folder / "density", "glibc", "", caption, plane, found, (0, 420), edges)
@@ -88,7 +88,8 @@ def report(folder: Path) -> dict[str, float]:
                                       stdout=subprocess.DEVNULL)
 
     section = sections.read(folder).sections[0]
-    digest = seconds(lambda: [figures.measure(one, threads=2) for one in section.measured], 1)
+    cut = cuts.of(section)
+    digest = seconds(lambda: [figures.measure(one, cut, threads=2) for one in section.measured], 1)
     samples = len(ALLOCATORS) * REPEATS * EVENTS
     return {"allocators": len(ALLOCATORS), "repeats": REPEATS, "events": EVENTS,
             "report_s": round(seconds(command(), 2), 2),

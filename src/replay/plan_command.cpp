@@ -70,7 +70,17 @@ void write_events(const std::string& folder, const Planner& planner) {
   file.commit();
 }
 
-void print_facts(const PlanFacts& facts, const journal::Source& source) {
+nlohmann::ordered_json phases_json(const Planner& planner, const journal::Header& header) {
+  auto json = nlohmann::ordered_json::array();
+  for (const PhaseMark& phase : planner.phases()) {
+    json.push_back({{"name", phase.name < header.names.size() ? header.names[phase.name] : ""},
+                    {"time_ns", phase.time_ns},
+                    {"event", phase.event}});
+  }
+  return json;
+}
+
+void print_facts(const PlanFacts& facts, const Planner& planner, const journal::Source& source) {
   const PlanHeader& plan = facts.header;
   nlohmann::ordered_json json = {
       {"events", plan.events},
@@ -95,7 +105,11 @@ void print_facts(const PlanFacts& facts, const journal::Source& source) {
       {"plan_bytes", plan.file_bytes},
       {"program", source.header().program},
       {"notes", source.notes()},
+      {"cut_at_end", source.header().cut_at_end},
+      {"phases", phases_json(planner, source.header())},
   };
+  json["thread_names"] = nlohmann::ordered_json::array();
+  for (const journal::Thread& thread : source.header().threads) json["thread_names"].push_back(thread.name);
   const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   if (std::printf("%s\n", text.c_str()) < 0 || std::fflush(stdout) != 0) {
     throw journal::Error("the plan's facts can't be written to standard output");
@@ -114,7 +128,7 @@ void make_plan(const Settings& settings) {
   }
   const PlanFacts facts = planner.finish(source->header().paced);
   if (!settings.events_folder.empty()) write_events(settings.events_folder, planner);
-  print_facts(facts, *source);
+  print_facts(facts, planner, *source);
 }
 
 }  // namespace

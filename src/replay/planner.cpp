@@ -92,6 +92,8 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
         if (measuring_) frames_.push_back({event.time_ns - facts_.header.origin_ns, number, event.thread});
         break;
       case Kind::phase_mark:
+        if (!measuring_) phases_.clear();  // of those before the stretch only the last goes on into it
+        phases_.push_back({measuring_ ? event.time_ns - facts_.header.origin_ns : 0, number, event.tag});
         break;
     }
   }

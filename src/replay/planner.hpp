@@ -28,6 +28,12 @@ struct FrameMark {
   std::uint32_t thread;
 };
 
+struct PhaseMark {
+  std::uint64_t time_ns;  ///< of the replay's clock, at 1x; 0 for the phase in which the stretch begins
+  std::uint32_t event;
+  std::uint32_t name;  ///< index into the journal's names
+};
+
 struct PlanFacts {
   PlanHeader header{};
   std::uint32_t idle_threads = 0;   ///< threads of the plan that have nothing but a preamble
@@ -56,6 +62,8 @@ class Planner {
   /// the event that gave its block, or `none`; a reallocate has its new block's end.
   [[nodiscard]] const FileArray<std::uint32_t>& pair() const { return pair_; }
   [[nodiscard]] const std::vector<FrameMark>& frames() const { return frames_; }
+  /// The phases of the stretch, in order; the first may have begun before it.
+  [[nodiscard]] const std::vector<PhaseMark>& phases() const { return phases_; }
 
  private:
   struct Block {
@@ -94,6 +102,7 @@ class Planner {
   journal::FlatMap<std::uint32_t> slot_of_block_;  ///< blocks alive: by their number plus 1
   FileArray<std::uint32_t> pair_;
   std::vector<FrameMark> frames_;
+  std::vector<PhaseMark> phases_;
   std::vector<std::uint64_t> last_ns_;  ///< by thread: time of its last op
   std::uint64_t live_bytes_ = 0;
   std::uint64_t live_blocks_ = 0;

@@ -48,8 +48,8 @@ extern "C" {
 
 uint32_t by_samples_abi(void) { return BY_SAMPLES_ABI; }
 
-by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest) try {
-  return new by_samples_digest(threads, slowest);
+by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest, uint32_t phases) try {
+  return new by_samples_digest(threads, slowest, phases);
 } catch (const std::bad_alloc&) {
   return nullptr;
 }
@@ -57,17 +57,17 @@ by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest) try
 void by_samples_digest_delete(by_samples_digest* digest) { delete digest; }
 
 by_samples_fault by_samples_digest_feed(by_samples_digest* digest, const by_samples_run* runs, uint32_t run_count,
-                                        uint64_t rows) try {
-  const Fault fault = digest->feed(translated(runs, run_count), rows);
+                                        uint64_t rows, uint32_t phase) try {
+  const Fault fault = digest->feed(translated(runs, run_count), rows, phase);
   return {static_cast<uint32_t>(fault.what), fault.run, fault.row};
 } catch (const std::bad_alloc&) {
   return {static_cast<uint32_t>(Fault::What::memory), 0, 0};
 }
 
 size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric_bits,
-                              uint32_t size_class_bits, uint32_t run, uint32_t* ticks, uint64_t* counts,
+                              uint32_t size_class_bits, uint32_t run, uint32_t phase, uint32_t* ticks, uint64_t* counts,
                               size_t capacity) try {
-  return copied(digest->distribution(static_cast<View>(view), metric_bits, size_class_bits, run), ticks, counts,
+  return copied(digest->distribution(static_cast<View>(view), metric_bits, size_class_bits, run, phase), ticks, counts,
                 capacity);
 } catch (const std::bad_alloc&) {
   return SIZE_MAX;

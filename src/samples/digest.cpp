@@ -35,14 +35,15 @@ bool slower(const Slow& left, const Slow& right) {
 
 }  // namespace
 
-/// One thread's share of a digest. A set of tables for each run as it came, and the last for the minimum over all.
+/// One thread's share of a digest. Each phase has a set of tables for each run as it came, and one for the minimum over
+/// all.
 class Digest::Worker {
  public:
   // calloc, not a vector: pages that no latency falls into stay untouched and cost nothing.
-  Worker(std::size_t runs, std::size_t slowest)
-      : low_(static_cast<std::uint32_t*>(std::calloc((runs + 1) * tables * counted, sizeof(std::uint32_t)))),
-        high_((runs + 1) * tables),
-        machine_(runs * tables),
+  Worker(std::size_t runs, std::size_t slowest, std::size_t phases)
+      : low_(static_cast<std::uint32_t*>(std::calloc(phases * (runs + 1) * tables * counted, sizeof(std::uint32_t)))),
+        high_(phases * (runs + 1) * tables),
+        machine_(phases * (runs + 1) * tables),
         by_cause_(operations * causes),
         inherent_(runs),
         kept_(slowest) {
@@ -51,7 +52,8 @@ class Digest::Worker {
 
   /// Rows [begin, end) of all runs; `previous` is the event before row `begin`, `offset` the number of row 0.
   Fault pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end, std::uint64_t previous,
-             std::uint64_t offset) {
+             std::uint64_t offset, std::uint32_t phase) {
+    first_set_ = phase * (inherent_ + 1);
     for (std::uint64_t i = begin; i < end; ++i) {
       const Row& first = runs[0].rows[i];
       const std::uint32_t event = first.event;
@@ -89,7 +91,7 @@ class Digest::Worker {
     return low_.get() + (set * tables + table) * counted;
   }
   const Tail& high(std::size_t set, std::size_t table) const { return high_[set * tables + table]; }
-  const Tail& machine(std::size_t run, std::size_t table) const { return machine_[run * tables + table]; }
+  const Tail& machine(std::size_t set, std::size_t table) const { return machine_[set * tables + table]; }
   const Tail& by_cause(Operation operation, std::uint8_t cause) const {
     return by_cause_[static_cast<std::size_t>(operation) * causes + cause];
   }
@@ -107,7 +109,8 @@ class Digest::Worker {
     return static_cast<Metric>(static_cast<std::uint32_t>(metric) + steps);
   }
 
-  void add(std::size_t set, std::uint8_t kind, std::size_t klass, const Latency& value) {
+  void add(std::size_t run, std::uint8_t kind, std::size_t klass, const Latency& value) {
+    const std::size_t set = first_set_ + run;
     const Metric call = call_of(kind);
     count(set, table_index(call, klass), value.call);
     if (kind == kind_free) return;
@@ -131,10 +134,11 @@ class Digest::Worker {
     by_cause_[static_cast<std::size_t>(operation) * causes + cause].add(value.both);
     if ((cause & cause_machine) == 0) return;
     const Metric call = call_of(kind);
-    machine_[run * tables + table_index(call, klass)].add(value.call);
+    const std::size_t set = first_set_ + run;
+    machine_[set * tables + table_index(call, klass)].add(value.call);
     if (kind == kind_free) return;
-    if (value.touched) machine_[run * tables + table_index(next(call, 1), klass)].add(value.touch);
-    machine_[run * tables + table_index(next(call, 2), klass)].add(value.both);
+    if (value.touched) machine_[set * tables + table_index(next(call, 1), klass)].add(value.touch);
+    machine_[set * tables + table_index(next(call, 2), klass)].add(value.both);
   }
 
   /// A heap whose top is the fastest of those kept; a row of latency 0 is kept while there is room.
@@ -156,23 +160,26 @@ class Digest::Worker {
   std::vector<Tail> machine_;
   std::vector<Tail> by_cause_;
   std::size_t inherent_;
+  std::size_t first_set_ = 0;
   std::size_t kept_;
   std::uint32_t slow_from_ = 0;
   std::vector<Slow> slowest_;
 };
 
-Digest::Digest(std::size_t threads, std::size_t slowest)
-    : threads_(std::clamp<std::size_t>(threads, 1, max_threads)), kept_(slowest) {}
+Digest::Digest(std::size_t threads, std::size_t slowest, std::size_t phases)
+    : threads_(std::clamp<std::size_t>(threads, 1, max_threads)),
+      kept_(slowest),
+      phases_(std::max<std::size_t>(phases, 1)) {}
 
 Digest::~Digest() = default;
 
-Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows) {
+Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows, std::uint32_t phase) {
   if (runs.empty() || rows == 0) return {};
   if (workers_.empty()) {
     runs_ = runs.size();
-    for (std::size_t i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>(runs_, kept_));
+    for (std::size_t i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>(runs_, kept_, phases_));
   }
-  if (runs.size() != runs_) return {Fault::What::other_event, 0, rows_fed_};
+  if (runs.size() != runs_ || phase >= phases_) return {Fault::What::other_event, 0, rows_fed_};
   const std::size_t shares = rows < 4096 ? 1 : workers_.size();
   std::vector<Fault> faults(shares);
   const auto work = [&](std::size_t share) {
@@ -180,7 +187,7 @@ Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows) {
     const std::uint64_t end = rows * (share + 1) / shares;
     const std::uint64_t previous = begin == 0 ? last_event_ : runs[0].rows[begin - 1].event;
     try {
-      faults[share] = workers_[share]->pass(runs, begin, end, previous, rows_fed_);
+      faults[share] = workers_[share]->pass(runs, begin, end, previous, rows_fed_, phase);
     } catch (const std::bad_alloc&) {
       faults[share] = {Fault::What::memory, 0, begin};
     }
@@ -201,9 +208,11 @@ Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows) {
 }
 
 Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uint32_t size_class_bits,
-                                  std::uint32_t run) const {
-  const std::size_t begin = view == View::inherent ? runs_ : run == all_runs ? 0 : run;
-  const std::size_t end = view == View::inherent || run != all_runs ? begin + 1 : runs_;
+                                  std::uint32_t run, std::uint32_t phase) const {
+  const std::size_t begin = view == View::inherent ? runs_ : run == every ? 0 : run;
+  const std::size_t end = view == View::inherent || run != every ? begin + 1 : runs_;
+  const std::size_t first_phase = phase == every ? 0 : phase;
+  const std::size_t end_phase = phase == every ? phases_ : phase + 1;
   std::vector<std::uint64_t> low(counted);
   TailSum high;
   TailSum machine;
@@ -211,11 +220,13 @@ Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uin
     if ((metric_bits >> (table / size_classes) & 1) == 0 || (size_class_bits >> (table % size_classes) & 1) == 0)
       continue;
     for (const auto& worker : workers_) {
-      for (std::size_t set = begin; set < end; ++set) {
-        const std::uint32_t* counts = worker->low(set, table);
-        for (std::uint32_t ticks = 0; ticks < counted; ++ticks) low[ticks] += counts[ticks];
-        high.add(worker->high(set, table));
-        if (view == View::attributed) machine.add(worker->machine(set, table));
+      for (std::size_t place = first_phase; place < end_phase; ++place) {
+        for (std::size_t set = place * (runs_ + 1) + begin; set < place * (runs_ + 1) + end; ++set) {
+          const std::uint32_t* counts = worker->low(set, table);
+          for (std::uint32_t ticks = 0; ticks < counted; ++ticks) low[ticks] += counts[ticks];
+          high.add(worker->high(set, table));
+          if (view == View::attributed) machine.add(worker->machine(set, table));
+        }
       }
     }
   }

@@ -3,7 +3,7 @@
 //
 // A latency below 16,384 ticks is counted in a table of its own size; those above are kept, and folded into counts when
 // there are many. So every percentile, mean and rate that is taken from a distribution is exact, and a pass costs one
-// increment a value. Memory, however many events: 2.3 MiB a thread for each repeat's tables and one more, most of it
+// increment a value. Memory, however many events: for each thread and phase 2.3 MiB for each repeat's tables and one more, most of it
 // never touched, and 16 bytes for each distinct latency above (tail.hpp), of those that the machine interrupted and
 // those whose cause was looked for once more.
 #pragma once
@@ -47,23 +47,23 @@ struct Slow {
 
 class Digest {
  public:
-  /// `threads` is held to 1..max_threads; `slowest` events are kept for slowest().
-  Digest(std::size_t threads, std::size_t slowest);
+  /// `threads` is held to 1..max_threads; `slowest` events are kept for slowest(); `phases` are kept apart, 1 or more.
+  Digest(std::size_t threads, std::size_t slowest, std::size_t phases);
   ~Digest();
   Digest(const Digest&) = delete;
   Digest& operator=(const Digest&) = delete;
 
   /// Adds `rows` rows of every run; row i is the same event in each of them. May be called again with the rows that
   /// follow of as many runs, for files larger than memory. Rows are only read. After a fault the digest is of no use.
-  /// Throws std::bad_alloc.
-  Fault feed(std::span<const Run> runs, std::uint64_t rows);
+  /// All of them happened in `phase`. Throws std::bad_alloc.
+  Fault feed(std::span<const Run> runs, std::uint64_t rows, std::uint32_t phase);
 
-  static constexpr std::uint32_t all_runs = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t every = std::numeric_limits<std::uint32_t>::max();
 
-  /// Of all metrics and size classes whose bits are set, together. `run` is a run's place among those fed, or all_runs;
-  /// inherent has no runs of its own and ignores it.
-  Distribution distribution(View view, std::uint32_t metric_bits, std::uint32_t size_class_bits,
-                            std::uint32_t run) const;
+  /// Of all metrics and size classes whose bits are set, together. `run` is a run's place among those fed, or every;
+  /// inherent has no runs of its own and ignores it. `phase` is one of those fed, or every.
+  Distribution distribution(View view, std::uint32_t metric_bits, std::uint32_t size_class_bits, std::uint32_t run,
+                            std::uint32_t phase) const;
 
   /// The events of all repeats with exactly this value in their column: of a free the call, else call and touch.
   Distribution by_cause(Operation operation, std::uint8_t cause) const;
@@ -75,6 +75,7 @@ class Digest {
   class Worker;
   std::size_t threads_;
   std::size_t kept_;
+  std::size_t phases_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t runs_ = 0;
   std::uint64_t rows_fed_ = 0;

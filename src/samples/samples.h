@@ -82,19 +82,20 @@ BY_SAMPLES_API uint32_t by_samples_abi(void);
 
 /// Distributions of latencies; NULL when out of memory. `threads` is held to 1 or 2; so many of the `slowest` events
 /// are kept.
-BY_SAMPLES_API by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest);
+BY_SAMPLES_API by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest, uint32_t phases);
 BY_SAMPLES_API void by_samples_digest_delete(by_samples_digest* digest);
-/// Adds `rows` rows of each run; call again with the rows that follow of the same runs. O(rows * runs).
+/// Adds `rows` rows of each run, which happened in `phase`; call again with the rows that follow of the same runs.
+/// O(rows * runs).
 BY_SAMPLES_API by_samples_fault by_samples_digest_feed(by_samples_digest* digest, const by_samples_run* runs,
-                                                       uint32_t run_count, uint64_t rows);
+                                                       uint32_t run_count, uint64_t rows, uint32_t phase);
 /// Copies up to `capacity` distinct latencies (rising) and their counts; returns how many there are, or SIZE_MAX when
 /// out of memory. With capacity 0 only counts them. view: 0 as-run, 1 inherent, 2 attributed. metric_bits: which to
 /// take together, bit 0 malloc call, 1 malloc touch, 2 malloc both, 3..5 the same of realloc, 6 free. size_class_bits:
-/// bits 0..4. run: a run's place, or UINT32_MAX for all of them together; inherent ignores it. What was never fed gives
-/// 0.
+/// bits 0..4. run: a run's place, or UINT32_MAX for all of them together; inherent ignores it. phase: likewise. What
+/// was never fed gives 0.
 BY_SAMPLES_API size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric_bits,
-                                             uint32_t size_class_bits, uint32_t run, uint32_t* ticks, uint64_t* counts,
-                                             size_t capacity);
+                                             uint32_t size_class_bits, uint32_t run, uint32_t phase, uint32_t* ticks,
+                                             uint64_t* counts, size_t capacity);
 /// The same for the events of all repeats that have exactly this value in their column of causes. operation: 0 malloc,
 /// 1 realloc (call and touch both), 2 free.
 BY_SAMPLES_API size_t by_samples_digest_cause(const by_samples_digest* digest, uint32_t operation, uint32_t cause,

@@ -50,19 +50,19 @@ class Samples : public testing::TestWithParam<std::uint32_t> {
 };
 
 TEST_P(Samples, DistributionsAddUpToAllSamples) {
-  by_samples_digest* digest = by_samples_digest_new(GetParam(), 100);
+  by_samples_digest* digest = by_samples_digest_new(GetParam(), 100, 2);
   ASSERT_NE(digest, nullptr);
-  ASSERT_EQ(by_samples_digest_feed(digest, runs, 3, count).what, 0U);
+  ASSERT_EQ(by_samples_digest_feed(digest, runs, 3, count, 0).what, 0U);
   std::uint64_t calls[2] = {0, 0};
   for (std::uint32_t view = 0; view < 2; ++view) {
     for (const std::uint32_t metric : {0U, 3U, 6U}) {
       for (std::uint32_t size_class = 0; size_class < 5; ++size_class) {
-        const std::size_t distinct =
-            by_samples_digest_copy(digest, view, 1U << metric, 1U << size_class, UINT32_MAX, nullptr, nullptr, 0);
+        const std::size_t distinct = by_samples_digest_copy(digest, view, 1U << metric, 1U << size_class, UINT32_MAX,
+                                                            UINT32_MAX, nullptr, nullptr, 0);
         std::vector<std::uint32_t> ticks(distinct);
         std::vector<std::uint64_t> counts(distinct);
-        EXPECT_EQ(by_samples_digest_copy(digest, view, 1U << metric, 1U << size_class, UINT32_MAX, ticks.data(),
-                                         counts.data(), distinct),
+        EXPECT_EQ(by_samples_digest_copy(digest, view, 1U << metric, 1U << size_class, UINT32_MAX, UINT32_MAX,
+                                         ticks.data(), counts.data(), distinct),
                   distinct);
         EXPECT_TRUE(std::is_sorted(ticks.begin(), ticks.end()));
         for (const std::uint64_t one : counts) calls[view] += one;
@@ -75,21 +75,23 @@ TEST_P(Samples, DistributionsAddUpToAllSamples) {
 }
 
 TEST_P(Samples, RowsFedInPiecesGiveTheSameDistribution) {
-  by_samples_digest* whole = by_samples_digest_new(GetParam(), 100);
-  by_samples_digest* pieces = by_samples_digest_new(GetParam(), 100);
-  ASSERT_EQ(by_samples_digest_feed(whole, runs, 3, count).what, 0U);
+  by_samples_digest* whole = by_samples_digest_new(GetParam(), 100, 2);
+  by_samples_digest* pieces = by_samples_digest_new(GetParam(), 100, 2);
+  ASSERT_EQ(by_samples_digest_feed(whole, runs, 3, count, 0).what, 0U);
   for (std::size_t begin = 0; begin < count; begin += 4999) {
     by_samples_run part[3];
     for (int i = 0; i < 3; ++i) {
       part[i] = runs[i];
       part[i].rows = static_cast<const char*>(runs[i].rows) + begin * sizeof(Row);
     }
-    ASSERT_EQ(by_samples_digest_feed(pieces, part, 3, std::min<std::size_t>(4999, count - begin)).what, 0U);
+    ASSERT_EQ(
+        by_samples_digest_feed(pieces, part, 3, std::min<std::size_t>(4999, count - begin), begin == 0 ? 1 : 0).what,
+        0U);
   }
   std::vector<std::uint32_t> ticks[2] = {std::vector<std::uint32_t>(count), std::vector<std::uint32_t>(count)};
   std::vector<std::uint64_t> counts[2] = {std::vector<std::uint64_t>(count), std::vector<std::uint64_t>(count)};
-  by_samples_digest_copy(whole, 1, 1, 1, UINT32_MAX, ticks[0].data(), counts[0].data(), count);
-  by_samples_digest_copy(pieces, 1, 1, 1, UINT32_MAX, ticks[1].data(), counts[1].data(), count);
+  by_samples_digest_copy(whole, 1, 1, 1, UINT32_MAX, UINT32_MAX, ticks[0].data(), counts[0].data(), count);
+  by_samples_digest_copy(pieces, 1, 1, 1, UINT32_MAX, UINT32_MAX, ticks[1].data(), counts[1].data(), count);
   EXPECT_EQ(ticks[0], ticks[1]);
   EXPECT_EQ(counts[0], counts[1]);
   by_samples_digest_delete(whole);
@@ -97,9 +99,9 @@ TEST_P(Samples, RowsFedInPiecesGiveTheSameDistribution) {
 }
 
 TEST_P(Samples, AFaultNamesTheRowCountedFromTheFirstFeed) {
-  by_samples_digest* digest = by_samples_digest_new(GetParam(), 100);
-  ASSERT_EQ(by_samples_digest_feed(digest, runs, 3, count).what, 0U);
-  const by_samples_fault fault = by_samples_digest_feed(digest, runs, 3, count);  // event 0 again
+  by_samples_digest* digest = by_samples_digest_new(GetParam(), 100, 2);
+  ASSERT_EQ(by_samples_digest_feed(digest, runs, 3, count, 0).what, 0U);
+  const by_samples_fault fault = by_samples_digest_feed(digest, runs, 3, count, 0);  // event 0 again
   EXPECT_EQ(fault.what, 2U);
   EXPECT_EQ(fault.row, count);
   by_samples_digest_delete(digest);
@@ -124,9 +126,9 @@ TEST_P(Samples, BinsStayInsideTheirGridForAnyLatencyAndTime) {
 }
 
 TEST_P(Samples, NoRowsGiveNothing) {
-  by_samples_digest* digest = by_samples_digest_new(GetParam(), 100);
-  EXPECT_EQ(by_samples_digest_feed(digest, runs, 3, 0).what, 0U);
-  EXPECT_EQ(by_samples_digest_copy(digest, 0, 1, 1, UINT32_MAX, nullptr, nullptr, 0), 0U);
+  by_samples_digest* digest = by_samples_digest_new(GetParam(), 100, 2);
+  EXPECT_EQ(by_samples_digest_feed(digest, runs, 3, 0, 1).what, 0U);
+  EXPECT_EQ(by_samples_digest_copy(digest, 0, 1, 1, UINT32_MAX, UINT32_MAX, nullptr, nullptr, 0), 0U);
   by_samples_digest_delete(digest);
 }
 

@@ -66,11 +66,22 @@ class Campaign:
             np.save(folder / "memory.npy", np.array([(0, 1 << 20, 0), (10**9, 64 << 20, 1 << 20)], MEMORY))
         return folder
 
-    def events(self, pair: np.ndarray, frame_times: Sequence[int] = (), journal: str = "game") -> None:
+    def events(self, pair: np.ndarray, frame_times: Sequence[int] = (), journal: str = "game",
+               frame_events: Sequence[int] | None = None, frame_threads: Sequence[int] | None = None) -> None:
+        """Frame marks are of thread 0 unless others are given; without event numbers as old Blockyards wrote them."""
         folder = self.directory / "runs" / journal
         folder.mkdir(parents=True, exist_ok=True)
+        threads = np.zeros(len(frame_times)) if frame_threads is None else np.array(frame_threads)
+        numbers = {} if frame_events is None else {"frame_events": np.array(frame_events, np.uint32)}
         np.savez(folder / "events.npz", pair=pair.astype(np.uint32), frame_times=np.array(frame_times, np.uint64),
-                 frame_threads=np.zeros(len(frame_times), np.uint32))
+                 frame_threads=threads.astype(np.uint32), **numbers)
+
+    def journal_facts(self, **facts: Any) -> None:
+        """More of what the plan told of the first journal (`thread_names`, `phases`, ...)."""
+        path = self.directory / "campaign.json"
+        plan = json.loads(path.read_text())
+        plan["journals"][0].update(facts)
+        path.write_text(json.dumps(plan))
 
 
 def rows(entries: Sequence[tuple[int, int, int, int, int, int]]) -> np.ndarray:

@@ -1,13 +1,16 @@
 """The figures of one allocator in one section: its exact distributions, floors and rates."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
 import numpy as np
 
-from blockyard.analysis import bootstrap, passes, samples
+from blockyard.analysis import bootstrap, frames, passes, samples
+from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Distribution
+from blockyard.analysis.frames import FrameCut, FrameSeries
 from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.errors import UserError
@@ -44,6 +47,10 @@ class AllocatorFigures:
     floor_touch_ns: float
     measured_ns: int
     step_ticks: int
+    cuts: Cuts
+    series: dict[int, FrameSeries]
+    """By the identity of the cut that it was taken by."""
+    gross: bool
     _known: dict = field(default_factory=dict)
 
     @property
@@ -55,15 +62,31 @@ class AllocatorFigures:
         """Whether causes of slow events are known: without them, attributed would be as-run under another name."""
         return any(samples.looked_into(run.facts) for run in self.runs.runs)
 
+    @property
+    def frames(self) -> FrameSeries | None:
+        """None where the section has no frames."""
+        return self.series.get(id(self.cuts.frames))
+
+    @property
+    def audio(self) -> FrameSeries | None:
+        """Stretches of the shortest audio buffer; None where there is no clock to cut them by."""
+        return self.series.get(id(self.cuts.audio))
+
+    @property
+    def phases(self) -> FrameSeries:
+        """Allocator time of all threads in each phase."""
+        return self.series[id(self.cuts.whole)]
+
     def distribution(self, view: View, operation: Operation, part: Part, size_class: int | None = None,
-                     repeat: int | None = None) -> Distribution:
-        """All size classes unless one is named; all repeats unless one is named by its place among the runs."""
-        key = (view, operation, part, size_class, repeat)
+                     repeat: int | None = None, phase: str | None = None) -> Distribution:
+        """All size classes, repeats (by their place among the runs) and phases unless one is named."""
+        key = (view, operation, part, size_class, repeat, phase)
         if key not in self._known:
             classes = range(len(SIZE_CLASSES)) if size_class is None else (size_class,)
             self._known[key] = Distribution(
                 *self.digest.distribution(_VIEWS[view], _METRICS[operation, part], classes,
-                                          passes.ALL if repeat is None else repeat),
+                                          passes.ALL if repeat is None else repeat,
+                                          passes.ALL if phase is None else self.cuts.phases.names.index(phase)),
                 self.runs.ticks_per_ns, self.step_ticks)
         return self._known[key]
 
@@ -95,6 +118,11 @@ class AllocatorFigures:
         """What the program pays: of a malloc the call and the touch, of a free the call."""
         return self.distribution(view, operation, Part.CALL if operation is Operation.FREE else Part.BOTH)
 
+    def in_phase(self, view: View, operation: Operation, phase: str) -> Distribution:
+        """What the program pays, of one phase alone."""
+        part = Part.CALL if operation is Operation.FREE else Part.BOTH
+        return self.distribution(view, operation, part, phase=phase)
+
     def rate_above(self, limit_ns: float, view: View = View.AS_RUN) -> float | None:
         """Events a second that took longer, mallocs with their touch and frees together; of as-run or attributed."""
         if self.measured_ns == 0:
@@ -115,16 +143,28 @@ def open_rows(allocator: AllocatorRuns, gross: bool) -> list[passes.Rows]:
     return opened
 
 
-def measure(allocator: AllocatorRuns, *, gross: bool = False, threads: int = 2) -> AllocatorFigures:
-    """Digests all repeats of one allocator in one native pass."""
+def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, threads: int = 2) -> AllocatorFigures:
+    """Digests all repeats of one allocator in two native passes: latencies by phase, and sums by frame."""
     opened = open_rows(allocator, gross)
     try:
-        digest = passes.digest(opened, threads, SLOWEST)
+        digest = passes.digest(opened, threads, SLOWEST, _phase_rows(opened[0].rows, cuts))
     except passes.BadRows as error:
         raise bad_rows(allocator.runs, error) from None
     measured = sum(int(run.rows["start"][-_LAST_ROWS:].max()) for run in opened if len(run.rows))
     floors = (_floor_ns(allocator.runs, part) for part in ("call", "touch"))
-    return AllocatorFigures(allocator, digest, *floors, measured, _step_ticks(allocator, digest))
+    wanted = [cut for cut in (cuts.frames, cuts.audio, cuts.whole) if isinstance(cut, FrameCut)]
+    looked_into = any(samples.looked_into(run.facts) for run in allocator.runs)
+    series = frames.per_frame(allocator.name, opened, wanted, allocator.ticks_per_ns, looked_into=looked_into,
+                              threads=threads)
+    return AllocatorFigures(allocator, digest, *floors, measured, _step_ticks(allocator, digest), cuts,
+                            {id(one.cut): one for one in series}, gross)
+
+
+def _phase_rows(rows: np.ndarray, cuts: Cuts) -> list[tuple[int, int]]:
+    """From which row on each phase goes."""
+    names = cuts.phases.names
+    found = [(bisect_left(rows["event"], phase.begin_event), names.index(phase.name)) for phase in cuts.phases.phases]
+    return [(0, found[0][1]), *found[1:]]
 
 
 def bad_rows(runs: Sequence, error: passes.BadRows) -> UserError:

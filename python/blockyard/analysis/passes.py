@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -17,7 +17,7 @@ MALLOC_AS_RUN, FREE_AS_RUN, MALLOC_INHERENT, FREE_INHERENT, MALLOC_ATTRIBUTED, F
 PLANES = 6
 METRICS, CLASSES, CAUSES = 7, 5, 256
 ALL = 4294967295
-"""Of `run`: all repeats together. Of a cut's `thread`: all threads."""
+"""Of `run` and `phase`: all together. Of a cut's `thread`: all threads."""
 
 ROW = np.dtype([("event", "<u4"), ("kind", "u1"), ("cause", "u1"), ("thread", "<u2"), ("size", "<u8"),
                 ("start", "<u8"), ("call", "<u4"), ("touch", "<u4"), ("frame", "<u4")])
@@ -96,10 +96,10 @@ def _library() -> ctypes.CDLL:
     pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
     for name, result, arguments in [
             ("by_samples_abi", u32, []),
-            ("by_samples_digest_new", pointer, [u32, u32]),
+            ("by_samples_digest_new", pointer, [u32, u32, u32]),
             ("by_samples_digest_delete", None, [pointer]),
-            ("by_samples_digest_feed", _Fault, [pointer, ctypes.POINTER(_Run), u32, u64]),
-            ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, pointer, pointer, size]),
+            ("by_samples_digest_feed", _Fault, [pointer, ctypes.POINTER(_Run), u32, u64, u32]),
+            ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, u32, pointer, pointer, size]),
             ("by_samples_digest_cause", size, [pointer, u32, u32, pointer, pointer, size]),
             ("by_samples_digest_slowest", size, [pointer, pointer, size]),
             ("by_samples_frames_new", pointer, [ctypes.POINTER(_Cut), u32, u32, u32]),
@@ -141,10 +141,10 @@ class Digest:
     May be read from any thread and after a fork.
     """
 
-    def __init__(self, threads: int, slowest: int = 0) -> None:
+    def __init__(self, threads: int, slowest: int = 0, phases: int = 1) -> None:
         self.runs = 0
         self._library = _library()
-        self._handle = self._library.by_samples_digest_new(threads, slowest)
+        self._handle = self._library.by_samples_digest_new(threads, slowest, phases)
         if not self._handle:
             raise MemoryError
 
@@ -152,23 +152,24 @@ class Digest:
         if getattr(self, "_handle", None):
             self._library.by_samples_digest_delete(self._handle)
 
-    def feed(self, runs: Sequence[Rows]) -> None:
-        """Adds all rows of every run; again with the rows that follow of the same runs."""
+    def feed(self, runs: Sequence[Rows], phase: int = 0) -> None:
+        """Adds all rows of every run, which happened in that phase; again with the rows that follow."""
         native_runs = run_array(runs)
         self.runs = len(runs)
-        fault = self._library.by_samples_digest_feed(self._handle, native_runs, len(runs), len(runs[0].rows))
+        fault = self._library.by_samples_digest_feed(self._handle, native_runs, len(runs), len(runs[0].rows),
+                                                    phase)
         if fault.what == 4:
             raise MemoryError
         if fault.what:
             raise BadRows(_fault_sentence(fault), fault.run)
 
     def distribution(self, view: int, metrics: Sequence[int], size_classes: Sequence[int] = range(CLASSES),
-                     run: int = ALL) -> tuple[np.ndarray, np.ndarray]:
-        """Distinct ticks, rising, and their counts, of these metrics and classes together; of all repeats unless one
-        is named."""
+                     run: int = ALL, phase: int = ALL) -> tuple[np.ndarray, np.ndarray]:
+        """Distinct ticks, rising, and their counts, of these metrics and classes together; of all repeats and phases
+        unless one is named."""
         bits = [sum(1 << place for place in places) for places in (metrics, size_classes)]
         copy = self._library.by_samples_digest_copy
-        return _copied(lambda *to: copy(self._handle, view, *bits, run, *to))
+        return _copied(lambda *to: copy(self._handle, view, *bits, run, phase, *to))
 
     def by_cause(self, operation: int, cause: int) -> tuple[np.ndarray, np.ndarray]:
         """The same of the events that have exactly this in their column `cause`. 0 malloc, 1 realloc, 2 free."""
@@ -182,10 +183,17 @@ class Digest:
         return found
 
 
-def digest(runs: Sequence[Rows], threads: int, slowest: int = 0) -> Digest:
-    """One pass over all repeats of one allocator; the `slowest` events are kept one by one."""
-    made = Digest(threads, slowest)
-    made.feed(runs)
+def digest(runs: Sequence[Rows], threads: int, slowest: int = 0,
+           phases: Sequence[tuple[int, int]] = ((0, 0),)) -> Digest:
+    """One pass over all repeats of one allocator; the `slowest` events are kept one by one.
+
+    `phases`: the row from which on each phase goes (the first from 0), and its number; a number may come again.
+    """
+    run_array(runs)  # refuses repeats of different lengths before they are sliced
+    made = Digest(threads, slowest, max(number for _, number in phases) + 1)
+    ends = [*(begin for begin, _ in phases[1:]), len(runs[0].rows)]
+    for (begin, number), end in zip(phases, ends, strict=True):
+        made.feed([replace(run, rows=run.rows[begin:end]) for run in runs], number)
     return made
 
 

@@ -31,6 +31,10 @@ _VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent"
               help="Density pictures begin here (seconds).")
 @click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",
               help="Density pictures end here (seconds).")
+@click.option("--fps", type=click.FloatRange(1, 10_000), metavar="N",
+              help="Cut frames by the clock, N a second, instead of at the journal's frame marks.")
+@click.option("--thread", metavar="NAME",
+              help="Judge frames and audio buffers on this thread (name or number), not on the one that marks frames.")
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
 @click.option("--allocator", "allocators", multiple=True, metavar="NAME", help="Only this allocator; may be repeated.")
 @click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
@@ -38,7 +42,7 @@ _VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent"
 @click.option("--pictures/--no-pictures", default=True, help="Draw PNG and SVG pictures, or tables alone.")
 def command(directory: Path, out: Path | None, view: str, by_size: bool, allocations_csv: bool, samples_parquet: bool,
             from_s: float | None, to_s: float | None, journals: tuple[str, ...], allocators: tuple[str, ...],
-            gross: bool, html: bool, pictures: bool) -> None:
+            gross: bool, html: bool, pictures: bool, fps: float | None, thread: str | None) -> None:
     """Turns the campaign in DIRECTORY into tables and pictures.
 
     Prints the comparison; writes report.txt, report.md, summary.csv, Parquet, and PNG and SVG pictures.
@@ -54,7 +58,7 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
     from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
 
     options = ReportOptions(_VIEWS[view], by_size, allocations_csv, samples_parquet, pictures, html, gross, from_s,
-                            to_s, journals, allocators)
+                            to_s, journals, allocators, fps=fps, thread=thread)
     with _bar() as tell:
         result = build(directory, out, options, tell)
     console = Console(highlight=False)

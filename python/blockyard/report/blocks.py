@@ -83,18 +83,26 @@ def _text(block: Block) -> str:
 
 
 def _text_table(table: Table) -> str:
-    widths = [max(map(len, column)) for column in zip(table.columns, *table.rows, strict=True)]
+    heads = _head_lines(table)
+    widths = [max(map(len, column)) for column in zip(*heads, *table.rows, strict=True)]
 
     def line(cells: list[str]) -> str:
         first, *others = (cell.rjust(width) if place else cell.ljust(width)
                           for place, (cell, width) in enumerate(zip(cells, widths, strict=True)))
         return "  ".join([first, *others]).rstrip()
 
-    head = line(table.columns)
+    head = "\n".join(map(line, heads))
     notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in table.notes]
     title = [textwrap.fill(table.title, WIDTH)] if table.title else []
-    return "\n".join([*title, head, "-" * max(len(head), sum(widths) + 2 * len(widths) - 2),
+    return "\n".join([*title, head, "-" * (sum(widths) + 2 * len(widths) - 2),
                       *map(line, table.rows), *notes]) + "\n"
+
+
+def _head_lines(table: Table) -> list[list[str]]:
+    """A column's name may have several lines: they stand on the last ones."""
+    split = [name.split("\n") for name in table.columns]
+    height = max(map(len, split))
+    return [[([""] * (height - len(lines)) + lines)[place] for lines in split] for place in range(height)]
 
 
 def _markdown(block: Block, root: Path) -> str:
@@ -115,7 +123,8 @@ def _markdown(block: Block, root: Path) -> str:
                     for y, row in enumerate(block.rows)]
             title = [f"**{block.title}**", ""] if block.title else []
             notes = [f"{note}\\" for note in block.notes[:-1]] + block.notes[-1:]
-            return "\n".join([*title, line(block.columns), line(["---", *["---:"] * (len(block.columns) - 1)]),
+            names = [" ".join(name.split()) for name in block.columns]
+            return "\n".join([*title, line(names), line(["---", *["---:"] * (len(block.columns) - 1)]),
                               *map(line, rows), *([""] if notes else []), *notes]) + "\n"
 
 

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from blockyard.analysis import fidelity, figures, journal_facts, sections
+from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
-from blockyard.report import allocations, blocks, comparison, guideline, page, study, summary
+from blockyard.report import allocations, blocks, comparison, frame_tables, guideline, page, study, summary
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
 from blockyard.report.files import whole
@@ -98,8 +99,9 @@ def _measure(results: Results, usable: list[Section], out: Path, options: Report
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
         for section in usable:
             members = []
-            for one in pool.map(lambda allocator: figures.measure(
-                    allocator, gross=options.gross, threads=_threads(total, options)), section.measured):
+            cut = cuts.of(section, options.fps, options.thread)
+            measure = partial(figures.measure, cuts=cut, gross=options.gross, threads=_threads(total, options))
+            for one in pool.map(measure, section.measured):
                 members.append(one)
                 done += 1
                 tell(0.25 * done / total, f"measured {section.journal}, {one.name}")
@@ -158,7 +160,8 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
                                   lambda t=target, o=one, r=run: [
                                       allocations.write(t, o.section, r, options.gross)]))
     rows = [row for one in measured for row in summary.rows(one.section, one.figures, one.views)]
-    written, pictures = summary.write(out, rows), []
+    verdicts = [row for one in measured for row in frame_tables.rows(one.section, one.figures, one.views)]
+    written, pictures = [*summary.write(out, "summary", rows), *summary.write(out, "frames", verdicts)], []
     for number, (kind, name, paths) in enumerate(_run(tasks, options.jobs), start=1):
         (pictures if kind == "picture" else written).extend(paths)
         tell(0.25 + 0.75 * number / len(tasks), f"wrote {name}")
@@ -231,6 +234,7 @@ def _tables(one: Measured, options: ReportOptions) -> Iterable[Block]:
             yield from comparison.by_size(members, one.views, variant)
         yield from _rates(one, members, variant)
         yield comparison.costs(members, variant)
+        yield from frame_tables.blocks(one.section, members, one.views, variant)
 
 
 def _rates(one: Measured, members: list[AllocatorFigures], variant: str) -> list[Block]:
@@ -274,5 +278,6 @@ def _terminal_blocks(results: Results, measured: list[Measured], options: Report
                 found += comparison.by_size(members, one.views, variant)
         for variant, members in comparison.variants(one.figures)[:1]:
             found += _rates(one, members, variant)
+            found += frame_tables.terminal(one.section, members, one.views, variant)
         found += [Paragraph(words) for words in _guidelines(one)[:1]]
     return found

@@ -93,7 +93,7 @@ def headline(figures: Sequence[AllocatorFigures], views: Sequence[View], variant
                 for y in _lowest_of(figures, found, pick, end)}
         touch = " and first touch" if operation is Operation.MALLOC and _whole_part(figures) is Part.BOTH else ""
         tables.append(Table(f"{operation.value}{touch}, {_VARIANT_WORDS[variant]}", columns, rows,
-                            _footnotes(rows, figures), frozenset(best), _nulls(figures)))
+                            _footnotes(rows, figures), frozenset(best), null_rows(figures)))
     return tables
 
 
@@ -121,7 +121,7 @@ def _tail(figures: Sequence[AllocatorFigures], view: View, operation: Operation,
     what = f"{operation.value} and first touch" if part is Part.BOTH else operation.value
     return Table(f"{what}: 95 % intervals, {view.value}, {variant}",
                  ["allocator", *(percentile.label for percentile in COLUMNS[1:])], rows, _footnotes(rows, figures),
-                 dim=_nulls(figures))
+                 dim=null_rows(figures))
 
 
 def by_size(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
@@ -146,7 +146,7 @@ def latencies(figures: Sequence[AllocatorFigures], view: View, operation: Operat
                  ["allocator", "best", *(percentile.label for percentile in COLUMNS), "worst"], rows,
                  _footnotes(rows, figures),
                  _lowest(figures, distributions, [one.intervals(view, operation, part, size_class) for one in figures]),
-                 _nulls(figures))
+                 null_rows(figures))
 
 
 def rates(figures: Sequence[AllocatorFigures], variant: str, view: View = View.AS_RUN) -> Table:
@@ -161,7 +161,7 @@ def rates(figures: Sequence[AllocatorFigures], variant: str, view: View = View.A
     return Table(f"slow events a second: {view.value}, mallocs with touch and frees, {variant}",
                  ["allocator", *(f"above {units.duration(limit).replace('.00', '').replace('.0', '')}"
                                  for limit in RATE_LIMITS_NS), "repeats", "timer floor"], rows, notes,
-                 dim=_nulls(figures))
+                 dim=null_rows(figures))
 
 
 def costs(figures: Sequence[AllocatorFigures], variant: str) -> Table:
@@ -183,7 +183,7 @@ def costs(figures: Sequence[AllocatorFigures], variant: str) -> Table:
                  ["allocator", "peak resident", "page faults", "CPU", "CPU untimed", "late p99"], rows,
                  [] if any(row[4] != units.ABSENT for row in rows) else
                  [f"{units.ABSENT} no untimed runs in this campaign (replay --untimed)"],
-                 dim=_nulls(figures))
+                 dim=null_rows(figures))
 
 
 def _part(operation: Operation) -> Part:
@@ -231,5 +231,6 @@ def _lowest_of(figures: Sequence[AllocatorFigures], distributions: list[Distribu
             or (first is not None and (own := ends[y]) is not None and own.overlaps(first))]
 
 
-def _nulls(figures: Sequence[AllocatorFigures]) -> frozenset[int]:
+def null_rows(figures: Sequence[AllocatorFigures]) -> frozenset[int]:
+    """Rows of `null`, which doesn't compete."""
     return frozenset(place for place, one in enumerate(figures) if one.runs.is_null)

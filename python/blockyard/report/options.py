@@ -31,6 +31,9 @@ class ReportOptions:
     journals: tuple[str, ...] = ()
     allocators: tuple[str, ...] = ()
     jobs: int = 2
+    fps: float | None = None
+    thread: str | None = None
+    """Frames are judged on this thread, by name or number; else on the one that marks them, or the busiest."""
 
 
 @dataclass(frozen=True)

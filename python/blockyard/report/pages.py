@@ -10,7 +10,7 @@ from blockyard.analysis import passes
 from blockyard.analysis.figures import AllocatorFigures, bad_rows, open_rows
 from blockyard.analysis.latency import Operation, View
 from blockyard.analysis.sections import FAVOURED, Section
-from blockyard.report import comparison, curves, dots, scatter, style
+from blockyard.report import comparison, curves, dots, frame_pictures, scatter, style
 from blockyard.report.header import Header
 from blockyard.report.options import ReportOptions
 
@@ -43,6 +43,9 @@ def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header,
                 section, m, header, folder / f"comparison-{v.value}{s}", v, w)))
             found.append(Task(f"{section.journal} percentiles", lambda m=members, v=view, w=variant, s=suffix: _curves(
                 section, figures, m, header, folder / f"percentiles-{v.value}{s}", v, w)))
+        if any(one.frames is not None for one in members):
+            found.append(Task(f"{section.journal} frames", lambda m=members, w=variant, s=suffix: _frames(
+                section, figures, m, header, folder / f"frames{s}", views, w)))
     edges = latency_edges(figures)
     found += [Task(f"{section.journal} {one.name}", lambda one=one: _scatters(
         section, one, header, folder, options, views, edges, threads)) for one in figures]
@@ -70,15 +73,38 @@ def _dots(section: Section, members: list[AllocatorFigures], header: Header, tar
 
 def _curves(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
             target: Path, view: View, variant: str) -> list[Path]:
-    bases = list(dict.fromkeys(one.runs.base for one in figures if not one.runs.is_null))
     panels = [(_operation_title(members, operation),
-               [(comparison.short_name(one),
-                 style.NULL_COLOUR if one.runs.is_null else style.colour(bases.index(one.runs.base)),
-                 one.whole(view, operation), one.runs.is_null) for one in members])
+               [(comparison.short_name(one), _colour(figures, one), one.whole(view, operation), one.runs.is_null)
+                for one in members])
               for operation in OPERATIONS]
     kept = _with_samples(panels)
     return curves.draw(target, f"Latency by percentile: {section.journal}", _subtitle(section, view, variant),
                        header.caption(), kept) if kept else []
+
+
+def _frames(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
+            target: Path, views: Sequence[View], variant: str) -> list[Path]:
+    cuts = members[0].cuts
+    panels = []
+    for view in views:
+        lines = [(comparison.short_name(one), _colour(figures, one), np.median(values, axis=0), one.runs.is_null)
+                 for one in members if (values := one.frames.of(view) if one.frames else None) is not None]
+        if lines and len(lines[0][2]):
+            panels.append((_PANELS[view], lines))
+    return frame_pictures.draw(
+        target, f"Time in the allocator in each frame: {section.journal}",
+        f"{cuts.frames.words}; {_of_variant(variant)}", header.caption(), cuts.frames.starts_ns, panels,
+        cuts.phases) if panels else []
+
+
+_PANELS = {View.AS_RUN: "as-run, median of the repeats", View.ATTRIBUTED: "attributed, median of the repeats",
+           View.INHERENT: "inherent: each event's least"}
+
+
+def _colour(figures: Sequence[AllocatorFigures], one: AllocatorFigures) -> str:
+    """The same in every picture of a section."""
+    bases = list(dict.fromkeys(other.runs.base for other in figures if not other.runs.is_null))
+    return style.NULL_COLOUR if one.runs.is_null else style.colour(bases.index(one.runs.base))
 
 
 def _with_samples(panels: list) -> list:
@@ -134,11 +160,16 @@ def _operation_title(figures: Sequence[AllocatorFigures], operation: Operation) 
 
 
 def _subtitle(section: Section, view: View, variant: str) -> str:
-    of = "allocators in their defaults" if variant != FAVOURED else "favoured: memory populated beforehand, purging off"
     meaning = {View.AS_RUN: "as-run: all repeats as they came",
                View.ATTRIBUTED: "attributed: without the events that the machine interrupted",
                View.INHERENT: "inherent: each event's least over all repeats"}[view]
-    return f"{meaning}; {of}; {section.title.partition(' at ')[2]}"
+    return f"{meaning}; {_of_variant(variant)}; {section.title.partition(' at ')[2]}"
+
+
+def _of_variant(variant: str) -> str:
+    if variant == FAVOURED:
+        return "favoured: memory populated beforehand, purging off"
+    return "allocators in their defaults"
 
 
 def _density_subtitle(section: Section, one: AllocatorFigures, view: View, samples: int) -> str:

@@ -51,10 +51,12 @@ def _ends(intervals: dict[str, Interval | None]) -> dict[str, float | None]:
             round(getattr(found, end).value, 3) for percentile in WITH_INTERVAL for end in ("low", "high")}
 
 
-def write(target: Path, found: list[dict[str, object]]) -> list[Path]:
-    """summary.csv and summary.parquet."""
+def write(target: Path, name: str, found: list[dict[str, object]]) -> list[Path]:
+    """NAME.csv and NAME.parquet; nothing where there are no rows."""
+    if not found:
+        return []
     table = pa.Table.from_pylist(found)
-    csv, parquet = target / "summary.csv", target / "summary.parquet"
+    csv, parquet = target / f"{name}.csv", target / f"{name}.parquet"
     whole(csv, lambda path: pa.csv.write_csv(table, path, pa.csv.WriteOptions(quoting_style="needed")))
     whole(parquet, lambda path: pq.write_table(table, path, compression="zstd"))
     return [csv, parquet]

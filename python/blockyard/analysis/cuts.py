@@ -1,0 +1,47 @@
+"""How a section is cut into frames, audio buffers and phases: by its reference run, before anything is measured."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockyard.analysis import frames, phases, timeline
+from blockyard.analysis.frames import FrameCut, NoFrames
+from blockyard.analysis.passes import ALL
+from blockyard.analysis.phases import Phases
+from blockyard.analysis.sections import Section
+from blockyard.analysis.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """`whole` has a phase a frame, of all threads: what allocation takes in each phase."""
+
+    line: Timeline
+    frames: FrameCut | NoFrames
+    audio: FrameCut | NoFrames
+    phases: Phases
+    whole: FrameCut
+
+    def frames_in(self, name: str) -> np.ndarray:
+        """Which frames begin in the phase of that name."""
+        assert isinstance(self.frames, FrameCut)
+        return self._within(self.frames, name)
+
+    def audio_in(self, name: str) -> np.ndarray:
+        """Which of the shortest buffers begin in the phase of that name."""
+        assert isinstance(self.audio, FrameCut)
+        return self._within(self.audio, name)
+
+    def _within(self, cut: FrameCut, name: str) -> np.ndarray:
+        return self.phases.of_events(cut.edges[:-1]) == self.phases.names.index(name)
+
+
+def of(section: Section, fps: float | None = None, thread: str | None = None) -> Cuts:
+    """`fps` and `thread` as for frames.cut. Raises UserError for a thread that the journal does not have."""
+    line = timeline.read(section)
+    cut = frames.cut(section, line, fps, thread)
+    judged = cut.thread if isinstance(cut, FrameCut) else line.busiest_thread()
+    found = phases.find(section, line)
+    edges = np.array([*(phase.begin_event for phase in found.phases), line.end_event])
+    whole = FrameCut(edges, np.array([phase.begin_ns for phase in found.phases]), ALL, "phases")
+    return Cuts(line, cut, frames.audio_cut(section, line, judged), found, whole)

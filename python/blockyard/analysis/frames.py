@@ -1,0 +1,237 @@
+"""What allocation takes of each frame of one thread, and the verdicts: of frame budgets, and of audio buffers.
+
+A frame holds the same events in every repeat and on every allocator: its ends are event numbers, those of the journal's
+frame marks or, where a clock cuts it, of the reference run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from blockyard.analysis import passes, timeline
+from blockyard.analysis.latency import P50, P99, P999, Percentile, View
+from blockyard.analysis.passes import ALL
+from blockyard.analysis.sections import Section
+from blockyard.analysis.timeline import Timeline
+from blockyard.errors import UserError
+
+RATES_HZ = (30, 60, 90, 120, 144, 240)
+AUDIO_SAMPLES = (64, 128, 256, 512, 1024)
+AUDIO_HZ = 48_000
+DEFAULT_FPS = 60
+"""Journals without frame marks are cut at this rate unless another is asked for; reports say so."""
+SHARES_OVER = (0.01, 0.05, 0.10)
+PERCENTILES = (P50, P99, P999)
+OWN_WORK = 0.5
+"""Share of a buffer's time that the audio program itself is taken to need. In the rest it catches up: a program that
+needs more makes up for a stall later, and needs more buffers."""
+_DOUBLE_BUFFERING = 2
+"""One buffer plays while the next is filled: fewer there are never."""
+LATENCY_USES = ((2e6, "pro audio"), (20e6, "games"), (200e6, "music"), (2000e6, "streaming"))
+"""Rule of thumb: up to so many ns of latency serve this use."""
+
+
+@dataclass(frozen=True)
+class FrameCut:
+    """How a section is cut into frames. Frame i has the events of `thread` from edges[i] on and below edges[i + 1]."""
+
+    edges: np.ndarray
+    starts_ns: np.ndarray
+    thread: int
+    words: str
+    """Where the frames come from and which thread is judged, for every page: `frames marked by thread main`."""
+
+    @property
+    def frames(self) -> int:
+        return max(len(self.edges) - 1, 0)
+
+
+@dataclass(frozen=True)
+class NoFrames:
+    """Why a section has no frames."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class FrameSeries:
+    """One allocator's frames, in ns of allocator time (of an allocation the call and its touch): [repeat, frame], and
+    for inherent [frame]."""
+
+    allocator: str
+    cut: FrameCut
+    events: np.ndarray
+    as_run_ns: np.ndarray
+    attributed_ns: np.ndarray | None
+    inherent_ns: np.ndarray
+
+    def of(self, view: View) -> np.ndarray | None:
+        """[repeat, frame]; inherent has one row. None where causes are not known."""
+        return {View.AS_RUN: self.as_run_ns, View.ATTRIBUTED: self.attributed_ns,
+                View.INHERENT: self.inherent_ns[None, :]}[view]
+
+    @cached_property
+    def median_ns(self) -> np.ndarray:
+        """By frame, over repeats."""
+        return np.median(self.as_run_ns, axis=0) if self.as_run_ns.size else np.zeros(self.cut.frames)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What allocation takes of one budget. Shares are of the budget, 1 is all of it; None is unsupported."""
+
+    budget_ns: float
+    frames: int
+    shares: dict[str, float | None]
+    worst: float
+    over: dict[float, int]
+    """Frames over 1, 5 and 10 % of the budget, of all repeats together."""
+
+
+@dataclass(frozen=True)
+class AudioVerdict:
+    """The same of an audio buffer, and the queue that no allocation ever empties."""
+
+    samples: int
+    verdict: Verdict
+    buffers: int
+    latency_ns: float
+    use: str
+    """The most demanding use that this latency serves by the rule of thumb; `none` beyond all of them."""
+
+
+def cut(section: Section, line: Timeline, fps: float | None = None,
+        thread: str | None = None) -> FrameCut | NoFrames:
+    """By `fps` where given, else by the journal's marks where it has two of one thread, else at 60 a second.
+
+    The judged thread is the one named, else the one that marks frames, else the busiest. Raises UserError for a thread
+    that the journal does not have.
+    """
+    marks, marker = _marks(section)
+    named = thread_index(section, thread) if thread is not None else None
+    if fps is None and len(marks) >= 2:
+        judged = ALL if section.threads == "one" else marker if named is None else named
+        times = np.array([time for time, _ in marks], float) / (_speed(section.pace) or 1.0)
+        return FrameCut(np.array([event for _, event in marks]), times[:-1], judged,
+                        f"frames as marked by {thread_name(section, marker)}, {_judged(section, judged)}")
+    speed = _speed(section.pace)
+    if speed is None:
+        return NoFrames("the journal has no frame marks, and at full speed there is no clock to cut frames by: replay "
+                        "at 1x")
+    if not section.facts.get("paced", True):
+        return NoFrames("the journal has neither frame marks nor times, only an order")
+    usual = marker if len(marks) >= 2 else line.busiest_thread()
+    judged = ALL if section.threads == "one" else usual if named is None else named
+    rate = fps or DEFAULT_FPS
+    why = f"{rate:g} frames a second by the clock" if fps else \
+        f"no frame marks in the journal: cut into {rate:g} a second by the clock (--fps changes it)"
+    return _by_clock(section, line, 1e9 / rate / speed, judged, f"{why}, {_judged(section, judged)}")
+
+
+def audio_cut(section: Section, line: Timeline, judged: int) -> FrameCut | NoFrames:
+    """Stretches of the shortest buffer, 64 samples at 48 kHz; longer buffers are so many of them."""
+    speed = _speed(section.pace)
+    if speed is None or not section.facts.get("paced", True):
+        return NoFrames("audio buffers need a clock: replay a journal with times at 1x")
+    return _by_clock(section, line, AUDIO_SAMPLES[0] / AUDIO_HZ * 1e9 / speed, judged,
+                     _judged(section, judged))
+
+
+def per_frame(allocator: str, runs: Sequence[passes.Rows], cuts: Sequence[FrameCut], ticks_per_ns: float, *,
+              looked_into: bool, threads: int = 1) -> list[FrameSeries]:
+    """One series a cut, in one pass over the allocator's repeats."""
+    found = passes.frame_times(runs, [passes.Cut(one.edges, one.thread) for one in cuts], threads)
+    return [FrameSeries(allocator, one, times.events, times.as_run / ticks_per_ns,
+                        times.attributed / ticks_per_ns if looked_into else None, times.inherent / ticks_per_ns)
+            for one, times in zip(cuts, found, strict=True)]
+
+
+def verdict(values_ns: np.ndarray, budget_ns: float) -> Verdict:
+    """Of allocator times by frame (of any shape) against one budget."""
+    values = np.sort(values_ns, axis=None)
+    count = len(values)
+    shares = {percentile.label: _at(values, percentile) / budget_ns if percentile.supported(count) else None
+              for percentile in PERCENTILES}
+    over = {share: count - int(np.searchsorted(values, share * budget_ns, side="right")) for share in SHARES_OVER}
+    return Verdict(budget_ns, count, shares, float(values[-1]) / budget_ns if count else 0.0, over)
+
+
+def audio_verdict(stretches_ns: np.ndarray, samples: int) -> AudioVerdict:
+    """Of allocator times by stretch of 64 samples, [repeat, stretch], for a buffer of `samples`.
+
+    A buffer is late by what was still to do when its time was over. Work comes as half of each buffer's time and
+    whatever allocation took in it; a queue of two buffers is never emptied while nothing is late, and each buffer's
+    time of lateness needs another one.
+    """
+    joined = samples // AUDIO_SAMPLES[0]
+    whole = stretches_ns.shape[1] // joined * joined
+    buffers = stretches_ns[:, :whole].reshape(stretches_ns.shape[0], -1, joined).sum(axis=2)
+    period = samples / AUDIO_HZ * 1e9
+    queued = _DOUBLE_BUFFERING + int(np.ceil(_latest(buffers, period) / period - 1e-9))
+    latency = queued * period
+    use = next((name for most, name in LATENCY_USES if latency <= most), "none")
+    return AudioVerdict(samples, verdict(buffers, period), queued, latency, use)
+
+
+def _latest(buffers: np.ndarray, period: float) -> float:
+    """The most that any buffer was late, in ns."""
+    if not buffers.size:
+        return 0.0
+    behind = np.cumsum(buffers - period * (1 - OWN_WORK), axis=1)
+    before = np.minimum.accumulate(np.concatenate([np.zeros((len(behind), 1)), behind], axis=1), axis=1)[:, 1:]
+    return float((behind - before).max())
+
+
+def thread_index(section: Section, name: str) -> int:
+    """Of a thread by its name or its number."""
+    names = section.facts.get("thread_names") or []
+    if name in names:
+        return names.index(name)
+    count = max(int(section.facts.get("threads") or 0), len(names))
+    if name.isdecimal() and int(name) < count:
+        return int(name)
+    known = ", ".join(dict.fromkeys(one for one in names if one)) or f"none with a name, {count} by number (from 0)"
+    raise UserError(f"journal {section.journal} has no thread '{name}'; it has {known}")
+
+
+def thread_name(section: Section, index: int) -> str:
+    if index == ALL:
+        return "all threads"
+    names = section.facts.get("thread_names") or []
+    return f"thread {names[index]}" if index < len(names) and names[index] else f"thread {index}"
+
+
+def _judged(section: Section, thread: int) -> str:
+    if thread == ALL:
+        return "all threads' events together, as they ran on one"
+    return f"judged on {thread_name(section, thread)}"
+
+
+def _marks(section: Section) -> tuple[list[tuple[int, int]], int]:
+    """(time, event) of the marks of the thread that has most of them, and that thread."""
+    arrays = section.arrays()
+    if "frame_events" not in arrays or not len(arrays["frame_events"]):
+        return [], 0
+    threads = arrays["frame_threads"]
+    if not len(threads) == len(arrays["frame_times"]) == len(arrays["frame_events"]):
+        raise UserError(f"{section.folder / 'events.npz'} has frame marks of different number: it was damaged; run "
+                        "'blockyard replay' again")
+    marker = int(np.bincount(threads).argmax())
+    mine = threads == marker
+    return list(zip(arrays["frame_times"][mine].tolist(), arrays["frame_events"][mine].tolist(), strict=True)), marker
+
+
+def _by_clock(section: Section, line: Timeline, period: float, judged: int, words: str) -> FrameCut:
+    count = max(int(line.duration_ns // period), 1)
+    boundaries = np.arange(count + 1) * period
+    return FrameCut(timeline.edges(section, judged, boundaries), boundaries[:-1], judged, words)
+
+
+def _speed(pace: str) -> float | None:
+    return float(pace.removesuffix("x")) if pace != "max" else None
+
+
+def _at(values: np.ndarray, percentile: Percentile) -> float:
+    return float(values[percentile.rank(len(values)) - 1])
