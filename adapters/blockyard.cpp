@@ -13,7 +13,6 @@ int init(const by_adapter_setup* setup) {
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;
   if (setup->populate == 0) return 0;
   const uint64_t bytes = blockyard::adapters::bytes_for_peak(*setup);
-  by_reserve(bytes);
   if (by_prefault(bytes) == 0) return 0;
   return blockyard::adapters::fail(*setup, "the system has no memory to populate for the journal's peak");
 }

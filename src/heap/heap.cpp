@@ -73,7 +73,7 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
     report_fault("free of a pointer that this heap never handed out", block);
   }
   const std::size_t granule = region.granule_of(block);
-  if (region.directory[granule].owner.load(std::memory_order_relaxed) != nullptr) {
+  if (region.owner_of(granule).heap() != 0) {
     free_remote(block, static_cast<std::uint32_t>(granule));
     return;
   }
@@ -90,15 +90,9 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
   const std::size_t offset = region.offset_of(block);
   if (offset < region.bytes) [[likely]] {
     const std::size_t granule = offset >> granule_shift;
-    const Directory& entry = region.directory[granule];
-    if (entry.owner.load(std::memory_order_relaxed) == heap) [[likely]] {
-      const std::size_t first = granule - entry.back;
-      Slab* const slab = &region.slabs[first];
-      *static_cast<void**>(block) = encoded(slab->free);
-      slab->free = block;
-      if (--slab->used == slab->notify) [[unlikely]] {
-        free_slow(heap, slab);
-      }
+    const Owner owner = region.owner_of(granule);
+    if (owner.heap() == heap->index) [[likely]] {
+      free_small(heap, block, granule, owner);
       return;
     }
   }
@@ -113,9 +107,8 @@ std::size_t usable(const void* block) {
     report_fault("size asked of a pointer that this heap never handed out", block);
   }
   const std::size_t granule = region.granule_of(block);
-  const Directory& entry = region.directory[granule];
-  if (entry.owner.load(std::memory_order_relaxed) != nullptr) {
-    return class_bytes(entry.size_class);
+  if (const Owner owner = region.owner_of(granule); owner.heap() != 0) {
+    return class_bytes(owner.size_class());
   }
   return std::size_t{region.pages[region.page_of(block)].length} << page_shift;
 }

@@ -3,6 +3,7 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,8 +24,12 @@ enum class Phase : std::uint32_t { forbidden, wanted_early, absent, due, running
 constinit Atomic<Phase> phase{Phase::forbidden};
 constinit Atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor sleeps longer than a round
 
-// While idle the sleep doubles from a round's period up to this; a thread that runs the reserve low ends it.
+// While idle the sleep doubles from a round's period up to the first of these, which no thread need end (waking another
+// thread is a system call of 3 to 10 us, paid by whoever runs the reserve low). After a quarter of a second without any
+// demand it goes on doubling up to the second; a thread that runs the reserve low then ends it.
+constexpr std::uint64_t longest_nap_ns = 4'000'000;
 constexpr std::uint64_t longest_sleep_ns = 250'000'000;
+constexpr std::uint64_t idle_before_sleep_ns = 250'000'000;
 
 void sleep_up_to(std::uint64_t ns, bool wakeable) {
   const timespec pause{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
@@ -38,12 +43,22 @@ void sleep_up_to(std::uint64_t ns, bool wakeable) {
 }
 
 void* run(void*) {
+  // As a batch thread it never preempts the thread that wakes it, in the middle of that thread's allocation.
+  const sched_param none{};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
   const std::uint64_t period = std::uint64_t{settings.period_us} * 1000;
   std::uint64_t pause = period;
+  std::uint64_t idle_ns = 0;
   for (;;) {
     const bool worked = process_heap.maintain(period);
-    pause = worked ? period : std::min(pause * 2, longest_sleep_ns);
-    sleep_up_to(pause, pause > period);
+    if (worked) {
+      pause = period;
+    } else {
+      const bool asleep_soon = idle_ns >= idle_before_sleep_ns;
+      pause = std::min(pause * 2, asleep_soon ? longest_sleep_ns : std::max(longest_nap_ns, period));
+    }
+    idle_ns = worked || process_heap.was_drawn_upon() ? 0 : idle_ns + pause;
+    sleep_up_to(pause, pause > std::max(longest_nap_ns, period));
   }
   return nullptr;
 }

@@ -17,7 +17,7 @@ constinit ProcessHeap process_heap;
 
 namespace {
 
-constexpr std::uint32_t most_heaps = 1u << 16;
+constexpr std::array<std::uint32_t, 3> slab_granules{1, 2, 4};
 
 pthread_key_t exit_key;
 
@@ -41,17 +41,14 @@ bool ProcessHeap::initialise() {
   if (seen == 0 && state_.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
     read_settings();
     link_key = secret();
-    heaps_ = static_cast<ThreadHeap*>(base::reserve_pages(sizeof(ThreadHeap) * most_heaps, page_bytes));
-    const bool ready = heaps_ != nullptr && reserve_region() && pthread_key_create(&exit_key, on_thread_exit) == 0;
+    const bool ready =
+        reserve_region(settings.huge_pages) && reserve_heaps() && pthread_key_create(&exit_key, on_thread_exit) == 0;
     if (ready) {
       prefault(settings.reserve_bytes);
-      while (ready_slab_count_.load(std::memory_order_relaxed) < settings.ready_slabs) {
-        const PageRun run = pages.allocate(pages_per_granule, pages_per_granule, Prefer::ready, PageState::used_slab);
-        if (run.length == 0 || run.from != PageState::free_ready) {
-          break;
+      for (const std::uint32_t granules : slab_granules) {
+        while (ready_of(granules).count.load(std::memory_order_relaxed) < ready_target(granules) &&
+               pages.reserve_pages() != 0 && cut_ready_slab(granules)) {
         }
-        ready_slabs_.push(granule_of_page(run.first), slab_link);
-        ready_slab_count_.fetch_add(1, std::memory_order_relaxed);
       }
     }
     state_.store(ready ? 2 : 3, std::memory_order_release);
@@ -61,6 +58,14 @@ bool ProcessHeap::initialise() {
     base::yield_thread();
   }
   return seen == 2;
+}
+
+// Room for 65,535 heaps, fewer where the region is small: the table takes a 64th of its address space at most.
+bool ProcessHeap::reserve_heaps() {
+  most_heaps_ = static_cast<std::uint32_t>(std::min<std::size_t>(1u << 16, region.bytes / 64 / sizeof(ThreadHeap)));
+  heaps_ = static_cast<ThreadHeap*>(
+      base::reserve_pages((sizeof(ThreadHeap) * most_heaps_ + page_bytes - 1) & ~(page_bytes - 1), page_bytes));
+  return heaps_ != nullptr;
 }
 
 // A parked heap or a new one. A heap whose last thread left blocks in it serves another thread, but is nobody's own:
@@ -75,15 +80,37 @@ ThreadHeap* ProcessHeap::new_heap(bool without_blocks) {
     }
     parked_.push(parked, heap_link);
   }
+  if (const std::uint32_t spare = spare_.exchange(0, std::memory_order_acquire); spare != 0) {
+    return heap_at(spare);
+  }
+  return construct_heap();
+}
+
+ThreadHeap* ProcessHeap::construct_heap() {
   std::uint32_t index = heap_count.load(std::memory_order_relaxed);
   do {
-    if (index + 1 >= most_heaps || acquisition_fails()) {
+    if (index + 1 >= most_heaps_ || acquisition_fails()) {
       return nullptr;
     }
   } while (!heap_count.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
-  ThreadHeap* const heap = new (heap_at(index + 1)) ThreadHeap(&empty_slab);
-  heap->index = index + 1;
-  return heap;
+  return new (heap_at(index + 1)) ThreadHeap(&empty_slab, index + 1);
+}
+
+// A heap that no thread ever had, made in advance: the next thread's first allocation causes no page fault for it.
+void ProcessHeap::keep_spare_heap() {
+  if (spare_.load(std::memory_order_relaxed) != 0) {
+    return;
+  }
+  if (ThreadHeap* const heap = construct_heap(); heap != nullptr) {
+    std::uint32_t none = 0;
+    if (!spare_.compare_exchange_strong(none, heap->index, std::memory_order_release)) {
+      parked_.push(heap->index, heap_link);
+    }
+  }
+}
+
+std::uint32_t ProcessHeap::heaps_in_use() const {
+  return heap_count.load(std::memory_order_relaxed) - (spare_.load(std::memory_order_relaxed) != 0 ? 1 : 0);
 }
 
 ThreadHeap* ProcessHeap::enter_thread() {
@@ -119,21 +146,56 @@ void ProcessHeap::leave_thread() {
     return;
   }
   thread_heap = &empty_heap;
+  heap->blocks_at_hand = true;
+  heap->parked_at = tick.load(std::memory_order_relaxed);
   parked_.push(heap->index, heap_link);
 }
 
-std::uint32_t ProcessHeap::take_slab(std::uint32_t granules) {
-  if (granules == 1) {
-    if (const std::uint32_t granule = ready_slabs_.pop(slab_link); granule != 0) {
-      const std::uint32_t left = ready_slab_count_.fetch_sub(1, std::memory_order_relaxed) - 1;
-      consumed_.fetch_add(pages_per_granule, std::memory_order_relaxed);
-      if (left < settings.ready_slabs / 2) {
-        wake_janitor();
-      }
-      return granule;
-    }
+std::uint32_t ProcessHeap::ready_granules() const {
+  std::uint32_t granules = 0;
+  for (unsigned length = 0; length < slab_lengths; ++length) {
+    granules += ready_slabs_[length].count.load(std::memory_order_relaxed) * slab_granules[length];
   }
+  return granules;
+}
+
+// Longer slabs are taken far less often: an eighth as many of each.
+std::uint32_t ProcessHeap::ready_target(std::uint32_t granules) {
+  return granules == 1 ? settings.ready_slabs : settings.ready_slabs / 8;
+}
+
+void ProcessHeap::push_ready(std::uint32_t granule, std::uint32_t granules) {
+  ReadySlabs& ready = ready_of(granules);
+  ready.count.fetch_add(1, std::memory_order_relaxed);
+  ready.stack.push(granule, slab_link);
+}
+
+bool ProcessHeap::cut_ready_slab(std::uint32_t granules) {
   const auto length = static_cast<std::uint32_t>(granules * pages_per_granule);
+  const PageRun run = pages.allocate(length, pages_per_granule, Prefer::ready, PageState::used_slab);
+  if (run.length == 0) {
+    return false;
+  }
+  if (run.from != PageState::free_ready) {
+    populate_tables(run.first, length);
+    touch(run.first, length, counts.populated_by_janitor);
+  }
+  push_ready(granule_of_page(run.first), granules);
+  return true;
+}
+
+// Nobody is woken for a slab that was taken from a full reserve: a wake-up is a system call of 3 to 10 us.
+std::uint32_t ProcessHeap::take_slab(std::uint32_t granules) {
+  const auto length = static_cast<std::uint32_t>(granules * pages_per_granule);
+  ReadySlabs& ready = ready_of(granules);
+  if (const std::uint32_t granule = ready.stack.pop(slab_link); granule != 0) {
+    const std::uint32_t left = ready.count.fetch_sub(1, std::memory_order_relaxed) - 1;
+    consumed_.fetch_add(length, std::memory_order_relaxed);
+    if (left < ready_target(granules) / 2) {
+      wake_janitor();
+    }
+    return granule;
+  }
   const PageRun run = pages.allocate(length, pages_per_granule, Prefer::ready, PageState::used_slab);
   if (run.length == 0) {
     return 0;
@@ -149,9 +211,8 @@ std::uint32_t ProcessHeap::take_slab(std::uint32_t granules) {
 
 void ProcessHeap::give_slab(std::uint32_t granule, std::uint32_t granules) {
   // Twice the target: what a program frees at once is what it may want at once, without the page heap's lock.
-  if (granules == 1 && ready_slab_count_.load(std::memory_order_relaxed) < 2 * settings.ready_slabs) {
-    ready_slab_count_.fetch_add(1, std::memory_order_relaxed);
-    ready_slabs_.push(granule, slab_link);
+  if (ready_of(granules).count.load(std::memory_order_relaxed) < 2 * ready_target(granules)) {
+    push_ready(granule, granules);
     return;
   }
   pages.free(page_of_granule(granule), PageState::free_ready, tick.load(std::memory_order_relaxed));
@@ -240,6 +301,7 @@ void ProcessHeap::follow_demand() {
   const std::uint64_t consumed = consumed_.load(std::memory_order_relaxed);
   const std::uint64_t now = consumed - consumed_seen_;
   consumed_seen_ = consumed;
+  drawn_upon_ = now != 0;
   const std::uint64_t demand = demand_.load(std::memory_order_relaxed);
   demand_.store(std::max(now, demand - demand / 64), std::memory_order_relaxed);
 }
@@ -255,9 +317,7 @@ bool ProcessHeap::populate_chunk() {
   if (run.length == 0) {
     return false;
   }
-  if (settings.huge_pages) {
-    base::advise_huge_pages(region.page_address(run.first), chunk_bytes);
-  }
+  populate_tables(run.first, run.length);
   touch(run.first, run.length, counts.populated_by_janitor);
   pages.free(run.first, PageState::free_ready, tick.load(std::memory_order_relaxed));
   return true;
@@ -284,6 +344,9 @@ bool ProcessHeap::sweep_parked() {
   const std::lock_guard hold(sweep_lock);
   constexpr std::uint32_t most_heaps_swept = 16;
   constexpr std::uint32_t most_adopted = 64;
+  constexpr std::uint16_t parked_before_return = 8;  // ticks: an eighth of a second
+  const std::uint16_t now = tick.load(std::memory_order_relaxed);
+  bool returned = false;
   std::array<std::uint32_t, most_heaps_swept> swept{};
   std::uint32_t count = 0;
   bool worked = false;
@@ -293,11 +356,20 @@ bool ProcessHeap::sweep_parked() {
       break;
     }
     swept[count++] = index;
-    worked |= adopt_pending(heap_at(index), most_adopted) != 0;
+    ThreadHeap* const heap = heap_at(index);
+    worked |= adopt_pending(heap, most_adopted) != 0;
+    // One heap a round, and none that was in use a moment ago: while it is swept, a thread that begins cannot have it.
+    if (heap->blocks_at_hand && !returned &&
+        static_cast<std::uint16_t>(now - heap->parked_at) >= parked_before_return) {
+      return_blocks_at_hand(heap);
+      heap->blocks_at_hand = false;
+      returned = true;
+    }
   }
   while (count > 0) {
     parked_.push(swept[--count], heap_link);
   }
+  keep_spare_heap();
   return worked;
 }
 
@@ -310,17 +382,11 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
   while (pages.reserve_pages() < reserve_target() && within_budget() && populate_chunk()) {
     worked = true;
   }
-  while (ready_slab_count_.load(std::memory_order_relaxed) < settings.ready_slabs && within_budget()) {
-    const PageRun run = pages.allocate(pages_per_granule, pages_per_granule, Prefer::ready, PageState::used_slab);
-    if (run.length == 0) {
-      break;
+  for (const std::uint32_t granules : slab_granules) {
+    while (ready_of(granules).count.load(std::memory_order_relaxed) < ready_target(granules) && within_budget() &&
+           cut_ready_slab(granules)) {
+      worked = true;
     }
-    if (run.from != PageState::free_ready) {
-      touch(run.first, run.length, counts.populated_by_janitor);
-    }
-    ready_slab_count_.fetch_add(1, std::memory_order_relaxed);
-    ready_slabs_.push(granule_of_page(run.first), slab_link);
-    worked = true;
   }
   worked |= sweep_parked();
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.

@@ -1,6 +1,7 @@
 // What all threads share: the page heap, the slabs that stand ready, the heaps that wait for a thread, and the counts.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,8 @@ class ProcessHeap {
   /// What the janitor does in one round; `budget_ns` bounds it between steps (a step populates or purges at most one
   /// chunk). Returns whether there was anything to do.
   bool maintain(std::uint64_t budget_ns);
+  /// Whether the program took from the reserve between the last two rounds of maintain().
+  bool was_drawn_upon() const { return drawn_upon_; }
 
   /// Populates so that `bytes` stand ready, now, on the calling thread.
   bool prefault(std::size_t bytes);
@@ -73,9 +76,26 @@ class ProcessHeap {
   Atomic<std::uint32_t> heap_count{0};
 
   ThreadHeap* heap_at(std::uint32_t index) { return heaps_ + index; }
-  std::uint32_t ready_slabs() const { return ready_slab_count_.load(std::memory_order_relaxed); }
+  /// Heaps that a thread or a program ever had; racy.
+  std::uint32_t heaps_in_use() const;
+  /// Granules of slabs that stand ready; racy.
+  std::uint32_t ready_granules() const;
 
  private:
+  // Slabs cut in advance, one stack for each length: 1, 2 and 4 granules.
+  struct ReadySlabs {
+    IndexStack<> stack;
+    Atomic<std::uint32_t> count{0};
+  };
+  static constexpr unsigned slab_lengths = 3;
+
+  ReadySlabs& ready_of(std::uint32_t granules) { return ready_slabs_[granules >> 1]; }
+  static std::uint32_t ready_target(std::uint32_t granules);
+  bool cut_ready_slab(std::uint32_t granules);
+  void push_ready(std::uint32_t granule, std::uint32_t granules);
+  bool reserve_heaps();
+  ThreadHeap* construct_heap();
+  void keep_spare_heap();
   ThreadHeap* new_heap(bool without_blocks);
   bool populate_chunk();
   bool purge_chunk();
@@ -84,15 +104,17 @@ class ProcessHeap {
   std::uint64_t reserve_target() const;
   void touch(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
 
-  IndexStack<> ready_slabs_;
+  std::array<ReadySlabs, slab_lengths> ready_slabs_{};
   IndexStack<> parked_;
-  Atomic<std::uint32_t> ready_slab_count_{0};
   Atomic<std::uint64_t> reserve_floor_{0};  // pages
   Atomic<std::uint64_t> consumed_{0};       // pages taken from the ready reserve since start
   std::uint64_t consumed_seen_ = 0;         // at the last round; janitor only
+  bool drawn_upon_ = false;                 // likewise
   Atomic<std::uint64_t> demand_{0};         // pages taken in a round: a maximum that decays
   Atomic<int> state_{0};                    // 0 untouched, 1 being readied, 2 ready, 3 failed
   ThreadHeap* heaps_ = nullptr;
+  std::uint32_t most_heaps_ = 0;    // entries of heaps_
+  Atomic<std::uint32_t> spare_{0};  // a heap that no thread ever had; 0: none
 };
 
 /// Bits of PageTag::flags of a block of whole pages.

@@ -17,12 +17,24 @@ constexpr std::size_t smallest_region = std::size_t{64} << 20;
 constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 
 std::size_t table_bytes(std::size_t bytes) {
-  return (bytes >> granule_shift) * (sizeof(Directory) + sizeof(Slab)) + (bytes >> page_shift) * sizeof(PageTag);
+  const std::size_t granules = bytes >> granule_shift;
+  return granules * (sizeof(std::uint32_t) + sizeof(Directory) + sizeof(Slab)) +
+         (bytes >> page_shift) * sizeof(PageTag);
+}
+
+// One write a page of the entries [first, first + count). The entries are the caller's, so nobody else writes them.
+template <class Entry>
+void populate_entries(Entry* table, std::size_t first, std::size_t count) {
+  constexpr std::size_t entries_per_page = page_bytes / sizeof(Entry);
+  for (std::size_t entry = first; entry < first + count; entry += entries_per_page) {
+    touch_without_change(&table[entry]);
+  }
+  touch_without_change(&table[first + count - 1]);
 }
 
 }  // namespace
 
-bool reserve_region() {
+bool reserve_region(bool huge_pages) {
   if (region.bytes != 0) {
     return true;
   }
@@ -38,17 +50,35 @@ bool reserve_region() {
       base::release_pages(base, bytes);
       continue;
     }
-    // Zero pages are valid tables: an untouched Directory, Slab or PageTag reads as all zero, which means "nothing
-    // here".
-    region.directory = reinterpret_cast<Directory*>(tables);
-    region.slabs = reinterpret_cast<Slab*>(tables + (bytes >> granule_shift) * sizeof(Directory));
-    region.pages = reinterpret_cast<PageTag*>(tables + (bytes >> granule_shift) * (sizeof(Directory) + sizeof(Slab)));
+    // Zero pages are valid tables: an untouched Owner, Directory, Slab or PageTag reads as all zero, which means
+    // "nothing here".
+    const std::size_t granules = bytes >> granule_shift;
+    char* table = tables;
+    region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(table);
+    table += granules * sizeof(std::uint32_t);
+    region.directory = reinterpret_cast<Directory*>(table);
+    table += granules * sizeof(Directory);
+    region.slabs = reinterpret_cast<Slab*>(table);
+    table += granules * sizeof(Slab);
+    region.pages = reinterpret_cast<PageTag*>(table);
     region.base = static_cast<char*>(base);
     region.alignment = alignment;
     region.bytes = bytes;
+    if (huge_pages) {
+      base::advise_huge_pages(base, bytes);
+    }
     return true;
   }
   return false;
+}
+
+void populate_tables(std::uint32_t first_page, std::uint32_t pages) {
+  const std::size_t granule = first_page / pages_per_granule;
+  const std::size_t granules = (first_page + pages - 1) / pages_per_granule - granule + 1;
+  populate_entries(region.owners, granule, granules);
+  populate_entries(region.directory, granule, granules);
+  populate_entries(region.slabs, granule, granules);
+  populate_entries(region.pages, first_page, pages);
 }
 
 }  // namespace blockyard::heap

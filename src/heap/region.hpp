@@ -21,18 +21,36 @@ inline constexpr std::size_t chunk_bytes = std::size_t{2}
                                            << 20;  ///< what the janitor populates and purges at once: a huge page
 inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
 
-struct ThreadHeap;
+/// What free() asks of the granule behind a pointer: whose slab lies there, and of which class. Four bytes, so that one
+/// cache line answers for 256 KiB of blocks: the table of a heap of 200 MiB is 50 KiB and stays in the second-level
+/// cache, where an entry of 32 bytes that also held the remote list was a cache miss for most frees of cold blocks.
+class Owner {
+ public:
+  constexpr Owner() = default;
+  constexpr Owner(std::uint32_t heap, unsigned size_class, std::uint32_t back)
+      : word_(heap | size_class << 16 | back << 24) {}
+  static constexpr Owner from(std::uint32_t word) {
+    Owner owner;
+    owner.word_ = word;
+    return owner;
+  }
 
-/// What every thread may ask of the granule behind a pointer. Apart from Slab, so that a remote free reads and writes
-/// no cache line that the owner's fast path writes.
-struct alignas(32) Directory {
-  Atomic<ThreadHeap*> owner{nullptr};     ///< the heap whose slab lies here; null: no slab (pages, or free)
-  Atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see remote_list.hpp
-  Atomic<std::uint32_t> pending_next{0};  ///< link in the owner's stack of slabs with remote frees
-  std::uint8_t back = 0;                  ///< granules from the slab's first one to this one
-  std::uint8_t size_class = 0;
+  constexpr std::uint32_t word() const { return word_; }
+  constexpr std::uint32_t heap() const { return word_ & 0xFFFFu; }  ///< index; 0: no slab lies here
+  constexpr unsigned size_class() const { return word_ >> 16 & 0xFFu; }
+  constexpr std::uint32_t back() const { return word_ >> 24; }  ///< granules from the slab's first one to this one
+
+ private:
+  std::uint32_t word_ = 0;
 };
-static_assert(sizeof(Directory) == 32);
+
+/// What other threads write of a slab, under its first granule. Apart from Slab, so that a remote free reads and writes
+/// no cache line that the owner's fast path writes.
+struct alignas(16) Directory {
+  Atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see remote_list.hpp
+  Atomic<std::uint32_t> pending_next{0};  ///< link in the owner's stack of slabs with remote frees, or of ready slabs
+};
+static_assert(sizeof(Directory) == 16);
 
 /// A slab's state, written by the owner's thread alone.
 struct alignas(64) Slab {
@@ -49,6 +67,7 @@ struct alignas(64) Slab {
   std::uint8_t size_class = 0;
   std::uint8_t state = 0;      ///< SlabState
   std::uint8_t postponed = 0;  ///< 1: remote frees wait though their announcement was taken
+  std::uint8_t granules = 0;
 };
 static_assert(sizeof(Slab) == 64);
 
@@ -65,8 +84,9 @@ static_assert(sizeof(PageTag) == 16);
 
 struct Region {
   char* base = nullptr;
-  std::size_t bytes = 0;      ///< 0 until the first use
-  std::size_t alignment = 0;  ///< of base: the largest alignment that a block can have
+  std::size_t bytes = 0;                    ///< 0 until the first use
+  std::size_t alignment = 0;                ///< of base: the largest alignment that a block can have
+  Atomic<std::uint32_t>* owners = nullptr;  ///< a word of Owner for each granule
   Directory* directory = nullptr;
   Slab* slabs = nullptr;
   PageTag* pages = nullptr;
@@ -75,6 +95,7 @@ struct Region {
     return static_cast<std::size_t>(static_cast<const char*>(pointer) - base);
   }
   bool contains(const void* pointer) const { return offset_of(pointer) < bytes; }
+  Owner owner_of(std::size_t granule) const { return Owner::from(owners[granule].load(std::memory_order_relaxed)); }
   std::size_t granule_of(const void* pointer) const { return offset_of(pointer) >> granule_shift; }
   std::size_t page_of(const void* pointer) const { return offset_of(pointer) >> page_shift; }
   char* page_address(std::size_t page) const { return base + (page << page_shift); }
@@ -86,6 +107,15 @@ extern Region region;
 
 /// Reserves the address space and the tables, once; O(1), a handful of system calls. Tries 256 GiB and halves down to
 /// 64 MiB where RLIMIT_AS or the overcommit policy forbids more. False when even that cannot be had.
-bool reserve_region();
+bool reserve_region(bool huge_pages);
+
+/// Brings the page of `place` in and changes nothing, whoever writes there.
+inline void touch_without_change(void* place) {
+  __atomic_fetch_or(static_cast<unsigned char*>(place), static_cast<unsigned char>(0), __ATOMIC_RELAXED);
+}
+
+/// Writes to every page of the tables that describes `pages` pages from `first_page` on, which the caller owns, and
+/// changes nothing there: what a thread later looks up causes it no page fault.
+void populate_tables(std::uint32_t first_page, std::uint32_t pages);
 
 }  // namespace blockyard::heap

@@ -23,20 +23,19 @@ constexpr std::uint32_t class_bytes(unsigned index) {
   return (128u << doubling) + step * (16u << doubling);
 }
 
-/// The least class whose blocks hold `size` bytes, computed; the lookup below is what the fast path reads.
+/// The least class whose blocks hold `size` bytes, up to small_limit, computed.
 constexpr unsigned class_of_computed(std::size_t size) {
-  if (size <= 128) {
-    return size == 0 ? 0 : static_cast<unsigned>((size - 1) / 16);
-  }
-  const unsigned doubling = static_cast<unsigned>(std::bit_width(size - 1)) - 8;  // 129..256: 0
-  const std::size_t base = std::size_t{128} << doubling;
-  const std::size_t step = std::size_t{16} << doubling;
-  return 8 + doubling * 8 + static_cast<unsigned>((size - base - 1) / step);
+  const std::size_t last = size - (size != 0 ? 1 : 0);
+  const unsigned doubling = static_cast<unsigned>(std::bit_width(last | 128)) - 8;  // up to 256: 0, up to 512: 1
+  return doubling * 8 + static_cast<unsigned>(last >> (doubling + 4));
 }
 
-/// One byte for each 16 bytes of size: 513 bytes, of which a program touches the few lines of the sizes it uses.
-inline constexpr std::array<std::uint8_t, small_limit / 16 + 1> class_table = [] {
-  std::array<std::uint8_t, small_limit / 16 + 1> table{};
+inline constexpr std::size_t looked_up_limit = 1024;
+
+/// One byte for each 16 bytes of size up to looked_up_limit: two cache lines, which are never cold. Nine of ten
+/// allocations of games are that small; a table of all sizes would be a cold line whenever a larger one comes.
+inline constexpr std::array<std::uint8_t, looked_up_limit / 16 + 1> class_table = [] {
+  std::array<std::uint8_t, looked_up_limit / 16 + 1> table{};
   for (std::size_t slot = 0; slot < table.size(); ++slot) {
     table[slot] = static_cast<std::uint8_t>(class_of_computed(slot * 16));
   }
@@ -44,7 +43,9 @@ inline constexpr std::array<std::uint8_t, small_limit / 16 + 1> class_table = []
 }();
 
 /// Class of a size up to small_limit.
-inline unsigned class_of(std::size_t size) { return class_table[(size + 15) / 16]; }
+inline unsigned class_of(std::size_t size) {
+  return size <= looked_up_limit ? class_table[(size + 15) / 16] : class_of_computed(size);
+}
 
 static_assert(class_bytes(0) == 16 && class_bytes(7) == 128 && class_bytes(8) == 144);
 static_assert(class_bytes(class_count - 1) == small_limit);
@@ -66,13 +67,27 @@ static_assert([] {
 inline constexpr std::size_t granule_shift = 14;
 inline constexpr std::size_t granule_bytes = std::size_t{1} << granule_shift;
 
-/// Granules of a slab of class `index`: 16 KiB up to 1 KiB blocks, then twice and four times that. One granule keeps
-/// the first slab of every class small (56 classes in use hold 0.9 MiB at most a thread) and lets the ready stack hold
-/// one kind.
-constexpr std::uint32_t class_granules(unsigned index) {
+/// Granules of the first slabs of class `index`: 16 KiB up to 1 KiB blocks, then twice and four times that. One granule
+/// keeps the first slab of every class small: 56 classes in use hold 1.4 MiB at most a thread.
+constexpr std::uint32_t first_granules(unsigned index) {
   const std::uint32_t bytes = class_bytes(index);
   return bytes <= 1024 ? 1 : bytes <= 2048 ? 2 : 4;
 }
+
+/// Granules of the slabs of a class that holds `held` granules already: 64 KiB from 128 KiB on, so that a class in
+/// heavy use takes a fourth of the slow paths and at most half as much again stands unused.
 inline constexpr std::uint32_t most_granules = 4;
+inline constexpr std::uint32_t held_before_long_slabs = 8;
+constexpr std::uint32_t next_granules(unsigned index, std::uint32_t held) {
+  return held >= held_before_long_slabs ? most_granules : first_granules(index);
+}
+
+/// Freed blocks that a thread keeps at hand, out of their slabs: see Bin. At most 16 KiB a class, so that eight classes
+/// of large blocks do not hold megabytes.
+inline constexpr std::uint32_t most_at_hand = 12;
+constexpr std::uint32_t at_hand_capacity(unsigned index) {
+  const std::uint32_t fitting = static_cast<std::uint32_t>(granule_bytes) / class_bytes(index);
+  return fitting < most_at_hand ? fitting : most_at_hand;
+}
 
 }  // namespace blockyard::heap

@@ -25,7 +25,7 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   statistics->purged = read(counts.purged) << page_shift;
 
   const PageHeap::Totals totals = process_heap.pages.totals();
-  const std::uint64_t ready_slabs = std::uint64_t{process_heap.ready_slabs()} * granule_bytes;
+  const std::uint64_t ready_slabs = std::uint64_t{process_heap.ready_granules()} * granule_bytes;
   statistics->ready = (totals.ready << page_shift) + ready_slabs;
   statistics->committed = (totals.ready + totals.stale + totals.used) << page_shift;
   statistics->used = (totals.used << page_shift) - ready_slabs;
@@ -39,12 +39,12 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
     statistics->remote_frees_adopted += heap->remote_adopted;
     live += live_bytes(heap);
     for_each_slab(heap, [&](const Slab* slab) {
-      slab_bytes += class_granules(slab->size_class) * granule_bytes;
+      slab_bytes += slab->granules * granule_bytes;
       const auto granule = static_cast<std::size_t>(slab - region.slabs);
       statistics->remote_frees_waiting += region.directory[granule].remote.load(std::memory_order_relaxed) >> 32;
     });
   }
-  statistics->heaps = heaps;
+  statistics->heaps = process_heap.heaps_in_use();
   // Blocks of whole pages are live as a whole; page 0, which is never handed out, is in the page heap's count.
   const std::uint64_t page_blocks =
       statistics->used > slab_bytes + page_bytes ? statistics->used - slab_bytes - page_bytes : 0;

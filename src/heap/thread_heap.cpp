@@ -9,7 +9,7 @@
 namespace blockyard::heap {
 
 constinit Slab empty_slab{.notify = notify_never};
-constinit ThreadHeap empty_heap{&empty_slab};
+constinit ThreadHeap empty_heap{&empty_slab, no_heap};
 constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
 constinit std::uintptr_t link_key = 0;
 
@@ -27,7 +27,7 @@ bool has_room(const Slab* slab) {
 }
 
 std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
-  return state == SlabState::listed ? heap->listed[slab->size_class] : heap->detached;
+  return state == SlabState::listed ? heap->waiting[slab->size_class].listed : heap->detached;
 }
 
 // Puts a slab that stands in no list into the one of `state`: listed or detached.
@@ -57,45 +57,57 @@ void unlink(ThreadHeap* heap, Slab* slab) {
 // Gives a slab without used blocks back to the process.
 void retire(ThreadHeap* heap, Slab* slab) {
   const std::uint32_t granule = index_of(slab);
-  const std::uint32_t granules = class_granules(slab->size_class);
+  const std::uint32_t granules = slab->granules;
   slab->postponed = 0;
   slab->state = static_cast<std::uint8_t>(SlabState::none);
   Bound<most_granules> parts("a slab has more granules than the stated bound");
   for (std::uint32_t part = 0; part < granules; ++part) {
-    parts.turn();
-    region.directory[granule + part].owner.store(nullptr, std::memory_order_relaxed);
-    region.directory[granule + part].remote.store(0, std::memory_order_relaxed);
+    region.owners[granule + part].store(0, std::memory_order_relaxed);
   }
+  region.directory[granule].remote.store(0, std::memory_order_relaxed);
   --heap->slabs;
+  heap->waiting[slab->size_class].granules -= granules;
   process_heap.give_slab(granule, granules);
 }
 
+// Makes a slab without used blocks one that never gave any: its blocks come densely and in order, and no link is read.
+void begin_anew(Slab* slab) {
+  slab->free = slab->adopted = nullptr;
+  slab->bump = region.granule_address(index_of(slab));
+  slab->limit = slab->bump + std::size_t{slab->capacity} * slab->block_bytes;
+  slab->used = 0;
+}
+
 Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
-  const std::uint32_t granules = class_granules(size_class);
+  const std::uint32_t granules = next_granules(size_class, heap->waiting[size_class].granules);
   const std::uint32_t granule = process_heap.take_slab(granules);
   if (granule == 0) {
     return nullptr;
   }
   Bound<most_granules> parts("a slab has more granules than the stated bound");
   for (std::uint32_t part = 0; part < granules; ++part) {
-    parts.turn();
-    Directory& entry = region.directory[granule + part];
-    entry.back = static_cast<std::uint8_t>(part);
-    entry.size_class = static_cast<std::uint8_t>(size_class);
-    entry.owner.store(heap, std::memory_order_relaxed);
+    region.owners[granule + part].store(Owner(heap->index, size_class, part).word(), std::memory_order_relaxed);
   }
   Slab* const slab = &region.slabs[granule];
   const std::uint32_t bytes = class_bytes(size_class);
   const auto capacity = static_cast<std::uint32_t>(granules * granule_bytes / bytes);
-  slab->free = slab->adopted = nullptr;
-  slab->bump = region.granule_address(granule);
-  slab->limit = slab->bump + std::size_t{capacity} * bytes;
-  slab->used = 0;
   slab->capacity = capacity;
+  slab->granules = static_cast<std::uint8_t>(granules);
   slab->block_bytes = bytes;
   slab->size_class = static_cast<std::uint8_t>(size_class);
+  begin_anew(slab);
   ++heap->slabs;
+  heap->waiting[size_class].granules += granules;
   return slab;
+}
+
+// Gives a listed slab without used blocks back, unless no other of its class waits: a program that goes to and fro at a
+// slab's edge would otherwise take and give one back each time.
+void retire_unless_last(ThreadHeap* heap, Slab* slab) {
+  if (slab->next != 0 || slab->previous != 0) {
+    unlink(heap, slab);
+    retire(heap, slab);
+  }
 }
 
 // Takes a slab's remote frees back in O(1): the chain becomes whichever of its two lists is empty. Where neither is,
@@ -124,17 +136,17 @@ void adopt(ThreadHeap* heap, std::uint32_t granule) {
   if (state == SlabState::current) {
     return;
   }
-  if (slab->used == 0) {
-    unlink(heap, slab);
-    retire(heap, slab);
-  } else if (state == SlabState::detached) {
+  if (state == SlabState::detached) {
     unlink(heap, slab);
     link(heap, slab, SlabState::listed);
   }
+  if (slab->used == 0) {
+    retire_unless_last(heap, slab);
+  }
 }
 
-// The block that a slab with room gives next. The caller counts it.
-void* take_block(ThreadHeap* heap, Slab* slab) {
+// A freed block of the slab, or null. The caller counts it.
+void* take_freed(ThreadHeap* heap, Slab* slab) {
   // Not for the empty slab, which all threads share and nobody may write.
   if (slab->free == nullptr && slab->adopted != nullptr) {
     slab->free = slab->adopted;
@@ -143,16 +155,41 @@ void* take_block(ThreadHeap* heap, Slab* slab) {
       adopt_chain(heap, slab, index_of(slab));
     }
   }
-  if (void* const block = slab->free; block != nullptr) {
-    slab->free = encoded(*static_cast<void**>(block));
-    return block;
+  void* const block = slab->free;
+  if (block != nullptr) {
+    void* const next = encoded(*static_cast<void**>(block));
+    slab->free = next;
+    // The next of these calls reads its link out of the next block: let the line come until then. Where there is none,
+    // one that is here already: a look at page 0 would cost a walk of the page table each time.
+    __builtin_prefetch(next != nullptr ? next : slab);
   }
-  if (slab->bump != slab->limit) {
-    void* const block = slab->bump;
-    slab->bump += slab->block_bytes;
-    return block;
+  return block;
+}
+
+// A slab with room for the class, in no list: one that waits, or a fresh one. Null when memory is exhausted.
+Slab* next_slab(ThreadHeap* heap, unsigned size_class) {
+  const std::uint32_t waiting = heap->waiting[size_class].listed;
+  if (waiting == 0) {
+    return fresh_slab(heap, size_class);
   }
-  return nullptr;
+  Slab* const slab = &region.slabs[waiting];
+  unlink(heap, slab);
+  if (slab->used == 0) {
+    begin_anew(slab);
+  }
+  return slab;
+}
+
+// From here on the heap allocates from `slab`. Blocks never handed out are the bin's to give: they count as used at
+// once, so that giving one does not touch the slab.
+void make_current(Bin& bin, Slab* slab) {
+  slab->state = static_cast<std::uint8_t>(SlabState::current);
+  slab->notify = notify_never;
+  bin.current = slab;
+  bin.bump = slab->bump;
+  bin.left = slab->bump != slab->limit ? slab->capacity : 0;
+  slab->used += bin.left;
+  slab->bump = slab->limit;
 }
 
 }  // namespace
@@ -181,53 +218,64 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
     if (heap == nullptr) {
       return nullptr;
     }
+    // A heap that another thread left has blocks of its own to give.
+    if (void* const block = allocate_small(heap, size_class); block != nullptr) {
+      return block;
+    }
   }
-  Slab* slab = heap->current[size_class];
-  void* block = take_block(heap, slab);
+  Bin& bin = heap->bins[size_class];
+  void* block = take_freed(heap, bin.current);
   if (block == nullptr) {
     adopt_pending(heap, adopted_a_slow_path);
-    block = take_block(heap, slab);
+    block = take_freed(heap, bin.current);
   }
   if (block == nullptr) {
-    if (slab != &empty_slab) {
-      link(heap, slab, SlabState::detached);
+    if (bin.current != &empty_slab) {
+      link(heap, bin.current, SlabState::detached);
+      bin.current = &empty_slab;
     }
-    if (const std::uint32_t waiting = heap->listed[size_class]; waiting != 0) {
-      slab = &region.slabs[waiting];
-      unlink(heap, slab);
-    } else {
-      slab = fresh_slab(heap, size_class);
-      if (slab == nullptr) {
-        heap->current[size_class] = &empty_slab;
-        return nullptr;
-      }
+    Slab* const slab = next_slab(heap, size_class);
+    if (slab == nullptr) {
+      return nullptr;
     }
-    slab->state = static_cast<std::uint8_t>(SlabState::current);
-    slab->notify = notify_never;
-    heap->current[size_class] = slab;
-    block = take_block(heap, slab);
+    make_current(bin, slab);
+    if (bin.left != 0) {
+      return allocate_small(heap, size_class);
+    }
+    block = take_freed(heap, slab);
   }
-  ++slab->used;
+  ++bin.current->used;
   return block;
 }
 
 void free_slow(ThreadHeap* heap, Slab* slab) {
-  unlink(heap, slab);
   if (static_cast<SlabState>(slab->state) == SlabState::detached) {
+    unlink(heap, slab);
     link(heap, slab, SlabState::listed);
   } else {
-    retire(heap, slab);
+    retire_unless_last(heap, slab);
+  }
+}
+
+void return_blocks_at_hand(ThreadHeap* heap) {
+  for (Bin& bin : heap->bins) {
+    while (bin.count != 0) {
+      void* const block = bin.at_hand[--bin.count];
+      const std::size_t granule = region.granule_of(block);
+      free_to_slab(heap, block, &region.slabs[granule - region.owner_of(granule).back()]);
+    }
   }
 }
 
 void free_remote(void* block, std::uint32_t granule) {
-  const std::uint32_t first = granule - region.directory[granule].back;
+  const Owner slab_owner = region.owner_of(granule);
+  const std::uint32_t first = granule - slab_owner.back();
   Directory& entry = region.directory[first];
   char* const base = region.granule_address(first);
   const auto unit =
       static_cast<std::uint32_t>((static_cast<char*>(block) - base) / static_cast<std::ptrdiff_t>(block_alignment)) + 1;
-  // The owner is read before the push: afterwards the slab may be adopted, emptied and given away at any time.
-  ThreadHeap* const owner = entry.owner.load(std::memory_order_relaxed);
+  // The owner was read before the push: afterwards the slab may be adopted, emptied and given away at any time.
+  ThreadHeap* const owner = process_heap.heap_at(slab_owner.heap());
   const bool announce = RemoteList<>::push(entry.remote, unit, [&](std::uint32_t next) {
     void* const link = next == 0 ? nullptr : base + (std::size_t{next} - 1) * block_alignment;
     *static_cast<void**>(block) = encoded(link);
@@ -239,13 +287,15 @@ void free_remote(void* block, std::uint32_t granule) {
 
 void retire_all(ThreadHeap* heap) {
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-    Slab* const current = heap->current[size_class];
-    heap->current[size_class] = &empty_slab;
+    Bin& bin = heap->bins[size_class];
+    Slab* const current = bin.current;
+    bin.current = &empty_slab;
+    bin.count = bin.left = 0;
     if (current != &empty_slab) {
       retire(heap, current);
     }
-    while (heap->listed[size_class] != 0) {
-      Slab* const slab = &region.slabs[heap->listed[size_class]];
+    while (heap->waiting[size_class].listed != 0) {
+      Slab* const slab = &region.slabs[heap->waiting[size_class].listed];
       unlink(heap, slab);
       retire(heap, slab);
     }
@@ -266,6 +316,10 @@ std::uint64_t live_bytes(const ThreadHeap* heap) {
     const std::uint64_t waiting = region.directory[index_of(slab)].remote.load(std::memory_order_relaxed) >> 32;
     bytes += (slab->used - waiting) * slab->block_bytes;
   });
+  // Nor are those at hand and those never handed out.
+  for (const Bin& bin : heap->bins) {
+    bytes -= (std::uint64_t{bin.count} + bin.left) * bin.block_bytes;
+  }
   return bytes;
 }
 
@@ -286,8 +340,9 @@ std::uint32_t list_length(const Slab* slab, void* head) {
 
 const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   const std::uint32_t granule = index_of(slab);
-  if (region.directory[granule].owner.load(std::memory_order_relaxed) != heap) {
-    return "a slab's directory entry names another heap";
+  const Owner owner = region.owner_of(granule);
+  if (owner.heap() != heap->index || owner.size_class() != slab->size_class) {
+    return "a slab's entry in the owner table names another heap or class";
   }
   const std::uint32_t free = list_length(slab, slab->free);
   const std::uint32_t adopted = list_length(slab, slab->adopted);
@@ -301,9 +356,45 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   return nullptr;
 }
 
+// Every block at hand is one of a slab of its heap and class and stands there once; the blocks never handed out end
+// where the current slab does.
+const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
+  const Bin& bin = heap->bins[size_class];
+  if (bin.count > bin.capacity) {
+    return "more blocks are at hand than there is room for";
+  }
+  if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
+    return "a heap's bump pointer is not in its current slab";
+  }
+  for (std::uint32_t at = 0; at < bin.count; ++at) {
+    void* const block = bin.at_hand[at];
+    if (!region.contains(block)) {
+      return "a pointer at hand is no block of this heap";
+    }
+    const std::size_t granule = region.granule_of(block);
+    const Owner owner = region.owner_of(granule);
+    const std::size_t first = granule - owner.back();
+    if (owner.heap() != heap->index || owner.size_class() != size_class ||
+        (region.offset_of(block) - (first << granule_shift)) % bin.block_bytes != 0) {
+      return "a block at hand is another heap's or another class's";
+    }
+    for (std::uint32_t before = 0; before < at; ++before) {
+      if (bin.at_hand[before] == block) {
+        return "a block is at hand twice: it was freed twice";
+      }
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const char* check(const ThreadHeap* heap) {
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    if (const char* const broken_bin = check_bin(heap, size_class); broken_bin != nullptr) {
+      return broken_bin;
+    }
+  }
   std::uint32_t slabs = 0;
   const char* broken = nullptr;
   for_each_slab(heap, [&](const Slab* slab) {
@@ -319,12 +410,12 @@ const char* check(const ThreadHeap* heap) {
     return "a heap counts more or fewer slabs than stand in its lists";
   }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-    const Slab* const current = heap->current[size_class];
+    const Slab* const current = heap->bins[size_class].current;
     if (current != &empty_slab &&
         (static_cast<SlabState>(current->state) != SlabState::current || current->size_class != size_class)) {
       return "a current slab is not marked as such";
     }
-    for (std::uint32_t index = heap->listed[size_class]; index != 0; index = region.slabs[index].next) {
+    for (std::uint32_t index = heap->waiting[size_class].listed; index != 0; index = region.slabs[index].next) {
       const Slab* const slab = &region.slabs[index];
       if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->size_class != size_class ||
           !has_room(slab)) {

@@ -26,20 +26,52 @@ enum class SlabState : std::uint8_t {
 
 inline constexpr std::uint32_t notify_never = 0xFFFF'FFFFu;  ///< `used` never falls to this
 
-struct ThreadHeap {
-  constexpr explicit ThreadHeap(Slab* nothing) { current.fill(nothing); }
+inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Owner holds
 
-  std::array<Slab*, class_count> current{};         ///< never null: the empty slab where there is none
-  std::array<std::uint32_t, class_count> listed{};  ///< slabs with room: first of each class (granule index, 0 is none)
-  alignas(64) Atomic<std::uint32_t> pending{0};     ///< slabs with remote frees, pushed by other threads
-  Atomic<std::uint32_t> parked_next{0};             ///< link in the stack of parked heaps
-  std::uint32_t index = 0;                          ///< in the heap table
-  alignas(64) std::uint32_t taken = 0;              ///< announced slabs taken from `pending`, adopted one at a time
-  std::uint32_t detached = 0;                       ///< slabs without room, all classes
-  std::uint32_t blocks = 0;                         ///< own heaps: blocks of whole pages, under the page heap's lock
-  bool own = false;                                 ///< made by by_heap_create, no thread's
-  std::uint32_t slabs = 0;                          ///< slabs owned
-  std::uint64_t remote_adopted = 0;                 ///< blocks that other threads freed and this heap took back
+/// What a thread needs to allocate from one class, in the first line of two while at most four blocks are at hand: a
+/// rare class then costs one cold line, where a chain from the heap over its slab to the block's own link cost three.
+///
+/// The blocks freed last are kept at hand, addresses only, so that most allocations and frees touch neither a slab's
+/// state nor the block, whose line may be cold: magazines (Bonwick and Adams, "Magazines and Vmem", 2001), one a class
+/// and thread. What does not fit goes to its slab. To their slabs the blocks at hand, and those not yet cut at `bump`,
+/// are in use.
+struct alignas(64) Bin {
+  std::uint32_t count = 0;     ///< blocks at hand
+  std::uint32_t capacity = 0;  ///< at most so many
+  char* bump = nullptr;        ///< the next block never handed out of the current slab
+  std::uint32_t left = 0;      ///< how many of those there are
+  std::uint32_t block_bytes = 0;
+  Slab* current = nullptr;                    ///< never null: the empty slab where there is none
+  std::array<void*, most_at_hand> at_hand{};  ///< the newest last
+};
+static_assert(sizeof(Bin) == 128 && offsetof(Bin, at_hand) == 32);
+
+struct ThreadHeap {
+  constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
+    for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+      bins[size_class].capacity = at_hand_capacity(size_class);
+      bins[size_class].block_bytes = class_bytes(size_class);
+      bins[size_class].current = nothing;
+    }
+  }
+
+  std::array<Bin, class_count> bins{};
+  struct Waiting {
+    std::uint32_t listed = 0;    ///< slabs with room: the first (granule index, 0 is none)
+    std::uint32_t granules = 0;  ///< of all slabs of the class
+  };
+  std::array<Waiting, class_count> waiting{};
+  alignas(64) Atomic<std::uint32_t> pending{0};  ///< slabs with remote frees, pushed by other threads
+  Atomic<std::uint32_t> parked_next{0};          ///< link in the stack of parked heaps
+  std::uint32_t index = 0;                       ///< in the heap table, and in Owner; no_heap: the empty heap
+  alignas(64) std::uint32_t taken = 0;           ///< announced slabs taken from `pending`, adopted one at a time
+  std::uint32_t detached = 0;                    ///< slabs without room, all classes
+  std::uint32_t blocks = 0;                      ///< own heaps: blocks of whole pages, under the page heap's lock
+  bool own = false;                              ///< made by by_heap_create, no thread's
+  bool blocks_at_hand = false;       ///< parked with blocks at hand, which the janitor puts back into their slabs
+  std::uint16_t parked_at = 0;       ///< the janitor's tick
+  std::uint32_t slabs = 0;           ///< slabs owned
+  std::uint64_t remote_adopted = 0;  ///< blocks that other threads freed and this heap took back
 };
 
 /// A slab with no room at all, and a heap that has only such slabs and owns nothing: what a thread has before its first
@@ -56,21 +88,21 @@ extern std::uintptr_t link_key;
 
 inline void* encoded(void* link) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(link) ^ link_key); }
 
-/// Allocation of a small block when the current slab has no freed block and its bump pointer has reached the end. Null
-/// when memory is exhausted.
+/// Allocation of a small block when none is at hand and the current slab's bump pointer has reached its end. Null when
+/// memory is exhausted.
 void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 
 /// The fast path: null sends the caller to allocate_slow.
 [[gnu::always_inline]] inline void* allocate_small(ThreadHeap* heap, unsigned size_class) {
-  Slab* const slab = heap->current[size_class];
-  if (void* const block = slab->free; block != nullptr) [[likely]] {
-    slab->free = encoded(*static_cast<void**>(block));
-    ++slab->used;
-    return block;
+  Bin& bin = heap->bins[size_class];
+  if (const std::uint32_t count = bin.count; count != 0) [[likely]] {
+    bin.count = count - 1;
+    return bin.at_hand[count - 1];
   }
-  if (char* const block = slab->bump; block != slab->limit) {
-    slab->bump = block + slab->block_bytes;
-    ++slab->used;
+  if (const std::uint32_t left = bin.left; left != 0) {
+    char* const block = bin.bump;
+    bin.left = left - 1;
+    bin.bump = block + bin.block_bytes;
     return block;
   }
   return nullptr;
@@ -78,6 +110,29 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 
 /// What free() does when a slab's `used` fell to `notify`. The block is in the slab's list already.
 void free_slow(ThreadHeap* heap, Slab* slab);
+
+/// Puts a block back into its slab, the owner's thread only.
+[[gnu::always_inline]] inline void free_to_slab(ThreadHeap* heap, void* block, Slab* slab) {
+  *static_cast<void**>(block) = encoded(slab->free);
+  slab->free = block;
+  if (--slab->used == slab->notify) [[unlikely]] {
+    free_slow(heap, slab);
+  }
+}
+
+/// Puts all blocks at hand back into their slabs: at most 56 times 12.
+void return_blocks_at_hand(ThreadHeap* heap);
+
+/// Free of a small block of class `owner.size_class()` by the thread that owns its slab.
+[[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, std::size_t granule, Owner owner) {
+  Bin& bin = heap->bins[owner.size_class()];
+  if (const std::uint32_t count = bin.count; count < bin.capacity) [[likely]] {
+    bin.at_hand[count] = block;
+    bin.count = count + 1;
+    return;
+  }
+  free_to_slab(heap, block, &region.slabs[granule - owner.back()]);
+}
 
 /// Free of a small block by a thread that does not own its slab. Lock-free.
 void free_remote(void* block, std::uint32_t granule);
@@ -95,10 +150,10 @@ std::uint64_t live_bytes(const ThreadHeap* heap);
 template <class Visit>
 void for_each_slab(const ThreadHeap* heap, Visit&& visit) {
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-    if (const Slab* const current = heap->current[size_class]; current != &empty_slab) {
+    if (const Slab* const current = heap->bins[size_class].current; current != &empty_slab) {
       visit(current);
     }
-    for (std::uint32_t index = heap->listed[size_class]; index != 0; index = region.slabs[index].next) {
+    for (std::uint32_t index = heap->waiting[size_class].listed; index != 0; index = region.slabs[index].next) {
       visit(&region.slabs[index]);
     }
   }
