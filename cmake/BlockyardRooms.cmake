@@ -12,12 +12,21 @@ function(blockyard_add_rooms folder)
   endforeach()
 endfunction()
 
-# blockyard_test(NAME SOURCES... LIBRARIES ...): one GoogleTest program, its cases found at ctest time.
+# blockyard_test(NAME [THREADS] SOURCES... LIBRARIES ...): one GoogleTest program, its cases found at ctest time. THREADS: its cases
+# are also run under ThreadSanitizer (label `threads`, target blockyard-thread-tests).
 function(blockyard_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "THREADS" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE blockyard_flags ${arg_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST)
+  if(NOT arg_THREADS)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST)
+    return()
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS threads)
+  if(NOT TARGET blockyard-thread-tests)
+    add_custom_target(blockyard-thread-tests)
+  endif()
+  add_dependencies(blockyard-thread-tests ${name})
 endfunction()
 
 # blockyard_fuzzer(NAME SOURCES... LIBRARIES ...): one libFuzzer program; its corpus lies in tests/fuzz/ROOM/corpus/NAME.
