@@ -1,0 +1,177 @@
+"""A journal larger than memory, from repeating it to its report; and what streaming does to a paced replay.
+
+Prints one JSON object. *Own memory* is the anonymous memory (RssAnon) of all processes of a step together, at its
+highest of samples 50 ms apart: what the system can't drop. Pages of mapped files, which it can, are told apart. Of a
+run, it is what the replayer itself had resident when its clock started; the rest is the allocator's.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blockyard import native
+
+EVENTS = 200_000_000
+LONG = "godot"
+BUSY = {"godot": (0.85, 17.0), "warzone2100": (1.0, 0.0)}
+"""By how much the journal's times are squeezed, and the second from which on it is replayed then. Squeezed so, the
+loading phase that ends the first has 200,000 events in 100 ms; the second has twice as many by itself."""
+RING_MIB = 16
+REPEATS = 5
+BUSIEST_NS = 100_000_000
+ROOM_BYTES = 35_000_000_000
+
+
+class Memory:
+    """Highest sums of RssAnon and RssFile over a process and its descendants."""
+
+    def __init__(self, root: int) -> None:
+        self.anonymous = self.mapped = 0
+        self._root, self._ended = root, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.05):
+            sums: dict[str, int] = defaultdict(int)
+            for process in _family(self._root):
+                try:
+                    status = Path(f"/proc/{process}/status").read_text()
+                except OSError:
+                    continue
+                for line in status.splitlines():
+                    if line.startswith(("RssAnon:", "RssFile:")):
+                        name, kib, _ = line.split()
+                        sums[name] += int(kib) * 1024
+            self.anonymous = max(self.anonymous, sums["RssAnon:"])
+            self.mapped = max(self.mapped, sums["RssFile:"])
+
+
+def _family(root: int) -> list[int]:
+    found = [root]
+    for process in found:
+        for children in Path(f"/proc/{process}/task").glob("*/children"):
+            try:
+                found += map(int, children.read_text().split())
+            except OSError:
+                continue
+    return found
+
+
+def step(command: list[Any]) -> tuple[str, dict[str, Any]]:
+    """Runs it; what it printed, and how long and how much it took."""
+    begun = time.perf_counter()
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+    memory = Memory(process.pid)
+    output = process.communicate()[0]
+    memory.stop()
+    if process.returncode != 0:
+        raise SystemExit(f"{command[0]} failed with {process.returncode}")
+    return output, {"seconds": round(time.perf_counter() - begun, 1), "own_mb": round(memory.anonymous / 1e6),
+                    "mapped_mb": round(memory.mapped / 1e6)}
+
+
+def blockyard(*arguments: object) -> tuple[str, dict[str, Any]]:
+    return step([sys.executable, "-m", "blockyard", *arguments])
+
+
+def length(journals: Path, folder: Path) -> dict[str, Any]:
+    """Every step of a campaign on a journal of 200 million events."""
+    result: dict[str, Any] = {}
+    once, long, results = folder / "once.byj", folder / "long.byj", folder / "results"
+    told = json.loads(blockyard("convert", journals / f"{LONG}.journal.zst", "-o", once, "--json")[0])
+    times = -(-EVENTS // told["events"])
+    output, result["repeat"] = blockyard("repeat", once, times, "-o", long, "--json")
+    result |= {"journal": LONG, "times": times, "events": json.loads(output)["events"]}
+    output, result["check"] = blockyard("check", long, "--json")
+    result["violations"] = json.loads(output)["violations"]
+    result["replay"] = blockyard("replay", long, "-a", "glibc", "--repeats", 1, "--pace", "max", "-o", results)[1]
+    run = json.loads((results / "runs/long/glibc/max-page/1/run.json").read_text())
+    result["run"] = {"wall_s": run["wall_ns"] / 1e9, "own_mb": round(run["lab_resident_bytes"] / 1e6),
+                     "stream": run["stream"]}
+    options = ("--samples-parquet", "--allocations-csv")
+    result["report"] = blockyard("report", results, "-o", folder / "report", *options)[1]
+    written = [path for path in (folder / "report").rglob("*") if path.is_file()]
+    result["report_files"] = {path.name: path.stat().st_size for path in sorted(written)}
+    return result
+
+
+def squeezed(journal: Path, factor: float, folder: Path) -> Path:
+    text = folder / "squeezed.txt"
+    with text.open("wb") as file:
+        source = subprocess.Popen(["zstd", "-dcq", journal], stdout=subprocess.PIPE)
+        scaled = f'{{ $NF = sprintf("%.0f", $NF * {factor}); print }}'
+        subprocess.run(["awk", scaled], stdin=source.stdout, stdout=file, check=True)
+        assert source.wait() == 0
+    return text
+
+
+def pace(name: str, journals: Path, folder: Path) -> dict[str, Any]:
+    """A journal at 1x from memory and streamed through 16 MiB, in turn."""
+    plan, (factor, from_s) = folder / "busy.plan", BUSY[name]
+    tool = native.path("blockyard-replay")
+    journal = squeezed(journals / f"{name}.journal.zst", factor, folder)
+    subprocess.run([tool, "plan", journal, "-o", plan, "--from", str(from_s)], check=True, stdout=subprocess.DEVNULL)
+    found: dict[str, list[dict[str, float]]] = {"memory": [], "streamed": []}
+    busiest = 0
+    for repeat in range(REPEATS):
+        for way in ("memory", "streamed") if repeat % 2 == 0 else ("streamed", "memory"):
+            output = folder / way
+            subprocess.run([tool, "run", plan, "--adapter", native.path("blockyard-adapter-glibc.so"), "--pace", "1",
+                            "--stream-above", str(RING_MIB if way == "streamed" else 4096), "-o", output], check=True)
+            found[way].append(figures(output))
+            starts = np.sort(np.load(output / "samples.npy", mmap_mode="r")["start"])
+            busiest = max(busiest, int((np.searchsorted(starts, starts + BUSIEST_NS) - np.arange(len(starts))).max()))
+    return {"busiest_100_ms_events": busiest, "events": len(starts), "ring_mib": RING_MIB, "repeats": REPEATS,
+            **{way: {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+               for way, runs in found.items()}}
+
+
+def figures(output: Path) -> dict[str, float]:
+    run = json.loads((output / "run.json").read_text())
+    rows = np.load(output / "samples.npy", mmap_mode="r")
+    net = (rows["call"].astype(float) - run["floor_call_ticks"]) / run["ticks_per_ns"]
+    stream = run["stream"] or {"outruns": 0, "waited_ns": 0, "reader_cpu_ns": 0}
+    found = {f"lateness_{name}_ns": value for name, value in run["lateness_ns"].items()}
+    for name, chosen in (("malloc", rows["kind"] != 3), ("free", rows["kind"] == 3)):
+        for label, percent in (("p50", 50), ("p99.9", 99.9)):
+            found[f"{name}_{label}_ns"] = float(np.percentile(net[chosen], percent, method="inverted_cdf"))
+        found[f"{name}_mean_below_p99_ns"] = float(np.sort(net[chosen])[: int(chosen.sum() * 0.99)].mean())
+    return found | {"outruns": stream["outruns"], "waited_ns": stream["waited_ns"],
+                    "reader_share_of_a_core": stream["reader_cpu_ns"] / run["wall_ns"]}
+
+
+def main() -> None:
+    journals, part, names = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:] or list(BUSY)
+    result: dict[str, Any] = {"cores": os.cpu_count()}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if part in ("all", "pace"):
+            result["pace"] = {name: pace(name, journals, folder) for name in names}
+        free = shutil.disk_usage(folder).free
+        if part in ("all", "length") and free < ROOM_BYTES:
+            print(f"bench/stream: the long journal is NOT MEASURED: {folder} has {free / 1e9:.0f} GB free, and "
+                  f"{ROOM_BYTES / 1e9:.0f} GB are needed (set TMPDIR)", file=sys.stderr)
+        elif part in ("all", "length"):
+            result["length"] = length(journals, folder)
+    json.dump(result, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()
