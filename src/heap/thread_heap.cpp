@@ -62,6 +62,7 @@ void retire(ThreadHeap* heap, Slab* slab) {
   slab->state = static_cast<std::uint8_t>(SlabState::none);
   Bound<most_granules> parts("a slab has more granules than the stated bound");
   for (std::uint32_t part = 0; part < granules; ++part) {
+    parts.turn();
     region.owners[granule + part].store(0, std::memory_order_relaxed);
   }
   region.directory[granule].remote.store(0, std::memory_order_relaxed);
@@ -86,6 +87,7 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   }
   Bound<most_granules> parts("a slab has more granules than the stated bound");
   for (std::uint32_t part = 0; part < granules; ++part) {
+    parts.turn();
     region.owners[granule + part].store(Owner(heap->index, size_class, part).word(), std::memory_order_relaxed);
   }
   Slab* const slab = &region.slabs[granule];
