@@ -29,9 +29,7 @@ namespace Blockyard.Memory
         [FieldOffset(0)]
         internal int Owner;
         [FieldOffset(4)]
-        internal int Allocated;
-        [FieldOffset(8)]
-        internal int Freed;
+        internal int Live;  // blocks, less those that the owner freed; remote frees stand in Remote
         [FieldOffset(12)]
         internal uint Magic;
         [FieldOffset(16)]
@@ -82,8 +80,7 @@ namespace Blockyard.Memory
 
         internal static void Open(JobRegion* region, int owner)
         {
-            region->Allocated = 0;
-            region->Freed = 0;
+            region->Live = 0;
             region->Remote = Bias;
             region->Magic = LiveMagic;
             region->Owner = owner;
@@ -91,12 +88,12 @@ namespace Blockyard.Memory
 
         /// <summary>Whether all blocks are freed; asked by the owner.</summary>
         internal static bool IsEmpty(JobRegion* region) =>
-            region->Allocated == region->Freed + (Bias - Volatile.Read(ref region->Remote));
+            region->Live == Bias - Volatile.Read(ref region->Remote);
 
         /// <summary>Ends ownership, by the owner or, after its thread has ended, on its behalf.</summary>
         internal static void Retire(JobRegion* region)
         {
-            int live = region->Allocated - region->Freed;
+            int live = region->Live;
             Volatile.Write(ref region->Owner, 0);
             if (Interlocked.Add(ref region->Remote, live - Bias) == 0)
             {

@@ -131,7 +131,7 @@ namespace Blockyard.Memory
             }
 
             state->JobCursor = start + size;
-            state->Job->Allocated++;
+            state->Job->Live++;
             return start;
         }
 
@@ -153,11 +153,9 @@ namespace Blockyard.Memory
             {
                 JobRegion.FreeRemotely(region);
             }
-            else if (++region->Freed == region->Allocated)
+            else if (--region->Live == 0)
             {
                 // All blocks are back and none was freed remotely: bump from the start again, in warm memory.
-                region->Freed = 0;
-                region->Allocated = 0;
                 state->JobCursor = (byte*)region + JobRegion.HeaderSize;
             }
         }
@@ -326,7 +324,7 @@ namespace Blockyard.Memory
             }
 
             state->JobCursor = start + size;
-            state->Job->Allocated++;
+            state->Job->Live++;
             return start;
         }
 

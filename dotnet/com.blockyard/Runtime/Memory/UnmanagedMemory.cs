@@ -73,7 +73,7 @@ namespace Blockyard.Memory
                     if (size <= thread->JobLimit - start)
                     {
                         thread->JobCursor = start + size;
-                        thread->Job->Allocated++;
+                        thread->Job->Live++;
                         return start;
                     }
                 }
@@ -108,9 +108,9 @@ namespace Blockyard.Memory
                 else if (lifetime == Lifetime.TempJob && TrackedBlocks.Count == 0)
                 {
                     JobRegion* region = JobRegion.Of((byte*)block);
-                    if (region->Owner == thread->Id && region->Freed + 1 != region->Allocated)
+                    if (region->Owner == thread->Id && region->Live != 1)
                     {
-                        region->Freed++;
+                        region->Live--;
                         return;
                     }
                 }
