@@ -133,6 +133,28 @@ def test_an_interrupted_run_leaves_nothing_and_can_be_made_again(tmp_path: Path)
     assert len(replay(slow, tmp_path / "run", *SMALL, pace="1000").rows) > 0
 
 
+def test_a_campaign_interrupted_in_a_streamed_run_is_resumed(tmp_path: Path) -> None:
+    journal = long_journal(step_ns=150_000).write(tmp_path / "level.txt")
+    results = tmp_path / "results"
+    words = ("-m", "blockyard", "replay", journal, "-a", "null", "--repeats", 2, "--stream-above", 0, "-o", results)
+    process = subprocess.Popen([sys.executable, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "python")})
+    runs = results / "runs/level/null/1x-page"
+    deadline = time.monotonic() + 60
+    while not (runs / "2.partial/samples.npy.part").exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert "interrupted after 1 of 2 runs" in process.communicate(timeout=60)[1]
+    assert process.returncode == 128 + signal.SIGINT
+    assert [path.name for path in runs.iterdir()] == ["1"]
+    blockyard("replay", "--resume", "-o", results)
+    first, second = (np.load(runs / repeat / "samples.npy") for repeat in ("1", "2"))
+    assert json.loads((runs / "2/run.json").read_text())["stream"] is not None
+    for column in DETERMINISTIC:
+        assert np.array_equal(first[column], second[column]), column
+
+
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     limited = ["bash", "-c", 'ulimit -f 1200; trap "" XFSZ; exec "$@"', "bash"]
     arguments = command(planned(long_journal(40_000), tmp_path), tmp_path / "run", *SMALL, allocator="glibc")
