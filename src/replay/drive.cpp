@@ -54,6 +54,7 @@ void follow(Session& session, ReplayThread& thread) {
   std::mutex& lock = session.lock;
   Looker& looker = thread.looker;
   std::uint64_t live = thread.progress.live.load(std::memory_order_relaxed);
+  std::uint64_t blocks = thread.progress.blocks.load(std::memory_order_relaxed);
   std::uint64_t order_waits = 0;
   std::uint64_t plan_ns = 0;
 
@@ -166,6 +167,7 @@ void follow(Session& session, ReplayThread& thread) {
     if (record.kind == static_cast<std::uint8_t>(Kind::free)) {
       slot.block = nullptr;
       live -= size;
+      --blocks;
     } else {
       if (block == nullptr && size != 0) [[unlikely]] {
         out_of_memory(session, event, size);
@@ -175,7 +177,12 @@ void follow(Session& session, ReplayThread& thread) {
         if constexpr (timed) touching.end = base::ticks_fenced();
       }
       live += size;
-      if (record.kind == static_cast<std::uint8_t>(Kind::reallocate)) live -= old_size;
+      if (record.kind == static_cast<std::uint8_t>(Kind::reallocate)) {
+        live -= old_size;
+      } else {
+        ++blocks;
+      }
+      slot.fresh = true;
       slot.block = block;
       slot.size = size;
       slot.giver = giver;
@@ -194,6 +201,7 @@ void follow(Session& session, ReplayThread& thread) {
       record.cause = looker.told(call_ticks, touch_ticks, causes);
     }
     thread.progress.live.store(live, std::memory_order_relaxed);
+    thread.progress.blocks.store(blocks, std::memory_order_relaxed);
     thread.progress.done.store(i + 1, std::memory_order_release);
   }
   thread.order_waits = order_waits;
@@ -253,6 +261,7 @@ void restore_block(Session& session, ReplayThread& thread, const Op& op) {
   slot.size = size;
   slot.giver = static_cast<std::uint16_t>(thread.index);
   slot.alignment_log2 = op.alignment_log2;
+  slot.fresh = false;
   slot.done.store(op.event, std::memory_order_release);
   if (session.verify) {
     fill_pattern(slot, op.event);
@@ -260,6 +269,7 @@ void restore_block(Session& session, ReplayThread& thread, const Op& op) {
     touch_bytes(session.touch, static_cast<char*>(block), size);
   }
   thread.progress.live.store(thread.progress.live.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
+  thread.progress.blocks.fetch_add(1, std::memory_order_relaxed);
   thread.progress.done.fetch_add(1, std::memory_order_relaxed);
 }
 

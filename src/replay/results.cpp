@@ -6,7 +6,9 @@
 namespace blockyard::replay {
 namespace {
 
-constexpr const char* memory_fields = "[('time', '<u8'), ('resident', '<u8'), ('live', '<u8')]";
+constexpr const char* memory_fields =
+    "[('time', '<u8'), ('resident', '<u8'), ('live', '<u8'), ('blocks', '<u8'), ('minor_faults', '<u8'), "
+    "('cpu_ns', '<u8'), ('background_cpu_ns', '<u8')]";
 
 }  // namespace
 

@@ -1,25 +1,31 @@
 #include "replay/run.hpp"
 
 #include <pthread.h>
-#include <sys/resource.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <memory>
-#include <new>
 #include <optional>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "journal/event.hpp"
 #include "replay/adapter_host.hpp"
+#include "replay/background.hpp"
 #include "replay/crash.hpp"
 #include "replay/drive.hpp"
 #include "replay/failure.hpp"
+#include "replay/handshake.hpp"
+#include "replay/lab.hpp"
 #include "replay/output_file.hpp"
 #include "replay/pacer.hpp"
+#include "replay/part.hpp"
+#include "replay/placement.hpp"
 #include "replay/plan_file.hpp"
 #include "replay/process_memory.hpp"
 #include "replay/records.hpp"
@@ -28,136 +34,16 @@
 #include "replay/sample_writer.hpp"
 #include "replay/session.hpp"
 #include "replay/stream.hpp"
+#include "replay/usage.hpp"
 #include "replay/watch.hpp"
 
 namespace blockyard::replay {
 namespace {
 
-constexpr std::size_t thread_stack_bytes = std::size_t{2} << 20;
-// Holds glibc's thread data (20 kB of static TLS for late-loaded allocators among it), and an allocator's call depth.
-constexpr std::size_t thread_stack_populated = std::size_t{128} << 10;
 // All threads are awake and spinning by then.
 constexpr double clock_lead_ns = 5'000'000;
 // Walking stops so long before an event: one page fault or short interrupt does not make the event late.
 constexpr double pollute_margin_ns = 2'000;
-
-std::uint64_t ns_of(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_usec) * 1'000u;
-}
-
-// Waits for a value that another thread is about to store; sleeps in the kernel.
-void await(std::atomic<std::uint32_t>& value, std::uint32_t wanted) {
-  for (std::uint32_t now = value.load(std::memory_order_acquire); now != wanted;
-       now = value.load(std::memory_order_acquire)) {
-    value.wait(now, std::memory_order_acquire);
-  }
-}
-
-void announce(std::atomic<std::uint32_t>& value, std::uint32_t to) {
-  value.store(to, std::memory_order_release);
-  value.notify_all();
-}
-
-/// The run's own data, all of it there before the allocator gets its first call.
-class Lab {
- public:
-  Lab(const PlanFile& plan, Session& session, const RunSettings& settings);
-
-  ReplayThread& thread(std::size_t index) { return threads_[index]; }
-  Stack& stack(std::size_t index) { return stacks_[index - 1]; }
-  Records& records() { return records_; }
-  /// What threads walk between events; empty without --pollute.
-  [[nodiscard]] std::span<const char> polluted() const { return {polluted_memory_.begin(), polluted_memory_.size()}; }
-
- private:
-  PopulatedMemory thread_memory_;
-  PopulatedMemory slot_memory_;
-  PopulatedMemory signal_memory_;
-  PopulatedMemory polluted_memory_;
-  Records records_;
-  ReplayThread* threads_ = nullptr;
-  std::vector<Stack> stacks_;
-};
-
-Lab::Lab(const PlanFile& plan, Session& session, const RunSettings& settings)
-    : thread_memory_(plan.threads().size() * sizeof(ReplayThread)),
-      slot_memory_(std::size_t{plan.header().slots} * sizeof(Slot)),
-      signal_memory_(plan.threads().size() * signal_stack_bytes),
-      records_(plan, settings.stream_above) {
-  // Ordinary pages: a program's data do not lie in huge ones either, and the allocator's translations get cold as well.
-  if (settings.pollute_bytes != 0)
-    polluted_memory_ = PopulatedMemory(settings.pollute_bytes, PopulatedMemory::Pages::ordinary);
-  static_assert(Polluter::piece_bytes == 4096, "a page: the memory is a multiple of it");
-  threads_ = reinterpret_cast<ReplayThread*>(thread_memory_.begin());
-  for (std::size_t index = 0; index < plan.threads().size(); ++index) {
-    ReplayThread* thread = new (&threads_[index]) ReplayThread;
-    thread->index = static_cast<std::uint32_t>(index);
-    thread->journal_thread = plan.threads()[index].journal_thread;
-    thread->signal_stack = signal_memory_.begin() + index * signal_stack_bytes;
-    thread->signal_stack_bytes = signal_stack_bytes;
-    if (index != 0) stacks_.emplace_back(thread_stack_bytes, thread_stack_populated);
-  }
-  session.threads = {threads_, plan.threads().size()};
-  records_.attach(session.threads);
-  for (ReplayThread& thread : session.threads) records_.fill(thread, 0);
-  session.slots = reinterpret_cast<Slot*>(slot_memory_.begin());
-  for (std::uint32_t slot = 0; slot < plan.header().slots; ++slot) {
-    new (&session.slots[slot]) Slot{.block = nullptr, .size = 0, .done = none, .giver = 0, .alignment_log2 = 0};
-  }
-}
-
-/// What one journal thread does, from its start to its end. The journal's first is the process's main thread, as it was
-/// in the program: some allocators treat that one apart (glibc's main arena).
-class Part {
- public:
-  Part(Session& session, const PlanFile& plan, ReplayThread& thread)
-      : session_(session), plan_(plan), thread_(thread) {}
-
-  // Threads start and restore one after another, so that every run finds the same layout.
-  void prepare() {
-    await(session_.turn, thread_.index);
-    current_thread = &thread_;
-    use_signal_stack(thread_.signal_stack, thread_.signal_stack_bytes);
-    sleep_precisely();
-    thread_.looker.open(session_.look);
-    if (session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
-    plan_.for_each_preamble(thread_.index, [this](const Op& op) { restore_block(session_, thread_, op); });
-    thread_.progress.done.store(0, std::memory_order_relaxed);
-    announce(session_.turn, thread_.index + 1);
-  }
-
-  void replay() {
-    session_.verify ? drive_and_verify(session_, thread_) : drive(session_, thread_);
-    session_.finished.fetch_add(1, std::memory_order_release);
-    session_.finished.notify_all();
-  }
-
-  // The journal does not say when a thread ended, so all of them live until the clock has stopped.
-  void clear_up() {
-    await(session_.turn, thread_.index);
-    for (std::uint32_t slot = thread_.chain; slot != none;) {
-      Slot& left = session_.slots[slot];
-      slot = left.done.load(std::memory_order_relaxed);
-      release_block(session_, left);
-    }
-    if (session_.adapter->thread_stop != nullptr) session_.adapter->thread_stop();
-    announce(session_.turn, thread_.index + 1);
-  }
-
-  void run() {
-    prepare();
-    await(session_.go, 1);
-    replay();
-    await(session_.cleared, 1);
-    clear_up();
-    current_thread = nullptr;
-  }
-
- private:
-  Session& session_;
-  const PlanFile& plan_;
-  ReplayThread& thread_;
-};
 
 void* run_part(void* part) {
   static_cast<Part*>(part)->run();
@@ -182,7 +68,7 @@ class Run {
       : settings_(settings),
         plan_(settings.plan),
         lab_(plan_, session_, settings),
-        watch_(session_, watch_settings()) {}
+        watch_(session_, background_, watch_settings()) {}
 
   void execute() {
     make_ready();
@@ -250,6 +136,7 @@ class Run {
     reset_peak_resident_bytes();
     totals_.lab_resident_bytes = resident_bytes();
     watch_.start(totals_.lab_resident_bytes);
+    background_.remember_lab();
   }
 
   void remember_how_to_fail() {
@@ -320,16 +207,15 @@ class Run {
   void replay() {
     totals_.floors = measure_floors();
     totals_.looking.ns_a_look = session_.threads[0].looker.measure_cost();
-    rusage before{};
-    getrusage(RUSAGE_SELF, &before);
+    watch_.start_clock();
+    const Usage before = usage_now();
     const std::uint64_t stream_cpu_ns = stream_ ? stream_->cpu_ns() : 0;
     session_.clock_start = base::ticks() + static_cast<std::uint64_t>(clock_lead_ns * session_.ticks_per_ns);
     session_.phase.store(Phase::running, std::memory_order_release);
     announce(session_.go, 1);
     main_.replay();
     await(session_.finished, static_cast<std::uint32_t>(session_.threads.size()));
-    rusage after{};
-    getrusage(RUSAGE_SELF, &after);
+    totals_.usage = usage_now() - before;
     if (totals_.stream) totals_.stream->cpu_ns = stream_->cpu_ns() - stream_cpu_ns;
     const std::uint64_t peak = peak_resident_bytes();
 
@@ -346,13 +232,8 @@ class Run {
     count_walks();
     totals_.wall_ns =
         static_cast<std::uint64_t>(static_cast<double>(end - session_.clock_start) / session_.ticks_per_ns);
-    totals_.user_ns = ns_of(after.ru_utime) - ns_of(before.ru_utime);
-    totals_.system_ns = ns_of(after.ru_stime) - ns_of(before.ru_stime);
-    totals_.minor_faults = static_cast<std::uint64_t>(after.ru_minflt - before.ru_minflt);
-    totals_.major_faults = static_cast<std::uint64_t>(after.ru_majflt - before.ru_majflt);
-    totals_.voluntary_switches = static_cast<std::uint64_t>(after.ru_nvcsw - before.ru_nvcsw);
-    totals_.involuntary_switches = static_cast<std::uint64_t>(after.ru_nivcsw - before.ru_nivcsw);
     watch_.finish_sampling(totals_.wall_ns);
+    totals_.background_cpu_ns = watch_.rows().back().background_cpu_ns;
     for (const MemoryRow& row : watch_.rows())
       totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, row.resident);
     if (peak > totals_.lab_resident_bytes) {
@@ -372,13 +253,67 @@ class Run {
 
   void clear_up() {
     session_.phase.store(Phase::freeing, std::memory_order_release);
+    totals_.walk = walk_fresh_blocks(session_, plan_.header().slots);
     chain_leftovers(session_, plan_.header().slots);
+    const std::uint64_t begin = base::ticks();
     announce(session_.cleared, 1);
     main_.clear_up();
-    await(session_.turn, static_cast<std::uint32_t>(session_.threads.size()));
-    const std::uint64_t resident = resident_bytes();
-    totals_.teardown_resident_bytes = resident > totals_.lab_resident_bytes ? resident - totals_.lab_resident_bytes : 0;
-    for (std::size_t index = 1; index < session_.threads.size(); ++index) pthread_join(pthreads_[index], nullptr);
+    for (std::size_t index = 1; index < session_.threads.size(); ++index) {
+      announce(session_.turn, static_cast<std::uint32_t>(index));
+      see_off(index);
+    }
+    totals_.teardown_ns = ns(base::ticks() - begin);
+    totals_.teardown_resident_bytes = beyond_lab(resident_bytes());
+    see_it_settle();
+    for (const ReplayThread& thread : session_.threads) {
+      totals_.thread_start_ns.push_back(ns(thread.start_ticks));
+      totals_.thread_stop_ns.push_back(ns(thread.stop_ticks));
+    }
+    totals_.background_threads = background_.threads();
+    totals_.background_names = background_.names();
+  }
+
+  // Lets the thread clear up and waits for its end, awake: what the allocator does when a thread ends (its thread-local
+  // destructors) shall not be mixed with the time that it takes to wake up.
+  void see_off(std::size_t index) {
+    ReplayThread& thread = session_.threads[index];
+    while (pthread_tryjoin_np(pthreads_[index], nullptr) == EBUSY) sched_yield();
+    thread.stop_ticks += base::ticks() - thread.left_ticks;
+  }
+
+  // What the allocator's own threads still do. Without any, nothing can happen any more.
+  void see_it_settle() {
+    constexpr std::uint64_t quiet_ns = 50'000'000;
+    constexpr std::uint64_t longest_ns = 1'000'000'000;
+    constexpr std::uint64_t idle_cpu_ns = 50'000;  // between two looks: a thread that only looks whether it has work
+    constexpr timespec rest{0, 5'000'000};
+    const std::uint64_t begin = base::ticks();
+    const Work before = work_now();
+    const std::uint64_t cpu_before = background_.update(session_);
+    std::uint64_t cpu = cpu_before;
+    std::uint64_t resident = resident_bytes();
+    std::uint64_t active_ns = 0;
+    while (background_.alive()) {
+      nanosleep(&rest, nullptr);
+      const std::uint64_t now_ns = ns(base::ticks() - begin);
+      const std::uint64_t cpu_now = background_.update(session_);
+      const std::uint64_t resident_now = resident_bytes();
+      if (cpu_now - cpu > idle_cpu_ns || resident_now != resident) active_ns = now_ns;
+      cpu = cpu_now;
+      resident = resident_now;
+      if (now_ns - active_ns >= quiet_ns || now_ns >= longest_ns) break;
+    }
+    totals_.after_last_free = {.cpu_ns = cpu - cpu_before,
+                               .minor_faults = work_now().minor_faults - before.minor_faults,
+                               .resident_bytes = beyond_lab(resident),
+                               .settled_after_ns = active_ns};
+  }
+
+  [[nodiscard]] std::uint64_t ns(std::uint64_t ticks) const {
+    return static_cast<std::uint64_t>(static_cast<double>(ticks) / session_.ticks_per_ns);
+  }
+  [[nodiscard]] std::uint64_t beyond_lab(std::uint64_t resident) const {
+    return resident > totals_.lab_resident_bytes ? resident - totals_.lab_resident_bytes : 0;
   }
 
   void write_results() {
@@ -387,6 +322,8 @@ class Run {
     if (session_.timed) {
       if (!samples_) samples_.emplace(settings_.output, plan_, session_);
       LatenessHistogram lateness = samples_->finish();
+      totals_.samples = samples_->totals();
+      totals_.interrupted_threads = samples_->interrupted_threads();
       if (settings_.pace != 0) totals_.lateness = std::move(lateness);
     }
     write_memory(settings_.output, watch_.rows());
@@ -401,6 +338,7 @@ class Run {
   Session session_;
   PlanFile plan_;
   Lab lab_;
+  Background background_;
   Watch watch_;
   std::optional<SampleWriter> samples_;  ///< of a streamed run from the start, else when it is over
   std::optional<Stream> stream_;

@@ -105,6 +105,23 @@ Json looking_json(const RunSettings& settings, const Looking& looking) {
           {"reason", why_not_perf(settings, looking)}};
 }
 
+// Processor time of everything else on the machine; null for a run so short that the kernel's steps of 10 ms hide it.
+Json busy_cores(const Totals& totals) {
+  constexpr std::uint64_t shortest_ns = 200'000'000;
+  if (totals.wall_ns < shortest_ns || totals.usage.machine_ns == 0) return nullptr;
+  const std::uint64_t own = totals.usage.cpu_ns();
+  const std::uint64_t others = totals.usage.machine_ns > own ? totals.usage.machine_ns - own : 0;
+  return static_cast<double>(others) / static_cast<double>(totals.wall_ns);
+}
+
+// The sum of calls and touches, floors taken off.
+std::uint64_t timed_ns(const Totals& totals) {
+  const SampleTotals& samples = *totals.samples;
+  const std::uint64_t all = samples.call_ticks + samples.touch_ticks;
+  const std::uint64_t floors = samples.events * totals.floors.call + samples.touched * totals.floors.touch;
+  return all > floors ? static_cast<std::uint64_t>(static_cast<double>(all - floors) / totals.ticks_per_ns) : 0;
+}
+
 std::string text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 }  // namespace
@@ -127,13 +144,15 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["clock_step_ticks"] = totals.floors.step;
   run["wall_ns"] = totals.wall_ns;
   const std::uint64_t reader_ns = totals.stream ? totals.stream->cpu_ns : 0;
-  run["cpu_ns"] = totals.user_ns + totals.system_ns - std::min(reader_ns, totals.user_ns + totals.system_ns);
-  run["user_ns"] = totals.user_ns;
-  run["system_ns"] = totals.system_ns;
-  run["minor_faults"] = totals.minor_faults;
-  run["major_faults"] = totals.major_faults;
-  run["voluntary_switches"] = totals.voluntary_switches;
-  run["involuntary_switches"] = totals.involuntary_switches;
+  const Usage& usage = totals.usage;
+  run["cpu_ns"] = usage.cpu_ns() - std::min(reader_ns, usage.cpu_ns());
+  run["user_ns"] = usage.user_ns;
+  run["system_ns"] = usage.system_ns;
+  run["minor_faults"] = usage.minor_faults;
+  run["major_faults"] = usage.major_faults;
+  run["voluntary_switches"] = usage.voluntary_switches;
+  run["involuntary_switches"] = usage.involuntary_switches;
+  run["busy_cores"] = busy_cores(totals);
   run["peak_resident_bytes"] = totals.peak_resident_bytes;
   run["lab_resident_bytes"] = totals.lab_resident_bytes;
   run["teardown_resident_bytes"] = totals.teardown_resident_bytes;
@@ -154,6 +173,21 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
                      {"waited_ns", stream.waited_ns},
                      {"reader_cpu_ns", stream.cpu_ns}};
   }
+  const bool sampled = totals.samples.has_value();
+  run["order_inversions"] = sampled ? Json(totals.samples->order_inversions) : Json(nullptr);
+  run["interrupted_threads"] = totals.lateness ? Json(totals.interrupted_threads) : Json(nullptr);
+  run["timed_ns"] = sampled ? Json(timed_ns(totals)) : Json(nullptr);
+  run["background"] = {
+      {"threads", totals.background_threads}, {"cpu_ns", totals.background_cpu_ns}, {"names", totals.background_names}};
+  run["teardown_ns"] = totals.teardown_ns;
+  run["after_last_free"] = {{"cpu_ns", totals.after_last_free.cpu_ns},
+                            {"minor_faults", totals.after_last_free.minor_faults},
+                            {"resident_bytes", totals.after_last_free.resident_bytes},
+                            {"settled_after_ns", totals.after_last_free.settled_after_ns}};
+  run["thread_start_ns"] = totals.thread_start_ns;
+  run["thread_stop_ns"] = totals.thread_stop_ns;
+  run["walked_blocks"] = totals.walk.blocks;
+  run["walk_ns_a_block"] = totals.walk.blocks != 0 ? Json(totals.walk.ns_a_block) : Json(nullptr);
   run["pollute_bytes"] = facts.settings.pollute_bytes;
   run["polluted"] = totals.polluted ? Json(*totals.polluted) : Json(nullptr);
   run["looking"] = looking_json(facts.settings, totals.looking);

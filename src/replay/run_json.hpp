@@ -4,13 +4,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "replay/adapter_host.hpp"
 #include "replay/drive.hpp"
 #include "replay/lateness.hpp"
+#include "replay/placement.hpp"
 #include "replay/plan_file.hpp"
 #include "replay/run.hpp"
+#include "replay/sample_writer.hpp"
 #include "replay/session.hpp"
+#include "replay/usage.hpp"
 
 namespace blockyard::replay {
 
@@ -32,17 +36,20 @@ struct Looking {
   void count(const Session& session);
 };
 
+/// What was still done once every block had been freed and every thread of the replay was gone.
+struct Aftermath {
+  std::uint64_t cpu_ns = 0;  ///< of threads that the allocator started
+  std::uint64_t minor_faults = 0;
+  std::uint64_t resident_bytes = 0;    ///< when nothing happened any more
+  std::uint64_t settled_after_ns = 0;  ///< when that began
+};
+
 /// What a finished run measured as a whole.
 struct Totals {
   Floors floors{};
   double ticks_per_ns = 0;
   std::uint64_t wall_ns = 0;
-  std::uint64_t user_ns = 0;
-  std::uint64_t system_ns = 0;
-  std::uint64_t minor_faults = 0;
-  std::uint64_t major_faults = 0;
-  std::uint64_t voluntary_switches = 0;
-  std::uint64_t involuntary_switches = 0;
+  Usage usage;  ///< while the clock ran
   std::uint64_t peak_resident_bytes = 0;
   std::uint64_t lab_resident_bytes = 0;
   std::uint64_t teardown_resident_bytes = 0;
@@ -50,6 +57,16 @@ struct Totals {
   std::optional<StreamTotals> stream;  ///< none where all records lay in memory
   std::optional<double> polluted;      ///< share of the walks between events that went all the way
   Looking looking;
+  std::uint64_t background_threads = 0;
+  std::uint64_t background_cpu_ns = 0;
+  std::vector<std::string> background_names;
+  Walk walk;
+  std::uint64_t teardown_ns = 0;  ///< from the clock's stop until all blocks were freed and all threads gone
+  Aftermath after_last_free;
+  std::vector<std::uint64_t> thread_start_ns;
+  std::vector<std::uint64_t> thread_stop_ns;
+  std::optional<SampleTotals> samples;  ///< none where calls are not timed
+  std::uint64_t interrupted_threads = 0;
   std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
 };
 

@@ -84,12 +84,26 @@ void SampleWriter::write(Cursor& cursor) {
   row.touch = record.outcome.touch;
   row.frame = static_cast<std::uint32_t>(frame_);
   file_.write(&row, sizeof row);
+  ++totals_.events;
+  totals_.call_ticks += record.outcome.call;
+  totals_.touch_ticks += record.outcome.touch;
+  if (record.outcome.touch != 0) ++totals_.touched;
+  if (record.outcome.start < latest_start_) ++totals_.order_inversions;
+  latest_start_ = std::max(latest_start_, record.outcome.start);
   cursor.plan_ns += record.delta_ns;
+  ++cursor.events;
   if (session_.ticks_per_plan_ns != 0) {
     const auto due = static_cast<std::uint64_t>(static_cast<double>(cursor.plan_ns) * session_.ticks_per_plan_ns);
     const std::uint64_t late = record.outcome.start > due ? record.outcome.start - due : 0;
-    lateness_.add(static_cast<std::uint64_t>(static_cast<double>(late) / session_.ticks_per_ns));
+    const auto late_ns = static_cast<std::uint64_t>(static_cast<double>(late) / session_.ticks_per_ns);
+    lateness_.add(late_ns);
+    if (late_ns > lost_pace_ns) ++cursor.late;
   }
+}
+
+std::uint64_t SampleWriter::interrupted_threads() const {
+  return static_cast<std::uint64_t>(std::count_if(
+      cursors_.begin(), cursors_.end(), [](const Cursor& cursor) { return cursor.late * 100 > cursor.events; }));
 }
 
 LatenessHistogram SampleWriter::finish() {

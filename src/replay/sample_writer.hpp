@@ -13,6 +13,15 @@
 
 namespace blockyard::replay {
 
+/// What the rows say of the run as a whole.
+struct SampleTotals {
+  std::uint64_t events = 0;
+  std::uint64_t call_ticks = 0;        ///< of all calls, the timer's floor in each
+  std::uint64_t touch_ticks = 0;       ///< of all touches, likewise
+  std::uint64_t touched = 0;           ///< events with a touch
+  std::uint64_t order_inversions = 0;  ///< events that began before one that the journal has before them
+};
+
 /// May be used while the threads follow their records, or when all are through. Its memory is taken when it is
 /// constructed (some 1 MiB and 32 bytes a thread); later members take none. One thread at a time.
 class SampleWriter {
@@ -31,12 +40,20 @@ class SampleWriter {
   /// the journal's clock (empty at `--pace max`).
   LatenessHistogram finish();
 
+  /// After finish().
+  [[nodiscard]] const SampleTotals& totals() const { return totals_; }
+  /// Threads of which more than one event in a hundred began more than 1 ms late; none at `--pace max`.
+  [[nodiscard]] std::uint64_t interrupted_threads() const;
+
  private:
   struct Cursor {
     const ReplayThread* thread;
     std::uint64_t next = 0;     ///< record
     std::uint64_t plan_ns = 0;  ///< when that one's predecessor was due
+    std::uint64_t events = 0;
+    std::uint64_t late = 0;  ///< of them, by more than lost_pace_ns
   };
+  static constexpr std::uint64_t lost_pace_ns = 1'000'000;
   using Next = std::pair<std::uint32_t, std::uint32_t>;  ///< event, cursor
 
   void write(Cursor& cursor);
@@ -49,6 +66,8 @@ class SampleWriter {
   std::vector<Cursor> cursors_;
   std::vector<Next> queue_;  ///< a heap, the earliest event first; threads that are written to their end are not in it
   LatenessHistogram lateness_;
+  SampleTotals totals_;
+  std::uint64_t latest_start_ = 0;  ///< ticks; of the rows so far
 };
 
 }  // namespace blockyard::replay

@@ -56,14 +56,16 @@ struct alignas(32) Slot {
       done;             ///< the last event on this slot; once the clock has stopped, the next slot of a chain
   std::uint16_t giver;  ///< index of the replay thread that allocated it
   std::uint8_t alignment_log2;
+  bool fresh;  ///< allocated by a measured event, not restored
 };
 static_assert(sizeof(Slot) == 32);
 
 /// What a replay thread tells the watching thread: written by the one, read by the other, nothing else on its lines.
 struct alignas(128) Progress {
-  std::atomic<std::uint64_t> done{0};  ///< records finished
-  std::atomic<std::uint64_t> live{0};  ///< bytes asked for less bytes freed by this thread, modulo 2^64
-  std::atomic<std::uint64_t> due{0};   ///< ticks at which the next event is due
+  std::atomic<std::uint64_t> done{0};    ///< records finished
+  std::atomic<std::uint64_t> live{0};    ///< bytes asked for less bytes freed by this thread, modulo 2^64
+  std::atomic<std::uint64_t> blocks{0};  ///< allocated less freed by this thread, modulo 2^64
+  std::atomic<std::uint64_t> due{0};     ///< ticks at which the next event is due
 };
 
 struct ReplayThread {
@@ -82,7 +84,11 @@ struct ReplayThread {
   std::uint64_t outrun_ticks = 0;          ///< how long it waited then
   std::uint64_t order_waits = 0;           ///< events that found another thread's event, which they need, not over
   std::uint64_t end_ticks = 0;             ///< when its last event was over
-  std::uint32_t chain = none;  ///< once the clock has stopped: first slot that it allocated and nobody freed
+  std::uint32_t chain = none;     ///< once the clock has stopped: first slot that it allocated and nobody freed
+  pid_t kernel_id = 0;            ///< gettid()
+  std::uint64_t start_ticks = 0;  ///< that the allocator's start of the thread took
+  std::uint64_t stop_ticks = 0;   ///< that its stop took, the kernel's end of the thread included
+  std::uint64_t left_ticks = 0;   ///< when it was through with all of the replay
   void* signal_stack = nullptr;
   std::size_t signal_stack_bytes = 0;
 

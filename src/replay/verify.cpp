@@ -101,10 +101,12 @@ void drive_and_verify(Session& session, ReplayThread& thread) {
       const auto lock = session.locked ? std::unique_lock(session.lock) : std::unique_lock<std::mutex>();
       const std::uint64_t old_size = slot.size;
       std::uint64_t live_change = size;
+      std::uint64_t block_change = kind == Kind::reallocate ? 0 : 1;
       if (kind == Kind::free) {
         check_pattern(session, slot, slot.size, giver);
         release_block(session, slot);
         live_change = 0 - size;
+        block_change = 0 - block_change;
       } else {
         if (kind == Kind::reallocate) check_pattern(session, slot, old_size, giver);
         void* block = kind == Kind::allocate          ? calls.allocate(size)
@@ -125,6 +127,7 @@ void drive_and_verify(Session& session, ReplayThread& thread) {
         }
         fill_pattern(slot, record.event);
       }
+      thread.progress.blocks.fetch_add(block_change, std::memory_order_relaxed);
       thread.progress.live.store(thread.progress.live.load(std::memory_order_relaxed) + live_change,
                                  std::memory_order_relaxed);
     }

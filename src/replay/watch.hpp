@@ -8,16 +8,22 @@
 #include <span>
 #include <string>
 
+#include "replay/background.hpp"
 #include "replay/process_memory.hpp"
 #include "replay/session.hpp"
+#include "replay/usage.hpp"
 
 namespace blockyard::replay {
 
 /// A row of memory.npy.
 struct MemoryRow {
-  std::uint64_t time;      ///< ns of the replay's clock
-  std::uint64_t resident;  ///< bytes of the process beyond the lab's own
-  std::uint64_t live;      ///< bytes asked for and alive
+  std::uint64_t time;               ///< ns of the replay's clock
+  std::uint64_t resident;           ///< bytes of the process beyond the lab's own
+  std::uint64_t live;               ///< bytes asked for and alive
+  std::uint64_t blocks;             ///< alive
+  std::uint64_t minor_faults;       ///< of the process since the clock's start
+  std::uint64_t cpu_ns;             ///< likewise
+  std::uint64_t background_cpu_ns;  ///< likewise, of threads that the allocator started
 };
 
 struct WatchSettings {
@@ -38,7 +44,8 @@ void block_interrupts();
 /// An interrupt ends the process with status 128 + signal and leaves no file in the folder.
 class Watch {
  public:
-  Watch(Session& session, const WatchSettings& settings);
+  /// `background` is used by the watch while it samples, by others before and after.
+  Watch(Session& session, Background& background, const WatchSettings& settings);
   ~Watch();  ///< stop()
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -46,6 +53,8 @@ class Watch {
   /// The thread's memory belongs to the lab: constructed before the lab's resident bytes are read, started before the
   /// allocator gets its first call.
   void start(std::uint64_t lab_resident_bytes);
+  /// The clock is about to start: what rows count counts from here.
+  void start_clock();
   /// Takes the last row, at `wall_ns`; no more after that.
   void finish_sampling(std::uint64_t wall_ns);
   [[nodiscard]] std::span<const MemoryRow> rows() const;
@@ -56,17 +65,20 @@ class Watch {
   static void* run(void* self);
   void loop();
   void sample(std::uint64_t time_ns);
+  [[nodiscard]] long rest_ns() const;
   void show_progress();
   void check_progress();
   [[noreturn]] void interrupted(int signal);
 
   Session& session_;
+  Background& background_;
   WatchSettings settings_;
   PopulatedMemory row_memory_;
   Stack stack_;
   pthread_t thread_{};
   bool started_ = false;
   std::uint64_t lab_resident_bytes_ = 0;
+  Work before_{};  ///< the clock's start
   std::uint64_t interval_ns_;
   std::uint64_t next_sample_ns_ = 0;
   std::size_t row_count_ = 0;

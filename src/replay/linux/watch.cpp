@@ -39,8 +39,9 @@ void block_interrupts() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-Watch::Watch(Session& session, const WatchSettings& settings)
+Watch::Watch(Session& session, Background& background, const WatchSettings& settings)
     : session_(session),
+      background_(background),
       settings_(settings),
       row_memory_(most_rows * sizeof(MemoryRow), PopulatedMemory::Pages::ordinary),
       stack_(stack_bytes, stack_populated),
@@ -78,7 +79,7 @@ void Watch::loop() {
   last_change_ticks_ = base::ticks();
   const sigset_t set = interrupt_set();
   while (!stop_.load(std::memory_order_relaxed)) {
-    const timespec wait{0, 5'000'000};
+    const timespec wait{0, rest_ns()};
     const int signal = sigtimedwait(&set, nullptr, &wait);
     if (signal > 0) interrupted(signal);
     if (session_.phase.load(std::memory_order_acquire) == Phase::running) {
@@ -98,6 +99,22 @@ void Watch::loop() {
   }
 }
 
+// Until the next sample is due, so that all allocators are sampled at the same times of the journal; no longer than an
+// interrupt or the run's end may wait.
+long Watch::rest_ns() const {
+  constexpr double longest_ns = 5'000'000;
+  if (session_.phase.load(std::memory_order_acquire) != Phase::running) return static_cast<long>(longest_ns);
+  const double due =
+      static_cast<double>(session_.clock_start) + static_cast<double>(next_sample_ns_) * session_.ticks_per_ns;
+  const double left_ns = (due - static_cast<double>(base::ticks())) / session_.ticks_per_ns;
+  return static_cast<long>(std::clamp(left_ns, 50'000.0, longest_ns));
+}
+
+void Watch::start_clock() {
+  background_.start_clock(session_);
+  before_ = work_now();
+}
+
 void Watch::sample(std::uint64_t time_ns) {
   auto* rows = reinterpret_cast<MemoryRow*>(row_memory_.begin());
   if (row_count_ == most_rows) {
@@ -107,10 +124,22 @@ void Watch::sample(std::uint64_t time_ns) {
   }
   const std::uint64_t resident = resident_bytes();
   std::uint64_t live = 0;
-  for (const ReplayThread& thread : session_.threads) live += thread.progress.live.load(std::memory_order_relaxed);
+  std::uint64_t blocks = 0;
+  for (const ReplayThread& thread : session_.threads) {
+    live += thread.progress.live.load(std::memory_order_relaxed);
+    blocks += thread.progress.blocks.load(std::memory_order_relaxed);
+  }
   // Threads are read one after another: a block that one allocates and another frees meanwhile may be missing once.
   if (static_cast<std::int64_t>(live) < 0) live = 0;
-  rows[row_count_++] = {time_ns, resident > lab_resident_bytes_ ? resident - lab_resident_bytes_ : 0, live};
+  if (static_cast<std::int64_t>(blocks) < 0) blocks = 0;
+  const Work work = work_now();
+  rows[row_count_++] = {.time = time_ns,
+                        .resident = resident > lab_resident_bytes_ ? resident - lab_resident_bytes_ : 0,
+                        .live = live,
+                        .blocks = blocks,
+                        .minor_faults = work.minor_faults - before_.minor_faults,
+                        .cpu_ns = work.cpu_ns - before_.cpu_ns,
+                        .background_cpu_ns = background_.update(session_)};
 }
 
 void Watch::finish_sampling(std::uint64_t wall_ns) {

@@ -1,0 +1,39 @@
+// The run's own data, all of it there before the allocator gets its first call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "replay/plan_file.hpp"
+#include "replay/process_memory.hpp"
+#include "replay/records.hpp"
+#include "replay/run.hpp"
+#include "replay/session.hpp"
+
+namespace blockyard::replay {
+
+/// Records, slots, stacks and what threads walk between events: mapped and populated when constructed, from when on the
+/// session's threads and slots are these. Throws journal::Error when the system has not that much.
+class Lab {
+ public:
+  Lab(const PlanFile& plan, Session& session, const RunSettings& settings);
+
+  ReplayThread& thread(std::size_t index) { return threads_[index]; }
+  Stack& stack(std::size_t index) { return stacks_[index - 1]; }
+  Records& records() { return records_; }
+  /// What threads walk between events; empty without --pollute.
+  [[nodiscard]] std::span<const char> polluted() const { return {polluted_memory_.begin(), polluted_memory_.size()}; }
+
+ private:
+  PopulatedMemory thread_memory_;
+  PopulatedMemory slot_memory_;
+  PopulatedMemory signal_memory_;
+  PopulatedMemory polluted_memory_;
+  Records records_;
+  ReplayThread* threads_ = nullptr;
+  std::vector<Stack> stacks_;
+};
+
+}  // namespace blockyard::replay

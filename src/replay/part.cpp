@@ -1,0 +1,63 @@
+#include "replay/part.hpp"
+
+#include <unistd.h>
+
+#include "base/clock.hpp"
+#include "replay/crash.hpp"
+#include "replay/drive.hpp"
+#include "replay/handshake.hpp"
+#include "replay/pacer.hpp"
+
+namespace blockyard::replay {
+
+void Part::prepare() {
+  await(session_.turn, thread_.index);
+  current_thread = &thread_;
+  thread_.kernel_id = gettid();
+  use_signal_stack(thread_.signal_stack, thread_.signal_stack_bytes);
+  sleep_precisely();
+  thread_.looker.open(session_.look);
+  const std::uint64_t begin = base::ticks_fenced();
+  if (session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
+  thread_.start_ticks = base::ticks_fenced() - begin;
+  // Many allocators make a thread's cache when it first allocates: where the first block is restored, it counts too.
+  bool first = true;
+  plan_.for_each_preamble(thread_.index, [this, &first](const Op& op) {
+    const std::uint64_t before = base::ticks_fenced();
+    restore_block(session_, thread_, op);
+    if (first) thread_.start_ticks += base::ticks_fenced() - before;
+    first = false;
+  });
+  thread_.progress.done.store(0, std::memory_order_relaxed);
+  announce(session_.turn, thread_.index + 1);
+}
+
+void Part::replay() {
+  session_.verify ? drive_and_verify(session_, thread_) : drive(session_, thread_);
+  session_.finished.fetch_add(1, std::memory_order_release);
+  session_.finished.notify_all();
+}
+
+void Part::clear_up() {
+  await(session_.turn, thread_.index);
+  for (std::uint32_t slot = thread_.chain; slot != none;) {
+    Slot& left = session_.slots[slot];
+    slot = left.done.load(std::memory_order_relaxed);
+    release_block(session_, left);
+  }
+  const std::uint64_t begin = base::ticks_fenced();
+  if (session_.adapter->thread_stop != nullptr) session_.adapter->thread_stop();
+  thread_.stop_ticks = base::ticks_fenced() - begin;
+}
+
+void Part::run() {
+  prepare();
+  await(session_.go, 1);
+  replay();
+  await(session_.cleared, 1);
+  clear_up();
+  current_thread = nullptr;
+  thread_.left_ticks = base::ticks();
+}
+
+}  // namespace blockyard::replay

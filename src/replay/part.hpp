@@ -1,0 +1,34 @@
+// What one journal thread does, from its start to its end.
+#pragma once
+
+#include "replay/plan_file.hpp"
+#include "replay/session.hpp"
+
+namespace blockyard::replay {
+
+/// The journal's first thread is the process's main thread, as it was in the program: some allocators treat that one
+/// apart (glibc's main arena). Each step waits for its turn.
+class Part {
+ public:
+  Part(Session& session, const PlanFile& plan, ReplayThread& thread)
+      : session_(session), plan_(plan), thread_(thread) {}
+
+  /// Starts the allocator's thread and restores the preamble. Threads do so one after another, so that every run finds
+  /// the same layout.
+  void prepare();
+  /// Follows the thread's events.
+  void replay();
+  /// Frees the blocks that are left of those that the thread allocated, and stops the allocator's thread. The journal
+  /// does not say when a thread ended, so all of them live until the clock has stopped.
+  void clear_up();
+
+  /// All of it: a thread other than the main one.
+  void run();
+
+ private:
+  Session& session_;
+  const PlanFile& plan_;
+  ReplayThread& thread_;
+};
+
+}  // namespace blockyard::replay

@@ -1,0 +1,52 @@
+#include "replay/placement.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.hpp"
+#include "replay/process_memory.hpp"
+
+namespace blockyard::replay {
+namespace {
+
+constexpr std::uint64_t walked_bytes = 4096;
+constexpr std::uint64_t line_bytes = 64;
+
+struct Fresh {
+  const char* block;
+  std::uint32_t event;
+  std::uint32_t bytes;
+};
+
+std::uint64_t walk(std::span<const Fresh> blocks) {
+  const std::uint64_t begin = base::ticks_fenced();
+  for (const Fresh& fresh : blocks) {
+    for (std::uint32_t at = 0; at < fresh.bytes; at += line_bytes) *static_cast<const volatile char*>(fresh.block + at);
+  }
+  return base::ticks_fenced() - begin;
+}
+
+}  // namespace
+
+Walk walk_fresh_blocks(const Session& session, std::uint32_t slots) {
+  const std::span<const Slot> all(session.slots, slots);
+  const auto is_fresh = [](const Slot& slot) { return slot.fresh && slot.block != nullptr && slot.size != 0; };
+  const auto count = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_fresh));
+  // Unwritten pages would be read for the first time, and the kernel's work be taken for the caches'.
+  if (count == 0 || session.touch == Touch::nothing) return {};
+  const PopulatedMemory memory(count * sizeof(Fresh));
+  const std::span<Fresh> fresh(reinterpret_cast<Fresh*>(memory.begin()), count);
+  std::size_t next = 0;
+  for (const Slot& slot : all) {
+    if (!is_fresh(slot)) continue;
+    fresh[next++] = {static_cast<const char*>(slot.block), slot.done.load(std::memory_order_relaxed),
+                     static_cast<std::uint32_t>(std::min(slot.size, walked_bytes))};
+  }
+  std::sort(fresh.begin(), fresh.end(), [](const Fresh& a, const Fresh& b) { return a.event < b.event; });
+  std::array<std::uint64_t, 5> ticks{};
+  for (std::uint64_t& took : ticks) took = walk(fresh);
+  std::nth_element(ticks.begin(), ticks.begin() + ticks.size() / 2, ticks.end());
+  return {count, static_cast<double>(ticks[ticks.size() / 2]) / session.ticks_per_ns / static_cast<double>(count)};
+}
+
+}  // namespace blockyard::replay
