@@ -1,0 +1,195 @@
+"""What of two campaigns may be compared: sections of the same journal, machine kind and options, by allocator."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from blockyard.analysis import fidelity
+from blockyard.analysis.sections import AllocatorRuns, Results, Section
+from blockyard.campaign import document, machine
+from blockyard.campaign.document import Campaign
+from blockyard.errors import UserError
+
+
+@dataclass(frozen=True)
+class Twins:
+    """One allocator in both campaigns, with as many repeats here as there. `changed`: how it is another one in NEW."""
+
+    base: AllocatorRuns
+    new: AllocatorRuns
+    changed: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.base.name
+
+    @property
+    def repeats(self) -> int:
+        return len(self.base.runs)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A section that both campaigns have. `lost` names allocators that ran in BASE and did not come through in NEW."""
+
+    base: Section
+    new: Section
+    twins: tuple[Twins, ...]
+    lost: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    base: Results
+    new: Results
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...]
+
+
+def pair(base: Results, new: Results, allocators: tuple[str, ...] = ()) -> Pairing:
+    """Finds what both have; raises UserError where nothing is, or where a difference forbids it."""
+    plans = document.read(base.directory), document.read(new.directory)
+    _refuse_other_machine(base, new)
+    _refuse_other_journals(*plans)
+    if plans[0].threads != plans[1].threads:
+        raise UserError(f"BASE was replayed with --threads {plans[0].threads} and NEW with --threads "
+                        f"{plans[1].threads}: only runs with the same options are compared")
+    _refuse_unknown(allocators, plans)
+    here = {_key(section): section for section in base.sections}
+    there = {_key(section): section for section in new.sections}
+    common = [key for key in here if key in there]
+    if not common:
+        raise UserError(_nothing_common(base, new))
+    notes = [f"only {side} has {one.title}: it is not compared" for side, mine, others in
+             (("BASE", here, there), ("NEW", there, here)) for key, one in mine.items() if key not in others]
+    notes += [f"{side} is not finished ({one.planned - one.unfinished} of {one.planned} runs are there)"
+              for side, one in (("BASE", base), ("NEW", new)) if one.unfinished]
+    if base.blockyard != new.blockyard:
+        notes.append(f"BASE was measured by Blockyard {base.blockyard}, NEW by {new.blockyard}")
+    notes += [f"{side}: {words}" for side, one in (("BASE", base), ("NEW", new))
+              for words in _sentences(one.machine.get("warnings"))]
+    pairs = tuple(_pair(here[key], there[key], plans, new, allocators) for key in common)
+    if not any(one.twins for one in pairs):
+        raise UserError("no allocator has finished runs in both campaigns: there is nothing to compare")
+    return Pairing(base, new, pairs, tuple(notes))
+
+
+def _key(section: Section) -> tuple:
+    return *_journal_key(section.facts), section.pace, section.touch
+
+
+def _journal_key(entry: dict[str, Any]) -> tuple:
+    return entry.get("sha256"), entry.get("from_s"), entry.get("to_s")
+
+
+def _refuse_other_machine(base: Results, new: Results) -> None:
+    kinds = [one.machine.get("kind") for one in (base, new)]
+    if None in kinds or kinds[0] != kinds[1]:
+        differences = ", ".join(machine.kind_differences(base.machine, new.machine))
+        raise UserError(f"BASE and NEW were measured on machines of different kinds ({differences}), and their figures "
+                        "can't be compared")
+
+
+def _refuse_other_journals(base: Campaign, new: Campaign) -> None:
+    there = {entry["name"]: entry for entry in new.journals}
+    known = {_journal_key(entry) for entry in new.journals}
+    for entry in base.journals:
+        other = there.get(entry["name"])
+        if other is None or _journal_key(entry) in known:
+            continue
+        what = "is another file" if entry.get("sha256") != other.get("sha256") else "is another stretch of it"
+        raise UserError(f"the journal {entry['name']} of NEW {what} than that of BASE: only replays of the same "
+                        "journal are compared")
+    if not known & {_journal_key(entry) for entry in base.journals}:
+        names = [", ".join(entry["name"] for entry in one.journals) or "none" for one in (base, new)]
+        raise UserError(f"BASE and NEW have no journal in common ({names[0]} there, {names[1]} here)")
+
+
+def _refuse_unknown(allocators: Iterable[str], plans: tuple[Campaign, Campaign]) -> None:
+    known = {entry["name"] for plan in plans for entry in [*plan.allocators, *plan.missing]}
+    for name in allocators:
+        if name not in known:
+            raise UserError(f"neither campaign has an allocator '{name}'; they have {', '.join(sorted(known))}")
+
+
+def _nothing_common(base: Results, new: Results) -> str:
+    titles = ["; ".join(section.title for section in one.sections) for one in (base, new)]
+    for side, one, title in (("BASE", base, titles[0]), ("NEW", new, titles[1])):
+        if not title:
+            return f"{side} has no finished run yet ({one.planned} planned); 'blockyard replay --resume' runs them"
+    return (f"BASE and NEW have nothing in common that could be compared ({titles[0]} there, {titles[1]} here): replay "
+            "the same journal with the same --pace and --touch")
+
+
+def _pair(base: Section, new: Section, plans: tuple[Campaign, Campaign], results: Results,
+          allocators: tuple[str, ...]) -> Pair:
+    here = {one.name: one for one in base.allocators if not allocators or one.name in allocators}
+    there = {one.name: one for one in new.allocators if not allocators or one.name in allocators}
+    entries = [{entry["name"]: entry for entry in plan.allocators} for plan in plans]
+    _refuse_other_options(base, new)
+    twins, notes, lost = [], [], []
+    for name, mine in here.items():
+        other = there.get(name)
+        if not mine.runs:
+            continue
+        if other is None or not other.runs:
+            _tell_absent(name, other, entries[1], results, lost, notes)
+            continue
+        if len(other.failures) > len(mine.failures):
+            lost.append(f"{name} failed in {len(other.failures)} of {len(other.failures) + len(other.runs)} runs of "
+                        f"NEW: {_reason(other)}")
+        repeats = min(len(mine.runs), len(other.runs))
+        if len(mine.runs) != len(other.runs):
+            notes.append(f"{name} has {len(mine.runs)} repeats in BASE and {len(other.runs)} in NEW: the first "
+                         f"{repeats} of each are compared, since a minimum over more is lower")
+        twins.append(Twins(replace(mine, runs=mine.runs[:repeats]), replace(other, runs=other.runs[:repeats]),
+                           tuple(_changes(entries[0][name], entries[1][name], mine, other))))
+    gained = [name for name, one in there.items() if one.runs and not (name in here and here[name].runs)]
+    if gained:
+        notes.append(f"only NEW has finished runs of {', '.join(gained)}: nothing to compare them with")
+    notes += [f"{one.name} is another one in NEW: {', '.join(one.changed)}" for one in twins if one.changed]
+    notes += [f"{side}: {words}" for side, section in (("BASE", base), ("NEW", new))
+              for words in fidelity.sentences(section)]
+    return Pair(base, new, tuple(twins), tuple(lost), tuple(notes))
+
+
+def _tell_absent(name: str, other: AllocatorRuns | None, planned: dict[str, Any], results: Results, lost: list[str],
+                 notes: list[str]) -> None:
+    missing = dict(results.missing)
+    if other is not None:
+        lost.append(f"{name} failed in every run of NEW: {_reason(other)}")
+    elif name in missing:
+        lost.append(f"{name} could not be had for NEW: {missing[name]}")
+    elif name in planned:
+        notes.append(f"{name} has no finished run in NEW yet")
+    else:
+        notes.append(f"{name} is in BASE only")
+
+
+def _reason(allocator: AllocatorRuns) -> str:
+    return str(allocator.failures[0].facts.get("reason") or "no reason given").rstrip(".") if allocator.failures else ""
+
+
+def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, other: AllocatorRuns) -> Iterable[str]:
+    if mine.version != other.version:
+        yield f"version {mine.version or 'unknown'} became {other.version or 'unknown'}"
+    if base.get("sha256") != new.get("sha256"):
+        yield "its library is another file"
+    for what in ("options", "environment", "populate"):
+        if base.get(what) != new.get(what):
+            yield f"its {what} changed"
+
+
+def _refuse_other_options(base: Section, new: Section) -> None:
+    """What a run was asked for besides journal, pace, touch and threads."""
+    for key, words in (("pollute_bytes", "--pollute"),):
+        found = [{run.facts.get(key) or 0 for one in section.measured for run in one.runs} for section in (base, new)]
+        if all(found) and found[0] != found[1]:
+            shown = [" and ".join(str(value) for value in sorted(values)) for values in found]
+            raise UserError(f"BASE was replayed with {words} {shown[0]} and NEW with {words} {shown[1]}: only runs "
+                            "with the same options are compared")
+
+
+def _sentences(found: object) -> list[str]:
+    return [str(words) for words in found] if isinstance(found, list) else []

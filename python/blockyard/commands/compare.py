@@ -1,0 +1,102 @@
+"""`blockyard compare`: is NEW better or worse than BASE?"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from blockyard.errors import UserError
+
+GATE_FAILED = 3
+_STANDARD_OUTPUT = "-"
+
+_EPILOG = """\b
+Examples:
+  blockyard compare results-main results-branch
+  blockyard compare main branch --gate p99.9:5% --gate free/p99:10% --junit gate.xml
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+@click.option("--gate", "gates", multiple=True, metavar="[VIEW/][OPERATION/]PERCENTILE:LIMIT%",
+              help="Exit with 3 when the percentile rose by more than LIMIT, for malloc and for free unless one is "
+                   "named; repeatable.")
+@click.option("--strict", is_flag=True, help="A gate also fails where a rise beyond its limit can't be ruled out.")
+@click.option("-a", "--allocators", multiple=True, metavar="NAMES", help="Only these, with commas.")
+@click.option("--all", "everything", is_flag=True, help="A row for every comparison, with its interval and reason.")
+@click.option("--json", "json_path", metavar="FILE", help="Write everything as JSON; '-' prints it instead of text.")
+@click.option("--markdown", "markdown_path", metavar="FILE", help="Write the text as Markdown; '-' prints it.")
+@click.option("--junit", "junit_path", metavar="FILE", help="Write JUnit XML; '-' prints it.")
+def command(base: Path, new: Path, gates: tuple[str, ...], strict: bool, allocators: tuple[str, ...], everything: bool,
+            json_path: str | None, markdown_path: str | None, junit_path: str | None) -> None:
+    """Say of each allocator and percentile whether NEW is better, worse or neither.
+
+    BASE and NEW are folders of 'blockyard replay', of the same journal on the same kind of machine with the same
+    options. "Better" and "worse" are said only where the repeats bear it out in more than one view, by more than 2 %
+    and more than the other allocators moved. Exits with 0, with 3 when a gate failed or could not be judged, with 1
+    when the two can't be compared.
+    """
+    from blockyard.analysis import compare, gate, pairing, sections
+    from blockyard.report import blocks, compare_document, compare_json, compare_junit
+
+    chosen = tuple(gate.parse(text) for text in gates)
+    if strict and not chosen:
+        raise UserError("--strict says how gates are judged; name one with --gate")
+    _refuse_same_outputs(json_path, markdown_path, junit_path)
+    names = tuple(name for text in allocators for name in text.split(",") if name)
+    pairs = pairing.pair(sections.read(base), sections.read(new), names)
+    with _bar() as tell:
+        measured = compare.measure(pairs, tell)
+    found = compare.compare(measured)
+    outcomes = gate.judge(compare.compare(measured, gate.asks_for(chosen)), chosen, strict)
+    document = compare_document.document(found, outcomes, everything)
+    printed = False
+    for path, render in ((json_path, lambda: compare_json.render(found, outcomes)),
+                         (markdown_path, lambda: blocks.markdown(document, Path())),
+                         (junit_path, lambda: compare_junit.render(found, outcomes))):
+        if path is not None:
+            printed |= _write(path, render())
+    if not printed:
+        Console(highlight=False).print(blocks.terminal(document))
+    lost = gate.losses(found) if chosen else []
+    if lost or not all(one.passed for one in outcomes):
+        sys.exit(GATE_FAILED)
+    if chosen and not outcomes:
+        raise UserError("the gates apply to nothing that was compared; see the allocators and percentiles above")
+
+
+def _refuse_same_outputs(*paths: str | None) -> None:
+    given = [path for path in paths if path is not None]
+    if "" in given:
+        raise UserError("the name of a file to write is empty; '-' is standard output")
+    if len(set(given)) < len(given):
+        raise UserError(f"two forms can't both be written to {next(p for p in given if given.count(p) > 1)}")
+
+
+def _write(path: str, content: str) -> bool:
+    """Whether it went to standard output."""
+    from blockyard.report.files import whole
+
+    if path == _STANDARD_OUTPUT:
+        click.echo(content, nl=False)
+        return True
+    try:
+        whole(Path(path), lambda partial: partial.write_text(content, encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} can't be written: {error.strerror or error}") from None
+    return False
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[float, str], None]]:
+    console = Console(stderr=True)
+    with Progress(TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:3.0f} %"),
+                  console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("reading", total=1.0)
+        yield lambda fraction, text: bar.update(task, completed=fraction, description=text)

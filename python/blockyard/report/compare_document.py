@@ -1,0 +1,125 @@
+"""A comparison as blocks of text and tables, for terminal, plain text and Markdown."""
+
+from collections.abc import Sequence
+
+from blockyard.analysis.compare import OPERATIONS, Claim, Comparison, Section, Verdict
+from blockyard.analysis.gate import Outcome, losses, percent
+from blockyard.analysis.latency import WITH_INTERVAL, Operation, View
+from blockyard.analysis.sections import Results
+from blockyard.report import units
+from blockyard.report.blocks import Block, Heading, Paragraph, Table, Warnings
+
+
+def document(comparison: Comparison, outcomes: Sequence[Outcome], everything: bool = False) -> list[Block]:
+    """`everything` adds a row for each claim, inconclusive ones with their reason; else only what changed has one."""
+    base, new = comparison.pairing.base, comparison.pairing.new
+    found: list[Block] = [Heading("Blockyard compare"), Paragraph("\n".join([
+        f"BASE: {_campaign(base)}", f"NEW: {_campaign(new)}", f"On: {new.machine.get('kind')}"]))]
+    if comparison.pairing.notes:
+        found.append(Warnings(list(comparison.pairing.notes)))
+    for section in comparison.sections:
+        found += _section(section, comparison.confidence, everything)
+    found.append(Paragraph(summary(comparison)))
+    if outcomes or losses(comparison):
+        found += _gates(comparison, outcomes)
+    return found
+
+
+def summary(comparison: Comparison) -> str:
+    """How many claims of each kind, `null` left out."""
+    claims = [claim for section in comparison.sections for claim in section.claims if not claim.is_null]
+    counts = {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
+    return f"{len(claims)} comparisons: " + ", ".join(f"{count} {verdict.value}" for verdict, count in counts.items())
+
+
+def _campaign(results: Results) -> str:
+    return f"{results.directory}, measured {results.created_at}, {results.repeats} repeats"
+
+
+def _section(section: Section, confidence: float, everything: bool) -> list[Block]:
+    found: list[Block] = [Heading(section.title, 2)]
+    if section.notes:
+        found.append(Warnings(list(section.notes)))
+    found += [_matrix(section, operation) for operation in OPERATIONS if _of(section, operation)]
+    shown = [claim for claim in section.claims
+             if everything or (claim.verdict is not Verdict.INCONCLUSIVE and not claim.is_null)]
+    if shown:
+        found.append(_detail(shown, confidence, everything))
+    return found
+
+
+def _of(section: Section, operation: Operation) -> list[Claim]:
+    return [claim for claim in section.claims if claim.operation is operation]
+
+
+def _matrix(section: Section, operation: Operation) -> Table:
+    """An allocator a row, a percentile a column: the verdict with the change, or the change alone in brackets."""
+    claims = _of(section, operation)
+    percentiles = [one for one in WITH_INTERVAL
+                   if any(claim.percentile == one and claim.change(None).ratio is not None for claim in claims)]
+    names = list(dict.fromkeys(claim.allocator for claim in claims))
+    cells = {(claim.allocator, claim.percentile): claim for claim in claims}
+    rows = [[name, *(_cell(cells.get((name, percentile))) for percentile in percentiles)] for name in names]
+    touch = " and first touch" if operation is Operation.MALLOC and section.pair.new.touch != "none" else ""
+    notes = ["(...) inconclusive: no claim is made"]
+    if any(cell == units.ABSENT for row in rows for cell in row):
+        notes.append(f"{units.ABSENT} too few samples for this percentile")
+    best = {(y, x + 1) for y, name in enumerate(names) for x, percentile in enumerate(percentiles)
+            if _is(cells.get((name, percentile)), Verdict.BETTER)}
+    dim = {y for y, name in enumerate(names) if any(claim.is_null for claim in claims if claim.allocator == name)}
+    return Table(f"{operation.value}{touch}: NEW against BASE", ["allocator", *(one.label for one in percentiles)],
+                 rows, notes, frozenset(best), frozenset(dim))
+
+
+def _is(claim: Claim | None, verdict: Verdict) -> bool:
+    return claim is not None and claim.verdict is verdict and not claim.is_null
+
+
+def _cell(claim: Claim | None) -> str:
+    change = claim.change(None) if claim is not None else None
+    if claim is None or change is None or change.ratio is None:
+        return units.ABSENT
+    if claim.verdict is Verdict.INCONCLUSIVE:
+        return f"({percent(change.ratio)})"
+    return f"{claim.verdict.value} {percent(change.ratio)}"
+
+
+def _detail(claims: Sequence[Claim], confidence: float, everything: bool) -> Table:
+    rows = []
+    for claim in claims:
+        for view in ([next(iter(claim.views)), View.INHERENT] if not everything else claim.views):
+            change = claim.views[view]
+            interval = (units.ABSENT if change.low is None or change.high is None
+                        else f"{percent(change.low)} to {percent(change.high)}")
+            rows.append([claim.allocator, f"{claim.operation.value} {claim.percentile.label}", view.value,
+                         units.latency(change.base), units.latency(change.new), interval,
+                         *([change.reason or change.verdict.value] if everything else [])])
+    return Table("every comparison" if everything else "what changed",
+                 ["allocator", "of", "view", "BASE", "NEW", "interval", *(["verdict"] if everything else [])], rows,
+                 [f"Intervals of the change are of {confidence * 100:.4g} %, so that a wrong claim among all of this "
+                  "comparison has a chance of 5 %. Inherent, a minimum over the repeats, has none; it must agree."])
+
+
+def _gates(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[Block]:
+    many = len(comparison.sections) > 1
+    found: list[Block] = [Heading("Gates", 2)]
+    failed = [f"{words}{_where(section, many)}" for section, words in losses(comparison)]
+    failed += [f"{sentence(one)}{_where(one.section, many)}" for one in outcomes if not one.passed]
+    if failed:
+        found.append(Warnings(failed))
+    found += [Paragraph(f"{sentence(one)}{_where(one.section, many)}") for one in outcomes if one.unproven]
+    passed = sum(one.passed is True for one in outcomes)
+    found.append(Paragraph(f"{passed} of {len(outcomes)} passed"))
+    return found
+
+
+def sentence(outcome: Outcome) -> str:
+    """One gate's outcome, on one allocator and operation."""
+    fate = {True: "passed", False: "FAILED", None: "can't be judged"}[outcome.passed]
+    return f"gate {outcome.gate.text} {fate}: {outcome.allocator}, {outcome.operation.value}: {outcome.words}"
+
+
+def _where(section: Section, many: bool) -> str:
+    return f" [{section.title}]" if many else ""
+
+

@@ -1,0 +1,194 @@
+"""`blockyard compare` as a user and a CI server meet it: what it refuses, what it writes, how its gates end."""
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from compare_lab import blockyard, campaign, change_json, compare
+
+from blockyard.analysis import gate
+from blockyard.errors import UserError
+
+SMALL = {"allocators": ("glibc", "mine"), "events": 4_000}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("pair")
+    campaign(folder / "base", seed=0, **SMALL)
+    campaign(folder / "new", seed=1, slower={"mine": 1.5}, **SMALL)
+    return folder / "base", folder / "new"
+
+
+@pytest.fixture
+def copies(made: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+    for one in made:
+        shutil.copytree(one, tmp_path / one.name)
+    return tmp_path / "base", tmp_path / "new"
+
+
+def refused(base: Path, new: Path, *arguments: object) -> str:
+    found = blockyard("compare", base, new, *arguments)
+    assert (found.returncode, found.stdout) == (1, "")
+    lines = found.stderr.strip().splitlines()
+    assert len(lines) == 1, found.stderr
+    return lines[0]
+
+
+def test_the_text_says_what_got_worse_within_80_columns(made: tuple[Path, Path]) -> None:
+    found = compare(*made)
+    assert found.code == 0
+    assert "malloc and first touch: NEW against BASE" in found.text
+    assert "worse +50 %" in found.text
+    assert max(len(line.rstrip()) for line in found.text.splitlines() if "/" not in line) <= 80
+
+
+def test_another_machine_kind_is_refused(copies: tuple[Path, Path]) -> None:
+    change_json(copies[1] / "machine.json", kind="other", kernel="6.9")
+    assert "machines of different kinds (kernel 6.1.0 and 6.9)" in refused(*copies)
+
+
+def test_another_journal_is_refused(copies: tuple[Path, Path]) -> None:
+    plan = json.loads((copies[1] / "campaign.json").read_text())
+    plan["journals"][0]["sha256"] = "1"
+    change_json(copies[1] / "campaign.json", journals=plan["journals"])
+    assert "the journal game of NEW is another file than that of BASE" in refused(*copies)
+
+
+def test_another_stretch_is_refused(copies: tuple[Path, Path]) -> None:
+    plan = json.loads((copies[1] / "campaign.json").read_text())
+    plan["journals"][0]["to_s"] = 5.0
+    change_json(copies[1] / "campaign.json", journals=plan["journals"])
+    assert "another stretch" in refused(*copies)
+
+
+def test_other_options_are_refused(copies: tuple[Path, Path]) -> None:
+    change_json(copies[1] / "campaign.json", threads="one")
+    assert "--threads journal and NEW with --threads one" in refused(*copies)
+
+
+def test_another_touch_has_nothing_in_common(made: tuple[Path, Path], tmp_path: Path) -> None:
+    other = campaign(tmp_path / "all", seed=2, touches=("all",), **{**SMALL, "repeats": 0})
+    base = json.loads((made[0] / "campaign.json").read_text())
+    assert base["touches"] == ["page"]
+    other.run("glibc", None, 1, touch="all", status="failed", reason="it crashed (SIGSEGV)")
+    change_json(tmp_path / "all" / "campaign.json", repeats=1)
+    assert "nothing in common that could be compared" in refused(made[0], tmp_path / "all")
+
+
+@pytest.mark.parametrize("damage", ["no folder", "no campaign", "no machine", "no runs", "half a run.json"])
+def test_what_is_no_campaign_is_one_sentence(copies: tuple[Path, Path], damage: str) -> None:
+    new = copies[1]
+    if damage == "no folder":
+        shutil.rmtree(new)
+    elif damage == "no campaign":
+        (new / "campaign.json").unlink()
+    elif damage == "no machine":
+        (new / "machine.json").unlink()
+    elif damage == "no runs":
+        shutil.rmtree(new / "runs")
+    else:
+        path = new / "runs/game/mine/1x-page/1/run.json"
+        path.write_text(path.read_text()[:40])
+    assert refused(*copies).startswith("blockyard: ")
+
+
+def test_a_half_campaign_is_compared_as_far_as_it_goes_and_said_to_be(copies: tuple[Path, Path]) -> None:
+    for repeat in (4, 5):
+        shutil.rmtree(copies[1] / f"runs/game/mine/1x-page/{repeat}")
+    found = compare(*copies)
+    said = " ".join(found.text.split())
+    assert found.code == 0
+    assert "NEW is not finished (8 of 10 runs are there)" in said
+    assert "mine has 5 repeats in BASE and 3 in NEW: the first 3 of each are compared" in said
+
+
+def test_an_allocator_in_one_campaign_only_is_named(made: tuple[Path, Path], tmp_path: Path) -> None:
+    campaign(tmp_path / "new", seed=1, allocators=("glibc", "jemalloc"), events=4_000)
+    found = compare(made[0], tmp_path / "new", "--gate", "p50:100%")
+    said = " ".join(found.text.split())
+    assert found.code == 0
+    assert "mine is in BASE only" in said
+    assert "only NEW has finished runs of jemalloc" in said
+
+
+def test_an_allocator_that_fails_in_new_fails_every_gate(copies: tuple[Path, Path]) -> None:
+    for repeat in range(1, 6):
+        folder = copies[1] / f"runs/game/mine/1x-page/{repeat}"
+        change_json(folder / "run.json", status="failed", reason="it crashed (SIGABRT)")
+        (folder / "samples.npy").unlink()
+    found = compare(*copies, "--gate", "p50:100%")
+    assert found.code == 3
+    assert "mine failed in every run of NEW: it crashed (SIGABRT)" in " ".join(found.text.split())
+    assert compare(*copies).code == 0  # without a gate it is said, and no more
+
+
+def test_a_gate_ends_with_3_and_names_what_broke_it(made: tuple[Path, Path]) -> None:
+    found = compare(*made, "--gate", "malloc/p50:20%", "--gate", "free/p99:500%")
+    assert found.code == 3
+    assert "gate malloc/p50:20% FAILED: mine, malloc: +" in " ".join(found.text.split())
+    assert [one["passed"] for one in found.facts["gates"]] == [True, False, True, True]
+
+
+def test_a_gate_on_a_percentile_without_samples_does_not_pass(made: tuple[Path, Path]) -> None:
+    found = compare(*made, "--gate", "p99.999:5%")
+    assert found.code == 3
+    assert "can't be judged" in found.text
+
+
+def test_strict_fails_what_can_not_be_ruled_out(made: tuple[Path, Path]) -> None:
+    assert compare(*made, "-a", "glibc", "--gate", "p99:0.1%").code == 0
+    found = compare(*made, "-a", "glibc", "--gate", "p99:0.1%", "--strict")
+    assert found.code == 3
+    assert "can't be ruled out" in " ".join(found.text.split())
+
+
+def test_a_gate_may_name_a_view(made: tuple[Path, Path]) -> None:
+    assert compare(*made, "--gate", "inherent/p50:20%").code == 3
+    found = compare(*made, "--gate", "attributed/p50:20%")
+    assert found.code == 3
+    assert "there is no attributed view" in " ".join(found.text.split())
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("p99.9", "is no gate"), ("p99.9:5", "is no gate"), ("p98:5%", "there are p50"), ("calloc/p99:5%", "'calloc'"),
+    ("free/malloc/p99:5%", "'malloc'"), ("", "is no gate"), ("p99:-5%", "is no gate")])
+def test_what_is_no_gate_is_one_sentence(text: str, words: str) -> None:
+    with pytest.raises(UserError) as error:
+        gate.parse(text)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_junit_has_a_test_case_for_each_gate_and_allocator(made: tuple[Path, Path], tmp_path: Path) -> None:
+    blockyard("compare", *made, "--gate", "malloc/p50:20%", "--junit", tmp_path / "gate.xml")
+    [suite] = ElementTree.parse(tmp_path / "gate.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    failed = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failed == ["mine malloc p50:20%"]
+
+
+def test_junit_without_a_gate_lists_the_claims_and_fails_nothing(made: tuple[Path, Path]) -> None:
+    done = blockyard("compare", *made, "--junit", "-")
+    [suite] = ElementTree.fromstring(done.stdout)
+    assert suite.get("failures") == "0"
+    assert int(suite.get("tests")) == 20
+    assert int(suite.get("skipped")) > 0
+
+
+def test_markdown_goes_where_it_is_asked_for(made: tuple[Path, Path]) -> None:
+    done = blockyard("compare", *made, "--markdown", "-")
+    assert done.returncode == 0
+    assert done.stdout.startswith("# Blockyard compare\n")
+    assert "| mine | " in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [
+    ["-a", "nosuch"], ["--json", "x", "--junit", "x"], ["--strict"], ["--json", ""],
+    ["--markdown", "/proc/nowhere/out.md"]])
+def test_a_wrong_request_is_one_sentence(made: tuple[Path, Path], arguments: list[str]) -> None:
+    done = blockyard("compare", *made, *arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith("blockyard: ") and len(done.stderr.splitlines()) == 1

@@ -1,0 +1,112 @@
+"""Two campaigns side by side: a planted change is found, and two measurements of the same thing are not told apart."""
+
+from pathlib import Path
+
+import pytest
+from compare_lab import ALLOCATORS, campaign, compare
+
+from blockyard.analysis import student
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("base") / "base"
+    campaign(folder, seed=0)
+    return folder
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_two_campaigns_of_the_same_thing_are_not_called_different(base: Path, tmp_path: Path, seed: int) -> None:
+    campaign(tmp_path / "new", seed=seed)
+    found = compare(base, tmp_path / "new", "--gate", "p99.9:5%")
+    assert found.code == 0, found.text
+    assert found.verdicts(*ALLOCATORS) == {"inconclusive"}
+    assert "0 better, 0 worse" in found.text
+
+
+def test_a_planted_slowdown_of_ten_percent_is_found_and_nothing_else(base: Path, tmp_path: Path) -> None:
+    campaign(tmp_path / "new", seed=4, slower={"mine": 1.1})
+    found = compare(base, tmp_path / "new", "--gate", "malloc/p99:5%")
+    assert found.code == 3
+    claim = found.claim("mine", "malloc", "p99")
+    assert claim["verdict"] == "worse"
+    change = claim["views"]["as-run"]
+    assert change["low"] < 1.1 < change["high"]
+    assert change["low"] > 1.02
+    assert found.verdicts("glibc", "jemalloc", "mimalloc", "null") == {"inconclusive"}
+    assert "gate malloc/p99:5% FAILED: mine, malloc: +" in found.text
+
+
+def test_an_improvement_is_called_better_and_passes_every_gate(base: Path, tmp_path: Path) -> None:
+    campaign(tmp_path / "new", seed=5, slower={"mine": 0.8})
+    found = compare(base, tmp_path / "new", "--gate", "p50:1%", "--gate", "p99:1%")
+    assert found.code == 0
+    assert found.claim("mine", "malloc", "p99")["verdict"] == "better"
+    assert found.claim("mine", "free", "p99")["verdict"] == "better"
+
+
+def test_a_machine_on_which_everything_is_slower_is_not_held_against_any_allocator(base: Path, tmp_path: Path) -> None:
+    campaign(tmp_path / "new", seed=6, drift=1.15)
+    found = compare(base, tmp_path / "new", "-a", "glibc,jemalloc,mimalloc,mine")
+    assert found.verdicts(*ALLOCATORS) == {"inconclusive"}
+    assert found.claim("mine", "malloc", "p99")["reason"] == "the others moved alike"
+
+
+def test_a_change_stands_out_from_a_machine_that_moved(base: Path, tmp_path: Path) -> None:
+    campaign(tmp_path / "new", seed=7, drift=1.15, slower={"mine": 1.3})
+    found = compare(base, tmp_path / "new")
+    assert found.claim("mine", "malloc", "p99")["verdict"] == "worse"
+    assert found.verdicts("glibc", "jemalloc", "mimalloc") == {"inconclusive"}
+    assert "null, which calls no allocator, is not the same in both" in " ".join(found.text.split())
+
+
+def test_too_few_samples_are_inconclusive_and_say_so(tmp_path: Path) -> None:
+    for name, seed in (("base", 0), ("new", 1)):
+        campaign(tmp_path / name, seed=seed, events=2_000, allocators=("mine",),
+                 slower={"mine": 3.0} if name == "new" else None)
+    found = compare(tmp_path / "base", tmp_path / "new")
+    assert found.claim("mine", "malloc", "p99.99")["reason"] == "too few samples"
+    assert found.claim("mine", "malloc", "p50")["verdict"] == "worse"
+
+
+def test_two_repeats_prove_nothing(tmp_path: Path) -> None:
+    for name, seed in (("base", 0), ("new", 1)):
+        campaign(tmp_path / name, seed=seed, repeats=2, allocators=("mine",), events=4_000,
+                 slower={"mine": 2.0} if name == "new" else None)
+    found = compare(tmp_path / "base", tmp_path / "new", "--gate", "p50:5%")
+    assert found.verdicts("mine") == {"inconclusive"}
+    assert "fewer than 3 repeats" in found.text
+    assert found.code == 3  # a gate that can't be judged does not pass
+
+
+def test_an_allocator_that_looks_for_causes_is_judged_by_attributed(tmp_path: Path) -> None:
+    for name, seed in (("base", 0), ("new", 1)):
+        made = campaign(tmp_path / name, seed=seed, allocators=("mine",), events=10_000,
+                        slower={"mine": 1.3} if name == "new" else None)
+        for repeat in range(1, 6):
+            folder = made.folder("mine", repeat)
+            text = (folder / "run.json").read_text()
+            (folder / "run.json").write_text(text.replace('"status"', '"looking": {"source": "perf"}, "status"', 1))
+    found = compare(tmp_path / "base", tmp_path / "new")
+    claim = found.claim("mine", "malloc", "p99")
+    assert next(iter(claim["views"])) == "attributed"
+    assert claim["verdict"] == "worse"
+
+
+# Tables of the t distribution, two-sided.
+@pytest.mark.parametrize(("confidence", "freedom", "t"), [
+    (0.95, 1, 12.706), (0.95, 2, 4.303), (0.95, 8, 2.306), (0.99, 4, 4.604), (0.999, 8, 5.041), (0.999, 30, 3.646)])
+def test_students_t_is_that_of_the_tables(confidence: float, freedom: float, t: float) -> None:
+    assert student.quantile(confidence, freedom) == pytest.approx(t, abs=6e-4)
+
+
+def test_the_interval_of_a_ratio_has_the_right_coverage() -> None:
+    import numpy as np
+
+    random = np.random.default_rng(1)
+    hits = 0
+    for _ in range(400):
+        base, new = (student.Group(list(mean * np.exp(0.05 * random.standard_normal(5))), 1e-6) for mean in (100, 110))
+        low, high = student.ratio(base, new, 0.95)
+        hits += low <= 1.1 <= high
+    assert 0.92 <= hits / 400 <= 0.98
