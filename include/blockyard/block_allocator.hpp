@@ -54,7 +54,7 @@ class BY_API BlockAllocator {
 #endif
   }
 
-  /// Gives back `count` blocks at once, O(1): linked through their first word from `first` to `last`. They are handed
+  /// Gives back `count` blocks at once, O(1): linked from `first` to `last` by block::set_chain_next(). They are handed
   /// out again in that order, before fresh memory is cut. Their pages stay held until trim() or reset().
   void free_chain(void* first, void* last, std::size_t count) noexcept;
 

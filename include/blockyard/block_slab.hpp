@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "blockyard/visibility.h"
 
@@ -24,8 +25,10 @@ namespace blockyard::block {
 struct Pool;
 struct ThreadBlocks;
 
-/// Blocks are cut at multiples of 8 bytes: a freed block holds a pointer.
-inline constexpr std::size_t unit = 8;
+/// Blocks are cut at multiples of 4 bytes.
+inline constexpr std::size_t unit = 4;
+/// Smallest block: a freed one holds a pointer.
+inline constexpr std::size_t least_stride = sizeof(void*);
 /// Bytes of the smallest slab, as a power of two. 32 KiB fits the first-level cache of the processors of these years;
 /// 64 KiB made a walk over blocks freed and taken again in random order slower, 16 KiB made no difference.
 inline constexpr unsigned slab_shift = 15;
@@ -38,7 +41,8 @@ inline constexpr std::size_t max_alignment = std::size_t{1} << slab_shift;
 /// a pool: slabs are aligned far beyond any block, so the stride alone says how blocks are aligned.
 constexpr std::size_t stride_of(std::size_t size, std::size_t alignment) {
   const std::size_t step = alignment < unit ? unit : alignment;
-  return size == 0 ? step : (size + (step - 1)) / step * step;
+  const std::size_t stride = (size + (step - 1)) / step * step;
+  return stride < least_stride ? (least_stride > step ? least_stride : step) : stride;
 }
 
 /// Bytes of a slab of blocks of this stride, as a power of two: at least 8 blocks, so that at most an eighth is left
@@ -90,7 +94,7 @@ inline constexpr unsigned slab_record_shift = 6;
 /// Where the blocks of this process lie. Written once, before the first block exists.
 struct Window {
   std::uintptr_t table_bias = 0;  ///< address of the table's record for address 0: slab_of() adds to it
-  std::byte* base = nullptr;      ///< first byte; 32-bit links count 8-byte units from here
+  std::byte* base = nullptr;      ///< first byte; near links count from here
   std::size_t bytes = 0;
 };
 
@@ -111,8 +115,34 @@ inline bool in_window(const void* address) {
          by_block_window.bytes;
 }
 
-inline void* link_of(const void* block) { return *static_cast<void* const*>(block); }
-inline void set_link(void* block, void* next) { *static_cast<void**>(block) = next; }
+// By copying: a block of 12 bytes may lie across the place of a pointer.
+inline void* link_of(const void* block) {
+  void* next;
+  std::memcpy(&next, block, sizeof next);
+  return next;
+}
+inline void set_link(void* block, void* next) { std::memcpy(block, &next, sizeof next); }
+
+/// A *near link* is a block in 32 bits: its distance from the window's base in units of 2^shift bytes, 0 for none.
+/// Blocks whose stride is a multiple of 8 are counted in eights, which reaches the whole window; others in fours, and
+/// lie in its first 16 GiB.
+constexpr unsigned near_shift_of(std::size_t stride) { return stride % 8 == 0 ? 3 : 2; }
+inline constexpr std::size_t near_reach = std::size_t{16} << 30;
+
+inline std::uint32_t near_link(const void* block, unsigned shift) {
+  return static_cast<std::uint32_t>(
+      static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base) >> shift);
+}
+inline void* near_target(std::uint32_t link, unsigned shift) {
+  return by_block_window.base + (std::size_t{link} << shift);
+}
+
+/// Links two blocks of a chain that is about to be freed at once (free_chain), as NearLink does: by the first word of
+/// the first.
+inline void set_chain_next(void* block, const void* next, std::size_t stride) {
+  const std::uint32_t link = next == nullptr ? 0 : near_link(next, near_shift_of(stride));
+  std::memcpy(block, &link, sizeof link);
+}
 
 /// A block of `slab`, or nullptr when it has none left. The owner's.
 [[gnu::always_inline]] inline void* slab_take(Slab* slab, std::size_t stride) {

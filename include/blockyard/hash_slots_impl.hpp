@@ -2,6 +2,7 @@
 #ifndef BLOCKYARD_HASH_SLOTS_IMPL_HPP
 #define BLOCKYARD_HASH_SLOTS_IMPL_HPP
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,29 +12,23 @@ namespace blockyard::container {
 
 template <class Link>
 void HashSlots<Link>::insert(std::uint32_t hash, Link link) noexcept {
-  std::uint32_t position = home(hash);
-  for (std::uint32_t distance = 0;; ++distance) {
-    const Slot& slot = slots_[position];
-    if (!slot.link) {
-      slots_[position] = {hash, link};
-      return;
-    }
-    if (distance_of(slot.hash, position) < distance) {
-      break;
-    }
-    position = after(position);
-  }
-  // Everything from here to the next free slot moves one to the right.
+  insert_at(find_place(hash, [](Link) { return false; }).slot, hash, link);
+}
+
+template <class Link>
+void HashSlots<Link>::displace(Slot* slot, std::uint32_t hash, Link link) noexcept {
+  std::uint32_t position = static_cast<std::uint32_t>(slot - slots_);
   Slot carried{hash, link};
-  while (slots_[position].link) {
+  do {
     std::swap(carried, slots_[position]);
     position = after(position);
-  }
+  } while (slots_[position].link);
   slots_[position] = carried;
 }
 
 template <class Link>
-void HashSlots<Link>::erase(std::uint32_t position) noexcept {
+void HashSlots<Link>::erase(const Slot* slot) noexcept {
+  std::uint32_t position = static_cast<std::uint32_t>(slot - slots_);
   for (;;) {
     const std::uint32_t next = after(position);
     const Slot& following = slots_[next];
@@ -52,31 +47,45 @@ bool HashSlots<Link>::reserve(std::size_t entries) noexcept {
     return true;
   }
   // Powers of two and one and a half of them: at worst a third of the slots beyond the limit is unused.
-  std::uint64_t capacity = 8;
-  while (capacity - capacity / 8 < entries) {
+  constexpr std::uint32_t greatest_capacity = std::uint32_t{3} << 30;
+  std::uint32_t capacity = least_capacity;
+  while (limit_of(capacity) < entries) {
+    if (capacity == greatest_capacity) {
+      return false;
+    }
     const bool power = (capacity & (capacity - 1)) == 0;
     capacity = power ? capacity / 2 * 3 : capacity / 3 * 4;
   }
-  if (capacity > none) {
-    return false;
-  }
-  Slot* const slots = static_cast<Slot*>(array_allocate(static_cast<std::size_t>(capacity) * sizeof(Slot)));
+  Slot* const slots = static_cast<Slot*>(array_allocate(std::size_t{capacity} * sizeof(Slot)));
   if (slots == nullptr) {
     return false;
   }
   HashSlots larger;
   larger.slots_ = slots;
-  larger.capacity_ = static_cast<std::uint32_t>(capacity);
-  // From a slot at its home on, entries come in the order of their homes, and so they go.
+  larger.capacity_ = capacity;
+  // Behind those that came round from the end, entries lie in the order of their homes, and so they go.
   std::uint32_t begin = 0;
   const std::uint32_t old = this->capacity();
-  while (begin < old && slots_[begin].link && distance_of(slots_[begin].hash, begin) != 0) {
+  while (begin < old && slots_[begin].link && home(slots_[begin].hash) > begin) {
     ++begin;
   }
+  // Most go to their home or behind the one before, without a search. Entries of one home may have lain in any order:
+  // one that belongs before another is inserted, and so is what passes the end.
+  std::uint32_t next = 0;
+  std::uint32_t greatest = 0;
   for (std::uint32_t i = 0; i < old; ++i) {
-    const std::uint32_t position = begin + i < old ? begin + i : begin + i - old;
-    if (slots_[position].link) {
-      larger.insert(slots_[position].hash, slots_[position].link);
+    const Slot slot = slots_[begin + i < old ? begin + i : begin + i - old];
+    if (!slot.link) {
+      continue;
+    }
+    const std::uint32_t position = std::max(next, larger.home(slot.hash));
+    if (slot.hash >= greatest && position < larger.capacity_) [[likely]] {
+      slots[position] = slot;
+      next = position + 1;
+      greatest = slot.hash;
+    } else {
+      larger.insert(slot.hash, slot.link);
+      next += next < larger.capacity_ && slots[next].link;
     }
   }
   swap(larger);

@@ -5,32 +5,39 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "blockyard/block_slab.hpp"
 
 namespace blockyard {
 
-/// A pointer to a block in 32 bits: the distance from the window's base in 8-byte units; 0 is null.
+/// A pointer to a block in 32 bits (block_slab.hpp); 0 is null. `void` stands for blocks whose stride is a multiple
+/// of 8.
 template <class T>
 class NearLink {
  public:
   constexpr NearLink() = default;
   explicit NearLink(T* target) noexcept {
     if (target != nullptr) {
-      const std::byte* const address = reinterpret_cast<const std::byte*>(target);
-      units_ =
-          static_cast<std::uint32_t>(static_cast<std::size_t>(address - block::by_block_window.base) / block::unit);
+      units_ = block::near_link(target, shift());
     }
   }
   [[nodiscard]] T* get() const noexcept { return units_ == 0 ? nullptr : certain(); }
   /// get() of a link that is not null: no test.
-  [[nodiscard]] T* certain() const noexcept {
-    return reinterpret_cast<T*>(block::by_block_window.base + std::size_t{units_} * block::unit);
-  }
+  [[nodiscard]] T* certain() const noexcept { return static_cast<T*>(block::near_target(units_, shift())); }
   [[nodiscard]] explicit operator bool() const noexcept { return units_ != 0; }
   friend bool operator==(NearLink, NearLink) = default;
 
  private:
+  // A function: T is mostly incomplete where a link to it is a member.
+  static constexpr unsigned shift() noexcept {
+    if constexpr (std::is_void_v<T>) {
+      return 3;
+    } else {
+      return block::near_shift_of(block::stride_of(sizeof(T), alignof(T)));
+    }
+  }
+
   std::uint32_t units_ = 0;
 };
 

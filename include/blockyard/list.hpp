@@ -1,11 +1,12 @@
 /// List<T>: a doubly linked list with the engine's interface; an element's address never changes.
 ///
 /// Bounds: insertion, removal, moving and splitting off are O(1); find, get(i) and erase(value) are O(n); sort is O(n
-/// log n) with O(n) temporary memory. clear() is O(1) where T needs no destructor, else O(n). Memory: two pointers an
-/// element (24 bytes for an int), and 32 bytes a list that ever had an element; an empty list is 8 bytes.
+/// log n) with O(n) temporary memory. clear() is O(1) where T needs no destructor, else O(n). Memory: two 32-bit links
+/// an element (12 bytes for an int), and 16 or 24 bytes a list that ever had an element; an empty list is 8 bytes.
+/// Elements over MallocBlocks and PagedNodes have two pointers (24 bytes).
 ///
-/// A list that was moved from is as one newly made: with DirectBlocks it makes an allocator of its own when it gets an
-/// element again.
+/// A list that was moved from is empty; over a shared BlockAllocator it goes on with it, where memory for that is had
+/// (16 bytes); else, and over one of its own, it is as one newly made.
 ///
 /// An element does not know its list: List::erase(Element*) is the list's. List<T, A, Owned> adds a pointer to each
 /// element for the sake of Element::erase() and Element::transfer_to_back().
@@ -44,13 +45,21 @@ class List {
   struct NoOwner {};
 
  public:
+  class Element;
+
+ private:
+  using Blocks = typename A::template For<Element>;
+  using Link = typename Blocks::template Link<Element>;
+  using StateLink = typename Blocks::template Link<State>;
+
+ public:
   class Element {
    public:
     /// The neighbours, nullptr at the ends.
-    [[nodiscard]] Element* next() noexcept { return next_; }
-    [[nodiscard]] const Element* next() const noexcept { return next_; }
-    [[nodiscard]] Element* prev() noexcept { return previous_; }
-    [[nodiscard]] const Element* prev() const noexcept { return previous_; }
+    [[nodiscard]] Element* next() noexcept { return next_.get(); }
+    [[nodiscard]] const Element* next() const noexcept { return next_.get(); }
+    [[nodiscard]] Element* prev() noexcept { return previous_.get(); }
+    [[nodiscard]] const Element* prev() const noexcept { return previous_.get(); }
 
     [[nodiscard]] T& get() noexcept { return value_; }
     [[nodiscard]] const T& get() const noexcept { return value_; }
@@ -62,18 +71,19 @@ class List {
     [[nodiscard]] const T* operator->() const noexcept { return &value_; }
 
     /// Removes this element from its list and destroys it.
-    void erase() noexcept requires is_owned { owner_->remove(this); }
+    void erase() noexcept requires is_owned { owner_.certain()->remove(this); }
 
     /// Makes this element the last of `other`. Throws std::invalid_argument when `other` takes its nodes from another
     /// allocator.
     void transfer_to_back(List& other) requires is_owned {
       State* const target = other.ready();
-      if (!owner_->blocks.shares_with(target->blocks)) {
+      State* const source = owner_.certain();
+      if (!source->blocks.shares_with(target->blocks)) {
         block::throw_invalid_argument("blockyard::List: an element can't move to a list with another allocator");
       }
-      owner_->unlink(this);
+      source->unlink(this);
       target->link_before(this, nullptr);
-      owner_ = target;
+      owner_ = StateLink(target);
     }
 
    private:
@@ -81,30 +91,29 @@ class List {
     template <class... Arguments>
     explicit Element(Arguments&&... arguments) : value_(std::forward<Arguments>(arguments)...) {}
 
-    Element* next_;  ///< first: a list that is cleared becomes a list of free blocks as it stands
-    Element* previous_;
-    [[no_unique_address]] std::conditional_t<is_owned, State*, NoOwner> owner_;
+    Link next_;  ///< first: a list that is cleared becomes a chain of free blocks as it stands
+    Link previous_;
+    [[no_unique_address]] std::conditional_t<is_owned, StateLink, NoOwner> owner_;
     T value_;
   };
 
  private:
-  using Blocks = typename A::template For<Element>;
-
   /// What a list has beyond its pointer, from the first element on.
   struct State {
     explicit State(Blocks&& from) noexcept : blocks(std::move(from)) {}
 
     void link_before(Element* element, Element* where) noexcept {
-      Element* const previous = where != nullptr ? where->previous_ : last;
-      element->next_ = where;
+      const Link link(element);
+      const Link previous = where != nullptr ? where->previous_ : last;
+      element->next_ = Link(where);
       element->previous_ = previous;
-      (previous != nullptr ? previous->next_ : first) = element;
-      (where != nullptr ? where->previous_ : last) = element;
+      (previous ? previous.certain()->next_ : first) = link;
+      (where != nullptr ? where->previous_ : last) = link;
       ++size;
     }
     void unlink(Element* element) noexcept {
-      (element->previous_ != nullptr ? element->previous_->next_ : first) = element->next_;
-      (element->next_ != nullptr ? element->next_->previous_ : last) = element->previous_;
+      (element->previous_ ? element->previous_.certain()->next_ : first) = element->next_;
+      (element->next_ ? element->next_.certain()->previous_ : last) = element->previous_;
       --size;
     }
     [[gnu::noinline]] void remove(Element* element) noexcept {
@@ -113,8 +122,8 @@ class List {
       blocks.deallocate(element);
     }
 
-    Element* first = nullptr;
-    Element* last = nullptr;
+    Link first;
+    Link last;
     std::size_t size = 0;
     [[no_unique_address]] Blocks blocks;
   };
@@ -161,18 +170,19 @@ class List {
     friend bool operator==(const BasicIterator& a, const BasicIterator& b) noexcept { return a.element_ == b.element_; }
 
    private:
-    // The guess must not come from the load, or the processor would wait for it all the same: the compiler is kept from
-    // knowing that both are equal. Two pages ahead is where the processor's own prefetching, which stops at each page's
-    // end, has not been: of 0 to 8 KiB that was the fastest (0.78 to 0.69 ns an element).
+    friend class List;
+    // The guess must not come from the load, or the processor would wait for it all the same: what is compared is
+    // hidden from the compiler, which would else take the one for the other. Two pages ahead is where the processor's
+    // own prefetching, which stops at each page's end, has not been: of 0 to 8 KiB that was the fastest.
     static E* following(E* element) noexcept {
-      E* const next = element->next();
-      E* guess = element + 1;
+      E* const guess = element + 1;
+      const E* hidden = guess;
+      asm("" : "+r"(hidden));
       __builtin_prefetch(reinterpret_cast<const char*>(element) + 8192);
-      if (next == guess) [[likely]] {
-        asm("" : "+r"(guess));
+      if (element->next_.certain() == hidden) [[likely]] {
         return guess;
       }
-      return next;
+      return element->next_.get();
     }
 
     E* element_ = nullptr;
@@ -210,7 +220,7 @@ class List {
     }
     guard.release();
   }
-  List(List&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  List(List&& other) noexcept : state_(other.give_up()) {}
   List& operator=(const List& other) {
     if (this != &other) {
       List copy(other);
@@ -221,7 +231,7 @@ class List {
   List& operator=(List&& other) noexcept {
     if (this != &other) {
       end_list();
-      state_ = std::exchange(other.state_, nullptr);
+      state_ = other.give_up();
     }
     return *this;
   }
@@ -239,10 +249,10 @@ class List {
   [[nodiscard]] bool is_empty() const noexcept { return size() == 0; }
 
   /// The ends, nullptr when empty.
-  [[nodiscard]] Element* front() noexcept { return state_ == nullptr ? nullptr : state_->first; }
-  [[nodiscard]] const Element* front() const noexcept { return state_ == nullptr ? nullptr : state_->first; }
-  [[nodiscard]] Element* back() noexcept { return state_ == nullptr ? nullptr : state_->last; }
-  [[nodiscard]] const Element* back() const noexcept { return state_ == nullptr ? nullptr : state_->last; }
+  [[nodiscard]] Element* front() noexcept { return state_ == nullptr ? nullptr : state_->first.get(); }
+  [[nodiscard]] const Element* front() const noexcept { return state_ == nullptr ? nullptr : state_->first.get(); }
+  [[nodiscard]] Element* back() noexcept { return state_ == nullptr ? nullptr : state_->last.get(); }
+  [[nodiscard]] const Element* back() const noexcept { return state_ == nullptr ? nullptr : state_->last.get(); }
 
   Element* push_back(const T& value) { return emplace_at(nullptr, value); }
   Element* push_back(T&& value) { return emplace_at(nullptr, std::move(value)); }
@@ -262,12 +272,12 @@ class List {
   /// Nothing happens when the list is empty.
   void pop_back() noexcept {
     if (!is_empty()) {
-      state_->remove(state_->last);
+      state_->remove(state_->last.certain());
     }
   }
   void pop_front() noexcept {
     if (!is_empty()) {
-      state_->remove(state_->first);
+      state_->remove(state_->first.certain());
     }
   }
 
@@ -285,7 +295,7 @@ class List {
   /// The first element equal to `value`, nullptr if none. O(n).
   template <class U>
   [[nodiscard]] Element* find(const U& value) {
-    for (Element* element = front(); element != nullptr; element = element->next_) {
+    for (Element* element = front(); element != nullptr; element = element->next()) {
       if (element->value_ == value) {
         return element;
       }
@@ -302,15 +312,15 @@ class List {
     if (index >= size()) {
       block::throw_out_of_range("blockyard::List: index out of range");
     }
-    Element* element = state_->first;
+    Element* element = state_->first.certain();
     if (index <= size() / 2) {
       for (; index != 0; --index) {
-        element = element->next_;
+        element = element->next_.certain();
       }
     } else {
-      element = state_->last;
+      element = state_->last.certain();
       for (std::size_t steps = size() - 1 - index; steps != 0; --steps) {
-        element = element->previous_;
+        element = element->previous_.certain();
       }
     }
     return element->value_;
@@ -324,11 +334,11 @@ class List {
     if (a == b) {
       return;
     }
-    if (b->next_ == a) {
+    if (b->next() == a) {
       std::swap(a, b);
     }
-    Element* const after_a = a->next_;
-    Element* const after_b = b->next_;
+    Element* const after_a = a->next();
+    Element* const after_b = b->next();
     state_->unlink(a);
     state_->unlink(b);
     if (after_a == b) {
@@ -341,8 +351,8 @@ class List {
   }
   void move_to_back(Element* element) noexcept { move_before(element, nullptr); }
   void move_to_front(Element* element) noexcept {
-    if (element != state_->first) {
-      move_before(element, state_->first);
+    if (Element* const first = state_->first.certain(); element != first) {
+      move_before(element, first);
     }
   }
   /// Moves an element of this list to before another; with nullptr, to the end.
@@ -358,7 +368,7 @@ class List {
     if (state_ == nullptr) {
       return;
     }
-    for (Element* element = state_->first; element != nullptr; element = element->previous_) {
+    for (Element* element = state_->first.get(); element != nullptr; element = element->prev()) {
       std::swap(element->next_, element->previous_);
     }
     std::swap(state_->first, state_->last);
@@ -380,21 +390,22 @@ class List {
     }
     std::vector<Element*> order;
     order.reserve(size());
-    for (Element* element = state_->first; element != nullptr; element = element->next_) {
+    for (Element* element = state_->first.get(); element != nullptr; element = element->next()) {
       order.push_back(element);
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](const Element* a, const Element* b) { return less(a->value_, b->value_); });
-    Element* previous = nullptr;
-    state_->first = order.front();
+    Link previous;
+    state_->first = Link(order.front());
     for (Element* const element : order) {
+      const Link link(element);
       element->previous_ = previous;
-      if (previous != nullptr) {
-        previous->next_ = element;
+      if (previous) {
+        previous.certain()->next_ = link;
       }
-      previous = element;
+      previous = link;
     }
-    previous->next_ = nullptr;
+    previous.certain()->next_ = Link();
     state_->last = previous;
   }
 
@@ -403,13 +414,13 @@ class List {
     if (is_empty()) {
       return;
     }
-    Element* const first = state_->first;
-    Element* const last = state_->last;
+    Element* const first = state_->first.get();
+    Element* const last = state_->last.get();
     const std::size_t count = state_->size;
-    state_->first = state_->last = nullptr;
+    state_->first = state_->last = Link();
     state_->size = 0;
     if constexpr (!std::is_trivially_destructible_v<T>) {
-      for (Element* element = first; element != nullptr; element = element->next_) {
+      for (Element* element = first; element != nullptr; element = Iterator::following(element)) {
         std::destroy_at(&element->value_);
       }
     }
@@ -428,7 +439,7 @@ class List {
       }
     }
     for (Element* element = first; element != nullptr;) {
-      Element* const next = element->next_;
+      Element* const next = element->next();
       state_->blocks.deallocate(element);
       element = next;
     }
@@ -450,18 +461,18 @@ class List {
     }
     std::size_t count = 0;
     const Element* previous = nullptr;
-    for (const Element* element = state_->first; element != nullptr; element = element->next_) {
-      if (element->previous_ != previous || ++count > state_->size) {
+    for (const Element* element = state_->first.get(); element != nullptr; element = element->next()) {
+      if (element->prev() != previous || ++count > state_->size) {
         return false;
       }
       if constexpr (is_owned) {
-        if (element->owner_ != state_) {
+        if (element->owner_.get() != state_) {
           return false;
         }
       }
       previous = element;
     }
-    return previous == state_->last && count == state_->size;
+    return previous == state_->last.get() && count == state_->size;
   }
 
  private:
@@ -487,7 +498,7 @@ class List {
     return ::new (block::by_static_block_take(state_stride)) State(std::move(blocks));
   }
 
-  static Element* successor(Element* where) noexcept { return where == nullptr ? nullptr : where->next_; }
+  static Element* successor(Element* where) noexcept { return where == nullptr ? nullptr : where->next(); }
 
   State* ready() {
     if (state_ == nullptr) [[unlikely]] {
@@ -514,7 +525,7 @@ class List {
       }
     }
     if constexpr (is_owned) {
-      element->owner_ = state;
+      element->owner_ = StateLink(state);
     }
     state->link_before(element, where);
     return element;
@@ -522,6 +533,24 @@ class List {
   template <class... Arguments>
   [[gnu::noinline]] Element* emplace_before(Element* where, Arguments&&... arguments) {
     return emplace_at(where, std::forward<Arguments>(arguments)...);
+  }
+
+  /// The state, for another list. Over a shared allocator this one gets a new state, unless memory is exhausted.
+  State* give_up() noexcept {
+    State* const given = std::exchange(state_, nullptr);
+    if constexpr (Blocks::can_reset) {
+      if (given != nullptr && !given->blocks.is_own() && given->blocks.allocator() != nullptr) {
+        stay_with(given->blocks);
+      }
+    }
+    return given;
+  }
+  [[gnu::noinline]] void stay_with(const Blocks& shared) noexcept {
+    try {
+      state_ = make_state(shared.for_copy());
+    } catch (const std::bad_alloc&) {
+      // As one newly made, then.
+    }
   }
 
   void end_list() noexcept {

@@ -43,7 +43,7 @@ struct StaticBlocks {
     /// Memory for a Node; throws std::bad_alloc.
     [[nodiscard]] void* allocate() { return TypedStaticBlockAllocator<Node>::allocate(); }
     void deallocate(void* block) noexcept { TypedStaticBlockAllocator<Node>::deallocate(block); }
-    /// Frees nodes that are linked through their first word, in O(1).
+    /// Frees nodes that are linked through their first word, a Link<Node>, in O(1).
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
       TypedStaticBlockAllocator<Node>::deallocate_chain(first, last, count);
     }

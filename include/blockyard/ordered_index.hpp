@@ -55,7 +55,8 @@ class OrderedIndex {
   static constexpr unsigned capacity =
       static_cast<unsigned>(std::min<std::size_t>((512 - header_bytes) / entry_bytes, 62));
 
-  struct Leaf {
+  // A link to a leaf may lead to a branch: both are cut in units of 8 bytes.
+  struct alignas(8) Leaf {
     LinkTo<Branch> parent;
     std::uint16_t position = 0;  ///< among the parent's children
     std::uint8_t count = 0;

@@ -15,7 +15,7 @@
 /// Bound on what remote frees leave unused: an eighth of a slab that its owner regards as full; and everything freed
 /// remotely while the owner neither allocates blocks of that size nor ends.
 ///
-/// At most 447 different strides above 512 bytes in one process; further ones fail to allocate.
+/// At most 383 different strides above 512 bytes in one process; further ones fail to allocate.
 #ifndef BLOCKYARD_STATIC_BLOCK_ALLOCATOR_HPP
 #define BLOCKYARD_STATIC_BLOCK_ALLOCATOR_HPP
 
@@ -125,11 +125,9 @@ class StaticBlockAllocator {
 #endif
   }
 
-  /// Gives back `count` blocks at once, O(1): linked through their first word from `first` to `last`; for strides of at
-  /// least 16 bytes. Any thread is handed them again, in that order, before it cuts fresh memory. Their pages stay held
-  /// until by_static_block_trim().
+  /// Gives back `count` blocks at once, O(1): linked from `first` to `last` by block::set_chain_next(). Any thread is
+  /// handed them again, in that order, before it cuts fresh memory. Their pages stay held until by_static_block_trim().
   static void free_chain(void* first, void* last, std::size_t count) noexcept {
-    static_assert(stride >= 2 * sizeof(void*));
     block::by_static_block_free_chain(stride, first, last, count);
   }
 

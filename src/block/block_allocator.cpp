@@ -60,12 +60,12 @@ void BlockAllocator::free_checked(void* freed) noexcept {
 }
 
 void BlockAllocator::free_chain(void* first, void* last, std::size_t count) noexcept {
-  if (pool_->watch == nullptr && stride_ >= block::least_chain_stride) {
+  if (pool_->watch == nullptr) {
     block::pool_free_chain(pool_, first, last, count);
     return;
   }
   for (void* freed = first;;) {
-    void* const next = block::link_of(freed);
+    void* const next = block::chain_next(freed, stride_);
     free(freed);
     if (freed == last) {
       return;

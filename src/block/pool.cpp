@@ -168,7 +168,7 @@ void slab_collect(Slab* record, const RemoteList& list) {
   if (list.head == 0) {
     return;
   }
-  void* const first = link_to(list.head);
+  void* const first = slab_link_to(index_of(record), list.head);
   if (record->free != nullptr) {
     void* last = first;
     while (void* const next = link_of(last)) {
@@ -230,6 +230,38 @@ void count_chained(Pool* pool, std::size_t gone) {
   }
 }
 
+// Hands a chain's next blocks to the fast path. Mostly they lie one after the other, as they were cut: then they are
+// cut anew, which waits for no link. Bounded, so that it is O(1).
+void fill_loose(Pool* pool) {
+  constexpr std::size_t longest_run = 256;
+  constexpr std::size_t worth_cutting = 16;
+  const std::size_t stride = pool->stride;
+  Slab& loose = pool->loose;
+  std::byte* const first = static_cast<std::byte*>(near_target(pool->loose_rest, near_shift_of(stride)));
+  std::byte* end = first + stride;
+  void* next = chain_next(first, stride);
+  for (std::size_t run = 1; next == end && run < longest_run; ++run) {
+    next = chain_next(end, stride);
+    end += stride;
+  }
+  if (static_cast<std::size_t>(end - first) >= worth_cutting * stride) {
+    loose.bump = first;
+    loose.end = end;
+  } else {
+    // Scattered: a list.
+    void* last = first;
+    next = chain_next(first, stride);
+    for (std::size_t count = 1; next != nullptr && count < longest_run / 4; ++count) {
+      set_link(last, next);
+      last = next;
+      next = chain_next(last, stride);
+    }
+    set_link(last, nullptr);
+    loose.free = first;
+  }
+  pool->loose_rest = next == nullptr ? 0 : near_link(next, near_shift_of(stride));
+}
+
 // The current slab has nothing left. True when it has, after all, by way of other threads.
 bool current_refilled(Pool* pool) {
   Slab* const record = *pool->current;
@@ -240,6 +272,10 @@ bool current_refilled(Pool* pool) {
     const std::size_t used = pool->loose.excess;
     pool->loose.excess = 0;
     count_chained(pool, used);
+    if (pool->loose_rest != 0) {
+      fill_loose(pool);
+      return true;
+    }
     *pool->current = &by_block_no_slab;
     return false;
   }
@@ -284,12 +320,13 @@ bool take_chain(Pool* pool) {
     first = static_chain_take(pool->slot);
   } else if (pool->chain != nullptr) {
     first = pool->chain;
-    pool->chain = chain_link(first);
+    pool->chain = next_chain(first, pool->stride);
   }
   if (first == nullptr) {
     return false;
   }
-  pool->loose.free = first;
+  pool->loose_rest = near_link(first, near_shift_of(pool->stride));
+  fill_loose(pool);
   *pool->current = &pool->loose;
   return true;
 }
@@ -330,9 +367,10 @@ bool take_page(Pool* pool) {
   const unsigned least = pool->shift - slab_shift;
   unsigned order = std::max<unsigned>(pool->next_order, least);
   const bool huge = pool->held_bytes >= huge_from_bytes && (granule_bytes << order) >= (std::size_t{2} << 20);
-  Index page = window_take(order, huge);
+  const bool near = pool->stride % 8 != 0;
+  Index page = window_take(order, huge, near);
   while (page == 0 && order > least) {
-    page = window_take(--order, false);
+    page = window_take(--order, false, near);
   }
   if (page == 0) {
     return false;
@@ -438,18 +476,29 @@ void pool_free(Pool* pool, void* block) {
 }
 
 void pool_free_chain(Pool* pool, void* first, void* last, std::size_t count) {
-  set_link(last, nullptr);
-  chain_link(first) = pool->chain;
+  set_chain_next(last, nullptr, pool->stride);
+  set_next_chain(first, pool->chain, pool->stride);
   pool->chain = first;
   pool->chained_blocks += count;
 }
+
+namespace {
+
+void end_loose(Pool* pool) {
+  pool->loose.free = nullptr;
+  pool->loose.bump = pool->loose.end = nullptr;
+  pool->loose.excess = 0;
+  pool->loose_rest = 0;
+}
+
+}  // namespace
 
 void pool_reset(Pool* pool) {
   note_peak(pool);
   *pool->current = &by_block_no_slab;
   pool->chain = nullptr;
   pool->chained_blocks = 0;
-  pool->loose.excess = 0;
+  end_loose(pool);
   pool->partial = 0;
   pool->empty = 0;
   pool->busy_slabs = 0;
@@ -477,20 +526,41 @@ void pool_reset(Pool* pool) {
 
 namespace {
 
-// One by one, so that their slabs notice; how many. Blocks of a static chain may be any thread's.
-std::size_t free_chained(Pool* pool, void* block) {
+// So that its slab notices. Blocks of a static chain may be any thread's.
+void free_chained(Pool* pool, void* block) {
+  Slab* const record = slab_of(block, pool->shift);
+  if (record->pool.load(std::memory_order_relaxed) == pool) {
+    pool_free(pool, block);
+  } else {
+    by_static_block_free_remote(block, record);
+  }
+}
+
+// One by one; how many.
+std::size_t free_whole_chain(Pool* pool, void* block) {
   std::size_t count = 0;
   for (; block != nullptr; ++count) {
-    void* const next = link_of(block);
-    Slab* const record = slab_of(block, pool->shift);
-    if (record->pool.load(std::memory_order_relaxed) == pool) {
-      pool_free(pool, block);
-    } else {
-      by_static_block_free_remote(block, record);
-    }
+    void* const next = chain_next(block, pool->stride);
+    free_chained(pool, block);
     block = next;
   }
   return count;
+}
+
+// What `loose` holds, and what it would have held next; how many.
+std::size_t free_loose(Pool* pool) {
+  Slab& loose = pool->loose;
+  std::size_t count = 0;
+  for (void* block = loose.free; block != nullptr; ++count) {
+    void* const next = link_of(block);
+    free_chained(pool, block);
+    block = next;
+  }
+  for (std::byte* block = loose.bump; block != loose.end; block += pool->stride, ++count) {
+    free_chained(pool, block);
+  }
+  void* const rest = pool->loose_rest == 0 ? nullptr : near_target(pool->loose_rest, near_shift_of(pool->stride));
+  return count + free_whole_chain(pool, rest);
 }
 
 // What is left of the chain in use, and, of a pool that is not static, all others.
@@ -498,13 +568,12 @@ void free_chains(Pool* pool) {
   if (*pool->current == &pool->loose) {
     *pool->current = &by_block_no_slab;
     const std::size_t used = pool->loose.excess;
-    pool->loose.excess = 0;
-    count_chained(pool, used + free_chained(pool, pool->loose.free));
-    pool->loose.free = nullptr;
+    count_chained(pool, used + free_loose(pool));
+    end_loose(pool);
   }
   while (void* const first = pool->chain) {
-    pool->chain = chain_link(first);
-    count_chained(pool, free_chained(pool, first));
+    pool->chain = next_chain(first, pool->stride);
+    count_chained(pool, free_whole_chain(pool, first));
   }
 }
 

@@ -39,7 +39,8 @@ struct Pool {
   Relaxed<std::size_t> peak_cut_bytes;   ///< most bytes of blocks cut in busy slabs at once
   void* chain = nullptr;                 ///< chains of freed blocks (free_chain): the first block of the newest
   std::size_t chained_blocks = 0;        ///< blocks in chains, the one that `loose` serves included
-  Slab loose;                            ///< serves a chain to the fast path as if it were a slab
+  Slab loose;                            ///< serves blocks of a chain to the fast path as if it were a slab
+  std::uint32_t loose_rest = 0;          ///< near link: what of that chain `loose` does not hold yet
   std::atomic<Index> inbox{0};           ///< slabs announced by remote frees
   Watch* watch = nullptr;                ///< set in observed processes: every call is checked (watch.hpp)
   Pool* next_free = nullptr;             ///< in the store of pools that serve nobody
@@ -89,8 +90,17 @@ bool static_adopt(Pool* pool);
 
 inline std::uint32_t slab_live(const Slab& record) { return record.floor + record.excess; }
 
-/// First block of a chain: word 0 links the blocks of the chain, word 1 the chains.
-inline void*& chain_link(void* first) { return static_cast<void**>(first)[1]; }
-inline constexpr std::size_t least_chain_stride = 2 * sizeof(void*);
+/// The words of a chain's blocks, near links: word 0 links the blocks of a chain; word 1 of its first block links the
+/// chains.
+inline void* chain_word(const void* block, unsigned word, std::size_t stride) {
+  std::uint32_t link;
+  std::memcpy(&link, static_cast<const std::byte*>(block) + word * sizeof link, sizeof link);
+  return link == 0 ? nullptr : near_target(link, near_shift_of(stride));
+}
+inline void* chain_next(const void* block, std::size_t stride) { return chain_word(block, 0, stride); }
+inline void* next_chain(const void* first, std::size_t stride) { return chain_word(first, 1, stride); }
+inline void set_next_chain(void* first, const void* chain, std::size_t stride) {
+  set_chain_next(static_cast<std::byte*>(first) + sizeof(std::uint32_t), chain, stride);
+}
 
 }  // namespace blockyard::block

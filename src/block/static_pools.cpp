@@ -165,11 +165,12 @@ void free_one(void* block, Slab* record) {
 
 // Frees what lies in a slot's chains block by block, so that slabs and pages notice.
 void free_chains(std::uint32_t slot) {
+  const std::size_t stride = static_stride(slot);
   while (void* block = static_chain_take(slot)) {
     std::size_t count = 0;
     while (block != nullptr) {
-      void* const next = link_of(block);
-      free_one(block, slab_of(block, slab_shift_of(static_stride(slot))));
+      void* const next = chain_next(block, stride);
+      free_one(block, slab_of(block, slab_shift_of(stride)));
       block = next;
       ++count;
     }
@@ -223,10 +224,10 @@ void by_static_block_free_remote(void* block, Slab* record) noexcept {
   }
   // Whatever pool this is by now, it has the same stride: the block lives, so its page has not been given back.
   const std::uint32_t wake = record->pool.load(std::memory_order_acquire)->wake;
-  const auto link = [block](std::uint32_t next) { set_link(block, link_to(next)); };
-  if (remote_push(record->remote, link_from(block), wake, link)) {
+  const Index index = index_of(record);
+  const auto link = [block, index](std::uint32_t next) { set_link(block, slab_link_to(index, next)); };
+  if (remote_push(record->remote, slab_link_from(index, block), wake, link)) {
     Pool* const pool = record->pool.load(std::memory_order_acquire);
-    const Index index = index_of(record);
     inbox_push(pool->inbox, granule(index).inbox_next, index);
   }
 }
@@ -243,7 +244,7 @@ void by_static_block_free_checked(void* block, std::size_t stride) noexcept {
 void by_static_block_free_chain(std::size_t stride, void* first, void* last, std::size_t count) noexcept {
   if (process_is_watched()) {
     for (void* block = first;;) {
-      void* const next = link_of(block);
+      void* const next = chain_next(block, stride);
       by_static_block_free_checked(block, stride);
       if (block == last) {
         return;
@@ -251,11 +252,11 @@ void by_static_block_free_chain(std::size_t stride, void* first, void* last, std
       block = next;
     }
   }
-  set_link(last, nullptr);
+  set_chain_next(last, nullptr, stride);
   Chains& kept = chains[slot_of_stride(stride)];
   kept.waiting.fetch_add(count, std::memory_order_relaxed);
   const std::lock_guard lock(chain_lock);
-  chain_link(first) = kept.first.load(std::memory_order_relaxed);
+  set_next_chain(first, kept.first.load(std::memory_order_relaxed), stride);
   kept.first.store(first, std::memory_order_relaxed);
 }
 
@@ -282,7 +283,7 @@ void* static_chain_take(std::uint32_t slot) {
   const std::lock_guard lock(chain_lock);
   void* const first = kept.first.load(std::memory_order_relaxed);
   if (first != nullptr) {
-    kept.first.store(chain_link(first), std::memory_order_relaxed);
+    kept.first.store(next_chain(first, static_stride(slot)), std::memory_order_relaxed);
   }
   return first;
 }

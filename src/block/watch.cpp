@@ -113,7 +113,7 @@ void inspect(void* block, std::size_t bytes) {
 }
 
 // One bit a block, for each granule as many as the smallest blocks need.
-constexpr std::size_t bitmap_bytes = granule_bytes / unit / 8;
+constexpr std::size_t bitmap_bytes = granule_bytes / least_stride / 8;
 
 unsigned char* bitmaps() {
   static unsigned char* const table =

@@ -18,7 +18,7 @@ constinit base::Mutex world;
 
 namespace {
 
-// 32-bit links reach 2^32 units of 8 bytes.
+// Near links reach 2^32 units of 8 bytes.
 constexpr std::size_t full_bytes = std::size_t{32} << 30;
 constexpr std::size_t least_bytes = std::size_t{64} << 20;
 constexpr std::size_t run_bytes = granule_bytes << max_order;
@@ -27,7 +27,9 @@ constinit Slab* slabs = nullptr;
 constinit Granule* granules = nullptr;
 constinit Index fresh = 0;  // granules from here on were never handed out
 constinit Index fresh_end = 0;
-constinit Index free_runs[max_order + 1] = {};
+constexpr Index near_end = near_reach / granule_bytes;
+// Of the part that links in units of 4 bytes reach, and of the rest.
+constinit Index free_runs[2][max_order + 1] = {};
 constinit std::byte* record_next = nullptr;
 constinit std::byte* record_end = nullptr;
 
@@ -61,37 +63,50 @@ bool open_locked() {
   return false;
 }
 
+Index& free_list(Index first, unsigned order) { return free_runs[first < near_end ? 0 : 1][order]; }
+
 void list_run(Index first, unsigned order) {
   Granule& run = granules[first];
   run.free_order = static_cast<std::uint8_t>(order + 1);
   run.previous = 0;
-  run.next = free_runs[order];
+  run.next = free_list(first, order);
   if (run.next != 0) {
     granules[run.next].previous = first;
   }
-  free_runs[order] = first;
+  free_list(first, order) = first;
 }
 
 void unlist_run(Index first, unsigned order) {
   Granule& run = granules[first];
   run.free_order = 0;
-  (run.previous != 0 ? granules[run.previous].next : free_runs[order]) = run.next;
+  (run.previous != 0 ? granules[run.previous].next : free_list(first, order)) = run.next;
   if (run.next != 0) {
     granules[run.next].previous = run.previous;
   }
 }
 
-Index take_run(unsigned order) {
-  unsigned found = order;
-  while (found <= max_order && free_runs[found] == 0) {
-    ++found;
+// The least order from `order` on with a free run; above max_order when there is none.
+unsigned find_order(unsigned order, unsigned part) {
+  while (order <= max_order && free_runs[part][order] == 0) {
+    ++order;
+  }
+  return order;
+}
+
+Index take_run(unsigned order, bool near) {
+  // What can lie anywhere leaves the near part alone while it can.
+  unsigned part = near ? 0 : 1;
+  unsigned found = find_order(order, part);
+  if (found > max_order && !near) {
+    part = 0;
+    found = find_order(order, part);
   }
   Index first;
   if (found <= max_order) {
-    first = free_runs[found];
+    first = free_runs[part][found];
     unlist_run(first, found);
   } else {
-    if (fresh_end - fresh < Index{1} << max_order) {
+    if (fresh_end - fresh < Index{1} << max_order || (near && fresh >= near_end)) {
       return 0;
     }
     found = max_order;
@@ -125,12 +140,12 @@ bool window_open() {
   return open_locked();
 }
 
-Index window_take(unsigned order, bool huge) {
+Index window_take(unsigned order, bool huge, bool near) {
   const std::lock_guard lock(world);
   if (!open_locked()) {
     return 0;
   }
-  const Index first = take_run(order);
+  const Index first = take_run(order, near);
   if (first == 0) {
     return 0;
   }

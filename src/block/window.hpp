@@ -50,8 +50,9 @@ extern base::Mutex world;
 /// Reserves the window unless that is done; false when even a small one is refused. Takes `world`.
 bool window_open();
 
-/// A committed run of 2^order granules, or 0. Takes `world`. At most one call into the operating system.
-Index window_take(unsigned order, bool huge);
+/// A committed run of 2^order granules, or 0; with `near` within near_reach. Takes `world`. At most one call into the
+/// operating system.
+Index window_take(unsigned order, bool huge, bool near);
 
 /// Gives a run and its memory back. Takes `world`. At most two calls into the operating system.
 void window_give(Index first, unsigned order, bool huge);
@@ -79,13 +80,14 @@ void window_each_slab(Visit&& visit) {
 
 inline std::byte* address_of(Index index) { return by_block_window.base + std::size_t{index} * granule_bytes; }
 
-/// 32-bit links in 8-byte units, as in link.hpp; the window's first granule is never handed out, so 0 is no block.
-inline std::uint32_t link_from(const void* block) {
-  return static_cast<std::uint32_t>(
-      static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base) / unit);
+/// 32-bit links within a slab: what a slab's word holds (remote_frees.hpp). 0 is no block.
+inline std::uint32_t slab_link_from(Index slab, const void* block) {
+  return static_cast<std::uint32_t>(static_cast<std::size_t>(static_cast<const std::byte*>(block) - address_of(slab)) /
+                                    unit) +
+         1;
 }
-inline void* link_to(std::uint32_t link) {
-  return link == 0 ? nullptr : by_block_window.base + std::size_t{link} * unit;
+inline void* slab_link_to(Index slab, std::uint32_t link) {
+  return link == 0 ? nullptr : address_of(slab) + std::size_t{link - 1} * unit;
 }
 
 }  // namespace blockyard::block

@@ -159,13 +159,34 @@ TEST(BlockAllocator, counts_live_and_peak) {
   EXPECT_EQ(statistics.block_bytes, 24u);
 }
 
+TEST(BlockAllocator, blocks_of_twelve_bytes_lie_side_by_side_and_a_chain_of_them_serves_again) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(12, 4);
+  EXPECT_EQ(blocks.block_bytes(), 12u);
+  std::vector<void*> taken = take(blocks, 5000);
+  EXPECT_EQ(static_cast<char*>(taken[1]) - static_cast<char*>(taken[0]), 12);
+  for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
+    block::set_chain_next(taken[i], taken[i + 1], 12);
+  }
+  blocks.free_chain(taken.front(), taken.back(), taken.size());
+  EXPECT_EQ(blocks.statistics().live_blocks, 0u);
+  std::vector<void*> again = take(blocks, 10000);
+  EXPECT_NE(std::search(again.begin(), again.end(), taken.begin(), taken.end()), again.end());
+  EXPECT_TRUE(blocks.invariants_hold());
+  for (void* const block : again) {
+    blocks.free(block);
+  }
+  blocks.trim();
+  EXPECT_EQ(blocks.statistics().held_bytes, 0u);
+}
+
 TEST(BlockAllocator, a_chain_is_freed_at_once_and_handed_out_in_its_order) {
   SKIP_IF_WATCHED();
   BlockAllocator blocks(32, 8);
   std::vector<void*> taken = take(blocks, 3000);
   std::shuffle(taken.begin(), taken.end(), std::mt19937(1));
   for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
-    *static_cast<void**>(taken[i]) = taken[i + 1];
+    block::set_chain_next(taken[i], taken[i + 1], blocks.block_bytes());
   }
   blocks.free_chain(taken.front(), taken.back(), taken.size());
   EXPECT_EQ(blocks.statistics().live_blocks, 0u);

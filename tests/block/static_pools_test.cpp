@@ -49,11 +49,12 @@ class Delays {
 };
 
 TEST(StaticBlocks, equal_strides_share_a_pool_and_others_do_not) {
-  using A = StaticBlockAllocator<700, 4>;
+  using A = StaticBlockAllocator<704, 4>;
   using B = StaticBlockAllocator<697, 8>;
   void* const block = A::allocate();
   EXPECT_EQ(B::statistics().live_blocks, 1u);
   EXPECT_EQ((StaticBlockAllocator<712, 8>::statistics().live_blocks), 0u);
+  EXPECT_EQ((StaticBlockAllocator<700, 4>::statistics().live_blocks), 0u);
   B::free(block);
   EXPECT_EQ(A::statistics().live_blocks, 0u);
 }
@@ -300,7 +301,7 @@ TEST(StaticBlocks, a_chain_freed_on_one_thread_serves_another) {
       block = Blocks::allocate();
     }
     for (std::size_t i = 0; i + 1 < taken.size(); ++i) {
-      *static_cast<void**>(taken[i]) = taken[i + 1];
+      block::set_chain_next(taken[i], taken[i + 1], Blocks::stride);
     }
     std::thread([&] { Blocks::free_chain(taken.front(), taken.back(), taken.size()); }).join();
     if (round == 0) {

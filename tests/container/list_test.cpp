@@ -14,8 +14,10 @@ namespace {
 
 static_assert(sizeof(List<std::string>) <= 8);
 static_assert(sizeof(List<std::string, DirectBlocks>) <= 8);
-static_assert(sizeof(List<int>::Element) == 24);
-static_assert(sizeof(List<int, StaticBlocks, Owned>::Element) == 32);
+static_assert(sizeof(List<int>::Element) == 12);
+static_assert(sizeof(List<int, DirectBlocks>::Element) == 12);
+static_assert(sizeof(List<int, StaticBlocks, Owned>::Element) == 16);
+static_assert(sizeof(List<int, MallocBlocks>::Element) == 24);
 static_assert(std::is_nothrow_move_constructible_v<List<std::string>>);
 
 TEST(List, an_empty_list_has_no_ends_and_ignores_pops) {
@@ -88,6 +90,29 @@ TEST(List, a_constructor_that_throws_adds_nothing) {
   EXPECT_THROW(list.push_back(Fussy(2)), std::runtime_error);
   EXPECT_EQ(list.size(), 1u);
   EXPECT_TRUE(list.invariants_hold());
+}
+
+TEST(List, what_was_moved_from_goes_on_with_the_allocator_that_it_shared) {
+  using Tested = List<int, DirectBlocks>;
+  BlockAllocator blocks(Tested::block_bytes(), Tested::block_alignment());
+  Tested list(blocks);
+  list.push_back(1);
+  Tested moved(std::move(list));
+  list.push_back(2);
+  EXPECT_EQ(blocks.statistics().live_blocks, 2u);
+  moved = std::move(list);
+  list.push_back(3);
+  EXPECT_EQ(blocks.statistics().live_blocks, 2u);
+  EXPECT_EQ(moved.front()->get(), 2);
+  EXPECT_EQ(list.front()->get(), 3);
+}
+
+TEST(List, what_was_moved_from_with_an_allocator_of_its_own_makes_another) {
+  List<int, DirectBlocks> list{1};
+  List<int, DirectBlocks> moved(std::move(list));
+  list.push_back(2);
+  EXPECT_EQ(list.size(), 1u);
+  EXPECT_EQ(moved.front()->get(), 1);
 }
 
 TEST(OwnedList, an_element_erases_itself) {

@@ -91,14 +91,14 @@ class BlocksExercise {
   }
 
   void give_chain(std::size_t count) {
-    if (count == 0 || live_.size() < count || size_ < 2 * sizeof(void*)) {
+    if (count == 0 || live_.size() < count) {
       return;
     }
     const std::size_t begin = live_.size() - count;
     for (std::size_t i = begin; i < live_.size(); ++i) {
       REQUIRE(live_[i].block[size_ - 1] == live_[i].mark);
       void* const next = i + 1 < live_.size() ? live_[i + 1].block : nullptr;
-      std::memcpy(live_[i].block, &next, sizeof next);
+      block::set_chain_next(live_[i].block, next, blocks_.block_bytes());
     }
     blocks_.free_chain(live_[begin].block, live_.back().block, count);
     live_.resize(begin);
