@@ -138,7 +138,8 @@ def pace(name: str, journals: Path, folder: Path) -> dict[str, Any]:
             starts = np.sort(np.load(output / "samples.npy", mmap_mode="r")["start"])
             busiest = max(busiest, int((np.searchsorted(starts, starts + BUSIEST_NS) - np.arange(len(starts))).max()))
     return {"busiest_100_ms_events": busiest, "events": len(starts), "ring_mib": RING_MIB, "repeats": REPEATS,
-            **{way: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for way, runs in found.items()},
+            **{way: {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+               for way, runs in found.items()},
             "spread": {way: {key: sorted(round(run[key]) for run in runs) for key in runs[0] if "p99.9" in key}
                        for way, runs in found.items()}}
 
