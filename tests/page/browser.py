@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 _KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36,
          "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
@@ -29,16 +29,13 @@ def executable() -> str | None:
 class Page:
     """One tab. Everything waits until the page's own next frame was drawn."""
 
-    def __init__(self, address: str) -> None:
-        self._socket = connect(address, max_size=None, compression=None)
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
         self._numbers = itertools.count(1)
         self.problems: list[str] = []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.requests: list[str] = []
-
-    def close(self) -> None:
-        self._socket.close()
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         number = next(self._numbers)
@@ -168,13 +165,11 @@ def chromium(program: str) -> Iterator[Page]:
              "--disable-dev-shm-usage", "--proxy-server=127.0.0.1:9", "--remote-debugging-port=0",
              f"--user-data-dir={profile}", "--window-size=1440,1000", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        page = None
         try:
-            page = Page(_address(Path(profile) / "DevToolsActivePort", process))
-            yield page
+            with connect(_address(Path(profile) / "DevToolsActivePort", process), max_size=None,
+                         compression=None) as socket:
+                yield Page(socket)
         finally:
-            if page:
-                page.close()
             process.terminate()
             try:
                 process.wait(20)

@@ -14,6 +14,7 @@ MACHINE = {"cpu": "Test Processor 9000", "architecture": "x86_64", "cores": 2, "
            "kernel": "6.1.0", "libc": "glibc 2.36", "distribution": "Debian GNU/Linux 12", "clock": "tsc",
            "ticks_per_ns": None, "transparent_huge_pages": "madvise", "governor": "performance", "virtualised": False,
            "warnings": [], "kind": "test"}
+LOOKING = {"threshold_ns": 270, "events": 0, "ns_a_look": 250, "source": "getrusage", "reason": ""}
 MALLOC, ZEROED, ALIGNED, FREE, REALLOC = range(5)
 
 
@@ -138,11 +139,15 @@ def latencies(made: np.ndarray, speed: float, tail: float, seed: int, touch: boo
     call = np.where(slow < 0.0012 * tail, 6000 * own.random(count, np.float32) * tail + 900, call)
     call = np.where(slow < 0.00002 * tail, 300_000 * own.random(count, np.float32) * tail + 9000, call)
     call *= np.exp(0.06 * noise.standard_normal(count, np.float32))
-    call = np.where(noise.random(count, np.float32) < 8e-6, call + noise.exponential(400_000, count), call)
+    interrupted = noise.random(count, np.float32) < 8e-6
+    call = np.where(interrupted, call + noise.exponential(400_000, count), call)
+    found["cause"] = np.where(interrupted, 1 | 8, np.where(call > 700, 1, 0))
     found["call"] = np.minimum(call + 36, 4e9).astype(np.uint32)
     if touch:
         gives = (found["kind"] != FREE) & (found["size"] > 0)
-        pages = np.where(own.random(count, np.float32) < 0.02 * tail, (size / 4096 + 1) * 1900, 3 + size / 900)
+        fresh = gives & (own.random(count, np.float32) < 0.02 * tail)
+        pages = np.where(fresh, (size / 4096 + 1) * 1900, 3 + size / 900)
+        found["cause"] |= np.where(fresh, 1 | 4, 0).astype(np.uint8)
         found["touch"] = np.where(gives, np.minimum(pages + 30, 4e9), 0).astype(np.uint32)
     found["start"] += (1000 * noise.random(count, np.float32)).astype(np.uint64)
     return found
@@ -156,6 +161,6 @@ def lifelike_campaign(directory: Path, allocators: Sequence[tuple[str, float, fl
     base, pair = lifelike(events, seconds=seconds)
     for place, (name, speed, tail) in enumerate(allocators, start=1):
         for repeat in range(1, repeats + 1):
-            campaign.run(name, latencies(base, speed, tail, place * 1000 + repeat), repeat)
+            campaign.run(name, latencies(base, speed, tail, place * 1000 + repeat), repeat, looking=LOOKING)
     campaign.events(pair, range(0, int(seconds * 1e9), 16_666_667))
     return campaign

@@ -10,6 +10,7 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
+_EXPORTED = re.compile(r"^export (?=(?:async )?(?:function\*?|const|let|class) )", re.MULTILINE)
 _DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
 
 
@@ -25,7 +26,7 @@ def script(entry: str = "main.js") -> str:
             if declared in owners:
                 raise ValueError(f"{name} and {owners[declared]} both declare {declared}")
             owners[declared] = name
-        body = re.sub(r"^export ", "", _IMPORT.sub("", source), flags=re.MULTILINE)
+        body = _EXPORTED.sub("", _IMPORT.sub("", source))
         if re.search(r"^\s*(import|export)\b", body, re.MULTILINE):
             raise ValueError(f"{name} imports or exports in a way that concatenation does not know")
         parts.append(f"// {name}\n{body}")

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from blockyard.analysis import fidelity, figures, samples, tiles
-from blockyard.analysis.distribution import SATURATED, Distribution
+from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, Operation, View
+from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, Operation, Part, View
 from blockyard.analysis.sections import Section
 from blockyard.report import comparison
 from blockyard.report.header import Header
-from blockyard.report.page.events import LATENCY_STEPS
+from blockyard.report.page import frames
+from blockyard.report.page.pack import LATENCY_STEPS
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 _TABLE = (P50, P99, P999, P9999, P99999)
@@ -38,13 +39,12 @@ def shares() -> list[tuple[int, int]]:
 def section(found: Section, members: Sequence[AllocatorFigures], header: Header,
             views: Sequence[View]) -> dict[str, Any]:
     """All that is known of a section but its events."""
-    arrays = found.arrays()
     bases = list(dict.fromkeys(one.runs.base for one in members if not one.runs.is_null))
     return {
         "title": found.title, "journal": found.journal, "header": header.lines(),
         "warnings": fidelity.sentences(found), "end_ns": end_ns(members),
         "touched": any(one.touched for one in members), "views": [view.value for view in views],
-        "frames": _frames(arrays), "threads": _thread_names(found),
+        "frames": frames.facts(found, members), "threads": _thread_names(found),
         "allocators": [_allocator(one, bases, views) for one in members]}
 
 
@@ -62,7 +62,7 @@ def constants() -> dict[str, Any]:
     """What the page's own arithmetic needs to agree with the tiles."""
     return {"per_octave": tiles.PER_OCTAVE, "bins": tiles.BINS, "latency_steps": LATENCY_STEPS,
             "histogram_error": tiles.ERROR, "slowest": figures.SLOWEST, "machine_causes": _MACHINE_CAUSES,
-            "shares": [numerator / denominator for numerator, denominator in shares()],
+            "shares": shares(),
             "limits_ns": _LIMITS_NS, "percentiles": [[one.label, one.numerator, one.denominator] for one in _TABLE]}
 
 
@@ -74,12 +74,14 @@ def _allocator(one: AllocatorFigures, bases: list[str], views: Sequence[View]) -
         "version": runs.version, "null": runs.is_null, "place": -1 if runs.is_null else bases.index(runs.base),
         "repeats": len(runs.runs), "step_ns": one.step_ns, "measured_ns": one.measured_ns,
         "peak_bytes": _median([peak for peak in peaks if isinstance(peak, int)]),
-        "figures": {operation.value: {view.value: _figures(one.whole(view, operation), one) for view in views}
+        "figures": {operation.value: {view.value: _figures(one, view, operation) for view in views}
                     for operation in OPERATIONS},
+        "verdicts": {view.value: frames.verdicts(one, view) for view in views},
         "memory": _memory(one)}
 
 
-def _figures(found: Distribution, one: AllocatorFigures) -> dict[str, Any] | None:
+def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[str, Any] | None:
+    found = one.whole(view, operation)
     if not found.samples:
         return None
     ranks = [max(1, -(-found.samples * numerator // denominator)) for numerator, denominator in shares()]
@@ -88,7 +90,10 @@ def _figures(found: Distribution, one: AllocatorFigures) -> dict[str, Any] | Non
     curve = [_digits(float(tick) / found.ticks_per_ns) if known else None
              for tick, known in zip(ticks, supported, strict=True)]
     named = [found.percentile(percentile) for percentile in _TABLE]
-    return {"samples": found.samples, "best": found.best.value,
+    ends = one.intervals(view, operation, Part.CALL if operation is Operation.FREE else Part.BOTH)
+    intervals = [(value := ends.get(percentile.label)) and [_digits(value.low.value), _digits(value.high.value)]
+                 for percentile in _TABLE]
+    return {"samples": found.samples, "intervals": intervals, "best": found.best.value,
             "named": [None if value is None else _digits(value.value) for value in named],
             "worst": found.worst.value, "at_least": bool(found.ticks[-1] == SATURATED),
             "above": [found.above(limit) for limit in _LIMITS_NS], "curve": curve}
@@ -107,11 +112,6 @@ def _memory(one: AllocatorFigures) -> dict[str, list[float]] | None:
     return {"time_s": [round(float(time) / 1e9, 4) for time in rows["time"][kept]],
             "resident": [int(value) for value in rows["resident"][kept]],
             "live": [int(value) for value in rows["live"][kept]]}
-
-
-def _frames(arrays: dict[str, np.ndarray]) -> list[float]:
-    """When each frame ended, in seconds, whatever thread marked it."""
-    return [round(float(time) / 1e9, 6) for time in arrays.get("frame_times", ())]
 
 
 def _thread_names(found: Section) -> list[str]:

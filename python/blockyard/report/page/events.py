@@ -9,17 +9,15 @@ import numpy as np
 from blockyard.analysis import figures, tiles
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.tiles import Tiles
-from blockyard.report.page.pack import packed
+from blockyard.report.page.pack import packed, steps
 
 ROOM = 6_800_000
 """Bytes that the histograms and events of one section may take, compressed and before base64: the page of one section
 then stays below 10 MB."""
-_BYTES_A_CELL = 1.15
-_BYTES_AN_EVENT, _BYTES_A_REPEAT = 8.5, 2.4
-"""What they take once compressed, measured on five games; the estimate decides how finely time is cut."""
+_BYTES_A_CELL = 1.05
+_BYTES_AN_EVENT, _BYTES_A_REPEAT = 7.0, 1.8
+"""What they take once compressed, on the high side; the estimate decides how finely time is cut."""
 _LEAST_COLUMNS = 256
-LATENCY_STEPS = 256
-"""Single events: a latency is kept as log2(ns + 1) in steps of this many an octave, within 0.14 %."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,8 @@ def _pack(one: AllocatorFigures, found: _Cut, end_ns: float, factor: int, gross:
                 "kind": first_run["kind"], "thread": first_run["thread"], "frame": first_run["frame"],
                 "size": size.astype(np.uint32)}
     for place, run in enumerate(opened):
-        columns[f"latency.{place}"] = _steps(found.tiles.latencies[:, place] / rate)
+        columns[f"latency.{place}"] = steps(found.tiles.latencies[:, place] / rate)
         columns[f"cause.{place}"] = run.rows["cause"][found.rows]
     facts = {"time_unit_ns": unit, "sizes": [int(each) for each in sizes], "repeats": len(opened),
              "complete_above_ns": found.complete_above / rate}
     return packed(facts, columns, frozenset({"event", "time", "frame"}))
-
-
-def _steps(ns: np.ndarray) -> np.ndarray:
-    return np.round(np.log2(ns + 1.0) * LATENCY_STEPS).astype(np.uint16)

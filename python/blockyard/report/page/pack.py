@@ -18,6 +18,14 @@ _LEVEL = 6
 """zlib's: 9 takes twice as long for two in a hundred."""
 
 
+LATENCY_STEPS = 256
+"""A latency is kept as log2(ns + 1) in steps of this many an octave: within 0.14 %."""
+
+
+def steps(ns: np.ndarray) -> np.ndarray:
+    return np.round(np.log2(ns + 1.0) * LATENCY_STEPS).astype(np.uint16)
+
+
 def packed(facts: Mapping[str, Any], columns: Mapping[str, np.ndarray], deltas: frozenset[str] = frozenset()) -> str:
     """Columns are unsigned, of 1, 2 or 4 bytes; those named in `deltas` of 4 bytes."""
     described, parts = [], []

@@ -12,7 +12,7 @@ from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
 from blockyard.report.files import whole
 from blockyard.report.header import Header
-from blockyard.report.page import bundle, content, events
+from blockyard.report.page import bundle, content, events, frames
 from blockyard.report.page.libraries import Library, libraries
 
 
@@ -37,6 +37,7 @@ def write(target: Path, results: Results, notes: Sequence[str], found: Sequence[
         told = content.section(one.section, one.figures, one.header, views(one.figures))
         told["columns"], made = events.prepare(one.figures, told["end_ns"], gross, jobs)
         facts["sections"].append(told)
+        packs.append((f"{number}/frames", frames.pack(one.figures, views(one.figures))))
         packs += [(f"{number}/{member.name}", pack) for member, pack in zip(one.figures, made, strict=True)]
     text = _document(facts, packs, carried)
     whole(target, lambda path: path.write_text(text, encoding="utf-8"))
@@ -45,7 +46,7 @@ def write(target: Path, results: Results, notes: Sequence[str], found: Sequence[
 
 def views(members: Sequence[AllocatorFigures]) -> list[View]:
     """Those that the section has: attributed only where slow events were looked into."""
-    return [view for view in View if view is not View.ATTRIBUTED or any(one.looked_into for one in members)]
+    return [view for view in View if view is not View.ATTRIBUTED or all(one.looked_into for one in members)]
 
 
 def _document(facts: dict[str, Any], packs: list[tuple[str, str]], carried: list[Library]) -> str:

@@ -1,40 +1,52 @@
-// Allocator time in each frame, a line for each allocator, with the lines of 1 % and 10 % of a frame's budget.
+// Allocator time in each frame, a line for each allocator, against shares of a frame's budget.
+import { openPack } from "./data.js";
 import { Chart, latencyAxis, roomyLog, timeAxis } from "./chart.js";
 import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
+import { nsOfStep } from "./model.js";
 import { section, shownAllocators, state } from "./state.js";
 import { duration, secondsWords } from "./words.js";
 
-const MOST_POINTS = 1500;
-const BUDGETS = [[60, 1], [60, 0.1], [144, 0.1]];
+const MOST_POINTS = 1200;
+const LEAST_NS = 10; // a frame without any allocation is drawn here: a logarithmic axis has no zero
+const BUDGETS = [["a frame at 60 Hz", 1e9 / 60], ["10 % of it", 1e8 / 60], ["1 % of it", 1e7 / 60], ["a frame at 240 Hz", 1e9 / 240]];
+
+const framePacks = new Map();
+
+export async function loadFrames(sectionNumber) {
+  if (!framePacks.has(sectionNumber)) framePacks.set(sectionNumber, await openPack(`${sectionNumber}/frames`));
+}
 
 export function makeFrames() {
   return new Chart(document.getElementById("frames"), describeFrames, () => 320);
 }
 
 export function framesWords() {
-  const found = section().frame_series;
-  if (!found) return "";
-  return `${found.words} ${found.shown_words ?? ""}`.trim();
+  const { known, words, group } = section().frames;
+  if (!known) return "";
+  const kind = state.view === "inherent" ? "Of each event the least over the repeats." : "Median of the repeats.";
+  return `${words} ${kind}${group > 1 ? ` Each point is the worst of ${group} frames.` : ""}`;
 }
 
 function describeFrames() {
-  const found = section().frame_series;
-  if (!found || found.missing) return found?.missing ?? "Not in this report: it has no frame analysis.";
-  const allocators = shownAllocators().filter((one) => found.allocators[one.name]);
+  const { columns } = framePacks.get(state.section) ?? { columns: {} };
+  if (!section().frames.known) return section().frames.words;
+  const allocators = shownAllocators().filter((one) => columns[`${one.name}/${state.view}`]);
   if (!allocators.length) return "None of the chosen allocators has frames.";
-  const [first, behind] = within(found.time_s);
+  const starts = columns.start;
+  const first = place(starts, state.from * 1e6);
+  const behind = place(starts, state.to * 1e6);
   if (behind <= first) return "No frame begins in this stretch of time.";
-  const group = Math.max(1, Math.ceil((behind - first) / MOST_POINTS));
+  const group = Math.ceil((behind - first) / MOST_POINTS);
   const times = [];
   const lines = allocators.map(() => []);
+  const values = allocators.map((one) => columns[`${one.name}/${state.view}`]);
   for (let at = first; at < behind; at += group) {
-    times.push(found.time_s[at]);
-    allocators.forEach((one, place) => {
-      const values = found.allocators[one.name];
-      let most = null;
-      for (let i = at; i < Math.min(at + group, behind); ++i) if (values[i] !== null) most = Math.max(most ?? 0, values[i]);
-      lines[place].push(most === null ? null : Math.max(most, 10));
+    times.push(starts[at] / 1e6);
+    values.forEach((steps, line) => {
+      let most = 0;
+      for (let i = at; i < Math.min(at + group, behind); ++i) if (steps[i] > most) most = steps[i];
+      lines[line].push(Math.max(nsOfStep(most), LEAST_NS));
     });
   }
   return {
@@ -42,26 +54,37 @@ function describeFrames() {
     options: {
       scales: { x: { time: false, range: () => [state.from, state.to] }, y: { distr: 3, range: frameRange } },
       axes: [timeAxis(), latencyAxis()],
-      series: [{}, ...lineSeries(allocators, { width: 1.2 })],
+      series: [{}, ...lineSeries(allocators, { width: 1.3 })],
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       padding: [8, 14, 0, 0],
-      hooks: { draw: [budgetLines, lineMarks(allocators)] },
+      hooks: { drawAxes: [budgetLines], draw: [lineMarks(allocators)] },
       plugins: [lineTip(allocators, (x) => `frame at ${secondsWords(x, 1)}`, duration)],
     },
   };
 }
 
-function within(times) {
-  let first = 0;
-  while (first < times.length && times[first] < state.from) ++first;
-  let behind = first;
-  while (behind < times.length && times[behind] <= state.to) ++behind;
-  return [first, behind];
+/// Of rising numbers how many lie below.
+function place(starts, value) {
+  let low = 0;
+  let high = starts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (starts[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function frameRange(plot) {
-  const known = plot.data.slice(1).flatMap((line) => line.filter((ns) => ns !== null && ns !== undefined));
-  return known.length ? roomyLog(Math.min(...known), Math.max(...known, 1.2e6)) : [100, 1e7];
+  let low = Infinity;
+  let high = 0;
+  for (const line of plot.data.slice(1)) {
+    for (const ns of line) {
+      if (ns > LEAST_NS && ns < low) low = ns;
+      if (ns > high) high = ns;
+    }
+  }
+  return roomyLog(Math.min(low, 1e6), Math.max(high, BUDGETS[0][1]));
 }
 
 function budgetLines(plot) {
@@ -70,18 +93,18 @@ function budgetLines(plot) {
   const { left, top, width, height } = plot.bbox;
   context.save();
   context.font = `${11 * ratio}px system-ui, sans-serif`;
-  context.textAlign = "left";
+  context.textAlign = "right";
   context.textBaseline = "alphabetic";
   context.fillStyle = context.strokeStyle = ink("faint");
   context.setLineDash([4 * ratio, 4 * ratio]);
-  for (const [hz, share] of BUDGETS) {
-    const y = plot.valToPos((1e9 / hz) * share, "y", true);
+  for (const [words, ns] of BUDGETS) {
+    const y = plot.valToPos(ns, "y", true);
     if (y < top || y > top + height) continue;
     context.beginPath();
     context.moveTo(left, y);
     context.lineTo(left + width, y);
     context.stroke();
-    context.fillText(`${share * 100} % of a frame at ${hz} Hz`, left + 6 * ratio, y - 4 * ratio);
+    context.fillText(words, left + width - 6 * ratio, y - 4 * ratio);
   }
   context.restore();
 }

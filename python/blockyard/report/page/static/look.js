@@ -55,7 +55,20 @@ export function drawMark(context, mark, x, y, size) {
   context.stroke(path);
 }
 
-/// A line with its mark, for the chooser and the table.
+const swatches = new Map();
+
+/// A line with its mark, drawn once for each theme; for the table, which is made anew with every zoom.
+export function swatchOf(allocator, use) {
+  const key = `${use} ${allocator.name} ${isDark()}`;
+  if (!swatches.has(key)) {
+    const canvas = document.createElement("canvas");
+    drawSwatch(canvas, allocator);
+    swatches.set(key, canvas);
+  }
+  return swatches.get(key);
+}
+
+/// A line with its mark, for the chooser.
 export function drawSwatch(canvas, allocator) {
   const ratio = devicePixelRatio || 1;
   canvas.width = 30 * ratio;

@@ -1,16 +1,16 @@
 // Puts the page together: who draws what, and when.
 import { constants, facts } from "./data.js";
 import { copyText, linkOfView, makeControls } from "./controls.js";
-import { framesWords, makeFrames } from "./frames.js";
+import { framesWords, loadFrames, makeFrames } from "./frames.js";
 import { CAUSES, densityRamp, onThemeChange } from "./look.js";
 import { makeMemory } from "./memory.js";
-import { loadModel, modelIfReady } from "./model.js";
+import { loadModel, modelIfReady, pointsOf } from "./model.js";
 import { makePareto } from "./pareto.js";
 import { makePercentiles } from "./percentiles.js";
 import { eventRows, makeScatter, spriteOf, stepEvent, wholeRange, zoomTime } from "./scatter.js";
-import { allocatorNamed, change, isWhole, onChange, readAddress, section, shownAllocators, state } from "./state.js";
+import { allocatorNamed, change, isWhole, onChange, readAddress, section, setRange, shownAllocators, state } from "./state.js";
 import { makeStrip } from "./strip.js";
-import { drawTable, tableText, tableWords } from "./table.js";
+import { drawTable, drawTableChoice, tableText, tableWords } from "./table.js";
 import { countWords, duration } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
@@ -22,7 +22,7 @@ let pending = null;
 
 readAddress();
 describePage();
-await loadModel(state.section, state.focus);
+await Promise.all([loadModel(state.section, state.focus), loadFrames(state.section)]);
 drawEverything();
 performance.mark("blockyard:first-picture");
 document.documentElement.dataset.drawn = "first";
@@ -51,9 +51,10 @@ byId("copy-table").addEventListener("click", () => copyText(tableText(), "The ta
 // The other allocators are decoded one by one while nothing else happens, so that the first brush finds them ready.
 for (const one of section().allocators) {
   await new Promise((resolve) => setTimeout(resolve));
-  await loadModel(state.section, one.name);
+  pointsOf(await loadModel(state.section, one.name), state.operation, state.view);
 }
 if (!isWhole()) drawFigures();
+performance.mark("blockyard:all-decoded");
 document.documentElement.dataset.drawn = "all";
 
 async function drawPending() {
@@ -61,6 +62,7 @@ async function drawPending() {
   pending = null;
   const wanted = [state.focus, ...(isWhole() ? [] : shownAllocators().map((one) => one.name))];
   const absent = wanted.filter((name) => !modelIfReady(state.section, name));
+  if (changed.has("section")) await loadFrames(state.section);
   if (absent.length) await Promise.all(absent.map((name) => loadModel(state.section, name)));
   performance.mark("blockyard:redraw-begins");
   if (changed.has("section")) describePage();
@@ -72,7 +74,10 @@ async function drawPending() {
       timeStrip.place();
       drawFigures();
     }
-    if (changed.has("sort")) drawTable();
+    if (changed.has("sort")) {
+      drawTable();
+      drawWords();
+    }
     if (changed.has("event")) drawEvent();
   }
   // uPlot commits its drawing in a microtask of its own, which is queued before this one.
@@ -86,8 +91,9 @@ function drawEverything() {
   timeStrip.place();
   scatter.build();
   for (const chart of lineCharts) chart.build();
-  drawWords();
+  drawTableChoice();
   drawTable();
+  drawWords();
   drawEvent();
 }
 
@@ -100,6 +106,11 @@ function drawFigures() {
 function describePage() {
   const items = (id, lines) => byId(id).replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
   byId("campaign").textContent = `${facts.name}: ${section().title}. Measured ${facts.created_at.slice(0, 10)} with Blockyard ${facts.blockyard}.`;
+  byId("phases").replaceChildren(...section().frames.phases.slice(0, 8).map(({ name, begin_s: begin, end_s: end }) => {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: `Show ${name} alone` });
+    button.addEventListener("click", () => setRange(begin, end));
+    return button;
+  }));
   items("header", section().header);
   items("warnings", [...facts.notes, ...section().warnings]);
   byId("made").textContent = "One file, made by blockyard report --html; it loads nothing from anywhere. How to read it: docs/report.md.";

@@ -63,24 +63,28 @@ function lessCells(whole, part) {
 
 function decodeSingles(pack) {
   const { columns } = pack;
-  const steps = new Float32Array(33 * constants.latency_steps + 1);
-  for (let i = 0; i < steps.length; ++i) steps[i] = 2 ** (i / constants.latency_steps) - 1;
-  const latency = [];
+  const steps = [];
   const cause = [];
   for (let repeat = 0; repeat < pack.repeats; ++repeat) {
-    latency.push(Float32Array.from(columns[`latency.${repeat}`], (step) => steps[step]));
+    steps.push(columns[`latency.${repeat}`]);
     cause.push(columns[`cause.${repeat}`]);
   }
   return {
     length: columns.event.length, repeats: pack.repeats, event: columns.event, kind: columns.kind, thread: columns.thread,
-    frame: columns.frame, latency, cause,
+    frame: columns.frame, steps, cause,
     time: Float64Array.from(columns.time, (units) => (units * pack.time_unit_ns) / 1e9),
     size: Float64Array.from(columns.size, (place) => pack.sizes[place]),
   };
 }
 
-/// The singles of one operation as a view shows them: parallel arrays of time (s), ns, index into singles, repeat. As-run
-/// and attributed have a point for each repeat, inherent one for the least of them.
+/// Nanoseconds of a latency as the pack keeps it, in logarithmic steps.
+const stepNs = Float64Array.from({ length: 34 * constants.latency_steps }, (_, step) => 2 ** (step / constants.latency_steps) - 1);
+
+export const nsOfStep = (step) => stepNs[step];
+export const latencyOf = (singles, repeat, index) => stepNs[singles.steps[repeat][index]];
+
+/// The singles of one operation as a view shows them, slowest first: parallel arrays of time (s), ns, index into singles,
+/// repeat. As-run and attributed have a point for each repeat, inherent one for the least of them.
 export function pointsOf(model, operation, view) {
   const key = `${operation}/${view}`;
   model.points[key] ??= makePoints(model.singles, operation === "free", view);
@@ -88,25 +92,36 @@ export function pointsOf(model, operation, view) {
 }
 
 function makePoints(singles, frees, view) {
-  const time = [];
-  const ns = [];
-  const index = [];
-  const repeat = [];
+  const places = new Uint32Array(stepNs.length + 1);
+  forEachPoint(singles, frees, view, (step) => { ++places[stepNs.length - step]; });
+  for (let i = 1; i < places.length; ++i) places[i] += places[i - 1];
+  const count = places[stepNs.length];
+  const found = { time: new Float64Array(count), ns: new Float32Array(count), index: new Uint32Array(count), repeat: new Uint8Array(count) };
+  forEachPoint(singles, frees, view, (step, i, repeat) => {
+    const place = places[stepNs.length - 1 - step]++;
+    found.time[place] = singles.time[i];
+    found.ns[place] = stepNs[step];
+    found.index[place] = i;
+    found.repeat[place] = repeat;
+  });
+  return found;
+}
+
+function forEachPoint(singles, frees, view, visit) {
+  const { steps, cause, kind, repeats } = singles;
   for (let i = 0; i < singles.length; ++i) {
-    if ((singles.kind[i] === 3) !== frees) continue;
-    let least = 0;
-    for (let r = 1; r < singles.repeats; ++r) if (singles.latency[r][i] < singles.latency[least][i]) least = r;
-    for (let r = 0; r < singles.repeats; ++r) {
-      if (view === "inherent" && r !== least) continue;
-      if (view === "attributed" && singles.cause[r][i] & constants.machine_causes) continue;
-      time.push(singles.time[i]);
-      ns.push(singles.latency[r][i]);
-      index.push(i);
-      repeat.push(r);
+    if ((kind[i] === 3) !== frees) continue;
+    if (view === "inherent") {
+      let least = 0;
+      for (let r = 1; r < repeats; ++r) if (steps[r][i] < steps[least][i]) least = r;
+      visit(steps[least][i], i, least);
+      continue;
+    }
+    for (let r = 0; r < repeats; ++r) {
+      if (view === "attributed" && cause[r][i] & constants.machine_causes) continue;
+      visit(steps[r][i], i, r);
     }
   }
-  return { time: Float64Array.from(time), ns: Float32Array.from(ns), index: Uint32Array.from(index),
-    repeat: Uint8Array.from(repeat) };
 }
 
 /// The bin of a latency, as the tiles were cut.

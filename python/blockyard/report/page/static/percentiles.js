@@ -8,8 +8,9 @@ import { summaryOf } from "./summary.js";
 import { latencyWords } from "./words.js";
 
 const WORST = 2.12;
+const shareOf = ([numerator, denominator]) => numerator / denominator;
 const position = (share) => (share <= 0.9 ? share / 0.9 : 1 + (-Math.log10(1 - share) - 1) / 5);
-const positions = [...constants.shares.map(position), 2.04, WORST];
+const positions = [...constants.shares.map(shareOf).map(position), 2.04, WORST];
 const NAMED = [[0, "best"], [0.5, "p50"], [0.9, "p90"], [0.99, "p99"], [0.999, "p99.9"], [0.9999, "p99.99"], [0.99999, "p99.999"]];
 const CROWDED = ["p99", "p99.99"]; // left out of a narrow axis
 
@@ -37,7 +38,7 @@ function describePercentiles() {
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       padding: [8, 18, 0, 0],
       hooks: { draw: [lineMarks(allocators)] },
-      plugins: [lineTip(allocators, (x, i) => (i >= constants.shares.length ? "worst" : shareWords(constants.shares[i])),
+      plugins: [lineTip(allocators, (x, i) => (i >= constants.shares.length ? "worst" : shareWords(shareOf(constants.shares[i]))),
         (ns) => latencyWords(ns, floor * 2))],
     },
   };

@@ -3,7 +3,7 @@
 import { constants } from "./data.js";
 import { Chart, hideTip, latencyAxis, showTip, timeAxis, tipTable } from "./chart.js";
 import { CAUSES, causeClass, causeWords, densityRamp, drawMark, ink, isDark } from "./look.js";
-import { binLow, modelIfReady, pointsOf } from "./model.js";
+import { binLow, latencyOf, modelIfReady, pointsOf } from "./model.js";
 import { allocatorNamed, change, endSeconds, section, setRange, state } from "./state.js";
 import { countWords, duration, secondsWords } from "./words.js";
 
@@ -14,7 +14,7 @@ const MOST_MARKS = 500; // drawn with their shapes; the others above the singles
 let chart = null;
 let ramp = null;
 let sprites = [];
-let shownPoints = { time: [], ns: [], index: [], repeat: [] };
+let marks = { length: 0, x: [], y: [], cause: [], index: [] }; // in sight
 
 /// The latency axis: the chosen stretch of latency, or all of the section's.
 export function latencyRange() {
@@ -92,14 +92,14 @@ function paint(plot) {
   const columns = Math.max(1, Math.round(width / ratio));
   const rows = Math.max(1, Math.round(height / ratio));
   const density = accumulate(model, columns, rows);
-  const marks = gather(model, columns, rows, density);
+  gather(model, columns, rows, density);
   layer.width = columns;
   layer.height = rows;
   const surface = layer.getContext("2d");
   const image = surface.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   shade(density, pixels);
-  for (let i = marks.length - 1; i >= MOST_MARKS; --i) dot(pixels, columns, rows, marks[i]);
+  for (let i = marks.length - 1; i >= MOST_MARKS; --i) dot(pixels, columns, rows, marks.x[i], marks.y[i], marks.cause[i]);
   surface.putImageData(image, 0, 0);
 
   const context = plot.ctx;
@@ -110,9 +110,8 @@ function paint(plot) {
   context.rect(left - 7 * ratio, top, width + 14 * ratio, height);
   context.clip();
   for (let i = Math.min(marks.length, MOST_MARKS) - 1; i >= 0; --i) {
-    const { x, y, cause } = marks[i];
-    const sprite = sprites[cause].canvas;
-    context.drawImage(sprite, left + x * ratio - sprite.width / 2, top + y * ratio - sprite.height / 2);
+    const sprite = sprites[marks.cause[i]].canvas;
+    context.drawImage(sprite, left + marks.x[i] * ratio - sprite.width / 2, top + marks.y[i] * ratio - sprite.height / 2);
   }
   ringEvent(context, model, left, top, columns, rows, ratio);
   context.restore();
@@ -174,29 +173,33 @@ function binSpans(rows) {
   return spans;
 }
 
-/// The singles in sight as marks, slowest first; those that a faster repeat made part of the crowd join the density.
+/// The singles in sight as marks, slowest first, their places in pixels; those that a faster repeat made part of the crowd
+/// join the density.
 function gather(model, columns, rows, density) {
   const [low, high] = latencyRange();
   const perOctave = rows / Math.log2(high / low);
   const scale = columns / (state.to - state.from);
-  const points = pointsOf(model, state.operation, state.view);
+  const { time, ns, index, repeat } = pointsOf(model, state.operation, state.view);
   const { cause } = model.singles;
-  const marks = [];
-  for (let i = 0; i < points.time.length; ++i) {
-    const x = (points.time[i] - state.from) * scale;
-    if (x < 0 || x >= columns) continue;
-    const ns = points.ns[i];
-    const y = rows - Math.log2(Math.max(ns, low) / low) * perOctave;
-    if (y < 0 || (ns < low && state.low !== null)) continue;
-    if (ns <= model.completeAbove) {
+  const found = { length: 0, x: new Float32Array(ns.length), y: new Float32Array(ns.length), cause: new Uint8Array(ns.length),
+    index: new Uint32Array(ns.length) };
+  for (let i = 0; i < ns.length; ++i) {
+    const x = (time[i] - state.from) * scale;
+    if (!(x >= 0 && x < columns) || (ns[i] < low && state.low !== null)) continue;
+    const y = rows - Math.log2(Math.max(ns[i], low) / low) * perOctave;
+    if (y < 0) continue;
+    if (ns[i] <= model.completeAbove) {
       density[Math.min(rows - 1, Math.floor(y)) * columns + Math.floor(x)] += 1;
-    } else {
-      marks.push({ x, y: Math.min(y, rows - 1), ns, point: i, cause: causeClass(cause[points.repeat[i]][points.index[i]]) });
+      continue;
     }
+    const at = found.length++;
+    found.x[at] = x;
+    found.y[at] = Math.min(y, rows - 1);
+    found.cause[at] = causeClass(cause[repeat[i]][index[i]]);
+    found.index[at] = index[i];
   }
-  marks.sort((one, other) => other.ns - one.ns);
-  shownPoints = { ...points, marks };
-  return marks;
+  marks = found;
+  return found;
 }
 
 function shade(density, pixels) {
@@ -211,7 +214,7 @@ function shade(density, pixels) {
   }
 }
 
-function dot(pixels, columns, rows, { x, y, cause }) {
+function dot(pixels, columns, rows, x, y, cause) {
   const left = Math.min(columns - 2, Math.max(0, Math.floor(x)));
   const top = Math.min(rows - 2, Math.max(0, Math.floor(y)));
   const at = top * columns + left;
@@ -278,24 +281,20 @@ function moveLatency(share) {
 /// Goes to the mark `step` places further down in order of latency, among those in sight.
 export function stepEvent(step) {
   const model = modelIfReady(state.section, state.focus);
-  const marks = shownPoints.marks ?? [];
   if (!model || !marks.length) return;
-  const order = [...new Set(marks.map((mark) => model.singles.event[shownPoints.index[mark.point]]))];
+  const order = [...new Set(marks.index.subarray(0, marks.length))].map((index) => model.singles.event[index]);
   const here = order.indexOf(state.event);
   const next = here < 0 ? 0 : Math.min(Math.max(here + step, 0), order.length - 1);
   change({ event: order[next] }, "event");
 }
 
-/// The mark nearest to a place in the plot, within reach.
+/// The mark nearest to a place in the plot, within reach, as an index into the singles; -1 for none.
 function nearest(x, y) {
-  let best = null;
+  let best = -1;
   let least = 14 * 14;
-  for (const mark of shownPoints.marks ?? []) {
-    const away = (mark.x - x) ** 2 + (mark.y - y) ** 2;
-    if (away < least) {
-      least = away;
-      best = mark;
-    }
+  for (let i = 0; i < marks.length; ++i) {
+    const away = (marks.x[i] - x) ** 2 + (marks.y[i] - y) ** 2;
+    if (away < least) [least, best] = [away, marks.index[i]];
   }
   return best;
 }
@@ -305,10 +304,10 @@ export function eventRows(model, index) {
   const { singles } = model;
   const rows = [["call", `${KINDS[singles.kind[index]]} of ${countWords(singles.size[index])} B`],
     ["thread", threadWords(singles.thread[index])], ["time", secondsWords(singles.time[index], 1e-3)],
-    ["frame", section().frames.length ? countWords(singles.frame[index]) : "the journal marks none"]];
+    ["frame", countWords(singles.frame[index])]];
   let slow = 0;
   for (let repeat = 0; repeat < singles.repeats; ++repeat) {
-    const ns = singles.latency[repeat][index];
+    const ns = latencyOf(singles, repeat, index);
     const isSlow = ns > model.completeAbove;
     slow += isSlow;
     rows.push([`repeat ${repeat + 1}${isSlow ? ", slow" : ""}`, `${duration(ns)}: ${causeWords(singles.cause[repeat][index])}`]);
@@ -340,9 +339,8 @@ function listen() {
     const model = modelIfReady(state.section, state.focus);
     if (!chart.plot || !model) return;
     const [x, y] = place(event);
-    const mark = nearest(x, y);
-    if (!mark) return hideTip();
-    const index = shownPoints.index[mark.point];
+    const index = nearest(x, y);
+    if (index < 0) return hideTip();
     showTip(event.clientX, event.clientY, tipTable(`event ${countWords(model.singles.event[index])}`, eventRows(model, index)));
   });
   element.addEventListener("pointerleave", hideTip);
@@ -350,8 +348,8 @@ function listen() {
     const model = modelIfReady(state.section, state.focus);
     if (!chart.plot || !model) return;
     const [x, y] = place(event);
-    const mark = nearest(x, y);
-    if (mark) change({ event: model.singles.event[shownPoints.index[mark.point]] }, "event");
+    const index = nearest(x, y);
+    if (index >= 0) change({ event: model.singles.event[index] }, "event");
   });
   element.addEventListener("keydown", (event) => {
     const span = state.to - state.from;

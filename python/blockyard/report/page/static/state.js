@@ -4,7 +4,7 @@ import { facts } from "./data.js";
 /// `from`, `to` in seconds, `low`, `high` in ns (null: the whole); `event` the number of the event in focus.
 export const state = {
   section: 0, operation: "malloc", view: "as-run", focus: "", shown: new Set(), from: 0, to: 1, low: null, high: null,
-  sort: "p99.9", rising: true, event: null,
+  sort: "p99.9", rising: true, show: "latency", event: null,
 };
 
 const listeners = [];
@@ -50,13 +50,14 @@ export function chooseSection(number) {
 
 export function addressOf() {
   const words = new URLSearchParams();
-  if (facts.sections.length > 1) words.set("table", section().title);
+  if (facts.sections.length > 1) words.set("section", section().title);
   words.set("op", state.operation);
   words.set("view", state.view);
   words.set("of", state.focus);
   words.set("with", [...state.shown].join(","));
   if (!isWhole()) words.set("s", `${+state.from.toFixed(7)}-${+state.to.toFixed(7)}`);
   if (state.low !== null) words.set("ns", `${+state.low.toPrecision(5)}-${+state.high.toPrecision(5)}`);
+  if (state.show !== "latency") words.set("show", state.show);
   words.set("sort", (state.rising ? "" : "-") + state.sort);
   if (state.event !== null) words.set("event", state.event);
   return `#${words}`;
@@ -65,7 +66,7 @@ export function addressOf() {
 /// Takes over whatever of an address makes sense here; the rest stays as it was.
 export function readAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
-  const number = facts.sections.findIndex((one) => one.title === words.get("table"));
+  const number = facts.sections.findIndex((one) => one.title === words.get("section"));
   chooseSection(number >= 0 ? number : 0);
   const names = section().allocators.map((one) => one.name);
   if (["malloc", "free"].includes(words.get("op"))) state.operation = words.get("op");
@@ -76,6 +77,7 @@ export function readAddress() {
   if (from >= 0 && to > from && to <= endSeconds() * 1.001) Object.assign(state, { from, to: Math.min(to, endSeconds()) });
   const [low, high] = (words.get("ns") ?? "").split("-").map(Number);
   if (low > 0 && high > low) Object.assign(state, { low, high });
+  state.show = section().frames.budgets.includes(words.get("show")) ? words.get("show") : "latency";
   const sort = words.get("sort");
   if (sort) Object.assign(state, { sort: sort.replace(/^-/, ""), rising: !sort.startsWith("-") });
   if (/^\d+$/.test(words.get("event") ?? "")) state.event = Number(words.get("event"));

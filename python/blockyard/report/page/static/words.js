@@ -51,6 +51,14 @@ export function threeDigits(value) {
   return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
+/// A share of a budget in percent: `0.05 %`, `12.3 %`, `340 %`.
+export function shareOfBudget(share) {
+  if (share === null || share === undefined) return ABSENT;
+  const percent = share * 100;
+  if (percent === 0) return "0 %";
+  return percent < 0.01 ? "<0.01 %" : `${threeDigits(percent)} %`;
+}
+
 /// Of a decade on an axis: `1 ns`, `10 us`.
 export function decadeWords(ns) {
   for (const [unit, scale] of [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]]) {

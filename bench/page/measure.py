@@ -1,0 +1,98 @@
+"""What the report's page costs: `bench/page/run`.
+
+Two synthetic campaigns whose rows are laid out as the replayer writes them, opened in a real headless Chromium:
+  page      8 allocators x 5 repeats of a 3.5-million-event journal: bytes of the page, ms to the first picture
+            (median of 5 loads) and of a zoom's redraw, all charts included (median of 60, by the page's own marks)
+  pipeline  11 million events x 9 allocators: seconds from samples on disk to the finished page, prompt to prompt
+
+Prints one JSON object.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import browser
+import synthetic
+
+ALLOCATORS = [("null", 0.05, 0.0), ("glibc", 1.1, 1.2), ("dlmalloc", 1.9, 1.6), ("jemalloc", 0.9, 0.8),
+              ("mimalloc", 0.7, 0.5), ("tlsf", 1.6, 0.1), ("snmalloc", 0.72, 0.7), ("scudo", 2.6, 1.4),
+              ("rpmalloc", 0.8, 0.9)]
+LOADS, ZOOMS = 5, 60
+
+
+def report(folder: Path, *options: str) -> float:
+    """Seconds of the command as a user runs it."""
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "blockyard", "report", str(folder), "--html", *options], check=True,
+                   stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begun
+
+
+PAGE_ALONE = ("--no-pictures", "--no-samples-parquet")
+
+
+def page(folder: Path, events: int, repeats: int) -> dict[str, float]:
+    synthetic.lifelike_campaign(folder, ALLOCATORS[:8], events, repeats, 30)
+    report(folder, *PAGE_ALONE)
+    return {"allocators": 8, "repeats": repeats, "events": events, **opened(folder / "report" / "report.html")}
+
+
+def opened(file: Path) -> dict[str, float]:
+    """Loads the page, zooms in and out by the wheel's step, and reads the page's own marks."""
+    program = browser.executable()
+    if program is None:
+        raise SystemExit("bench/page: Chromium is not installed (scripts/install-packages test)")
+    first, everything = [], []
+    with browser.chromium(program) as tab:
+        tab.size(1440, 1000)
+        for _ in range(LOADS):
+            tab.open(file)
+            first.append(tab.evaluate("performance.getEntriesByName('blockyard:first-picture')[0].startTime"))
+            everything.append(tab.evaluate("performance.getEntriesByName('blockyard:all-decoded')[0].startTime"))
+        took = []
+        for zoom in range(ZOOMS):
+            tab.evaluate("performance.clearMeasures()")
+            tab.wheel("#scatter", 0.2 + 0.6 * (zoom % 7) / 6, -240 if zoom % 12 < 9 else 700)
+            tab.settle()
+            took += tab.evaluate("performance.getEntriesByType('measure').filter(m => m.name.includes('range'))"
+                                 ".map(m => m.duration)")
+        problems = tab.problems
+    if problems:
+        raise SystemExit(f"bench/page: the page complained: {problems[0]}")
+    took = took[:ZOOMS]
+    return {"page_bytes": file.stat().st_size, "first_picture_ms": round(statistics.median(first)),
+            "all_decoded_ms": round(statistics.median(everything)), "zooms": len(took),
+            "zoom_ms_median": round(statistics.median(took), 1), "zoom_ms_worst": round(max(took), 1)}
+
+
+def pipeline(folder: Path, events: int) -> dict[str, float]:
+    synthetic.lifelike_campaign(folder, ALLOCATORS, events, 1, 420)
+    return {"allocators": len(ALLOCATORS), "repeats": 1, "events": events,
+            "page_alone_s": round(report(folder, *PAGE_ALONE), 2), "whole_report_s": round(report(folder), 2),
+            "page_bytes": (folder / "report" / "report.html").stat().st_size}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--folder", type=Path, help="where the synthetic campaigns go while it runs")
+    options.add_argument("--only", choices=["page", "pipeline"])
+    options.add_argument("--small", action="store_true", help="a hundredth of the events, to try the bench itself")
+    chosen = options.parse_args()
+    share = 100 if chosen.small else 1
+    found = {}
+    for name, work in (("page", lambda at: page(at, 3_500_000 // share, 5)),
+                       ("pipeline", lambda at: pipeline(at, 11_000_000 // share))):
+        if chosen.only in (None, name):
+            with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
+                found[name] = work(Path(scratch))
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

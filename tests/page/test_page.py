@@ -1,0 +1,279 @@
+"""The report's page in a real browser: what it shows, and what pointer, keys and links do to it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import Page
+from conftest import REPEATS, SECONDS, SHOTS, nanoseconds, samples
+from synthetic import FREE, Campaign
+
+
+def table(tab: Page) -> dict[str, dict[str, str]]:
+    """The table as it stands, without the intervals: allocator -> column -> text, rows in their order."""
+    rows = tab.evaluate("""[...document.querySelectorAll('#table tr')].map(row => [...row.cells].map(cell =>
+        [...cell.childNodes].filter(node => node.nodeName !== 'SMALL').map(node => node.textContent).join('')))""")
+    names, *body = rows
+    return {row[0]: dict(zip(names, row, strict=True)) for row in body}
+
+
+def ns(words: str) -> float:
+    """`1.23 us` in nanoseconds."""
+    value, unit = words.lstrip("<≥").split()
+    return float(value) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
+
+
+def shown_range(tab: Page) -> tuple[float, float]:
+    """The stretch of time that all charts show, in seconds."""
+    return tuple(float(tab.evaluate(f"document.getElementById('{name}').getAttribute('aria-valuenow')"))
+                 for name in ("handle-from", "handle-to"))
+
+
+def picture(tab: Page, selector: str) -> str:
+    """The pixels of a chart."""
+    return tab.evaluate(f"document.querySelector({json.dumps(selector)}).toDataURL()")
+
+
+SCATTER, PERCENTILES = "#scatter canvas", "#percentiles canvas"
+OTHERS = (PERCENTILES, "#memory canvas", "#pareto canvas", "#frames canvas")
+
+
+def test_it_opens_from_disk_asks_for_nothing_else_and_complains_of_nothing(opened: Page, page: Path) -> None:
+    assert opened.requests == [page.as_uri()]
+    assert opened.problems == []
+    opened.screenshot(SHOTS / "desk.png")
+
+
+def test_it_states_how_it_was_measured(opened: Page) -> None:
+    words = opened.evaluate("document.querySelector('.facts').innerText")
+    for fact in ("Test Processor 9000", "Linux 6.1.0", "tsc", "timer floor", f"{REPEATS} repeats", "1x pace",
+                 "one byte touched in every page"):
+        assert fact in words
+
+
+def test_the_table_without_a_brush_is_the_reports_own(opened: Page, page: Path) -> None:
+    report = (page.parent / "report.txt").read_text()
+    row = table(opened)["glibc"]
+    for column in ("p50", "p99.9", "p99.99", "worst"):
+        assert row[column] in report
+
+
+def test_the_wheel_zooms_about_the_pointer(opened: Page) -> None:
+    before = picture(opened, SCATTER)
+    opened.wheel("#scatter", 0.9, -600)
+    begin, end = shown_range(opened)
+    assert begin > 0 and end - begin < SECONDS * 0.7 and SECONDS - end < begin
+    assert picture(opened, SCATTER) != before
+    opened.screenshot(SHOTS / "zoomed.png")
+
+
+def test_a_dragged_rectangle_zooms_into_its_time_and_latency_and_a_double_click_leads_back(opened: Page) -> None:
+    opened.drag("#scatter .u-over", (0.3, 0.4), (0.5, 0.8))
+    begin, end = shown_range(opened)
+    assert begin == pytest.approx(0.3 * SECONDS, abs=0.05) and end == pytest.approx(0.5 * SECONDS, abs=0.05)
+    assert "ns=" in opened.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
+    opened.click("#scatter .u-over", 0.5, 0.97, clicks=2)
+    assert shown_range(opened) == (0, pytest.approx(SECONDS, abs=0.1))
+
+
+def test_a_brush_on_time_drives_every_other_chart(opened: Page) -> None:
+    there = [chart for chart in OTHERS if opened.evaluate(f"Boolean(document.querySelector('{chart}'))")]
+    assert len(there) >= 3
+    before = [picture(opened, chart) for chart in (SCATTER, *there)]
+    figures = table(opened)
+    opened.drag("#strip", (0.5, 0.5), (0.7, 0.5))
+    begin, end = shown_range(opened)
+    assert (begin, end) == (pytest.approx(0.5 * SECONDS, abs=0.05), pytest.approx(0.7 * SECONDS, abs=0.05))
+    assert all(picture(opened, chart) != old for chart, old in zip((SCATTER, *there), before, strict=True))
+    assert int(table(opened)["glibc"]["events"].replace(",", "")) < int(figures["glibc"]["events"].replace(",", ""))
+
+
+@pytest.mark.parametrize("view", ["as-run", "attributed", "inherent"])
+@pytest.mark.parametrize("operation", ["malloc", "free"])
+def test_figures_of_a_brushed_stretch_are_within_the_stated_bound(tab: Page, page: Path, campaign: Campaign, view: str,
+                                                                  operation: str) -> None:
+    tab.open(page, f"#view={view}&op={operation}&s=1-3")
+    row = table(tab)["jemalloc"]
+    repeats = samples(campaign, "jemalloc")
+    # Figures count whole stretches of time: the run's end, cut as the page says it is.
+    end = 1.0005 * max(rows["start"].max() for rows in repeats)
+    words = tab.evaluate("document.getElementById('range-words').textContent").split("stretches of ")[1]
+    columns = round(end / ns(words.strip("."))) if words else 0
+    columns = min((1 << power for power in range(8, 13)), key=lambda count: abs(count - columns))
+    first, behind = np.floor(1e9 / end * columns), np.ceil(3e9 / end * columns)
+    place = repeats[0]["start"] / end * columns
+    chosen = (place >= first) & (place < behind) & ((repeats[0]["kind"] == FREE) == (operation == "free"))
+    latencies = np.stack([nanoseconds(rows)[chosen] for rows in repeats])
+    if view == "attributed":
+        machine = np.stack([rows["cause"][chosen] & 8 for rows in repeats]) != 0
+        values = np.sort(latencies[~machine])
+    else:
+        values = np.sort(latencies.min(axis=0) if view == "inherent" else latencies.ravel())
+    assert int(row["events"].replace(",", "")) == len(values)
+    for column, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)):
+        if len(values) * (1 - share) < 10:
+            assert row[column] == "–"
+            continue
+        exact = values[int(np.ceil(len(values) * share)) - 1]
+        assert ns(row[column]) == pytest.approx(exact, rel=0.022 + 0.005), column  # and three digits
+    assert ns(row["worst"]) == pytest.approx(values[-1], rel=0.0014 + 0.005)
+
+
+def test_hovering_names_the_event(tab: Page, page: Path, campaign: Campaign) -> None:
+    repeats = samples(campaign, "glibc")
+    mallocs = repeats[0]["kind"] != FREE
+    slowest = np.argmax(np.max([np.where(mallocs, nanoseconds(rows), 0) for rows in repeats], axis=0))
+    event, start = repeats[0][slowest], repeats[0]["start"][slowest] / 1e9
+    worst = max(nanoseconds(rows)[slowest] for rows in repeats)
+    tab.open(page, f"#of=glibc&s={start - 0.2:.4f}-{start + 0.2:.4f}&ns={worst / 4:.0f}-{worst * 4:.0f}")
+    tab.move("#scatter .u-over", 0.5, 0.5)
+    words = tab.evaluate("document.getElementById('tip').innerText")
+    assert f"event {event['event']:,}" in words and f"of {event['size']:,} B" in words
+    assert f"thread\t{event['thread']}" in words and f"frame\t{event['frame']:,}" in words
+    assert f"of {REPEATS} repeats" in words and "slow" in words
+    assert any(cause in words for cause in ("preempted", "page fault", "own work"))
+
+
+def test_a_click_keeps_the_event_and_its_link_brings_it_back(tab: Page, page: Path, campaign: Campaign) -> None:
+    tab.open(page, "#of=mimalloc")
+    tab.click("#slower")
+    words = tab.evaluate("document.getElementById('event').textContent")
+    assert words.startswith("Event ") and "of mimalloc" in words
+    link = tab.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
+    tab.open(page, link)
+    assert tab.evaluate("document.getElementById('event').textContent") == words
+
+
+def test_a_column_sorts_both_ways(opened: Page) -> None:
+    place = 1 + list(table(opened)["glibc"]).index("p99")
+    button = f"#table th:nth-child({place}) button"
+    opened.click(button)
+    rising = [ns(row["p99"]) for row in table(opened).values()]
+    assert rising == sorted(rising)
+    opened.click(button)
+    falling = [ns(row["p99"]) for row in table(opened).values()]
+    assert falling == sorted(rising, reverse=True) and falling != rising
+
+
+def test_the_table_is_copied_as_text(opened: Page) -> None:
+    opened.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    opened.click("#copy-table")
+    lines = opened.evaluate("navigator.clipboard.readText()").splitlines()
+    shown = table(opened)
+    assert lines[0].split("\t") == list(shown["glibc"]) and [line.split("\t")[0] for line in lines[1:]] == list(shown)
+
+
+def test_a_tail_percentile_has_its_interval_below_it(opened: Page) -> None:
+    place = 1 + list(table(opened)["glibc"]).index("p99")
+    small = f"document.querySelector('#table tbody td:nth-child({place}) small').textContent"
+    ends = opened.evaluate(small).split(" to ")
+    assert len(ends) == 2 and ns(ends[0]) <= ns(ends[1])
+
+
+def test_the_table_shows_frames_and_audio_buffers_too(opened: Page, page: Path) -> None:
+    report = (page.parent / "report.txt").read_text()
+    for choice, budget, column in (("144 Hz", "share of a frame at 144 Hz", "over 1 %"),
+                                   ("256 samples", "share of an audio buffer of 256 samples", "buffers queued")):
+        assert budget in report
+        opened.evaluate(f"""(() => {{ const pick = document.getElementById('show'); pick.value = '{choice}';
+                         pick.dispatchEvent(new Event('change')); }})()""")
+        opened.settle()
+        assert table(opened)["glibc"][column] not in ("", "–")
+
+
+def test_a_link_leads_to_the_very_view(opened: Page, page: Path) -> None:
+    opened.click("#operation label:nth-child(2)")
+    opened.click("#view label:nth-child(3)")
+    opened.click("#allocators label:nth-child(2)")
+    opened.drag("#strip", (0.2, 0.5), (0.4, 0.5))
+    opened.evaluate("document.activeElement.blur()")
+    seen = table(opened), shown_range(opened), picture(opened, SCATTER), picture(opened, PERCENTILES)
+    link = opened.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
+    opened.open(page, link)
+    assert (table(opened), shown_range(opened), picture(opened, SCATTER), picture(opened, PERCENTILES)) == seen
+
+
+@pytest.mark.parametrize("link", ["#of=nobody&view=none&op=realloc&s=9-1&ns=-5-0&sort=what&event=x&with=", "#%%%&&=",
+                                  "#s=0-1e99&ns=1e-9-1e99"])
+def test_a_broken_link_opens_the_page_all_the_same(tab: Page, page: Path, link: str) -> None:
+    tab.open(page, link)
+    assert tab.problems == []
+
+
+def test_allocators_can_be_left_out(opened: Page) -> None:
+    assert set(table(opened)) == {"null", "glibc", "jemalloc", "mimalloc"}
+    opened.click("#allocators label:nth-child(1)")
+    assert set(table(opened)) == {"glibc", "jemalloc", "mimalloc"}
+
+
+def test_every_chart_is_drawn_anew_for_another_operation_and_view(opened: Page) -> None:
+    seen = [picture(opened, SCATTER)]
+    for choice in ("#operation label:nth-child(2)", "#view label:nth-child(3)"):
+        opened.click(choice)
+        seen.append(picture(opened, SCATTER))
+    assert len(set(seen)) == len(seen)
+
+
+def test_the_keyboard_alone_zooms_moves_and_names_events(opened: Page) -> None:
+    opened.evaluate("document.getElementById('scatter').focus()")
+    opened.press("+", "+")
+    begin, end = shown_range(opened)
+    assert end - begin == pytest.approx(SECONDS * 0.36, rel=0.05)
+    opened.press("ArrowRight")
+    assert shown_range(opened)[0] > begin
+    opened.press("n", "n")
+    second = opened.evaluate("document.getElementById('event').textContent")
+    opened.press("p")
+    assert opened.evaluate("document.getElementById('event').textContent") not in ("", second)
+    opened.press("Escape", "0")
+    assert opened.evaluate("document.getElementById('event').textContent") == ""
+    assert shown_range(opened) == (0, pytest.approx(SECONDS, abs=0.1))
+
+
+def test_the_brush_moves_by_keys_and_says_where_it_is(opened: Page) -> None:
+    opened.evaluate("document.getElementById('handle-from').focus()")
+    opened.press("PageUp", "ArrowRight")
+    assert shown_range(opened)[0] == pytest.approx(0.11 * SECONDS, abs=0.01)
+    assert opened.evaluate("document.getElementById('handle-from').getAttribute('aria-valuetext')").endswith(" s")
+
+
+def test_every_control_is_reached_by_tab_in_the_order_of_the_page(opened: Page) -> None:
+    reached = []
+    for _ in range(60):
+        opened.press("Tab")
+        reached.append(opened.evaluate("(e => e.id || e.name || e.parentElement.className)(document.activeElement)"))
+    wanted = ["operation", "view", "chip", "focus", "zoom-in", "handle-from", "handle-to", "scatter", "copy-table"]
+    assert [reached.index(name) for name in wanted] == sorted(reached.index(name) for name in wanted)
+
+
+def test_it_follows_the_systems_dark_theme(opened: Page) -> None:
+    light, drawn = (opened.evaluate("getComputedStyle(document.body).backgroundColor"), picture(opened, SCATTER))
+    opened.theme("dark")
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    assert picture(opened, SCATTER) != drawn
+    opened.screenshot(SHOTS / "dark.png")
+
+
+def test_a_phone_shows_all_of_it_without_scrolling_sideways(tab: Page, page: Path) -> None:
+    tab.size(375, 812, phone=True, ratio=2)
+    tab.open(page)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 375
+    assert tab.evaluate("[...document.querySelectorAll('.plot')].every(e => e.getBoundingClientRect().width <= 375)")
+    assert tab.evaluate("document.querySelector('#handle-from').getBoundingClientRect().width") >= 24
+    tab.screenshot(SHOTS / "phone.png")
+
+
+def test_no_two_allocators_are_told_apart_by_colour_alone(opened: Page) -> None:
+    shapes = opened.evaluate("""[...document.querySelectorAll('.chip canvas')].map(canvas => {
+        const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        return [...pixels].filter((_, i) => i % 4 === 3).map(alpha => alpha > 128 ? 1 : 0).join('');
+    })""")
+    assert len(set(shapes)) == len(shapes) == 4
+    opened.sight("achromatopsia")
+    opened.screenshot(SHOTS / "without-colour.png")
+
+
+def test_its_libraries_licences_are_in_it(opened: Page) -> None:
+    words = opened.evaluate("document.querySelector('footer').textContent")
+    assert "uPlot 1." in words and "The MIT License" in words and "Leon Sorokin" in words

@@ -1,0 +1,118 @@
+"""`blockyard report --html` on campaigns that are small, odd or hostile, and where it can't be."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import Page
+from conftest import ROOT, page_of, report
+from synthetic import FREE, MALLOC, Campaign, rows
+
+from blockyard.report.page import bundle
+
+
+def known(count: int = 400) -> np.ndarray:
+    return rows([(2 * i + kind // 2, kind, 100, i * 1_000_000 + kind * 100_000, 40 + i, 30) for i in range(count)
+                 for kind in (MALLOC, FREE)])
+
+
+def test_a_build_without_the_libraries_says_so_before_it_begins(tmp_path: Path) -> None:
+    Campaign(tmp_path / "results", ["one"]).run("one", known())
+    (tmp_path / "build" / "page").mkdir(parents=True)
+    (tmp_path / "build" / "page" / "missing.txt").write_text("npm was not found; install npm and build again\n")
+    done = report(tmp_path / "results", BLOCKYARD_BUILD=str(tmp_path / "build"))
+    assert done.returncode == 1
+    assert done.stderr.strip() == "blockyard: --html is not possible: npm was not found; install npm and build again"
+    assert not (tmp_path / "results" / "report").exists()
+
+
+@pytest.mark.parametrize("entries", [[(0, MALLOC, 8, 0, 30, 0)], [(0, FREE, 8, 0, 30, 0)], [],
+                                     [(i, MALLOC, 64, i * 1000, 30 + i, 4) for i in range(50)]],
+                         ids=["one malloc", "one free", "no event", "no frees"])
+def test_tiny_journals_have_a_page(tab: Page, tmp_path: Path, entries: list[tuple[int, ...]]) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"])
+    campaign.run("one", rows(entries) if entries else known()[:0])
+    tab.open(page_of(campaign))
+    assert tab.problems == []
+    tab.click("#operation label:nth-child(2)")
+    assert tab.problems == []
+
+
+def test_what_is_missing_is_said(tab: Page, tmp_path: Path) -> None:
+    """Neither frames nor a clock to cut them by, no causes, no memory file."""
+    campaign = Campaign(tmp_path / "results", ["one"], paces=["max"])
+    folder = campaign.run("one", known(), pace="max")
+    (folder / "memory.npy").unlink()
+    tab.open(page_of(campaign))
+    words = tab.evaluate("document.body.innerText")
+    assert "Attributed is not in this report" in words
+    assert "recorded no memory" in words
+    assert "No frames: the journal has no frame marks" in words
+    assert tab.problems == []
+
+
+def test_names_cannot_break_out_of_the_page(tab: Page, tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"])
+    campaign.run("one", known())
+    plan = json.loads((campaign.directory / "campaign.json").read_text())
+    plan["name"] = "</script><img src=x onerror=alert(1)>@@facts@@"
+    plan["allocators"][0]["version"] = "<b>1</b>"
+    (campaign.directory / "campaign.json").write_text(json.dumps(plan))
+    tab.open(page_of(campaign))
+    assert "</script><img" in tab.evaluate("document.getElementById('campaign').textContent")
+    assert tab.evaluate("document.images.length") == 0 and tab.problems == []
+
+
+def test_several_journals_share_one_page(tab: Page, tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["one", "two"], journals=["game", "editor"])
+    for journal, count in (("game", 400), ("editor", 150)):
+        campaign.run("one", known(count), journal=journal)
+        campaign.run("two", known(count), journal=journal)
+    tab.open(page_of(campaign))
+    first = tab.evaluate("document.querySelector('#table tbody td:nth-child(2)').textContent")
+    tab.evaluate("""(() => { const pick = document.getElementById('section'); pick.value = 1;
+                     pick.dispatchEvent(new Event('change')); })()""")
+    tab.settle()
+    tab.wait("document.getElementById('campaign').textContent.includes('editor')")
+    tab.settle()
+    assert (first, tab.evaluate("document.querySelector('#table tbody td:nth-child(2)').textContent")) == ("400", "150")
+    assert tab.problems == []
+
+
+def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"])
+    campaign.run("one", known())
+    first = page_of(campaign).read_bytes()
+    assert page_of(campaign).read_bytes() == first
+
+
+def test_a_failed_write_leaves_the_page_that_was_there(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"])
+    campaign.run("one", known())
+    page = page_of(campaign)
+    page.write_text("the old one")
+    (campaign.folder("one") / "samples.npy").write_bytes(b"no rows")
+    assert report(campaign.directory).returncode == 1
+    assert page.read_text() == "the old one"
+
+
+@pytest.mark.parametrize("source, complaint", [
+    ('import { a } from "./b.js";\n', "import each other in a circle: main.js -> b.js -> main.js"),
+    ("export default 1;\n", "imports or exports in a way"),
+    ("const same = 1;\n", "both declare same")])
+def test_a_module_that_concatenation_would_break_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                            source: str, complaint: str) -> None:
+    (tmp_path / "main.js").write_text(source + 'import { c } from "./c.js";\nfunction work() {}\n')
+    (tmp_path / "b.js").write_text('import { work } from "./main.js";\nexport const a = 1;\n')
+    (tmp_path / "c.js").write_text("export const c = 1;\nconst same = 2;\n")
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    with pytest.raises(ValueError, match=complaint):
+        bundle.script()
+
+
+def test_the_tree_names_no_registry_and_pins_every_library_by_hash() -> None:
+    lock = (ROOT / "cmake" / "page" / "package-lock.json").read_text()
+    assert "://" not in lock
+    entries = [entry for name, entry in json.loads(lock)["packages"].items() if name]
+    assert entries and all(entry["integrity"].startswith("sha512-") for entry in entries)
