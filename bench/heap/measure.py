@@ -1,6 +1,7 @@
 """Runs bench_heap's workloads on every allocator, in turn, and prints medians, fairness and ratios to the best.
 
-Each case is a process; every other round goes through the allocators in the reverse order, so that drift hits all alike.
+Each case is a process; every other round goes through the allocators in the reverse order, so that drift hits all
+alike.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ def show_waits(program: Path, choices: Sequence[allocators.Choice], repeats: int
 
 def show_background(program: Path, choice: allocators.Choice, seconds: float) -> None:
     figures = run_case(program, choice, "background", 1, seconds, one_core=False)
-    print(f"\nThe janitor's processor time: {figures['busy_percent']:.2f} % of a core while 1 MiB a millisecond is wanted, "
-          f"or given back; {figures['idle_percent']:.3f} % while the program is idle")
+    print(f"\nThe janitor's processor time: {figures['busy_percent']:.2f} % of a core while 1 MiB a millisecond is "
+          f"wanted, or given back; {figures['idle_percent']:.3f} % while the program is idle")
 
 
 def main() -> None:

@@ -68,17 +68,10 @@ bool ProcessHeap::reserve_heaps() {
   return heaps_ != nullptr;
 }
 
-// A parked heap or a new one. A heap whose last thread left blocks in it serves another thread, but is nobody's own:
-// destroying it would free what lives there.
-ThreadHeap* ProcessHeap::new_heap(bool without_blocks) {
-  if (!initialise()) {
-    return nullptr;
-  }
-  if (const std::uint32_t parked = parked_.pop(heap_link); parked != 0) {
-    if (!without_blocks || heap_at(parked)->slabs == 0) {
-      return heap_at(parked);
-    }
-    parked_.push(parked, heap_link);
+// The heap that waited (0: none did), or else a new one.
+ThreadHeap* ProcessHeap::new_heap(std::uint32_t waiting) {
+  if (waiting != 0) {
+    return heap_at(waiting);
   }
   if (const std::uint32_t spare = spare_.exchange(0, std::memory_order_acquire); spare != 0) {
     return heap_at(spare);
@@ -104,7 +97,7 @@ void ProcessHeap::keep_spare_heap() {
   if (ThreadHeap* const heap = construct_heap(); heap != nullptr) {
     std::uint32_t none = 0;
     if (!spare_.compare_exchange_strong(none, heap->index, std::memory_order_release)) {
-      parked_.push(heap->index, heap_link);
+      parked_.park_empty(heap->index, heap_link);
     }
   }
 }
@@ -114,7 +107,7 @@ std::uint32_t ProcessHeap::heaps_in_use() const {
 }
 
 ThreadHeap* ProcessHeap::enter_thread() {
-  ThreadHeap* const heap = new_heap(false);
+  ThreadHeap* const heap = initialise() ? new_heap(parked_.take(heap_link)) : nullptr;
   if (heap != nullptr) {
     thread_heap = heap;
     // Any non-null value makes the destructor run; the heap itself is found through thread_heap.
@@ -124,7 +117,7 @@ ThreadHeap* ProcessHeap::enter_thread() {
 }
 
 ThreadHeap* ProcessHeap::make_own_heap() {
-  ThreadHeap* const heap = new_heap(true);
+  ThreadHeap* const heap = initialise() ? new_heap(parked_.take_empty(heap_link)) : nullptr;
   if (heap != nullptr) {
     heap->own = true;
   }
@@ -137,7 +130,7 @@ void ProcessHeap::destroy_own_heap(ThreadHeap* heap) {
     free_pages(region.page_address(heap->blocks));
   }
   heap->own = false;
-  parked_.push(heap->index, heap_link);
+  parked_.park_empty(heap->index, heap_link);
 }
 
 void ProcessHeap::leave_thread() {
@@ -148,7 +141,7 @@ void ProcessHeap::leave_thread() {
   thread_heap = &empty_heap;
   heap->blocks_at_hand = true;
   heap->parked_at = tick.load(std::memory_order_relaxed);
-  parked_.push(heap->index, heap_link);
+  parked_.park(heap->index, heap_link);
 }
 
 std::uint32_t ProcessHeap::ready_granules() const {
@@ -347,15 +340,12 @@ bool ProcessHeap::sweep_parked() {
   constexpr std::uint16_t parked_before_return = 8;  // ticks: an eighth of a second
   const std::uint16_t now = tick.load(std::memory_order_relaxed);
   bool returned = false;
-  std::array<std::uint32_t, most_heaps_swept> swept{};
-  std::uint32_t count = 0;
   bool worked = false;
-  while (count < most_heaps_swept) {
-    const std::uint32_t index = parked_.pop(heap_link);
+  for (std::uint32_t swept = 0; swept < most_heaps_swept; ++swept) {
+    const std::uint32_t index = parked_.take_to_sweep(heap_link);
     if (index == 0) {
       break;
     }
-    swept[count++] = index;
     ThreadHeap* const heap = heap_at(index);
     worked |= adopt_pending(heap, most_adopted) != 0;
     // One heap a round, and none that was in use a moment ago: while it is swept, a thread that begins cannot have it.
@@ -365,9 +355,7 @@ bool ProcessHeap::sweep_parked() {
       heap->blocks_at_hand = false;
       returned = true;
     }
-  }
-  while (count > 0) {
-    parked_.push(swept[--count], heap_link);
+    parked_.park(index, heap_link);
   }
   keep_spare_heap();
   return worked;

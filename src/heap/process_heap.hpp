@@ -10,6 +10,7 @@
 #include "heap/atomic.hpp"
 #include "heap/index_stack.hpp"
 #include "heap/page_heap.hpp"
+#include "heap/parked_heaps.hpp"
 #include "heap/settings.hpp"
 #include "heap/thread_heap.hpp"
 
@@ -96,7 +97,7 @@ class ProcessHeap {
   bool reserve_heaps();
   ThreadHeap* construct_heap();
   void keep_spare_heap();
-  ThreadHeap* new_heap(bool without_blocks);
+  ThreadHeap* new_heap(std::uint32_t waiting);
   bool populate_chunk();
   bool purge_chunk();
   bool sweep_parked();
@@ -105,7 +106,7 @@ class ProcessHeap {
   void touch(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
 
   std::array<ReadySlabs, slab_lengths> ready_slabs_{};
-  IndexStack<> parked_;
+  ParkedHeaps parked_;
   Atomic<std::uint64_t> reserve_floor_{0};  // pages
   Atomic<std::uint64_t> consumed_{0};       // pages taken from the ready reserve since start
   std::uint64_t consumed_seen_ = 0;         // at the last round; janitor only

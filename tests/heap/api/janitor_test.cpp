@@ -1,6 +1,7 @@
 // Memory ahead of need: reserve, prefault, purge. Steps are waited for by watching figures, never by a bare sleep.
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -49,6 +50,32 @@ TEST(Janitor, MemoryThatStandsReadyIsHandedOutWithoutAMiss) {
   for (void* block : blocks) {
     by_free(block);
   }
+}
+
+// More heaps at once than a round sweeps: those that have waited longest must have their turn too.
+TEST(Janitor, AdoptsWhatOtherThreadsFreedInEveryHeapWhoseThreadHasEnded) {
+  constexpr int threads = 60;
+  std::vector<void*> blocks(threads * 200);
+  std::barrier<> all_allocated(threads);
+  std::vector<std::thread> running;
+  for (int index = 0; index < threads; ++index) {
+    running.emplace_back([&, index] {
+      for (int i = 0; i < 200; ++i) {
+        blocks[static_cast<std::size_t>(index * 200 + i)] = by_malloc(400);
+      }
+      all_allocated.arrive_and_wait();  // so that each has a heap of its own
+    });
+  }
+  for (std::thread& thread : running) {
+    thread.join();
+  }
+  const std::uint64_t before = statistics().remote_frees_waiting;
+  for (void* block : blocks) {
+    by_free(block);
+  }
+  by_reserve(std::size_t{32} << 20);  // wakes a janitor that has nothing else to do
+  EXPECT_TRUE(eventually([&] { return statistics().remote_frees_waiting <= before; }));
+  by_reserve(0);
 }
 
 TEST(Janitor, GivesAFreedLevelBackByItself) {

@@ -81,6 +81,25 @@ TEST(OwnHeap, ADestroyedHeapIsUsedAgainAndDestroyingNullIsNothing) {
   EXPECT_LE(statistics().heaps, heaps + 1);
 }
 
+// A thread must not take the heap that was destroyed last for its own while others wait: the next own heap would then be new
+// every time.
+TEST(OwnHeap, HeapsDoNotMultiplyWhereThreadsComeAndGoInBetween) {
+  std::vector<void*> left;
+  const auto level_and_thread = [&] {
+    by_heap_destroy(by_heap_create());
+    std::thread([&] { left.push_back(by_malloc(100)); }).join();
+  };
+  level_and_thread();
+  const std::uint64_t heaps = statistics().heaps;
+  for (int i = 0; i < 200; ++i) {
+    level_and_thread();
+  }
+  EXPECT_LE(statistics().heaps, heaps + 1);
+  for (void* block : left) {
+    by_free(block);
+  }
+}
+
 TEST(OwnHeap, CallocIsZeroInMemoryThatAnotherHeapLeft) {
   by_heap* first = by_heap_create();
   for (int i = 0; i < 1000; ++i) {
