@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from blockyard.analysis.passes import ROW
-from blockyard.analysis.samples import MEMORY, NO_EVENT
+from blockyard.analysis.samples import NO_EVENT
 
 MACHINE = {"cpu": "Test Processor 9000", "architecture": "x86_64", "cores": 2, "memory_bytes": 8 << 30,
            "kernel": "6.1.0", "libc": "glibc 2.36", "distribution": "Debian GNU/Linux 12", "clock": "tsc",
            "ticks_per_ns": None, "transparent_huge_pages": "madvise", "governor": "performance", "virtualised": False,
            "warnings": [], "kind": "test"}
 LOOKING = {"threshold_ns": 270, "events": 0, "ns_a_look": 250, "source": "getrusage", "reason": ""}
+OLD_MEMORY = np.dtype([("time", "<u8"), ("resident", "<u8"), ("live", "<u8")])
+"""A memory.npy as Blockyards wrote it that knew no more."""
 MALLOC, ZEROED, ALIGNED, FREE, REALLOC = range(5)
 
 
@@ -64,7 +66,7 @@ class Campaign:
         (folder / "run.json").write_text(json.dumps(fields))
         if rows is not None and fields["status"] == "ok":
             np.save(folder / "samples.npy", rows)
-            np.save(folder / "memory.npy", np.array([(0, 1 << 20, 0), (10**9, 64 << 20, 1 << 20)], MEMORY))
+            np.save(folder / "memory.npy", np.array([(0, 1 << 20, 0), (10**9, 64 << 20, 1 << 20)], OLD_MEMORY))
         return folder
 
     def events(self, pair: np.ndarray, frame_times: Sequence[int] = (), journal: str = "game",

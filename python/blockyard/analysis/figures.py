@@ -51,7 +51,7 @@ class AllocatorFigures:
     series: dict[int, FrameSeries]
     """By the identity of the cut that it was taken by."""
     gross: bool
-    _known: dict = field(default_factory=dict)
+    known: dict = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -81,14 +81,14 @@ class AllocatorFigures:
                      repeat: int | None = None, phase: str | None = None) -> Distribution:
         """All size classes, repeats (by their place among the runs) and phases unless one is named."""
         key = (view, operation, part, size_class, repeat, phase)
-        if key not in self._known:
+        if key not in self.known:
             classes = range(len(SIZE_CLASSES)) if size_class is None else (size_class,)
-            self._known[key] = Distribution(
+            self.known[key] = Distribution(
                 *self.digest.distribution(_VIEWS[view], _METRICS[operation, part], classes,
                                           passes.ALL if repeat is None else repeat,
                                           passes.ALL if phase is None else self.cuts.phases.names.index(phase)),
                 self.runs.ticks_per_ns, self.step_ticks)
-        return self._known[key]
+        return self.known[key]
 
     def sampled(self, view: View, operation: Operation, part: Part, size_class: int | None = None) -> bootstrap.Sampled:
         """The distribution with that of each repeat, for intervals. Minima over repeats have none of their own."""
@@ -101,10 +101,10 @@ class AllocatorFigures:
                   size_class: int | None = None) -> dict[str, bootstrap.Interval | None]:
         """By the percentile's label, those of WITH_INTERVAL; None where the samples don't support it."""
         key = ("intervals", view, operation, part, size_class)
-        if key not in self._known:
+        if key not in self.known:
             found = bootstrap.intervals(self.sampled(view, operation, part, size_class), WITH_INTERVAL)
-            self._known[key] = dict(zip((percentile.label for percentile in WITH_INTERVAL), found, strict=True))
-        return self._known[key]
+            self.known[key] = dict(zip((percentile.label for percentile in WITH_INTERVAL), found, strict=True))
+        return self.known[key]
 
     @property
     def step_ns(self) -> float:

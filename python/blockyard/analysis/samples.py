@@ -11,7 +11,10 @@ import numpy as np
 from blockyard.analysis.passes import ROW
 from blockyard.errors import UserError
 
-MEMORY = np.dtype([("time", "<u8"), ("resident", "<u8"), ("live", "<u8")])
+MEMORY = np.dtype([("time", "<u8"), ("resident", "<u8"), ("live", "<u8"), ("blocks", "<u8"), ("minor_faults", "<u8"),
+                   ("cpu_ns", "<u8"), ("background_cpu_ns", "<u8")])
+"""What a memory.npy may hold; runs of older Blockyards have the first three alone."""
+_ALWAYS = ("time", "resident", "live")
 NO_EVENT = 4294967295
 """In `pair`: nothing frees this block, or a free of a block of the preamble."""
 
@@ -24,11 +27,17 @@ def rows(path: Path) -> np.ndarray:
 
 
 def memory(path: Path) -> np.ndarray:
-    """The rows of a memory.npy."""
-    return _mapped(path, MEMORY, "memory")
+    """The rows of a memory.npy. Only `time`, `resident` and `live` are always there."""
+    return _mapped(path, MEMORY, "memory", _ALWAYS)
 
 
-def _mapped(path: Path, layout: np.dtype, what: str) -> np.ndarray:
+def columns(path: Path, layout: np.dtype, what: str) -> np.ndarray:
+    """The rows of another file with these columns, mapped read-only."""
+    return _mapped(path, layout, what)
+
+
+def _mapped(path: Path, layout: np.dtype, what: str, needed: tuple[str, ...] = ()) -> np.ndarray:
+    """All columns must be those of the layout; with `needed`, these at least, and further unsigned numbers."""
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
@@ -41,7 +50,10 @@ def _mapped(path: Path, layout: np.dtype, what: str) -> np.ndarray:
         raise UserError(f"{path} is missing though its run.json says that the run finished; {_REMEDY}") from None
     except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
         raise UserError(f"{path} is not a {what} file ({_first_line(error)}); {_REMEDY}") from None
-    if dtype != layout or len(shape) != 1:
+    if needed and dtype.names and all(dtype.fields[name][0] == layout.fields[name][0] for name in needed
+                                      if name in dtype.names) and set(needed) <= set(dtype.names):
+        layout = dtype
+    if dtype != layout or len(shape) != 1 or dtype.hasobject:
         raise UserError(f"{path} does not have the columns of a {what} file; {_REMEDY}")
     if size - offset != shape[0] * layout.itemsize:
         raise UserError(f"{path} should have {shape[0]:,} rows and has {(size - offset) / layout.itemsize:,.1f}: "

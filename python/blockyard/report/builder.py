@@ -9,13 +9,25 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
-from blockyard.report import allocations, blocks, comparison, frame_tables, guideline, page, study, summary
+from blockyard.report import (
+    allocations,
+    blocks,
+    cause_tables,
+    comparison,
+    frame_tables,
+    guideline,
+    memory_tables,
+    page,
+    study,
+    summary,
+)
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
 from blockyard.report.files import whole
@@ -224,7 +236,7 @@ def _guidelines(one: Measured) -> list[str]:
             if any(not member.runs.is_null for member in members)]
 
 
-def _tables(one: Measured, options: ReportOptions) -> Iterable[Block]:
+def _tables(one: Measured, options: ReportOptions, machine: dict[str, Any]) -> Iterable[Block]:
     for variant, members in comparison.variants(one.figures):
         if variant == sections.FAVOURED:
             yield Heading("Favoured: as much memory populated beforehand as the journal needs, purging off", 3)
@@ -235,6 +247,8 @@ def _tables(one: Measured, options: ReportOptions) -> Iterable[Block]:
         yield from _rates(one, members, variant)
         yield comparison.costs(members, variant)
         yield from frame_tables.blocks(one.section, members, one.views, variant)
+        yield from cause_tables.blocks(one.section, members, machine, variant)
+        yield from memory_tables.blocks(members, variant)
 
 
 def _rates(one: Measured, members: list[AllocatorFigures], variant: str) -> list[Block]:
@@ -253,7 +267,7 @@ def _document(results: Results, measured: list[Measured], options: ReportOptions
         if words := fidelity.sentences(one.section):
             found.append(Warnings(words))
         found += [Paragraph(words) for words in _guidelines(one)]
-        found += _tables(one, options)
+        found += _tables(one, options, results.machine)
         mine = sorted(path for path in pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
         journal = journal_facts.facts(one.section)
@@ -279,5 +293,7 @@ def _terminal_blocks(results: Results, measured: list[Measured], options: Report
         for variant, members in comparison.variants(one.figures)[:1]:
             found += _rates(one, members, variant)
             found += frame_tables.terminal(one.section, members, one.views, variant)
+            if all(member.looked_into for member in members):
+                found.append(cause_tables.rate_table(members, 10_000, variant))
         found += [Paragraph(words) for words in _guidelines(one)[:1]]
     return found

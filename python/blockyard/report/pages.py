@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from blockyard.analysis import passes
-from blockyard.analysis.figures import AllocatorFigures, bad_rows, open_rows
+from blockyard.analysis import causes, memory, passes
+from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures, bad_rows, open_rows
 from blockyard.analysis.latency import Operation, View
 from blockyard.analysis.sections import FAVOURED, Section
-from blockyard.report import comparison, curves, dots, frame_pictures, scatter, style
+from blockyard.report import cause_pictures, comparison, curves, dots, frame_pictures, memory_pictures, scatter, style
 from blockyard.report.header import Header
 from blockyard.report.options import ReportOptions
 
@@ -46,6 +46,13 @@ def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header,
         if any(one.frames is not None for one in members):
             found.append(Task(f"{section.journal} frames", lambda m=members, w=variant, s=suffix: _frames(
                 section, figures, m, header, folder / f"frames{s}", views, w)))
+        if any(one.looked_into for one in members):
+            found.append(Task(f"{section.journal} causes", lambda m=members, w=variant, s=suffix: _causes(
+                section, m, header, folder / f"causes{s}", w)))
+        found.append(Task(f"{section.journal} memory", lambda m=members, w=variant, s=suffix: _memory(
+            section, figures, m, header, folder / f"memory{s}", w)))
+        found.append(Task(f"{section.journal} pareto", lambda m=members, w=variant, s=suffix: _pareto(
+            section, figures, m, header, folder / f"pareto{s}", w)))
     edges = latency_edges(figures)
     found += [Task(f"{section.journal} {one.name}", lambda one=one: _scatters(
         section, one, header, folder, options, views, edges, threads)) for one in figures]
@@ -99,6 +106,50 @@ def _frames(section: Section, figures: Sequence[AllocatorFigures], members: list
 
 _PANELS = {View.AS_RUN: "as-run, median of the repeats", View.ATTRIBUTED: "attributed, median of the repeats",
            View.INHERENT: "inherent: each event's least"}
+
+
+def _causes(section: Section, members: list[AllocatorFigures], header: Header, target: Path,
+            variant: str) -> list[Path]:
+    panels = []
+    for limit in RATE_LIMITS_NS:
+        rows = [(comparison.short_name(one), found, one.runs.is_null) for one in members
+                if (found := causes.rates(one, limit)) is not None]
+        if rows:
+            panels.append((f"above {limit // 1000} us", rows))
+    return cause_pictures.draw(
+        target, f"What made slow events slow: {section.journal}",
+        f"as-run, mallocs with first touch and frees together; {_of_variant(variant)}; "
+        f"{section.title.partition(' at ')[2]}", header.caption(), panels) if panels else []
+
+
+def _memory(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
+            target: Path, variant: str) -> list[Path]:
+    competing = [one for one in members if not one.runs.is_null]  # null's memory is a buffer of the lab
+    at_ns = memory.times(competing)
+    found = [told for one in competing if (told := memory.series(one, at_ns)) is not None]
+    if not found or at_ns[-1] == 0:
+        return []
+    return memory_pictures.over_time(
+        target, f"Memory through the run: {section.journal}",
+        f"resident bytes, the lab's own taken off, median of the repeats; {_of_variant(variant)}; "
+        f"{section.title.partition(' at ')[2]}", header.caption(), found, _namer(figures, members))
+
+
+def _pareto(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
+            target: Path, variant: str) -> list[Path]:
+    points = memory.pareto([one for one in members if not one.runs.is_null])
+    if not any(point.best for point in points):
+        return []
+    view = "attributed" if all(one.looked_into for one in members) else "as-run"
+    return memory_pictures.pareto(
+        target, f"What a short tail costs in memory: {section.journal}",
+        f"{view} p99.9 against peak resident; diamonds: nobody is lower in both; {_of_variant(variant)}",
+        header.caption(), points, _namer(figures, members))
+
+
+def _namer(figures: Sequence[AllocatorFigures], members: list[AllocatorFigures]) -> memory_pictures.Named:
+    known = {one.name: (comparison.short_name(one), _colour(figures, one), one.runs.is_null) for one in members}
+    return known.__getitem__
 
 
 def _colour(figures: Sequence[AllocatorFigures], one: AllocatorFigures) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from blockyard.analysis import passes
+from blockyard.analysis import causes, passes
 from blockyard.analysis.distribution import SATURATED, Distribution
 from blockyard.analysis.latency import P50, P99, P999, P9999
 from blockyard.report import style, units
@@ -114,11 +114,15 @@ def _marks(axis: style.Axes, scatter: Scatter) -> str:
     hue = np.clip((sizes - low) * (255 / (high - low)), 0, 255).astype(np.uint8)
     times = marks["time"] / 1e9
     latencies = np.clip(marks["ticks"] / scatter.distribution.ticks_per_ns, *scatter.latencies_ns)
-    axis.scatter(times, latencies, s=44, c=style.size_colours()[hue], edgecolors=INK, linewidths=0.7, zorder=5,
-                 clip_on=False)
+    machine = (marks["cause"] & causes.MACHINE) != 0
+    own = ~machine
+    axis.scatter(times[own], latencies[own], s=44, c=style.size_colours()[hue[own]], edgecolors=INK, linewidths=0.7,
+                 zorder=5, clip_on=False)
+    axis.scatter(times[machine], latencies[machine], s=34, c=FAINT, marker="x", linewidths=1.3, zorder=5, clip_on=False)
     kept = "" if total <= MOST_MARKS else f", the slowest {MOST_MARKS:,} drawn"
     since = units.duration(least / scatter.distribution.ticks_per_ns)
-    return f"circles: p99.99 and beyond, {total:,} events from {since}{kept}"
+    crosses = "; ×: machine" if machine.any() else ""
+    return f"circles: {total:,} events from p99.99 ({since}){crosses}{kept}"
 
 
 def _percentile_labels(axis: style.Axes, scatter: Scatter) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from blockyard.analysis import fidelity, figures, samples, tiles
+from blockyard.analysis import causes, fidelity, figures, samples, tiles
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, Operation, Part, View
@@ -21,8 +21,6 @@ _TABLE = (P50, P99, P999, P9999, P99999)
 _LIMITS_NS = (1_000, 10_000, 100_000)
 _BODY_STEPS, _NINE_STEPS, _NINES = 36, 16, 6
 _MEMORY_POINTS = 800
-_MACHINE_CAUSES = 8 | 32 | 128
-"""Preempted, migrated, interrupted: what the attributed view leaves out (src/samples/row.hpp)."""
 
 
 def shares() -> list[tuple[int, int]]:
@@ -61,7 +59,7 @@ def end_ns(members: Sequence[AllocatorFigures]) -> float:
 def constants() -> dict[str, Any]:
     """What the page's own arithmetic needs to agree with the tiles."""
     return {"per_octave": tiles.PER_OCTAVE, "bins": tiles.BINS, "latency_steps": LATENCY_STEPS,
-            "histogram_error": tiles.ERROR, "slowest": figures.SLOWEST, "machine_causes": _MACHINE_CAUSES,
+            "histogram_error": tiles.ERROR, "slowest": figures.SLOWEST, "machine_causes": causes.MACHINE,
             "shares": shares(),
             "limits_ns": _LIMITS_NS, "percentiles": [[one.label, one.numerator, one.denominator] for one in _TABLE]}
 

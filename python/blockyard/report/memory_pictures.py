@@ -1,0 +1,123 @@
+"""Memory pictures: resident and live bytes through the run, and the price of a short tail in memory (Pareto)."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.ticker import FuncFormatter, MultipleLocator, NullFormatter
+
+from blockyard.analysis.memory import MemorySeries, ParetoPoint
+from blockyard.report import style, units
+from blockyard.report.style import FAINT, INK
+
+WIDTH = 1600
+_LEFT, _RIGHT, _PANEL, _GAP, _BOTTOM, _TOP = 138, 232, 420, 84, 128, 128
+_FAULTS = 200
+
+Named = Callable[[str], tuple[str, str, bool]]
+"""Of an allocator: its short name, its colour, whether it is `null`."""
+
+
+def over_time(target: Path, title: str, subtitle: str, caption: str, found: Sequence[MemorySeries],
+              named: Named) -> list[Path]:
+    """Resident bytes, a line an allocator, live bytes shaded; below, page faults a second where they are known."""
+    with matplotlib.rc_context(style.FONT):
+        faults = any(one.faults_per_s is not None for one in found)
+        height = _BOTTOM + _TOP + _PANEL + (_GAP + _FAULTS) * faults
+        page = style.figure(WIDTH, height)
+        axis = style.axes(page, _LEFT, _BOTTOM + (_GAP + _FAULTS) * faults, WIDTH - _LEFT - _RIGHT, _PANEL)
+        times = found[0].times_ns / 1e9
+        axis.fill_between(times, found[0].live, color="#e8ebef", zorder=0, linewidth=0)
+        axis.plot(times, found[0].live, color=FAINT, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
+        lines = []
+        for one in found:
+            name, colour, is_null = named(one.allocator)
+            axis.plot(times, one.resident, color=colour, linewidth=1.4 if is_null else 2.2, zorder=2 if is_null else 3)
+            lines.append((name, colour, float(one.resident[-1])))
+        axis.set_ylim(0, max(float(max(one.resident.max() for one in found)), float(found[0].live.max())) * 1.06 or 1)
+        _byte_axis(axis)
+        _labels(axis, [*lines, ("live", FAINT, float(found[0].live[-1]))], _PANEL)
+        axis.set_ylabel("resident", labelpad=6)
+        _time_axis(axis, times)
+        if faults:
+            below = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - _RIGHT, _FAULTS)
+            for one in found:
+                name, colour, is_null = named(one.allocator)
+                if one.faults_per_s is not None and not is_null:
+                    below.plot(times, one.faults_per_s, color=colour, linewidth=1.3)
+            below.set_yscale("symlog", linthresh=100)
+            below.set_ylim(0, None)
+            below.yaxis.grid(True, color=style.GRID)
+            below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+            below.yaxis.set_minor_formatter(NullFormatter())
+            below.tick_params("y", length=0)
+            below.set_ylabel("page faults/s", labelpad=6)
+            _time_axis(below, times)
+            axis = below
+        axis.set_xlabel("time since the replay's clock started (s)", labelpad=8)
+        style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
+        style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
+        style.foot(page, caption)
+        return style.save(page, target)
+
+
+def pareto(target: Path, title: str, subtitle: str, caption: str, points: Sequence[ParetoPoint],
+           named: Named) -> list[Path]:
+    """A dot an allocator; a line joins those that nobody beats in both."""
+    with matplotlib.rc_context(style.FONT):
+        height = 760
+        page = style.figure(WIDTH, height)
+        axis = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - 90, height - _BOTTOM - 120)
+        tails, peaks = ([getattr(point, field) for point in points] for field in ("p999_ns", "peak"))
+        style.latency_axis(axis, 10 ** np.floor(np.log10(min(tails) * 0.8)), max(tails) * 2, 0.0)
+        span = max(max(peaks) - min(peaks), max(peaks) * 0.05)
+        axis.set_xlim(max(min(peaks) - span * 0.1, 0), max(peaks) + span * 0.14)
+        best = sorted((point.peak, point.p999_ns) for point in points if point.best)
+        axis.step(*zip(*best, strict=True), where="post", color=FAINT, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
+        for point in points:
+            name, colour, is_null = named(point.allocator)
+            axis.plot([point.peak], [point.p999_ns], "D" if point.best else "o", color=colour, markersize=12,
+                      markeredgecolor=INK if point.best else "white", zorder=3, alpha=0.5 if is_null else 1)
+            axis.annotate(name, (point.peak, point.p999_ns), (11, 7), textcoords="offset points", fontsize=14,
+                          fontweight="bold" if point.best else "normal", color=colour)
+        axis.xaxis.set_major_locator(MultipleLocator(_byte_step(*axis.get_xlim())))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.size(value)))
+        axis.xaxis.grid(True, color=style.GRID)
+        axis.tick_params("x", length=0, pad=8)
+        axis.set_xlabel("peak resident memory", labelpad=8)
+        axis.set_ylabel("p99.9 of malloc and first touch", labelpad=6)
+        style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
+        style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
+        style.foot(page, caption)
+        return style.save(page, target)
+
+
+def _byte_step(low: float, high: float) -> float:
+    """A power of two that gives at most seven marks."""
+    step = 1.0
+    while (high - low) / step > 6:
+        step *= 2
+    return step
+
+
+def _byte_axis(axis: style.Axes) -> None:
+    axis.yaxis.set_major_locator(MultipleLocator(_byte_step(*axis.get_ylim())))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else units.size(value)))
+    axis.yaxis.grid(True, color=style.GRID)
+    axis.tick_params("y", length=0)
+
+
+def _time_axis(axis: style.Axes, times: np.ndarray) -> None:
+    axis.set_xlim(0, max(float(times[-1]), 1e-6))
+    axis.tick_params("x", length=0, pad=8)
+
+
+def _labels(axis: style.Axes, lines: list[tuple[str, str, float]], panel: int) -> None:
+    top = axis.get_ylim()[1]
+    heights = [end / top for _, _, end in lines]
+    for (name, colour, _), height, place in zip(lines, heights, style.spread(heights, 25 / panel, 0, 1), strict=True):
+        axis.plot([1.003, 1.012, 1.02], [height, place, place], transform=axis.transAxes, color=colour, linewidth=1.1,
+                  clip_on=False)
+        axis.text(1.024, place, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold",
+                  color=colour)
