@@ -51,13 +51,9 @@ void* run(void*) {
   std::uint64_t idle_ns = 0;
   for (;;) {
     const bool worked = process_heap.maintain(period);
-    if (worked) {
-      pause = period;
-    } else {
-      const bool asleep_soon = idle_ns >= idle_before_sleep_ns;
-      pause = std::min(pause * 2, asleep_soon ? longest_sleep_ns : std::max(longest_nap_ns, period));
-    }
     idle_ns = worked || process_heap.was_drawn_upon() ? 0 : idle_ns + pause;
+    const std::uint64_t longest = idle_ns >= idle_before_sleep_ns ? longest_sleep_ns : std::max(longest_nap_ns, period);
+    pause = worked ? period : std::min(pause * 2, longest);
     sleep_up_to(pause, pause > std::max(longest_nap_ns, period));
   }
   return nullptr;

@@ -73,7 +73,8 @@ ThreadHeap* ProcessHeap::new_heap(std::uint32_t waiting) {
   if (waiting != 0) {
     return heap_at(waiting);
   }
-  if (const std::uint32_t spare = spare_.exchange(0, std::memory_order_acquire); spare != 0) {
+  if (const std::uint32_t spare = spares_.pop(heap_link); spare != 0) {
+    spare_count_.fetch_sub(1, std::memory_order_relaxed);
     return heap_at(spare);
   }
   return construct_heap();
@@ -89,21 +90,22 @@ ThreadHeap* ProcessHeap::construct_heap() {
   return new (heap_at(index + 1)) ThreadHeap(&empty_slab, index + 1);
 }
 
-// A heap that no thread ever had, made in advance: the next thread's first allocation causes no page fault for it.
-void ProcessHeap::keep_spare_heap() {
-  if (spare_.load(std::memory_order_relaxed) != 0) {
-    return;
-  }
-  if (ThreadHeap* const heap = construct_heap(); heap != nullptr) {
-    std::uint32_t none = 0;
-    if (!spare_.compare_exchange_strong(none, heap->index, std::memory_order_release)) {
-      parked_.park_empty(heap->index, heap_link);
+// Heaps that no thread ever had, made in advance: a new thread's first allocation causes no page fault for its heap, also
+// when a few threads begin together.
+void ProcessHeap::keep_spare_heaps() {
+  constexpr std::uint32_t spares = 4;
+  while (spare_count_.load(std::memory_order_relaxed) < spares) {
+    ThreadHeap* const heap = construct_heap();
+    if (heap == nullptr) {
+      return;
     }
+    spare_count_.fetch_add(1, std::memory_order_relaxed);
+    spares_.push(heap->index, heap_link);
   }
 }
 
 std::uint32_t ProcessHeap::heaps_in_use() const {
-  return heap_count.load(std::memory_order_relaxed) - (spare_.load(std::memory_order_relaxed) != 0 ? 1 : 0);
+  return heap_count.load(std::memory_order_relaxed) - spare_count_.load(std::memory_order_relaxed);
 }
 
 ThreadHeap* ProcessHeap::enter_thread() {
@@ -182,11 +184,8 @@ std::uint32_t ProcessHeap::take_slab(std::uint32_t granules) {
   const auto length = static_cast<std::uint32_t>(granules * pages_per_granule);
   ReadySlabs& ready = ready_of(granules);
   if (const std::uint32_t granule = ready.stack.pop(slab_link); granule != 0) {
-    const std::uint32_t left = ready.count.fetch_sub(1, std::memory_order_relaxed) - 1;
+    ready.count.fetch_sub(1, std::memory_order_relaxed);
     consumed_.fetch_add(length, std::memory_order_relaxed);
-    if (left < ready_target(granules) / 2) {
-      wake_janitor();
-    }
     return granule;
   }
   const PageRun run = pages.allocate(length, pages_per_granule, Prefer::ready, PageState::used_slab);
@@ -198,7 +197,9 @@ std::uint32_t ProcessHeap::take_slab(std::uint32_t granules) {
     counts.ready_misses_slab.fetch_add(1, std::memory_order_relaxed);
     touch(run.first, length, counts.populated_by_program);
   }
-  wake_janitor();
+  if (pages.reserve_pages() < reserve_target() / 2) {
+    wake_janitor();
+  }
   return granule_of_page(run.first);
 }
 
@@ -310,9 +311,11 @@ bool ProcessHeap::populate_chunk() {
   if (run.length == 0) {
     return false;
   }
+  pages_in_work_.fetch_add(run.length, std::memory_order_relaxed);
   populate_tables(run.first, run.length);
   touch(run.first, run.length, counts.populated_by_janitor);
   pages.free(run.first, PageState::free_ready, tick.load(std::memory_order_relaxed));
+  pages_in_work_.fetch_sub(run.length, std::memory_order_relaxed);
   return true;
 }
 
@@ -326,9 +329,11 @@ bool ProcessHeap::purge_chunk() {
   if (run.length == 0) {
     return false;
   }
+  pages_in_work_.fetch_add(run.length, std::memory_order_relaxed);
   base::discard_pages(region.page_address(run.first), std::size_t{run.length} << page_shift);
   counts.purged.fetch_add(run.length, std::memory_order_relaxed);
   pages.free(run.first, PageState::free_raw, 0);
+  pages_in_work_.fetch_sub(run.length, std::memory_order_relaxed);
   return true;
 }
 
@@ -357,7 +362,7 @@ bool ProcessHeap::sweep_parked() {
     }
     parked_.park(index, heap_link);
   }
-  keep_spare_heap();
+  keep_spare_heaps();
   return worked;
 }
 

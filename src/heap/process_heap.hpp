@@ -77,6 +77,8 @@ class ProcessHeap {
   Atomic<std::uint32_t> heap_count{0};
 
   ThreadHeap* heap_at(std::uint32_t index) { return heaps_ + index; }
+  /// Pages that are marked as used because they are being populated or purged at this moment; racy.
+  std::uint64_t pages_in_work() const { return pages_in_work_.load(std::memory_order_relaxed); }
   /// Heaps that a thread or a program ever had; racy.
   std::uint32_t heaps_in_use() const;
   /// Granules of slabs that stand ready; racy.
@@ -96,7 +98,7 @@ class ProcessHeap {
   void push_ready(std::uint32_t granule, std::uint32_t granules);
   bool reserve_heaps();
   ThreadHeap* construct_heap();
-  void keep_spare_heap();
+  void keep_spare_heaps();
   ThreadHeap* new_heap(std::uint32_t waiting);
   bool populate_chunk();
   bool purge_chunk();
@@ -113,9 +115,11 @@ class ProcessHeap {
   bool drawn_upon_ = false;                 // likewise
   Atomic<std::uint64_t> demand_{0};         // pages taken in a round: a maximum that decays
   Atomic<int> state_{0};                    // 0 untouched, 1 being readied, 2 ready, 3 failed
+  Atomic<std::uint64_t> pages_in_work_{0};
   ThreadHeap* heaps_ = nullptr;
-  std::uint32_t most_heaps_ = 0;    // entries of heaps_
-  Atomic<std::uint32_t> spare_{0};  // a heap that no thread ever had; 0: none
+  std::uint32_t most_heaps_ = 0;  // entries of heaps_
+  IndexStack<> spares_;           // heaps that no thread ever had
+  Atomic<std::uint32_t> spare_count_{0};
 };
 
 /// Bits of PageTag::flags of a block of whole pages.

@@ -28,7 +28,9 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   const std::uint64_t ready_slabs = std::uint64_t{process_heap.ready_granules()} * granule_bytes;
   statistics->ready = (totals.ready << page_shift) + ready_slabs;
   statistics->committed = (totals.ready + totals.stale + totals.used) << page_shift;
-  statistics->used = (totals.used << page_shift) - ready_slabs;
+  const std::uint64_t not_used = ready_slabs + (process_heap.pages_in_work() << page_shift);
+  const std::uint64_t used = totals.used << page_shift;
+  statistics->used = used > not_used ? used - not_used : 0;
 
   const std::lock_guard hold(process_heap.sweep_lock);
   std::uint64_t slab_bytes = 0;
