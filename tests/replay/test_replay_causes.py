@@ -1,0 +1,104 @@
+"""Slow events carry why they were slow: what is planted at known events is reported at exactly those."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from replay_lab import SANITIZED, TOOLS, Journal, Run, planned, run
+
+US = 1_000
+MS = 1_000 * US
+
+LOOKED, CALL_FAULT, TOUCH_FAULT, PREEMPTED, SLEPT, MIGRATED, MAJOR, MACHINE = (1 << bit for bit in range(8))
+BY_CHANCE = PREEMPTED | MIGRATED | MACHINE
+"""What the machine may do to any event."""
+
+PLANTS = {20: "sleep", 41: "futex", 60: "fault", 80: "touched", 100: "map", 121: "unmap", 140: "advise", 160: "work",
+          180: "fault", 182: "touched", 201: "sleep", 202: "work", 204: "fault"}
+CAUSES = {"sleep": SLEPT, "futex": SLEPT, "fault": CALL_FAULT, "touched": TOUCH_FAULT, "map": 0, "unmap": 0, "advise": 0,
+          "work": 0}
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer's own faults would be measured")
+
+
+def spaced(count: int = 240, ns: int = MS, threads: int = 1) -> Journal:
+    """Even events allocate, odd ones free; what is planted at an event is found by the block's size."""
+    journal = Journal()
+    for number in range(0, count, 2):
+        thread = number // 2 % threads + 1
+        journal.allocate(f"b{number}", 1000 + number, number * ns, thread).free(f"b{number}", (number + 1) * ns, thread)
+    return journal
+
+
+def planted(journal: Journal, folder: Path, plants: dict[int, str], *options: str, more: str = "",
+            **keywords: Any) -> Run:
+    knobs = "plant=" + "/".join(f"{kind}:{event}" for event, kind in plants.items()) + more
+    keywords = {"pace": "1", "touch": "page", **keywords}
+    made = run(planned(journal, folder), folder, *options, adapter="planted", witness=knobs, **keywords)
+    assert made.done.returncode == 0, made.done.stderr
+    return made
+
+
+def check(rows: np.ndarray, plants: dict[int, str]) -> None:
+    """Exactly the planted causes at exactly their events; the machine's own may come on top anywhere."""
+    told = {int(row["event"]): int(row["cause"]) & ~BY_CHANCE for row in rows if row["cause"]}
+    wanted = {event: LOOKED | CAUSES[kind] for event, kind in plants.items()}
+    assert {event: cause for event, cause in told.items() if cause != LOOKED or event in wanted} == wanted
+
+
+@pytest.mark.parametrize("source", ["perf", "getrusage"])
+@pytest.mark.parametrize("pace", ["1", "50", "max"])
+def test_planted_causes_are_told_at_exactly_their_events(tmp_path: Path, source: str, pace: str) -> None:
+    made = planted(spaced(), tmp_path, PLANTS, "--look-with", source, pace=pace)
+    looking = made.facts["looking"]
+    if looking["source"] != source:
+        pytest.skip(f"NOT RUN with {source}: {looking['reason']}")
+    check(made.rows, PLANTS)
+    assert looking["events"] == (made.rows["cause"] != 0).sum() >= len(PLANTS)
+    assert looking["ns_a_look"] > 0
+
+
+def test_each_thread_is_told_its_own_causes(tmp_path: Path) -> None:
+    check(planted(spaced(threads=3), tmp_path, PLANTS).rows, PLANTS)
+
+
+def test_a_base_that_is_not_taken_anew_is_noticed(tmp_path: Path) -> None:
+    made = planted(spaced(), tmp_path, PLANTS)
+    check(made.rows, PLANTS)
+    command = [TOOLS / "replay-stale" if part == made.done.args[0] else part for part in made.done.args]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    with pytest.raises(AssertionError):
+        check(made.rows, PLANTS)
+
+
+def test_a_major_fault_is_told_apart(tmp_path: Path) -> None:
+    made = planted(spaced(60), tmp_path, {30: "major"}, more=f",file={tmp_path / 'page'}")
+    if made.facts["major_faults"] == 0:
+        pytest.skip(f"NOT RUN: {tmp_path} lies on a file system that keeps its files in memory")
+    assert made.rows["event"][made.rows["cause"] & MAJOR != 0].tolist() == [30]
+
+
+def test_another_core_is_told(tmp_path: Path) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("NOT RUN: there is no other core")
+    made = planted(spaced(60), tmp_path, {30: "migrate"})
+    assert made.rows["cause"][30] & MIGRATED
+    assert (made.rows["cause"] & MIGRATED != 0).sum() <= 3, "hardly any other event"
+
+
+def test_what_is_fast_is_not_looked_at(tmp_path: Path) -> None:
+    rows = planted(spaced(), tmp_path, {100: "sleep"}, "--causes-above", "100000").rows
+    assert set(rows["event"][rows["cause"] != 0].tolist()) >= {100}
+    facts = planted(spaced(), tmp_path, {100: "sleep"}, "--causes-above", "100000").facts
+    slow = (rows["call"].astype(float) + rows["touch"]) / facts["ticks_per_ns"] > 101_000
+    assert ((rows["cause"] != 0) == slow).all()
+
+
+def test_looking_can_be_switched_off(tmp_path: Path) -> None:
+    made = planted(spaced(60), tmp_path, {30: "sleep"}, "--causes-above", "0")
+    assert not made.rows["cause"].any()
+    assert made.facts["looking"] == {"threshold_ns": 0, "events": 0, "ns_a_look": 0.0, "source": "off",
+                                     "reason": "it was switched off"}
