@@ -18,8 +18,8 @@ BY_CHANCE = PREEMPTED | MIGRATED | MACHINE
 
 PLANTS = {20: "sleep", 41: "futex", 60: "fault", 80: "touched", 100: "map", 121: "unmap", 140: "advise", 160: "work",
           180: "fault", 182: "touched", 201: "sleep", 202: "work", 204: "fault"}
-CAUSES = {"sleep": SLEPT, "futex": SLEPT, "fault": CALL_FAULT, "touched": TOUCH_FAULT, "map": 0, "unmap": 0, "advise": 0,
-          "work": 0}
+CAUSES = {"sleep": SLEPT, "futex": SLEPT, "fault": CALL_FAULT, "touched": TOUCH_FAULT, "map": 0, "unmap": 0,
+          "advise": 0, "work": 0}
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer's own faults would be measured")
 
