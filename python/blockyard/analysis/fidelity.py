@@ -1,5 +1,7 @@
-"""Whether a section's runs can be trusted, and what to do where they can't: sentences for every report of them."""
+"""Whether a section's runs can be trusted, and what to do where they can't: grades, and sentences for every report."""
 
+from dataclasses import dataclass
+from enum import IntEnum
 from statistics import median
 
 from blockyard.analysis.sections import AllocatorRuns, Run, Section
@@ -10,6 +12,85 @@ LATE_NS = 1_000_000
 other events."""
 WAITS = 0.01
 """A run is marked when more than this share of its events had to wait for another thread's event."""
+
+
+INVERSIONS = 0.01
+"""Share of events that ran before one that the journal has before them, on another thread and near it."""
+LOST_THREADS = 0.25
+"""Share of the replay's threads that lost their pace."""
+SLOW_TIMER_NS = 100.0
+"""An empty timed call of more than this hides what an allocator does (usual are 5 to 30 ns)."""
+BUSY_CORES = 0.25
+"""Cores' worth of processor time that others took during the run."""
+_FAIR = 0.1
+"""Of each limit above: beyond this share of it a run is fair and no longer good."""
+
+
+class Grade(IntEnum):
+    """How far a run is what the journal asks for. Only POOR must be said in every report that uses the run."""
+
+    GOOD = 0
+    FAIR = 1
+    POOR = 2
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One run's grade, and what made it, by subject; what is not known does not count."""
+
+    grade: Grade
+    values: dict[str, float | None]
+    """`late p99`, `inversions`, `lost threads`, `timer floor`, `busy cores`: in ns, shares of events and threads,
+    cores."""
+    poor: tuple[str, ...]
+    """The subjects that are poor."""
+
+
+_LIMITS = {"late p99": LATE_NS, "inversions": INVERSIONS, "lost threads": LOST_THREADS, "timer floor": SLOW_TIMER_NS,
+           "busy cores": BUSY_CORES}
+_FLOOR_FAIR_NS = 40.0
+
+
+def grade(run: Run, pace: str) -> Graded:
+    """At full speed there is no clock to be late against: lateness and lost pace do not count."""
+    facts = run.facts
+    events, threads = facts.get("events"), facts.get("replay_threads")
+    floor, rate = facts.get("floor_call_ticks"), facts.get("ticks_per_ns")
+    values = {
+        "late p99": None if pace == "max" else lateness_p99_ns(run),
+        "inversions": _share(facts.get("order_inversions"), events),
+        "lost threads": None if pace == "max" else _share(facts.get("interrupted_threads"), threads),
+        "timer floor": _share(floor, rate), "busy cores": _number(facts.get("busy_cores"))}
+    grades = {}
+    for subject, value in values.items():
+        limit = _LIMITS[subject]
+        fair = _FLOOR_FAIR_NS if subject == "timer floor" else limit * _FAIR
+        if value is not None:
+            grades[subject] = Grade.POOR if value > limit else Grade.FAIR if value > fair else Grade.GOOD
+    return Graded(max(grades.values(), default=Grade.GOOD), values,
+                  tuple(subject for subject, one in grades.items() if one is Grade.POOR))
+
+
+def worst(allocator: AllocatorRuns, pace: str) -> Graded:
+    """Of an allocator's runs: the worst value of each subject, from whatever run."""
+    graded = [grade(run, pace) for run in allocator.runs]
+    values = {subject: max((found for one in graded if (found := one.values[subject]) is not None), default=None)
+              for subject in _LIMITS}
+    return Graded(max(one.grade for one in graded), values,
+                  tuple(subject for subject in _LIMITS if any(subject in one.poor for one in graded)))
+
+
+def _share(part: object, whole: object) -> float | None:
+    some, all_of = _number(part), _number(whole)
+    return some / all_of if some is not None and all_of else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def lateness_p99_ns(run: Run) -> float | None:
@@ -34,17 +115,46 @@ def sentences(section: Section) -> list[str]:
     if waiting:
         found.append(f"{_names(waiting)}: more than one event in a hundred had to wait for another thread to allocate "
                      "its block first, so threads ran closer together than in the program; more free cores help")
+    found += _below_grade(section)
     found += _outruns(section)
     locked = [allocator for allocator in section.measured if allocator.needs_lock]
     if locked and section.threads != "one":
-        found.append(f"{_names(locked)} is not thread-safe: every call took a lock, and its figures include it")
+        several = len(locked) > 1
+        found.append(f"{_names(locked)} {'are' if several else 'is'} not thread-safe: every call took a lock, and "
+                     f"{'their' if several else 'its'} figures include it")
     pooled = [allocator for allocator in section.measured if allocator.needs_pool]
     if pooled:
-        found.append(f"{_names(pooled)} works out of a pool whose size was taken from the journal beforehand")
+        found.append(f"{_names(pooled)} {'work' if len(pooled) > 1 else 'works'} out of a pool whose size was taken "
+                     "from the journal beforehand")
     if section.threads == "one":
         found.append("all events ran on one thread (--threads one), whatever thread the program used: nothing here "
                      "tells about locks, remote frees or per-thread caches")
     return found
+
+
+def _below_grade(section: Section) -> list[str]:
+    """Of every subject but lateness, which has its own sentence."""
+    found = {one.name: worst(one, section.pace) for one in section.measured}
+    told = []
+    for subject, (words, remedy) in _BELOW.items():
+        poor = [one for one in section.measured if subject in found[one.name].poor]
+        if poor:
+            most = max(found[one.name].values[subject] or 0.0 for one in poor)
+            who = "every allocator" if len(poor) == len(section.measured) > 1 else _names(poor)
+            told.append(f"{who}: {words.format(most)}: {remedy}")
+    return told
+
+
+_BELOW = {
+    "lost threads": ("{:.0%} of the threads lost their pace in some run",
+                     "read their tails with care; replay on more free cores, or at a lower --pace"),
+    "inversions": ("{:.1%} of the events of some run came before one that the journal has before them",
+                   "threads met the allocator in another order than in the program; more free cores help"),
+    "timer floor": ("an empty timed call takes up to {:.0f} ns",
+                    "latencies near that are the timer's; use a machine whose cycle counter is cheap to read"),
+    "busy cores": ("others took up to {:.2f} cores of the machine during a run",
+                   "close what else runs and replay, as every tail holds some of it"),
+}
 
 
 def _outruns(section: Section) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from blockyard.analysis import samples
 from blockyard.analysis.sections import Section
+from blockyard.analysis.timeline import BIN_NS, Timeline
 
 FREE, REALLOCATE = 3, 4
 _ROWS_AT_ONCE = 1 << 20
@@ -31,6 +32,42 @@ class JournalFacts:
     cut_at_end: bool
     threads: int
     frames: int
+
+
+SLICES = 20
+LAST = 0.6
+"""The study looked at the last 60 % of its run, behind the loading."""
+
+
+@dataclass(frozen=True)
+class JournalRhythm:
+    """Operations (mallocs and frees, a reallocate both) over time, all threads together.
+
+    `per_frame` is the mean of the frames of the last 60 % of the time; None where there are no frames.
+    """
+
+    per_frame: float | None
+    slice_s: float
+    per_second: tuple[float, ...]
+    mallocs_per_second: tuple[float, ...]
+
+
+def rhythm(line: Timeline, frame_starts_ns: np.ndarray | None) -> JournalRhythm:
+    """In 20 slices of equal length."""
+    whole = max(len(line.mallocs), 1)
+    edges = np.linspace(0, whole, SLICES + 1)
+    sums = []
+    for counts in (line.mallocs, line.frees):
+        cumulated = np.concatenate([[0.0], np.cumsum(counts)]) if len(counts) else np.zeros(2)
+        sums.append(np.diff(np.interp(edges, np.arange(len(cumulated)), cumulated)))
+    # Bins are of 10 ms, and the last one ends with the last event: a journal shorter than a bin is one slice's worth.
+    seconds = max(line.duration_ns, 1) / 1e9 / SLICES
+    since = int(whole * (1 - LAST))
+    per_frame = None
+    if frame_starts_ns is not None and (count := np.count_nonzero(frame_starts_ns >= since * BIN_NS)):
+        per_frame = float(line.mallocs[since:].sum() + line.frees[since:].sum()) / count
+    return JournalRhythm(per_frame, seconds, *(tuple((values / seconds).tolist()) for values in
+                                               (sums[0] + sums[1], sums[0])))
 
 
 def facts(section: Section) -> JournalFacts:

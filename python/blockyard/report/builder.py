@@ -13,6 +13,7 @@ from typing import Any
 
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections
 from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
@@ -246,9 +247,16 @@ def _tables(one: Measured, options: ReportOptions, machine: dict[str, Any]) -> I
             yield from comparison.by_size(members, one.views, variant)
         yield from _rates(one, members, variant)
         yield comparison.costs(members, variant)
+        yield comparison.fidelity_table(members, one.section.pace, variant)
         yield from frame_tables.blocks(one.section, members, one.views, variant)
         yield from cause_tables.blocks(one.section, members, machine, variant)
         yield from memory_tables.blocks(members, variant)
+
+
+def _rhythm(one: Measured) -> list[Block]:
+    cut = one.figures[0].cuts
+    starts = cut.frames.starts_ns if isinstance(cut.frames, FrameCut) else None
+    return [Heading("The journal", 3), *study.rhythm(journal_facts.rhythm(cut.line, starts))]
 
 
 def _rates(one: Measured, members: list[AllocatorFigures], variant: str) -> list[Block]:
@@ -271,6 +279,7 @@ def _document(results: Results, measured: list[Measured], options: ReportOptions
         mine = sorted(path for path in pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
         journal = journal_facts.facts(one.section)
+        found += _rhythm(one)
         for member in one.figures:
             found += study.blocks(member, journal, one.views)
     return found

@@ -186,6 +186,31 @@ def costs(figures: Sequence[AllocatorFigures], variant: str) -> Table:
                  dim=null_rows(figures))
 
 
+def fidelity_table(figures: Sequence[AllocatorFigures], pace: str, variant: str) -> Table:
+    """Each allocator's runs by their worst, so that nobody needs to guess which figures to trust."""
+    rows = []
+    for one in figures:
+        found = fidelity.worst(one.runs, pace)
+        late = [_worst_late(one, key) for key in ("p50", "p99", "p999", "max")]
+        rows.append([short_name(one), found.grade.word, *late, _shown(found.values["inversions"], "{:.2%}"),
+                     _shown(found.values["lost threads"], "{:.0%}"), _shown(found.values["busy cores"], "{:.2f}")])
+    return Table(f"fidelity: the worst of all repeats, {variant}",
+                 ["allocator", "grade", "late\np50", "\np99", "\np99.9", "\nmost", "inver-\nsions", "threads\nlate",
+                  "busy\ncores"], rows,
+                 [f"{units.ABSENT} not known of these runs"] if any(units.ABSENT in row for row in rows) else [],
+                 dim=null_rows(figures))
+
+
+def _worst_late(one: AllocatorFigures, key: str) -> str:
+    told = [value for run in one.runs.runs if isinstance(run.facts.get("lateness_ns"), dict)
+            and isinstance(value := run.facts["lateness_ns"].get(key), int | float)]
+    return units.duration(max(told)) if told else units.ABSENT
+
+
+def _shown(value: float | None, form: str) -> str:
+    return units.ABSENT if value is None else form.format(value)
+
+
 def _part(operation: Operation) -> Part:
     """What a program pays for one: a free has no touch."""
     return Part.CALL if operation is Operation.FREE else Part.BOTH

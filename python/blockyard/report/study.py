@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.journal_facts import JournalFacts
+from blockyard.analysis.journal_facts import JournalFacts, JournalRhythm
 from blockyard.analysis.latency import PERCENTILES, Operation, Part, View
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Table
@@ -27,6 +27,18 @@ def journal_rows(journal: JournalFacts) -> list[list[str]]:
             ["Max live bytes", units.size(journal.max_live_bytes)],
             ["Average allocation", units.size(journal.average_bytes)],
             ["Median allocation", units.size(journal.median_bytes)], [live, leaked]]
+
+
+def rhythm(found: JournalRhythm) -> list[Block]:
+    """Once a section: how much the program allocates over time."""
+    most = max(found.per_second, default=0.0)
+    rows = []
+    for place, (all_of, mallocs) in enumerate(zip(found.per_second, found.mallocs_per_second, strict=True)):
+        bar = "#" * round(30 * all_of / most) if most else ""
+        rows.append([f"{place * found.slice_s:.2f} s", units.rate(all_of), units.rate(mallocs), bar.ljust(30)])
+    frames = [] if found.per_frame is None else [f"Operations per frame over the last 60 %: {found.per_frame:,.0f}, "
+                                                 "mallocs and frees of all threads."]
+    return [Table("operations a second, in 20 slices", ["from", "operations", "mallocs", ""], rows, frames)]
 
 
 def _header(one: AllocatorFigures, journal: JournalFacts, views: Sequence[View]) -> Table:

@@ -1,0 +1,86 @@
+"""Grades of runs, and what the report says of those below grade."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic import MALLOC, Campaign, rows
+
+from blockyard.analysis import fidelity, journal_facts, sections, timeline
+from blockyard.analysis.fidelity import Grade
+from blockyard.report import ReportOptions, build
+
+MS = 1_000_000
+TABLES = ReportOptions(pictures=False, samples_parquet=False)
+LATE = {"p50": 10, "p99": 5 * MS, "p999": 6 * MS, "max": 7 * MS}
+
+
+def graded(tmp_path: Path, pace: str = "1x", **facts: object) -> fidelity.Graded:
+    campaign = Campaign(tmp_path / "r", ["one"], paces=(pace,))
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), pace=pace, **facts)
+    section = sections.read(campaign.directory).sections[0]
+    return fidelity.grade(section.measured[0].runs[0], section.pace)
+
+
+@pytest.mark.parametrize("facts, grade, poor", [
+    ({}, Grade.GOOD, ()),
+    ({"lateness_ns": {"p99": 0.5 * MS}}, Grade.FAIR, ()),
+    ({"lateness_ns": LATE}, Grade.POOR, ("late p99",)),
+    ({"order_inversions": 2, "events": 100}, Grade.POOR, ("inversions",)),
+    ({"interrupted_threads": 3, "replay_threads": 4}, Grade.POOR, ("lost threads",)),
+    ({"floor_call_ticks": 100}, Grade.FAIR, ()),
+    ({"floor_call_ticks": 400}, Grade.POOR, ("timer floor",)),
+    ({"busy_cores": 0.1}, Grade.FAIR, ()),
+    ({"busy_cores": 0.9}, Grade.POOR, ("busy cores",)),
+    ({"busy_cores": None, "order_inversions": "?", "lateness_ns": 3}, Grade.GOOD, ())])
+def test_a_run_is_graded_by_its_worst_subject(tmp_path: Path, facts: dict[str, object], grade: Grade,
+                                              poor: tuple[str, ...]) -> None:
+    found = graded(tmp_path, **facts)
+    assert (found.grade, found.poor) == (grade, poor)
+
+
+def test_full_speed_has_no_pace_to_be_graded_by(tmp_path: Path) -> None:
+    assert graded(tmp_path, "max", lateness_ns=LATE, interrupted_threads=4, replay_threads=4).grade is Grade.GOOD
+
+
+@pytest.mark.parametrize("facts, sentence", [
+    ({"interrupted_threads": 1, "replay_threads": 2}, "one: 50% of the threads lost their pace in some run"),
+    ({"order_inversions": 1, "events": 10}, "one: 10.0% of the events of some run came before one that"),
+    ({"floor_call_ticks": 1000}, "one: an empty timed call takes up to 500 ns"),
+    ({"busy_cores": 1.5}, "one: others took up to 1.50 cores of the machine during a run: close what else runs")])
+def test_a_run_below_grade_says_so_with_what_to_do(tmp_path: Path, facts: dict[str, object], sentence: str) -> None:
+    campaign = Campaign(tmp_path / "r", ["one", "two"])
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), **facts)
+    campaign.run("two", rows([(0, MALLOC, 8, 0, 30, 0)]))
+    text = " ".join(build(campaign.directory, options=TABLES).text.split())
+    assert sentence in text and "one poor" in text and "two good" in text
+
+
+def test_several_allocators_that_need_a_lock_are_told_in_the_plural(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["tlsf", "tlsf@favoured"])
+    for name in ("tlsf", "tlsf@favoured"):
+        campaign.run(name, rows([(0, MALLOC, 8, 0, 30, 0)]), needs_lock=True, needs_pool=True)
+    text = " ".join(build(campaign.directory, options=TABLES).text.split())
+    assert "tlsf and tlsf@favoured are not thread-safe: every call took a lock, and their figures include it" in text
+    assert "tlsf and tlsf@favoured work out of a pool" in text
+
+
+def test_the_journals_rhythm_is_told_in_twenty_slices_and_by_frame(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    starts = [i * MS for i in range(1000)] + [1000 * MS + i * 10 * MS for i in range(100)]
+    campaign.run("one", rows([(i, MALLOC, 8, at, 10, 0) for i, at in enumerate(starts)]))
+    line = timeline.read(sections.read(campaign.directory).sections[0])
+    found = journal_facts.rhythm(line, np.arange(0, 2000, 20) * float(MS))
+    assert len(found.per_second) == 20 and found.per_second[0] == pytest.approx(1000, rel=0.02)
+    assert found.per_second[-1] == pytest.approx(100, rel=0.1)
+    assert found.per_frame == pytest.approx((200 + 100) / 60, rel=0.02)
+    assert sum(found.per_second) * found.slice_s == pytest.approx(1100, rel=0.01)
+
+
+def test_the_report_shows_the_rhythm_once_a_section(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one", "two"])
+    for name in ("one", "two"):
+        campaign.run(name, rows([(i, MALLOC, 8, i * MS, 30, 0) for i in range(500)]))
+    text = build(campaign.directory, options=TABLES).text
+    assert text.count("operations a second, in 20 slices") == 1
+    assert "Operations per frame over the last 60 %: 1" in text
