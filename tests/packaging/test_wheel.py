@@ -58,6 +58,12 @@ def test_the_wheel_holds_every_native_part_and_every_adapter(wheel: Path) -> Non
         assert file in names or f"{file}.missing" in names
 
 
+def test_the_wheel_holds_what_the_reports_page_carries_with_its_licence(wheel: Path) -> None:
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("blockyard/native/page/")}
+    assert {"blockyard/native/page/uPlot.iife.min.js", "blockyard/native/page/uPlot.LICENSE"} <= names
+    assert "blockyard/native/page/missing.txt" not in names
+
+
 def test_the_wheel_holds_no_tests_and_no_build_leftovers(wheel: Path) -> None:
     for name in zipfile.ZipFile(wheel).namelist():
         assert name.startswith("blockyard"), name
@@ -88,4 +94,5 @@ def test_a_journal_is_replayed_and_reported_from_any_folder(blockyard: Path, tmp
     run(blockyard, "replay", "tiny.txt", "-a", "glibc,null", "--repeats", "1", "--pace", "max", "-o", "results",
         cwd=tmp_path)
     assert len(list((tmp_path / "results" / "runs").rglob("samples.npy"))) == 2
-    assert "glibc" in run(blockyard, "report", "results", cwd=tmp_path)
+    assert "glibc" in run(blockyard, "report", "results", "--html", cwd=tmp_path)
+    assert (tmp_path / "results" / "report" / "report.html").stat().st_size > 50_000

@@ -4,7 +4,7 @@ import { constants } from "./data.js";
 import { swatchOf } from "./look.js";
 import { change, isWhole, section, shownAllocators, state } from "./state.js";
 import { countedSeconds, peakOf, summaryOf } from "./summary.js";
-import { ABSENT, bytesWords, countWords, duration, latencyWords, rateWords, shareOfBudget } from "./words.js";
+import { ABSENT, bytesWords, countWords, duration, latencyWords, rateWords, shareOfBudget, spanWords } from "./words.js";
 
 const table = document.getElementById("table");
 const LIMITS = ["1 us", "10 us", "100 us"];
@@ -15,7 +15,7 @@ const latencyColumn = (name, of, interval) => ({ name, value: (one) => one.summa
   words: (value, one) => latencyWords(value, one.allocator.step_ns, name === "worst" && one.summary?.atLeast),
   small: (one) => {
     const ends = one.summary && interval?.(one.summary);
-    return ends ? `${latencyWords(ends[0], one.allocator.step_ns)} to ${latencyWords(ends[1], one.allocator.step_ns)}` : "";
+    return ends ? spanWords(...ends.map((end) => latencyWords(end, one.allocator.step_ns))) : "";
   } });
 
 const latencyColumns = [

@@ -51,6 +51,13 @@ export function threeDigits(value) {
   return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
+/// From one to the other, the unit once: `790 to 890 ns`; a single one where they read the same.
+export function spanWords(low, high) {
+  if (low === high) return low;
+  const [, unit] = high.split(" ");
+  return low.endsWith(` ${unit}`) ? `${low.slice(0, -unit.length - 1)} to ${high}` : `${low} to ${high}`;
+}
+
 /// A share of a budget in percent: `0.05 %`, `12.3 %`, `340 %`.
 export function shareOfBudget(share) {
   if (share === null || share === undefined) return ABSENT;
