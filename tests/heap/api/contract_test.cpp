@@ -138,6 +138,7 @@ TEST(HeapContract, ReallocKeepsTheContentsOnEveryPathUpAndDown) {
   EXPECT_EQ(by_check(), nullptr);
 }
 
+#if !BLOCKYARD_CHECKED  // there the block moves, and the old one waits in quarantine
 TEST(HeapContract, AShrunkLargeBlockGivesItsPagesBack) {
   void* block = by_malloc(std::size_t{8} << 20);
   by_heap_statistics before{};
@@ -148,6 +149,7 @@ TEST(HeapContract, AShrunkLargeBlockGivesItsPagesBack) {
   EXPECT_LE(after.used + (std::size_t{7} << 20), before.used);
   by_free(block);
 }
+#endif
 
 using HeapContractDeathTest = testing::Test;
 

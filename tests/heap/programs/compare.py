@@ -1,0 +1,193 @@
+"""Runs real programs twice, on the C library's malloc and on libblockyard-malloc.so, and compares output and exit code.
+
+What a program prints of times and the like is taken out of both first. That the heap is really under it is seen from
+the settings that it prints on request. A program that is not installed is named as not tested, and fails nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+LIBRARY = Path(os.environ.get("BLOCKYARD_BUILD", ROOT / "build/release")) / "src/heap/malloc/libblockyard-malloc.so"
+SEEN = "blockyard: heap settings"
+NOBODY = 65534
+# Of Python's own test suite.
+PYTHON_TESTS = ("test_threading", "test_thread", "test_threading_local", "test_ctypes", "test_json", "test_pickle",
+                "test_multiprocessing_fork", "test_concurrent_futures")
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    output: str
+    code: int
+    on_heap: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str
+    needs: tuple[str, ...]
+    """Commands or files that must be there."""
+    command: tuple[str, ...]
+    """{here} is the folder of the scripts. Run in a fresh, empty folder."""
+    seconds: int = 120
+    normalise: Callable[[str], str] = str
+    as_nobody: bool = False
+    """It refuses to run as root."""
+
+
+def python_result(text: str) -> str:
+    """Which tests ran and how each ended, without their order and times."""
+    failed = sorted(set(re.findall(r"^(test_\w+) failed", text, re.M)))
+    result = re.findall(r"^Result: (\w+)", text, re.M) or re.findall(r"^Tests result: (\w+)", text, re.M)
+    ok = re.findall(r"^All (\d+) tests OK|^(\d+) tests? OK", text, re.M)
+    return f"failed: {failed}\nresult: {result}\nok: {ok}\n"
+
+
+def without_clock(text: str) -> str:
+    return re.sub(r"\b1[5-9]\d{8}\b", "TIME", re.sub(r"last_turn_change_time=\d+", "", text))
+
+
+def shell(script: str) -> tuple[str, ...]:
+    return ("{here}/" + script,)
+
+
+PROGRAMS = (
+    Program("bash", ("bash",), shell("bash.sh")),
+    Program("git", ("git",), shell("git.sh")),
+    Program("gcc", ("g++",), shell("gcc.sh"), seconds=300),
+    Program("python", ("python3", "python:test.test_json"),
+            ("python3", "-m", "test", "-j2", "--timeout", "300", *PYTHON_TESTS), seconds=900, normalise=python_result),
+    Program("perl", ("perl",), ("perl", "{here}/words.pl")),
+    Program("node", ("node",), ("node", "{here}/work.js")),
+    Program("java", ("java", "javac"), ("java", "-Xmx256m", "{here}/Work.java"), seconds=180),
+    Program("sqlite3", ("sqlite3",), shell("sqlite.sh")),
+    Program("redis", ("redis-server", "redis-benchmark", "redis-cli"), shell("redis.sh"), seconds=180),
+    Program("freeciv", ("/usr/games/freeciv-server", "xz", "setpriv"), shell("freeciv.sh"), seconds=300,
+            normalise=without_clock, as_nobody=True),
+    Program("supertux", ("/usr/games/supertux2", "xvfb-run"),
+            ("xvfb-run", "-a", "-s", "-screen 0 800x600x24 +extension GLX", "{here}/supertux.sh"), seconds=60),
+)
+
+
+def missing(program: Program) -> list[str]:
+    def there(need: str) -> bool:
+        if need.startswith("python:"):
+            return subprocess.run(["python3", "-c", f"import {need.removeprefix('python:')}"], capture_output=True,
+                                  check=False).returncode == 0
+        return Path(need).exists() if need.startswith("/") else shutil.which(need) is not None
+    return [need for need in program.needs if not there(need)]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def run(program: Program, with_heap: bool) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="blockyard-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        work = folder / "work"
+        work.mkdir()
+        # Another user may not be let into a checkout: what it needs lies here.
+        scripts = folder / "programs"
+        shutil.copytree(HERE, scripts)
+        library = folder / LIBRARY.name
+        shutil.copy(LIBRARY, library)
+        environment = {**os.environ, "HOME": str(work), "LC_ALL": "C.UTF-8", "TZ": "UTC", "PORT": str(free_port()),
+                       "ROOT": str(ROOT), "PYTHONHASHSEED": "0"}
+        if with_heap:
+            environment |= {"LD_PRELOAD": str(library), "BLOCKYARD_HEAP_SHOW": "1"}
+        command = [word.format(here=scripts) for word in program.command]
+        if program.as_nobody and os.geteuid() == 0:
+            os.chown(work, NOBODY, NOBODY)
+            command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+        errors = folder / "errors"
+        with errors.open("wb") as error_file:
+            process = subprocess.Popen(command, cwd=work, env=environment, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=error_file, text=True, errors="replace",
+                                       start_new_session=True)
+            try:
+                output, _ = process.communicate(timeout=program.seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                return Outcome(f"did not end within {program.seconds} s\n", -1, with_heap)
+        told = errors.read_text(errors="replace")
+        if process.returncode != 0:
+            output += told[-2000:]
+        # Where a script joins standard error to its output, the settings are in there.
+        on_heap = SEEN in told or SEEN in output
+        output = "".join(line for line in output.splitlines(keepends=True)
+                         if SEEN not in line and "  BLOCKYARD_HEAP_" not in line)
+        return Outcome(program.normalise(output), process.returncode, on_heap)
+
+
+def compare(program: Program) -> bool:
+    begun = time.monotonic()
+    without = run(program, with_heap=False)
+    with_heap = run(program, with_heap=True)
+    took = time.monotonic() - begun
+    if not with_heap.on_heap:
+        print(f"{program.name}: FAILED, the heap was not under it")
+        return False
+    if (without.output, without.code) == (with_heap.output, with_heap.code):
+        lines = len(without.output.splitlines())
+        print(f"{program.name}: the same with the heap ({lines} lines, exit code {without.code}, {took:.0f} s)")
+        return True
+    print(f"{program.name}: FAILED, exit code {without.code} without the heap and {with_heap.code} with it")
+    difference = difflib.unified_diff(without.output.splitlines(), with_heap.output.splitlines(), "without", "with",
+                                      lineterm="", n=1)
+    for _, line in zip(range(20), difference, strict=False):
+        print(f"    {line[:160]}")
+    return False
+
+
+def main() -> int:
+    if not LIBRARY.is_file():
+        print(f"blockyard: {LIBRARY} was not built", file=sys.stderr)
+        return 1
+    wanted = sys.argv[1:]
+    unknown = set(wanted) - {program.name for program in PROGRAMS}
+    if unknown:
+        print(f"blockyard: there is no program {', '.join(sorted(unknown))} here; there are "
+              f"{', '.join(program.name for program in PROGRAMS)}", file=sys.stderr)
+        return 2
+    failed = []
+    skipped = []
+    for program in PROGRAMS:
+        if wanted and program.name not in wanted:
+            continue
+        lacking = missing(program)
+        if lacking:
+            skipped.append(program.name)
+            print(f"SKIPPED: {program.name} was NOT tested: {', '.join(lacking)} is missing "
+                  "(scripts/install-packages programs)")
+        elif not compare(program):
+            failed.append(program.name)
+        sys.stdout.flush()
+    if failed:
+        print(f"blockyard: failed on the heap: {', '.join(failed)}", file=sys.stderr)
+    if skipped:
+        print(f"not tested: {', '.join(skipped)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
