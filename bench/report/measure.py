@@ -1,7 +1,8 @@
 """How fast results become tables and pictures: `bench/report/run`.
 
 Three figures, on synthetic campaigns whose rows are laid out as the replayer writes them:
-  density   the picture of 11 million points, from mapped rows to a PNG on disk, beside matplotlib's own scatter
+  density   the picture of 11 million points, from mapped rows to a PNG on disk, beside matplotlib's own scatter and
+            mpl-scatter-density (bench/requirements.txt)
   report    `blockyard report` over 8 allocators x 5 repeats of a 3.5-million-event journal: tables, Parquet, pictures
   digest    its exact percentiles alone, in events a second
 
@@ -9,6 +10,7 @@ Prints one JSON object.
 """
 
 import argparse
+import importlib.util
 import json
 import statistics
 import subprocess
@@ -22,7 +24,7 @@ import numpy as np
 import synthetic
 
 from blockyard.analysis import cuts, figures, passes, sections
-from blockyard.analysis.latency import Operation, View
+from blockyard.analysis.distribution import Distribution
 from blockyard.report import header, pages, scatter
 
 POINTS = 11_000_000
@@ -42,18 +44,20 @@ def seconds(work: Callable[[], object], times: int) -> float:
 
 
 def density(folder: Path, with_peer: bool) -> dict[str, float]:
-    """One allocator's mallocs, 11 million of them. What the picture's title needs (percentiles) is part of the time."""
+    """One allocator's mallocs, 11 million of them. The percentiles that the picture shows are part of the time."""
     campaign = synthetic.Campaign(folder, ["glibc"])
     made = synthetic.latencies(synthetic.lifelike(POINTS, seconds=420)[0], 1.1, 1.2, 1001)
     made["kind"] = synthetic.MALLOC
     campaign.run("glibc", made)
     results = sections.read(folder)
     section = results.sections[0]
+    one = figures.measure(section.measured[0], cuts.of(section), threads=2)  # what a report has by then: axes, caption
+    edges, rate = pages.latency_edges([one]), one.runs.ticks_per_ns
 
     def ours() -> None:
-        one = figures.measure(section.measured[0], cuts.of(section), threads=2)
-        found = one.whole(View.AS_RUN, Operation.MALLOC)
-        rows, edges, rate = figures.open_rows(one.runs, False), pages.latency_edges([one]), one.runs.ticks_per_ns
+        rows = figures.open_rows(one.runs, False)
+        found = Distribution(*passes.digest(rows, 2).distribution(
+            passes.AS_RUN, (passes.MALLOC_BOTH, passes.REALLOC_BOTH)), rate, one.step_ticks)
         frame = passes.Frame(scatter.COLUMNS, scatter.ROWS, 0, 420e9, edges[0] * rate, edges[1] * rate, one.step_ticks,
                              (scatter.marks_from(found),) * passes.PLANES)
         plane = passes.bins(rows, frame, 2)[passes.MALLOC_AS_RUN]
@@ -66,6 +70,12 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
     if with_peer:
         taken["matplotlib_scatter_s"] = round(seconds(lambda: plain_scatter(folder, made), 1), 2)
         taken["ratio"] = round(taken["matplotlib_scatter_s"] / taken["density_s"], 1)
+        if importlib.util.find_spec("mpl_scatter_density") is None:
+            taken["mpl_scatter_density_s"] = "NOT MEASURED: bench/requirements.txt is not installed"
+        else:
+            binned(folder, made)  # loads its projection
+            taken["mpl_scatter_density_s"] = round(seconds(lambda: binned(folder, made), 5), 3)
+            taken["ratio_mpl_scatter_density"] = round(taken["mpl_scatter_density_s"] / taken["density_s"], 2)
     return taken
 
 
@@ -78,6 +88,23 @@ def plain_scatter(folder: Path, made: np.ndarray) -> None:
     axis.scatter(made["start"] / 1e9, np.maximum(made["call"] + made["touch"], 1), s=1, c=np.log2(made["size"] + 1.0),
                  linewidths=0)
     page.savefig(folder / "plain.png")
+
+
+def binned(folder: Path, made: np.ndarray) -> None:
+    """The same points by mpl-scatter-density, which bins as ours does: density alone, no sizes, marks or percentiles.
+
+    It bins in data coordinates only, so the logarithm is taken of the data.
+    """
+    import mpl_scatter_density  # noqa: F401  # registers the projection
+    from matplotlib.figure import Figure
+
+    page = Figure(figsize=(16, 9), dpi=100)
+    axis = page.add_subplot(projection="scatter_density")
+    latency = np.log10(np.maximum(made["call"] + made["touch"], 1))
+    start = made["start"] / 1e9
+    axis.set(xlim=(0, start.max()), ylim=(0, latency.max()))
+    axis.scatter_density(start, latency, cmap="viridis")
+    page.savefig(folder / "binned.png")
 
 
 def report(folder: Path) -> dict[str, float]:
@@ -101,7 +128,7 @@ def report(folder: Path) -> dict[str, float]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--density-only", action="store_true")
-    options.add_argument("--no-peer", action="store_true", help="leave matplotlib's scatter out (half a minute)")
+    options.add_argument("--no-peer", action="store_true", help="leave the peers out (half a minute)")
     options.add_argument("--folder", type=Path, help="where the synthetic campaigns go while it runs")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
