@@ -1,7 +1,9 @@
 """Before the first run: the journals' fingerprints and their plans."""
 
+import errno
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,7 @@ def plan(stretch: Stretch, threads: str, folder: Folder, progress: Callable[[flo
     with disk_errors(folder.path):
         target.parent.mkdir(parents=True, exist_ok=True)
         shared.mkdir(parents=True, exist_ok=True)
-        output = native.call("blockyard-replay", ["plan", *arguments], on_progress=progress)
+        output = _call(arguments, folder, progress)
     try:
         facts = json.loads(output)
         facts["measured_events"], facts["duration_s"], facts["peak_bytes"], facts["events"]
@@ -44,6 +46,17 @@ def plan(stretch: Stretch, threads: str, folder: Folder, progress: Callable[[flo
     if facts["measured_events"] == 0:
         raise UserError(f"the stretch of {stretch.path} holds no events to measure; choose another --from and --to")
     return facts
+
+
+def _call(arguments: list[str | Path], folder: Folder, progress: Callable[[float, str], None]) -> str:
+    try:
+        return native.call("blockyard-replay", ["plan", *arguments], on_progress=progress)
+    except UserError as error:
+        # It names the file that it was writing: the plan's, which is nobody's but ours.
+        if os.strerror(errno.ENOSPC) in str(error):
+            raise UserError(f"the disk that holds {folder.path} is full already with the journal's plan: free some "
+                            "space, or choose another folder") from None
+        raise
 
 
 def run_bytes(journal: dict[str, Any], untimed: bool) -> int:

@@ -11,7 +11,7 @@ from blockyard import allocators
 from blockyard.allocators import Allocator, Choice
 
 
-@click.command(epilog="Example: blockyard allocators --json")
+@click.command(short_help="List the allocators that this machine has.", epilog="Example: blockyard allocators --json")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, one object an allocator.")
 def command(as_json: bool) -> None:
     """List the allocators, their versions and variants, and what is missing here.

@@ -7,7 +7,7 @@ import click
 from blockyard import journal_tool
 
 
-@click.command(epilog="Example: blockyard check game.byj")
+@click.command(short_help="Verify a journal from end to end.", epilog="Example: blockyard check game.byj")
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 def command(journal: Path, as_json: bool) -> None:

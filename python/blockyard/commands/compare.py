@@ -21,7 +21,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG)
+@click.command(short_help="Is NEW better or worse than BASE? With gates for CI.", epilog=_EPILOG)
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option("--gate", "gates", multiple=True, metavar="[VIEW/][OPERATION/]PERCENTILE:LIMIT%",

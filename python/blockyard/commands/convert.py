@@ -7,10 +7,11 @@ import click
 from blockyard import journal_tool
 
 
-@click.command(epilog="Example: blockyard convert game.journal.zst -o game.byj --join-realloc")
+@click.command(short_help="Write a journal in another form.",
+               epilog="Example: blockyard convert game.journal.zst -o game.byj --join-realloc")
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
-              help="Where to write: .byj, or text (compressed when it ends in .zst or .gz).")
+              help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).")
 @click.option("--plain", is_flag=True,
               help="Text: only the study's lines; leave out the # lines that say what its form can't.")
 @click.option("--join-realloc", is_flag=True,

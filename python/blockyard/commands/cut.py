@@ -8,10 +8,11 @@ from blockyard import journal_tool
 from blockyard.seconds import Seconds
 
 
-@click.command(epilog="Example: blockyard cut game.byj --from 60 --to 68 -o level.byj")
+@click.command(short_help="Write a stretch of a journal as a journal.",
+               epilog="Example: blockyard cut game.byj --from 60 --to 68 -o level.byj")
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
-              help="Where to write: .byj, or text (compressed when it ends in .zst or .gz).")
+              help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).")
 @click.option("--from", "from_s", type=Seconds(min=0), default=0.0, metavar="S", show_default=True,
               help="Begin here, in seconds.")
 @click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",

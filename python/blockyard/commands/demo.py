@@ -17,7 +17,8 @@ from blockyard.errors import UserError
 from blockyard.folder_option import OutputFolder
 
 
-@click.command(epilog="Example: blockyard demo --again")
+@click.command(short_help="A real game on every allocator, compared, in four minutes.",
+               epilog="Example: blockyard demo --again")
 @click.option("--again", is_flag=True, help="Measure anew instead of showing the stored result.")
 @click.option("-o", "--output", metavar="DIR", type=OutputFolder(),
               help="Folder for the result.  [demo/ in a checkout, else blockyard-demo/]")

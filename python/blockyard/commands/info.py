@@ -8,7 +8,7 @@ from rich.console import Console
 from blockyard import journal_tool
 
 
-@click.command(epilog="Example: blockyard info game.byj")
+@click.command(short_help="Print what a journal holds.", epilog="Example: blockyard info game.byj")
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 def command(journal: Path, as_json: bool) -> None:

@@ -23,7 +23,7 @@ Example: blockyard locality --preset study -o locality
          blockyard locality -a temp,temp-job,glibc --size 64 --align 16 -o d"""
 
 
-@click.command(epilog=_EPILOG)
+@click.command(short_help="How far apart allocators place blocks, and how fast.", epilog=_EPILOG)
 @click.option("-a", "--allocators", "spec", multiple=True, metavar="LIST",
               help="temp, temp-job, persistent, block, and names as `blockyard replay` takes them. "
                    "Default: all of these in their defaults.")
@@ -65,10 +65,14 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
         results = measure(chosen, test, repeats,
                           lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}"))
     rows = {name: tables.row(name, runs, test) for name, runs in results.items()}
-    for name, runs in results.items():
-        tables.write_study_files(output, name, runs, test)
-    tables.write_table(output / _TABLE, list(rows.values()))
-    pictures.draw(output, results, test)
+    try:
+        for name, runs in results.items():
+            tables.write_study_files(output, name, runs, test)
+        tables.write_table(output / _TABLE, list(rows.values()))
+        pictures.draw(output, results, test)
+    except OSError as error:
+        raise UserError(f"{output} can't be written: {error.strerror or error}; what is there is not "
+                        "complete") from None
     _print(console, rows, {name: tables.placement(tables.distances(runs[0], test.size))
                            for name, runs in results.items()})
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)

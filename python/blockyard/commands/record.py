@@ -25,6 +25,7 @@ def _signal_number(_context: click.Context, _option: click.Parameter, value: str
 
 
 @click.command(
+    short_help="Record every allocation of a program into a journal.",
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
     epilog="""\b
 Examples:

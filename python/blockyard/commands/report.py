@@ -17,7 +17,7 @@ _VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent"
           "both": (View.AS_RUN, View.INHERENT), "all": tuple(View)}
 
 
-@click.command()
+@click.command(short_help="Tables and pictures of a campaign.")
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("-o", "--out", type=OutputFolder(), help="Where the report goes (default: DIRECTORY/report).")
 @click.option("--view", type=click.Choice(list(_VIEWS)), default="all", show_default=True,
