@@ -170,7 +170,7 @@ def test_a_tail_percentile_has_its_interval_below_it(opened: Page) -> None:
     ends = opened.evaluate(small).split(" to ")
     unit = ends[-1].split()[1]
     values = [ns(end if " " in end else f"{end} {unit}") for end in ends]
-    assert values[0] * 0.99 <= ns(table(opened)["glibc"]["p99"]) <= values[-1] * 1.01
+    assert values[0] * 0.99 <= ns(next(iter(table(opened).values()))["p99"]) <= values[-1] * 1.01
 
 
 def test_the_table_shows_frames_and_audio_buffers_too(opened: Page, page: Path) -> None:
