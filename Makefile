@@ -36,6 +36,7 @@ soak: ## long random work, for hours
 
 bench: ## measure docs/performance.md; nothing else should run
 	@scripts/install-packages build lab test bench
+	@scripts/setup-npm
 	@scripts/setup-venv
 	@scripts/build bench
 	@BLOCKYARD_BUILD="$(CURDIR)/build/bench" scripts/run-each 'bench/*/run'
