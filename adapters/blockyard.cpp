@@ -1,5 +1,5 @@
-/// blockyard: the heap of include/blockyard/heap.h, linked in. Favoured: the journal's peak is its reserve, populated
-/// before the replay starts, and nothing is purged (allocators.toml).
+/// blockyard: the heap of include/blockyard/heap.h, linked in. Favoured: memory for the journal's peak is
+/// populated before the replay starts, and nothing is purged (allocators.toml).
 #include "blockyard/heap.h"
 
 #include "support/setup.hpp"

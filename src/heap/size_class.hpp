@@ -68,7 +68,7 @@ inline constexpr std::size_t granule_shift = 14;
 inline constexpr std::size_t granule_bytes = std::size_t{1} << granule_shift;
 
 /// Granules of the first slabs of class `index`: 16 KiB up to 1 KiB blocks, then twice and four times that. One granule
-/// keeps the first slab of every class small: 56 classes in use hold 1.4 MiB at most a thread.
+/// keeps the first slab of every class small: 56 classes in use hold 1.75 MiB at most a thread.
 constexpr std::uint32_t first_granules(unsigned index) {
   const std::uint32_t bytes = class_bytes(index);
   return bytes <= 1024 ? 1 : bytes <= 2048 ? 2 : 4;

@@ -113,8 +113,8 @@ void retire_unless_last(ThreadHeap* heap, Slab* slab) {
 }
 
 // Takes a slab's remote frees back in O(1): the chain becomes whichever of its two lists is empty. Where neither is,
-// the chain waits (`postponed`): its announcement has been taken, so nobody announces it again, and take_postponed()
-// adopts it when a list has run out.
+// the chain waits (`postponed`): its announcement has been taken, so nobody announces it again, and take_freed() adopts
+// it when a list has run out.
 bool adopt_chain(ThreadHeap* heap, Slab* slab, std::uint32_t granule) {
   void** const place = slab->free == nullptr ? &slab->free : slab->adopted == nullptr ? &slab->adopted : nullptr;
   if (place == nullptr) {
