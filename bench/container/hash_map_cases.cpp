@@ -3,6 +3,9 @@
 #include <absl/container/node_hash_map.h>
 
 #include <algorithm>
+#include <boost/container/list.hpp>  // node_allocator.hpp is not complete without a container
+#include <boost/container/node_allocator.hpp>
+#include <memory_resource>
 #include <numeric>
 #include <random>
 #include <unordered_map>
@@ -60,12 +63,12 @@ std::uint64_t weigh_entry(const std::pair<const K, V>& entry) {
   return weigh(entry.second);
 }
 
-template <class Map, bool Shuffled>
-void run(std::size_t n) {
+template <class Map, bool Shuffled, class... Arguments>
+void run_with(std::size_t n, Arguments... arguments) {
   const std::vector<int> keys = numbers(n, Shuffled ? 1 : 0);
   const std::vector<int> probes = numbers(n, 2);
   const std::size_t before = resident_bytes();
-  Map map;
+  Map map(arguments...);
   for (const char* const again : {"", "_warm"}) {
     phase((std::string("insert") + again).c_str(), n, [&] {
       for (const int key : keys) {
@@ -93,11 +96,24 @@ void run(std::size_t n) {
   }
 }
 
+template <class Map, bool Shuffled>
+void run(std::size_t n) {
+  run_with<Map, Shuffled>(n);
+}
+template <bool Shuffled>
+void run_pmr(std::size_t n) {
+  std::pmr::unsynchronized_pool_resource pool;
+  run_with<std::pmr::unordered_map<int, int>, Shuffled>(n, &pool);
+}
+
 template <class V, class A>
 using Map = HashMap<int, V, HasherDefault, ComparatorDefault<int>, A>;
 template <class V>
 using UnorderedOnBlocks =
     std::unordered_map<int, V, std::hash<int>, std::equal_to<int>, allocator<std::pair<const int, V>>>;
+
+using UnorderedOnNodes = std::unordered_map<int, int, std::hash<int>, std::equal_to<int>,
+                                            boost::container::node_allocator<std::pair<const int, int>>>;
 
 template <bool Shuffled>
 void add_ints(std::vector<Case>& cases, std::string_view workload) {
@@ -110,6 +126,8 @@ void add_ints(std::vector<Case>& cases, std::string_view workload) {
                                 {workload, "absl::node_hash_map", run<absl::node_hash_map<int, int>, Shuffled>},
                                 {workload, "std", run<std::unordered_map<int, int>, Shuffled>},
                                 {workload, "std+allocator", run<UnorderedOnBlocks<int>, Shuffled>},
+                                {workload, "std+pmr-pool", run_pmr<Shuffled>},
+                                {workload, "std+node_allocator", run<UnorderedOnNodes, Shuffled>},
                             });
 }
 

@@ -2,16 +2,22 @@
 
 Every case is one process; a round runs each case once, every other round in reverse order, so that drift hits all
 alike. The first phase of a process is cold; `_warm` phases fill the same container again.
+
+Each process's figures are kept in a file (--results) as soon as it has ended, so that measuring can be interrupted, or
+done in pieces (--seconds), and goes on where it stopped; figures of another build of the benchmark begin the file anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import shutil
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +51,8 @@ WORKLOADS = {
     "hash-map": Workload(
         "HashMap<int, int>, 10 million, keys in order, found shuffled", 10_000_000,
         (("HashMap", OWN), ("HashMap-direct", OWN), ("HashMap-malloc", OWN), ("HashMap-paged", OWN),
-         ("absl::flat_hash_map", OWN), ("absl::node_hash_map", OWN), ("std", OWN), ("std+allocator", OWN)),
+         ("absl::flat_hash_map", OWN), ("absl::node_hash_map", OWN), ("std", ALL_MALLOCS),
+         ("std+allocator", OWN), ("std+pmr-pool", OWN), ("std+node_allocator", OWN)),
         HUGE,
     ),
     "hash-map-shuffled": Workload(
@@ -141,25 +148,87 @@ def run_case(program: Path, workload: str, implementation: str, n: int, malloc: 
     return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
 
 
-def measure(program: Path, name: str, repeats: int, shrink: int) -> Figures:
-    workload = WORKLOADS[name]
-    cases = [(i, m, row_name(i, m, mallocs)) for i, mallocs in workload.rows for m in mallocs]
-    figures: Figures = {}
-    for repeat in range(repeats):
-        for implementation, malloc, row in cases if repeat % 2 == 0 else reversed(cases):
-            if sys.stderr.isatty():
-                print(f"\r{name}: round {repeat + 1} of {repeats}, {row:<32}", end="", file=sys.stderr, flush=True)
-            for phase, value in run_case(program, name, implementation, workload.n // shrink, malloc).items():
-                figures.setdefault(row, {}).setdefault(phase, []).append(value)
+@dataclass(frozen=True)
+class Run:
+    """One process: what it measures, and in which round."""
+
+    workload: str
+    implementation: str
+    malloc: str
+    row: str
+    round: int
+
+
+def plan(names: list[str], repeats: int, barred_only: bool) -> list[Run]:
+    """All runs in the order in which they are made."""
+    runs = []
+    for name in names:
+        barred = {row for bar in bars() if bar.workload == name for row in (bar.ours, bar.peer)}
+        cases = [(i, m, row_name(i, m, mallocs)) for i, mallocs in WORKLOADS[name].rows for m in mallocs]
+        cases = [case for case in cases if not barred_only or case[2] in barred]
+        for repeat in range(repeats):
+            runs += [Run(name, *case, repeat) for case in (cases if repeat % 2 == 0 else reversed(cases))]
+    return runs
+
+
+class Results:
+    """Figures of the runs made so far, a line of JSON each behind a first line that names the build and the sizes."""
+
+    def __init__(self, path: Path, program: Path, shrink: int) -> None:
+        self.path = path
+        self.figures: dict[Run, dict[str, float]] = {}
+        head = {"program": hashlib.sha256(program.read_bytes()).hexdigest(), "shrink": shrink}
+        lines = path.read_text().splitlines() if path.exists() else []
+        try:
+            rows = [json.loads(line) for line in lines]
+        except json.JSONDecodeError as error:
+            raise SystemExit(f"blockyard: {path} does not hold results: {error}; remove it or name another") from error
+        if rows and rows[0] == head:
+            self.figures = {Run(**row["run"]): row["figures"] for row in rows[1:]}
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(head) + "\n")
+
+    def add(self, run: Run, figures: dict[str, float]) -> None:
+        self.figures[run] = figures
+        with self.path.open("a") as file:
+            file.write(json.dumps({"run": vars(run), "figures": figures}) + "\n")
+
+    def of(self, name: str) -> Figures:
+        """A workload's figures, rows in the order of the table."""
+        figures: Figures = {}
+        rows = [row_name(i, m, mallocs) for i, mallocs in WORKLOADS[name].rows for m in mallocs]
+        for run in sorted((run for run in self.figures if run.workload == name), key=lambda run: rows.index(run.row)):
+            for phase, value in self.figures[run].items():
+                figures.setdefault(run.row, {}).setdefault(phase, []).append(value)
+        return figures
+
+
+def measure(program: Path, runs: list[Run], results: Results, shrink: int, seconds: float) -> bool:
+    """Makes the runs that are not there yet; False when the time was up before all were."""
+    end = time.monotonic() + seconds
+    missing = [run for run in runs if run not in results.figures]
+    for done, run in enumerate(missing):
+        if time.monotonic() >= end:
+            left = len(missing) - done
+            print(f"{left} of {len(runs)} runs are left; the same command goes on with them", file=sys.stderr)
+            return False
+        if sys.stderr.isatty():
+            text = f"{run.workload}: round {run.round + 1}, {run.row} ({len(missing) - done} left)"
+            print(f"\r{text:<79}", end="", file=sys.stderr, flush=True)
+        n = WORKLOADS[run.workload].n // shrink
+        results.add(run, run_case(program, run.workload, run.implementation, n, run.malloc))
     if sys.stderr.isatty():
-        print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
-    return {row: figures[row] for _, _, row in cases}
+        print("\r" + " " * 79 + "\r", end="", file=sys.stderr)
+    return True
 
 
-def show(name: str, figures: Figures, repeats: int) -> None:
+def show(name: str, figures: Figures) -> None:
     workload = WORKLOADS[name]
+    processes = [len(values) for row in figures.values() for values in row.values()]
+    counts = str(min(processes)) if min(processes) == max(processes) else f"{min(processes)} to {max(processes)}"
     phases = list(dict.fromkeys(phase for row in figures.values() for phase in row))
-    print(f"\n{workload.title}: CPU ns an operation, medians of {repeats} processes each")
+    print(f"\n{workload.title}: CPU ns an operation, medians of {counts} processes each")
     print(workload.note)
     for begin in range(0, len(phases), 6):
         some = phases[begin:begin + 6]
@@ -173,16 +242,17 @@ def show(name: str, figures: Figures, repeats: int) -> None:
 def judge(results: dict[str, Figures]) -> None:
     lines = []
     for bar in bars():
-        figures = results.get(bar.workload)
-        if figures is None:
-            continue
-        ours = statistics.median(figures[bar.ours][bar.phase])
-        peer = statistics.median(figures[bar.peer][bar.peer_phase])
-        ratio = ours / peer if peer else float("inf")
-        against = bar.peer if bar.peer != bar.ours else bar.peer_phase
-        lines.append((f"{bar.workload}: {bar.ours} {bar.phase} / {against}", ratio, bar.at_most))
+        figures = results.get(bar.workload, {})
+        for again in ("", "_warm"):
+            ours = figures.get(bar.ours, {}).get(bar.phase + again)
+            peer = figures.get(bar.peer, {}).get(bar.peer_phase + again)
+            if ours and peer:
+                divisor = statistics.median(peer)
+                ratio = statistics.median(ours) / divisor if divisor else float("inf")
+                against = bar.peer if bar.peer != bar.ours else bar.peer_phase
+                lines.append((f"{bar.workload}: {bar.ours} {bar.phase}{again} / {against}", ratio, bar.at_most))
     for (workload, row), at_most in BYTES.items():
-        if workload in results:
+        if row in results.get(workload, {}):
             used = statistics.median(results[workload][row]["bytes"])
             lines.append((f"{workload}: {row} bytes an element", used, at_most))
     if lines:
@@ -212,7 +282,12 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=[*WORKLOADS, "code-size", "list-100m"],
                         help="these workloads only")
     parser.add_argument("--shrink", type=int, default=1, help="divide the number of elements")
+    parser.add_argument("--barred", action="store_true", help="only what a promised ratio is made of")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further run after so long")
+    parser.add_argument("--results", type=Path, help="where figures are kept (results.jsonl beside the benchmark)")
     options = parser.parse_args()
+    if options.repeats < 1 or options.shrink < 1:
+        raise SystemExit("blockyard: --repeats and --shrink are 1 or more")
     build = Path(os.environ.get("BLOCKYARD_BUILD", ROOT / "build" / "bench"))
     program = build / "bench" / "container" / "bench_containers"
     if not program.exists():
@@ -220,17 +295,19 @@ def main() -> None:
     if shutil.which("size") is None:
         raise SystemExit("blockyard: binutils' size is needed for the code size")
     wanted = options.only or [*WORKLOADS, "code-size", "list-100m"]
-    results: dict[str, Figures] = {}
-    for name in WORKLOADS:
-        if name in wanted:
-            results[name] = measure(program, name, options.repeats, options.shrink)
-            show(name, results[name], options.repeats)
-    if "list-100m" in wanted:
+    names = [name for name in WORKLOADS if name in wanted]
+    results = Results(options.results or build / "bench" / "container" / "results.jsonl", program, options.shrink)
+    runs = plan(names, options.repeats, options.barred)
+    complete = measure(program, runs, results, options.shrink, options.seconds)
+    figures = {name: results.of(name) for name in names if results.of(name)}
+    for name, rows in figures.items():
+        show(name, rows)
+    if "list-100m" in wanted and complete:
         gigabytes = run_case(program, "list", "List", 100_000_000 // options.shrink, "glibc")["peak_gb"]
         print(f"\nList<int> of 100 million: {gigabytes:.3f} GB peak resident, at most 2.45")
     if "code-size" in wanted:
         show_code_size(build)
-    judge(results)
+    judge(figures)
 
 
 if __name__ == "__main__":

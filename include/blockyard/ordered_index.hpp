@@ -306,9 +306,9 @@ class OrderedIndex {
   // Without branches that depend on keys: a mispredicted one costs more than the comparisons.
   static unsigned lower_bound_in(const Leaf* node, const K& key) {
     if constexpr (copies_keys) {
-      // The search would wait for one line after the other.
+      // The search would wait for one line after the other, and at its end for the link's.
       const char* const lines = reinterpret_cast<const char*>(node);
-      for (std::size_t line = 64; line < header_bytes + capacity * sizeof(K); line += 64) {
+      for (std::size_t line = 64; line < sizeof(Leaf); line += 64) {
         __builtin_prefetch(lines + line);
       }
     }
