@@ -60,6 +60,13 @@ def test_a_change_stands_out_from_a_machine_that_moved(base: Path, tmp_path: Pat
     assert "null, which calls no allocator, is not the same in both" in " ".join(found.text.split())
 
 
+def test_with_no_others_to_compare_with_null_tells_that_the_machine_moved(base: Path, tmp_path: Path) -> None:
+    campaign(tmp_path / "new", seed=8, drift=1.3, allocators=("mine", "null"))
+    found = compare(base, tmp_path / "new")
+    assert found.verdicts("mine") == {"inconclusive"}
+    assert found.claim("mine", "malloc", "p99")["reason"] == "null moved alike"
+
+
 def test_too_few_samples_are_inconclusive_and_say_so(tmp_path: Path) -> None:
     for name, seed in (("base", 0), ("new", 1)):
         campaign(tmp_path / name, seed=seed, events=2_000, allocators=("mine",),

@@ -21,7 +21,7 @@ QUICK = ("--no-pictures", "--no-samples-parquet")
 def refusal(result: subprocess.CompletedProcess[str]) -> str:
     """The one sentence of a refused command."""
     assert result.returncode == 1, result.stderr
-    sentences = result.stderr.strip().splitlines()
+    sentences = result.stderr.splitlines()
     assert len(sentences) == 1 and sentences[0].startswith("blockyard: "), result.stderr
     return sentences[0]
 

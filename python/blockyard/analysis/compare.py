@@ -156,7 +156,7 @@ def _supported(one: _Measured, wanted: Wanted) -> int:
 def _section(pair: Pair, members: Sequence[_Measured], confidence: float) -> Section:
     few = min((one.twins.repeats for one in members), default=0)
     notes = list(pair.notes)
-    if few < LEAST_REPEATS:
+    if members and few < LEAST_REPEATS:
         notes.append(f"fewer than {LEAST_REPEATS} repeats: nothing can be claimed, whatever the figures; replay both "
                      "with --repeats 5 or more")
     claims, moved = [], []
@@ -165,13 +165,15 @@ def _section(pair: Pair, members: Sequence[_Measured], confidence: float) -> Sec
             found = {one.twins.name: {view: _change(one, view, operation, percentile, confidence)
                                       for view in _views(one)} for one in members}
             common = {view: _common(members, found, view) for view in View}
+            null = next((found[one.twins.name] for one in members if one.base.runs.is_null), {})
             for one in members:
                 if not one.base.whole(View.AS_RUN, operation).samples:
                     continue
                 is_null = one.base.runs.is_null
-                views = {view: change if is_null else _beside_the_others(change, common[view].get(one.twins.name))
+                views = {view: change if is_null else _beside_the_others(
+                    change, common[view].get(one.twins.name), null.get(view))
                          for view, change in found[one.twins.name].items()}
-                verdict, reason = _together([views[view] for view in one.views])
+                verdict, reason = _together({view: views[view] for view in one.views})
                 claims.append(Claim(one.twins.name, operation, percentile, views, verdict, reason, is_null))
                 if is_null and verdict is not Verdict.INCONCLUSIVE:
                     moved.append(f"{operation.value} {percentile.label}")
@@ -200,7 +202,7 @@ def _change(one: _Measured, view: View, operation: Operation, percentile: Percen
     if one.twins.repeats < LEAST_REPEATS:
         reason = "too few repeats"
     elif abs(new - base) <= step:
-        reason = "within a step of the clock"
+        reason = "within a clock step"
     elif 1 / (1 + MARGIN) <= ratio <= 1 + MARGIN:
         reason = "within 2 %"
     elif ends is not None and ends[0] <= 1 <= ends[1]:
@@ -240,10 +242,14 @@ def _common(members: Sequence[_Measured], found: dict[str, dict[View, Change]], 
     return result
 
 
-def _beside_the_others(change: Change, common: float | None) -> Change:
-    """A change that all allocators share is the machine's: it must hold beside the others' too."""
-    if change.verdict is Verdict.INCONCLUSIVE or common is None:
+def _beside_the_others(change: Change, common: float | None, null: Change | None) -> Change:
+    """A change that all allocators share is the machine's: it must hold beside the others' too, or where these are too
+    few, not be one that `null` made as well."""
+    if change.verdict is Verdict.INCONCLUSIVE:
         return change
+    if common is None:
+        same = null is not None and null.verdict is change.verdict
+        return replace(change, verdict=Verdict.INCONCLUSIVE, reason="null moved alike") if same else change
     assert change.ratio is not None
     low, high = change.low or change.ratio, change.high or change.ratio
     beside = change.ratio / common
@@ -253,10 +259,10 @@ def _beside_the_others(change: Change, common: float | None) -> Change:
     return replace(change, verdict=Verdict.INCONCLUSIVE, reason="the others moved alike")
 
 
-def _together(changes: Sequence[Change]) -> tuple[Verdict, str]:
-    """What all of these views say; nothing where they don't agree."""
-    verdicts = {change.verdict for change in changes}
-    if len(verdicts) == 1:
-        return changes[0].verdict, changes[0].reason
-    reasons = [change.reason for change in changes if change.reason]
+def _together(changes: dict[View, Change]) -> tuple[Verdict, str]:
+    """What all of these views say; nothing where they don't agree, and then which of them holds it back."""
+    first = next(iter(changes.values()))
+    if all(change.verdict is first.verdict for change in changes.values()):
+        return first.verdict, first.reason
+    reasons = [f"{view.value} {change.reason}" for view, change in changes.items() if change.reason]
     return Verdict.INCONCLUSIVE, reasons[0] if reasons else "the views disagree"

@@ -13,6 +13,7 @@ from blockyard.errors import UserError
 
 GATE_FAILED = 3
 _STANDARD_OUTPUT = "-"
+_WIDE = 110
 
 _EPILOG = """\b
 Examples:
@@ -63,7 +64,9 @@ def command(base: Path, new: Path, gates: tuple[str, ...], strict: bool, allocat
         if path is not None:
             printed |= _write(path, render())
     if not printed:
-        Console(highlight=False).print(blocks.terminal(document))
+        # With a reason in each row the table is wider than eighty columns.
+        width = max(Console().width, _WIDE) if everything else None
+        Console(highlight=False, width=width).print(blocks.terminal(document))
     lost = gate.losses(found) if chosen else []
     if lost or not all(one.passed for one in outcomes):
         sys.exit(GATE_FAILED)

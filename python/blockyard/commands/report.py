@@ -73,7 +73,8 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
 @contextmanager
 def _bar() -> Iterator[Callable[[float, str], None]]:
     """A progress bar without a refresh thread: workers are forked while it is up."""
+    console = Console(stderr=True)
     with Progress(TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:3.0f} %"),
-                  console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+                  console=console, transient=True, auto_refresh=False, disable=not console.is_terminal) as bar:
         task = bar.add_task("reading", total=1.0)
         yield lambda fraction, text: bar.update(task, completed=fraction, description=text, refresh=True)

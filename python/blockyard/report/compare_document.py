@@ -87,17 +87,20 @@ def _cell(claim: Claim | None) -> str:
 def _detail(claims: Sequence[Claim], confidence: float, everything: bool) -> Table:
     rows = []
     for claim in claims:
-        for view in ([next(iter(claim.views)), View.INHERENT] if not everything else claim.views):
-            change = claim.views[view]
-            interval = (units.ABSENT if change.low is None or change.high is None
-                        else f"{percent(change.low)} to {percent(change.high)}")
-            rows.append([claim.allocator, f"{claim.operation.value} {claim.percentile.label}", view.value,
-                         units.latency(change.base), units.latency(change.new), interval,
-                         *([change.reason or change.verdict.value] if everything else [])])
+        shown, inherent = claim.change(None), claim.change(View.INHERENT)
+        assert shown is not None and inherent is not None
+        interval = (units.ABSENT if shown.low is None or shown.high is None
+                    else f"{percent(shown.low)} to {percent(shown.high)}")
+        rows.append([claim.allocator, f"{claim.operation.value} {claim.percentile.label}", units.latency(shown.base),
+                     units.latency(shown.new), interval,
+                     units.ABSENT if inherent.ratio is None else percent(inherent.ratio),
+                     *([claim.reason or claim.verdict.value] if everything else [])])
+    views = " or ".join(dict.fromkeys(next(iter(claim.views)).value for claim in claims))
     return Table("every comparison" if everything else "what changed",
-                 ["allocator", "of", "view", "BASE", "NEW", "interval", *(["verdict"] if everything else [])], rows,
-                 [f"Intervals of the change are of {confidence * 100:.4g} %, so that a wrong claim among all of this "
-                  "comparison has a chance of 5 %. Inherent, a minimum over the repeats, has none; it must agree."])
+                 ["allocator", "of", "BASE", "NEW", "interval", "inherent", *(["verdict"] if everything else [])], rows,
+                 [f"BASE, NEW and the interval of the change are {views}. Intervals are of {confidence * 100:.4g} %, "
+                  "so that a wrong claim among all of this comparison has a chance of 5 %. Inherent, a minimum over "
+                  "the repeats, has none, and must agree."])
 
 
 def _gates(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[Block]:
