@@ -5,65 +5,99 @@
 
 namespace blockyard::samples {
 
+/// One thread's share. Sums of the frames that are open lie side by side in the cache, and go to their frame when it ends.
 class FrameSums::Worker {
  public:
-  Worker(const std::vector<Cut>& cuts, std::size_t runs) : cuts_(cuts), at_(cuts.size()), sums_(cuts.size()) {
+  Worker(const std::vector<Cut>& cuts, std::size_t runs) : cuts_(cuts), runs_(runs), sums_(cuts.size()) {
     for (std::size_t c = 0; c < cuts.size(); ++c) {
       const std::size_t frames = cuts[c].frames();
       sums_[c].events.resize(frames);
       sums_[c].as_run.assign(runs, std::vector<std::uint64_t>(frames));
       sums_[c].attributed.assign(runs, std::vector<std::uint64_t>(frames));
       sums_[c].inherent.resize(frames);
+      open_.emplace_back(runs);
     }
   }
 
   void pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end) {
     if (begin == end) return;
-    for (std::size_t c = 0; c < cuts_.size(); ++c) at_[c] = frame_of(cuts_[c], runs[0].rows[begin].event);
-    std::vector<std::size_t> open(cuts_.size());
+    for (std::size_t c = 0; c < cuts_.size(); ++c) open_[c].next = next_edge(cuts_[c], runs[0].rows[begin].event);
+    std::vector<Open*> of_row(cuts_.size());
     for (std::uint64_t i = begin; i < end; ++i) {
       const Row& first = runs[0].rows[i];
-      std::size_t opened = 0;
+      std::size_t counted = 0;
       for (std::size_t c = 0; c < cuts_.size(); ++c) {
         const Cut& cut = cuts_[c];
         if (cut.thread != Cut::all_threads && cut.thread != first.thread) continue;
-        std::size_t& frame = at_[c];
-        while (frame < cut.edges.size() && first.event >= cut.edges[frame]) ++frame;
-        // `frame` is the first edge behind this event: 0 is before the first frame, the last edge ends the last frame.
-        if (frame == 0 || frame >= cut.edges.size()) continue;
-        open[opened++] = c;
+        Open& open = open_[c];
+        if (open.next < cut.edges.size() && first.event >= cut.edges[open.next]) {
+          close(c);
+          while (open.next < cut.edges.size() && first.event >= cut.edges[open.next]) ++open.next;
+        }
+        // 0 is before the first frame, and the last edge ends the last one.
+        if (open.next != 0 && open.next < cut.edges.size()) of_row[counted++] = &open;
       }
-      if (opened != 0) add(runs, i, std::span(open.data(), opened));
+      if (counted != 0) add(runs, i, std::span(of_row.data(), counted));
     }
+    for (std::size_t c = 0; c < cuts_.size(); ++c) close(c);
   }
 
   [[nodiscard]] const FrameTimes& sums(std::size_t cut) const { return sums_[cut]; }
 
  private:
-  static std::size_t frame_of(const Cut& cut, std::uint32_t event) {
+  struct RunSum {
+    std::uint64_t as_run = 0;
+    std::uint64_t attributed = 0;
+  };
+  /// The frame that a cut is in.
+  struct Open {
+    explicit Open(std::size_t runs) : by_run(runs) {}
+    std::size_t next = 0;  ///< the first edge behind it
+    std::uint32_t events = 0;
+    std::uint64_t inherent = 0;
+    std::vector<RunSum> by_run;
+  };
+
+  static std::size_t next_edge(const Cut& cut, std::uint32_t event) {
     return static_cast<std::size_t>(std::upper_bound(cut.edges.begin(), cut.edges.end(), event) - cut.edges.begin());
   }
 
-  void add(std::span<const Run> runs, std::uint64_t i, std::span<const std::size_t> open) {
+  static void add(std::span<const Run> runs, std::uint64_t i, std::span<Open* const> frames) {
     std::uint32_t least = saturated;
     for (std::size_t r = 0; r < runs.size(); ++r) {
       const Row& row = runs[r].rows[i];
       const std::uint32_t ticks = latency(row, runs[r]).both;
       least = std::min(least, ticks);
       const std::uint32_t own = (row.cause & cause_machine) != 0 ? 0 : ticks;
-      for (const std::size_t c : open) {
-        sums_[c].as_run[r][at_[c] - 1] += ticks;
-        sums_[c].attributed[r][at_[c] - 1] += own;
+      for (Open* const frame : frames) {
+        frame->by_run[r].as_run += ticks;
+        frame->by_run[r].attributed += own;
       }
     }
-    for (const std::size_t c : open) {
-      ++sums_[c].events[at_[c] - 1];
-      sums_[c].inherent[at_[c] - 1] += least;
+    for (Open* const frame : frames) {
+      ++frame->events;
+      frame->inherent += least;
     }
   }
 
+  void close(std::size_t c) {
+    Open& open = open_[c];
+    if (open.events == 0) return;
+    const std::size_t frame = open.next - 1;
+    sums_[c].events[frame] += open.events;
+    sums_[c].inherent[frame] += open.inherent;
+    for (std::size_t r = 0; r < runs_; ++r) {
+      sums_[c].as_run[r][frame] += open.by_run[r].as_run;
+      sums_[c].attributed[r][frame] += open.by_run[r].attributed;
+      open.by_run[r] = {};
+    }
+    open.events = 0;
+    open.inherent = 0;
+  }
+
   const std::vector<Cut>& cuts_;
-  std::vector<std::size_t> at_;
+  std::size_t runs_;
+  std::vector<Open> open_;
   std::vector<FrameTimes> sums_;
 };
 

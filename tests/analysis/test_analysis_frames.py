@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic import FREE, MALLOC, Campaign, rows
+from synthetic import FREE, MALLOC, Campaign, lifelike, rows
 
-from blockyard.analysis import cuts, figures, frames, sections, worst_frames
+from blockyard.analysis import cuts, figures, frames, sections, timeline, worst_frames
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import FrameCut, NoFrames
@@ -236,3 +236,53 @@ def test_a_time_that_no_replay_writes_is_refused_by_name(tmp_path: Path) -> None
     campaign.run("one", rows([(7, MALLOC, 8, 2**63, 10 + 20, 0)]))
     with pytest.raises(UserError, match=r"samples\.npy has an event that began after .* it was damaged"):
         cut(campaign)
+
+
+def test_a_thread_whose_name_others_have_too_is_asked_for_by_number(marked: Campaign) -> None:
+    marked.journal_facts(thread_names=["main", "worker", "worker"], threads=3)
+    with pytest.raises(UserError, match="2 threads named 'worker', and threads are never summed"):
+        cut(marked, thread="worker")
+    assert measured(marked, thread="1").frames.events.tolist() == [10] * 99
+
+
+def test_of_a_program_with_many_phases_the_later_ones_are_told_together(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.journal_facts(phases=[{"name": f"level {i}", "time_ns": i * 100 * MS, "event": i * 10} for i in range(40)])
+    campaign.run("one", rows([(i, MALLOC, 8, i * 10 * MS, 10, 0) for i in range(400)]))
+    found = cut(campaign).phases
+    assert len(found.names) == 12 and found.names[-1] == "other phases" and len(found.phases) == 40
+
+
+def test_a_timeline_read_in_pieces_is_that_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    made, _ = lifelike(4000, seconds=3)
+    made["start"][1000] = 0  # a thread that came out of order
+    campaign.run("one", made)
+    section = sections.read(campaign.directory).sections[0]
+    whole = timeline.read(section), timeline.edges(section, 1, np.arange(0, 3e9, 7e6))
+    monkeypatch.setattr(timeline, "_ROWS_AT_ONCE", 333)
+    pieces = timeline.read(section), timeline.edges(section, 1, np.arange(0, 3e9, 7e6))
+    assert whole[0].mallocs.sum() == np.count_nonzero(made["kind"] != FREE)
+    assert whole[0].by_thread.tolist() == np.bincount(made["thread"]).tolist()
+    for name in ("mallocs", "frees", "first_event", "by_thread"):
+        assert np.array_equal(getattr(whole[0], name), getattr(pieces[0], name)), name
+    assert np.array_equal(whole[1], pieces[1])
+    starts = np.maximum.accumulate(made["start"])
+    assert whole[0].first_event.tolist() == [int(np.searchsorted(starts, place * timeline.BIN_NS))
+                                             for place in range(len(whole[0].first_event))]
+
+
+@pytest.mark.parametrize("phases", [[{"name": "a", "time_ns": "soon", "event": 1}], [{"name": "a", "event": 1}],
+                                    [{"name": "a", "time_ns": 9, "event": 5}, {"name": "b", "time_ns": 3, "event": 7}]])
+def test_phases_that_no_plan_tells_are_refused(tmp_path: Path, phases: list[dict[str, object]]) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.journal_facts(phases=phases, thread_names=3)
+    campaign.run("one", rows([(i, MALLOC, 8, i, 10, 0) for i in range(9)]))
+    with pytest.raises(UserError, match="has phases of journal game that no plan tells"):
+        cut(campaign)
+
+
+def test_frame_marks_out_of_order_are_refused_by_name(marked: Campaign) -> None:
+    marked.events(np.zeros(0), [1, 2, 3], frame_events=[19, 59, 39])
+    with pytest.raises(UserError, match=r"events\.npz has frame marks out of order"):
+        cut(marked)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
 import pytest
 from synthetic import MALLOC, Campaign, rows
 
@@ -95,3 +96,13 @@ def test_nonsense_where_a_number_should_be_is_unknown_and_no_trace(campaign: Cam
     path.write_text(json.dumps({**json.loads(path.read_text()), "background": 3, "thread_start_ns": "no",
                                 "after_last_free": [1], "looking": "yes"}))
     assert "big" in build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).text
+
+
+def test_memory_csv_has_all_allocators_at_the_same_times(campaign: Campaign) -> None:
+    out = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).out
+    found = pyarrow.csv.read_csv(out / "memory.csv").to_pylist()
+    times = {name: [row["time_ns"] for row in found if row["allocator"] == name] for name in ("big", "small")}
+    assert times["big"] == times["small"] and len(times["big"]) == memory.POINTS
+    last = found[memory.POINTS - 1]
+    assert (last["resident_bytes"], last["live_bytes"], last["live_blocks"]) == (70 * MIB, 20 * MIB, 200)
+    assert last["external_bytes"] == pytest.approx(48 * MIB, rel=0.02) and found[0]["external_bytes"] is None

@@ -150,7 +150,11 @@ def per_frame(allocator: str, runs: Sequence[passes.Rows], cuts: Sequence[FrameC
 
 def verdict(values_ns: np.ndarray, budget_ns: float) -> Verdict:
     """Of allocator times by frame (of any shape) against one budget."""
-    values = np.sort(values_ns, axis=None)
+    return verdict_of_sorted(np.sort(values_ns, axis=None), budget_ns)
+
+
+def verdict_of_sorted(values: np.ndarray, budget_ns: float) -> Verdict:
+    """The same of times in rising order: one sorting serves all budgets."""
     count = len(values)
     shares = {percentile.label: _at(values, percentile) / budget_ns if percentile.supported(count) else None
               for percentile in PERCENTILES}
@@ -186,10 +190,15 @@ def _latest(buffers: np.ndarray, period: float) -> float:
 
 def thread_index(section: Section, name: str) -> int:
     """Of a thread by its name or its number."""
-    names = section.facts.get("thread_names") or []
-    if name in names:
-        return names.index(name)
-    count = max(int(section.facts.get("threads") or 0), len(names))
+    names = section.thread_names
+    same = [index for index, known in enumerate(names) if known and known == name]
+    if len(same) > 1:
+        raise UserError(f"journal {section.journal} has {len(same)} threads named '{name}', and threads are never "
+                        f"summed; give the number of one: {', '.join(map(str, same))}")
+    if same:
+        return same[0]
+    told = section.facts.get("threads")
+    count = max(told if isinstance(told, int) else 0, len(names))
     if name.isdecimal() and int(name) < count:
         return int(name)
     known = ", ".join(dict.fromkeys(one for one in names if one)) or f"none with a name, {count} by number (from 0)"
@@ -199,7 +208,7 @@ def thread_index(section: Section, name: str) -> int:
 def thread_name(section: Section, index: int) -> str:
     if index == ALL:
         return "all threads"
-    names = section.facts.get("thread_names") or []
+    names = section.thread_names
     return f"thread {names[index]}" if index < len(names) and names[index] else f"thread {index}"
 
 
@@ -220,6 +229,9 @@ def _marks(section: Section) -> tuple[list[tuple[int, int]], int]:
                         "'blockyard replay' again")
     marker = int(np.bincount(threads).argmax())
     mine = threads == marker
+    if (np.diff(arrays["frame_events"][mine].astype(np.int64)) <= 0).any():
+        raise UserError(f"{section.folder / 'events.npz'} has frame marks out of order: it was damaged; run 'blockyard "
+                        "replay' again")
     return list(zip(arrays["frame_times"][mine].tolist(), arrays["frame_events"][mine].tolist(), strict=True)), marker
 
 

@@ -7,8 +7,11 @@ import numpy as np
 
 from blockyard.analysis.sections import Section
 from blockyard.analysis.timeline import BIN_NS, Timeline
+from blockyard.errors import UserError
 
-LOAD, PLAY, TEARDOWN = "load", "play", "teardown"
+LOAD, PLAY, TEARDOWN, OTHER = "load", "play", "teardown", "other phases"
+_MOST_NAMES = 12
+"""Of a program that names more phases than that, the later ones are told together: each has tables of its own."""
 _WINDOW_NS = 500_000_000
 _SHORTEST = 2
 """In windows of half a second. A second of much allocation in the midst of play is what frames are there to show, and a
@@ -63,11 +66,20 @@ def find(section: Section, line: Timeline) -> Phases:
 
 
 def _named(section: Section, line: Timeline) -> list[Phase]:
-    marks = [mark for mark in section.facts.get("phases") or [] if isinstance(mark, dict) and mark.get("name")]
+    told = section.facts.get("phases")
+    marks = [mark for mark in told if isinstance(mark, dict) and mark.get("name")] if isinstance(told, list) else []
     if not marks:
         return []
+    times = [(mark.get("event"), mark.get("time_ns")) for mark in marks]
+    if not all(isinstance(value, int) and value >= 0 for pair in times for value in pair) or any(
+            list(column) != sorted(column) for column in zip(*times, strict=True)):
+        raise UserError(f"campaign.json has phases of journal {section.journal} that no plan tells: it was damaged; "
+                        "replay again")
     speed = float(section.pace.removesuffix("x")) if section.pace != "max" else 1.0
-    begins = [(str(mark["name"]), int(mark["event"]), mark["time_ns"] / speed) for mark in marks]
+    names = list(dict.fromkeys(str(mark["name"]) for mark in marks))
+    kept = set(names if len(names) <= _MOST_NAMES else names[:_MOST_NAMES - 1])
+    begins = [(str(mark["name"]) if str(mark["name"]) in kept else OTHER, int(mark["event"]), mark["time_ns"] / speed)
+              for mark in marks]
     if begins[0][2] > 0:
         begins.insert(0, ("before the first mark", 0, 0.0))
     begins[0] = (begins[0][0], 0, 0.0)

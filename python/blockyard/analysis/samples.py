@@ -37,7 +37,7 @@ def columns(path: Path, layout: np.dtype, what: str) -> np.ndarray:
 
 
 def _mapped(path: Path, layout: np.dtype, what: str, needed: tuple[str, ...] = ()) -> np.ndarray:
-    """All columns must be those of the layout; with `needed`, these at least, and further unsigned numbers."""
+    """All columns must be those of the layout; with `needed`, these at least, and any others of eight bytes."""
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
@@ -50,10 +50,10 @@ def _mapped(path: Path, layout: np.dtype, what: str, needed: tuple[str, ...] = (
         raise UserError(f"{path} is missing though its run.json says that the run finished; {_REMEDY}") from None
     except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
         raise UserError(f"{path} is not a {what} file ({_first_line(error)}); {_REMEDY}") from None
-    if needed and dtype.names and all(dtype.fields[name][0] == layout.fields[name][0] for name in needed
-                                      if name in dtype.names) and set(needed) <= set(dtype.names):
+    if needed and dtype.names and set(needed) <= set(dtype.names) and all(
+            dtype.fields[name][0] == np.dtype("<u8") for name in dtype.names):
         layout = dtype
-    if dtype != layout or len(shape) != 1 or dtype.hasobject:
+    if dtype != layout or len(shape) != 1:
         raise UserError(f"{path} does not have the columns of a {what} file; {_REMEDY}")
     if size - offset != shape[0] * layout.itemsize:
         raise UserError(f"{path} should have {shape[0]:,} rows and has {(size - offset) / layout.itemsize:,.1f}: "

@@ -88,6 +88,12 @@ class Section:
         return f"{self.pace}-{self.touch}"
 
     @property
+    def thread_names(self) -> list[str]:
+        """By index, empty for a thread that never named itself; empty as a whole where they are not known."""
+        names = self.facts.get("thread_names")
+        return [str(name) for name in names] if isinstance(names, list) else []
+
+    @property
     def measured(self) -> list[AllocatorRuns]:
         return [allocator for allocator in self.allocators if allocator.runs]
 

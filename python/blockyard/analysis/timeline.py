@@ -50,55 +50,77 @@ def reference(section: Section) -> Run:
 
 def read(section: Section) -> Timeline:
     """Of the reference run: the events of all runs are the same."""
-    bins = 0
-    mallocs, frees, first = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    by_thread = np.zeros(0, np.int64)
-    latest = end = 0
-    for rows in pieces(section):
-        starts = np.maximum.accumulate(np.maximum(rows["start"], np.uint64(latest)))
-        latest, end = int(starts[-1]), int(rows["event"][-1]) + 1
+    mallocs, frees, by_thread = (np.zeros(0, np.int64) for _ in range(3))
+    first: list[np.ndarray] = []
+    latest = end = bins = 0
+    for piece in pieces(section):
+        starts = _risen(piece.starts, latest)
+        latest, end = int(starts[-1]), int(piece.events[-1]) + 1
         if latest > _LONGEST_NS:
             path = reference(section).folder / "samples.npy"
             raise UserError(f"{path} has an event that began after {latest:.3g} ns: it was damaged; delete its folder "
                             "and run 'blockyard replay --resume'")
-        places = (starts // np.uint64(BIN_NS)).astype(np.int64)
-        grown = int(places[-1]) + 1
-        mallocs, frees = _grown(mallocs, grown), _grown(frees, grown)
-        gives, takes = rows["kind"] != FREE, (rows["kind"] == FREE) | (rows["kind"] == REALLOCATE)
-        mallocs += np.bincount(places[gives], minlength=grown)
-        frees += np.bincount(places[takes], minlength=grown)
-        fresh = np.searchsorted(places, np.arange(bins, grown), side="left")
-        first = np.concatenate([first, rows["event"][np.minimum(fresh, len(rows) - 1)].astype(np.int64)])
-        bins = grown
-        counts = np.bincount(rows["thread"])
-        by_thread = _grown(by_thread, max(len(counts), len(by_thread)))
+        begin_bin, end_bin = int(starts[0]) // BIN_NS, latest // BIN_NS + 1
+        # Starts rise, so a bin's rows lie side by side: where each bin begins tells its counts.
+        begins = np.searchsorted(starts, np.arange(begin_bin, end_bin + 1, dtype=np.uint64) * np.uint64(BIN_NS))
+        mallocs, frees = _grown(mallocs, end_bin), _grown(frees, end_bin)
+        mallocs[begin_bin:end_bin] += _between(begins, piece.kinds != FREE)
+        frees[begin_bin:end_bin] += _between(begins, (piece.kinds == FREE) | (piece.kinds == REALLOCATE))
+        first.append(piece.events[begins[np.maximum(np.arange(bins, end_bin) - begin_bin, 0)]].astype(np.int64))
+        bins = max(bins, end_bin)
+        counts = np.bincount(piece.threads)
+        by_thread = _grown(by_thread, len(counts))
         by_thread[: len(counts)] += counts
-    return Timeline(latest, mallocs, frees, first, by_thread, end)
+    return Timeline(latest, mallocs, frees, np.concatenate([np.zeros(0, np.int64), *first]), by_thread, end)
 
 
-def pieces(section: Section) -> Iterator[np.ndarray]:
-    """The rows of the reference run, copied a piece at a time; never an empty one."""
+@dataclass(frozen=True)
+class Piece:
+    """Columns of some rows that follow one another, copied."""
+
+    events: np.ndarray
+    kinds: np.ndarray
+    threads: np.ndarray
+    starts: np.ndarray
+
+
+def pieces(section: Section) -> Iterator[Piece]:
+    """The rows of the reference run, a piece at a time; never an empty one."""
     rows = samples.rows(reference(section).folder / "samples.npy")
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
-        yield np.array(rows[begin:begin + _ROWS_AT_ONCE])
+        part = slice(begin, begin + _ROWS_AT_ONCE)
+        yield Piece(*(np.array(rows[name][part]) for name in ("event", "kind", "thread", "start")))
 
 
 def edges(section: Section, thread: int, boundaries_ns: np.ndarray) -> np.ndarray:
     """For each time (rising) the number of the first event of the thread (ALL: of any) that started at or after it."""
     found = np.zeros(len(boundaries_ns), np.int64)
     done = latest = end = 0
-    for rows in pieces(section):
-        end = int(rows["event"][-1]) + 1
-        mine = rows if thread == ALL else rows[rows["thread"] == thread]
-        if not len(mine):
+    for piece in pieces(section):
+        end = int(piece.events[-1]) + 1
+        mine = slice(None) if thread == ALL else piece.threads == thread
+        events, starts = piece.events[mine], piece.starts[mine]
+        if not len(events):
             continue
-        starts = np.maximum.accumulate(np.maximum(mine["start"], np.uint64(latest)))
+        starts = _risen(starts, latest)
         latest = int(starts[-1])
         until = int(np.searchsorted(boundaries_ns, latest, side="right"))
-        found[done:until] = mine["event"][np.searchsorted(starts, boundaries_ns[done:until], side="left")]
+        found[done:until] = events[np.searchsorted(starts, boundaries_ns[done:until], side="left")]
         done = max(done, until)
     found[done:] = end
     return found
+
+
+def _risen(starts: np.ndarray, latest: int) -> np.ndarray:
+    """Each start, or the latest before it where threads came out of order."""
+    starts[0] = max(int(starts[0]), latest)
+    return np.maximum.accumulate(starts)
+
+
+def _between(begins: np.ndarray, flags: np.ndarray) -> np.ndarray:
+    """How many flags are set from each beginning to the next."""
+    counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags, dtype=np.int64)])
+    return np.diff(counted[begins])
 
 
 def _grown(counts: np.ndarray, length: int) -> np.ndarray:

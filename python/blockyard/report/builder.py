@@ -172,9 +172,14 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
                     tasks.append(("file", f"{one.section.journal} allocations of {member.name}",
                                   lambda t=target, o=one, r=run: [
                                       allocations.write(t, o.section, r, options.gross)]))
-    rows = [row for one in measured for row in summary.rows(one.section, one.figures, one.views)]
-    verdicts = [row for one in measured for row in frame_tables.rows(one.section, one.figures, one.views)]
-    written, pictures = [*summary.write(out, "summary", rows), *summary.write(out, "frames", verdicts)], []
+    tasks[:0] = [("file", "summary", lambda: summary.write(out, "summary", [
+                     row for one in measured for row in summary.rows(one.section, one.figures, one.views)])),
+                 ("file", "frames", lambda: summary.write(out, "frames", [
+                     row for one in measured for row in frame_tables.rows(one.section, one.figures, one.views)])),
+                 ("file", "memory", lambda: summary.write(out, "memory", [
+                     row for one in measured for row in memory_tables.rows(one.section, one.figures)]))]
+    written: list[Path] = []
+    pictures: list[Path] = []
     for number, (kind, name, paths) in enumerate(_run(tasks, options.jobs), start=1):
         (pictures if kind == "picture" else written).extend(paths)
         tell(0.25 + 0.75 * number / len(tasks), f"wrote {name}")

@@ -39,9 +39,11 @@ def looked(figures: Sequence[AllocatorFigures]) -> str:
     """How the causes were found and what looking costs."""
     looking = [run.facts["looking"] for one in figures for run in one.runs.runs
                if isinstance(run.facts.get("looking"), dict)]
-    thresholds = sorted({one.get("threshold_ns") for one in looking} - {None})
+    thresholds = sorted({ns for one in looking if isinstance(ns := one.get("threshold_ns"), int | float)})
     sources = sorted({str(one.get("source")) for one in looking})
     costs = [one["ns_a_look"] for one in looking if isinstance(one.get("ns_a_look"), int | float)]
+    if not thresholds:
+        return "Slow events were looked into, but these runs do not say from what latency on."
     span = "" if not costs else f"; a look takes {units.duration(min(costs))} to {units.duration(max(costs))}, after " \
                                 "the event and outside its time"
     above = " and ".join(units.duration(ns) for ns in thresholds)

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from blockyard.analysis import frames, worst_frames
+from blockyard.analysis import causes, frames, worst_frames
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import AudioVerdict, FrameCut, NoFrames, Verdict
 from blockyard.analysis.latency import P50, P999, Operation, View
-from blockyard.analysis.phases import LOAD, PLAY
+from blockyard.analysis.phases import PLAY
 from blockyard.analysis.sections import Section
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph, Table
@@ -17,6 +17,8 @@ from blockyard.report.comparison import UNSUPPORTED, null_rows, short_name
 
 TERMINAL_HZ = 60
 _LISTED = 3
+_PHASES_APART = 6
+"""Further phases stand in frames.csv."""
 _SHORT = {View.AS_RUN: "as-run", View.ATTRIBUTED: "attr.", View.INHERENT: "inh."}
 
 
@@ -34,8 +36,8 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
     found.append(Paragraph(words(section, cuts)))
     if isinstance(cuts.frames, FrameCut):
         found += [frame_table(figures, views, hz, variant, judged_phase(cuts)) for hz in frames.RATES_HZ]
-        if LOAD in cuts.phases.names and PLAY in cuts.phases.names:
-            found.append(frame_table(figures, views, TERMINAL_HZ, variant, LOAD))
+        apart = [name for name in cuts.phases.names if name != judged_phase(cuts)] if len(cuts.phases.names) > 1 else []
+        found += [frame_table(figures, views, TERMINAL_HZ, variant, name) for name in apart[:_PHASES_APART]]
         found.append(worst_table(section, figures, variant))
     if isinstance(cuts.audio, FrameCut):
         found += [audio_table(figures, views, samples, variant, judged_phase(cuts)) for samples in frames.AUDIO_SAMPLES]
@@ -92,19 +94,24 @@ def frame_table(figures: Sequence[AllocatorFigures], views: Sequence[View], hz: 
 
 def frame_verdict(one: AllocatorFigures, view: View, budget_ns: float, phase: str | None) -> Verdict | None:
     """Of one phase's frames, or of all; None where the view is not known."""
-    series = one.frames
-    values = series.of(view) if series else None
-    if values is None:
-        return None
-    return frames.verdict(values if phase is None else values[:, one.cuts.frames_in(phase)], budget_ns)
+    key = ("sorted frames", view, phase)
+    if key not in one.known:
+        series = one.frames
+        values = series.of(view) if series else None
+        chosen = values if values is None or phase is None else values[:, one.cuts.frames_in(phase)]
+        one.known[key] = None if chosen is None else np.sort(chosen, axis=None)
+    values = one.known[key]
+    return None if values is None else frames.verdict_of_sorted(values, budget_ns)
 
 
 def audio_verdict(one: AllocatorFigures, view: View, samples: int, phase: str | None) -> AudioVerdict | None:
-    series = one.audio
-    values = series.of(view) if series else None
-    if values is None:
-        return None
-    return frames.audio_verdict(values if phase is None else values[:, one.cuts.audio_in(phase)], samples)
+    key = ("audio", view, samples, phase)
+    if key not in one.known:
+        series = one.audio
+        values = series.of(view) if series else None
+        chosen = values if values is None or phase is None else values[:, one.cuts.audio_in(phase)]
+        one.known[key] = None if chosen is None else frames.audio_verdict(chosen, samples)
+    return one.known[key]
 
 
 def audio_table(figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str,
@@ -131,11 +138,13 @@ def worst_table(section: Section, figures: Sequence[AllocatorFigures], variant: 
     notes = ["time: in the allocator, of an allocation with its first touch; run: the repeat in which it was the worst"]
     for one in figures:
         for frame in worst_frames.of(section, one, _LISTED):
-            rows.append([f"{short_name(one)}", f"{frame.start_ns / 1e9:.3f} s", str(frame.repeat),
+            rows.append([short_name(one), f"{frame.start_ns / 1e9:.3f}", str(frame.repeat),
                          units.duration(frame.allocator_ns), units.duration(frame.median_ns),
-                         units.number(frame.events), f"{units.duration(frame.slowest_ns)} {frame.slowest}"])
+                         units.number(frame.events), f"{units.duration(frame.slowest_ns)} {frame.slowest}",
+                         causes.class_of(frame.slowest_cause) if one.looked_into else units.ABSENT])
     return Table(f"worst frames, as-run, {variant}",
-                 ["allocator", "at", "run", "time", "median\nof runs", "events", "the slowest of them"], rows, notes)
+                 ["allocator", "at s", "run", "time", "median\nof runs", "events", "the slowest of them", "its\ncause"],
+                 rows, notes)
 
 
 def phase_blocks(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> Iterator[Block]:

@@ -1,9 +1,12 @@
 """Memory and deferred cost as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from blockyard.analysis import deferred, memory
 from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.sections import Section
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Table
 from blockyard.report.comparison import null_rows, short_name
@@ -44,6 +47,26 @@ def memory_tables(figures: Sequence[AllocatorFigures], variant: str) -> list[Tab
         tables.append(Table(f"given back after the largest fall of live bytes, {variant}",
                             ["allocator", "from", "to", "freed", "given back", "share"], unloads))
     return tables
+
+
+def rows(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[dict[str, object]]:
+    """memory.csv: a row an allocator and time, the times common to all; bytes are medians over repeats."""
+    at_ns = memory.times(figures)
+    for one in figures:
+        found = memory.series(one, at_ns)
+        told = memory.figures(one, at_ns)
+        if found is None or told is None or one.runs.is_null:
+            continue
+        external = np.maximum(found.resident - found.live * (1 + told.overhead), 0)
+        external[: int(found.live.argmax())] = np.nan
+        for place, at in enumerate(at_ns):
+            yield {"journal": section.journal, "pace": section.pace, "touch": section.touch, "allocator": one.name,
+                   "time_ns": round(float(at)), "resident_bytes": round(float(found.resident[place])),
+                   "live_bytes": round(float(found.live[place])),
+                   "live_blocks": None if found.blocks is None else round(float(found.blocks[place])),
+                   "external_bytes": None if np.isnan(external[place]) else round(float(external[place])),
+                   "page_faults_per_s": None if found.faults_per_s is None else round(float(found.faults_per_s[place]),
+                                                                                     1)}
 
 
 def deferred_tables(figures: Sequence[AllocatorFigures], variant: str) -> list[Table]:

@@ -33,7 +33,11 @@ class Task:
 
 def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header, folder: Path,
           options: ReportOptions, views: Sequence[View], threads: int) -> list[Task]:
-    """The summary pictures first, then the density of each allocator."""
+    """The summary pictures first, then the density of each allocator.
+
+    Of three views the density of attributed is not drawn: as-run marks with a cross what attributed leaves out.
+    """
+    densities = [view for view in views if view is not View.ATTRIBUTED or len(views) < len(View)]
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for variant, members in comparison.variants(figures):
@@ -55,7 +59,7 @@ def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header,
             section, figures, m, header, folder / f"pareto{s}", w)))
     edges = latency_edges(figures)
     found += [Task(f"{section.journal} {one.name}", lambda one=one: _scatters(
-        section, one, header, folder, options, views, edges, threads)) for one in figures]
+        section, one, header, folder, options, densities, edges, threads)) for one in figures]
     return found
 
 
