@@ -43,7 +43,7 @@ class HashMap {
   using Place = typename Slots::Place;
 
   // Slots' links are untyped, in units of 8 bytes.
-  struct alignas(8) Node {
+  struct alignas(8) alignas(KeyValue<K, V>) Node {
     template <class... Arguments>
     explicit Node(Arguments&&... arguments) : entry(std::in_place, std::forward<Arguments>(arguments)...) {}
 

@@ -37,9 +37,9 @@ class HashSlots {
   ~HashSlots() { release(); }
 
   [[nodiscard]] std::uint32_t capacity() const noexcept { return slots_ == nullptr ? 0 : capacity_; }
-  /// Entries that fit before the array must grow: thirteen sixteenths. An insert looks for a free slot among about 1 /
-  /// (1 - load)^2 / 2: at seven eighths, shuffled inserts took half as long again (92 in place of 67 ns); three
-  /// quarters won nothing and took more memory.
+  /// Entries that fit before the array must grow: thirteen sixteenths. An insert looks for a free slot among about
+  /// (1 - load)^-2 / 2: at seven eighths, shuffled inserts took half as long again; three quarters won nothing and
+  /// took more memory.
   [[nodiscard]] std::uint32_t limit() const noexcept { return limit_of(capacity()); }
 
   [[nodiscard]] static std::uint32_t mix(std::uint64_t hash) noexcept {

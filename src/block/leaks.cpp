@@ -9,6 +9,7 @@
 #include <new>
 
 #include "block/static_pools.hpp"
+#include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
 namespace blockyard::block {
@@ -37,12 +38,15 @@ void say_leak(int descriptor, std::size_t count, std::size_t bytes, std::size_t 
   say(descriptor, line, std::min(static_cast<std::size_t>(std::max(length, 0)), sizeof line - 1));
 }
 
-// The names of all types of a stride that don't count themselves, shared objects' copies once.
+// Watched processes know the type of each typed block.
+bool is_counted(const TypeRecord* type) { return type->counted || process_is_watched(); }
+
+// The names of all types of a stride that are not counted, shared objects' copies once.
 class Names {
  public:
   explicit Names(std::size_t stride) {
     for (const TypeRecord* type = types.load(std::memory_order_acquire); type != nullptr; type = type->next) {
-      if (type->stride == stride && !type->counted && !named_before(type, stride)) {
+      if (type->stride == stride && !is_counted(type) && !named_before(type, stride)) {
         add(length_ == 0 ? "" : " or ");
         add(type->name);
       }
@@ -76,13 +80,13 @@ class Names {
 std::size_t report_counted(int descriptor, std::size_t stride) {
   std::size_t explained = 0;
   for (const TypeRecord* type = types.load(std::memory_order_acquire); type != nullptr; type = type->next) {
-    if (type->stride != stride || !type->counted) {
+    if (type->stride != stride || !is_counted(type)) {
       continue;
     }
     std::ptrdiff_t live = 0;
     bool first = true;
     for (const TypeRecord* other = types.load(std::memory_order_acquire); other != nullptr; other = other->next) {
-      if (other->counted && other->name == type->name) {
+      if (is_counted(other) && other->name == type->name) {
         live += other->live.load(std::memory_order_relaxed);
         first = first && (other == type || live == 0 || std::less<>()(type, other));
       }
@@ -102,8 +106,7 @@ bool wanted_at_exit() {
   if (set >= 0) {
     return set != 0;
   }
-  const char* const asked = std::getenv("BLOCKYARD_LEAKS");
-  return asked != nullptr && std::strcmp(asked, "1") == 0;
+  return leaks_wanted();
 }
 
 __attribute__((constructor)) void remember_process() { reporter.store(getpid(), std::memory_order_relaxed); }
@@ -116,6 +119,11 @@ __attribute__((destructor)) void report_at_exit() {
 }
 
 }  // namespace
+
+bool leaks_wanted() {
+  const char* const asked = std::getenv("BLOCKYARD_LEAKS");
+  return asked != nullptr && (std::strcmp(asked, "1") == 0 || std::strcmp(asked, "2") == 0);
+}
 
 extern "C" void by_block_record_type(TypeRecord* record) noexcept {
   TypeRecord* head = types.load(std::memory_order_relaxed);

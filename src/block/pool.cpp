@@ -236,30 +236,34 @@ void fill_loose(Pool* pool) {
   constexpr std::size_t longest_run = 256;
   constexpr std::size_t worth_cutting = 16;
   const std::size_t stride = pool->stride;
+  const unsigned shift = near_shift_of(stride);
+  const std::uint32_t step = static_cast<std::uint32_t>(stride >> shift);
   Slab& loose = pool->loose;
-  std::byte* const first = static_cast<std::byte*>(near_target(pool->loose_rest, near_shift_of(stride)));
-  std::byte* end = first + stride;
-  void* next = chain_next(first, stride);
-  for (std::size_t run = 1; next == end && run < longest_run; ++run) {
-    next = chain_next(end, stride);
-    end += stride;
+  std::byte* const first = static_cast<std::byte*>(near_target(pool->loose_rest, shift));
+  std::uint32_t adjacent = pool->loose_rest + step;
+  std::uint32_t next = chain_link(first, 0);
+  std::size_t run = 1;
+  for (; next == adjacent && run < longest_run; ++run) {
+    next = chain_link(first + run * stride, 0);
+    adjacent += step;
   }
-  if (static_cast<std::size_t>(end - first) >= worth_cutting * stride) {
+  if (run >= worth_cutting) {
     loose.bump = first;
-    loose.end = end;
+    loose.end = first + run * stride;
   } else {
     // Scattered: a list.
     void* last = first;
-    next = chain_next(first, stride);
-    for (std::size_t count = 1; next != nullptr && count < longest_run / 4; ++count) {
-      set_link(last, next);
-      last = next;
-      next = chain_next(last, stride);
+    next = chain_link(first, 0);
+    for (std::size_t count = 1; next != 0 && count < longest_run / 4; ++count) {
+      void* const following = near_target(next, shift);
+      set_link(last, following);
+      last = following;
+      next = chain_link(last, 0);
     }
     set_link(last, nullptr);
     loose.free = first;
   }
-  pool->loose_rest = next == nullptr ? 0 : near_link(next, near_shift_of(stride));
+  pool->loose_rest = next;
 }
 
 // The current slab has nothing left. True when it has, after all, by way of other threads.

@@ -92,13 +92,16 @@ inline std::uint32_t slab_live(const Slab& record) { return record.floor + recor
 
 /// The words of a chain's blocks, near links: word 0 links the blocks of a chain; word 1 of its first block links the
 /// chains.
-inline void* chain_word(const void* block, unsigned word, std::size_t stride) {
+inline std::uint32_t chain_link(const void* block, unsigned word) {
   std::uint32_t link;
   std::memcpy(&link, static_cast<const std::byte*>(block) + word * sizeof link, sizeof link);
+  return link;
+}
+inline void* chain_target(std::uint32_t link, std::size_t stride) {
   return link == 0 ? nullptr : near_target(link, near_shift_of(stride));
 }
-inline void* chain_next(const void* block, std::size_t stride) { return chain_word(block, 0, stride); }
-inline void* next_chain(const void* first, std::size_t stride) { return chain_word(first, 1, stride); }
+inline void* chain_next(const void* block, std::size_t stride) { return chain_target(chain_link(block, 0), stride); }
+inline void* next_chain(const void* first, std::size_t stride) { return chain_target(chain_link(first, 1), stride); }
 inline void set_next_chain(void* first, const void* chain, std::size_t stride) {
   set_chain_next(static_cast<std::byte*>(first) + sizeof(std::uint32_t), chain, stride);
 }

@@ -155,6 +155,12 @@ void* watched_allocate(std::uint32_t slot, std::size_t stride) {
   return watch_allocate(pool);
 }
 
+void watched_free(Pool* pool, void* block) {
+  const std::lock_guard lock(watched_lock);
+  watch_forget_type(block);
+  watch_free(pool, block);
+}
+
 void free_one(void* block, Slab* record) {
   if (record->owner.load(std::memory_order_relaxed) != by_thread_blocks) {
     by_static_block_free_remote(block, record);
@@ -199,6 +205,15 @@ void* by_static_block_allocate(std::size_t stride) noexcept {
   return pool == nullptr ? nullptr : pool_allocate_slow(pool);
 }
 
+void* by_static_block_allocate_typed(std::size_t stride, TypeRecord* type) noexcept {
+  void* const block = by_static_block_allocate(stride);
+  if (block != nullptr && process_is_watched()) {
+    const std::lock_guard lock(watched_lock);
+    watch_type(block, type);
+  }
+  return block;
+}
+
 void* by_static_block_take(std::size_t stride) {
   void* block = nullptr;
   if (stride <= small_stride) {
@@ -218,8 +233,7 @@ void by_static_block_free_slow(Slab* record) noexcept {
 
 void by_static_block_free_remote(void* block, Slab* record) noexcept {
   if (process_is_watched()) {
-    const std::lock_guard lock(watched_lock);
-    watch_free(nullptr, block);
+    watched_free(nullptr, block);
     return;
   }
   // Whatever pool this is by now, it has the same stride: the block lives, so its page has not been given back.
@@ -234,8 +248,7 @@ void by_static_block_free_remote(void* block, Slab* record) noexcept {
 
 void by_static_block_free_checked(void* block, std::size_t stride) noexcept {
   if (process_is_watched()) {
-    const std::lock_guard lock(watched_lock);
-    watch_free(watched[slot_of_stride(stride)], block);
+    watched_free(watched[slot_of_stride(stride)], block);
     return;
   }
   free_one(block, slab_of(block, slab_shift_of(stride)));

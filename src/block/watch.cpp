@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -195,7 +196,7 @@ bool process_is_checked() {
 }
 
 bool process_is_watched() {
-  static const bool watched = process_is_checked() || listener() != nullptr;
+  static const bool watched = process_is_checked() || listener() != nullptr || leaks_wanted();
   return watched;
 }
 
@@ -266,6 +267,59 @@ void* watch_allocate(Pool* pool) {
     heard->block_allocated(block, pool->stride, 0);
   }
   return block;
+}
+
+namespace {
+
+// Which type each static block has: a number for each place where a block may begin, in tables that come with a granule's first
+// typed block and stay.
+using TypeNumbers = std::array<std::uint16_t, granule_bytes / least_stride>;
+constinit std::array<TypeRecord*, 4096> numbered_types{};  // from 1 on; types beyond are reported as untyped
+constinit std::uint16_t type_count = 0;
+
+// nullptr when there is none, or memory for it is exhausted.
+std::uint16_t* type_number_of(const void* block, bool make) {
+  static TypeNumbers** const tables = static_cast<TypeNumbers**>(
+      base::reserve_pages(by_block_window.bytes / granule_bytes * sizeof(TypeNumbers*), 4096));
+  if (tables == nullptr) {
+    return nullptr;
+  }
+  const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base);
+  TypeNumbers*& numbers = tables[offset / granule_bytes];
+  if (numbers == nullptr && make) {
+    numbers = static_cast<TypeNumbers*>(window_record(sizeof(TypeNumbers)));
+  }
+  return numbers == nullptr ? nullptr : &(*numbers)[offset % granule_bytes / least_stride];
+}
+
+}  // namespace
+
+void watch_type(const void* block, TypeRecord* type) {
+  if (type->counted) {
+    return;
+  }
+  if (type->number == 0) {
+    if (type_count + std::size_t{1} == numbered_types.size()) {
+      return;
+    }
+    type->number = ++type_count;
+    numbered_types[type_count] = type;
+  }
+  if (std::uint16_t* const number = type_number_of(block, true)) {
+    *number = type->number;
+    type->live.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void watch_forget_type(const void* block) {
+  if (!in_window(block)) {
+    return;
+  }
+  std::uint16_t* const number = type_number_of(block, false);
+  if (number != nullptr && *number != 0) {
+    numbered_types[*number]->live.fetch_sub(1, std::memory_order_relaxed);
+    *number = 0;
+  }
 }
 
 void watch_free(Pool* pool, void* block) {

@@ -21,6 +21,10 @@ namespace blockyard::block {
 
 struct Pool;
 struct Slab;
+struct TypeRecord;
+
+/// Whether BLOCKYARD_LEAKS in the environment asks for leak reports: 1, or 2, which means stacks where blocks have them.
+bool leaks_wanted();
 
 /// Whether this process is observed. Cheap after the first call.
 bool process_is_watched();
@@ -38,6 +42,10 @@ void watch_reset(Pool* pool);
 void watch_pool_ends(Pool* pool);
 /// Blocks of the pool that wait in its queue.
 std::size_t watch_waiting(const Pool* pool);
+
+/// Notes and forgets the type of a static block, for the leak report; the caller holds the lock of watched static pools.
+void watch_type(const void* block, TypeRecord* type);
+void watch_forget_type(const void* block);
 
 /// For tests of what happens when memory is exhausted: of a watched process's allocations, by blocks and by containers'
 /// arrays, the one after `more` further ones fails, and all later ones. Negative: none.

@@ -186,6 +186,20 @@ void case_leaks_reported() {
   leak_three();
 }
 void case_leaks_by_environment() { leak_three(); }
+
+struct Other {
+  char bytes[232];
+};
+
+void case_leaks_of_two_types_of_a_size() {
+  leak_three();
+  void* const returned = TypedStaticBlockAllocator<Leaked>::create();
+  static_cast<void>(TypedStaticBlockAllocator<Other>::create());
+  TypedStaticBlockAllocator<Leaked>::destroy(static_cast<Leaked*>(returned));
+  static auto* const list = new List<Other>;  // static: no leak of malloc's to AddressSanitizer
+  list->push_back(Other{});
+  list->push_back(Other{});
+}
 void case_leaks_in_child() {
   by_block_leak_report_at_exit(1);
   TypedStaticBlockAllocator<Leaked>::destroy(TypedStaticBlockAllocator<Leaked>::create());
@@ -265,6 +279,7 @@ constexpr Case cases[] = {
     {"fork", case_fork},
     {"leaks_reported", case_leaks_reported},
     {"leaks_by_environment", case_leaks_by_environment},
+    {"leaks_of_two_types_of_a_size", case_leaks_of_two_types_of_a_size},
     {"leaks_in_child", case_leaks_in_child},
     {"leaks_on_request", case_leaks_on_request},
     {"double_free", case_double_free},

@@ -48,14 +48,30 @@ TEST(Teardown, a_thread_may_run_on_while_the_process_ends) { ends_well("detached
 TEST(Teardown, a_forked_child_allocates_and_frees_what_any_thread_of_its_parent_made) { ends_well("fork"); }
 
 TEST(LeakReport, names_type_count_and_bytes_at_exit) {
-  for (const Ended& ended : {run_case("leaks_reported"), run_case("leaks_by_environment", "BLOCKYARD_LEAKS=1")}) {
+  for (const Ended& ended : {run_case("leaks_reported"), run_case("leaks_by_environment", "BLOCKYARD_LEAKS=1"),
+                             run_case("leaks_by_environment", "BLOCKYARD_LEAKS=2")}) {
     EXPECT_EQ(WEXITSTATUS(ended.status), 0);
     EXPECT_TRUE(contains(ended.output, "leaked 3 blocks of 232 bytes (696 bytes)")) << ended.output;
     EXPECT_TRUE(contains(ended.output, "Leaked")) << ended.output;
   }
 }
 
-TEST(LeakReport, is_silent_unless_asked_for) { EXPECT_EQ(run_case("leaks_by_environment").output, ""); }
+TEST(LeakReport, is_silent_unless_asked_for) {
+  EXPECT_EQ(run_case("leaks_by_environment").output, "");
+  EXPECT_EQ(run_case("leaks_by_environment", "BLOCKYARD_LEAKS=0").output, "");
+}
+
+TEST(LeakReport, tells_types_of_one_size_apart_and_names_a_containers_elements) {
+  const Ended ended = run_case("leaks_of_two_types_of_a_size", "BLOCKYARD_LEAKS=1");
+  EXPECT_EQ(WEXITSTATUS(ended.status), 0);
+  const auto line_with = [&](const std::string& part) {
+    const std::size_t at = ended.output.find(part);
+    return at == std::string::npos ? "" : ended.output.substr(at, ended.output.find('\n', at) - at);
+  };
+  EXPECT_TRUE(contains(line_with("leaked 3 blocks of 232 bytes (696 bytes)"), "Leaked")) << ended.output;
+  EXPECT_TRUE(contains(line_with("leaked 1 block of 232 bytes (232 bytes)"), "Other")) << ended.output;
+  EXPECT_TRUE(contains(line_with("leaked 2 blocks of 240 bytes (480 bytes)"), "List<")) << ended.output;
+}
 
 TEST(LeakReport, is_silent_in_a_forked_child) { EXPECT_FALSE(contains(run_case("leaks_in_child").output, "Leaked")); }
 
