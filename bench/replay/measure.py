@@ -16,6 +16,7 @@ from blockyard import native
 
 LINES = 11_000_000
 REPEATS = 3
+LOOKING_REPEATS = 7
 SOURCES = ("godot", "supertux", "warzone2100")
 
 
@@ -83,6 +84,45 @@ def overhead(journals: Path, folder: Path) -> dict[str, float]:
     return figures
 
 
+def latencies(folder: Path, facts: dict[str, Any]) -> np.ndarray:
+    """Call and touch of every event in ns, net of the floors."""
+    rows = np.load(folder / "samples.npy", mmap_mode="r")
+    touched = rows["touch"] > 0
+    ticks = np.maximum(rows["call"].astype(float) - facts["floor_call_ticks"], 0)
+    ticks[touched] += np.maximum(rows["touch"][touched].astype(float) - facts["floor_touch_ticks"], 0)
+    return ticks / facts["ticks_per_ns"]
+
+
+def looking(journals: Path, folder: Path) -> dict[str, Any]:
+    """What looking for causes does to the figures: the same replay with it and without, in turn, page touch at 1x."""
+    plan = folder / "looking.plan"
+    tool("plan", journals / "godot.journal.zst", "-o", plan, "--from", "20", "--to", "23")
+    ways = {"perf": ("--look-with", "perf"), "getrusage": ("--look-with", "getrusage"), "off": ("--causes-above", "0")}
+    found: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
+    for repeat in range(LOOKING_REPEATS):
+        for way in list(ways) if repeat % 2 else reversed(ways):
+            facts = replay(plan, folder / way, "glibc", "--pace", "1", "--touch", "page", *ways[way])
+            net = latencies(folder / way, facts)
+            found[way].append(
+                {
+                    "p50_ns": float(np.percentile(net, 50, method="inverted_cdf")),
+                    "mean_below_p99_ns": trimmed(net),
+                    "p999_ns": float(np.percentile(net, 99.9, method="inverted_cdf")),
+                    "looked_at": facts["looking"]["events"] / facts["events"],
+                    "ns_a_look": facts["looking"]["ns_a_look"],
+                }
+            )
+    figures: dict[str, Any] = {
+        way: {name: statistics.median(run[name] for run in runs) for name in runs[0]} for way, runs in found.items()
+    }
+    without = figures["off"]
+    for way in ("perf", "getrusage"):
+        for name in ("p50_ns", "mean_below_p99_ns"):
+            figures[way][f"{name}_added"] = figures[way][name] - without[name]
+        figures[way]["p999_ratio"] = figures[way]["p999_ns"] / without["p999_ns"]
+    return figures
+
+
 def pace(journals: Path, folder: Path) -> dict[str, dict[str, Any]]:
     """Eight seconds of play at 1x: how late events are, and medians of the calls, net of the floor."""
     plan = folder / "stretch.plan"
@@ -114,12 +154,17 @@ def main() -> None:
     journals = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if sys.argv[2:] == ["looking"]:
+            json.dump(looking(journals, folder), sys.stdout, indent=2)
+            print()
+            return
         plan, planned = planning(journals, folder)
         result = {
             "plan": planned,
             "memory": memory(plan, folder),
             "overhead": overhead(journals, folder),
             "pace": pace(journals, folder),
+            "looking": looking(journals, folder),
         }
     json.dump(result, sys.stdout, indent=2)
     print()

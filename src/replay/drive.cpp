@@ -40,7 +40,7 @@ template <bool timed, bool locked, typename Call>
   if constexpr (timed) span.end = base::ticks_fenced();
 }
 
-template <bool timed, bool locked>
+template <bool timed, bool locked, bool traced>
 void follow(Session& session, ReplayThread& thread) {
   const by_adapter calls = *session.adapter;
   const bool sized_free = (calls.flags & BY_ADAPTER_SIZED_FREE) != 0;
@@ -94,6 +94,7 @@ void follow(Session& session, ReplayThread& thread) {
       looker.rebase();
     }
 
+    if constexpr (traced) thread.mark->doing.store(event, std::memory_order_release);
     Span call;
     std::uint64_t asked = size;
     void* block = slot.block;
@@ -188,6 +189,7 @@ void follow(Session& session, ReplayThread& thread) {
       slot.giver = giver;
       slot.alignment_log2 = record.alignment_log2;
     }
+    if constexpr (traced) thread.mark->doing.store(Mark::lab, std::memory_order_release);
     slot.done.store(event, std::memory_order_release);  // before the look: another thread may be waiting
     if constexpr (timed) {
       if (looker.wanted(unlooked_from, touching.end)) [[unlikely]] {
@@ -285,9 +287,11 @@ void release_block(Session& session, Slot& slot) {
 
 void drive(Session& session, ReplayThread& thread) {
   if (session.timed) {
-    session.locked ? follow<true, true>(session, thread) : follow<true, false>(session, thread);
+    session.locked ? follow<true, true, false>(session, thread) : follow<true, false, false>(session, thread);
+  } else if (session.board != nullptr) {
+    session.locked ? follow<false, true, true>(session, thread) : follow<false, false, true>(session, thread);
   } else {
-    session.locked ? follow<false, true>(session, thread) : follow<false, false>(session, thread);
+    session.locked ? follow<false, true, false>(session, thread) : follow<false, false, false>(session, thread);
   }
 }
 

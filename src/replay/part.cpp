@@ -14,11 +14,16 @@ void Part::prepare() {
   await(session_.turn, thread_.index);
   current_thread = &thread_;
   thread_.kernel_id = gettid();
+  if (session_.board != nullptr) {
+    thread_.mark = &session_.board->marks[thread_.index];
+    thread_.mark->journal_thread.store(thread_.journal_thread, std::memory_order_relaxed);
+    thread_.mark->kernel_id.store(static_cast<std::uint32_t>(thread_.kernel_id), std::memory_order_release);
+  }
   use_signal_stack(thread_.signal_stack, thread_.signal_stack_bytes);
   sleep_precisely();
   thread_.looker.open(session_.look);
   const std::uint64_t begin = base::ticks_fenced();
-  if (session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
+  if (const Marked marked(thread_.mark); session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
   thread_.start_ticks = base::ticks_fenced() - begin;
   // Many allocators make a thread's cache when it first allocates: where the first block is restored, it counts too.
   bool first = true;
@@ -40,6 +45,8 @@ void Part::replay() {
 
 void Part::clear_up() {
   await(session_.turn, thread_.index);
+  // For a thread that ends now, to its end: its thread-local destructors are the allocator's too.
+  if (thread_.mark != nullptr) thread_.mark->doing.store(Mark::outside, std::memory_order_release);
   for (std::uint32_t slot = thread_.chain; slot != none;) {
     Slot& left = session_.slots[slot];
     slot = left.done.load(std::memory_order_relaxed);
@@ -48,6 +55,7 @@ void Part::clear_up() {
   const std::uint64_t begin = base::ticks_fenced();
   if (session_.adapter->thread_stop != nullptr) session_.adapter->thread_stop();
   thread_.stop_ticks = base::ticks_fenced() - begin;
+  if (thread_.mark != nullptr && thread_.index == 0) thread_.mark->doing.store(Mark::lab, std::memory_order_release);
 }
 
 void Part::run() {

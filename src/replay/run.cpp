@@ -34,6 +34,7 @@
 #include "replay/sample_writer.hpp"
 #include "replay/session.hpp"
 #include "replay/stream.hpp"
+#include "replay/tracer.hpp"
 #include "replay/usage.hpp"
 #include "replay/watch.hpp"
 
@@ -64,11 +65,14 @@ void chain_leftovers(Session& session, std::uint32_t slots) {
 
 class Run {
  public:
-  explicit Run(const RunSettings& settings)
+  /// `board` is null for a run that is not traced.
+  Run(const RunSettings& settings, TraceBoard* board)
       : settings_(settings),
         plan_(settings.plan),
         lab_(plan_, session_, settings),
-        watch_(session_, background_, watch_settings()) {}
+        watch_(session_, background_, watch_settings()) {
+    session_.board = board;
+  }
 
   void execute() {
     make_ready();
@@ -100,12 +104,13 @@ class Run {
       throw journal::Error("at this pace the replay would take more than 30 days; choose a faster one");
     }
     make_folder(settings_.output);
-    for (const char* old : {"/run.json", "/samples.npy", "/memory.npy"}) unlink((settings_.output + old).c_str());
+    for (const char* old : {"/run.json", "/samples.npy", "/memory.npy", "/syscalls.npy"})
+      unlink((settings_.output + old).c_str());
     session_.ticks_per_ns = base::ticks_per_ns();
     session_.ticks_per_plan_ns = settings_.pace == 0 ? 0 : session_.ticks_per_ns / settings_.pace;
     session_.sleep_lead = static_cast<std::uint64_t>(sleep_lead_ns * session_.ticks_per_ns);
     session_.touch = settings_.touch;
-    session_.timed = !settings_.untimed && !settings_.verify;
+    session_.timed = !settings_.untimed && !settings_.verify && !settings_.traced;
     session_.verify = settings_.verify;
     session_.allocator = settings_.allocator.c_str();
     totals_.ticks_per_ns = session_.ticks_per_ns;
@@ -156,6 +161,12 @@ class Run {
 
   // From here on, what becomes resident is the allocator's.
   void start_allocator() {
+    Mark* const mark = session_.board == nullptr ? nullptr : &session_.board->marks[0];
+    if (session_.board != nullptr) {
+      session_.board->threads.store(plan_.header().threads, std::memory_order_release);
+      session_.board->allocator_loaded.store(1, std::memory_order_release);
+    }
+    const Marked marked(mark);
     or_fail([this] { loaded_ = load_adapter(settings_.adapter); });
     const PlanHeader& plan = plan_.header();
     session_.adapter = loaded_.adapter;
@@ -326,7 +337,7 @@ class Run {
       totals_.interrupted_threads = samples_->interrupted_threads();
       if (settings_.pace != 0) totals_.lateness = std::move(lateness);
     }
-    write_memory(settings_.output, watch_.rows());
+    if (!settings_.traced) write_memory(settings_.output, watch_.rows());
     watch_.stop();  // from here on an interrupt comes too late: the run is finished
     const std::string json = finished_run_json(facts_, totals_);
     OutputFile file(settings_.output + "/run.json");
@@ -354,7 +365,12 @@ class Run {
 
 void run(const RunSettings& settings) {
   block_interrupts();
-  Run(settings).execute();
+  TraceBoard* board = nullptr;
+  if (settings.traced) {
+    make_folder(settings.output);
+    board = &go_on_traced(settings.output);
+  }
+  Run(settings, board).execute();
 }
 
 std::string pace_text(double pace) {

@@ -24,6 +24,7 @@ struct RunSettings {
   LookSource look_with = LookSource::perf;                  ///< what may be used for that
   std::uint64_t pollute_bytes = 0;                          ///< walked between events; rounded up to 4 KiB
   bool untimed = false;
+  bool traced = false;  ///< system calls are written down, and nothing is timed
   bool verify = false;
   bool populate = false;
   std::string options;  ///< "key=value,key=value" of the variant

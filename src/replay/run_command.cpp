@@ -91,6 +91,11 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       ->add_flag("--verify", settings->verify,
                  "check the allocator instead: blocks overlap, contents or alignment lost; not timed")
       ->excludes(untimed);
+  command
+      ->add_flag("--trace", settings->traced,
+                 "write down which event makes which system calls (syscalls.npy) instead of timing any")
+      ->excludes("--verify")
+      ->excludes(untimed);
   command->add_flag("--populate", settings->populate,
                     "the favoured variant: memory for the journal's peak populated beforehand");
   command->add_option("--options", settings->options, "key=value,key=value for the adapter");

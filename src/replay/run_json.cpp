@@ -64,6 +64,7 @@ Json common(const RunFacts& facts, const char* status) {
   run["replay_threads"] = plan.threads;
   run["untimed"] = settings.untimed;
   run["verified"] = settings.verify;
+  run["traced"] = settings.traced;
   run["events"] = plan.measured_events;
   run["environment"] = environment();
   run["started_at"] = facts.started_at;

@@ -14,6 +14,7 @@
 #include "replay/plan_format.hpp"
 #include "replay/polluter.hpp"
 #include "replay/touch.hpp"
+#include "replay/trace_board.hpp"
 
 namespace blockyard::replay {
 
@@ -85,6 +86,7 @@ struct ReplayThread {
   std::uint64_t order_waits = 0;           ///< events that found another thread's event, which they need, not over
   std::uint64_t end_ticks = 0;             ///< when its last event was over
   std::uint32_t chain = none;     ///< once the clock has stopped: first slot that it allocated and nobody freed
+  Mark* mark = nullptr;           ///< on the board of a traced run, else null
   pid_t kernel_id = 0;            ///< gettid()
   std::uint64_t start_ticks = 0;  ///< that the allocator's start of the thread took
   std::uint64_t stop_ticks = 0;   ///< that its stop took, the kernel's end of the thread included
@@ -108,7 +110,8 @@ struct Session {
   std::uint64_t clock_start = 0;  ///< ticks
   std::uint64_t sleep_lead = 0;   ///< ticks before an event at which its thread wakes and spins
   Touch touch = Touch::nothing;
-  LookSettings look;  ///< for the threads' lookers; off in runs that are not timed
+  LookSettings look;            ///< for the threads' lookers; off in runs that are not timed
+  TraceBoard* board = nullptr;  ///< of a traced run
   bool timed = true;
   bool verify = false;
   bool locked = false;  ///< calls go through `lock`

@@ -38,6 +38,17 @@ def test_joined_runs_keep_what_they_measured_and_what_their_journal_shares(lab: 
             assert (lab.folder / "whole" / file.relative_to(share)).read_bytes() == file.read_bytes()
 
 
+def test_traced_runs_are_shared_and_joined_like_the_others(lab: Lab) -> None:
+    journal = lab.journal("game.txt")
+    for number in (1, 2):
+        lab.replay(journal, "-a", "glibc,null", "--repeats", 1, "--trace", "--shard", f"{number}/2",
+                   output=f"share{number}")
+    assert not lab.runs("share1") & lab.runs("share2")
+    done = lab.blockyard("merge", "whole", "share1", "share2")
+    assert "4 of 4 runs joined" in done.stdout, done.stderr
+    assert {f"game/{name}/1x-page/{run}" for name in ("glibc", "null") for run in ("1", "trace")} == lab.runs("whole")
+
+
 def test_the_result_says_which_machine_ran_which_share(lab: Lab, shares: list[Path]) -> None:
     lab.blockyard("merge", "whole", *shares)
     joined = json.loads((lab.folder / "whole/machine.json").read_text())["joined"]

@@ -214,6 +214,7 @@ def test_resume_with_the_same_options_is_accepted(lab: Lab) -> None:
     (["-a", "null", "--repeats", "2", "--untimed"], "its untimed runs are off there and on here"),
     (["-a", "null", "--repeats", "2", "--causes-above", "0"], "its causes are told above (ns) 250 there and 0 here"),
     (["-a", "null", "--repeats", "2", "--pollute", "64K"], "its polluted bytes are 0 there and 65536 here"),
+    (["-a", "null", "--repeats", "2", "--trace"], "its traced runs are off there and on here"),
     (["-a", "null", "--repeats", "2", "--from", "0.5"], "its stretch of game is - - there and 0.5 - here"),
     (["-a", "null", "--repeats", "2", "--shard", "1/2"], "its share is the whole there and 1/2 here"),
 ])
@@ -242,6 +243,24 @@ def test_a_campaign_of_before_causes_looks_for_none(lab: Lab) -> None:
     path.write_text(json.dumps(fields))
     lab.replay("--resume")
     assert lab.command_lines()[1].split("--")[1:] == ["causes-above 0"]
+
+
+def test_traced_runs_come_last_and_lie_in_a_folder_of_their_own(lab: Lab) -> None:
+    done = lab.replay(lab.journal("game.txt"), "-a", "null,glibc", "--repeats", 1, "--trace")
+    assert done.returncode == 0, done.stderr
+    assert lab.calls() == ["game null 1 page 1", "game glibc 1 page 1", "game null 1 page 0 traced",
+                           "game glibc 1 page 0 traced"]
+    assert {"game/null/1x-page/trace", "game/glibc/1x-page/trace"} < lab.runs()
+    fields = json.loads((lab.folder / "results/campaign.json").read_text())
+    assert [run["id"] for run in fields["traces"]] == ["game/null/1x-page/trace", "game/glibc/1x-page/trace"]
+    assert len(fields["runs"]) == 2, "traced runs measure nothing"
+
+
+def test_an_unfinished_traced_run_is_run_again(lab: Lab) -> None:
+    lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1, "--trace")
+    (lab.folder / "results/runs/game/null/1x-page/trace/syscalls.npy").unlink()
+    lab.replay("--resume")
+    assert lab.calls()[2:] == ["game null 1 page 0 traced"]
 
 
 @pytest.mark.parametrize(("option", "sentence"), [

@@ -13,6 +13,7 @@ from blockyard import native
 
 BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or Path(__file__).parents[2] / "build" / "release")
 TOOLS = BUILD / "tests" / "replay"
+MS = 1_000_000
 REPLAY = native.path("blockyard-replay")
 
 SANITIZED = (
@@ -158,5 +159,23 @@ def run(
 def replayed(journal: Journal, folder: Path, *options: str, plan_options: tuple[str, ...] = (), **keywords: Any) -> Run:
     """Plans and replays; fails the test when either does."""
     made = run(planned(journal, folder, *plan_options), folder, *options, **keywords)
+    assert made.done.returncode == 0, made.done.stderr
+    return made
+
+
+def spaced(count: int = 240, ns: int = MS, threads: int = 1) -> Journal:
+    """Even events allocate, odd ones free; what is planted at an event is found by the block's size."""
+    journal = Journal()
+    for number in range(0, count, 2):
+        thread = number // 2 % threads + 1
+        journal.allocate(f"b{number}", 1000 + number, number * ns, thread).free(f"b{number}", (number + 1) * ns, thread)
+    return journal
+
+
+def planted(journal: Journal, folder: Path, plants: dict[int, str], *options: str, more: str = "",
+            **keywords: Any) -> Run:
+    knobs = "plant=" + "/".join(f"{kind}:{event}" for event, kind in plants.items()) + more
+    keywords = {"pace": "1", "touch": "page", **keywords}
+    made = run(planned(journal, folder), folder, *options, adapter="planted", witness=knobs, **keywords)
     assert made.done.returncode == 0, made.done.stderr
     return made

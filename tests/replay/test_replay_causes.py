@@ -3,14 +3,10 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from replay_lab import SANITIZED, TOOLS, Journal, Run, planned, run
-
-US = 1_000
-MS = 1_000 * US
+from replay_lab import SANITIZED, TOOLS, planted, spaced
 
 LOOKED, CALL_FAULT, TOUCH_FAULT, PREEMPTED, SLEPT, MIGRATED, MAJOR, MACHINE = (1 << bit for bit in range(8))
 BY_CHANCE = PREEMPTED | MIGRATED | MACHINE
@@ -22,24 +18,6 @@ CAUSES = {"sleep": SLEPT, "futex": SLEPT, "fault": CALL_FAULT, "touched": TOUCH_
           "advise": 0, "work": 0}
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer's own faults would be measured")
-
-
-def spaced(count: int = 240, ns: int = MS, threads: int = 1) -> Journal:
-    """Even events allocate, odd ones free; what is planted at an event is found by the block's size."""
-    journal = Journal()
-    for number in range(0, count, 2):
-        thread = number // 2 % threads + 1
-        journal.allocate(f"b{number}", 1000 + number, number * ns, thread).free(f"b{number}", (number + 1) * ns, thread)
-    return journal
-
-
-def planted(journal: Journal, folder: Path, plants: dict[int, str], *options: str, more: str = "",
-            **keywords: Any) -> Run:
-    knobs = "plant=" + "/".join(f"{kind}:{event}" for event, kind in plants.items()) + more
-    keywords = {"pace": "1", "touch": "page", **keywords}
-    made = run(planned(journal, folder), folder, *options, adapter="planted", witness=knobs, **keywords)
-    assert made.done.returncode == 0, made.done.stderr
-    return made
 
 
 def check(rows: np.ndarray, plants: dict[int, str]) -> None:

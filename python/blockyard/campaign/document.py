@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from blockyard.campaign.schedule import Run, schedule
+from blockyard.campaign.schedule import Run, schedule, traces
 from blockyard.campaign.settings import Settings
 from blockyard.errors import UserError
 
@@ -42,6 +42,17 @@ class Campaign:
         return schedule([journal["name"] for journal in self.journals],
                         [allocator["name"] for allocator in self.allocators], self.paces, touches, self.repeats)
 
+    def traces(self) -> list[Run]:
+        """The traced runs, which measure nothing: none of them is in `runs`."""
+        if not self.traced:
+            return []
+        return traces([journal["name"] for journal in self.journals],
+                      [allocator["name"] for allocator in self.allocators], self.paces, self.touches, len(self.runs()))
+
+    def all_runs(self) -> list[Run]:
+        """Everything that there is to do."""
+        return self.runs() + self.traces()
+
     def journal(self, name: str) -> dict[str, Any]:
         return next(journal for journal in self.journals if journal["name"] == name)
 
@@ -49,6 +60,8 @@ class Campaign:
         """One line a journal, an allocator and a run, so that a person can read it and `diff` it."""
         fields: dict[str, Any] = {"format": FORMAT, **self.__dict__}
         fields["runs"] = [{"id": run.id, **run.__dict__} for run in self.runs()]
+        if self.traced:
+            fields["traces"] = [{"id": run.id, **run.__dict__} for run in self.traces()]
         return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_lines(value)}" for key, value in fields.items()) + "\n}\n"
 
 
@@ -66,7 +79,7 @@ def read(folder: Path) -> Campaign:
         if fields["format"] != FORMAT:
             raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
         campaign = Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
-        campaign.runs()  # a plan that is JSON and yet none fails here
+        campaign.all_runs()  # a plan that is JSON and yet none fails here
         return campaign
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder} holds no campaign; 'blockyard replay JOURNAL -a ALLOCATORS -o {folder}' "

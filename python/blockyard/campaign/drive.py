@@ -211,7 +211,7 @@ def _refuse_other_machine(output: Path) -> None:
 
 
 def _refuse_without_room(folder: Folder, campaign: Campaign, todo: Sequence[Run]) -> None:
-    needed = sum(prepare.run_bytes(campaign.journal(run.journal), run.untimed) for run in todo)
+    needed = sum(prepare.run_bytes(campaign.journal(run.journal), sampled=run.sampled) for run in todo)
     free = folder.free_bytes()
     if needed > free:
         raise UserError(f"these {len(todo)} runs need about {_size(needed)} and the disk that holds {folder.path} has "
@@ -223,7 +223,7 @@ def _size(count: float) -> str:
 
 
 def _share(campaign: Campaign) -> list[Run]:
-    runs = campaign.runs()
+    runs = campaign.all_runs()
     if campaign.shard is None:
         return runs
     estimate = _estimate(campaign)
@@ -265,7 +265,7 @@ def _run(campaign: Campaign, present: Sequence[Choice], folder: Folder, show: Di
                 show.run_begins(run, campaign.repeats, estimate.expected_s(run), estimate.left_s(left))
                 run_began = time.monotonic()
                 result = _run_one(campaign, run, choices[run.allocator], folder, show, estimate)
-                if result["status"] == "ok":
+                if result["status"] == "ok" and not run.traced:
                     estimate.observed(run, time.monotonic() - run_began + cooldown_s)
                 _count(outcome, run, result)
                 _keep_clock(folder, result)
@@ -284,7 +284,7 @@ def _round_begins(run: Run, position: int, todo: Sequence[Run]) -> bool:
 def _run_one(campaign: Campaign, run: Run, choice: Choice, folder: Folder, show: Display,
              estimate: Estimate) -> dict[str, Any]:
     journal = campaign.journal(run.journal)
-    needed = prepare.run_bytes(journal, run.untimed)
+    needed = prepare.run_bytes(journal, sampled=run.sampled)
     if folder.free_bytes() < needed:
         raise _full(folder, needed)
     plan = folder.plan(run.journal)

@@ -131,7 +131,8 @@ class Folder:
             return None
         if not isinstance(fields, dict) or fields.get("status") not in ("ok", "failed"):
             return None
-        if fields["status"] == "ok" and not run.untimed and not (self.run(run) / "samples.npy").is_file():
+        left = "syscalls.npy" if run.traced else "samples.npy" if run.sampled else "run.json"
+        if fields["status"] == "ok" and not (self.run(run) / left).is_file():
             return None
         return fields
 

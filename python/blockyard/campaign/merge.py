@@ -37,7 +37,7 @@ def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
                             "mixes them; make a report of each")
     found = _runs(campaigns[0], shares)
     _join(output, campaigns[0], shares, machines, found)
-    runs = campaigns[0].runs()
+    runs = campaigns[0].all_runs()
     return len(runs), [run.id for run in runs if run not in found]
 
 
@@ -54,7 +54,7 @@ def _runs(campaign: Campaign, shares: Sequence[Path]) -> dict[Run, Path]:
     found: dict[Run, Path] = {}
     for share in shares:
         folder = Folder(share)
-        for run in campaign.runs():
+        for run in campaign.all_runs():
             if folder.result(run) is None:
                 continue
             if run in found:

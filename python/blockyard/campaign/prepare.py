@@ -59,6 +59,6 @@ def _call(arguments: list[str | Path], folder: Folder, progress: Callable[[float
         raise
 
 
-def run_bytes(journal: dict[str, Any], untimed: bool) -> int:
+def run_bytes(journal: dict[str, Any], *, sampled: bool) -> int:
     """Disk space that one run of a journal needs."""
-    return _RUN_BYTES + (0 if untimed else journal["measured_events"] * _SAMPLE_BYTES)
+    return _RUN_BYTES + (0 if not sampled else journal["measured_events"] * _SAMPLE_BYTES)

@@ -97,7 +97,8 @@ class Bars:
              f"{self._done} of {self._total}, {clock_text(left)} left"),
             ("journal", f"{run.journal} {run.pace} {run.touch}", None, ""),
             ("allocator", run.allocator, None, ""),
-            ("repeat", f"{run.repeat} of {self._repeats}", part, clock_text(max(self._expected - passed, 0.0))),
+            ("repeat", "traced" if run.traced else f"{run.repeat} of {self._repeats}", part,
+             clock_text(max(self._expected - passed, 0.0))),
         ]), refresh=True)
 
     def run_ends(self, run: Run, reason: str | None, left_s: float) -> None:

@@ -50,6 +50,8 @@ def command_line(request: Request, output: Path) -> list[str]:
         line += ["--foreign", str(choice.foreign)]
     line += ["--pace", run.pace if run.pace == "max" else run.pace.removesuffix("x"),
              "--touch", request.timed_touch if run.untimed else run.touch]
+    if run.traced:
+        line.append("--trace")
     line += ["--causes-above", str(request.causes_above_ns)]
     if request.pollute_bytes:
         line += ["--pollute", str(request.pollute_bytes)]

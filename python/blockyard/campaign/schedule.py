@@ -1,5 +1,6 @@
 """The runs of a campaign: their order, and the shares that other machines can run."""
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,10 @@ from blockyard.errors import UserError
 
 @dataclass(frozen=True)
 class Run:
-    """One replay of one journal on one allocator. `order` counts from 0 in the order of running."""
+    """One replay of one journal on one allocator. `order` counts from 0 in the order of running.
+
+    A traced run finds out which events make which system calls and measures nothing; its `repeat` is 0.
+    """
 
     journal: str
     allocator: str
@@ -16,15 +20,21 @@ class Run:
     touch: str
     repeat: int
     order: int
+    traced: bool = False
 
     @property
     def id(self) -> str:
         """Names the run, and its folder under `runs/`."""
-        return f"{self.journal}/{self.allocator}/{self.pace}-{self.touch}/{self.repeat}"
+        return f"{self.journal}/{self.allocator}/{self.pace}-{self.touch}/{'trace' if self.traced else self.repeat}"
 
     @property
     def untimed(self) -> bool:
         return self.touch == "untimed"
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it leaves a row for each event."""
+        return not self.untimed and not self.traced
 
 
 def schedule(journals: Sequence[str], allocators: Sequence[str], paces: Sequence[str], touches: Sequence[str],
@@ -42,6 +52,14 @@ def schedule(journals: Sequence[str], allocators: Sequence[str], paces: Sequence
                     for allocator in allocators if repeat % 2 else reversed(allocators):
                         runs.append(Run(journal, allocator, pace, touch, repeat, len(runs)))
     return runs
+
+
+def traces(journals: Sequence[str], allocators: Sequence[str], paces: Sequence[str], touches: Sequence[str],
+           first: int) -> list[Run]:
+    """A traced run of each, in the order of running, which begins with `first`: behind all that are measured."""
+    each = itertools.product(journals, paces, touches, allocators)
+    return [Run(journal, allocator, pace, touch, 0, first + number, traced=True)
+            for number, (journal, pace, touch, allocator) in enumerate(each)]
 
 
 def share(runs: Sequence[Run], number: int, of: int, weight: Callable[[Run], float] = lambda run: 1.0) -> list[Run]:

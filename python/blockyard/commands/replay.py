@@ -21,6 +21,7 @@ _EPILOG = """\b
 Examples:
   blockyard replay game.byj -a all -o results
   blockyard replay game.byj -a glibc,mine=./libmine.so -o results --pace 1,max
+  blockyard replay game.byj -a glibc -o results --trace --pollute 256K
   blockyard replay --resume -o results
   blockyard replay --campaign standard.toml -o results --shard 2/8
 """
@@ -49,6 +50,8 @@ Examples:
 @click.option("--pollute", metavar="BYTES",
               help="Walk so much of the program's own memory between events (64K, 8M), so that the allocator's data "
                    "are as cold as in a game.  [0]")
+@click.option("--trace", is_flag=True, default=None,
+              help="Add a run of each in which every event's system calls are written down and nothing is measured.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
 @click.option("--campaign", "campaign_file", metavar="FILE", type=click.Path(path_type=Path),
@@ -59,8 +62,8 @@ Examples:
               help="Seconds of rest before each run.")
 def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Path, repeats: int | None,
             pace: str | None, touch: str | None, threads: str | None, from_s: float | None, to_s: float | None,
-            untimed: bool | None, causes_above: int | None, pollute: str | None, resume: bool, shard: str | None,
-            campaign_file: Path | None, stream_above: float | None, cooldown: float) -> None:
+            untimed: bool | None, causes_above: int | None, pollute: str | None, trace: bool | None, resume: bool,
+            shard: str | None, campaign_file: Path | None, stream_above: float | None, cooldown: float) -> None:
     """Replay journals on allocators and measure every event.
 
     Each run is a process of its own; the repeats of the allocators are interleaved. Nothing else should run meanwhile.
@@ -69,7 +72,8 @@ def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Pat
     base = _base(journals, campaign_file, from_s, to_s)
     given = {"allocators": allocators or None, "repeats": repeats, "threads": threads, "untimed": untimed,
              "stream_above_mib": stream_above,
-             "causes_above_ns": causes_above, "pollute_bytes": settings.parse_size(pollute) if pollute else None,
+             "causes_above_ns": causes_above, "traced": trace,
+             "pollute_bytes": settings.parse_size(pollute) if pollute else None,
              "paces": settings.parse_list(pace, settings.parse_pace) if pace else None,
              "touches": settings.parse_list(touch, settings.parse_touch) if touch else None}
     chosen = {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,43 @@
+#include "replay/syscall_log.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "replay/npy.hpp"
+#include "replay/output_file.hpp"
+
+namespace blockyard::replay {
+namespace {
+
+constexpr const char* syscall_fields =
+    "[('event', '<u4'), ('thread', '<u2'), ('call', '<u2'), ('errors', '<u4'), ('count', '<u4'), ('ns', '<u8')]";
+
+auto key(const SyscallRow& row) { return std::tuple(row.event, row.thread, row.call); }
+
+}  // namespace
+
+std::vector<SyscallRow> merged(std::vector<SyscallRow> rows) {
+  std::sort(rows.begin(), rows.end(), [](const SyscallRow& a, const SyscallRow& b) { return key(a) < key(b); });
+  std::size_t kept = 0;
+  for (const SyscallRow& row : rows) {
+    if (kept != 0 && key(rows[kept - 1]) == key(row)) {
+      rows[kept - 1].errors += row.errors;
+      rows[kept - 1].count += row.count;
+      rows[kept - 1].ns += row.ns;
+    } else {
+      rows[kept++] = row;
+    }
+  }
+  rows.resize(kept);
+  return rows;
+}
+
+void write_syscalls(const std::string& folder, const std::vector<SyscallRow>& rows) {
+  OutputFile file(folder + "/syscalls.npy");
+  const std::string header = npy_header(syscall_fields, rows.size());
+  file.write(header.data(), header.size());
+  file.write(rows.data(), rows.size() * sizeof(SyscallRow));
+  file.commit();
+}
+
+}  // namespace blockyard::replay

@@ -1,0 +1,104 @@
+"""Replays the bundled journal on a quiet and on a stressed machine, in turn, and compares what the views say."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import Process
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blockyard import native
+
+JOURNAL = Path(__file__).parents[2] / "journals" / "godot-shooter.byj"
+PERCENTILES = (50, 90, 99, 99.9)
+MOST_CHANGE = 0.10
+LEAST_MOVE = 1.5
+# A quarter of each core, in slices short enough that thousands of them fall into a run.
+BUSY_S, IDLE_S = 50e-6, 150e-6
+
+
+def stress(core: int) -> None:
+    os.sched_setaffinity(0, {core})
+    while True:
+        end = time.perf_counter() + BUSY_S
+        while time.perf_counter() < end:
+            pass
+        time.sleep(IDLE_S)
+
+
+@contextmanager
+def stressed(wanted: bool) -> Iterator[None]:
+    cores = os.sched_getaffinity(0) if wanted else set()
+    processes = [Process(target=stress, args=(core,), daemon=True) for core in cores]
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def replay(plan: Path, folder: Path, allocator: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Latencies in ns (call and touch, net of the floors), causes, and the run's facts."""
+    adapter = native.path(f"blockyard-adapter-{allocator}.so")
+    command = [native.path("blockyard-replay"), "run", plan, "--adapter", adapter, "-o", folder]
+    subprocess.run(command, check=True, capture_output=True)
+    facts = json.loads((folder / "run.json").read_text())
+    rows = np.load(folder / "samples.npy")
+    ticks = np.maximum(rows["call"].astype(float) - facts["floor_call_ticks"], 0)
+    ticks += np.where(rows["touch"] > 0, np.maximum(rows["touch"].astype(float) - facts["floor_touch_ticks"], 0), 0)
+    return ticks / facts["ticks_per_ns"], rows["cause"], facts
+
+
+def percentile(values: np.ndarray, percent: float) -> float:
+    return float(np.percentile(values, percent, method="inverted_cdf"))
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--repeats", type=int, default=7)
+    options.add_argument("--allocator", default="glibc")
+    asked = options.parse_args()
+    runs: dict[bool, list[np.ndarray]] = {False: [], True: []}
+    machine = {False: 0, True: 0}
+    with tempfile.TemporaryDirectory() as name:
+        plan = Path(name) / "journal.plan"
+        subprocess.run([native.path("blockyard-replay"), "plan", JOURNAL, "-o", plan], check=True, capture_output=True)
+        for repeat in range(asked.repeats):
+            for busy in (False, True) if repeat % 2 else (True, False):
+                with stressed(busy):
+                    latencies, causes, facts = replay(plan, Path(name) / "run", asked.allocator)
+                runs[busy].append(latencies)
+                machine[busy] += int((causes & (8 | 32 | 128) != 0).sum())
+    step = facts["clock_step_ticks"] / facts["ticks_per_ns"]
+    as_run = {busy: np.concatenate(found) for busy, found in runs.items()}
+    inherent = {busy: np.min(found, axis=0) for busy, found in runs.items()}
+    failed = []
+    print(f"{asked.allocator}, {asked.repeats} repeats of {len(runs[False][0]):,} events      quiet   stressed")
+    tails = {busy: float(np.mean(np.sort(found)[-len(found) // 10_000:])) for busy, found in as_run.items()}
+    print(f"as-run, mean of the slowest 0.01 %, ns        {tails[False]:12,.0f} {tails[True]:12,.0f}")
+    if tails[True] < LEAST_MOVE * tails[False]:
+        failed.append(f"the stressor moved as-run's tail by less than {LEAST_MOVE}")
+    print(f"events with the machine's causes              {machine[False]:12,} {machine[True]:12,}")
+    for percent in PERCENTILES:
+        quiet, busy_now = percentile(inherent[False], percent), percentile(inherent[True], percent)
+        print(f"inherent p{percent:<5} ns                           {quiet:12,.1f} {busy_now:12,.1f}")
+        if abs(busy_now - quiet) > max(MOST_CHANGE * quiet, step):
+            failed.append(f"inherent p{percent} moved by more than {MOST_CHANGE:.0%} and one tick")
+    for reason in failed:
+        print(f"blockyard: {reason}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
