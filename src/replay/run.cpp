@@ -244,6 +244,7 @@ class Run {
     totals_.wall_ns =
         static_cast<std::uint64_t>(static_cast<double>(end - session_.clock_start) / session_.ticks_per_ns);
     watch_.finish_sampling(totals_.wall_ns);
+    stream_.reset();  // writes what is left to be written, so that it is not in the way of what is timed from here on
     totals_.background_cpu_ns = watch_.rows().back().background_cpu_ns;
     for (const MemoryRow& row : watch_.rows())
       totals_.peak_resident_bytes = std::max(totals_.peak_resident_bytes, row.resident);
@@ -329,7 +330,6 @@ class Run {
 
   void write_results() {
     session_.phase.store(Phase::writing, std::memory_order_release);
-    stream_.reset();  // all that was left for it to write is written then
     if (session_.timed) {
       if (!samples_) samples_.emplace(settings_.output, plan_, session_);
       LatenessHistogram lateness = samples_->finish();
