@@ -14,8 +14,9 @@ WAITS = 0.01
 """A run is marked when more than this share of its events had to wait for another thread's event."""
 
 
-INVERSIONS = 0.01
-"""Share of events that ran before one that the journal has before them, on another thread and near it."""
+INVERSIONS = 0.10
+"""Share of events that began before one that the journal has before them. Threads meet by microseconds, and one that
+is a little late makes all events of the others out of order: runs that kept their pace to 10 us showed 2 to 5 %."""
 LOST_THREADS = 0.25
 """Share of the replay's threads that lost their pace."""
 SLOW_TIMER_NS = 100.0

@@ -127,7 +127,7 @@ def audio_table(figures: Sequence[AllocatorFigures], views: Sequence[View], samp
     length = samples / frames.AUDIO_HZ * 1e9
     where = "" if phase is None else f" in {phase}"
     return Table(f"share of an audio buffer of {samples} samples ({units.duration(length)}){where}, {variant}",
-                 ["allocator", "median", "p99", "p99.9", "worst", "queue", "latency", "good for",
+                 ["allocator", "median", "p99", "p99.9", "worst", "queue", "latency", "for",
                   *(f"{_SHORT[view]}\nqueue" for view in others)], rows, _notes(rows, figures, None),
                  dim=null_rows(figures))
 
