@@ -117,6 +117,15 @@ class Page:
         self.pointer("mouseReleased", x1, y1)
         self.settle()
 
+    def pinch(self, selector: str, before: tuple[float, float], after: tuple[float, float]) -> None:
+        """Two fingers from two places to two others, as shares of an element's width."""
+        for step in range(9):
+            places = [self.place(selector, b + (a - b) * step / 8) for b, a in zip(before, after, strict=True)]
+            self.call("Input.dispatchTouchEvent", type="touchMove" if step else "touchStart",
+                      touchPoints=[{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(places)])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self.settle()
+
     def wheel(self, selector: str, across: float, delta: float) -> None:
         x, y = self.place(selector, across)
         self.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=delta)

@@ -135,6 +135,14 @@ def test_hovering_names_the_event(tab: Page, page: Path, campaign: Campaign) -> 
     assert any(cause in words for cause in ("preempted", "page fault", "own work"))
 
 
+def test_causes_can_be_left_out(opened: Page) -> None:
+    names = opened.evaluate("[...document.querySelectorAll('#scatter-key label')].map(e => e.textContent)")
+    assert names == ["machine", "slept", "page fault", "own work", "not looked at"]
+    before = picture(opened, SCATTER)
+    opened.click("#scatter-key li:nth-child(5) label")
+    assert picture(opened, SCATTER) != before
+
+
 def test_a_click_keeps_the_event_and_its_link_brings_it_back(tab: Page, page: Path, campaign: Campaign) -> None:
     tab.open(page, "#of=mimalloc")
     tab.click("#slower")
@@ -173,15 +181,23 @@ def test_a_tail_percentile_has_its_interval_below_it(opened: Page) -> None:
     assert values[0] * 0.99 <= ns(next(iter(table(opened).values()))["p99"]) <= values[-1] * 1.01
 
 
-def test_the_table_shows_frames_and_audio_buffers_too(opened: Page, page: Path) -> None:
+def test_the_table_shows_frames_audio_causes_and_memory_too(opened: Page, page: Path) -> None:
     report = (page.parent / "report.txt").read_text()
-    for choice, budget, column in (("144 Hz", "share of a frame at 144 Hz", "over 1 %"),
-                                   ("256 samples", "share of an audio buffer of 256 samples", "buffers queued")):
-        assert budget in report
+    for choice, column in (("a frame at 144 Hz", "over 1 %"), ("an audio buffer of 256 samples", "buffers queued"),
+                           ("events above 10 us a second, by cause", "machine"), ("memory", "peak resident")):
+        assert choice.removesuffix(" a second, by cause").removeprefix("events ") in report
         opened.evaluate(f"""(() => {{ const pick = document.getElementById('show'); pick.value = '{choice}';
                          pick.dispatchEvent(new Event('change')); }})()""")
         opened.settle()
         assert table(opened)["glibc"][column] not in ("", "–")
+
+
+def test_a_button_leads_to_a_worst_frame(opened: Page) -> None:
+    opened.click("#worst-frames button")
+    begin, end = shown_range(opened)
+    words = opened.evaluate("document.querySelector('#worst-frames button').textContent")
+    assert begin == pytest.approx(float(words.split(" s")[0]), abs=0.001)
+    assert end - begin == pytest.approx(1 / 60, rel=0.01)
 
 
 def test_a_link_leads_to_the_very_view(opened: Page, page: Path) -> None:
@@ -242,7 +258,7 @@ def test_the_brush_moves_by_keys_and_says_where_it_is(opened: Page) -> None:
 
 def test_every_control_is_reached_by_tab_in_the_order_of_the_page(opened: Page) -> None:
     reached = []
-    for _ in range(60):
+    for _ in range(90):
         opened.press("Tab")
         reached.append(opened.evaluate("(e => e.id || e.name || e.parentElement.className)(document.activeElement)"))
     wanted = ["operation", "view", "chip", "focus", "zoom-in", "handle-from", "handle-to", "scatter", "copy-table"]
@@ -264,6 +280,17 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(tab: Page, page: Pat
     assert tab.evaluate("[...document.querySelectorAll('.plot')].every(e => e.getBoundingClientRect().width <= 375)")
     assert tab.evaluate("document.querySelector('#handle-from').getBoundingClientRect().width") >= 24
     tab.screenshot(SHOTS / "phone.png")
+
+
+def test_two_fingers_zoom_on_a_phone(tab: Page, page: Path) -> None:
+    tab.size(375, 812, phone=True, ratio=2)
+    tab.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=5)
+    tab.open(page)
+    tab.pinch("#scatter .u-over", (0.4, 0.6), (0.1, 0.9))
+    tab.call("Emulation.setTouchEmulationEnabled", enabled=False)
+    begin, end = shown_range(tab)
+    assert end - begin == pytest.approx(SECONDS / 4, rel=0.1)
+    assert (begin + end) / 2 == pytest.approx(SECONDS / 2, rel=0.1)
 
 
 def test_no_two_allocators_are_told_apart_by_colour_alone(opened: Page) -> None:

@@ -9,6 +9,7 @@ from browser import Page
 from conftest import ROOT, page_of, report
 from synthetic import FREE, MALLOC, Campaign, rows
 
+from blockyard.analysis import syscalls
 from blockyard.report.page import bundle
 
 
@@ -50,6 +51,21 @@ def test_what_is_missing_is_said(tab: Page, tmp_path: Path) -> None:
     assert "recorded no memory" in words
     assert "No frames: the journal has no frame marks" in words
     assert tab.problems == []
+
+
+def test_system_calls_of_a_traced_run_stand_with_their_event(tab: Page, tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["one"])
+    trace = campaign.run("one", known()).parent / syscalls.FOLDER
+    trace.mkdir()
+    (trace / "run.json").write_text(json.dumps({"status": "ok", "traced": True}))
+    np.save(trace / "syscalls.npy", np.array([(798, 0, 9, 0, 3, 1000)], syscalls.ROW))
+    page = page_of(campaign)
+    words = []
+    for event in (798, 796):
+        tab.open(page, f"#event={event}")
+        words.append(tab.evaluate("document.getElementById('event').textContent"))
+    assert "system calls, when traced: mmap x3" in words[0]
+    assert words[1].startswith("Event 796") and "system calls" not in words[1]
 
 
 def test_names_cannot_break_out_of_the_page(tab: Page, tmp_path: Path) -> None:

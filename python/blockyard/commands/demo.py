@@ -57,7 +57,11 @@ def _report(folder: Path) -> str:
     """The report's table and where its pictures lie, as a terminal of 80 columns shows it."""
     # Imported here: drawing libraries take a second to load that the stored result need not wait for.
     from blockyard import report
-    result = report.build(folder, folder / demo.REPORT, report.ReportOptions(samples_parquet=False))
+    from blockyard.report import page as html_page
+
+    no_page = html_page.missing()
+    result = report.build(folder, folder / demo.REPORT,
+                          report.ReportOptions(samples_parquet=False, html=no_page is None))
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         page = Console(record=True, width=80, file=nowhere, force_terminal=True, highlight=False)
         page.print(result.table)
@@ -65,6 +69,8 @@ def _report(folder: Path) -> str:
         page.print(f"Measured with {repeats} repeat{'s' * (repeats != 1)} on a short stretch, to be quick: published "
                    "figures take 5 repeats of longer ones (docs/method.md).")
         page.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
+        page.print(f"Every event, in a browser: {result.page}" if result.page else f"No page to explore: {no_page}",
+                   soft_wrap=True)
         drawn = sorted(path for path in result.pictures if path.suffix == ".png")
         # Those of all allocators together; each one's own are too many to list.
         together = [path for path in drawn if path.stem.startswith(("comparison", "percentiles"))] or drawn

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blockyard.analysis import figures, tiles
+from blockyard.analysis import figures, syscalls, tiles
 from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.syscalls import Trace
 from blockyard.analysis.tiles import Tiles
 from blockyard.report.page.pack import packed, steps
 
-ROOM = 6_800_000
-"""Bytes that the histograms and events of one section may take, compressed and before base64: the page of one section
-then stays below 10 MB."""
+_ROOM_AN_ALLOCATOR, _ALLOCATORS = 750_000, 9
+"""Bytes that histograms and events may take, compressed and before base64: the page of one section of nine allocators
+or fewer stays below 10 MB. More allocators have more, several sections half each."""
 _BYTES_A_CELL = 1.05
 _BYTES_AN_EVENT, _BYTES_A_REPEAT = 7.0, 1.8
 """What they take once compressed, on the high side; the estimate decides how finely time is cut."""
@@ -29,13 +30,16 @@ class _Cut:
     complete_above: int
 
 
-def prepare(members: Sequence[AllocatorFigures], end_ns: float, gross: bool, jobs: int) -> tuple[int, list[str]]:
-    """How many stretches the time was cut into, and the pack of each allocator."""
+def prepare(members: Sequence[AllocatorFigures], traces: Sequence[Trace | None], end_ns: float, gross: bool, jobs: int,
+            crowd: int = 1) -> tuple[int, list[str]]:
+    """How many stretches the time was cut into, and the pack of each allocator. `crowd`: the sections of the page."""
+    room = _ROOM_AN_ALLOCATOR * max(len(members), _ALLOCATORS) // min(crowd, 2)
     threads = 1 if jobs > 1 and len(members) > 1 else min(jobs, 2)
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         found = list(pool.map(lambda one: _cut(one, end_ns, gross, threads), members))
-        factor = _factor(found)
-        made = list(pool.map(lambda pair: _pack(*pair, end_ns, factor, gross), zip(members, found, strict=True)))
+        factor = _factor(found, room)
+        made = list(pool.map(lambda parts: _pack(*parts, end_ns, factor, gross),
+                             zip(members, found, traces, strict=True)))
     return tiles.COLUMNS // factor, made
 
 
@@ -47,19 +51,19 @@ def _cut(one: AllocatorFigures, end_ns: float, gross: bool, threads: int) -> _Cu
     return _Cut(tiles.tile(opened, rows, end_ns, one.runs.ticks_per_ns, threads), rows, complete_above)
 
 
-def _factor(found: Sequence[_Cut]) -> int:
+def _factor(found: Sequence[_Cut], room: int) -> int:
     """How many neighbouring stretches to join so that all fits."""
     slow = sum(len(one.rows) * (_BYTES_AN_EVENT + _BYTES_A_REPEAT * one.tiles.latencies.shape[1]) for one in found)
     factor = 1
     while factor < tiles.COLUMNS // _LEAST_COLUMNS:
         cells = sum(plane.occupied(factor) for one in found for plane in one.tiles.planes)
-        if slow + cells * _BYTES_A_CELL <= ROOM:
+        if slow + cells * _BYTES_A_CELL <= room:
             break
         factor *= 2
     return factor
 
 
-def _pack(one: AllocatorFigures, found: _Cut, end_ns: float, factor: int, gross: bool) -> str:
+def _pack(one: AllocatorFigures, found: _Cut, trace: Trace | None, end_ns: float, factor: int, gross: bool) -> str:
     rate = one.runs.ticks_per_ns
     unit = max(100.0, end_ns / 2**31)
     columns: dict[str, np.ndarray] = {}
@@ -79,6 +83,17 @@ def _pack(one: AllocatorFigures, found: _Cut, end_ns: float, factor: int, gross:
     for place, run in enumerate(opened):
         columns[f"latency.{place}"] = steps(found.tiles.latencies[:, place] / rate)
         columns[f"cause.{place}"] = run.rows["cause"][found.rows]
-    facts = {"time_unit_ns": unit, "sizes": [int(each) for each in sizes], "repeats": len(opened),
+    phrases, columns["calls"] = _calls(trace, first_run["event"])
+    facts = {"time_unit_ns": unit, "calls": phrases, "sizes": [int(each) for each in sizes], "repeats": len(opened),
              "complete_above_ns": found.complete_above / rate}
     return packed(facts, columns, frozenset({"event", "time", "frame"}))
+
+
+def _calls(trace: Trace | None, events: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """What the traced run saw these events ask of the system: the different phrases, and which one each event has."""
+    phrases, column = {"": 0}, np.zeros(len(events), np.uint16)
+    if trace is not None:
+        for place in np.flatnonzero(np.isin(events, trace.rows["event"])):
+            phrase = syscalls.phrase(trace.of_event(int(events[place])))
+            column[place] = phrases.setdefault(phrase, len(phrases)) if len(phrases) < 1 << 16 else 0
+    return list(phrases), column

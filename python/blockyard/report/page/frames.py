@@ -1,13 +1,13 @@
-"""Frames for the page: allocator time by frame as columns, and the verdicts as the tables have them."""
+"""Frames for the page: allocator time by frame as columns, the worst of them, and the phases of the run."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from blockyard.analysis import frames
+from blockyard.analysis import worst_frames
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.frames import FrameCut, Verdict
+from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Section
 from blockyard.report import frame_tables
@@ -15,19 +15,27 @@ from blockyard.report.page.pack import packed, steps
 
 MOST_POINTS = 12_000
 """Of more frames than that, each point of the page is the worst of a few."""
+_LISTED = 5
 
 
 def facts(section: Section, members: Sequence[AllocatorFigures]) -> dict[str, Any]:
     """Where the frames come from, and the phases of the run."""
     cuts = members[0].cuts
     known = isinstance(cuts.frames, FrameCut)
-    return {
-        "words": frame_tables.words(section, cuts), "known": known,
-        "phase": frame_tables.judged_phase(cuts), "group": _group(cuts.frames.frames) if known else 1,
-        "budgets": [*(f"{hz} Hz" for hz in frames.RATES_HZ),
-                    *(f"{samples} samples" for samples in frames.AUDIO_SAMPLES)],
-        "phases": [{"name": phase.name, "begin_s": phase.begin_ns / 1e9, "end_s": phase.end_ns / 1e9}
-                   for phase in cuts.phases.phases] if len(cuts.phases.phases) > 1 else []}
+    return {"words": frame_tables.words(section, cuts), "known": known,
+            "group": _group(cuts.frames.frames) if known else 1,
+            "phases": [{"name": phase.name, "begin_s": phase.begin_ns / 1e9, "end_s": phase.end_ns / 1e9}
+                       for phase in cuts.phases.phases] if len(cuts.phases.phases) > 1 else []}
+
+
+def worst(section: Section, one: AllocatorFigures) -> list[dict[str, float]]:
+    """Where the worst frames lie, for going there."""
+    cut = one.cuts.frames
+    if not isinstance(cut, FrameCut):
+        return []
+    ends = np.append(cut.starts_ns[1:], one.cuts.line.duration_ns)
+    return [{"begin_s": frame.start_ns / 1e9, "end_s": max(float(ends[frame.frame]), frame.start_ns + 1e5) / 1e9,
+             "ns": round(frame.allocator_ns)} for frame in worst_frames.of(section, one, _LISTED)]
 
 
 def pack(members: Sequence[AllocatorFigures], views: Sequence[View]) -> str:
@@ -44,26 +52,6 @@ def pack(members: Sequence[AllocatorFigures], views: Sequence[View]) -> str:
                 if values is not None:
                     columns[f"{one.name}/{view.value}"] = steps(np.maximum.reduceat(np.median(values, axis=0), edges))
     return packed({}, columns, frozenset({"start"}) & columns.keys())
-
-
-def verdicts(one: AllocatorFigures, view: View) -> dict[str, dict[str, Any]]:
-    """By budget: shares of it, how many frames are over a part of it, and of audio buffers the queue."""
-    phase = frame_tables.judged_phase(one.cuts)
-    found: dict[str, dict[str, Any]] = {}
-    for hz in frames.RATES_HZ:
-        if verdict := frame_tables.frame_verdict(one, view, 1e9 / hz, phase):
-            found[f"{hz} Hz"] = _verdict(verdict)
-    for samples in frames.AUDIO_SAMPLES:
-        if audio := frame_tables.audio_verdict(one, view, samples, phase):
-            found[f"{samples} samples"] = {**_verdict(audio.verdict), "buffers": audio.buffers,
-                                           "latency_ns": round(audio.latency_ns), "use": audio.use}
-    return found
-
-
-def _verdict(found: Verdict) -> dict[str, Any]:
-    return {"budget_ns": round(found.budget_ns), "frames": found.frames,
-            "shares": [None if share is None else round(share, 7) for share in found.shares.values()],
-            "worst": round(found.worst, 7), "over": list(found.over.values())}
 
 
 def _group(frame_count: int) -> int:

@@ -18,14 +18,22 @@ class Library:
     licence: str
 
 
-def libraries() -> list[Library]:
-    """Raises UserError, in one sentence with what to do, where the build could not have them."""
+def missing() -> str | None:
+    """Why the build has none, with what to do; None where it has them."""
     folder = native.folder(_FOLDER)
-    missing = folder / "missing.txt" if folder else None
-    if folder is None or (missing and missing.is_file()) or not (folder / "uPlot.iife.min.js").is_file():
-        reason = missing.read_text(encoding="utf-8").strip() if missing and missing.is_file() else \
-            "this blockyard was built without the libraries of the report's page"
+    if folder and (folder / "missing.txt").is_file():
+        return _text(folder / "missing.txt").strip()
+    if folder is None or not (folder / "uPlot.iife.min.js").is_file():
+        return "this blockyard was built without the libraries of the report's page; build it with 'make build'"
+    return None
+
+
+def libraries() -> list[Library]:
+    """Raises UserError where the build could not have them."""
+    folder = native.folder(_FOLDER)
+    if reason := missing():
         raise UserError(f"--html is not possible: {reason}")
+    assert folder is not None
     return [Library("uPlot", _text(folder / "uPlot.version").strip(), _text(folder / "uPlot.iife.min.js"),
                     _text(folder / "uPlot.min.css"), _text(folder / "uPlot.LICENSE"))]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from blockyard.analysis import syscalls
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
@@ -35,13 +36,18 @@ def write(target: Path, results: Results, notes: Sequence[str], found: Sequence[
     for number, one in enumerate(found):
         on_progress(number / len(found), f"page: {one.section.journal}")
         told = content.section(one.section, one.figures, one.header, views(one.figures))
-        told["columns"], made = events.prepare(one.figures, told["end_ns"], gross, jobs)
+        told["columns"], made = events.prepare(one.figures, _traces(one, results), told["end_ns"], gross,
+                                                jobs, crowd=len(found))
         facts["sections"].append(told)
         packs.append((f"{number}/frames", frames.pack(one.figures, views(one.figures))))
         packs += [(f"{number}/{member.name}", pack) for member, pack in zip(one.figures, made, strict=True)]
     text = _document(facts, packs, carried)
     whole(target, lambda path: path.write_text(text, encoding="utf-8"))
     return target
+
+
+def _traces(one: PageSection, results: Results) -> list[syscalls.Trace | None]:
+    return [syscalls.read(member.runs, results.machine) for member in one.figures]
 
 
 def views(members: Sequence[AllocatorFigures]) -> list[View]:

@@ -60,14 +60,14 @@ function drawChips() {
     box.replaceChildren(...section().allocators.map((allocator) => {
       const label = document.createElement("label");
       label.className = "chip";
-      label.title = allocator.version ? `${allocator.name} ${allocator.version}` : allocator.name;
+      label.title = `${allocator.name} ${allocator.version}; its runs are graded ${allocator.grade}`;
       const input = Object.assign(document.createElement("input"), { type: "checkbox", value: allocator.name });
       input.addEventListener("change", () => {
         if (input.checked) state.shown.add(allocator.name);
         else state.shown.delete(allocator.name);
         change({}, "choice");
       });
-      label.append(input, document.createElement("canvas"), allocator.name);
+      label.append(input, document.createElement("canvas"), allocator.grade === "poor" ? `${allocator.name} !` : allocator.name);
       return label;
     }));
   }

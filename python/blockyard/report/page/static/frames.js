@@ -4,7 +4,7 @@ import { Chart, latencyAxis, roomyLog, timeAxis } from "./chart.js";
 import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
 import { nsOfStep } from "./model.js";
-import { section, shownAllocators, state } from "./state.js";
+import { section, setRange, shownAllocators, state } from "./state.js";
 import { duration, secondsWords } from "./words.js";
 
 const MOST_POINTS = 1200;
@@ -26,6 +26,21 @@ export function framesWords() {
   if (!known) return "";
   const kind = state.view === "inherent" ? "Of each event the least over the repeats." : "Median of the repeats.";
   return `${words} ${kind}${group > 1 ? ` Each point is the worst of ${group} frames.` : ""}`;
+}
+
+/// Buttons that lead to the worst frames of the allocator in the scatter.
+export function drawWorstFrames() {
+  const box = document.getElementById("worst-frames");
+  const allocator = section().allocators.find((one) => one.name === state.focus);
+  if (box.dataset.of === `${state.section} ${state.focus}`) return;
+  box.dataset.of = `${state.section} ${state.focus}`;
+  box.replaceChildren(...(allocator.worst_frames.length ? [`Worst of ${allocator.label}:`] : []),
+    ...allocator.worst_frames.map(({ begin_s: begin, end_s: end, ns }) => {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: `${begin.toFixed(3)} s, ${duration(ns)}`,
+        title: "Show this frame alone" });
+      button.addEventListener("click", () => setRange(begin, end));
+      return button;
+    }));
 }
 
 function describeFrames() {

@@ -1,4 +1,5 @@
 // Colours, dashes and marks. No chart depends on colour alone: lines differ in dash and mark too, causes in shape.
+import { constants } from "./data.js";
 
 const LIGHT_LINES = ["#0072b2", "#d55e00", "#00805e", "#b3478f", "#3d8fc4", "#a87400", "#1b3a6b", "#7a2e00", "#00594a",
   "#6a4c93", "#a0522d", "#3f7d20"];
@@ -87,26 +88,19 @@ export function drawSwatch(canvas, allocator) {
   drawMark(context, style.mark, 15, 7, 7);
 }
 
-/// Why an event was slow, as the scatter marks it; `mask` picks bits of the sample's cause, in order of precedence.
-export const CAUSES = [
-  { name: "the machine (preempted, migrated, interrupted)", mask: 8 | 32 | 128, mark: "cross", light: "#7d8694", dark: "#8f98a6" },
-  { name: "page fault", mask: 2 | 4 | 64, mark: "square", light: "#00805e", dark: "#2fd0a0" },
-  { name: "slept (lock, futex)", mask: 16, mark: "triangle", light: "#b3478f", dark: "#f08fd0" },
-  { name: "the allocator's own work", mask: 1, mark: "circle", light: "#d55e00", dark: "#ff9550" },
-  { name: "not looked at", mask: 0, mark: "ring", light: "#3c4454", dark: "#c3cad6" },
-];
+const CAUSE_LOOKS = [["cross", "#7d8694", "#8f98a6"], ["triangle", "#b3478f", "#f08fd0"], ["square", "#00805e", "#2fd0a0"],
+  ["circle", "#d55e00", "#ff9550"], ["ring", "#3c4454", "#c3cad6"]];
+
+/// Why an event was slow, as the scatter marks it: { name, mask, mark, light, dark }; the first whose mask has a bit of the
+/// sample's cause, else the last.
+export const CAUSES = constants.cause_classes.map(([name, mask], place) => {
+  const [mark, light, dark] = CAUSE_LOOKS[place];
+  return { name, mask, mark, light, dark };
+});
 
 export function causeClass(cause) {
-  for (let i = 0; i < 4; ++i) if (cause & CAUSES[i].mask) return i;
-  return 4;
-}
-
-export function causeWords(cause) {
-  if (cause === 0) return "not looked at";
-  const found = [[8, "preempted"], [32, "migrated to another core"], [128, "interrupted by the machine"], [2, "page fault in the call"],
-    [4, "page fault in the touch"], [64, "major page fault"], [16, "slept"]].filter(([bit]) => cause & bit).map(([, name]) => name);
-  if ((cause & 6) === 6) found.splice(found.indexOf("page fault in the call"), 2, "page fault");
-  return found.length ? found.join(", ") : "the allocator's own work";
+  const found = CAUSES.findIndex(({ mask }) => cause & mask);
+  return found < 0 ? CAUSES.length - 1 : found;
 }
 
 /// 256 colours from few to many events, as 0xAABBGGRR: one hue, lightness alone tells.

@@ -1,7 +1,7 @@
 // Puts the page together: who draws what, and when.
 import { constants, facts } from "./data.js";
 import { copyText, linkOfView, makeControls } from "./controls.js";
-import { framesWords, loadFrames, makeFrames } from "./frames.js";
+import { drawWorstFrames, framesWords, loadFrames, makeFrames } from "./frames.js";
 import { CAUSES, densityRamp, onThemeChange } from "./look.js";
 import { makeMemory } from "./memory.js";
 import { loadModel, modelIfReady, pointsOf } from "./model.js";
@@ -136,7 +136,15 @@ function drawKey() {
     canvas.width = sprite.width;
     canvas.height = sprite.height;
     canvas.getContext("2d").drawImage(sprite, 0, 0);
-    return item(canvas, cause.name);
+    const label = document.createElement("label");
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "cause", checked: !state.hidden.has(place) });
+    box.addEventListener("change", () => {
+      if (box.checked) state.hidden.delete(place);
+      else state.hidden.add(place);
+      change({}, "marks");
+    });
+    label.append(box, canvas, cause.name);
+    return item(label);
   }));
 }
 
@@ -145,10 +153,11 @@ function drawWords() {
   const allocator = allocatorNamed(state.focus);
   byId("scatter-words").textContent = model
     ? `Marks: the ${countWords(Math.min(constants.slowest, model.singles.length))} slowest events of ${allocator.name}, all that took more than `
-      + `${duration(model.completeAbove)}; the others as density, in stretches of ${duration(section().end_ns / section().columns)}.`
+      + `${duration(model.completeAbove)}; the others as density, in stretches of ${duration(section().end_ns / section().columns)}. ${section().looked}`
     : "";
   byId("table-words").textContent = tableWords();
   byId("frames-words").textContent = framesWords();
+  drawWorstFrames();
   byId("memory-words").textContent = "Shaded: bytes that the program had allocated (live).";
   byId("pareto-words").textContent = "p99.9 of the chosen operation; lower left is better in both.";
 }

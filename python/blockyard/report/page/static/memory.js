@@ -12,12 +12,11 @@ export function makeMemory() {
 }
 
 function describeMemory() {
-  const allocators = shownAllocators().filter((one) => one.memory);
+  const allocators = shownAllocators().filter((one) => one.resident);
   if (!allocators.length) return "Not in this report: the runs of the chosen allocators recorded no memory.";
   const times = Array.from({ length: STEPS + 1 }, (_, i) => state.from + ((state.to - state.from) * i) / STEPS);
-  const lines = allocators.map((one) => held(one.memory.time_s, one.memory.resident, times));
-  const asked = section().allocators.find((one) => one.memory)?.memory;
-  lines.push(held(asked.time_s, asked.live, times));
+  const lines = allocators.map((one) => held(one.resident, times));
+  lines.push(held(section().memory.live, times));
   return {
     data: [times, ...lines],
     options: {
@@ -33,12 +32,15 @@ function describeMemory() {
   };
 }
 
-/// The values that hold at those times: each sample until the next.
-function held(sampleTimes, values, times) {
+/// Values at the section's common times, between them in a straight line.
+function held(values, times) {
+  const known = section().memory.time_s;
   let at = 0;
   return times.map((time) => {
-    while (at + 1 < sampleTimes.length && sampleTimes[at + 1] <= time) ++at;
-    return sampleTimes.length && sampleTimes[at] <= time + 1e-9 ? values[at] : (sampleTimes.length ? values[0] : null);
+    while (at + 2 < known.length && known[at + 1] <= time) ++at;
+    const span = known[at + 1] - known[at];
+    const part = span > 0 ? Math.min(Math.max((time - known[at]) / span, 0), 1) : 0;
+    return values[at] + (values[Math.min(at + 1, values.length - 1)] - values[at]) * part;
   });
 }
 

@@ -71,7 +71,7 @@ function decodeSingles(pack) {
   }
   return {
     length: columns.event.length, repeats: pack.repeats, event: columns.event, kind: columns.kind, thread: columns.thread,
-    frame: columns.frame, steps, cause,
+    frame: columns.frame, steps, cause, calls: columns.calls, phrases: pack.calls,
     time: Float64Array.from(columns.time, (units) => (units * pack.time_unit_ns) / 1e9),
     size: Float64Array.from(columns.size, (place) => pack.sizes[place]),
   };

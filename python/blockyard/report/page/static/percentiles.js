@@ -38,7 +38,7 @@ function describePercentiles() {
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       padding: [8, 18, 0, 0],
       hooks: { draw: [lineMarks(allocators)] },
-      plugins: [lineTip(allocators, (x, i) => (i >= constants.shares.length ? "worst" : shareWords(shareOf(constants.shares[i]))),
+      plugins: [lineTip(allocators, (x, i) => (i >= constants.shares.length ? "worst" : percentileWords(shareOf(constants.shares[i]))),
         (ns) => latencyWords(ns, floor * 2))],
     },
   };
@@ -50,7 +50,7 @@ function rangeOf(plot, first) {
   return known.length ? roomyLog(Math.min(...known), Math.max(...known)) : first;
 }
 
-function shareWords(share) {
+function percentileWords(share) {
   const digits = share <= 0.9 ? 1 : Math.ceil(-Math.log10(1 - share)) + 1;
   return share === 0 ? "best" : `p${+(share * 100).toFixed(digits)}`;
 }

@@ -2,7 +2,8 @@
 // one by one. Zooming needs no new data, so that it keeps up with the wheel.
 import { constants } from "./data.js";
 import { Chart, hideTip, latencyAxis, showTip, timeAxis, tipTable } from "./chart.js";
-import { CAUSES, causeClass, causeWords, densityRamp, drawMark, ink, isDark } from "./look.js";
+import { listenToFingers } from "./gestures.js";
+import { CAUSES, causeClass, densityRamp, drawMark, ink, isDark } from "./look.js";
 import { binLow, latencyOf, modelIfReady, pointsOf } from "./model.js";
 import { allocatorNamed, change, endSeconds, section, setRange, state } from "./state.js";
 import { countWords, duration, secondsWords } from "./words.js";
@@ -192,10 +193,12 @@ function gather(model, columns, rows, density) {
       density[Math.min(rows - 1, Math.floor(y)) * columns + Math.floor(x)] += 1;
       continue;
     }
+    const why = causeClass(cause[repeat[i]][index[i]]);
+    if (state.hidden.has(why)) continue;
     const at = found.length++;
     found.x[at] = x;
     found.y[at] = Math.min(y, rows - 1);
-    found.cause[at] = causeClass(cause[repeat[i]][index[i]]);
+    found.cause[at] = why;
     found.index[at] = index[i];
   }
   marks = found;
@@ -310,8 +313,9 @@ export function eventRows(model, index) {
     const ns = latencyOf(singles, repeat, index);
     const isSlow = ns > model.completeAbove;
     slow += isSlow;
-    rows.push([`repeat ${repeat + 1}${isSlow ? ", slow" : ""}`, `${duration(ns)}: ${causeWords(singles.cause[repeat][index])}`]);
+    rows.push([`repeat ${repeat + 1}${isSlow ? ", slow" : ""}`, `${duration(ns)}: ${constants.cause_words[singles.cause[repeat][index]]}`]);
   }
+  if (singles.calls[index]) rows.push(["system calls, when traced", singles.phrases[singles.calls[index]]]);
   rows.push(["slow in", `${slow} of ${singles.repeats} repeats`]);
   return rows;
 }
@@ -334,6 +338,7 @@ function listen() {
     if (event.shiftKey) zoomLatency(factor, 1 - y / box.height);
     else zoomTime(factor, Math.min(Math.max(x / box.width, 0), 1));
   }, { passive: false });
+  listenToFingers(element, () => chart.plot.over.getBoundingClientRect());
   element.addEventListener("dblclick", wholeRange);
   element.addEventListener("pointermove", (event) => {
     const model = modelIfReady(state.section, state.focus);

@@ -1,10 +1,11 @@
 // What is chosen, as one object that every chart reads and the address bar keeps: a link leads to the very view.
 import { facts } from "./data.js";
 
-/// `from`, `to` in seconds, `low`, `high` in ns (null: the whole); `event` the number of the event in focus.
+/// `from`, `to` in seconds, `low`, `high` in ns (null: the whole); `event` the number of the event in focus; `hidden` the
+/// causes whose marks are not shown, by their place.
 export const state = {
   section: 0, operation: "malloc", view: "as-run", focus: "", shown: new Set(), from: 0, to: 1, low: null, high: null,
-  sort: "p99.9", rising: true, show: "latency", event: null,
+  sort: "p99.9", rising: true, show: "latency", event: null, hidden: new Set(),
 };
 
 const listeners = [];
@@ -59,6 +60,7 @@ export function addressOf() {
   if (state.low !== null) words.set("ns", `${+state.low.toPrecision(5)}-${+state.high.toPrecision(5)}`);
   if (state.show !== "latency") words.set("show", state.show);
   words.set("sort", (state.rising ? "" : "-") + state.sort);
+  if (state.hidden.size) words.set("hide", [...state.hidden].join(","));
   if (state.event !== null) words.set("event", state.event);
   return `#${words}`;
 }
@@ -77,9 +79,10 @@ export function readAddress() {
   if (from >= 0 && to > from && to <= endSeconds() * 1.001) Object.assign(state, { from, to: Math.min(to, endSeconds()) });
   const [low, high] = (words.get("ns") ?? "").split("-").map(Number);
   if (low > 0 && high > low) Object.assign(state, { low, high });
-  state.show = section().frames.budgets.includes(words.get("show")) ? words.get("show") : "latency";
+  state.show = section().tables.some(({ name }) => name === words.get("show")) ? words.get("show") : "latency";
   const sort = words.get("sort");
   if (sort) Object.assign(state, { sort: sort.replace(/^-/, ""), rising: !sort.startsWith("-") });
+  state.hidden = new Set((words.get("hide") ?? "").split(",").filter((word) => /^\d$/.test(word)).map(Number));
   if (/^\d+$/.test(words.get("event") ?? "")) state.event = Number(words.get("event"));
 }
 

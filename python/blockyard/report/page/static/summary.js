@@ -4,8 +4,6 @@ import { constants } from "./data.js";
 import { binMiddle, binOf, columnRange, modelIfReady, pointsOf } from "./model.js";
 import { isWhole, section, state } from "./state.js";
 
-const BEYOND = 10; // a percentile needs so many samples beyond it, as in every table of the lab
-
 let keptKey = "";
 const kept = new Map();
 
@@ -58,7 +56,7 @@ function stretchSummary(model, first, behind) {
     return binMiddle(low);
   };
   const percentile = (numerator, denominator) =>
-    samples * (denominator - numerator) >= BEYOND * denominator
+    samples * (denominator - numerator) >= constants.beyond * denominator
       ? atRank(Math.max(1, Math.ceil((samples * numerator) / denominator))) : null;
   return {
     samples, best: atRank(1), worst: atRank(samples), atLeast: false, exact: false,
@@ -93,14 +91,14 @@ export function countedSeconds(allocator) {
   return ((behind - first) / section().columns) * (section().end_ns / 1e9) * repeats;
 }
 
-/// Most resident bytes within the stretch.
+/// Most resident bytes within the stretch: the median over repeats, of the whole run exactly, else at the chart's times.
 export function peakOf(allocator) {
-  if (isWhole() || !allocator.memory) return allocator.peak_bytes;
-  const { time_s: time, resident } = allocator.memory;
+  if (isWhole() || !allocator.resident) return allocator.peak_bytes;
+  const time = section().memory.time_s;
   let peak = null;
   for (let i = 0; i < time.length; ++i) {
     const next = i + 1 < time.length ? time[i + 1] : Infinity;
-    if (time[i] <= state.to && next >= state.from) peak = Math.max(peak ?? 0, resident[i]);
+    if (time[i] <= state.to && next >= state.from) peak = Math.max(peak ?? 0, allocator.resident[i]);
   }
   return peak;
 }

@@ -34,6 +34,7 @@ export function bytesWords(count) {
 }
 
 export function countWords(count) {
+  if (count === null) return ABSENT;
   return Math.round(count).toString().replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
@@ -58,8 +59,10 @@ export function spanWords(low, high) {
   return low.endsWith(` ${unit}`) ? `${low.slice(0, -unit.length - 1)} to ${high}` : `${low} to ${high}`;
 }
 
-/// A share of a budget in percent: `0.05 %`, `12.3 %`, `340 %`.
-export function shareOfBudget(share) {
+export const durationWords = (ns) => (ns === null ? ABSENT : duration(ns));
+
+/// In percent: `0.05 %`, `12.3 %`, `340 %`.
+export function shareWords(share) {
   if (share === null || share === undefined) return ABSENT;
   const percent = share * 100;
   if (percent === 0) return "0 %";
