@@ -1,5 +1,5 @@
-// Several threads. Each counts its own operations until the time is up; printed are their sum a second, in millions, and the
-// share of the thread that got least beside the one that got most.
+// Several threads. Each counts its own operations until the time is up; printed are their sum a second, in millions,
+// and the share of the thread that got least beside the one that got most.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -120,8 +120,9 @@ void producer_consumer(unsigned threads, double seconds) {
   });
 }
 
-// After Larson and Krishnan, "Memory Allocation for Long-Running Server Applications", 1998: each thread replaces random blocks
-// of an array; now and then the arrays change hands, so that blocks outlive the turn of the thread that made them.
+// After Larson and Krishnan, "Memory Allocation for Long-Running Server Applications", 1998: each thread replaces
+// random blocks of an array; now and then the arrays change hands, so that blocks outlive the turn of the thread that
+// made them.
 void larson(unsigned threads, double seconds) {
   constexpr std::size_t blocks = 1'000;
   constexpr int turn = 10'000;

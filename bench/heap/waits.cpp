@@ -1,5 +1,5 @@
-// What the allocator's own housekeeping costs others: how long another thread's mmap and munmap wait, and the background
-// thread's processor time.
+// What the allocator's own housekeeping costs others: how long another thread's mmap and munmap wait, and the
+// background thread's processor time.
 #include <dirent.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,8 +21,8 @@ namespace {
 
 std::atomic<bool> stopped{false};
 
-// Keeps an allocator's housekeeping at work: every millisecond 1 MiB is wanted and, a quarter of a second later, no longer.
-// Blocks grow and shrink in number over two seconds, so that memory is both populated and given back.
+// Keeps an allocator's housekeeping at work: every millisecond 1 MiB is wanted and, a quarter of a second later, no
+// longer. Blocks grow and shrink in number over two seconds, so that memory is both populated and given back.
 void work(double seconds) {
   std::deque<void*> blocks;
   const std::uint64_t begun = now_ns();

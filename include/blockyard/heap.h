@@ -27,8 +27,9 @@ extern "C" {
 /// On failure NULL with errno ENOMEM.
 BY_API void* by_malloc(size_t size);
 
-/// Gives a block back. NULL is a no-op. Keeps errno. A pointer that the heap never handed out is reported on standard
-/// error and ends the program.
+/// Gives a block back. NULL is a no-op. Keeps errno. A pointer that the heap never handed out, or the
+/// block that was freed just before, is reported on standard error with the stack and ends the program; checked builds
+/// (docs/heap.md) find every second free.
 BY_API void by_free(void* block);
 
 /// by_free for callers that know the size they asked for. The heap does not rely on it.

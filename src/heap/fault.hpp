@@ -3,8 +3,8 @@
 
 namespace blockyard::heap {
 
-/// Says what was wrong with `pointer` on standard error, and the stack that did it, and aborts. Call it without a lock of the
-/// heap: naming the frames allocates.
+/// Says what was wrong with `pointer` on standard error, and the stack that did it, and aborts. Call it without a
+/// lock of the heap: naming the frames allocates.
 [[noreturn]] void report_fault(const char* what, const void* pointer);
 
 /// Says that the heap broke a promise of its own, and aborts. Allocates nothing, may be called under its locks.

@@ -73,8 +73,14 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
     report_fault("free of a pointer that this heap never handed out", block);
   }
   const std::size_t granule = region.granule_of(block);
-  if (region.owner_of(granule).heap() != 0) {
-    free_remote(block, static_cast<std::uint32_t>(granule));
+  if (const Owner owner = region.owner_of(granule); owner.heap() != 0) {
+    // Another heap's block is as good as one's own: kept at hand it takes no atomic operation and is handed out again
+    // while its line is warm. To its slab it stays in use. Not those of heaps of one's own, which may be destroyed
+    // meanwhile, and not on a thread without a heap.
+    ThreadHeap* const heap = thread_heap;
+    if (owner.own() || heap == &empty_heap || !keep_at_hand(heap->bins[owner.size_class()], block)) {
+      free_remote(block, static_cast<std::uint32_t>(granule));
+    }
     return;
   }
   const std::size_t page = region.page_of(block);
@@ -88,7 +94,7 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
 
 [[gnu::always_inline]] inline void deallocate(void* block, ThreadHeap* heap) {
   const std::size_t offset = region.offset_of(block);
-  if (offset < region.bytes) [[likely]] {
+  if (check_range ? offset < region.bytes : block != nullptr) [[likely]] {
     const std::size_t granule = offset >> granule_shift;
     const Owner owner = region.owner_of(granule);
     if (owner.heap() == heap->index) [[likely]] {

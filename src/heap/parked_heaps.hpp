@@ -1,19 +1,21 @@
 // Protocol 3: heaps that wait for a thread.
 //
-// Two stacks of indices (index_stack.hpp). The janitor sweeps one of them down: it takes a heap, works on it as its only owner, and
-// puts it on the other; when nothing is left the two change roles. So every parked heap has its turn, however many there are, and
-// a thread that begins gets the one that was used last. Threads leave theirs on the stack that is not being swept: those that
-// come and go fast can't keep the janitor from the rest. A heap without any block waits apart: it may become one's own, which a
-// heap with other threads' blocks in it never may, since destroying it would free them.
+// Two stacks of indices (index_stack.hpp). The janitor sweeps one of them down: it takes a heap, works on it as its
+// only owner, and puts it on the other; when nothing is left the two change roles. So every parked heap has its turn,
+// however many there are, and a thread that begins gets the one that was used last. Threads leave theirs on the stack
+// that is not being swept: those that come and go fast can't keep the janitor from the rest. A heap without any block
+// waits apart: it may become one's own, which a heap with other threads' blocks in it never may, since destroying it
+// would free them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
-#include "heap/atomic.hpp"
 #include "heap/index_stack.hpp"
 
 namespace blockyard::heap {
 
+template <class Atomics = StandardAtomics>
 class ParkedHeaps {
  public:
   /// A thread's heap, with whatever lives in it. Lock-free.
@@ -55,12 +57,13 @@ class ParkedHeaps {
   }
 
  private:
-  IndexStack<>& swept_side() { return sides_[side_.load(std::memory_order_relaxed)]; }
-  IndexStack<>& other_side() { return sides_[1 - side_.load(std::memory_order_relaxed)]; }
+  // A thread that reads the role just before it changes uses the wrong stack, which is as good.
+  IndexStack<Atomics>& swept_side() { return sides_[side_.load(std::memory_order_relaxed)]; }
+  IndexStack<Atomics>& other_side() { return sides_[1 - side_.load(std::memory_order_relaxed)]; }
 
-  IndexStack<> sides_[2];
-  IndexStack<> empty_;
-  Atomic<std::uint32_t> side_{0};  // the stack that is being swept
+  std::array<IndexStack<Atomics>, 2> sides_;
+  IndexStack<Atomics> empty_;
+  typename Atomics::template atomic<std::uint32_t> side_{0};  // the stack that is being swept
 };
 
 }  // namespace blockyard::heap

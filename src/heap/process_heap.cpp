@@ -90,8 +90,8 @@ ThreadHeap* ProcessHeap::construct_heap() {
   return new (heap_at(index + 1)) ThreadHeap(&empty_slab, index + 1);
 }
 
-// Heaps that no thread ever had, made in advance: a new thread's first allocation causes no page fault for its heap, also
-// when a few threads begin together.
+// Heaps that no thread ever had, made in advance: a new thread's first allocation causes no page fault for its heap,
+// also when a few threads begin together.
 void ProcessHeap::keep_spare_heaps() {
   constexpr std::uint32_t spares = 4;
   while (spare_count_.load(std::memory_order_relaxed) < spares) {

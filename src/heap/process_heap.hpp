@@ -108,7 +108,7 @@ class ProcessHeap {
   void touch(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
 
   std::array<ReadySlabs, slab_lengths> ready_slabs_{};
-  ParkedHeaps parked_;
+  ParkedHeaps<> parked_;
   Atomic<std::uint64_t> reserve_floor_{0};  // pages
   Atomic<std::uint64_t> consumed_{0};       // pages taken from the ready reserve since start
   std::uint64_t consumed_seen_ = 0;         // at the last round; janitor only

@@ -27,8 +27,8 @@ inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
 class Owner {
  public:
   constexpr Owner() = default;
-  constexpr Owner(std::uint32_t heap, unsigned size_class, std::uint32_t back)
-      : word_(heap | size_class << 16 | back << 24) {}
+  constexpr Owner(std::uint32_t heap, unsigned size_class, std::uint32_t back, bool own)
+      : word_(heap | size_class << 16 | back << 24 | (own ? own_bit : 0)) {}
   static constexpr Owner from(std::uint32_t word) {
     Owner owner;
     owner.word_ = word;
@@ -38,9 +38,12 @@ class Owner {
   constexpr std::uint32_t word() const { return word_; }
   constexpr std::uint32_t heap() const { return word_ & 0xFFFFu; }  ///< index; 0: no slab lies here
   constexpr unsigned size_class() const { return word_ >> 16 & 0xFFu; }
-  constexpr std::uint32_t back() const { return word_ >> 24; }  ///< granules from the slab's first one to this one
+  constexpr std::uint32_t back() const { return word_ >> 24 & 0x7Fu; }  ///< granules from the slab's first to this one
+  constexpr bool own() const { return (word_ & own_bit) != 0; }         ///< the heap is no thread's, but one's own
 
  private:
+  static constexpr std::uint32_t own_bit = std::uint32_t{1} << 31;
+
   std::uint32_t word_ = 0;
 };
 

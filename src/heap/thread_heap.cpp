@@ -88,7 +88,8 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   Bound<most_granules> parts("a slab has more granules than the stated bound");
   for (std::uint32_t part = 0; part < granules; ++part) {
     parts.turn();
-    region.owners[granule + part].store(Owner(heap->index, size_class, part).word(), std::memory_order_relaxed);
+    region.owners[granule + part].store(Owner(heap->index, size_class, part, heap->own).word(),
+                                        std::memory_order_relaxed);
   }
   Slab* const slab = &region.slabs[granule];
   const std::uint32_t bytes = class_bytes(size_class);
@@ -160,6 +161,9 @@ void* take_freed(ThreadHeap* heap, Slab* slab) {
   void* const block = slab->free;
   if (block != nullptr) {
     void* const next = encoded(*static_cast<void**>(block));
+    if (check_links && next != nullptr && region.granule_of(next) - index_of(slab) >= slab->granules) [[unlikely]] {
+      report_written_after_free(block);
+    }
     slab->free = next;
     // The next of these calls reads its link out of the next block: let the line come until then. Where there is none,
     // one that is here already: a look at page 0 would cost a walk of the page table each time.
@@ -264,7 +268,12 @@ void return_blocks_at_hand(ThreadHeap* heap) {
     while (bin.count != 0) {
       void* const block = bin.at_hand[--bin.count];
       const std::size_t granule = region.granule_of(block);
-      free_to_slab(heap, block, &region.slabs[granule - region.owner_of(granule).back()]);
+      const Owner owner = region.owner_of(granule);
+      if (owner.heap() == heap->index) {
+        free_to_slab(heap, block, &region.slabs[granule - owner.back()]);
+      } else {
+        free_remote(block, static_cast<std::uint32_t>(granule));
+      }
     }
   }
 }
@@ -358,7 +367,7 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   return nullptr;
 }
 
-// Every block at hand is one of a slab of its heap and class and stands there once; the blocks never handed out end
+// Every block at hand is one of a slab of its class, of any thread's heap, and stands there once; the blocks never handed out end
 // where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
@@ -376,9 +385,10 @@ const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
     const std::size_t granule = region.granule_of(block);
     const Owner owner = region.owner_of(granule);
     const std::size_t first = granule - owner.back();
-    if (owner.heap() != heap->index || owner.size_class() != size_class ||
+    const bool may_be_here = owner.heap() == heap->index || (owner.heap() != 0 && !owner.own() && !heap->own);
+    if (!may_be_here || owner.size_class() != size_class ||
         (region.offset_of(block) - (first << granule_shift)) % bin.block_bytes != 0) {
-      return "a block at hand is another heap's or another class's";
+      return "a block at hand is no block of its class, or one that must not leave its heap";
     }
     for (std::uint32_t before = 0; before < at; ++before) {
       if (bin.at_hand[before] == block) {

@@ -10,8 +10,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "heap/atomic.hpp"
+#include "heap/hardening.hpp"
 #include "heap/region.hpp"
 #include "heap/size_class.hpp"
 
@@ -43,8 +45,17 @@ struct alignas(64) Bin {
   std::uint32_t block_bytes = 0;
   Slab* current = nullptr;                    ///< never null: the empty slab where there is none
   std::array<void*, most_at_hand> at_hand{};  ///< the newest last
+
+  /// The newest of `its_count` blocks at hand, without a branch where there is none: what stands before the array is
+  /// then read, the address of a slab's state, which is no block's.
+  const void* newest(std::uint32_t its_count) const {
+    const void* found;
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(this);
+    std::memcpy(&found, bytes + offsetof(Bin, current) + its_count * sizeof found, sizeof found);
+    return found;
+  }
 };
-static_assert(sizeof(Bin) == 128 && offsetof(Bin, at_hand) == 32);
+static_assert(sizeof(Bin) == 128 && offsetof(Bin, at_hand) == 32 && offsetof(Bin, current) == 24);
 
 struct ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
@@ -63,11 +74,13 @@ struct ThreadHeap {
   std::array<Waiting, class_count> waiting{};
   alignas(64) Atomic<std::uint32_t> pending{0};  ///< slabs with remote frees, pushed by other threads
   Atomic<std::uint32_t> parked_next{0};          ///< link in the stack of parked heaps
-  std::uint32_t index = 0;                       ///< in the heap table, and in Owner; no_heap: the empty heap
-  alignas(64) std::uint32_t taken = 0;           ///< announced slabs taken from `pending`, adopted one at a time
-  std::uint32_t detached = 0;                    ///< slabs without room, all classes
-  std::uint32_t blocks = 0;                      ///< own heaps: blocks of whole pages, under the page heap's lock
-  bool own = false;                              ///< made by by_heap_create, no thread's
+  /// In the heap table, and in Owner; no_heap: the empty heap. Every free reads it: not from the line that others
+  /// write.
+  alignas(64) std::uint32_t index = 0;
+  std::uint32_t taken = 0;           ///< announced slabs taken from `pending`, adopted one at a time
+  std::uint32_t detached = 0;        ///< slabs without room, all classes
+  std::uint32_t blocks = 0;          ///< own heaps: blocks of whole pages, under the page heap's lock
+  bool own = false;                  ///< made by by_heap_create, no thread's
   bool blocks_at_hand = false;       ///< parked with blocks at hand, which the janitor puts back into their slabs
   std::uint16_t parked_at = 0;       ///< the janitor's tick
   std::uint32_t slabs = 0;           ///< slabs owned
@@ -86,7 +99,9 @@ extern constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("
 /// attacker wants. Chosen at start; the same for all slabs.
 extern std::uintptr_t link_key;
 
-inline void* encoded(void* link) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(link) ^ link_key); }
+inline void* encoded(void* link) {
+  return encode_links ? reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(link) ^ link_key) : link;
+}
 
 /// Allocation of a small block when none is at hand and the current slab's bump pointer has reached its end. Null when
 /// memory is exhausted.
@@ -113,6 +128,9 @@ void free_slow(ThreadHeap* heap, Slab* slab);
 
 /// Puts a block back into its slab, the owner's thread only.
 [[gnu::always_inline]] inline void free_to_slab(ThreadHeap* heap, void* block, Slab* slab) {
+  if (check_last_freed && slab->free == block) [[unlikely]] {
+    report_freed_twice(block);
+  }
   *static_cast<void**>(block) = encoded(slab->free);
   slab->free = block;
   if (--slab->used == slab->notify) [[unlikely]] {
@@ -123,15 +141,26 @@ void free_slow(ThreadHeap* heap, Slab* slab);
 /// Puts all blocks at hand back into their slabs: at most 56 times 12.
 void return_blocks_at_hand(ThreadHeap* heap);
 
+/// Keeps a freed block of the bin's class at hand; false when there is no room.
+[[gnu::always_inline]] inline bool keep_at_hand(Bin& bin, void* block) {
+  const std::uint32_t count = bin.count;
+  if (count >= bin.capacity) [[unlikely]] {
+    return false;
+  }
+  // The block freed last; where none is at hand this reads the pointer to the slab, which no block equals.
+  if (check_last_freed && bin.newest(count) == block) [[unlikely]] {
+    report_freed_twice(block);
+  }
+  bin.at_hand[count] = block;
+  bin.count = count + 1;
+  return true;
+}
+
 /// Free of a small block of class `owner.size_class()` by the thread that owns its slab.
 [[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, std::size_t granule, Owner owner) {
-  Bin& bin = heap->bins[owner.size_class()];
-  if (const std::uint32_t count = bin.count; count < bin.capacity) [[likely]] {
-    bin.at_hand[count] = block;
-    bin.count = count + 1;
-    return;
+  if (!keep_at_hand(heap->bins[owner.size_class()], block)) {
+    free_to_slab(heap, block, &region.slabs[granule - owner.back()]);
   }
-  free_to_slab(heap, block, &region.slabs[granule - owner.back()]);
 }
 
 /// Free of a small block by a thread that does not own its slab. Lock-free.

@@ -1,15 +1,17 @@
 # The heap's own sources compiled once more with other definitions, and a test program on them.
 #   blockyard_heap_variant(NAME SOURCES ... DEFINITIONS ... OPTIONS ...)    OPTIONS go to the compiler and the linker
 function(blockyard_heap_variant name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEFINITIONS;OPTIONS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;DEFINITIONS;OPTIONS" ${ARGN})
   get_target_property(heap_sources blockyard_heap SOURCES)
   list(TRANSFORM heap_sources PREPEND ${PROJECT_SOURCE_DIR}/src/heap/)
   get_target_property(base_sources blockyard_base SOURCES)
   add_executable(${name} ${arg_SOURCES} ${heap_sources} ${base_sources})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} PRIVATE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
   target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   target_link_options(${name} PRIVATE ${arg_OPTIONS})
-  target_link_libraries(${name} PRIVATE blockyard_flags GTest::gtest GTest::gtest_main Threads::Threads ${CMAKE_DL_LIBS})
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 ENVIRONMENT "${arg_ENVIRONMENT}")
+  target_link_libraries(${name} PRIVATE blockyard_flags GTest::gtest GTest::gtest_main Threads::Threads
+                        ${CMAKE_DL_LIBS})
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
 endfunction()

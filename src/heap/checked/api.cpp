@@ -71,7 +71,8 @@ bool wants_guard(std::size_t size) {
   if (size > small_limit) {
     return true;
   }
-  if (sample == 0 || --until_sample > 0) {
+  // A thread that began before the setting was read counts from the default.
+  if (sample == 0 || (--until_sample > 0 && until_sample < sample)) {
     return false;
   }
   until_sample = sample;

@@ -80,7 +80,7 @@ BY_EXPORT void* pvalloc(size_t size) {
 BY_EXPORT void cfree(void* block) { by_free(block); }
 
 // C23. The size is the program's promise; the heap knows it anyway.
-BY_EXPORT void free_sized(void* block, size_t) { by_free(block); }
-BY_EXPORT void free_aligned_sized(void* block, size_t, size_t) { by_free(block); }
+BY_EXPORT void free_sized(void* block, size_t size) { by_free_sized(block, size); }
+BY_EXPORT void free_aligned_sized(void* block, size_t, size_t size) { by_free_sized(block, size); }
 
 BY_EXPORT size_t malloc_usable_size(void* block) { return by_usable_size(block); }

@@ -1,5 +1,5 @@
-// Differential exercise: a sequence of bytes drives all of heap.h and a shadow model side by side. The model knows every live
-// block's bounds, alignment and contents; the invariant walker looks at the heap along the way.
+// Differential exercise: a sequence of bytes drives all of heap.h and a shadow model side by side. The model knows
+// every live block's bounds, alignment and contents; the invariant walker looks at the heap along the way.
 #pragma once
 
 #include <algorithm>

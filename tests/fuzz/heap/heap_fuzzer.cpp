@@ -6,7 +6,8 @@
 
 namespace {
 
-// Without a janitor an input does the same work each time; frame ends do what it would. Before the heap reads its settings.
+// Without a janitor an input does the same work each time; frame ends do what it would. Before the heap reads its
+// settings.
 [[gnu::constructor(101)]] void without_janitor() { setenv("BLOCKYARD_HEAP_JANITOR", "0", 1); }
 
 }  // namespace

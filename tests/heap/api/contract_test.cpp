@@ -159,6 +159,41 @@ TEST(HeapContractDeathTest, AForeignPointerIsReportedAndNotDereferenced) {
   EXPECT_DEATH(by_free(reinterpret_cast<void*>(std::uintptr_t{0x10})), "never handed out");
 }
 
+TEST(HeapContractDeathTest, ASmallBlockFreedTwiceInARowIsReported) {
+  for (const std::size_t size : {16u, 200u, 8'000u}) {
+    EXPECT_DEATH(
+        {
+          void* const block = by_malloc(size);
+          by_free(block);
+          by_free(block);
+        },
+        "freed already");
+  }
+}
+
+TEST(HeapContractDeathTest, AFreedBlockThatWasWrittenToIsReportedBeforeItsLinkIsFollowed) {
+  EXPECT_DEATH(
+      {
+        std::vector<void*> blocks(200);
+        for (void*& block : blocks) {
+          block = by_malloc(64);
+        }
+        for (void* block : blocks) {
+          by_free(block);
+        }
+        for (void* block : blocks) {
+          std::memset(block, 0x41, 8);
+        }
+        for (void*& block : blocks) {
+          block = by_malloc(64);
+        }
+        for (int i = 0; i < 3'000; ++i) {  // the checked build looks at the end of the quarantine
+          by_free(by_malloc(64));
+        }
+      },
+      "written to a block after it was freed");
+}
+
 TEST(HeapContractDeathTest, ALargeBlockFreedTwiceOrFromInsideIsReported) {
   // The checked build knows more and says it.
   constexpr const char* report = "no live block|into the middle of a block|freed already";

@@ -81,8 +81,8 @@ TEST(OwnHeap, ADestroyedHeapIsUsedAgainAndDestroyingNullIsNothing) {
   EXPECT_LE(statistics().heaps, heaps + 1);
 }
 
-// A thread must not take the heap that was destroyed last for its own while others wait: the next own heap would then be new
-// every time.
+// A thread must not take the heap that was destroyed last for its own while others wait: the next own heap would then
+// be new every time.
 TEST(OwnHeap, HeapsDoNotMultiplyWhereThreadsComeAndGoInBetween) {
   std::vector<void*> left;
   const auto level_and_thread = [&] {

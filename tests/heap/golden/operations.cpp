@@ -49,6 +49,14 @@ void run_operations() {
   void* fresh = nullptr;
   count([&] { fresh = std::malloc(64); });
   count([&] { std::free(block); });
+  void* others[14] = {};
+  for (void*& each : others) {
+    each = std::malloc(200);
+  }
+  for (int i = 1; i < 14; ++i) {
+    std::free(others[i]);
+  }
+  count([&] { std::free(others[0]); });
   count([&] { block = std::calloc(1, 64); });
   block = std::realloc(block, 60);
   count([&] { block = std::realloc(block, 64); });
@@ -56,20 +64,20 @@ void run_operations() {
   std::free(fresh);
   count([&] { aligned = std::aligned_alloc(64, 64); });
   count([&] { kept = reinterpret_cast<void*>(malloc_usable_size(aligned)); });
-  // Three blocks of one slab of a thread that has ended: its heap is parked, its blocks are remote to this one. This
-  // thread has a heap already and does not take that one over.
-  void* remote[3] = {};
+  // Two slabs of 64 KiB, full of blocks of a thread that has ended: its heap is parked, its blocks are remote to this
+  // thread, which has a heap already and does not take that one over.
+  void* remote[40] = {};
   std::thread([&] {
     for (void*& each : remote) {
       each = std::malloc(3000);
     }
   }).join();
-  // The exchange's own symbols are bound by one remote free of another slab.
-  void* other = nullptr;
-  std::thread([&] { other = std::malloc(5000); }).join();
-  std::free(other);
   count([&] { std::free(remote[0]); });
-  count([&] { std::free(remote[1]); });
+  for (int i = 1; i < 20; ++i) {
+    std::free(remote[i]);  // more than are kept at hand
+  }
+  count([&] { std::free(remote[30]); });
+  count([&] { std::free(remote[31]); });
   kept = block;
   std::_Exit(0);
 }

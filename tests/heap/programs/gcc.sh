@@ -4,6 +4,7 @@ set -euo pipefail
 cp "$(dirname "$0")/sort.c" .
 gcc -O2 -c sort.c -o sort.o
 for source in "$ROOT"/src/heap/{page_heap,thread_heap,region}.cpp "$ROOT"/src/block/*.cpp; do
-  g++ -std=c++20 -O2 -I"$ROOT/include" -I"$ROOT/src" -ffile-prefix-map="$ROOT"=. -c "$source" -o "$(basename "$source").o"
+  g++ -std=c++20 -O2 -I"$ROOT/include" -I"$ROOT/src" -ffile-prefix-map="$ROOT"=. -c "$source" \
+    -o "$(basename "$source").o"
 done
 md5sum ./*.o

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# A server under redis-benchmark on the loopback device, then what is in it. The benchmark's keys and values are fixed where they
-# are compared: what its clients wrote at random is only counted.
+# A server under redis-benchmark on the loopback device, then what is in it. Of the benchmark itself only the kinds of
+# work that it got through are compared.
 set -euo pipefail
 redis-server --port "$PORT" --bind 127.0.0.1 --save '' --appendonly no --daemonize no --io-threads 2 > server.log 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT
 ask() { redis-cli -h 127.0.0.1 -p "$PORT" "$@"; }
 for _ in $(seq 100); do ask ping > /dev/null 2>&1 && break; sleep 0.1; done
-redis-benchmark -h 127.0.0.1 -p "$PORT" -q -n 20000 -c 20 --threads 2 -t set,get,incr,lpush,rpush,lpop,sadd,hset,zadd,mset > benchmark.log
+redis-benchmark -h 127.0.0.1 -p "$PORT" -q -n 20000 -c 20 --threads 2 \
+  -t set,get,incr,lpush,rpush,lpop,sadd,hset,zadd,mset > benchmark.log
 grep -c 'requests per second' benchmark.log
 ask flushall
 for i in $(seq 300); do

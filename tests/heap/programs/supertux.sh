@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Drawn in software on a display that nobody sees: it loads its menu's level, runs for a quarter of a minute and is then asked to
-# quit. What it prints is its own log; compared are that it runs, keeps running, and ends when told.
+# Drawn in software on a display that nobody sees: it loads its menu's level, runs for a quarter of a minute and is then
+# asked to quit. What it prints is its own log; compared are that it runs, keeps running, and ends when told.
 export LIBGL_ALWAYS_SOFTWARE=1 ALSOFT_DRIVERS=null SDL_AUDIODRIVER=dummy SDL_RENDER_DRIVER=software
 /usr/games/supertux2 --window --geometry 640x480 --renderer sdl > log.txt 2>&1 &
 game=$!

@@ -1,6 +1,7 @@
-// Why: what leaks a block an hour, or breaks once in a million meetings of two threads, shows only after a long time. Random work
-// of every kind on several threads, in rounds; after each the world stands still, the invariant walker looks at the whole heap,
-// and resident memory is noted. BLOCKYARD_SOAK_SECONDS says how long (tests/heap/run-soak: half an hour).
+// Why: what leaks a block an hour, or breaks once in a million meetings of two threads, shows only after a long time.
+// Random work of every kind on several threads, in rounds; after each the world stands still, the invariant walker
+// looks at the whole heap, and resident memory is noted. BLOCKYARD_SOAK_SECONDS says how long (tests/heap/run-soak:
+// half an hour).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -222,7 +223,8 @@ int main() {
   }
   behaviour::require_sound_heap();
 
-  // Flat: the highest of the last third no more than a tenth and 8 MiB above the highest of the second. The first third warms up.
+  // Flat: the highest of the last third no more than a tenth and 8 MiB above the highest of the second. The first
+  // third warms up.
   behaviour::require(resident.size() >= 9, "too few rounds to tell whether memory grows");
   const auto third = static_cast<std::ptrdiff_t>(resident.size() / 3);
   const std::size_t middle = *std::max_element(resident.begin() + third, resident.begin() + 2 * third);
