@@ -367,8 +367,8 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   return nullptr;
 }
 
-// Every block at hand is one of a slab of its class, of any thread's heap, and stands there once; the blocks never handed out end
-// where the current slab does.
+// Every block at hand is one of a slab of its class, of any thread's heap, and stands there once; the blocks never
+// handed out end where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
   if (bin.count > bin.capacity) {
