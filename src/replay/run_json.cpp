@@ -109,7 +109,7 @@ Json looking_json(const RunSettings& settings, const Looking& looking) {
 // Processor time of everything else on the machine; null for a run so short that the kernel's steps of 10 ms hide it.
 Json busy_cores(const Totals& totals) {
   constexpr std::uint64_t shortest_ns = 200'000'000;
-  if (totals.wall_ns < shortest_ns || totals.usage.machine_ns == 0) return nullptr;
+  if (totals.wall_ns < shortest_ns || totals.usage.machine_ns == Usage::unknown) return nullptr;
   const std::uint64_t own = totals.usage.cpu_ns();
   const std::uint64_t others = totals.usage.machine_ns > own ? totals.usage.machine_ns - own : 0;
   return static_cast<double>(others) / static_cast<double>(totals.wall_ns);

@@ -12,7 +12,10 @@ struct Usage {
   std::uint64_t major_faults = 0;
   std::uint64_t voluntary_switches = 0;
   std::uint64_t involuntary_switches = 0;
-  std::uint64_t machine_ns = 0;  ///< processor time of everything on the machine, time taken by its host included
+  static constexpr std::uint64_t unknown = ~std::uint64_t{0};
+  /// Processor time of everything on the machine, time taken by its host included, in the kernel's steps (10 ms mostly:
+  /// nothing may have passed on an idle machine); `unknown` where the kernel does not tell.
+  std::uint64_t machine_ns = unknown;
 
   [[nodiscard]] std::uint64_t cpu_ns() const { return user_ns + system_ns; }
   [[nodiscard]] Usage operator-(const Usage& before) const;

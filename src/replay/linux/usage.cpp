@@ -18,11 +18,11 @@ std::uint64_t ns_of(const timeval& time) {
 // The first line of /proc/stat: "cpu", then user, nice, system, idle, iowait, irq, softirq, steal.
 std::uint64_t machine_ns() {
   const int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
+  if (file < 0) return Usage::unknown;
   char text[512];
   const ssize_t got = read(file, text, sizeof text - 1);
   close(file);
-  if (got < 4) return 0;
+  if (got < 4) return Usage::unknown;
   text[got] = '\0';
   std::array<std::uint64_t, 8> columns{};
   char* at = text + 4;
@@ -35,13 +35,14 @@ std::uint64_t machine_ns() {
 }  // namespace
 
 Usage Usage::operator-(const Usage& before) const {
+  const bool told = machine_ns != unknown && before.machine_ns != unknown;
   return {.user_ns = user_ns - before.user_ns,
           .system_ns = system_ns - before.system_ns,
           .minor_faults = minor_faults - before.minor_faults,
           .major_faults = major_faults - before.major_faults,
           .voluntary_switches = voluntary_switches - before.voluntary_switches,
           .involuntary_switches = involuntary_switches - before.involuntary_switches,
-          .machine_ns = machine_ns - before.machine_ns};
+          .machine_ns = told ? machine_ns - before.machine_ns : unknown};
 }
 
 Usage usage_now() {
