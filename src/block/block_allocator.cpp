@@ -42,7 +42,7 @@ void* BlockAllocator::allocate_slow() noexcept {
 }
 
 void BlockAllocator::free_slow(block::Slab* slab) noexcept {
-  if (pool_->watch != nullptr) {
+  if (pool_ == nullptr || pool_->watch != nullptr) {
     void* const freed = slab->free;
     block::watch_undo_put(slab);
     block::watch_free(pool_, freed);

@@ -155,10 +155,16 @@ void* watched_allocate(std::uint32_t slot, std::size_t stride) {
   return watch_allocate(pool);
 }
 
-void watched_free(Pool* pool, void* block) {
+void watched_free(std::uint32_t slot, void* block) {
   const std::lock_guard lock(watched_lock);
   watch_forget_type(block);
-  watch_free(pool, block);
+  watch_free(watched[slot], block);
+}
+
+void watched_free_in(const Slab* supposed, void* block) {
+  const std::lock_guard lock(watched_lock);
+  watch_forget_type(block);
+  watch_free_in(supposed, block);
 }
 
 void free_one(void* block, Slab* record) {
@@ -233,7 +239,7 @@ void by_static_block_free_slow(Slab* record) noexcept {
 
 void by_static_block_free_remote(void* block, Slab* record) noexcept {
   if (process_is_watched()) {
-    watched_free(nullptr, block);
+    watched_free_in(record, block);
     return;
   }
   // Whatever pool this is by now, it has the same stride: the block lives, so its page has not been given back.
@@ -248,7 +254,7 @@ void by_static_block_free_remote(void* block, Slab* record) noexcept {
 
 void by_static_block_free_checked(void* block, std::size_t stride) noexcept {
   if (process_is_watched()) {
-    watched_free(watched[slot_of_stride(stride)], block);
+    watched_free(slot_of_stride(stride), block);
     return;
   }
   free_one(block, slab_of(block, slab_shift_of(stride)));

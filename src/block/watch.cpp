@@ -322,20 +322,30 @@ void watch_forget_type(const void* block) {
   }
 }
 
-void watch_free(Pool* pool, void* block) {
+namespace {
+
+// The live slab that an address lies in, whatever the size of its blocks: a slab of 2^order granules begins at a
+// multiple of them. Ends the process when there is none.
+Slab* slab_at(const void* block) {
   if (!in_window(block)) {
     fail("foreign free (no block allocator ever made this address)", block, 0);
   }
-  Slab* const record = pool != nullptr ? slab_of(block, pool->shift) : slab_of(block, slab_shift);
-  const Index index = index_of(record);
-  if (granule(index).place == Place::unused) {
-    fail("foreign free (no live slab is here)", block, 0);
+  const Index inside = index_of(slab_of(block, slab_shift));
+  for (unsigned order = 0; order <= max_order; ++order) {
+    const Index first = inside & ~((Index{1} << order) - 1);
+    if (granule(first).place != Place::unused) {
+      if (slab(first).pool.load(std::memory_order_relaxed)->shift < slab_shift + order) {
+        break;  // its slab ends before the address
+      }
+      return &slab(first);
+    }
   }
+  fail("foreign free (no live slab is here)", block, 0);
+}
+
+void free_in(const Slab* record, void* block) {
   Pool* const owner = record->pool.load(std::memory_order_relaxed);
-  if (pool != nullptr && owner != pool) {
-    fail("foreign free (the block is another pool's)", block, owner->stride);
-  }
-  const std::size_t offset = static_cast<std::size_t>(static_cast<std::byte*>(block) - address_of(index));
+  const std::size_t offset = static_cast<std::size_t>(static_cast<std::byte*>(block) - address_of(index_of(record)));
   if (offset % owner->stride != 0) {
     fail("foreign free (the address is inside a block)", block, owner->stride);
   }
@@ -351,6 +361,28 @@ void watch_free(Pool* pool, void* block) {
 #endif
   hide(block, owner->stride);
   owner->watch->push(block);  // when even the ring can't grow the block is lost, which is safe
+}
+
+[[noreturn]] void fail_of_another_pool(const Slab* record, const void* block) {
+  fail("foreign free (the block is another pool's)", block, record->pool.load(std::memory_order_relaxed)->stride);
+}
+
+}  // namespace
+
+void watch_free(const Pool* pool, void* block) {
+  const Slab* const record = slab_at(block);
+  if (record->pool.load(std::memory_order_relaxed) != pool) {
+    fail_of_another_pool(record, block);
+  }
+  free_in(record, block);
+}
+
+void watch_free_in(const Slab* supposed, void* block) {
+  const Slab* const record = slab_at(block);
+  if (record != supposed) {
+    fail_of_another_pool(record, block);
+  }
+  free_in(record, block);
 }
 
 void watch_undo_put(Slab* record) {

@@ -34,8 +34,10 @@ bool process_is_checked();
 /// Makes a new pool a watched one; false when memory is exhausted.
 bool watch_pool(Pool* pool);
 void* watch_allocate(Pool* pool);
-/// `pool` is nullptr for static blocks: the block's own pool is meant.
-void watch_free(Pool* pool, void* block);
+/// Frees a block that is supposed to be of this pool; nullptr when no such pool was ever made: then it is a foreign one.
+void watch_free(const Pool* pool, void* block);
+/// Frees a static block that its caller supposes in this slab, by the size of which it believes it to be.
+void watch_free_in(const Slab* supposed, void* block);
 /// Undoes what slab_put() did to a watched block before anybody looked.
 void watch_undo_put(Slab* slab);
 void watch_reset(Pool* pool);

@@ -225,6 +225,44 @@ void case_double_free() {
   blocks.free(block);
   blocks.free(block);
 }
+using LargeBlocks = StaticBlockAllocator<100'000, 8>;
+
+// A slab of such blocks is larger than the smallest slab; most of them lie behind its first 32 KiB.
+void case_large_blocks() {
+  BlockAllocator direct(100'000, 8);
+  std::array<void*, 20> statics;
+  std::array<void*, 20> directs;
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < statics.size(); ++i) {
+      statics[i] = LargeBlocks::allocate();
+      directs[i] = direct.allocate();
+      expect(statics[i] != nullptr && directs[i] != nullptr, "allocated");
+      std::memset(statics[i], 1, 100'000);
+      std::memset(directs[i], 1, 100'000);
+    }
+    for (std::size_t i = 0; i < statics.size(); ++i) {
+      LargeBlocks::free(statics[i]);
+      direct.free(directs[i]);
+    }
+  }
+  expect(LargeBlocks::statistics().live_blocks == 0 && direct.statistics().live_blocks == 0, "all freed");
+}
+void case_static_large_double_free() {
+  static_cast<void>(LargeBlocks::allocate());
+  void* const block = LargeBlocks::allocate();
+  LargeBlocks::free(block);
+  LargeBlocks::free(block);
+}
+void case_static_foreign_free() {
+  Blocks::free(Blocks::allocate());
+  static_cast<void>(LargeBlocks::allocate());
+  Blocks::free(LargeBlocks::allocate());
+}
+void case_foreign_free_without_a_pool() {
+  BlockAllocator blocks(24, 8);
+  BlockAllocator others(24, 8);
+  others.free(blocks.allocate());
+}
 void case_static_double_free() {
   void* const block = Blocks::allocate();
   Blocks::free(block);
@@ -284,6 +322,10 @@ constexpr Case cases[] = {
     {"leaks_on_request", case_leaks_on_request},
     {"double_free", case_double_free},
     {"static_double_free", case_static_double_free},
+    {"large_blocks", case_large_blocks},
+    {"static_large_double_free", case_static_large_double_free},
+    {"static_foreign_free", case_static_foreign_free},
+    {"foreign_free_without_a_pool", case_foreign_free_without_a_pool},
     {"foreign_free", case_foreign_free},
     {"interior_free", case_interior_free},
     {"use_after_free", case_use_after_free},

@@ -91,13 +91,18 @@ void is_caught(const std::string& name, const std::string& sentence) {
 #endif
 }
 
+TEST(CheckedProcess, takes_and_frees_blocks_larger_than_the_smallest_slab) { ends_well("large_blocks"); }
+
 TEST(CheckedProcess, catches_double_frees) {
   is_caught("double_free", "blockyard: double free");
   is_caught("static_double_free", "blockyard: double free");
+  is_caught("static_large_double_free", "blockyard: double free");
 }
 
 TEST(CheckedProcess, catches_foreign_frees) {
   is_caught("foreign_free", "blockyard: foreign free");
+  is_caught("static_foreign_free", "blockyard: foreign free (the block is another pool's)");
+  is_caught("foreign_free_without_a_pool", "blockyard: foreign free");
   is_caught("interior_free", "blockyard: foreign free (the address is inside a block)");
 }
 

@@ -184,9 +184,6 @@ TEST(Elements, may_be_over_aligned) {
 }
 
 TEST(Elements, may_be_larger_than_a_page_of_memory) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "SKIPPED: a checked process reports a foreign free here; not yet understood";
-#endif
   List<Large> list;
   RBMap<int, Large> map;
   for (int i = 0; i < 50; ++i) {
