@@ -10,8 +10,34 @@ if(NOT CARGO)
   give_up("Cargo was not found when Blockyard was built")
   return()
 endif()
+
+# Cargo before 1.70 (Debian 12 has 1.65) knows the registry only as a git repository of the whole index, at GitHub: minutes to
+# clone, and out of reach on a machine that may ask nothing but registries. It already reads the index of today file by file, as
+# an unstable feature. So such a Cargo fetches the crates that Cargo.lock names (their checksums are checked) with that feature
+# on, and compiles them without it.
+set(source)
+execute_process(COMMAND "${CARGO}" --version OUTPUT_VARIABLE version ERROR_QUIET)
+if(version MATCHES "^cargo ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS 1.70)
+  set(vendored "$ENV{CARGO_TARGET_DIR}/vendored")
+  set(source --offline --config "source.crates-io.replace-with='vendored'"
+      --config "source.vendored.directory='${vendored}'")
+  file(SHA256 Cargo.lock lock)
+  if(NOT EXISTS "${vendored}/${lock}")
+    file(REMOVE_RECURSE "${vendored}")
+    execute_process(
+      COMMAND ${CMAKE_COMMAND} -E env RUSTC_BOOTSTRAP=1 "${CARGO}" -Z sparse-registry vendor --locked --quiet "${vendored}"
+      RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT result EQUAL 0)
+      file(WRITE "${ADAPTER}.log" "${output}")
+      give_up("Cargo could not fetch its crate; its output is in ${ADAPTER}.log")
+      return()
+    endif()
+    file(TOUCH "${vendored}/${lock}")
+  endif()
+endif()
+
 execute_process(
-  COMMAND "${CARGO}" build --release --locked -p blockyard-adapter-${NAME}
+  COMMAND "${CARGO}" build --release --locked ${source} -p blockyard-adapter-${NAME}
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
 file(WRITE "${ADAPTER}.log" "${output}")
 if(NOT result EQUAL 0)

@@ -61,7 +61,7 @@ impl Region {
             if next == 0 || start > end || bytes > end - start {
                 return ptr::null_mut();
             }
-            match self.next.compare_exchange_weak(next, start + bytes, Ordering::Relaxed, Ordering::Acquire) {
+            match self.next.compare_exchange_weak(next, start + bytes, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => return start as *mut u8,
                 Err(current) => next = current,
             }
