@@ -37,8 +37,7 @@ class Workload:
 
 ALL_MALLOCS = ("glibc", "mimalloc", "jemalloc")
 OWN = ("glibc",)
-HUGE = ("Blockyard's pages are huge ones beyond 8 MiB, and slot arrays beyond 2 MiB; peers' memory is as they ask for "
-        "it.")
+HUGE = ("Blockyard's memory is in huge pages beyond 2 MiB; peers' memory is as they ask for it.")
 
 WORKLOADS = {
     "list": Workload(

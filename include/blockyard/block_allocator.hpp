@@ -48,7 +48,7 @@ class BY_API BlockAllocator {
     free_checked(block);
 #else
     block::Slab* const slab = block::slab_of(block, shift_);
-    if (!block::slab_put(slab, block)) [[unlikely]] {
+    if (!block::slab_put(slab, block, stride_)) [[unlikely]] {
       free_slow(slab);
     }
 #endif

@@ -122,7 +122,7 @@ class StaticBlockAllocator {
 #else
     block::Slab* const slab = block::slab_of(taken, block::slab_shift_of(stride));
     if (slab->owner.load(std::memory_order_relaxed) == block::by_thread_blocks) [[likely]] {
-      if (!block::slab_put(slab, taken)) [[unlikely]] {
+      if (!block::slab_put(slab, taken, stride)) [[unlikely]] {
         block::by_static_block_free_slow(slab);
       }
     } else {

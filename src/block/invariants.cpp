@@ -23,10 +23,14 @@ std::size_t count_list(const Pool* pool, Index index, const void* block) {
 bool slab_holds(const Pool* pool, Index index) {
   const Slab& record = slab(index);
   const Granule& info = granule(index);
-  const std::size_t cut = static_cast<std::size_t>(record.bump - start_of(index)) / pool->stride;
+  const std::byte* const cut_end = start_of(index) + std::size_t{pool->capacity} * pool->stride;
+  if (record.bump < start_of(index) || record.end < record.bump || record.end > cut_end) {
+    return false;
+  }
+  const std::size_t cut = pool->capacity - static_cast<std::size_t>(record.end - record.bump) / pool->stride;
   const std::size_t free = count_list(pool, index, record.free);
   const std::size_t live = slab_live(record);
-  if (record.pool.load(std::memory_order_relaxed) != pool || cut > pool->capacity || free + live != cut) {
+  if (record.pool.load(std::memory_order_relaxed) != pool || free + live != cut) {
     return false;
   }
   const RemoteList remote = RemoteList::unpack(record.remote.load(std::memory_order_acquire));

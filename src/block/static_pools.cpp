@@ -167,10 +167,11 @@ void watched_free_in(const Slab* supposed, void* block) {
   watch_free_in(supposed, block);
 }
 
-void free_one(void* block, Slab* record) {
+void free_one(void* block, std::size_t stride) {
+  Slab* const record = slab_of(block, slab_shift_of(stride));
   if (record->owner.load(std::memory_order_relaxed) != by_thread_blocks) {
     by_static_block_free_remote(block, record);
-  } else if (!slab_put(record, block)) {
+  } else if (!slab_put(record, block, stride)) {
     by_static_block_free_slow(record);
   }
 }
@@ -182,7 +183,7 @@ void free_chains(std::uint32_t slot) {
     std::size_t count = 0;
     while (block != nullptr) {
       void* const next = chain_next(block, stride);
-      free_one(block, slab_of(block, slab_shift_of(stride)));
+      free_one(block, stride);
       block = next;
       ++count;
     }
@@ -257,7 +258,7 @@ void by_static_block_free_checked(void* block, std::size_t stride) noexcept {
     watched_free(slot_of_stride(stride), block);
     return;
   }
-  free_one(block, slab_of(block, slab_shift_of(stride)));
+  free_one(block, stride);
 }
 
 void by_static_block_free_chain(std::size_t stride, void* first, void* last, std::size_t count) noexcept {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <list>
 #include <map>
 #include <memory_resource>
@@ -86,6 +87,30 @@ TEST(BlockAllocator, is_in_address_order_again_after_frees_in_random_order) {
     adjacent += static_cast<char*>(taken[i]) - static_cast<char*>(taken[i - 1]) == 32;
   }
   EXPECT_GT(adjacent, 99000u);
+}
+
+TEST(BlockAllocator, blocks_freed_in_order_are_not_written_to_and_are_handed_out_in_order_again) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(32, 8);
+  const std::vector<void*> taken = take(blocks, 2 * 1024);  // two slabs, wholly
+  for (void* const block : taken) {
+    std::memset(block, 7, 32);
+  }
+  for (std::size_t i = 0; i < 600; ++i) {
+    blocks.free(taken[i]);
+    if (i % 97 == 0) {
+      ASSERT_TRUE(blocks.invariants_hold());
+    }
+  }
+  for (std::size_t i = 0; i < 600; ++i) {
+    EXPECT_EQ(static_cast<unsigned char*>(taken[i])[0], 7u);
+  }
+  EXPECT_EQ(blocks.statistics().live_blocks, 2u * 1024 - 600);
+  for (std::size_t i = 0; i < 600; ++i) {
+    ASSERT_EQ(blocks.allocate(), taken[i]);
+  }
+  EXPECT_TRUE(blocks.invariants_hold());
+  EXPECT_EQ(blocks.statistics().peak_blocks, 2u * 1024);
 }
 
 TEST(BlockAllocator, takes_pages_that_double) {
