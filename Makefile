@@ -43,6 +43,7 @@ bench: ## measure docs/performance.md; nothing else should run
 
 lint: ## formatting, linters, the dependency rule
 	@scripts/install-packages build lab test lint
+	@scripts/setup-npm
 	@scripts/setup-venv
 	@scripts/run-lint
 

@@ -87,13 +87,60 @@ def test_several_journals_share_one_page(tab: Page, tmp_path: Path) -> None:
         campaign.run("two", known(count), journal=journal)
     tab.open(page_of(campaign))
     first = tab.evaluate("document.querySelector('#table tbody td:nth-child(2)').textContent")
-    tab.evaluate("""(() => { const pick = document.getElementById('section'); pick.value = 1;
-                     pick.dispatchEvent(new Event('change')); })()""")
-    tab.settle()
+    choose(tab, "section", 1)
     tab.wait("document.getElementById('campaign').textContent.includes('editor')")
     tab.settle()
     assert (first, tab.evaluate("document.querySelector('#table tbody td:nth-child(2)').textContent")) == ("400", "150")
     assert tab.problems == []
+
+
+def choose(tab: Page, pick: str, value: object) -> None:
+    tab.evaluate(f"""(() => {{ const pick = document.getElementById('{pick}'); pick.value = '{value}';
+                     pick.dispatchEvent(new Event('change')); }})()""")
+    tab.settle()
+
+
+def test_another_journal_keeps_the_allocator_in_focus_and_tells_its_own_grades(tab: Page, tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["one", "two"], journals=["game", "editor"])
+    for journal, late in (("game", 2_000), ("editor", 5_000_000)):
+        for name in ("one", "two"):
+            campaign.run(name, known(), journal=journal,
+                         lateness_ns={"p50": 50, "p99": late, "p999": late, "max": late})
+    tab.open(page_of(campaign))
+    choose(tab, "focus", "two")
+    chips = "[...document.querySelectorAll('.chip')].map(chip => chip.textContent)"
+    calm = tab.evaluate(chips)
+    choose(tab, "section", 1)
+    tab.wait("document.getElementById('campaign').textContent.includes('editor')")
+    tab.settle()
+    assert (calm, tab.evaluate(chips)) == (["one", "two"], ["one !", "two !"])
+    assert tab.evaluate("document.getElementById('focus').value") == "two"
+
+
+def test_a_button_shows_all_of_a_variant_or_none_of_it(tab: Page, tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["one", "two", "one@favoured", "two@favoured"])
+    for name in ("one", "two", "one@favoured", "two@favoured"):
+        campaign.run(name, known())
+    tab.open(page_of(campaign))
+    names = "[...document.querySelectorAll('#table tbody td:first-child')].map(cell => cell.textContent).sort()"
+    seen = [tab.evaluate(names)]
+    for _ in range(2):
+        tab.click(".chip-row:nth-child(2) button")
+        seen.append(tab.evaluate(names))
+    assert seen == [["one", "two"], ["one", "one@favoured", "two", "two@favoured"], ["one", "two"]]
+
+
+def test_long_names_do_not_widen_the_page_on_a_phone(tab: Page, tmp_path: Path) -> None:
+    journals = [f"a-journal-whose-name-is-quite-a-bit-longer-than-a-phone-is-wide-{number}" for number in (1, 2)]
+    names = ["an-allocator-with-a-long-name", "an-allocator-with-a-long-name@favoured"]
+    campaign = Campaign(tmp_path / "results", names, journals=journals)
+    for journal in journals:
+        for name in names:
+            campaign.run(name, known(), journal=journal)
+    page = page_of(campaign)
+    tab.size(375, 812, phone=True, ratio=2)
+    tab.open(page)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 375
 
 
 def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:

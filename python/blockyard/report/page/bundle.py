@@ -9,9 +9,15 @@ import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
+_STYLES = ("page.css", "controls.css", "charts.css", "table.css", "narrow.css")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORTED = re.compile(r"^export (?=(?:async )?(?:function\*?|const|let|class) )", re.MULTILINE)
 _DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
+
+
+def style() -> str:
+    """The page's own style; what comes later overrides what comes before."""
+    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
 
 
 def script(entry: str = "main.js") -> str:

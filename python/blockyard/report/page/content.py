@@ -11,7 +11,7 @@ from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Part, View
 from blockyard.analysis.sections import Section
-from blockyard.report import cause_tables, comparison
+from blockyard.report import cause_tables
 from blockyard.report.header import Header
 from blockyard.report.page import frames, tables
 from blockyard.report.page.pack import LATENCY_STEPS
@@ -78,8 +78,9 @@ def _allocator(found: Section, one: AllocatorFigures, bases: list[str], views: S
                curve: memory.MemorySeries | None) -> dict[str, Any]:
     runs = one.runs
     return {
-        "name": runs.name, "label": comparison.short_name(one), "base": runs.base, "variant": runs.variant,
-        "version": runs.version, "null": runs.is_null, "place": -1 if runs.is_null else bases.index(runs.base),
+        "name": runs.name, "label": f"{runs.name}*" if runs.needs_lock else runs.name, "base": runs.base,
+        "variant": runs.variant, "version": runs.version, "null": runs.is_null,
+        "place": -1 if runs.is_null else bases.index(runs.base),
         "repeats": len(runs.runs), "step_ns": one.step_ns, "measured_ns": one.measured_ns,
         "grade": fidelity.worst(runs, found.pace).grade.word, "peak_bytes": _peak(one),
         "figures": {operation.value: {view.value: _figures(one, view, operation) for view in views}

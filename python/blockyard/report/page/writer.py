@@ -63,7 +63,7 @@ def _document(facts: dict[str, Any], packs: list[tuple[str, str]], carried: list
                      for name, pack in packs)
     # In a script element only `</` could end it early.
     facts_text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
-    style = "\n".join([*(one.style for one in carried), (bundle.STATIC / "page.css").read_text(encoding="utf-8")])
+    style = "\n".join([*(one.style for one in carried), bundle.style()])
     filled = {"title": html.escape(f"Blockyard: {facts['name']}"), "style": style, "licences": licences,
               "facts": facts_text, "packs": data, "libraries": "\n".join(one.script for one in carried),
               "script": bundle.script()}

@@ -34,8 +34,8 @@ export function tipTable(title, rows) {
   return box;
 }
 
-/// A chart in `element`; `describe()` gives uPlot's options and data, or a sentence where there is nothing to draw. `build`
-/// makes it anew (other series, another theme), `refresh` only gives it new data and scales.
+/// A chart in `element`; `describe()` gives uPlot's options and data, or a sentence where there is nothing to draw.
+/// `build` makes it anew (other series, another theme), `refresh` only gives it new data and scales.
 export class Chart {
   constructor(element, describe, height) {
     this.element = element;
@@ -70,7 +70,8 @@ export class Chart {
 
   fit() {
     const { width, height } = this.size();
-    if (this.plot && width > 0 && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
+    if (this.plot && width > 0 && (width !== this.plot.width || height !== this.plot.height))
+      this.plot.setSize({ width, height });
   }
 
   size() {
@@ -83,20 +84,35 @@ const FONT = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 
 export function axis(words) {
   return {
-    stroke: ink("faint"), font: FONT, labelFont: FONT, labelSize: 18, grid: { stroke: ink("line"), width: 1 },
-    ticks: { show: false }, ...words,
+    stroke: ink("faint"),
+    font: FONT,
+    labelFont: FONT,
+    labelSize: 18,
+    grid: { stroke: ink("line"), width: 1 },
+    ticks: { show: false },
+    ...words,
   };
 }
 
 export function timeAxis() {
-  return axis({ label: "seconds since the replay's clock started", size: 30, space: 70,
-    values: (plot, splits) => splits.map((value) => +value.toFixed(6)) });
+  return axis({
+    label: "seconds since the replay's clock started",
+    size: 30,
+    space: 70,
+    values: (plot, splits) => splits.map((value) => +value.toFixed(6)),
+  });
 }
 
 /// A logarithmic axis of latency.
 export function latencyAxis(scale = "y") {
-  return axis({ scale, size: 62, space: 24, values: (plot, splits) => splits.map((value) => (value === null ? "" : decadeWords(value))),
-    splits: (plot, number, low, high) => latencySplits(low, high), filter: (plot, splits) => splits });
+  return axis({
+    scale,
+    size: 62,
+    space: 24,
+    values: (plot, splits) => splits.map((value) => (value === null ? "" : decadeWords(value))),
+    splits: (plot, number, low, high) => latencySplits(low, high),
+    filter: (plot, splits) => splits,
+  });
 }
 
 /// Decades; within two decades 1, 2 and 5; closer still even steps.
@@ -106,7 +122,8 @@ export function latencySplits(low, high) {
     const step = 10 ** Math.floor(Math.log10(high - low));
     const even = (high - low) / step < 3 ? step / 2 : step;
     const found = [];
-    for (let value = Math.ceil(low / even) * even; value <= high * 1.0000001; value += even) found.push(+value.toPrecision(10));
+    for (let value = Math.ceil(low / even) * even; value <= high * 1.0000001; value += even)
+      found.push(+value.toPrecision(10));
     return found;
   }
   const found = [];

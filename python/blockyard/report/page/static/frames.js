@@ -1,16 +1,24 @@
 // Allocator time in each frame, a line for each allocator, against shares of a frame's budget.
 import { openPack } from "./data.js";
+import { makeButton } from "./dom.js";
 import { Chart, latencyAxis, roomyLog, timeAxis } from "./chart.js";
 import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
 import { nsOfStep } from "./model.js";
-import { section, setRange, shownAllocators, state } from "./state.js";
+import { allocatorNamed, section, setRange, shownAllocators, state } from "./state.js";
 import { duration, secondsWords } from "./words.js";
 
-const MOST_POINTS = 1200;
+const PIXELS_A_POINT = 4; // closer points make a carpet of a dozen lines
 const LEAST_NS = 10; // a frame without any allocation is drawn here: a logarithmic axis has no zero
-const BUDGETS = [["a frame at 60 Hz", 1e9 / 60], ["10 % of it", 1e8 / 60], ["1 % of it", 1e7 / 60], ["a frame at 240 Hz", 1e9 / 240]];
+const BUDGETS = [
+  ["a frame at 60 Hz", 1e9 / 60],
+  ["10 % of it", 1e8 / 60],
+  ["1 % of it", 1e7 / 60],
+  ["a frame at 240 Hz", 1e9 / 240],
+];
 
+const framesElement = document.getElementById("frames");
+let joinedPoints = 1; // of the pack's, in each point that is drawn now
 const framePacks = new Map();
 
 export async function loadFrames(sectionNumber) {
@@ -18,29 +26,27 @@ export async function loadFrames(sectionNumber) {
 }
 
 export function makeFrames() {
-  return new Chart(document.getElementById("frames"), describeFrames, () => 320);
+  return new Chart(framesElement, describeFrames, () => 320);
 }
 
 export function framesWords() {
   const { known, words, group } = section().frames;
   if (!known) return "";
   const kind = state.view === "inherent" ? "Of each event the least over the repeats." : "Median of the repeats.";
-  return `${words} ${kind}${group > 1 ? ` Each point is the worst of ${group} frames.` : ""}`;
+  const joined = group * joinedPoints;
+  return `${words} ${kind}${joined > 1 ? ` Each point is the worst of ${joined} frames.` : ""}`;
 }
 
 /// Buttons that lead to the worst frames of the allocator in the scatter.
 export function drawWorstFrames() {
   const box = document.getElementById("worst-frames");
-  const allocator = section().allocators.find((one) => one.name === state.focus);
+  const { label, worst_frames: worst } = allocatorNamed(state.focus);
   if (box.dataset.of === `${state.section} ${state.focus}`) return;
   box.dataset.of = `${state.section} ${state.focus}`;
-  box.replaceChildren(...(allocator.worst_frames.length ? [`Worst of ${allocator.label}:`] : []),
-    ...allocator.worst_frames.map(({ begin_s: begin, end_s: end, ns }) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: `${begin.toFixed(3)} s, ${duration(ns)}`,
-        title: "Show this frame alone" });
-      button.addEventListener("click", () => setRange(begin, end));
-      return button;
-    }));
+  const buttons = worst.map(({ begin_s: begin, end_s: end, ns }) =>
+    makeButton(`${begin.toFixed(3)} s, ${duration(ns)}`, "Show this frame alone", () => setRange(begin, end)),
+  );
+  box.replaceChildren(...(worst.length ? [`Worst of ${label}:`] : []), ...buttons);
 }
 
 function describeFrames() {
@@ -52,7 +58,8 @@ function describeFrames() {
   const first = place(starts, state.from * 1e6);
   const behind = place(starts, state.to * 1e6);
   if (behind <= first) return "No frame begins in this stretch of time.";
-  const group = Math.ceil((behind - first) / MOST_POINTS);
+  const group = Math.ceil((behind - first) / Math.max(framesElement.clientWidth / PIXELS_A_POINT, 1));
+  joinedPoints = group;
   const times = [];
   const lines = allocators.map(() => []);
   const values = allocators.map((one) => columns[`${one.name}/${state.view}`]);
@@ -69,7 +76,7 @@ function describeFrames() {
     options: {
       scales: { x: { time: false, range: () => [state.from, state.to] }, y: { distr: 3, range: frameRange } },
       axes: [timeAxis(), latencyAxis()],
-      series: [{}, ...lineSeries(allocators, { width: 1.3 })],
+      series: [{}, ...lineSeries(allocators, 0.7)],
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       padding: [8, 14, 0, 0],
       hooks: { drawAxes: [budgetLines], draw: [lineMarks(allocators)] },

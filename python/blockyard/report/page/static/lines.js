@@ -1,13 +1,26 @@
 // A line for each allocator, with its dash and its marks, and a tip that lists all of them at the pointer.
 import { hideTip, showTip, tipTable } from "./chart.js";
 import { drawMark, lineStyle } from "./look.js";
+import { state } from "./state.js";
 
-/// uPlot's series for these allocators.
-export function lineSeries(allocators, more = {}) {
+const MOST_EQUAL = 5;
+
+/// uPlot's series for these allocators, `thinner` by so many pixels. Of more than a few, the one that the scatter shows
+/// stands out.
+export function lineSeries(allocators, thinner = 0) {
+  const crowded = allocators.length > MOST_EQUAL;
   return allocators.map((allocator) => {
     const style = lineStyle(allocator);
-    return { label: allocator.label, stroke: style.colour, width: style.width, dash: style.dash, points: { show: false },
-      spanGaps: false, ...more };
+    const inFocus = allocator.name === state.focus;
+    return {
+      label: allocator.label,
+      stroke: style.colour,
+      width: style.width - thinner + (crowded && inFocus ? 1 : 0),
+      dash: style.dash,
+      alpha: crowded && !inFocus ? 0.5 : 1,
+      points: { show: false },
+      spanGaps: false,
+    };
   });
 }
 
@@ -43,15 +56,17 @@ export function lineMarks(allocators) {
 }
 
 /// A plugin: the tip under the pointer, the highest value first.
-export function lineTip(allocators, titleOf, valueOf) {
+export function lineTip(allocators, titleOf, wordsOf) {
   return {
     hooks: {
       setCursor: (plot) => {
         const { idx, left, top } = plot.cursor;
         if (idx === null || idx === undefined || left < 0) return;
-        const rows = allocators.map((allocator, place) => [allocator.label, plot.data[place + 1][idx]])
-          .filter(([, value]) => value !== null && value !== undefined).sort((one, other) => other[1] - one[1])
-          .map(([label, value]) => [label, valueOf(value)]);
+        const rows = allocators
+          .map((allocator, place) => [allocator.label, plot.data[place + 1][idx]])
+          .filter(([, value]) => value !== null && value !== undefined)
+          .sort((one, other) => other[1] - one[1])
+          .map(([label, value]) => [label, wordsOf(value)]);
         if (!rows.length) return hideTip();
         const box = plot.over.getBoundingClientRect();
         showTip(box.left + left, box.top + top, tipTable(titleOf(plot.data[0][idx], idx), rows));

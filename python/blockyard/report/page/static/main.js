@@ -1,18 +1,34 @@
 // Puts the page together: who draws what, and when.
-import { constants, facts } from "./data.js";
 import { copyText, linkOfView, makeControls } from "./controls.js";
+import { constants, facts } from "./data.js";
+import { make, makeButton } from "./dom.js";
+import { eventRows } from "./event.js";
 import { drawWorstFrames, framesWords, loadFrames, makeFrames } from "./frames.js";
-import { CAUSES, densityRamp, onThemeChange } from "./look.js";
+import { drawKey } from "./key.js";
+import { onThemeChange } from "./look.js";
+import { stepEvent } from "./marks.js";
 import { makeMemory } from "./memory.js";
 import { loadModel, modelIfReady, pointsOf } from "./model.js";
 import { makePareto } from "./pareto.js";
 import { makePercentiles } from "./percentiles.js";
-import { eventRows, makeScatter, spriteOf, stepEvent, wholeRange, zoomTime } from "./scatter.js";
-import { allocatorNamed, change, isWhole, onChange, readAddress, section, setRange, shownAllocators, state } from "./state.js";
+import { makeScatter } from "./scatter.js";
+import {
+  allocatorNamed,
+  change,
+  isWhole,
+  onChange,
+  readAddress,
+  section,
+  setRange,
+  shownAllocators,
+  state,
+} from "./state.js";
 import { makeStrip } from "./strip.js";
 import { drawTable, drawTableChoice, tableText, tableWords } from "./table.js";
 import { countWords, duration } from "./words.js";
+import { wholeRange, zoomTime } from "./zoom.js";
 
+const MOST_PHASES = 8; // more buttons than that are no help
 const byId = (id) => document.getElementById(id);
 const drawControlsNow = makeControls();
 const scatter = makeScatter();
@@ -104,62 +120,40 @@ function drawFigures() {
 }
 
 function describePage() {
-  const items = (id, lines) => byId(id).replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
-  byId("campaign").textContent = `${facts.name}: ${section().title}. Measured ${facts.created_at.slice(0, 10)} with Blockyard ${facts.blockyard}.`;
-  byId("phases").replaceChildren(...section().frames.phases.slice(0, 8).map(({ name, begin_s: begin, end_s: end }) => {
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: `Show ${name} alone` });
-    button.addEventListener("click", () => setRange(begin, end));
-    return button;
-  }));
-  items("header", section().header);
-  items("warnings", [...facts.notes, ...section().warnings]);
-  byId("made").textContent = "One file, made by blockyard report --html; it loads nothing from anywhere. How to read it: docs/report.md.";
-}
-
-function drawKey() {
-  const ramp = document.createElement("canvas");
-  ramp.className = "ramp";
-  ramp.width = 256;
-  ramp.height = 1;
-  const context = ramp.getContext("2d");
-  const image = context.createImageData(256, 1);
-  new Uint32Array(image.data.buffer).set(densityRamp());
-  context.putImageData(image, 0, 0);
-  const item = (...parts) => {
-    const line = document.createElement("li");
-    line.append(...parts);
-    return line;
-  };
-  byId("scatter-key").replaceChildren(item("few", ramp, "many events"), ...CAUSES.map((cause, place) => {
-    const canvas = document.createElement("canvas");
-    const sprite = spriteOf(place);
-    canvas.width = sprite.width;
-    canvas.height = sprite.height;
-    canvas.getContext("2d").drawImage(sprite, 0, 0);
-    const label = document.createElement("label");
-    const box = Object.assign(document.createElement("input"), { type: "checkbox", name: "cause", checked: !state.hidden.has(place) });
-    box.addEventListener("change", () => {
-      if (box.checked) state.hidden.delete(place);
-      else state.hidden.add(place);
-      change({}, "marks");
-    });
-    label.append(box, canvas, cause.name);
-    return item(label);
-  }));
+  const { title, header, warnings, frames } = section();
+  const listed = (id, lines) => byId(id).replaceChildren(...lines.map((line) => make("li", {}, line)));
+  const measured = facts.created_at.slice(0, 10);
+  byId("campaign").textContent = `${facts.name}: ${title}. Measured ${measured} with Blockyard ${facts.blockyard}.`;
+  const phases = frames.phases.slice(0, MOST_PHASES);
+  byId("phases").replaceChildren(
+    ...phases.map(({ name, begin_s: begin, end_s: end }) =>
+      makeButton(name, `Show ${name} alone`, () => setRange(begin, end)),
+    ),
+  );
+  listed("header", header);
+  listed("warnings", [...facts.notes, ...warnings]);
+  byId("made").textContent =
+    "One file, made by blockyard report --html; it loads nothing from anywhere. How to read it: docs/report.md.";
 }
 
 function drawWords() {
-  const model = modelIfReady(state.section, state.focus);
-  const allocator = allocatorNamed(state.focus);
-  byId("scatter-words").textContent = model
-    ? `Marks: the ${countWords(Math.min(constants.slowest, model.singles.length))} slowest events of ${allocator.name}, all that took more than `
-      + `${duration(model.completeAbove)}; the others as density, in stretches of ${duration(section().end_ns / section().columns)}. ${section().looked}`
-    : "";
+  byId("scatter-words").textContent = scatterWords();
   byId("table-words").textContent = tableWords();
   byId("frames-words").textContent = framesWords();
   drawWorstFrames();
   byId("memory-words").textContent = "Shaded: bytes that the program had allocated (live).";
   byId("pareto-words").textContent = "p99.9 of the chosen operation; lower left is better in both.";
+}
+
+function scatterWords() {
+  const model = modelIfReady(state.section, state.focus);
+  if (!model) return "";
+  const { end_ns: end, columns, looked } = section();
+  const slowest = countWords(Math.min(constants.slowest, model.singles.length));
+  return (
+    `Marks: the ${slowest} slowest events of ${allocatorNamed(state.focus).name}, all that took more than ` +
+    `${duration(model.completeAbove)}; the others as density, in stretches of ${duration(end / columns)}. ${looked}`
+  );
 }
 
 function drawEvent() {
@@ -170,6 +164,8 @@ function drawEvent() {
     output.textContent = "";
     return;
   }
-  const words = eventRows(model, index).map(([label, value]) => `${label}: ${value}`).join(" · ");
+  const words = eventRows(model, index)
+    .map(([label, value]) => `${label}: ${value}`)
+    .join(" · ");
   output.textContent = `Event ${countWords(state.event)} of ${state.focus} · ${words}`;
 }

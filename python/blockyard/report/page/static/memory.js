@@ -21,13 +21,31 @@ function describeMemory() {
     data: [times, ...lines],
     options: {
       scales: { x: { time: false, range: () => [state.from, state.to] }, y: { range: memoryRange } },
-      axes: [timeAxis(), axis({ scale: "y", size: 62, space: 28, splits: (plot, number, low, high) => byteSplits(low, high),
-        values: (plot, splits) => splits.map(binaryWords) })],
-      series: [{}, ...lineSeries(allocators), { label: "live", stroke: ink("ink"), width: 1, fill: "rgba(128, 136, 150, 0.18)", points: { show: false } }],
+      axes: [
+        timeAxis(),
+        axis({
+          scale: "y",
+          size: 62,
+          space: 28,
+          splits: (plot, number, low, high) => byteSplits(low, high),
+          values: (plot, splits) => splits.map(binaryWords),
+        }),
+      ],
+      series: [
+        {},
+        ...lineSeries(allocators),
+        { label: "live", stroke: ink("ink"), width: 1, fill: "rgba(128, 136, 150, 0.18)", points: { show: false } },
+      ],
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       padding: [8, 14, 0, 0],
       hooks: { draw: [lineMarks(allocators)] },
-      plugins: [lineTip([...allocators, { label: "asked for (live)" }], (x) => secondsWords(x, state.to - state.from), bytesWords)],
+      plugins: [
+        lineTip(
+          [...allocators, { label: "asked for (live)" }],
+          (x) => secondsWords(x, state.to - state.from),
+          bytesWords,
+        ),
+      ],
     },
   };
 }

@@ -9,11 +9,14 @@ const readyModels = new Map();
 export function loadModel(sectionNumber, name) {
   const key = `${sectionNumber}/${name}`;
   if (!loadedModels.has(key)) {
-    loadedModels.set(key, openPack(key).then((pack) => {
-      const model = decodeModel(facts.sections[sectionNumber], pack);
-      readyModels.set(key, model);
-      return model;
-    }));
+    loadedModels.set(
+      key,
+      openPack(key).then((pack) => {
+        const model = decodeModel(facts.sections[sectionNumber], pack);
+        readyModels.set(key, model);
+        return model;
+      }),
+    );
   }
   return loadedModels.get(key);
 }
@@ -26,7 +29,10 @@ function decodeModel(section, pack) {
   for (const operation of ["malloc", "free"]) {
     const asRun = decodeCells(pack.columns, `${operation}_as_run`, section.columns);
     cells[`${operation}/as-run`] = asRun;
-    cells[`${operation}/attributed`] = lessCells(asRun, decodeCells(pack.columns, `${operation}_by_machine`, section.columns));
+    cells[`${operation}/attributed`] = lessCells(
+      asRun,
+      decodeCells(pack.columns, `${operation}_by_machine`, section.columns),
+    );
     cells[`${operation}/inherent`] = decodeCells(pack.columns, `${operation}_inherent`, section.columns);
   }
   return { cells, singles: decodeSingles(pack), points: {}, completeAbove: pack.complete_above_ns };
@@ -70,21 +76,32 @@ function decodeSingles(pack) {
     cause.push(columns[`cause.${repeat}`]);
   }
   return {
-    length: columns.event.length, repeats: pack.repeats, event: columns.event, kind: columns.kind, thread: columns.thread,
-    frame: columns.frame, steps, cause, calls: columns.calls, phrases: pack.calls,
+    length: columns.event.length,
+    repeats: pack.repeats,
+    event: columns.event,
+    kind: columns.kind,
+    thread: columns.thread,
+    frame: columns.frame,
+    steps,
+    cause,
+    calls: columns.calls,
+    phrases: pack.calls,
     time: Float64Array.from(columns.time, (units) => (units * pack.time_unit_ns) / 1e9),
     size: Float64Array.from(columns.size, (place) => pack.sizes[place]),
   };
 }
 
 /// Nanoseconds of a latency as the pack keeps it, in logarithmic steps.
-const stepNs = Float64Array.from({ length: 34 * constants.latency_steps }, (_, step) => 2 ** (step / constants.latency_steps) - 1);
+const stepNs = Float64Array.from(
+  { length: 34 * constants.latency_steps },
+  (_, step) => 2 ** (step / constants.latency_steps) - 1,
+);
 
 export const nsOfStep = (step) => stepNs[step];
 export const latencyOf = (singles, repeat, index) => stepNs[singles.steps[repeat][index]];
 
-/// The singles of one operation as a view shows them, slowest first: parallel arrays of time (s), ns, index into singles,
-/// repeat. As-run and attributed have a point for each repeat, inherent one for the least of them.
+/// The singles of one operation as a view shows them, slowest first: parallel arrays of time (s), ns, index into
+/// singles, repeat. As-run and attributed have a point for each repeat, inherent one for the least of them.
 export function pointsOf(model, operation, view) {
   const key = `${operation}/${view}`;
   model.points[key] ??= makePoints(model.singles, operation === "free", view);
@@ -93,10 +110,17 @@ export function pointsOf(model, operation, view) {
 
 function makePoints(singles, frees, view) {
   const places = new Uint32Array(stepNs.length + 1);
-  forEachPoint(singles, frees, view, (step) => { ++places[stepNs.length - step]; });
+  forEachPoint(singles, frees, view, (step) => {
+    ++places[stepNs.length - step];
+  });
   for (let i = 1; i < places.length; ++i) places[i] += places[i - 1];
   const count = places[stepNs.length];
-  const found = { time: new Float64Array(count), ns: new Float32Array(count), index: new Uint32Array(count), repeat: new Uint8Array(count) };
+  const found = {
+    time: new Float64Array(count),
+    ns: new Float32Array(count),
+    index: new Uint32Array(count),
+    repeat: new Uint8Array(count),
+  };
   forEachPoint(singles, frees, view, (step, i, repeat) => {
     const place = places[stepNs.length - 1 - step]++;
     found.time[place] = singles.time[i];

@@ -14,7 +14,8 @@ export function makePareto() {
 }
 
 function paretoPoints() {
-  return shownAllocators().map((allocator) => ({ allocator, peak: peakOf(allocator), ns: summaryOf(allocator)?.named[P999] ?? null }))
+  return shownAllocators()
+    .map((allocator) => ({ allocator, peak: peakOf(allocator), ns: summaryOf(allocator)?.named[P999] ?? null }))
     .filter(({ allocator, peak, ns }) => !allocator.null && peak !== null && ns > 0)
     .sort((one, other) => one.peak - other.peak || one.ns - other.ns);
 }
@@ -25,12 +26,22 @@ function describePareto() {
   return {
     data: [found.map((point) => point.peak), found.map((point) => point.ns)],
     options: {
-      scales: { x: { time: false, range: (plot) => paddedRange(plot.data[0]) }, y: { distr: 3, range: (plot) => paretoRange(plot.data[1]) } },
-      axes: [axis({ label: "peak resident memory", size: 30, space: 80, values: (plot, splits) => splits.map(bytesWords) }), latencyAxis()],
+      scales: {
+        x: { time: false, range: (plot) => paddedRange(plot.data[0]) },
+        y: { distr: 3, range: (plot) => paretoRange(plot.data[1]) },
+      },
+      axes: [
+        axis({ label: "peak resident memory", size: 30, space: 80, values: (plot, splits) => splits.map(bytesWords) }),
+        latencyAxis(),
+      ],
       series: [{}, { stroke: "transparent", points: { show: false } }],
       cursor: { drag: { x: false, y: false }, points: { show: false } },
       padding: [8, 14, 0, 0],
-      hooks: { draw: [drawPareto], setCursor: [paretoTip], ready: [(plot) => plot.over.addEventListener("mouseleave", hideTip)] },
+      hooks: {
+        draw: [drawPareto],
+        setCursor: [paretoTip],
+        ready: [(plot) => plot.over.addEventListener("mouseleave", hideTip)],
+      },
     },
   };
 }
@@ -93,14 +104,27 @@ function drawPareto(plot) {
   context.restore();
 }
 
-/// A place for a label beside its mark where no mark and no other label is: right, left, below or above, further off last.
+/// A place for a label beside its mark where no mark and no other label is: right, left, below or above, further off
+/// last.
 function freeSpot(taken, x, y, wide, ratio, edge) {
   const line = 13 * ratio;
   const right = x + 10 * ratio;
   const left = x - 10 * ratio - wide;
   const middle = x - wide / 2;
-  const spots = [[right, 4], [left, 4], [middle, 20], [middle, -12], [right, 17], [right, -9], [left, 17], [left, -9],
-    [right, 30], [left, 30], [right, -22], [left, -22]];
+  const spots = [
+    [right, 4],
+    [left, 4],
+    [middle, 20],
+    [middle, -12],
+    [right, 17],
+    [right, -9],
+    [left, 17],
+    [left, -9],
+    [right, 30],
+    [left, 30],
+    [right, -22],
+    [left, -22],
+  ];
   for (const [textX, down] of spots) {
     const spot = { x: textX, right: textX + wide, y: y + down * ratio };
     if (spot.right > edge + 10 * ratio) continue;
@@ -120,5 +144,12 @@ function paretoTip(plot) {
   }
   if (!best) return hideTip();
   const box = plot.over.getBoundingClientRect();
-  showTip(box.left + left, box.top + top, tipTable(best.allocator.label, [["p99.9", duration(best.ns)], ["peak resident", bytesWords(best.peak)]]));
+  showTip(
+    box.left + left,
+    box.top + top,
+    tipTable(best.allocator.label, [
+      ["p99.9", duration(best.ns)],
+      ["peak resident", bytesWords(best.peak)],
+    ]),
+  );
 }

@@ -11,7 +11,15 @@ const WORST = 2.12;
 const shareOf = ([numerator, denominator]) => numerator / denominator;
 const position = (share) => (share <= 0.9 ? share / 0.9 : 1 + (-Math.log10(1 - share) - 1) / 5);
 const positions = [...constants.shares.map(shareOf).map(position), 2.04, WORST];
-const NAMED = [[0, "best"], [0.5, "p50"], [0.9, "p90"], [0.99, "p99"], [0.999, "p99.9"], [0.9999, "p99.99"], [0.99999, "p99.999"]];
+const NAMED = [
+  [0, "best"],
+  [0.5, "p50"],
+  [0.9, "p90"],
+  [0.99, "p99"],
+  [0.999, "p99.9"],
+  [0.9999, "p99.99"],
+  [0.99999, "p99.999"],
+];
 const CROWDED = ["p99", "p99.99"]; // left out of a narrow axis
 
 export function makePercentiles() {
@@ -23,23 +31,44 @@ function describePercentiles() {
   const found = allocators.map(summaryOf);
   if (!found.some(Boolean)) return "No such event in this stretch of time.";
   const floor = Math.max(1, Math.min(...section().allocators.map((one) => one.step_ns)) / 2);
-  const lines = found.map((one) => (one ? [...one.curve, null, one.worst] : positions.map(() => null))
-    .map((ns) => (ns === null ? null : Math.max(ns, floor))));
+  const lines = found.map((one) =>
+    (one ? [...one.curve, null, one.worst] : positions.map(() => null)).map((ns) =>
+      ns === null ? null : Math.max(ns, floor),
+    ),
+  );
   const known = lines.flat().filter((ns) => ns !== null);
   const range = roomyLog(Math.min(...known), Math.max(...known));
   return {
     data: [positions, ...lines],
     options: {
-      scales: { x: { time: false, range: () => [0, WORST + 0.03] }, y: { distr: 3, range: (plot) => rangeOf(plot, range) } },
-      axes: [axis({ size: 34, splits: () => [...NAMED.map(([share]) => position(share)), WORST],
-        values: (plot) => [...NAMED.map(([, name]) => (plot.width < 460 && CROWDED.includes(name) ? "" : name)), "worst"],
-        filter: (plot, splits) => splits, space: 0 }), latencyAxis()],
+      scales: {
+        x: { time: false, range: () => [0, WORST + 0.03] },
+        y: { distr: 3, range: (plot) => rangeOf(plot, range) },
+      },
+      axes: [
+        axis({
+          size: 34,
+          splits: () => [...NAMED.map(([share]) => position(share)), WORST],
+          values: (plot) => [
+            ...NAMED.map(([, name]) => (plot.width < 460 && CROWDED.includes(name) ? "" : name)),
+            "worst",
+          ],
+          filter: (plot, splits) => splits,
+          space: 0,
+        }),
+        latencyAxis(),
+      ],
       series: [{}, ...lineSeries(allocators)],
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       padding: [8, 18, 0, 0],
       hooks: { draw: [lineMarks(allocators)] },
-      plugins: [lineTip(allocators, (x, i) => (i >= constants.shares.length ? "worst" : percentileWords(shareOf(constants.shares[i]))),
-        (ns) => latencyWords(ns, floor * 2))],
+      plugins: [
+        lineTip(
+          allocators,
+          (x, i) => (i >= constants.shares.length ? "worst" : percentileWords(shareOf(constants.shares[i]))),
+          (ns) => latencyWords(ns, floor * 2),
+        ),
+      ],
     },
   };
 }

@@ -1,11 +1,23 @@
 // What is chosen, as one object that every chart reads and the address bar keeps: a link leads to the very view.
 import { facts } from "./data.js";
 
-/// `from`, `to` in seconds, `low`, `high` in ns (null: the whole); `event` the number of the event in focus; `hidden` the
-/// causes whose marks are not shown, by their place.
+/// `from`, `to` in seconds, `low`, `high` in ns (null: the whole); `event` the number of the event in focus; `hidden`
+/// the causes whose marks are not shown, by their place.
 export const state = {
-  section: 0, operation: "malloc", view: "as-run", focus: "", shown: new Set(), from: 0, to: 1, low: null, high: null,
-  sort: "p99.9", rising: true, show: "latency", event: null, hidden: new Set(),
+  section: 0,
+  operation: "malloc",
+  view: "as-run",
+  focus: "",
+  shown: new Set(),
+  from: 0,
+  to: 1,
+  low: null,
+  high: null,
+  sort: "p99.9",
+  rising: true,
+  show: "latency",
+  event: null,
+  hidden: new Set(),
 };
 
 const listeners = [];
@@ -38,13 +50,23 @@ export function setRange(from, to, also = {}) {
   change({ from: begin, to: begin + span, ...also }, "range");
 }
 
+/// Another journal. What was shown and in focus stays where it is there too.
 export function chooseSection(number) {
   const chosen = facts.sections[number];
+  const has = (name) => chosen.allocators.some((one) => one.name === name);
   const usual = chosen.allocators.filter((one) => one.variant === "defaults");
   const first = usual.find((one) => !one.null) ?? chosen.allocators[0];
+  const kept = [...state.shown].filter(has);
+  const shown = kept.length ? kept : (usual.length ? usual : chosen.allocators).map((one) => one.name);
   Object.assign(state, {
-    section: number, shown: new Set((usual.length ? usual : chosen.allocators).map((one) => one.name)), focus: first.name,
-    from: 0, to: chosen.end_ns / 1e9, low: null, high: null, event: null,
+    section: number,
+    shown: new Set(shown),
+    focus: has(state.focus) ? state.focus : first.name,
+    from: 0,
+    to: chosen.end_ns / 1e9,
+    low: null,
+    high: null,
+    event: null,
   });
   if (!chosen.views.includes(state.view)) state.view = chosen.views[0];
 }
@@ -69,20 +91,32 @@ export function addressOf() {
 export function readAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
   const number = facts.sections.findIndex((one) => one.title === words.get("section"));
-  chooseSection(number >= 0 ? number : 0);
+  chooseSection(Math.max(number, 0));
   const names = section().allocators.map((one) => one.name);
   if (["malloc", "free"].includes(words.get("op"))) state.operation = words.get("op");
   if (section().views.includes(words.get("view"))) state.view = words.get("view");
   if (names.includes(words.get("of"))) state.focus = words.get("of");
-  if (words.has("with")) state.shown = new Set(words.get("with").split(",").filter((name) => names.includes(name)));
+  if (words.has("with"))
+    state.shown = new Set(
+      words
+        .get("with")
+        .split(",")
+        .filter((name) => names.includes(name)),
+    );
   const [from, to] = (words.get("s") ?? "").split("-").map(Number);
-  if (from >= 0 && to > from && to <= endSeconds() * 1.001) Object.assign(state, { from, to: Math.min(to, endSeconds()) });
+  if (from >= 0 && to > from && to <= endSeconds() * 1.001)
+    Object.assign(state, { from, to: Math.min(to, endSeconds()) });
   const [low, high] = (words.get("ns") ?? "").split("-").map(Number);
   if (low > 0 && high > low) Object.assign(state, { low, high });
   state.show = section().tables.some(({ name }) => name === words.get("show")) ? words.get("show") : "latency";
   const sort = words.get("sort");
   if (sort) Object.assign(state, { sort: sort.replace(/^-/, ""), rising: !sort.startsWith("-") });
-  state.hidden = new Set((words.get("hide") ?? "").split(",").filter((word) => /^\d$/.test(word)).map(Number));
+  state.hidden = new Set(
+    (words.get("hide") ?? "")
+      .split(",")
+      .filter((word) => /^\d$/.test(word))
+      .map(Number),
+  );
   if (/^\d+$/.test(words.get("event") ?? "")) state.event = Number(words.get("event"));
 }
 

@@ -12,7 +12,9 @@ const rangeWords = document.getElementById("range-words");
 
 export function makeStrip() {
   strip.addEventListener("pointerdown", grab);
-  handles.forEach((handle, place) => handle.addEventListener("keydown", (event) => nudge(event, place)));
+  for (const [place, handle] of handles.entries()) {
+    handle.addEventListener("keydown", (event) => nudge(event, place));
+  }
   brush.addEventListener("dblclick", () => setRange(0, endSeconds()));
   new ResizeObserver(drawStrip).observe(strip);
   return { draw: drawStrip, place: placeBrush };
@@ -33,8 +35,11 @@ function placeBrush() {
     handle.setAttribute("aria-valuetext", secondsWords(place ? state.to : state.from, end));
   });
   const span = state.to - state.from;
-  rangeWords.textContent = `${secondsWords(state.from, span)} to ${secondsWords(state.to, span)}, ${duration(span * 1e9)}`
-    + (span >= end * 0.9999 ? " (all)" : `; figures count whole stretches of ${duration(section().end_ns / section().columns)}`);
+  rangeWords.textContent =
+    `${secondsWords(state.from, span)} to ${secondsWords(state.to, span)}, ${duration(span * 1e9)}` +
+    (span >= end * 0.9999
+      ? " (all)"
+      : `; figures count whole stretches of ${duration(section().end_ns / section().columns)}`);
 }
 
 /// Events over time, and above them the slowest of each moment, of the allocator in the scatter.
@@ -69,16 +74,20 @@ function drawStrip() {
 function grab(event) {
   if (event.button !== 0) return;
   const box = strip.getBoundingClientRect();
-  const secondsAt = (pointer) => (Math.min(Math.max(pointer.clientX - box.left, 0), box.width) / box.width) * endSeconds();
+  const secondsAt = (pointer) =>
+    (Math.min(Math.max(pointer.clientX - box.left, 0), box.width) / box.width) * endSeconds();
   const begin = secondsAt(event);
   const { from, to } = state;
-  const kind = handles.includes(event.target) ? handles.indexOf(event.target)
-    : event.target === brush && to - from < endSeconds() * 0.999 ? "move" : "new";
+  const kind = handles.includes(event.target)
+    ? handles.indexOf(event.target)
+    : event.target === brush && to - from < endSeconds() * 0.999
+      ? "move"
+      : "new";
   const move = (pointer) => {
     const at = secondsAt(pointer);
     if (kind === "move") setRange(from + at - begin, to + at - begin);
     else if (kind === "new") {
-      if (Math.abs(at - begin) > endSeconds() / box.width * 3) setRange(Math.min(begin, at), Math.max(begin, at));
+      if (Math.abs(at - begin) > (endSeconds() / box.width) * 3) setRange(Math.min(begin, at), Math.max(begin, at));
     } else {
       const other = kind === 0 ? to : from;
       setRange(Math.min(at, other), Math.max(at, other));
@@ -96,7 +105,9 @@ function grab(event) {
 }
 
 function nudge(event, place) {
-  const step = { ArrowLeft: -0.01, ArrowDown: -0.01, ArrowRight: 0.01, ArrowUp: 0.01, PageDown: -0.1, PageUp: 0.1 }[event.key];
+  const step = { ArrowLeft: -0.01, ArrowDown: -0.01, ArrowRight: 0.01, ArrowUp: 0.01, PageDown: -0.1, PageUp: 0.1 }[
+    event.key
+  ];
   const end = endSeconds();
   const edges = [state.from, state.to];
   if (step) edges[place] += step * end;

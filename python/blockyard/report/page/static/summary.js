@@ -57,9 +57,14 @@ function stretchSummary(model, first, behind) {
   };
   const percentile = (numerator, denominator) =>
     samples * (denominator - numerator) >= constants.beyond * denominator
-      ? atRank(Math.max(1, Math.ceil((samples * numerator) / denominator))) : null;
+      ? atRank(Math.max(1, Math.ceil((samples * numerator) / denominator)))
+      : null;
   return {
-    samples, best: atRank(1), worst: atRank(samples), atLeast: false, exact: false,
+    samples,
+    best: atRank(1),
+    worst: atRank(samples),
+    atLeast: false,
+    exact: false,
     named: constants.percentiles.map(([, numerator, denominator]) => percentile(numerator, denominator)),
     above: constants.limits_ns.map((limit) => {
       let count = 0;
@@ -91,7 +96,8 @@ export function countedSeconds(allocator) {
   return ((behind - first) / section().columns) * (section().end_ns / 1e9) * repeats;
 }
 
-/// Most resident bytes within the stretch: the median over repeats, of the whole run exactly, else at the chart's times.
+/// Most resident bytes within the stretch: the median over repeats, of the whole run exactly, else at the chart's
+/// times.
 export function peakOf(allocator) {
   if (isWhole() || !allocator.resident) return allocator.peak_bytes;
   const time = section().memory.time_s;

@@ -4,29 +4,59 @@ import { constants } from "./data.js";
 import { swatchOf } from "./look.js";
 import { change, isWhole, section, shownAllocators, state } from "./state.js";
 import { countedSeconds, peakOf, summaryOf } from "./summary.js";
-import { ABSENT, bytesWords, countWords, durationWords, latencyWords, rateWords, shareWords, spanWords } from "./words.js";
+import {
+  ABSENT,
+  bytesWords,
+  countWords,
+  durationWords,
+  latencyWords,
+  rateWords,
+  shareWords,
+  spanWords,
+} from "./words.js";
 
 const table = document.getElementById("table");
 const LIMITS = ["1 us", "10 us", "100 us"];
-const UNIT_WORDS = { ns: durationWords, bytes: bytesWords, count: countWords, rate: rateWords, share: shareWords, text: (value) => value ?? ABSENT };
+const UNIT_WORDS = {
+  ns: durationWords,
+  bytes: bytesWords,
+  count: countWords,
+  rate: rateWords,
+  share: shareWords,
+  text: (value) => value ?? ABSENT,
+};
 
 const nameColumn = { name: "allocator", value: (one) => one.allocator.label, words: (value) => value };
 
-const latencyColumn = (name, of, interval) => ({ name, value: (one) => one.summary && of(one.summary), marksLeast: true,
+const latencyColumn = (name, of, interval) => ({
+  name,
+  value: (one) => one.summary && of(one.summary),
+  marksLeast: true,
   words: (value, one) => latencyWords(value, one.allocator.step_ns, name === "worst" && one.summary?.atLeast),
   small: (one) => {
     const ends = one.summary && interval?.(one.summary);
     return ends ? spanWords(...ends.map((end) => latencyWords(end, one.allocator.step_ns))) : "";
-  } });
+  },
+});
 
 const latencyColumns = [
   nameColumn,
   { name: "events", value: (one) => one.summary?.samples ?? 0, words: countWords },
   latencyColumn("best", (summary) => summary.best),
-  ...constants.percentiles.map(([name], place) => latencyColumn(name, (summary) => summary.named[place], (summary) => summary.intervals?.[place])),
+  ...constants.percentiles.map(([name], place) =>
+    latencyColumn(
+      name,
+      (summary) => summary.named[place],
+      (summary) => summary.intervals?.[place],
+    ),
+  ),
   latencyColumn("worst", (summary) => summary.worst),
-  ...LIMITS.map((limit, place) => ({ name: `>${limit}/s`, title: `events that took longer than ${limit}, a second`,
-    value: (one) => one.summary && one.summary.above[place] / Math.max(countedSeconds(one.allocator), 1e-9), words: rateWords })),
+  ...LIMITS.map((limit, place) => ({
+    name: `>${limit}/s`,
+    title: `events that took longer than ${limit}, a second`,
+    value: (one) => one.summary && one.summary.above[place] / Math.max(countedSeconds(one.allocator), 1e-9),
+    words: rateWords,
+  })),
   { name: "peak memory", value: (one) => peakOf(one.allocator), words: bytesWords },
 ];
 
@@ -36,15 +66,24 @@ function tableColumns() {
   const chosen = chosenTable();
   if (!chosen) return latencyColumns;
   const rows = chosen.rows[state.view] ?? chosen.rows[""] ?? {};
-  return [nameColumn, ...chosen.columns.map(([name, unit, marksLeast], place) => ({ name, marksLeast, words: UNIT_WORDS[unit],
-    value: (one) => rows[one.allocator.name]?.[place] ?? null }))];
+  return [
+    nameColumn,
+    ...chosen.columns.map(([name, unit, marksLeast], place) => ({
+      name,
+      marksLeast,
+      words: UNIT_WORDS[unit],
+      value: (one) => rows[one.allocator.name]?.[place] ?? null,
+    })),
+  ];
 }
 
 /// The choice of what the table shows.
 export function drawTableChoice() {
   const pick = document.getElementById("show");
   if (!chosenTable()) state.show = "latency";
-  pick.replaceChildren(...["latency", ...section().tables.map(({ name }) => name)].map((name) => new Option(name, name)));
+  pick.replaceChildren(
+    ...["latency", ...section().tables.map(({ name }) => name)].map((name) => new Option(name, name)),
+  );
   pick.value = state.show;
   pick.onchange = () => change({ show: pick.value }, "sort");
 }
@@ -63,7 +102,9 @@ export function drawTable() {
     button.type = "button";
     button.textContent = column.name;
     if (column.title) button.title = column.title;
-    button.addEventListener("click", () => change({ sort: column.name, rising: column.name === state.sort ? !state.rising : true }, "sort"));
+    button.addEventListener("click", () =>
+      change({ sort: column.name, rising: column.name === state.sort ? !state.rising : true }, "sort"),
+    );
     cell.append(button);
     names.append(cell);
   }
@@ -81,7 +122,8 @@ export function drawTable() {
         line.textContent = small;
         cell.append(line);
       }
-      if (least[place] !== null && value !== null && !one.allocator.null && value <= least[place]) cell.className = "least";
+      if (least[place] !== null && value !== null && !one.allocator.null && value <= least[place])
+        cell.className = "least";
     });
   }
   const focused = [...table.querySelectorAll("th button")].indexOf(document.activeElement);
@@ -111,18 +153,22 @@ function sortedRows(columns) {
 
 export function tableText() {
   const columns = tableColumns();
-  const lines = [columns.map((column) => column.name)];
-  for (const one of sortedRows(columns)) lines.push(columns.map((column) => column.words(column.value(one) ?? null, one)));
-  return lines.map((line) => line.join("\t")).join("\n") + "\n";
+  const wordsOf = (one) => columns.map((column) => column.words(column.value(one) ?? null, one));
+  const lines = [columns.map((column) => column.name), ...sortedRows(columns).map(wordsOf)];
+  return `${lines.map((line) => line.join("\t")).join("\n")}\n`;
 }
 
 export function tableWords() {
   const chosen = chosenTable();
-  if (chosen) {
-    return `Of the whole run, whatever is brushed. ${chosen.words} ✓: the lowest, or within 2 % of it; null does not compete.`;
-  }
-  const note = `${ABSENT}: fewer than ${constants.beyond} samples lie beyond. ✓: the lowest, or within 2 % of it or a step of the clock; null does not compete.`;
+  const least = "✓: the lowest, or within 2 % of it";
+  if (chosen) return `Of the whole run, whatever is brushed. ${chosen.words} ${least}; null does not compete.`;
+  const note =
+    `${ABSENT}: fewer than ${constants.beyond} samples lie beyond. ` +
+    `${least} or a step of the clock; null does not compete.`;
   if (isWhole()) return `The whole run, exact; below a percentile its 95 % interval. ${note}`;
-  return `The brushed stretch: within ${(constants.histogram_error * 100).toFixed(1)} %, from histograms; what is slower than the `
-    + `${countWords(constants.slowest)} slowest events of an allocator begin is within 0.14 %. ${note}`;
+  const error = (constants.histogram_error * 100).toFixed(1);
+  return (
+    `The brushed stretch: within ${error} %, from histograms; what is slower than the ` +
+    `${countWords(constants.slowest)} slowest events of an allocator begin is within 0.14 %. ${note}`
+  );
 }

@@ -35,7 +35,9 @@ export function bytesWords(count) {
 
 export function countWords(count) {
   if (count === null) return ABSENT;
-  return Math.round(count).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+  return Math.round(count)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 export function rateWords(perSecond) {
@@ -71,7 +73,12 @@ export function shareWords(share) {
 
 /// Of a decade on an axis: `1 ns`, `10 us`.
 export function decadeWords(ns) {
-  for (const [unit, scale] of [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]]) {
+  for (const [unit, scale] of [
+    ["ns", 1],
+    ["us", 1e3],
+    ["ms", 1e6],
+    ["s", 1e9],
+  ]) {
     if (ns < scale * 999 || unit === "s") return `${+(ns / scale).toPrecision(3)} ${unit}`;
   }
   return "";

@@ -1,0 +1,83 @@
+// The crowd behind the marks: events per pixel out of the histograms, darker the more there are.
+import { constants } from "./data.js";
+import { densityRamp } from "./look.js";
+import { binLow } from "./model.js";
+import { allocatorNamed, endSeconds, section, state } from "./state.js";
+import { latencyRange } from "./zoom.js";
+
+let ramp = null;
+
+export function themeDensity() {
+  ramp = densityRamp();
+}
+
+/// Events per pixel, [row from above * columns + column]. A cell covers its stretch of time and its bin, or the clock's
+/// step where that is taller: no difference below a step is real, and stripes would be the clock's, not the
+/// allocator's.
+export function accumulate(model, columns, rows) {
+  const density = new Float32Array(columns * rows);
+  const cells = model.cells[`${state.operation}/${state.view}`];
+  const cut = section().columns;
+  const perColumn = endSeconds() / cut;
+  const scale = columns / (state.to - state.from);
+  const first = Math.max(0, Math.floor(state.from / perColumn));
+  const behind = Math.min(cut, Math.ceil(state.to / perColumn));
+  const spans = binSpans(rows);
+  for (let column = first; column < behind; ++column) {
+    const begin = (column * perColumn - state.from) * scale;
+    const x0 = Math.max(0, Math.floor(begin));
+    const x1 = Math.min(columns, Math.max(x0 + 1, Math.floor(begin + perColumn * scale)));
+    if (x0 >= columns) continue;
+    for (let at = cells.start[column], end = cells.start[column + 1]; at < end; ++at) {
+      const bin = cells.bin[at];
+      const y0 = spans[2 * bin];
+      const y1 = spans[2 * bin + 1];
+      if (y1 <= y0) continue;
+      const share = cells.count[at] / ((x1 - x0) * (y1 - y0));
+      for (let y = y0; y < y1; ++y) {
+        const line = y * columns;
+        for (let x = x0; x < x1; ++x) density[line + x] += share;
+      }
+    }
+  }
+  return density;
+}
+
+/// Of every bin the pixel rows that it covers: [from above, to below), empty when it is out of sight.
+function binSpans(rows) {
+  const [low, high] = latencyRange();
+  const perOctave = rows / Math.log2(high / low);
+  const row = (ns) => rows - Math.log2(Math.max(ns, low) / low) * perOctave;
+  const half = allocatorNamed(state.focus).step_ns / 2;
+  const spans = new Int32Array(2 * constants.bins);
+  for (let bin = 0; bin < constants.bins; ++bin) {
+    let from = binLow(bin);
+    let to = bin === 0 ? 0 : binLow(bin + 1);
+    if (to - from < 2 * half) {
+      const middle = (from + to) / 2;
+      from = Math.max(0, middle - half);
+      to = middle + half;
+    }
+    if (to <= low && bin > 0) continue;
+    if (from >= high) continue;
+    const below = Math.min(rows, Math.max(1, Math.round(row(from))));
+    const above = Math.max(0, Math.min(below - 1, Math.round(row(to))));
+    spans[2 * bin] = above;
+    spans[2 * bin + 1] = below;
+  }
+  return spans;
+}
+
+/// Colours of densities, into pixels; empty ones stay clear.
+export function shade(density, pixels) {
+  let most = 0;
+  for (let i = 0; i < density.length; ++i) if (density[i] > most) most = density[i];
+  const scale = 255 / Math.log1p(most * 4);
+  const levels = 4096;
+  const table = new Uint32Array(levels + 1);
+  for (let i = 0; i <= levels; ++i)
+    table[i] = ramp[Math.min(255, Math.floor(Math.log1p((i / levels) ** 2 * most * 4) * scale))];
+  for (let i = 0; i < density.length; ++i) {
+    if (density[i] > 0) pixels[i] = table[Math.floor(Math.sqrt(density[i] / most) * levels)];
+  }
+}

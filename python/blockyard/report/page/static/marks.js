@@ -1,0 +1,128 @@
+// The slowest events one by one: where their marks stand, how they are drawn, and which one is near a place.
+import { CAUSES, causeClass, drawMark, ink, isDark } from "./look.js";
+import { modelIfReady, pointsOf } from "./model.js";
+import { change, state } from "./state.js";
+import { latencyRange } from "./zoom.js";
+
+const MOST_SHAPES = 500; // the slowest ones; the others in sight are dots, or they would be a blot
+const REACH = 14; // pixels
+let sprites = [];
+let marks = { length: 0, x: [], y: [], cause: [], index: [] }; // in sight, slowest first
+
+export function themeMarks() {
+  const ratio = devicePixelRatio || 1;
+  sprites = CAUSES.map((cause) => {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = Math.ceil(14 * ratio);
+    const context = canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    const colour = isDark() ? cause.dark : cause.light;
+    context.fillStyle = colour;
+    context.lineWidth = cause.mark === "cross" || cause.mark === "ring" ? 2 : 1;
+    context.strokeStyle = cause.mark === "cross" || cause.mark === "ring" ? colour : ink("card");
+    drawMark(context, cause.mark, 7, 7, cause.mark === "ring" ? 6 : 8);
+    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+    return { canvas, packed: ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0 };
+  });
+}
+
+export const spriteOf = (cause) => sprites[cause].canvas;
+
+/// Finds the singles in sight as marks, slowest first, their places in pixels; those that a faster repeat made part of
+/// the crowd join the density.
+export function gatherMarks(model, columns, rows, density) {
+  const [low, high] = latencyRange();
+  const perOctave = rows / Math.log2(high / low);
+  const scale = columns / (state.to - state.from);
+  const { time, ns, index, repeat } = pointsOf(model, state.operation, state.view);
+  const { cause } = model.singles;
+  const found = {
+    length: 0,
+    x: new Float32Array(ns.length),
+    y: new Float32Array(ns.length),
+    cause: new Uint8Array(ns.length),
+    index: new Uint32Array(ns.length),
+  };
+  for (let i = 0; i < ns.length; ++i) {
+    const x = (time[i] - state.from) * scale;
+    if (!(x >= 0 && x < columns) || (ns[i] < low && state.low !== null)) continue;
+    const y = rows - Math.log2(Math.max(ns[i], low) / low) * perOctave;
+    if (y < 0) continue;
+    if (ns[i] <= model.completeAbove) {
+      density[Math.min(rows - 1, Math.floor(y)) * columns + Math.floor(x)] += 1;
+      continue;
+    }
+    const why = causeClass(cause[repeat[i]][index[i]]);
+    if (state.hidden.has(why)) continue;
+    const at = found.length++;
+    found.x[at] = x;
+    found.y[at] = Math.min(y, rows - 1);
+    found.cause[at] = why;
+    found.index[at] = index[i];
+  }
+  marks = found;
+}
+
+/// All but those that have a shape, as dots into the picture of the density.
+export function dotMarks(pixels, columns, rows) {
+  for (let i = marks.length - 1; i >= MOST_SHAPES; --i) {
+    dot(pixels, columns, rows, marks.x[i], marks.y[i], marks.cause[i]);
+  }
+}
+
+function dot(pixels, columns, rows, x, y, cause) {
+  const left = Math.min(columns - 2, Math.max(0, Math.floor(x)));
+  const top = Math.min(rows - 2, Math.max(0, Math.floor(y)));
+  const at = top * columns + left;
+  pixels[at] = pixels[at + 1] = pixels[at + columns] = pixels[at + columns + 1] = sprites[cause].packed;
+}
+
+/// The slowest with their shapes, and a ring around the event in focus. `left` and `top` in pixels of the canvas.
+export function drawMarks(context, model, left, top, columns, rows) {
+  const ratio = devicePixelRatio || 1;
+  for (let i = Math.min(marks.length, MOST_SHAPES) - 1; i >= 0; --i) {
+    const sprite = sprites[marks.cause[i]].canvas;
+    const x = left + marks.x[i] * ratio - sprite.width / 2;
+    const y = top + marks.y[i] * ratio - sprite.height / 2;
+    context.drawImage(sprite, x, y);
+  }
+  ringEvent(context, model, left, top, columns, rows, ratio);
+}
+
+function ringEvent(context, model, left, top, columns, rows, ratio) {
+  if (state.event === null) return;
+  const [low, high] = latencyRange();
+  const points = pointsOf(model, state.operation, state.view);
+  context.strokeStyle = ink("ink");
+  context.lineWidth = 2 * ratio;
+  for (let i = 0; i < points.time.length; ++i) {
+    if (model.singles.event[points.index[i]] !== state.event) continue;
+    const x = ((points.time[i] - state.from) / (state.to - state.from)) * columns;
+    const y = rows - (Math.log2(Math.max(points.ns[i], low) / low) / Math.log2(high / low)) * rows;
+    if (x < 0 || x > columns || y < 0) continue;
+    context.beginPath();
+    context.arc(left + x * ratio, top + y * ratio, 8 * ratio, 0, 2 * Math.PI);
+    context.stroke();
+  }
+}
+
+/// Goes to the mark `step` places further down in order of latency, among those in sight.
+export function stepEvent(step) {
+  const model = modelIfReady(state.section, state.focus);
+  if (!model || !marks.length) return;
+  const order = [...new Set(marks.index.subarray(0, marks.length))].map((index) => model.singles.event[index]);
+  const here = order.indexOf(state.event);
+  const next = here < 0 ? 0 : Math.min(Math.max(here + step, 0), order.length - 1);
+  change({ event: order[next] }, "event");
+}
+
+/// The mark nearest to a place in the plot, within reach, as an index into the singles; -1 for none.
+export function nearestMark(x, y) {
+  let best = -1;
+  let least = REACH * REACH;
+  for (let i = 0; i < marks.length; ++i) {
+    const away = (marks.x[i] - x) ** 2 + (marks.y[i] - y) ** 2;
+    if (away < least) [least, best] = [away, marks.index[i]];
+  }
+  return best;
+}
