@@ -4,8 +4,12 @@
 /// Bounds: insert, find and erase O(1) expected, with one access to the slot array and one to the node; growing the
 /// slot array is O(size) and touches no node. clear O(size). Iteration follows the order of insertion, which is as a
 /// rule the order in memory. Memory: a node of two links, key and value (16 bytes for two ints), and 8 bytes a slot, at
-/// least 13/24 of them in use once it has grown: 26 to 31 bytes an entry of two ints. The object is 24 bytes, 32 with
-/// DirectBlocks. At most 2.6 * 10^9 entries.
+/// least 13/24 of them in use once it has grown: 26 to 31 bytes an entry of two ints. The object is 24 bytes; DirectBlocks
+/// add 8, number keys too. At most 2.6 * 10^9 entries.
+///
+/// Keys that are integers or enumerations, with the default hasher and comparator, need no slots while they are dense:
+/// 4 bytes an entry when each key of a range is there (20 for two ints), and never more than slots would take
+/// (number_index.hpp).
 ///
 /// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality.
 ///
@@ -15,6 +19,7 @@
 #define BLOCKYARD_HASH_MAP_HPP
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -28,6 +33,7 @@
 #include "blockyard/hash.hpp"
 #include "blockyard/hash_slots.hpp"
 #include "blockyard/node_blocks.hpp"
+#include "blockyard/number_index.hpp"
 
 namespace blockyard {
 
@@ -38,9 +44,14 @@ class HashMap {
   using Blocks = typename A::template For<Node>;
   using NodeLink = typename Blocks::template Link<Node>;
   using SlotLink = typename Blocks::template Link<void>;
+  // Numbers that are hashed and compared as such may be looked up by position.
+  static constexpr bool has_number_keys = (std::integral<K> || std::is_enum_v<K>)&&sizeof(K) <= sizeof(std::uint64_t) &&
+                                          std::is_same_v<Hasher, HasherDefault> &&
+                                          std::is_same_v<Comparator, ComparatorDefault<K>>;
   using Slots = container::HashSlots<SlotLink>;
-  using Slot = typename Slots::Slot;
-  using Place = typename Slots::Place;
+  using Index = std::conditional_t<has_number_keys, container::NumberIndex<SlotLink>, Slots>;
+  using Hash = typename Index::Key;
+  using Place = typename Index::Place;
 
   // Slots' links are untyped, in units of 8 bytes.
   struct alignas(8) alignas(KeyValue<K, V>) Node {
@@ -154,7 +165,7 @@ class HashMap {
   HashMap& operator=(HashMap&& other) noexcept {
     if (this != &other) {
       destroy_nodes();
-      slots_.release();
+      index_.release();
       blocks_ = std::move(other.blocks_);
       take(other);
     }
@@ -168,7 +179,7 @@ class HashMap {
   ~HashMap() { destroy_nodes(); }
 
   void swap(HashMap& other) noexcept {
-    slots_.swap(other.slots_);
+    index_.swap(other.index_);
     std::swap(size_, other.size_);
     std::swap(first_, other.first_);
     std::swap(last_, other.last_);
@@ -178,12 +189,20 @@ class HashMap {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
-  /// Slots. The map grows when thirteen sixteenths of them are in use.
-  [[nodiscard]] std::size_t get_capacity() const noexcept { return slots_.capacity(); }
+  /// Slots: the map grows when thirteen sixteenths of them are in use. While number keys are dense, the length of the
+  /// range that there is memory for.
+  [[nodiscard]] std::size_t get_capacity() const noexcept { return index_.capacity(); }
 
-  /// Makes room for `entries` in all, so that no insert up to there grows the slot array. Throws std::bad_alloc.
+  /// Makes room for `entries` in all, so that no insert up to there grows the slot array (but the one with which number
+  /// keys stop being dense). Throws std::bad_alloc.
   void reserve(std::size_t entries) {
-    if (entries > slots_.limit() && !slots_.reserve(entries)) {
+    bool done;
+    if constexpr (has_number_keys) {
+      done = index_.reserve(entries, walk());
+    } else {
+      done = entries <= index_.limit() || index_.reserve(entries);
+    }
+    if (!done) {
       block::throw_bad_alloc();
     }
   }
@@ -191,20 +210,20 @@ class HashMap {
   /// Enters a key with a value, or gives a present key that value; at the end of the order, or with `front` at its
   /// beginning.
   Iterator insert(const K& key, const V& value, bool front = false) {
-    const std::uint32_t hash = hash_of(key);
+    const Hash hash = hash_of(key);
     const Place place = place_of(key, hash);
     if (place.there) {
-      Node* const node = node_at(place.slot->link);
+      Node* const node = node_at(*place.link);
       node->entry.value = value;
       return {node, this};
     }
     return {add(place, hash, front, key, value), this};
   }
   Iterator insert(K&& key, V&& value, bool front = false) {
-    const std::uint32_t hash = hash_of(key);
+    const Hash hash = hash_of(key);
     const Place place = place_of(key, hash);
     if (place.there) {
-      Node* const node = node_at(place.slot->link);
+      Node* const node = node_at(*place.link);
       node->entry.value = std::move(value);
       return {node, this};
     }
@@ -213,14 +232,14 @@ class HashMap {
 
   /// The value of a key, entered as V() when it is not there.
   [[nodiscard]] V& operator[](const K& key) {
-    const std::uint32_t hash = hash_of(key);
+    const Hash hash = hash_of(key);
     const Place place = place_of(key, hash);
-    return (place.there ? node_at(place.slot->link) : add(place, hash, false, key))->entry.value;
+    return (place.there ? node_at(*place.link) : add(place, hash, false, key))->entry.value;
   }
   [[nodiscard]] V& operator[](K&& key) {
-    const std::uint32_t hash = hash_of(key);
+    const Hash hash = hash_of(key);
     const Place place = place_of(key, hash);
-    return (place.there ? node_at(place.slot->link) : add(place, hash, false, std::move(key)))->entry.value;
+    return (place.there ? node_at(*place.link) : add(place, hash, false, std::move(key)))->entry.value;
   }
 
   /// The value of a key that is there; throws std::out_of_range if not.
@@ -248,37 +267,40 @@ class HashMap {
 
   /// Removes a key; whether it was there.
   bool erase(const K& key) {
-    const Slot* const slot = search(key, hash_of(key));
-    if (slot == nullptr) {
-      return false;
+    const Place place = place_of(key, hash_of(key));
+    if (place.there) {
+      erase_at(place);
     }
-    erase_at(slot);
-    return true;
+    return place.there;
   }
 
   /// Removes the entry of an iterator; nothing happens at the end. The iterator is invalid afterwards.
   void remove(const ConstIterator& at) {
     if (at) {
-      erase_at(search(at.node_, hash_of(at->key)));
+      erase_at(place_of(at.node_, hash_of(at->key)));
     }
   }
 
   /// Gives an entry another key and keeps its address, value and place in the order. False, and nothing changed, when
   /// `old_key` is not there or `new_key` is. If assigning the key throws, the entry is as before.
   bool replace_key(const K& old_key, const K& new_key) {
-    const std::uint32_t old_hash = hash_of(old_key);
-    const Slot* const slot = search(old_key, old_hash);
-    if (slot == nullptr) {
+    const Hash old_hash = hash_of(old_key);
+    const Place old_place = place_of(old_key, old_hash);
+    if (!old_place.there) {
       return false;
     }
-    const std::uint32_t new_hash = hash_of(new_key);
-    if (Node* const other = lookup(new_key, new_hash); other != nullptr) {
+    const Hash new_hash = hash_of(new_key);
+    const Place new_place = place_of(new_key, new_hash);
+    if (new_place.there) {
       return false;
     }
-    const SlotLink link = slot->link;
-    const_cast<K&>(node_at(link)->entry.key) = new_key;
-    slots_.erase(slot);
-    slots_.insert(new_hash, link);
+    Node* const node = node_at(*old_place.link);
+    if (has_number_keys && index_.must_grow(size_ - 1, new_place)) {
+      grow(new_hash);
+    }
+    const_cast<K&>(node->entry.key) = new_key;
+    index_.erase(index_.find_place(old_hash, [node](SlotLink link) { return node_at(link) == node; }));
+    index_.insert(new_hash, SlotLink(node));
     return true;
   }
 
@@ -286,7 +308,7 @@ class HashMap {
   void clear() noexcept {
     if (size_ != 0) {
       destroy_nodes();
-      slots_.clear();
+      index_.clear();
     }
   }
 
@@ -322,17 +344,20 @@ class HashMap {
   [[nodiscard]] ConstIterator end() const noexcept { return {nullptr, this}; }
   [[nodiscard]] ConstIterator last() const noexcept { return {last_.get(), this}; }
 
+  /// Slots that the longest search for an entry looks at: how well the keys are spread. O(capacity).
+  [[nodiscard]] std::size_t longest_search() const noexcept { return index_.longest_search(); }
+
   /// Checks slots and order against each other: for tests. O(capacity).
   [[nodiscard]] bool invariants_hold() const {
     std::size_t count = 0;
     const Node* previous = nullptr;
     for (const Node* node = first_.get(); node != nullptr; node = node->next.get()) {
-      if (node->previous.get() != previous || ++count > size_ || search(node, hash_of(node->entry.key)) == nullptr) {
+      if (node->previous.get() != previous || ++count > size_ || !place_of(node, hash_of(node->entry.key)).there) {
         return false;
       }
       previous = node;
     }
-    return previous == last_.get() && count == size_ && slots_.invariants_hold(size_);
+    return previous == last_.get() && count == size_ && index_.invariants_hold(size_);
   }
 
  private:
@@ -353,30 +378,62 @@ class HashMap {
     HashMap* map_;
   };
 
-  static std::uint32_t hash_of(const K& key) { return Slots::mix(static_cast<std::uint64_t>(Hasher::hash(key))); }
+  static Hash hash_of(const K& key) {
+    const std::uint64_t hashed = static_cast<std::uint64_t>(Hasher::hash(key));
+    if constexpr (has_number_keys) {
+      return Index::template key_of<is_signed()>(hashed);
+    } else {
+      return Slots::mix(hashed);
+    }
+  }
+  static constexpr bool is_signed() {
+    if constexpr (std::is_enum_v<K>) {
+      return std::is_signed_v<std::underlying_type_t<K>>;
+    } else {
+      return std::is_signed_v<K>;
+    }
+  }
   static Node* node_at(SlotLink link) noexcept { return static_cast<Node*>(link.certain()); }
 
-  Place place_of(const K& key, std::uint32_t hash) const {
-    return slots_.find_place(hash, [&](SlotLink link) { return Comparator::compare(node_at(link)->entry.key, key); });
+  Place place_of(const K& key, Hash hash) const {
+    return index_.find_place(hash, [&](SlotLink link) { return Comparator::compare(node_at(link)->entry.key, key); });
   }
-  const Slot* search(const K& key, std::uint32_t hash) const {
-    return slots_.find(hash, [&](SlotLink link) { return Comparator::compare(node_at(link)->entry.key, key); });
+  Place place_of(const Node* node, Hash hash) const noexcept {
+    return index_.find_place(hash, [node](SlotLink link) { return node_at(link) == node; });
   }
-  const Slot* search(const Node* node, std::uint32_t hash) const noexcept {
-    return slots_.find(hash, [node](SlotLink link) { return node_at(link) == node; });
+  Node* lookup(const K& key, Hash hash) const {
+    const Place place = place_of(key, hash);
+    return place.there ? node_at(*place.link) : nullptr;
   }
-  Node* lookup(const K& key, std::uint32_t hash) const {
-    const Slot* const slot = search(key, hash);
-    return slot == nullptr ? nullptr : node_at(slot->link);
+
+  // Makes room in the index for one more entry.
+  void grow(Hash hash) {
+    bool done;
+    if constexpr (has_number_keys) {
+      done = index_.grow(size_, hash, walk());
+    } else {
+      done = index_.reserve(std::size_t{size_} + 1);
+    }
+    if (!done) {
+      block::throw_bad_alloc();
+    }
+  }
+  auto walk() const noexcept requires has_number_keys {
+    return typename Index::Walk{first_.get(), [](const void* node, Hash& hash, SlotLink& link) noexcept -> const void* {
+                                  Node* const at = static_cast<Node*>(const_cast<void*>(node));
+                                  hash = hash_of(at->entry.key);
+                                  link = SlotLink(at);
+                                  return at->next.get();
+                                }};
   }
 
   // Out of line, as everything is that is not a search: the search dominates its time, and it would be copied into each
   // caller.
   template <class... Arguments>
-  [[gnu::noinline]] Node* add(Place place, std::uint32_t hash, bool front, Arguments&&... arguments) {
-    const bool grows = size_ >= slots_.limit();
-    if (grows && !slots_.reserve(std::size_t{size_} + 1)) {
-      block::throw_bad_alloc();
+  [[gnu::noinline]] Node* add(Place place, Hash hash, bool front, Arguments&&... arguments) {
+    const bool grows = index_.must_grow(size_, place);
+    if (grows) [[unlikely]] {
+      grow(hash);
     }
     void* const block = blocks_.allocate();
     Node* node;
@@ -388,9 +445,9 @@ class HashMap {
     }
     link_node(node, front);
     if (grows) [[unlikely]] {
-      slots_.insert(hash, SlotLink(node));
+      index_.insert(hash, SlotLink(node));
     } else {
-      slots_.insert_at(place.slot, hash, SlotLink(node));
+      index_.insert_at(place, hash, SlotLink(node));
     }
     ++size_;
     return node;
@@ -411,9 +468,9 @@ class HashMap {
     }
   }
 
-  [[gnu::noinline]] void erase_at(const Slot* slot) noexcept {
-    Node* const node = node_at(slot->link);
-    slots_.erase(slot);
+  [[gnu::noinline]] void erase_at(Place place) noexcept {
+    Node* const node = node_at(*place.link);
+    index_.erase(place);
     (node->previous ? node->previous.certain()->next : first_) = node->next;
     (node->next ? node->next.certain()->previous : last_) = node->previous;
     --size_;
@@ -445,13 +502,13 @@ class HashMap {
   }
 
   void take(HashMap& other) noexcept {
-    slots_.swap(other.slots_);
+    index_.swap(other.index_);
     size_ = std::exchange(other.size_, 0);
     first_ = std::exchange(other.first_, NodeLink());
     last_ = std::exchange(other.last_, NodeLink());
   }
 
-  Slots slots_;
+  [[no_unique_address]] Index index_;
   NodeLink first_;
   NodeLink last_;
   std::uint32_t size_ = 0;

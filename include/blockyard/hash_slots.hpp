@@ -42,25 +42,23 @@ class HashSlots {
   /// took more memory.
   [[nodiscard]] std::uint32_t limit() const noexcept { return limit_of(capacity()); }
 
+  using Key = std::uint32_t;
+
+  /// Spreads whatever a hasher returns, in such a way that no stride of plain numbers or addresses is a bad one, as
+  /// there are for a single multiplication. D. Stafford's variant 13 of the 64-bit finaliser of MurmurHash3 ("Better bit
+  /// mixing", 2011); homes are made from the upper half.
   [[nodiscard]] static std::uint32_t mix(std::uint64_t hash) noexcept {
-    // Multiplication carries every bit up, the upper half of the product is what homes are made from. 2^64 / golden
-    // ratio.
-    hash ^= hash >> 32;
-    return static_cast<std::uint32_t>((hash * 0x9e3779b97f4a7c15u) >> 32);
+    hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
+    hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
+    return static_cast<std::uint32_t>(hash >> 32);
   }
 
-  /// Calls `matches(link)` for each entry of this hash until it returns true; returns that entry's slot, or nullptr.
-  template <class Matches>
-  [[nodiscard]] const Slot* find(std::uint32_t hash, Matches&& matches) const {
-    const Place place = find_place(hash, matches);
-    return place.there ? place.slot : nullptr;
-  }
-
-  /// Where a search ended: at the entry, or where it would be entered; nullptr in an array without memory.
+  /// Where a search ended: at the entry's link, or where it would be entered; nullptr in an array without memory.
   struct Place {
-    Slot* slot = nullptr;
+    Link* link = nullptr;
     bool there = false;
   };
+  /// Calls `matches(link)` for each entry of this hash until it returns true.
   template <class Matches>
   [[nodiscard, gnu::always_inline]] Place find_place(std::uint32_t hash, Matches&& matches) const {
     if (slots_ == nullptr) {
@@ -70,14 +68,14 @@ class HashSlots {
     for (std::uint32_t distance = 0;; ++distance) {
       Slot& slot = slots_[position];
       if (!slot.link) {
-        return {&slot, false};
+        return {&slot.link, false};
       }
       if (slot.hash == hash) {
         if (matches(slot.link)) {
-          return {&slot, true};
+          return {&slot.link, true};
         }
       } else if (distance_of(slot.hash, position) < distance) {
-        return {&slot, false};
+        return {&slot.link, false};
       }
       position = after(position);
     }
@@ -86,7 +84,8 @@ class HashSlots {
   /// Enters a link that is not there. The array must have room.
   void insert(std::uint32_t hash, Link link) noexcept;
   /// The same where a search ended, with the array unchanged since.
-  void insert_at(Slot* slot, std::uint32_t hash, Link link) noexcept {
+  void insert_at(Place place, std::uint32_t hash, Link link) noexcept {
+    Slot* const slot = slot_of(place.link);
     if (!slot->link) [[likely]] {
       *slot = {hash, link};
     } else {
@@ -94,12 +93,18 @@ class HashSlots {
     }
   }
 
+  /// Whether the array is too full for a further entry.
+  [[nodiscard]] bool must_grow(std::size_t size, Place) const noexcept { return size >= limit(); }
+
   /// Removes an entry that a search found.
-  void erase(const Slot* slot) noexcept;
+  void erase(Place place) noexcept;
 
   /// Lets the array have room for `entries`; false, and nothing changed, when memory is exhausted or `entries` is
   /// beyond 2^32.
   [[nodiscard]] bool reserve(std::size_t entries) noexcept;
+
+  /// Slots that an array for `entries` has; 0 when that is beyond the greatest.
+  [[nodiscard]] static std::uint32_t capacity_for(std::size_t entries) noexcept;
 
   /// Empties the array and keeps its memory. O(capacity).
   void clear() noexcept;
@@ -109,6 +114,9 @@ class HashSlots {
     std::swap(capacity_, other.capacity_);
   }
 
+  /// Slots that the longest search for an entry looks at: how well the hashes are spread. O(capacity).
+  [[nodiscard]] std::uint32_t longest_search() const noexcept;
+
   /// Whether every entry is where a search finds it; counts them. For tests.
   [[nodiscard]] bool invariants_hold(std::size_t entries) const noexcept;
 
@@ -116,6 +124,9 @@ class HashSlots {
   // Enters at an entry's place: everything from there to the next free slot moves one to the right.
   void displace(Slot* slot, std::uint32_t hash, Link link) noexcept;
 
+  [[nodiscard]] static Slot* slot_of(Link* link) noexcept {
+    return reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(link) - offsetof(Slot, link));
+  }
   [[nodiscard]] static constexpr std::uint32_t limit_of(std::uint32_t capacity) noexcept { return capacity / 16 * 13; }
   static constexpr std::uint32_t least_capacity = 16;
 

@@ -12,7 +12,7 @@ namespace blockyard::container {
 
 template <class Link>
 void HashSlots<Link>::insert(std::uint32_t hash, Link link) noexcept {
-  insert_at(find_place(hash, [](Link) { return false; }).slot, hash, link);
+  insert_at(find_place(hash, [](Link) { return false; }), hash, link);
 }
 
 template <class Link>
@@ -27,8 +27,8 @@ void HashSlots<Link>::displace(Slot* slot, std::uint32_t hash, Link link) noexce
 }
 
 template <class Link>
-void HashSlots<Link>::erase(const Slot* slot) noexcept {
-  std::uint32_t position = static_cast<std::uint32_t>(slot - slots_);
+void HashSlots<Link>::erase(Place place) noexcept {
+  std::uint32_t position = static_cast<std::uint32_t>(slot_of(place.link) - slots_);
   for (;;) {
     const std::uint32_t next = after(position);
     const Slot& following = slots_[next];
@@ -42,19 +42,28 @@ void HashSlots<Link>::erase(const Slot* slot) noexcept {
 }
 
 template <class Link>
-bool HashSlots<Link>::reserve(std::size_t entries) noexcept {
-  if (entries <= limit() && slots_ != nullptr) {
-    return true;
-  }
+std::uint32_t HashSlots<Link>::capacity_for(std::size_t entries) noexcept {
   // Powers of two and one and a half of them: at worst a third of the slots beyond the limit is unused.
   constexpr std::uint32_t greatest_capacity = std::uint32_t{3} << 30;
   std::uint32_t capacity = least_capacity;
   while (limit_of(capacity) < entries) {
     if (capacity == greatest_capacity) {
-      return false;
+      return 0;
     }
     const bool power = (capacity & (capacity - 1)) == 0;
     capacity = power ? capacity / 2 * 3 : capacity / 3 * 4;
+  }
+  return capacity;
+}
+
+template <class Link>
+bool HashSlots<Link>::reserve(std::size_t entries) noexcept {
+  if (entries <= limit() && slots_ != nullptr) {
+    return true;
+  }
+  const std::uint32_t capacity = capacity_for(entries);
+  if (capacity == 0) {
+    return false;
   }
   Slot* const slots = static_cast<Slot*>(array_allocate(std::size_t{capacity} * sizeof(Slot)));
   if (slots == nullptr) {
@@ -106,6 +115,17 @@ void HashSlots<Link>::release() noexcept {
     slots_ = nullptr;
     capacity_ = 0;
   }
+}
+
+template <class Link>
+std::uint32_t HashSlots<Link>::longest_search() const noexcept {
+  std::uint32_t longest = 0;
+  for (std::uint32_t position = 0; position < capacity(); ++position) {
+    if (slots_[position].link) {
+      longest = std::max(longest, distance_of(slots_[position].hash, position) + 1);
+    }
+  }
+  return longest;
 }
 
 template <class Link>

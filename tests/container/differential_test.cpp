@@ -29,7 +29,7 @@ void run(Exercise&& exercise, unsigned kinds, std::size_t bytes) {
 TEST(Differential, list_does_what_std_list_does) { run(blockyard::fuzz::exercise_list, 6, 30'000); }
 
 TEST(Differential, hash_map_does_what_unordered_map_with_an_order_does) {
-  run(blockyard::fuzz::exercise_hash_map, 6, 60'000);
+  run(blockyard::fuzz::exercise_hash_map, 7, 60'000);
 }
 
 TEST(Differential, rb_map_and_rb_set_do_what_map_and_set_do) { run(blockyard::fuzz::exercise_ordered, 8, 60'000); }

@@ -1,6 +1,9 @@
 // HashMap beyond what the differential test sees: sizes, access, capacity, exceptions.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -65,6 +68,111 @@ TEST(HashMap, an_absurd_reserve_fails_and_changes_nothing) {
   HashMap<int, int> map{{1, 1}};
   EXPECT_THROW(map.reserve(std::size_t{1} << 40), std::bad_alloc);
   EXPECT_EQ(map.get(1), 1);
+}
+
+/// Keys at a stride: m * stride for m in [0, n).
+template <class K>
+std::size_t longest_search_at(std::uint64_t stride, std::uint64_t n) {
+  HashMap<K, int> map;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    map.insert(static_cast<K>(i * stride), 0);
+  }
+  EXPECT_EQ(map.size(), n);
+  return map.longest_search();
+}
+
+// Random hashes at this load: about 40. A hash that a stride defeats is in the thousands.
+constexpr std::size_t short_search = 100;
+
+TEST(HashMap, no_stride_of_numbers_makes_searches_long) {
+  constexpr std::uint64_t n = 10'000;
+  for (unsigned shift = 0; shift < 50; ++shift) {
+    EXPECT_LE(longest_search_at<std::uint64_t>(std::uint64_t{1} << shift, n), short_search) << "2^" << shift;
+  }
+  // Multiples of pages, of a Fibonacci number, and what undoes the multiplications that mixing is made of.
+  for (const std::uint64_t stride : {4096u * 3, 4096u * 1001, 2971215073u}) {
+    EXPECT_LE(longest_search_at<std::uint64_t>(stride, n), short_search) << stride;
+  }
+  for (const std::uint64_t stride : {0x96de1b173f119089u, 0x319642b2d24d8ec3u, 0xf1de83e19937733du}) {
+    EXPECT_LE(longest_search_at<std::uint64_t>(stride, n), short_search) << stride;
+  }
+  EXPECT_LE(longest_search_at<int>(4096, n), short_search);
+  EXPECT_LE(longest_search_at<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{-4096}), n), short_search);
+}
+
+TEST(HashMap, addresses_as_keys_have_short_searches) {
+  HashMap<const void*, int> map;
+  const std::vector<std::byte> bytes(1 << 22);
+  for (std::size_t i = 0; i < bytes.size(); i += 256) {
+    map.insert(&bytes[i], 0);
+  }
+  EXPECT_LE(map.longest_search(), short_search);
+}
+
+TEST(HashMap, two_ranges_of_numbers_far_apart_have_short_searches) {
+  HashMap<std::uint32_t, int> map;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    map.insert(i, 0);
+    map.insert(0x8000'0000u + i, 0);
+  }
+  EXPECT_LE(map.longest_search(), short_search);
+  EXPECT_TRUE(map.invariants_hold());
+}
+
+TEST(HashMap, numbers_from_the_least_to_the_greatest_fit_one_map) {
+  HashMap<std::int64_t, int> map;
+  for (int i = -100; i < 100; ++i) {
+    map.insert(i, i);
+  }
+  map.insert(std::numeric_limits<std::int64_t>::min(), -1000);
+  map.insert(std::numeric_limits<std::int64_t>::max(), 1000);
+  for (int i = -100; i < 100; ++i) {
+    EXPECT_EQ(map.get(i), i);
+  }
+  EXPECT_EQ(map.get(std::numeric_limits<std::int64_t>::min()), -1000);
+  EXPECT_EQ(map.get(std::numeric_limits<std::int64_t>::max()), 1000);
+  EXPECT_FALSE(map.has(100));
+  EXPECT_TRUE(map.invariants_hold());
+}
+
+TEST(HashMap, dense_numbers_in_any_order_take_no_more_room_than_their_range_twice) {
+  for (const int step : {1, -1, 7919}) {
+    HashMap<int, int> map;
+    for (int i = 0; i < 100'000; ++i) {
+      const int key = static_cast<int>(((std::int64_t{i} * step) % 100'000 + 100'000) % 100'000);
+      map.insert(key, i);
+    }
+    EXPECT_EQ(map.size(), 100'000u);
+    EXPECT_LE(map.get_capacity(), 200'000u) << step;
+    EXPECT_EQ(map.longest_search(), 1u) << step;
+    EXPECT_TRUE(map.invariants_hold());
+  }
+}
+
+TEST(HashMap, a_number_far_off_does_not_take_room_for_all_between) {
+  HashMap<int, int> map;
+  for (int i = 0; i < 10'000; ++i) {
+    map.insert(i, i);
+  }
+  map.insert(2'000'000'000, 7);
+  EXPECT_LE(map.get_capacity(), 20'000u);
+  EXPECT_EQ(map.get(2'000'000'000), 7);
+  EXPECT_EQ(map.get(9'999), 9'999);
+  EXPECT_TRUE(map.invariants_hold());
+}
+
+TEST(HashMap, enumerations_and_reserved_maps_of_numbers_keep_all_keys) {
+  enum class Kind : short { first = -300 };
+  HashMap<Kind, int> map;
+  map.reserve(600);
+  const std::size_t capacity = map.get_capacity();
+  for (int i = 299; i >= -300; --i) {
+    map.insert(static_cast<Kind>(i), i);
+  }
+  EXPECT_EQ(map.get_capacity(), capacity);
+  EXPECT_EQ(map.get(Kind::first), -300);
+  EXPECT_EQ(map.size(), 600u);
+  EXPECT_TRUE(map.invariants_hold());
 }
 
 TEST(HashMap, holds_keys_and_values_that_can_only_be_moved) {

@@ -1,7 +1,9 @@
 // HashMap against std::unordered_map and a std::list for the order: pointers kept and rechecked, invariants walked.
 #pragma once
 
+#include <cstdint>
 #include <list>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -15,6 +17,15 @@ struct PoorHasher {
   template <class T>
   static std::uint32_t hash(const T& key) {
     return static_cast<std::uint32_t>(std::hash<T>()(key) % 3) * 0x7fffffffu;
+  }
+};
+
+/// Numbers that are dense for a stretch, then scattered, on both sides of 0: an index by position and one by hash in
+/// turn.
+struct Scattered {
+  static std::int64_t key(std::uint32_t number, std::uint32_t phase) {
+    const std::int64_t near = std::int64_t{number} - 300;
+    return phase % 4 == 3 && number % 8 == 0 ? near * 0x123456789 : near;
   }
 };
 
@@ -53,6 +64,14 @@ class HashMapExercise {
     places_[key] = at;
   }
 
+  K key_of(std::uint32_t number) const {
+    if constexpr (std::is_same_v<K, std::int64_t>) {
+      return Scattered::key(number, steps_ / 500);
+    } else {
+      return make<K>(number);
+    }
+  }
+
   void forget(const K& key) {
     const auto found = places_.find(key);
     order_.erase(found->second);
@@ -60,8 +79,9 @@ class HashMapExercise {
   }
 
   void step(Bytes& bytes) {
+    ++steps_;
     const std::uint8_t choice = bytes.byte() % 20;
-    const K key = make<K>(bytes.below(600));
+    const K key = key_of(bytes.below(600));
     const V value = make<V>(bytes.byte());
     const bool known = places_.contains(key);
     switch (choice) {
@@ -81,7 +101,7 @@ class HashMapExercise {
         break;
       }
       case 2: {
-        const K other = make<K>(bytes.below(600));
+        const K other = key_of(bytes.below(600));
         const bool expected = known && !places_.contains(other);
         REQUIRE(map_.replace_key(key, other) == expected);
         if (expected) {
@@ -169,13 +189,14 @@ class HashMapExercise {
   }
 
   Tested map_;
+  std::uint32_t steps_ = 0;
   Order order_;
   std::unordered_map<K, typename Order::iterator> places_;
 };
 
 inline void exercise_hash_map(std::span<const std::uint8_t> input) {
   Bytes bytes(input);
-  switch (bytes.byte() % 6) {
+  switch (bytes.byte() % 7) {
     case 0:
       HashMapExercise<int, int, HasherDefault, StaticBlocks>().run(bytes);
       break;
@@ -190,6 +211,9 @@ inline void exercise_hash_map(std::span<const std::uint8_t> input) {
       break;
     case 4:
       HashMapExercise<std::string, Wide, PoorHasher, DirectBlocks>().run(bytes);
+      break;
+    case 5:
+      HashMapExercise<std::int64_t, std::string, HasherDefault, StaticBlocks>().run(bytes);
       break;
     default:
       HashMapExercise<int, Wide, HasherDefault, MallocBlocks>().run(bytes);

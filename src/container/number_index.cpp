@@ -1,0 +1,8 @@
+// The index that all maps of numbers over static and direct blocks share.
+#include "blockyard/number_index_impl.hpp"
+
+namespace blockyard::container {
+
+template class NumberIndex<NearLink<void>>;
+
+}  // namespace blockyard::container
