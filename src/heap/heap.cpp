@@ -78,8 +78,10 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
     // while its line is warm. To its slab it stays in use. Not those of heaps of one's own, which may be destroyed
     // meanwhile, and not on a thread without a heap.
     ThreadHeap* const heap = thread_heap;
-    if (owner.own() || heap == &empty_heap || !keep_at_hand(heap->bins[owner.size_class()], block)) {
+    if (owner.own() || heap == &empty_heap) {
       free_remote(block, static_cast<std::uint32_t>(granule));
+    } else {
+      free_small(heap, block, owner.size_class());
     }
     return;
   }
@@ -95,10 +97,9 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
 [[gnu::always_inline]] inline void deallocate(void* block, ThreadHeap* heap) {
   const std::size_t offset = region.offset_of(block);
   if (check_range ? offset < region.bytes : block != nullptr) [[likely]] {
-    const std::size_t granule = offset >> granule_shift;
-    const Owner owner = region.owner_of(granule);
+    const Owner owner = region.owner_of(offset >> granule_shift);
     if (owner.heap() == heap->index) [[likely]] {
-      free_small(heap, block, granule, owner);
+      free_small(heap, block, owner.size_class());
       return;
     }
   }

@@ -1,5 +1,8 @@
 #include "heap/thread_heap.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "heap/bound.hpp"
 #include "heap/page_heap.hpp"
 #include "heap/pending_stack.hpp"
@@ -251,6 +254,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
     block = take_freed(heap, slab);
   }
   ++bin.current->used;
+  heap->last_freed = nullptr;
   return block;
 }
 
@@ -263,17 +267,49 @@ void free_slow(ThreadHeap* heap, Slab* slab) {
   }
 }
 
+namespace {
+
+void free_to_any_slab(ThreadHeap* heap, void* block) {
+  const std::size_t granule = region.granule_of(block);
+  const Owner owner = region.owner_of(granule);
+  if (owner.heap() == heap->index) {
+    free_to_slab(heap, block, &region.slabs[granule - owner.back()]);
+  } else {
+    free_remote(block, static_cast<std::uint32_t>(granule));
+  }
+}
+
+}  // namespace
+
+void return_block(ThreadHeap* heap, void* block) {
+  const std::size_t granule = region.granule_of(block);
+  const Owner owner = region.owner_of(granule);
+  const std::size_t first = granule - owner.back();
+  if (owner.heap() == heap->index) {
+    __builtin_prefetch(&region.slabs[first], 1);
+  } else {
+    // The exchange that publishes the block waits until its link is written: that line is wanted too.
+    __builtin_prefetch(&region.directory[first], 1);
+    __builtin_prefetch(block, 1);
+  }
+  void*& place = heap->returning[heap->oldest];
+  void* const oldest = std::exchange(place, block);
+  heap->oldest = (heap->oldest + 1) % most_returning;
+  if (oldest != nullptr) [[likely]] {
+    free_to_any_slab(heap, oldest);
+  }
+}
+
 void return_blocks_at_hand(ThreadHeap* heap) {
-  for (Bin& bin : heap->bins) {
-    while (bin.count != 0) {
-      void* const block = bin.at_hand[--bin.count];
-      const std::size_t granule = region.granule_of(block);
-      const Owner owner = region.owner_of(granule);
-      if (owner.heap() == heap->index) {
-        free_to_slab(heap, block, &region.slabs[granule - owner.back()]);
-      } else {
-        free_remote(block, static_cast<std::uint32_t>(granule));
-      }
+  heap->last_freed = nullptr;  // from here on whoever owns its slab may hand it out, and it may be freed here again
+  for (void*& place : heap->returning) {
+    if (void* const block = std::exchange(place, nullptr); block != nullptr) {
+      free_to_any_slab(heap, block);
+    }
+  }
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    while (heap->newest[size_class] != 0) {
+      free_to_any_slab(heap, heap->bins[size_class].at_hand[heap->newest[size_class]--]);
     }
   }
 }
@@ -301,7 +337,8 @@ void retire_all(ThreadHeap* heap) {
     Bin& bin = heap->bins[size_class];
     Slab* const current = bin.current;
     bin.current = &empty_slab;
-    bin.count = bin.left = 0;
+    bin.left = 0;
+    heap->newest[size_class] = 0;
     if (current != &empty_slab) {
       retire(heap, current);
     }
@@ -316,6 +353,8 @@ void retire_all(ThreadHeap* heap) {
     unlink(heap, slab);
     retire(heap, slab);
   }
+  heap->returning = {};
+  heap->last_freed = nullptr;
   heap->pending.store(0, std::memory_order_relaxed);
   heap->taken = 0;
 }
@@ -327,9 +366,15 @@ std::uint64_t live_bytes(const ThreadHeap* heap) {
     const std::uint64_t waiting = region.directory[index_of(slab)].remote.load(std::memory_order_relaxed) >> 32;
     bytes += (slab->used - waiting) * slab->block_bytes;
   });
-  // Nor are those at hand and those never handed out.
-  for (const Bin& bin : heap->bins) {
-    bytes -= (std::uint64_t{bin.count} + bin.left) * bin.block_bytes;
+  // Nor are those at hand, those on their way back, and those never handed out.
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    const Bin& bin = heap->bins[size_class];
+    bytes -= (std::uint64_t{heap->newest[size_class]} + bin.left) * bin.block_bytes;
+  }
+  for (const void* const block : heap->returning) {
+    if (block != nullptr) {
+      bytes -= class_bytes(region.owner_of(region.granule_of(block)).size_class());
+    }
   }
   return bytes;
 }
@@ -367,33 +412,41 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   return nullptr;
 }
 
-// Every block at hand is one of a slab of its class, of any thread's heap, and stands there once; the blocks never
-// handed out end where the current slab does.
+// A block at hand, or on its way back, is one of a slab of any thread's heap, and of `size_class` where that is one.
+const char* check_kept(const ThreadHeap* heap, void* block, unsigned size_class) {
+  if (!region.contains(block)) {
+    return "a pointer at hand is no block of this heap";
+  }
+  const std::size_t granule = region.granule_of(block);
+  const Owner owner = region.owner_of(granule);
+  const std::size_t first = granule - owner.back();
+  const bool may_be_here = owner.heap() == heap->index || (owner.heap() != 0 && !owner.own() && !heap->own);
+  if (!may_be_here || (size_class != class_count && owner.size_class() != size_class) ||
+      (region.offset_of(block) - (first << granule_shift)) % class_bytes(owner.size_class()) != 0) {
+    return "a block at hand is no block of its class, or one that must not leave its heap";
+  }
+  return nullptr;
+}
+
+// Every block at hand stands there once; the blocks never handed out end where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
-  if (bin.count > bin.capacity) {
-    return "more blocks are at hand than there is room for";
+  const std::uint32_t newest = heap->newest[size_class];
+  if (newest > heap->most[size_class] || bin.at_hand[0] != nullptr) {
+    return "more blocks are at hand than there is room for, or fewer than none";
   }
   if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
     return "a heap's bump pointer is not in its current slab";
   }
-  for (std::uint32_t at = 0; at < bin.count; ++at) {
-    void* const block = bin.at_hand[at];
-    if (!region.contains(block)) {
-      return "a pointer at hand is no block of this heap";
+  const auto begin = bin.at_hand.begin() + 1;
+  const auto end = bin.at_hand.begin() + newest + 1;
+  for (auto block = begin; block != end; ++block) {
+    if (const char* const broken = check_kept(heap, *block, size_class); broken != nullptr) {
+      return broken;
     }
-    const std::size_t granule = region.granule_of(block);
-    const Owner owner = region.owner_of(granule);
-    const std::size_t first = granule - owner.back();
-    const bool may_be_here = owner.heap() == heap->index || (owner.heap() != 0 && !owner.own() && !heap->own);
-    if (!may_be_here || owner.size_class() != size_class ||
-        (region.offset_of(block) - (first << granule_shift)) % bin.block_bytes != 0) {
-      return "a block at hand is no block of its class, or one that must not leave its heap";
-    }
-    for (std::uint32_t before = 0; before < at; ++before) {
-      if (bin.at_hand[before] == block) {
-        return "a block is at hand twice: it was freed twice";
-      }
+    const auto same = [&](const void* other) { return other == *block; };
+    if (std::any_of(begin, block, same) || std::any_of(heap->returning.begin(), heap->returning.end(), same)) {
+      return "a block is at hand twice: it was freed twice";
     }
   }
   return nullptr;
@@ -405,6 +458,13 @@ const char* check(const ThreadHeap* heap) {
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     if (const char* const broken_bin = check_bin(heap, size_class); broken_bin != nullptr) {
       return broken_bin;
+    }
+  }
+  for (void* const block : heap->returning) {
+    if (block != nullptr) {
+      if (const char* const broken_kept = check_kept(heap, block, class_count); broken_kept != nullptr) {
+        return broken_kept;
+      }
     }
   }
   std::uint32_t slabs = 0;

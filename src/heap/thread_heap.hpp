@@ -3,7 +3,8 @@
 // Bound: allocate and free of a small block are O(1), without a lock and without an atomic read-modify-write on the
 // owner's thread; at most two lists of remote frees are adopted a slow path. A fresh slab comes from the ready stack
 // (lock-free), and only when that is empty from the page heap (one lock, O(1)). Overhead: 84 bytes for every 16 KiB of
-// slabs; for every size class in use at most one partly used slab, one empty one, and those of 12 blocks at hand.
+// slabs; for every size class in use at most one partly used slab, one empty one, and those of 12 blocks at hand; and
+// those of 8 blocks on their way back.
 #pragma once
 
 #include <array>
@@ -35,38 +36,45 @@ inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Ow
 ///
 /// The blocks freed last are kept at hand, addresses only, so that most allocations and frees touch neither a slab's
 /// state nor the block, whose line may be cold: magazines (Bonwick and Adams, "Magazines and Vmem", 2001), one a class
-/// and thread. What does not fit goes to its slab. To their slabs the blocks at hand, and those not yet cut at `bump`,
-/// are in use.
+/// and thread. What does not fit goes back to its slab by way of ThreadHeap::returning. To their slabs the blocks at
+/// hand, and those not yet cut at `bump`, are in use.
+///
+/// Where the newest stands is not said here but in ThreadHeap::newest, one byte a class: a free reads nothing of the
+/// bin, it only writes there, and nobody waits for a write.
 struct alignas(64) Bin {
-  std::uint32_t count = 0;     ///< blocks at hand
-  std::uint32_t capacity = 0;  ///< at most so many
-  char* bump = nullptr;        ///< the next block never handed out of the current slab
-  std::uint32_t left = 0;      ///< how many of those there are
+  char* bump = nullptr;    ///< the next block never handed out of the current slab
+  std::uint32_t left = 0;  ///< how many of those there are
   std::uint32_t block_bytes = 0;
-  Slab* current = nullptr;                    ///< never null: the empty slab where there is none
-  std::array<void*, most_at_hand> at_hand{};  ///< the newest last
-
-  /// The newest of `its_count` blocks at hand, without a branch where there is none: what stands before the array is
-  /// then read, the address of a slab's state, which is no block's.
-  const void* newest(std::uint32_t its_count) const {
-    const void* found;
-    const auto* const bytes = reinterpret_cast<const unsigned char*>(this);
-    std::memcpy(&found, bytes + offsetof(Bin, current) + its_count * sizeof found, sizeof found);
-    return found;
-  }
+  Slab* current = nullptr;                        ///< never null: the empty slab where there is none
+  std::array<void*, most_at_hand + 1> at_hand{};  ///< from 1 on, the newest last; [0] is null
 };
-static_assert(sizeof(Bin) == 128 && offsetof(Bin, at_hand) == 32 && offsetof(Bin, current) == 24);
+static_assert(sizeof(Bin) == 128);
+
+/// Blocks on their way back into their slabs that a thread holds: see ThreadHeap::returning.
+inline constexpr std::uint32_t most_returning = 8;
 
 struct ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-      bins[size_class].capacity = at_hand_capacity(size_class);
+      most[size_class] = static_cast<std::uint8_t>(at_hand_capacity(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
     }
   }
 
+  // Two lines that every malloc and free reads.
+  alignas(64) std::array<std::uint32_t, class_count> newest{};  ///< blocks at hand: place of the newest in its Bin
+  std::uint32_t index = 0;   ///< in the heap table, and in Owner; no_heap: the empty heap
+  std::uint32_t oldest = 0;  ///< place in `returning` of the block that came first, which the next to come takes
+  std::array<std::uint8_t, class_count> most{};  ///< blocks at hand at most
+  void* last_freed = nullptr;                    ///< null once anything was allocated
+
   std::array<Bin, class_count> bins{};
+  /// Freed blocks for which there was no room at hand, of any class and of other threads' slabs too; null: none. Each
+  /// takes the place of the one that came `most_returning` such frees ago, which only then goes back into its slab: the
+  /// lines that this touches were asked for when it came, so that no free waits for them. To their slabs these blocks
+  /// are in use.
+  std::array<void*, most_returning> returning{};
   struct Waiting {
     std::uint32_t listed = 0;    ///< slabs with room: the first (granule index, 0 is none)
     std::uint32_t granules = 0;  ///< of all slabs of the class
@@ -74,13 +82,10 @@ struct ThreadHeap {
   std::array<Waiting, class_count> waiting{};
   alignas(64) Atomic<std::uint32_t> pending{0};  ///< slabs with remote frees, pushed by other threads
   Atomic<std::uint32_t> parked_next{0};          ///< link in the stack of parked heaps
-  /// In the heap table, and in Owner; no_heap: the empty heap. Every free reads it: not from the line that others
-  /// write.
-  alignas(64) std::uint32_t index = 0;
-  std::uint32_t taken = 0;           ///< announced slabs taken from `pending`, adopted one at a time
-  std::uint32_t detached = 0;        ///< slabs without room, all classes
-  std::uint32_t blocks = 0;          ///< own heaps: blocks of whole pages, under the page heap's lock
-  bool own = false;                  ///< made by by_heap_create, no thread's
+  alignas(64) std::uint32_t taken = 0;           ///< announced slabs taken from `pending`, adopted one at a time
+  std::uint32_t detached = 0;                    ///< slabs without room, all classes
+  std::uint32_t blocks = 0;                      ///< own heaps: blocks of whole pages, under the page heap's lock
+  bool own = false;                              ///< made by by_heap_create, no thread's
   bool blocks_at_hand = false;       ///< parked with blocks at hand, which the janitor puts back into their slabs
   std::uint16_t parked_at = 0;       ///< the janitor's tick
   std::uint32_t slabs = 0;           ///< slabs owned
@@ -110,14 +115,21 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 /// The fast path: null sends the caller to allocate_slow.
 [[gnu::always_inline]] inline void* allocate_small(ThreadHeap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
-  if (const std::uint32_t count = bin.count; count != 0) [[likely]] {
-    bin.count = count - 1;
-    return bin.at_hand[count - 1];
+  const std::uint32_t newest = heap->newest[size_class];
+  if (void* const block = bin.at_hand[newest]; block != nullptr) [[likely]] {
+    heap->newest[size_class] = newest - 1;
+    if (check_last_freed) {
+      heap->last_freed = nullptr;
+    }
+    return block;
   }
   if (const std::uint32_t left = bin.left; left != 0) {
     char* const block = bin.bump;
     bin.left = left - 1;
     bin.bump = block + bin.block_bytes;
+    if (check_last_freed) {
+      heap->last_freed = nullptr;
+    }
     return block;
   }
   return nullptr;
@@ -138,29 +150,27 @@ void free_slow(ThreadHeap* heap, Slab* slab);
   }
 }
 
-/// Puts all blocks at hand back into their slabs: at most 56 times 12.
+/// Puts all blocks at hand, and those on their way, back into their slabs: at most 56 times 12, and 8.
 void return_blocks_at_hand(ThreadHeap* heap);
 
-/// Keeps a freed block of the bin's class at hand; false when there is no room.
-[[gnu::always_inline]] inline bool keep_at_hand(Bin& bin, void* block) {
-  const std::uint32_t count = bin.count;
-  if (count >= bin.capacity) [[unlikely]] {
-    return false;
-  }
-  // The block freed last; where none is at hand this reads the pointer to the slab, which no block equals.
-  if (check_last_freed && bin.newest(count) == block) [[unlikely]] {
-    report_freed_twice(block);
-  }
-  bin.at_hand[count] = block;
-  bin.count = count + 1;
-  return true;
-}
+/// Sends a freed block of any thread's heap on its way back into its slab. O(1).
+void return_block(ThreadHeap* heap, void* block);
 
-/// Free of a small block of class `owner.size_class()` by the thread that owns its slab.
-[[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, std::size_t granule, Owner owner) {
-  if (!keep_at_hand(heap->bins[owner.size_class()], block)) {
-    free_to_slab(heap, block, &region.slabs[granule - owner.back()]);
+/// Free of a small block of `size_class` out of a slab of any thread's heap: `heap` keeps it.
+[[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, unsigned size_class) {
+  if (check_last_freed) {
+    if (heap->last_freed == block) [[unlikely]] {
+      report_freed_twice(block);
+    }
+    heap->last_freed = block;
   }
+  const std::uint32_t newest = heap->newest[size_class];
+  if (newest >= heap->most[size_class]) [[unlikely]] {
+    return_block(heap, block);
+    return;
+  }
+  heap->bins[size_class].at_hand[newest + 1] = block;
+  heap->newest[size_class] = newest + 1;
 }
 
 /// Free of a small block by a thread that does not own its slab. Lock-free.

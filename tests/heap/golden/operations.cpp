@@ -49,12 +49,12 @@ void run_operations() {
   void* fresh = nullptr;
   count([&] { fresh = std::malloc(64); });
   count([&] { std::free(block); });
-  void* others[14] = {};
+  void* others[22] = {};
   for (void*& each : others) {
     each = std::malloc(200);
   }
-  for (int i = 1; i < 14; ++i) {
-    std::free(others[i]);
+  for (int i = 1; i < 22; ++i) {
+    std::free(others[i]);  // more than are kept at hand and on their way
   }
   count([&] { std::free(others[0]); });
   count([&] { block = std::calloc(1, 64); });
@@ -73,11 +73,13 @@ void run_operations() {
     }
   }).join();
   count([&] { std::free(remote[0]); });
-  for (int i = 1; i < 20; ++i) {
-    std::free(remote[i]);  // more than are kept at hand
+  // Five are kept at hand and eight on their way: from the 14th on each free sends the one eight before it to its slab.
+  // The 30th is the first to send one into the second slab, which announces that.
+  for (int i = 1; i < 29; ++i) {
+    std::free(remote[i]);
   }
+  count([&] { std::free(remote[29]); });
   count([&] { std::free(remote[30]); });
-  count([&] { std::free(remote[31]); });
   kept = block;
   std::_Exit(0);
 }
