@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from PIL import Image
 from synthetic import Campaign, latencies, lifelike
 
 from blockyard.analysis.latency import View
-from blockyard.report import ReportOptions, build, curves, scatter, style
+from blockyard.analysis.phases import Phase, Phases
+from blockyard.report import ReportOptions, build, curves, frame_pictures, scatter, style
 
 SPIKE_EVENT = 30_000
 
@@ -101,6 +103,22 @@ def test_svg_pictures_are_whole_and_embed_the_density(drawn: Path) -> None:
 
 def test_every_png_has_an_svg_beside_it(drawn: Path) -> None:
     assert {path.stem for path in drawn.glob("*.png")} == {path.stem for path in drawn.glob("*.svg")}
+
+
+def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None:
+    starts = np.arange(2000) * 16_666_667.0
+    lines = [frame_pictures.Line(f"allocator {place}", style.colour(place), {View.AS_RUN: np.full(2000, 5e4)}, False)
+             for place in range(4)]
+    phases = Phases((Phase("play", 0, 9, 0.0, float(starts[-1])),), named=False)
+    frame_pictures.draw(tmp_path / "frames", "Frames", "as-run", "a test", starts, lines, phases)
+    image = pixels(tmp_path / "frames.png")
+    found = []
+    for line in lines:
+        wanted = np.array([round(255 * part) for part in to_rgb(line.colour)])
+        rows, columns = np.nonzero((np.abs(image - wanted) < 8).all(axis=2))
+        assert len(rows) > 300, line.name
+        found.append((round(np.median(rows)), round(np.median(columns))))
+    assert len(set(found)) == len(lines)
 
 
 def test_a_zoom_draws_the_stretch_alone_under_a_name_of_its_own(tmp_path: Path) -> None:

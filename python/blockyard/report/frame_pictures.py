@@ -1,90 +1,134 @@
-"""The frame picture: what each allocator takes of every frame over time, against the budgets."""
+"""The frame picture: what each allocator takes of every frame over time, against the budgets, a panel an allocator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 
+from blockyard.analysis.latency import View
 from blockyard.analysis.phases import Phases
-from blockyard.report import style
+from blockyard.report import style, units
 from blockyard.report.style import FAINT
 
 WIDTH = 1600
-_LEFT, _RIGHT, _PANEL, _GAP, _BOTTOM, _TOP = 118, 232, 380, 74, 128, 128
-_COLUMNS = 400
-"""Points across: of more frames than that, each point is the worst of its stretch."""
+_LEFT, _RIGHT, _PANEL, _ACROSS, _DOWN, _BOTTOM, _TOP = 118, 40, 210, 26, 50, 128, 168
+_MOST_COLUMNS = 3
+_PIXELS_A_POINT = 2.4
+"""Of more frames than that, each point is the worst of its stretch."""
 BUDGETS_HZ = (30, 60, 144, 240)
+_BUDGET_COLOUR = "#c0392b"
 _PHASE_COLOURS = ("#eef0f3", "#ffffff", "#f7f1e6", "#eef5ee")
+_BY_TRUST = (View.ATTRIBUTED, View.AS_RUN, View.INHERENT)
+"""The first that there is, is the line; the others are the edges of what is shaded."""
 
-Line = tuple[str, str, np.ndarray, bool]
-"""Name, colour, allocator ns by frame, whether it is `null`."""
+
+@dataclass(frozen=True)
+class Line:
+    """One allocator: ns by frame in each view that there is, repeats already put together."""
+
+    name: str
+    colour: str
+    by_view: Mapping[View, np.ndarray]
+    is_null: bool
+
+    @property
+    def main(self) -> np.ndarray:
+        return next(self.by_view[view] for view in _BY_TRUST if view in self.by_view)
 
 
-def draw(target: Path, title: str, subtitle: str, caption: str, starts_ns: np.ndarray,
-         panels: Sequence[tuple[str, list[Line]]], phases: Phases) -> list[Path]:
-    """One panel a view, above each other, on one time axis."""
+def words(views: Sequence[View]) -> str:
+    """What line and shade are, for the subtitle."""
+    line = next(view for view in _BY_TRUST if view in views)
+    shaded = View.AS_RUN in views and View.INHERENT in views
+    return f"line: {line.value}" + ("; shaded: from inherent to as-run" if shaded else "")
+
+
+def draw(target: Path, title: str, subtitle: str, caption: str, starts_ns: np.ndarray, lines: Sequence[Line],
+         phases: Phases) -> list[Path]:
+    """Panels in rows, all on the same axes; `null` is the thin grey line in each."""
+    nulls = [line for line in lines if line.is_null]
+    shown = [line for line in lines if not line.is_null] or list(nulls)
+    columns = min(_MOST_COLUMNS, len(shown))
+    rows = -(-len(shown) // columns)
+    width = (WIDTH - _LEFT - _RIGHT - (columns - 1) * _ACROSS) / columns
+    low, high = _range(lines)
     with matplotlib.rc_context(style.FONT):
-        height = _BOTTOM + _TOP + len(panels) * _PANEL + (len(panels) - 1) * _GAP
+        height = _BOTTOM + _TOP + rows * _PANEL + (rows - 1) * _DOWN
         page = style.figure(WIDTH, height)
-        values = np.concatenate([line[2] for _, lines in panels for line in lines])
-        some = values[values > 0]
-        low = 10 ** np.floor(np.log10(max(np.quantile(some, 0.02), 100.0))) if len(some) else 100.0
-        high = max(float(some.max()) * 1.5 if len(some) else 0.0, 1e9 / BUDGETS_HZ[-1] * 6)
-        for number, (name, lines) in enumerate(panels):
-            bottom = _BOTTOM + (len(panels) - 1 - number) * (_PANEL + _GAP)
-            axis = style.axes(page, _LEFT, bottom, WIDTH - _LEFT - _RIGHT, _PANEL)
+        for place, line in enumerate(shown):
+            row, column = divmod(place, columns)
+            bottom = height - _TOP - _PANEL - row * (_PANEL + _DOWN)
+            axis = style.axes(page, _LEFT + column * (width + _ACROSS), bottom, width, _PANEL)
             style.latency_axis(axis, low, high, 0.0)
             axis.set_xlim(0, max(float(starts_ns[-1]) / 1e9, 1e-6) if len(starts_ns) else 1)
             axis.tick_params("x", length=0, pad=8)
-            axis.set_ylabel("in a frame", labelpad=6)
-            axis.text(0.0, 1.03, name, transform=axis.transAxes, fontsize=17, fontweight="bold")
+            if column > 0:
+                axis.set_yticklabels([])
+            if place + columns < len(shown):
+                axis.set_xticklabels([])
             _phases(axis, phases)
-            _budgets(axis)
-            _lines(axis, starts_ns, lines)
-        axis.set_xlabel("time since the replay's clock started (s)", labelpad=8)
+            _budgets(axis, labelled=column == 0)
+            for null in nulls if line not in nulls else ():
+                _line(axis, starts_ns, null.main, width, color=style.NULL_COLOUR, linewidth=0.9)
+            _allocator(axis, starts_ns, line, width)
+        style.put(page, _LEFT + (WIDTH - _LEFT - _RIGHT) / 2, _BOTTOM - 62, "time since the replay's clock started (s)",
+                  ha="center")
         style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
+        style.put(page, 28, height - 104, subtitle, fontsize=15, color=FAINT, linespacing=1.5)
         style.foot(page, caption)
         return style.save(page, target)
 
 
-def worst_of_stretches(starts_ns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most 400 points: the time at which each stretch begins, and its worst frame."""
-    edges = np.unique(np.linspace(0, len(values), min(len(values), _COLUMNS) + 1).astype(int))[:-1]
+def worst_of_stretches(starts_ns: np.ndarray, values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many points: the time at which each stretch begins, and its worst frame."""
+    edges = np.unique(np.linspace(0, len(values), min(len(values), points) + 1).astype(int))[:-1]
     return starts_ns[edges], np.maximum.reduceat(values, edges)
 
 
-def _lines(axis: style.Axes, starts_ns: np.ndarray, lines: list[Line]) -> None:
+def _range(lines: Sequence[Line]) -> tuple[float, float]:
+    values = np.concatenate([values for line in lines for values in line.by_view.values()])
+    some = values[values > 0]
+    low = 10 ** np.floor(np.log10(max(np.quantile(some, 0.02), 100.0))) if len(some) else 100.0
+    return low, max(float(some.max()) * 1.5 if len(some) else 0.0, 1e9 / BUDGETS_HZ[-1] * 6)
+
+
+def _allocator(axis: style.Axes, starts_ns: np.ndarray, line: Line, width: float) -> None:
     low = axis.get_ylim()[0]
-    ends = []
-    for _, colour, values, is_null in lines:
-        times, worst = worst_of_stretches(starts_ns, values)
-        axis.plot(times / 1e9, np.maximum(worst, low), color=colour, linewidth=1.0 if is_null else 1.5,
-                  alpha=0.8, zorder=2 if is_null else 3, solid_joinstyle="round")
-        ends.append(max(float(np.median(worst)), low))
-    bottom, top = np.log10(axis.get_ylim())
-    heights = [(np.log10(end) - bottom) / (top - bottom) for end in ends]
-    places = style.spread(heights, 24 / _PANEL, 0.0, 0.78)
-    for (name, colour, _, _), height, place in zip(lines, heights, places, strict=True):
-        axis.plot([1.003, 1.012, 1.02], [height, place, place], transform=axis.transAxes, color=colour, linewidth=1.1,
-                  clip_on=False)
-        axis.text(1.024, place, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold",
-                  color=colour)
+    if View.AS_RUN in line.by_view and View.INHERENT in line.by_view:
+        edges = [worst_of_stretches(starts_ns, line.by_view[view], _points(width))
+                 for view in (View.INHERENT, View.AS_RUN)]
+        axis.fill_between(edges[0][0] / 1e9, *(np.maximum(values, low) for _, values in edges), color=line.colour,
+                          alpha=0.25, linewidth=0, zorder=3)
+    _line(axis, starts_ns, line.main, width, color=line.colour, linewidth=1.4)
+    axis.text(0.0, 1.06, line.name, transform=axis.transAxes, fontsize=17, fontweight="bold", color=line.colour)
+    middle, worst = (units.duration(float(value)) for value in (np.median(line.main), line.main.max()))
+    axis.text(1.0, 1.06, f"median {middle}, worst {worst}", transform=axis.transAxes, fontsize=13, color=FAINT,
+              ha="right")
 
 
-def _budgets(axis: style.Axes) -> None:
-    """Whole frames at the usual rates, and a tenth of one at 60."""
+def _line(axis: style.Axes, starts_ns: np.ndarray, values: np.ndarray, width: float, **look: object) -> None:
+    times, worst = worst_of_stretches(starts_ns, values, _points(width))
+    axis.plot(times / 1e9, np.maximum(worst, axis.get_ylim()[0]), solid_joinstyle="round", zorder=4, **look)
+
+
+def _points(width: float) -> int:
+    return int(width / _PIXELS_A_POINT)
+
+
+def _budgets(axis: style.Axes, labelled: bool) -> None:
+    """Whole frames at the usual rates, and a tenth and a hundredth of one at 60."""
     marks = [(1e9 / hz, f"{hz} Hz") for hz in BUDGETS_HZ] + [(1e9 / 60 / 10, "10 % of 60 Hz"),
                                                              (1e9 / 60 / 100, "1 % of 60 Hz")]
     bottom, top = axis.get_ylim()
     for place, (budget, label) in enumerate(marks):
         if bottom < budget < top:
-            axis.axhline(budget, color="#c0392b", linewidth=1.0, linestyle=(0, (5, 3)), zorder=1)
+            axis.axhline(budget, color=_BUDGET_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), zorder=1)
+        if labelled and bottom < budget < top:
             # Side by side, as the upper ones lie close together.
-            axis.annotate(label, (0.01 + 0.06 * (place % 4), budget), xycoords=("axes fraction", "data"), fontsize=11,
-                          color="#c0392b", va="center", zorder=6,
-                          bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2})
+            axis.annotate(label, (0.02 + 0.15 * (place % 4), budget), xycoords=("axes fraction", "data"), fontsize=10,
+                          color=_BUDGET_COLOUR, va="bottom", zorder=6)
 
 
 def _phases(axis: style.Axes, phases: Phases) -> None:
@@ -94,5 +138,5 @@ def _phases(axis: style.Axes, phases: Phases) -> None:
         shade = _PHASE_COLOURS[phases.names.index(phase.name) % len(_PHASE_COLOURS)]
         axis.axvspan(phase.begin_ns / 1e9, phase.end_ns / 1e9, color=shade, zorder=-1, linewidth=0)
         if phase.seconds > 0.05 * axis.get_xlim()[1]:
-            axis.text((phase.begin_ns + phase.end_ns) / 2e9, axis.get_ylim()[1], phase.name, fontsize=11.5, color=FAINT,
-                      ha="center", va="top")
+            axis.text((phase.begin_ns + phase.end_ns) / 2e9, axis.get_ylim()[0], phase.name, fontsize=11.5, color=FAINT,
+                      ha="center", va="bottom", zorder=5)

@@ -96,20 +96,19 @@ def _curves(section: Section, figures: Sequence[AllocatorFigures], members: list
 def _frames(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
             target: Path, views: Sequence[View], variant: str) -> list[Path]:
     cuts = members[0].cuts
-    panels = []
-    for view in views:
-        lines = [(comparison.short_name(one), _colour(figures, one), np.median(values, axis=0), one.runs.is_null)
-                 for one in members if (values := one.frames.of(view) if one.frames else None) is not None]
-        if lines and len(lines[0][2]):
-            panels.append((_PANELS[view], lines))
+    lines = []
+    for one in members:
+        found = {view: np.median(values, axis=0) for view in views
+                 if one.frames is not None and (values := one.frames.of(view)) is not None}
+        if found and all(map(len, found.values())):
+            lines.append(frame_pictures.Line(comparison.short_name(one), _colour(figures, one), found,
+                                             one.runs.is_null))
+    if not lines:
+        return []
     return frame_pictures.draw(
         target, f"Time in the allocator in each frame: {section.journal}",
-        f"{cuts.frames.words}; {_of_variant(variant)}", header.caption(), cuts.frames.starts_ns, panels,
-        cuts.phases) if panels else []
-
-
-_PANELS = {View.AS_RUN: "as-run, median of the repeats", View.ATTRIBUTED: "attributed, median of the repeats",
-           View.INHERENT: "inherent: each event's least"}
+        f"{cuts.frames.words}; {_of_variant(variant)}\n{frame_pictures.words(views)}; medians of the repeats; "
+        "grey: null", header.caption(), cuts.frames.starts_ns, lines, cuts.phases)
 
 
 def _causes(section: Section, members: list[AllocatorFigures], header: Header, target: Path,
