@@ -131,7 +131,12 @@ def test_hovering_names_the_event(tab: Page, page: Path, campaign: Campaign) -> 
     words = tab.evaluate("document.getElementById('tip').innerText")
     assert f"event {event['event']:,}" in words and f"of {event['size']:,} B" in words
     assert f"thread\t{event['thread']}" in words and f"frame\t{event['frame']:,}" in words
-    assert f"of {REPEATS} repeats" in words and "slow" in words
+    assert f"of {REPEATS} repeats" in words
+    threshold = ns(tab.evaluate("document.getElementById('scatter-words').textContent").split("more than ")[1]
+                   .split(";")[0])
+    for number, rows in enumerate(repeats, start=1):
+        is_slow = nanoseconds(rows)[slowest] > threshold
+        assert f"repeat {number}{', slow' if is_slow else ''}\t" in words
     assert any(cause in words for cause in ("preempted", "page fault", "own work"))
 
 
@@ -162,6 +167,14 @@ def test_a_column_sorts_both_ways(opened: Page) -> None:
     opened.click(button)
     falling = [ns(row["p99"]) for row in table(opened).values()]
     assert falling == sorted(rising, reverse=True) and falling != rising
+
+
+def test_a_column_sorts_by_keyboard_and_keeps_the_focus(opened: Page) -> None:
+    place = 1 + list(table(opened)["glibc"]).index("p99.99")
+    opened.evaluate(f"document.querySelector('#table th:nth-child({place}) button').focus()")
+    opened.press("Enter")
+    assert opened.evaluate("[document.activeElement.textContent, "
+                           "document.activeElement.parentElement.getAttribute('aria-sort')]") == ["p99.99", "ascending"]
 
 
 def test_the_table_is_copied_as_text(opened: Page) -> None:
@@ -210,6 +223,20 @@ def test_a_link_leads_to_the_very_view(opened: Page, page: Path) -> None:
     link = opened.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
     opened.open(page, link)
     assert (table(opened), shown_range(opened), picture(opened, SCATTER), picture(opened, PERCENTILES)) == seen
+
+
+def test_a_link_keeps_the_table_its_order_and_the_causes_left_out(opened: Page, page: Path) -> None:
+    opened.evaluate("""(() => { const pick = document.getElementById('show'); pick.value = 'memory';
+                    pick.dispatchEvent(new Event('change')); })()""")
+    opened.settle()
+    opened.click("#table th:nth-child(2) button")
+    opened.click("#table th:nth-child(2) button")
+    opened.click("#scatter-key li:nth-child(4) label")
+    opened.evaluate("document.activeElement.blur()")
+    seen = list(table(opened).items()), picture(opened, SCATTER)
+    link = opened.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
+    opened.open(page, link)
+    assert (list(table(opened).items()), picture(opened, SCATTER)) == seen
 
 
 @pytest.mark.parametrize("link", ["#of=nobody&view=none&op=realloc&s=9-1&ns=-5-0&sort=what&event=x&with=", "#%%%&&=",
@@ -301,6 +328,34 @@ def test_no_two_allocators_are_told_apart_by_colour_alone(opened: Page) -> None:
     assert len(set(shapes)) == len(shapes) == 4
     opened.sight("achromatopsia")
     opened.screenshot(SHOTS / "without-colour.png")
+
+
+def test_no_two_causes_are_told_apart_by_colour_alone(opened: Page) -> None:
+    shapes = opened.evaluate("""[...document.querySelectorAll('#scatter-key label canvas')].map(canvas => {
+        const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        return [...pixels].filter((_, i) => i % 4 === 3).map(alpha => alpha > 128 ? 1 : 0).join('');
+    })""")
+    assert len(set(shapes)) == len(shapes) == 5
+
+
+def luminance(colour: str) -> float:
+    """Of `#rrggbb`, relative to white, as WCAG 2 has it."""
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_stand_out_from_their_ground(opened: Page, theme: str) -> None:
+    """WCAG 2 asks for a contrast of 4.5 for small letters."""
+    opened.theme(theme)
+    names = ("ink", "faint", "paper", "card", "accent", "accent-ink", "warn", "warn-paper")
+    found = {name: luminance(opened.evaluate(
+        f"getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim()")) for name in names}
+    for words, ground in (("ink", "paper"), ("ink", "card"), ("faint", "paper"), ("faint", "card"),
+                          ("accent-ink", "accent"), ("warn", "warn-paper")):
+        low, high = sorted((found[words], found[ground]))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (words, ground)
 
 
 def test_its_libraries_licences_are_in_it(opened: Page) -> None:

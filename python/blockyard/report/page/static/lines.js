@@ -17,7 +17,7 @@ export function lineSeries(allocators, thinner = 0) {
       stroke: style.colour,
       width: style.width - thinner + (crowded && inFocus ? 1 : 0),
       dash: style.dash,
-      alpha: crowded && !inFocus ? 0.5 : 1,
+      alpha: crowded && !inFocus ? 0.65 : 1,
       points: { show: false },
       spanGaps: false,
     };

@@ -23,7 +23,7 @@ const NAMED = [
 const CROWDED = ["p99", "p99.99"]; // left out of a narrow axis
 
 export function makePercentiles() {
-  return new Chart(document.getElementById("percentiles"), describePercentiles, () => 320);
+  return new Chart(document.getElementById("percentiles"), describePercentiles, (width) => (width < 460 ? 320 : 400));
 }
 
 function describePercentiles() {
