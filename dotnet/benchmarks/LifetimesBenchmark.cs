@@ -11,7 +11,7 @@ namespace Blockyard.Benchmarks
         private const int Blocks = 1000;
         private const int Rounds = 300;
         private const int WarmUpMilliseconds = 1000;
-        private static readonly IntPtr[] Held = new IntPtr[Blocks];
+        private static readonly void** Held = (void**)System.Runtime.InteropServices.Marshal.AllocHGlobal(Blocks * sizeof(void*));
 
         internal static void Run()
         {
@@ -51,29 +51,29 @@ namespace Blockyard.Benchmarks
 
         private static void Marshal()
         {
-            IntPtr[] held = Held;
-            for (int i = 0; i < held.Length; i++)
+            void** held = Held;
+            for (int i = 0; i < Blocks; i++)
             {
-                held[i] = System.Runtime.InteropServices.Marshal.AllocHGlobal(64);
+                held[i] = (void*)System.Runtime.InteropServices.Marshal.AllocHGlobal(64);
             }
 
-            for (int i = 0; i < held.Length; i++)
+            for (int i = 0; i < Blocks; i++)
             {
-                System.Runtime.InteropServices.Marshal.FreeHGlobal(held[i]);
+                System.Runtime.InteropServices.Marshal.FreeHGlobal((IntPtr)held[i]);
             }
         }
 
         private static void Temp()
         {
-            IntPtr[] held = Held;
-            for (int i = 0; i < held.Length; i++)
+            void** held = Held;
+            for (int i = 0; i < Blocks; i++)
             {
-                held[i] = (IntPtr)UnmanagedMemory.Malloc(64, 8, Lifetime.Temp);
+                held[i] = UnmanagedMemory.Malloc(64, 8, Lifetime.Temp);
             }
 
-            for (int i = 0; i < held.Length; i++)
+            for (int i = 0; i < Blocks; i++)
             {
-                UnmanagedMemory.Free((void*)held[i], Lifetime.Temp);
+                UnmanagedMemory.Free(held[i], Lifetime.Temp);
             }
 
             FrameMemory.EndThreadFrame();
@@ -81,29 +81,29 @@ namespace Blockyard.Benchmarks
 
         private static void TempJob()
         {
-            IntPtr[] held = Held;
-            for (int i = 0; i < held.Length; i++)
+            void** held = Held;
+            for (int i = 0; i < Blocks; i++)
             {
-                held[i] = (IntPtr)UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
+                held[i] = UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
             }
 
-            for (int i = 0; i < held.Length; i++)
+            for (int i = 0; i < Blocks; i++)
             {
-                UnmanagedMemory.Free((void*)held[i], Lifetime.TempJob);
+                UnmanagedMemory.Free(held[i], Lifetime.TempJob);
             }
         }
 
         private static void Persistent()
         {
-            IntPtr[] held = Held;
-            for (int i = 0; i < held.Length; i++)
+            void** held = Held;
+            for (int i = 0; i < Blocks; i++)
             {
-                held[i] = (IntPtr)UnmanagedMemory.Malloc(64, 8, Lifetime.Persistent);
+                held[i] = UnmanagedMemory.Malloc(64, 8, Lifetime.Persistent);
             }
 
-            for (int i = 0; i < held.Length; i++)
+            for (int i = 0; i < Blocks; i++)
             {
-                UnmanagedMemory.Free((void*)held[i], Lifetime.Persistent);
+                UnmanagedMemory.Free(held[i], Lifetime.Persistent);
             }
         }
     }

@@ -21,21 +21,13 @@ namespace Blockyard.Benchmarks
             switch (kind)
             {
                 case "class":
-                    List<EntityClass> classes = new List<EntityClass>();
-                    for (int i = 0; i < count; i++)
-                    {
-                        classes.Add(new EntityClass { Id = (ulong)i });
-                    }
-
-                    return classes;
+                    return Classes(new List<EntityClass>(), count);
+                case "class-presized":
+                    return Classes(new List<EntityClass>(count), count);
                 case "struct":
-                    List<EntityStruct> structs = new List<EntityStruct>();
-                    for (int i = 0; i < count; i++)
-                    {
-                        structs.Add(new EntityStruct { Id = (ulong)i });
-                    }
-
-                    return structs;
+                    return Structs(new List<EntityStruct>(), count);
+                case "struct-presized":
+                    return Structs(new List<EntityStruct>(count), count);
                 case "struct-packed":
                     List<EntityPacked> packed = new List<EntityPacked>();
                     for (int i = 0; i < count; i++)
@@ -61,9 +53,15 @@ namespace Blockyard.Benchmarks
 
                     return boxedPacked;
                 case "unmanaged":
-                    return Unmanaged<EntityStruct>(count);
+                    return Unmanaged(new List<Ptr<EntityStruct>>(), count);
                 case "unmanaged-packed":
-                    return Unmanaged<EntityPacked>(count);
+                    return Unmanaged(new List<Ptr<EntityPacked>>(), count);
+                case "unmanaged-presized":
+                    return Unmanaged(new List<Ptr<EntityStruct>>(count), count);
+                case "chunked":
+                    return Chunked<EntityStruct>(count);
+                case "chunked-packed":
+                    return Chunked<EntityPacked>(count);
                 case "wrapped":
                     WrappedAllocator<EntityWrapper> wrapped =
                         new WrappedAllocator<EntityWrapper>(sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
@@ -93,16 +91,50 @@ namespace Blockyard.Benchmarks
             }
         }
 
-        private static object Unmanaged<T>(int count)
+        private static object Classes(List<EntityClass> items, int count)
+        {
+            for (int i = 0; i < count; i++)
+            {
+                items.Add(new EntityClass { Id = (ulong)i });
+            }
+
+            return items;
+        }
+
+        private static object Structs(List<EntityStruct> items, int count)
+        {
+            for (int i = 0; i < count; i++)
+            {
+                items.Add(new EntityStruct { Id = (ulong)i });
+            }
+
+            return items;
+        }
+
+        private static object Unmanaged<T>(List<Ptr<T>> items, int count)
             where T : unmanaged, IEntity
         {
             UnmanagedAllocator<T> allocator = new UnmanagedAllocator<T>();
-            List<Ptr<T>> items = new List<Ptr<T>>();
             for (int i = 0; i < count; i++)
             {
                 Ptr<T> item = allocator.AllocatePtr();
                 item.Value.Id = (ulong)i;
                 items.Add(item);
+            }
+
+            return (allocator, items);
+        }
+
+        /// <summary>The list holds the items themselves, which never move: no list of pointers beside them.</summary>
+        private static object Chunked<T>(int count)
+            where T : unmanaged, IEntity
+        {
+            UnmanagedAllocator<T> allocator = new UnmanagedAllocator<T>();
+            UnmanagedChunkedList<T> items = new UnmanagedChunkedList<T>(
+                allocator.Source, chunkLength: 4096);
+            for (int i = 0; i < count; i++)
+            {
+                items.Add().Id = (ulong)i;
             }
 
             return (allocator, items);

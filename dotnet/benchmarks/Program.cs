@@ -6,7 +6,8 @@ namespace Blockyard.Benchmarks
     internal static class Program
     {
         private const string Usage =
-            "usage: Benchmarks objects KIND COUNT | lifetimes | study DIR | packets ADDRESS | frame ADDRESS CLIENTS";
+            "usage: Benchmarks objects KIND COUNT | lifetimes | study DIR | packets ADDRESS | outbound FIRST-ADDRESS DEVICE"
+            + " | frame ADDRESS CLIENTS";
 
         private static int Main(string[] args)
         {
@@ -23,6 +24,9 @@ namespace Blockyard.Benchmarks
                     return 0;
                 case "packets" when args.Length == 2:
                     PacketsBenchmark.Run(args[1]);
+                    return 0;
+                case "outbound" when args.Length == 3:
+                    PacketsBenchmark.RunOutbound(args[1], args[2]);
                     return 0;
                 case "frame" when args.Length == 3:
                     FrameBenchmark.Run(args[1], int.Parse(args[2]));

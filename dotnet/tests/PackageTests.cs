@@ -3,6 +3,10 @@ using System.Collections.Generic;
 using System.IO;
 using System.Linq;
 using System.Reflection;
+#if NET8_0_OR_GREATER
+using System.Reflection.Metadata;
+using System.Reflection.PortableExecutable;
+#endif
 using System.Text.RegularExpressions;
 using Blockyard.Diagnostics;
 using Blockyard.Memory;
@@ -50,6 +54,69 @@ namespace Blockyard.Tests
 
             CollectionAssert.DoesNotContain(typeof(UnmanagedMemory).Assembly.GetReferencedAssemblies().Select(name => name.Name), "Blockyard.Sockets");
         }
+
+#if NET8_0_OR_GREATER
+        [Test]
+        public void the_build_for_Mono_uses_no_type_that_netstandard_2_1_lacks()
+        {
+            // .NET's netstandard.dll forwards exactly the types of netstandard 2.1. Their members it does not list.
+            HashSet<string> standard = TypesForwardedBy(Path.Combine(Path.GetDirectoryName(typeof(object).Assembly.Location)!, "netstandard.dll"));
+            Assert.That(standard.Count, Is.GreaterThan(2000));
+            string here = Path.GetDirectoryName(typeof(PackageTests).Assembly.Location)!;
+            foreach (Assembly library in Libraries)
+            {
+                string built = Path.Combine(here.Replace("net8-", "mono-"), Path.GetFileName(library.Location));
+                if (!File.Exists(built))
+                {
+                    Assert.Ignore("this runtime has no build for Mono beside its own");
+                }
+
+                List<string> used = TypesUsedBy(built);
+                Assert.That(used.Count, Is.GreaterThan(10));
+                CollectionAssert.IsSubsetOf(used, standard, built);
+            }
+        }
+
+        private static HashSet<string> TypesForwardedBy(string path)
+        {
+            using (PEReader file = new PEReader(File.OpenRead(path)))
+            {
+                MetadataReader reader = file.GetMetadataReader();
+                HashSet<string> names = new HashSet<string>();
+                foreach (ExportedTypeHandle handle in reader.ExportedTypes)
+                {
+                    ExportedType type = reader.GetExportedType(handle);
+                    if (type.IsForwarder)
+                    {
+                        names.Add(reader.GetString(type.Namespace) + "." + reader.GetString(type.Name));
+                    }
+                }
+
+                return names;
+            }
+        }
+
+        /// <summary>Of the runtime: those of the libraries are left out, and of a nested type it is the outermost that counts.</summary>
+        private static List<string> TypesUsedBy(string path)
+        {
+            using (PEReader file = new PEReader(File.OpenRead(path)))
+            {
+                MetadataReader reader = file.GetMetadataReader();
+                List<string> names = new List<string>();
+                foreach (TypeReferenceHandle handle in reader.TypeReferences)
+                {
+                    TypeReference type = reader.GetTypeReference(handle);
+                    string space = reader.GetString(type.Namespace);
+                    if (type.ResolutionScope.Kind == HandleKind.AssemblyReference && !space.StartsWith("Blockyard", StringComparison.Ordinal))
+                    {
+                        names.Add(space + "." + reader.GetString(type.Name));
+                    }
+                }
+
+                return names;
+            }
+        }
+#endif
 
         [Test]
         public void every_file_of_the_Unity_package_has_its_meta_file_with_an_id_of_its_own()

@@ -6,13 +6,22 @@ namespace Blockyard.Memory
     /// <remarks>
     /// One owner, no lock. Taking memory is O(1) and calls the runtime once a block; a request larger than a block gets
     /// one of its own size. Blocks are kept after <see cref="Rewind"/> and used again in order. Overhead: 16 bytes of
-    /// table a block, and what is left at a block's end when a larger request did not fit.
+    /// table a block, and what is left at a block's end when a larger request did not fit. On Linux, blocks beyond the first
+    /// 2 MiB are cut from slabs on <see cref="HugePages"/>, each as large as all before it, up to 64 MiB; of a slab no more
+    /// than the huge pages that were touched are used.
     /// </remarks>
     internal sealed unsafe class BlockStack
     {
+        private const long LargestSlab = 64 * 1024 * 1024;
+        private const long BlockBoundary = 64;
+
         private readonly long blockSize;
         private readonly int blockAlignment;
         private Block[] blocks = new Block[4];
+        private Slab[] slabs = Array.Empty<Slab>();
+        private int slabCount;
+        private byte* slabCursor;
+        private byte* slabLimit;
         private int count;
         private int current = -1;
         private long reserved;
@@ -34,7 +43,7 @@ namespace Blockyard.Memory
 
         internal long BytesReserved => reserved;
 
-        internal long BytesUsed => current < 0 ? 0 : usedBefore + (Cursor - blocks[current].Start);
+        internal long BytesUsed => current < 0 ? 0 : usedBefore + ((long)Cursor - (long)blocks[current].Start);
 
         /// <summary>Where the current block begins; null as long as there is none.</summary>
         internal byte* Start => current < 0 ? null : blocks[current].Start;
@@ -46,7 +55,7 @@ namespace Blockyard.Memory
         internal byte* Take(long size, int alignment)
         {
             byte* start = RawMemory.Align(Cursor, alignment);
-            if (Limit == null || start > Limit || size > Limit - start)
+            if (Limit == null || start > Limit || size > (long)Limit - (long)start)
             {
                 Advance(size, alignment);
                 start = RawMemory.Align(Cursor, alignment);
@@ -78,9 +87,20 @@ namespace Blockyard.Memory
         {
             for (int i = 0; i < count; i++)
             {
-                RawMemory.Free(blocks[i].Raw);
+                if (blocks[i].Raw != null)
+                {
+                    RawMemory.Free(blocks[i].Raw);
+                }
             }
 
+            for (int i = 0; i < slabCount; i++)
+            {
+                HugePages.Give(slabs[i].Start, slabs[i].Bytes);
+            }
+
+            slabCount = 0;
+            slabCursor = null;
+            slabLimit = null;
             count = 0;
             current = -1;
             reserved = 0;
@@ -100,7 +120,7 @@ namespace Blockyard.Memory
 
             if (current >= 0)
             {
-                blocks[current].Used = Cursor - blocks[current].Start;
+                blocks[current].Used = (long)Cursor - (long)blocks[current].Start;
                 usedBefore += blocks[current].Used;
             }
 
@@ -117,11 +137,67 @@ namespace Blockyard.Memory
                 Array.Resize(ref blocks, count * 2);
             }
 
-            byte* raw = RawMemory.Allocate(checked(size + padding));
+            long bytes = checked(size + padding);
+            byte* cut = CutFromSlab(bytes);
+            byte* raw = cut == null ? RawMemory.Allocate(bytes) : null;
             Array.Copy(blocks, at, blocks, at + 1, count - at);
-            blocks[at] = new Block { Raw = raw, Start = RawMemory.Align(raw, blockAlignment), Size = size };
+            blocks[at] = new Block { Raw = raw, Start = RawMemory.Align(cut == null ? raw : cut, blockAlignment), Size = size };
             count++;
-            reserved += size + padding;
+            reserved += bytes;
+        }
+
+        /// <summary>A block out of a slab; null as long as there is too little for one, and where there are none.</summary>
+        private byte* CutFromSlab(long bytes)
+        {
+            if (bytes > long.MaxValue / 2 || reserved + bytes <= HugePages.PageSize || !HugePages.IsAvailable)
+            {
+                return null;
+            }
+
+            if (bytes > (long)slabLimit - (long)slabCursor)
+            {
+                if (slabCount == slabs.Length)
+                {
+                    Array.Resize(ref slabs, Math.Max(4, slabCount * 2));
+                }
+
+                long slab = SlabFor(bytes);
+                byte* start = HugePages.Take(slab);
+                if (start == null)
+                {
+                    return null;
+                }
+
+                slabs[slabCount++] = new Slab { Start = start, Bytes = slab };
+                slabCursor = start;
+                slabLimit = start + slab;
+            }
+
+            byte* cut = slabCursor;
+            byte* next = cut + ((bytes + BlockBoundary - 1) & ~(BlockBoundary - 1));
+            slabCursor = next < slabLimit ? next : slabLimit;
+            return cut;
+        }
+
+        /// <summary>Bytes of the next slab: of some numbers of blocks that would do, the one that leaves the least at its end.</summary>
+        private long SlabFor(long block)
+        {
+            const int Candidates = 16;
+            long blocksAtLeast = Math.Max(1, Math.Min(reserved, LargestSlab) / block);
+            long best = HugePages.RoundUp(blocksAtLeast * block);
+            long leastLeft = best - (blocksAtLeast * block);
+            for (long more = 1; more < Candidates && block < HugePages.PageSize; more++)
+            {
+                long slab = HugePages.RoundUp((blocksAtLeast + more) * block);
+                long left = slab - ((blocksAtLeast + more) * block);
+                if (left < leastLeft)
+                {
+                    best = slab;
+                    leastLeft = left;
+                }
+            }
+
+            return best;
         }
 
         /// <summary>A place to rewind to.</summary>
@@ -137,8 +213,15 @@ namespace Blockyard.Memory
             }
         }
 
+        private struct Slab
+        {
+            internal byte* Start;
+            internal long Bytes;
+        }
+
         private struct Block
         {
+            /// <summary>What to give back to the runtime; null of a block that was cut from a slab.</summary>
             internal byte* Raw;
             internal byte* Start;
             internal long Size;

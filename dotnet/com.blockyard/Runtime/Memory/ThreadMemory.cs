@@ -94,7 +94,7 @@ namespace Blockyard.Memory
         {
             byte* cursor = state->TempCursor;
             byte* start = (byte*)(((ulong)cursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-            if (size > state->TempLimit - start)
+            if (size > (long)state->TempLimit - (long)start)
             {
                 return TakeTempSlowly(size, alignment);
             }
@@ -125,7 +125,7 @@ namespace Blockyard.Memory
         internal void* TakeJob(long size, int alignment)
         {
             byte* start = (byte*)(((ulong)state->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-            if (size > state->JobLimit - start || !LeakDetection.IsOff)
+            if (size > (long)state->JobLimit - (long)start || !LeakDetection.IsOff)
             {
                 return TakeJobSlowly(size, alignment);
             }

@@ -1,4 +1,5 @@
 using System;
+using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
@@ -94,16 +95,18 @@ namespace Blockyard.Memory
         /// <exception cref="OutOfMemoryException">There is no room for a chunk; the list is as it was.</exception>
         public readonly ref T Add(T item)
         {
-            CheckLife();
-            int chunk = head->Count >> head->Shift;
-            if (chunk == head->Chunked)
-            {
-                AddChunk();
-            }
-
-            T* at = head->Chunks[chunk] + (head->Count & ((1 << head->Shift) - 1));
+            T* at = Next();
             *at = item;
-            head->Count = checked(head->Count + 1);
+            return ref *at;
+        }
+
+        /// <summary>Adds a cleared item at the end and returns it, to be filled in its place without a copy.</summary>
+        /// <exception cref="OutOfMemoryException">There is no room for a chunk; the list is as it was.</exception>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public readonly ref T Add()
+        {
+            T* at = Next();
+            *at = default;
             return ref *at;
         }
 
@@ -122,6 +125,8 @@ namespace Blockyard.Memory
         {
             CheckLife();
             head->Count = 0;
+            head->Next = null;
+            head->End = null;
         }
 
         /// <summary>Enumerates the items.</summary>
@@ -149,6 +154,37 @@ namespace Blockyard.Memory
                 source.Free(head);
                 head = null;
             }
+        }
+
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private readonly T* Next()
+        {
+            CheckLife();
+            Head* all = head;
+            if (all->Next == all->End)
+            {
+                NextChunk();
+            }
+
+            T* at = all->Next;
+            all->Next = at + 1;
+            all->Count++;
+            return at;
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private readonly void NextChunk()
+        {
+            // A whole chunk must fit the count: an index is an int.
+            _ = checked(head->Count + (1 << head->Shift));
+            int chunk = head->Count >> head->Shift;
+            if (chunk == head->Chunked)
+            {
+                AddChunk();
+            }
+
+            head->Next = head->Chunks[chunk];
+            head->End = head->Next + (1 << head->Shift);
         }
 
         private readonly void AddChunk()
@@ -200,6 +236,9 @@ namespace Blockyard.Memory
 
         private struct Head
         {
+            /// <summary>Where the next item goes, and the end of its chunk; equal when a chunk must be found first.</summary>
+            internal T* Next;
+            internal T* End;
             internal T** Chunks;
             internal int Chunked;
             internal int Room;

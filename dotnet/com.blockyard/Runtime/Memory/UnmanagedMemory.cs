@@ -50,32 +50,30 @@ namespace Blockyard.Memory
         public static void* Malloc(long size, int alignment, Lifetime lifetime)
         {
 #if BLOCKYARD_RELEASE
-            // The ordinary cases in the caller's own code: with a constant lifetime and alignment most of it folds away.
+            // The ordinary cases in the caller's own code, in the terms that Mono compiles well: integers, since it divides the
+            // difference of two byte pointers by one, and nothing between reading the cursor and writing it but the size,
+            // since one allocation waits for the other there. A cursor that first has to be aligned takes the other way.
             ThreadState* thread = ThreadState.Current;
-            if (thread != null && size > 0 && (alignment & (alignment - 1)) == 0
-                && (uint)(alignment - 1) < RawMemory.LargestAlignment)
+            if ((long)thread != 0 && size > 0 && ((alignment - 1) & (alignment | -RawMemory.LargestAlignment)) == 0)
             {
                 if (lifetime == Lifetime.Temp)
                 {
-                    byte* cursor = thread->TempCursor;
-                    byte* start = (byte*)(((ulong)cursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-                    if (size <= thread->TempLimit - start)
+                    if (((int)thread->TempCursor & (alignment - 1)) == 0 && size <= (long)thread->TempLimit - (long)thread->TempCursor)
                     {
-                        thread->BeforeLast = cursor;
+                        byte* start = thread->TempCursor;
+                        thread->BeforeLast = start;
                         thread->LastBlock = start;
                         thread->TempCursor = start + size;
                         return start;
                     }
                 }
-                else if (lifetime == Lifetime.TempJob && LeakSwitch.Mode == 0)
+                else if (lifetime == Lifetime.TempJob && LeakSwitch.Mode == 0
+                    && ((int)thread->JobCursor & (alignment - 1)) == 0 && size <= (long)thread->JobLimit - (long)thread->JobCursor)
                 {
-                    byte* start = (byte*)(((ulong)thread->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-                    if (size <= thread->JobLimit - start)
-                    {
-                        thread->JobCursor = start + size;
-                        thread->Job->Live++;
-                        return start;
-                    }
+                    byte* start = thread->JobCursor;
+                    thread->JobCursor = start + size;
+                    thread->Job->Live++;
+                    return start;
                 }
             }
 #endif
@@ -95,7 +93,7 @@ namespace Blockyard.Memory
         {
 #if BLOCKYARD_RELEASE
             ThreadState* thread = ThreadState.Current;
-            if (thread != null && block != null)
+            if ((long)thread != 0 && (long)block != 0)
             {
                 if (lifetime == Lifetime.Temp)
                 {

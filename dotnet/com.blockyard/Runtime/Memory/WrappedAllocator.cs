@@ -66,7 +66,7 @@ namespace Blockyard.Memory
         public TWrapper Allocate()
         {
             byte* item = memory.Cursor;
-            if (memory.Limit - item < typeSize)
+            if ((long)memory.Limit - (long)item < typeSize)
             {
                 if (disposed)
                 {

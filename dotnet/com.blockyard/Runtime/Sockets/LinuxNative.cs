@@ -5,8 +5,8 @@ namespace Blockyard.Sockets
 {
     /// <summary>Linux's own names and layouts, for <see cref="LinuxUdp"/>.</summary>
     /// <remarks>
-    /// Ordinary P/Invoke throughout, which tells the collector that the thread is outside: an unmanaged <c>calli</c> does not
-    /// on Mono, and one that blocks hangs every collection.
+    /// Ordinary P/Invoke, which tells the collector that the thread is outside: an unmanaged <c>calli</c> does not on Mono, and
+    /// one that blocks hangs every collection. <see cref="DirectCalls"/> has those that never block.
     /// </remarks>
     internal static unsafe class LinuxNative
     {
@@ -26,13 +26,13 @@ namespace Blockyard.Sockets
         private const string Library = "libc";
 
         [DllImport(Library, SetLastError = true, EntryPoint = "recvfrom")]
-        internal static extern IntPtr ReceiveFrom(int descriptor, byte* buffer, UIntPtr size, int flags, byte* from, uint* fromLength);
+        internal static extern nint ReceiveFrom(int descriptor, byte* buffer, nuint size, int flags, byte* from, uint* fromLength);
 
         [DllImport(Library, SetLastError = true, EntryPoint = "sendto")]
-        internal static extern IntPtr SendTo(int descriptor, byte* buffer, UIntPtr size, int flags, byte* to, uint toLength);
+        internal static extern nint SendTo(int descriptor, byte* buffer, nuint size, int flags, byte* to, uint toLength);
 
         [DllImport(Library, SetLastError = true, EntryPoint = "recvmmsg")]
-        internal static extern int ReceiveMany(int descriptor, BatchMessage* messages, uint count, int flags, IntPtr timeout);
+        internal static extern int ReceiveMany(int descriptor, BatchMessage* messages, uint count, int flags, void* timeout);
 
         [DllImport(Library, SetLastError = true, EntryPoint = "sendmmsg")]
         internal static extern int SendMany(int descriptor, BatchMessage* messages, uint count, int flags);

@@ -56,6 +56,17 @@ namespace Blockyard.Sockets
             return LengthIPv6;
         }
 
+        /// <summary><see cref="Room"/> bytes on the stack.</summary>
+        internal struct Name
+        {
+#pragma warning disable CS0169, CS0649 // only their room matters
+            private ulong first;
+            private ulong second;
+            private ulong third;
+            private ulong fourth;
+#pragma warning restore CS0169, CS0649
+        }
+
         private static ushort Port(byte* address) => (ushort)((address[2] << 8) | address[3]);
 
         private static void SetPort(byte* address, int port)

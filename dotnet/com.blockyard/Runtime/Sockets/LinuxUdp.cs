@@ -6,12 +6,17 @@ using System.Runtime.InteropServices;
 namespace Blockyard.Sockets
 {
     /// <summary>UDP by Linux system calls. One call a datagram or a batch; nothing on the collected heap.</summary>
+    /// <remarks>Calls that can't block go by <see cref="DirectCalls"/> where there are any; the error number is then read in the
+    /// same method, with nothing called in between.</remarks>
     internal sealed unsafe class LinuxUdp : UdpTransport
     {
+        private const int SendFlags = LinuxNative.DontWait | LinuxNative.NoSignal;
+
         private static readonly Lazy<bool> Available = new Lazy<bool>(Probe);
 
         private readonly int descriptor;
         private readonly bool isIPv6;
+        private readonly bool direct = DirectCalls.AreUsed;
 
         internal LinuxUdp(Socket socket)
         {
@@ -23,7 +28,9 @@ namespace Blockyard.Sockets
 
         internal override bool TryReceive(Span<byte> buffer, out Received received)
         {
-            byte* from = stackalloc byte[LinuxSockaddr.Room];
+            // A struct, where Mono would clear what stackalloc gives by a call.
+            LinuxSockaddr.Name name;
+            byte* from = (byte*)&name;
             byte nowhere;
             fixed (byte* pinned = &MemoryMarshal.GetReference(buffer))
             {
@@ -32,9 +39,12 @@ namespace Blockyard.Sockets
                     uint length = LinuxSockaddr.Room;
 
                     // With the flag the kernel answers how long the datagram was, not how much of it was stored.
-                    long bytes = (long)LinuxNative.ReceiveFrom(
-                        descriptor, pinned == null ? &nowhere : pinned, (UIntPtr)(uint)buffer.Length,
-                        LinuxNative.DontWait | LinuxNative.Truncated, from, &length);
+                    const int Flags = LinuxNative.DontWait | LinuxNative.Truncated;
+                    byte* to = pinned == null ? &nowhere : pinned;
+                    nuint room = (nuint)buffer.Length;
+                    long bytes = direct
+                        ? DirectCalls.ReceiveFrom(descriptor, to, room, Flags, from, &length)
+                        : LinuxNative.ReceiveFrom(descriptor, to, room, Flags, from, &length);
                     if (bytes >= 0)
                     {
                         SocketAddr address = LinuxSockaddr.Read(from, length);
@@ -44,10 +54,11 @@ namespace Blockyard.Sockets
                         return !address.IsNone;
                     }
 
-                    if (!IsWorthRetrying(out bool nothing))
+                    int error = direct ? *DirectCalls.ErrorNumber() : Marshal.GetLastWin32Error();
+                    if (!IsWorthRetrying(error, out bool nothing))
                     {
                         received = default;
-                        return nothing ? false : throw Failure();
+                        return nothing ? false : throw LinuxErrors.Exception(error);
                     }
                 }
             }
@@ -55,7 +66,8 @@ namespace Blockyard.Sockets
 
         internal override bool TrySend(ReadOnlySpan<byte> datagram, in SocketAddr to)
         {
-            byte* name = stackalloc byte[LinuxSockaddr.Room];
+            LinuxSockaddr.Name room;
+            byte* name = (byte*)&room;
             uint length = LinuxSockaddr.Write(to, name, isIPv6);
             if (length == 0 || (to.Family == AddressFamily.InterNetworkV6 && !isIPv6))
             {
@@ -66,16 +78,19 @@ namespace Blockyard.Sockets
             {
                 while (true)
                 {
-                    long bytes = (long)LinuxNative.SendTo(
-                        descriptor, pinned, (UIntPtr)(uint)datagram.Length, LinuxNative.DontWait | LinuxNative.NoSignal, name, length);
+                    nuint size = (nuint)datagram.Length;
+                    long bytes = direct
+                        ? DirectCalls.SendTo(descriptor, pinned, size, SendFlags, name, length)
+                        : LinuxNative.SendTo(descriptor, pinned, size, SendFlags, name, length);
                     if (bytes >= 0)
                     {
                         return true;
                     }
 
-                    if (!IsWorthRetrying(out bool nothing))
+                    int error = direct ? *DirectCalls.ErrorNumber() : Marshal.GetLastWin32Error();
+                    if (!IsWorthRetrying(error, out bool nothing))
                     {
-                        return nothing ? false : throw Failure();
+                        return nothing ? false : throw LinuxErrors.Exception(error);
                     }
                 }
             }
@@ -84,18 +99,22 @@ namespace Blockyard.Sockets
         internal override int ReceiveBatch(DatagramBatch batch)
         {
             batch.PrepareToReceive();
+            bool isShort = direct && batch.Capacity <= DirectCalls.LargestBatch;
+            uint capacity = (uint)batch.Capacity;
             while (true)
             {
-                int count = LinuxNative.ReceiveMany(
-                    descriptor, batch.Messages, (uint)batch.Capacity, LinuxNative.DontWait, IntPtr.Zero);
+                int count = isShort
+                    ? DirectCalls.ReceiveMany(descriptor, batch.Messages, capacity, LinuxNative.DontWait, null)
+                    : LinuxNative.ReceiveMany(descriptor, batch.Messages, capacity, LinuxNative.DontWait, null);
                 if (count >= 0)
                 {
                     return batch.TakeReceived(count);
                 }
 
-                if (!IsWorthRetrying(out bool nothing))
+                int error = isShort ? *DirectCalls.ErrorNumber() : Marshal.GetLastWin32Error();
+                if (!IsWorthRetrying(error, out bool nothing))
                 {
-                    return nothing ? 0 : throw Failure();
+                    return nothing ? 0 : throw LinuxErrors.Exception(error);
                 }
             }
         }
@@ -110,16 +129,22 @@ namespace Blockyard.Sockets
             int sent = first;
             while (sent < batch.Count)
             {
-                int count = LinuxNative.SendMany(
-                    descriptor, batch.Messages + sent, (uint)(batch.Count - sent), LinuxNative.DontWait | LinuxNative.NoSignal);
+                LinuxNative.BatchMessage* next = batch.Messages + sent;
+                uint left = (uint)(batch.Count - sent);
+                int count = direct
+                    ? DirectCalls.SendMany(descriptor, next, Math.Min(left, DirectCalls.LargestBatch), SendFlags)
+                    : LinuxNative.SendMany(descriptor, next, left, SendFlags);
                 if (count > 0)
                 {
                     sent += count;
+                    continue;
                 }
-                else if (!IsWorthRetrying(out bool nothing))
+
+                int error = direct ? *DirectCalls.ErrorNumber() : Marshal.GetLastWin32Error();
+                if (!IsWorthRetrying(error, out bool nothing))
                 {
                     // What went out is told first; the error comes again with the datagram that caused it.
-                    return nothing || sent > first ? sent - first : throw Failure();
+                    return nothing || sent > first ? sent - first : throw LinuxErrors.Exception(error);
                 }
             }
 
@@ -144,9 +169,10 @@ namespace Blockyard.Sockets
                 }
 
                 // Mono stops threads for a collection by a signal, so nearly every collection interrupts a wait.
-                if (Marshal.GetLastWin32Error() != LinuxNative.Interrupted)
+                int error = Marshal.GetLastWin32Error();
+                if (error != LinuxNative.Interrupted)
                 {
-                    throw Failure();
+                    throw LinuxErrors.Exception(error);
                 }
 
                 if (milliseconds >= 0)
@@ -159,18 +185,14 @@ namespace Blockyard.Sockets
         // Answers "not connected" on UDP sockets, and wakes those who wait all the same.
         internal override void Wake() => LinuxNative.Shutdown(descriptor, LinuxNative.ShutdownBoth);
 
-        /// <summary>Sorts the last error: again at once, nothing to do now, or neither.</summary>
-        private static bool IsWorthRetrying(out bool nothing)
+        /// <summary>Sorts an error: again at once, nothing to do now, or neither.</summary>
+        private static bool IsWorthRetrying(int error, out bool nothing)
         {
-            int error = Marshal.GetLastWin32Error();
             nothing = error == LinuxNative.TryAgain || error == LinuxNative.NoBuffers;
 
             // The kernel tells of a refused datagram once, by failing the next call, whichever it is.
             return error == LinuxNative.Interrupted || error == LinuxNative.Refused;
         }
-
-        /// <summary>Of the last error, in .NET's terms.</summary>
-        private static SocketException Failure() => LinuxErrors.Exception(Marshal.GetLastWin32Error());
 
         private static bool Probe()
         {

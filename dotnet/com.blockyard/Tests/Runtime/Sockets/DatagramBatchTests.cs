@@ -56,6 +56,32 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void a_batch_larger_than_one_system_call_takes_arrives_whole_and_in_order()
+        {
+            const int Count = 200;
+            Server.Socket.ReceiveBufferSize = 1 << 20;
+            using (DatagramBatch outgoing = new DatagramBatch(Count, 16))
+            using (DatagramBatch incoming = new DatagramBatch(Count, 16))
+            {
+                for (int i = 0; i < Count; i++)
+                {
+                    outgoing.Add(1, Server.LocalAddress)[0] = (byte)i;
+                }
+
+                Assert.AreEqual(Count, Client.SendBatch(outgoing));
+                Assert.AreEqual(Count, Server.ReceiveBatch(incoming));
+                for (int i = 0; i < Count; i++)
+                {
+                    Assert.AreEqual((byte)i, incoming[i][0]);
+                }
+
+                Assert.AreEqual(Count - 150, Client.SendBatch(outgoing, first: 150), "and from the middle on");
+                Assert.AreEqual(Count - 150, Server.ReceiveBatch(incoming));
+                Assert.AreEqual(150, incoming[0][0]);
+            }
+        }
+
+        [Test]
         public void a_batch_arrives_in_order_with_sizes_and_senders()
         {
             using (UdpSocket other = UdpSocket.Bind(new IPEndPoint(Loopback, 0), Backend))

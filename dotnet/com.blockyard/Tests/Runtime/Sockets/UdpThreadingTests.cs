@@ -80,6 +80,35 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void stress_trap_5_collections_and_calls_that_never_block_do_not_hold_one_another_up()
+        {
+            // Where they go by function pointer the collector must wait for each call: one that blocked would stop all of this.
+            List<Exception> failures = new List<Exception>();
+            bool stop = false;
+            Thread[] threads = new Thread[4];
+            for (int t = 0; t < threads.Length; t++)
+            {
+                int role = t;
+                threads[t] = new Thread(() => ReceiveAndSend(role, ref stop, failures));
+                threads[t].Start();
+            }
+
+            for (int i = 0; i < 100; i++)
+            {
+                GC.Collect();
+                Thread.Yield();
+            }
+
+            Volatile.Write(ref stop, true);
+            foreach (Thread thread in threads)
+            {
+                Assert.IsTrue(thread.Join(60000), "it came back");
+            }
+
+            Assert.AreEqual(0, failures.Count, failures.Count == 0 ? string.Empty : failures[0].ToString());
+        }
+
+        [Test]
         public void stress_trap_6_closing_under_many_threads_and_collections_harms_nobody()
         {
             // A descriptor that is closed under a call may be the next socket's: the bystanders would get what was not for them.
@@ -122,6 +151,50 @@ namespace Blockyard.Tests
             lock (failures)
             {
                 Assert.AreEqual(0, failures.Count, failures.Count == 0 ? string.Empty : failures[0].ToString());
+            }
+        }
+
+        /// <summary>With garbage on purpose, so that collections also begin on this thread.</summary>
+        private void ReceiveAndSend(int role, ref bool stop, List<Exception> failures)
+        {
+            try
+            {
+                using (DatagramBatch outgoing = new DatagramBatch(100, 64))
+                using (DatagramBatch incoming = new DatagramBatch(100, 64))
+                {
+                    for (int i = 0; !Volatile.Read(ref stop); i++)
+                    {
+                        byte[] bytes = new byte[64];
+                        bytes[0] = (byte)i;
+                        switch (role)
+                        {
+                            case 0:
+                                Client.TrySend(bytes, Server.LocalAddress);
+                                break;
+                            case 1:
+                                Server.TryReceive(bytes, out _);
+                                break;
+                            case 2:
+                                outgoing.Clear();
+                                while (outgoing.TryAdd(bytes, Server.LocalAddress))
+                                {
+                                }
+
+                                Client.SendBatch(outgoing);
+                                break;
+                            default:
+                                Server.ReceiveBatch(incoming);
+                                break;
+                        }
+                    }
+                }
+            }
+            catch (Exception exception)
+            {
+                lock (failures)
+                {
+                    failures.Add(exception);
+                }
             }
         }
 
