@@ -56,7 +56,7 @@ wheel: setup ## the Python wheel, native parts included, into dist/
 	@ls dist/*.whl
 
 clean: ## remove what was built and measured, keep .venv
-	rm -rf build dist demo
+	rm -rf build dist demo try
 
 distclean: clean ## remove .venv too
 	rm -rf .venv
