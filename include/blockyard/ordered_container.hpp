@@ -63,13 +63,16 @@ class OrderedContainer {
  private:
   using K = typename Entry::Key;
   using Blocks = typename A::template For<Element>;
-  template <class T>
-  using LinkTo = typename Blocks::template Link<T>;
-  using Index = OrderedIndex<Element, K, C, LinkTo>;
+  using Links =
+      std::conditional_t<std::is_same_v<typename Blocks::template Link<void>, NearLink<void>>, NearLinks, FarLinks>;
+  using Index = OrderedIndex<Element, K, C, Links>;
 
  public:
-  class Element {
+  class Element : TreeElement<Links> {
    public:
+    /// What leak reports call it.
+    using ReportedAs = Derived;
+
     [[nodiscard]] const K& key() const noexcept { return entry_.key(); }
     [[nodiscard]] decltype(auto) value() noexcept { return entry_.value(); }
     [[nodiscard]] decltype(auto) value() const noexcept { return entry_.value(); }
@@ -80,7 +83,7 @@ class OrderedContainer {
     [[nodiscard]] decltype(auto) operator*() noexcept { return entry_.get(); }
     [[nodiscard]] auto* operator->() noexcept { return &entry_.get(); }
 
-    /// The neighbours in order, nullptr at the ends. O(1) amortised, and a search among at most 62 links.
+    /// The neighbours in order, nullptr at the ends. O(1) amortised, and a search among at most 63 links.
     [[nodiscard]] Element* next() noexcept { return step(&Index::next); }
     [[nodiscard]] const Element* next() const noexcept { return const_cast<Element*>(this)->next(); }
     [[nodiscard]] Element* prev() noexcept { return step(&Index::previous); }
@@ -97,7 +100,6 @@ class OrderedContainer {
       return to(this, unknown);
     }
 
-    LinkTo<typename Index::Leaf> home_;
     Entry entry_;
   };
 
@@ -226,13 +228,12 @@ class OrderedContainer {
   [[gnu::noinline]] void erase(Element* element) noexcept {
     if (element != nullptr) {
       index_.erase(element);
-      std::destroy_at(element);
-      blocks_.deallocate(element);
+      destroy(element);
     }
   }
   /// Removes a key; whether it was there.
   bool erase(const K& key) {
-    Element* const element = index_.find(key);
+    Element* const element = index_.place_of(key).found;  // which is there already, out of line
     erase(element);
     return element != nullptr;
   }
@@ -278,7 +279,7 @@ class OrderedContainer {
     try {
       element = ::new (block) Element(std::forward<Arguments>(arguments)...);
     } catch (...) {
-      blocks_.deallocate(block);
+      give_back(block);
       throw;
     }
     return enter(place, element);
@@ -294,7 +295,7 @@ class OrderedContainer {
     try {
       element = ::new (block) Element(other);
     } catch (...) {
-      blocks_.deallocate(block);
+      give_back(block);
       throw;
     }
     enter(place, element);
@@ -304,13 +305,19 @@ class OrderedContainer {
     try {
       index_.make_room(place);
     } catch (...) {
-      std::destroy_at(element);
-      blocks_.deallocate(element);
+      destroy(element);
       throw;
     }
     index_.insert(place, element);
     return element;
   }
+
+  void destroy(Element* element) noexcept {
+    std::destroy_at(element);
+    give_back(element);
+  }
+  // Out of line: what is thrown past needs no speed, and what is erased has been searched for.
+  [[gnu::noinline]] void give_back(void* block) noexcept { blocks_.deallocate(block); }
 };
 
 }  // namespace blockyard::container

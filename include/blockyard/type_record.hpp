@@ -69,6 +69,10 @@ struct TypeName {
     return copy;
   }();
 };
+/// A node whose own name tells a user less than that of its container says so: the container's is shorter, too.
+template <class T>
+requires requires { typename T::ReportedAs; }
+struct TypeName<T> : TypeName<typename T::ReportedAs> {};
 
 template <class T>
 struct TypeRecordOf {

@@ -1,0 +1,183 @@
+/// OrderedTree: the part of the B-tree under RBMap and RBSet that does not compare keys. Inside of ordered_index.hpp.
+///
+/// A tree holds *links* to elements, never elements: those stay where they were made. A tree node ("leaf", or "branch"
+/// with children) is about 512 bytes: a header, copies of keys where these are small, links to elements, and in a
+/// branch links to children. Every element begins with a link to the node that links it (its *home*), so it finds its
+/// neighbours by itself.
+///
+/// Splitting, joining and balancing move keys as bytes and links as numbers: where nodes lie is all that they know of a
+/// type. So elements in the window of the block allocators, which 32-bit links reach, share one OrderedTree, compiled into
+/// libblockyard (a set or map took 4 KiB more of a program without that). For elements anywhere else, which containers over
+/// malloc and PagedAllocator have for comparison, it is a template throughout, as an engine's containers are.
+///
+/// Bounds: as OrderedIndex. Nothing here throws but make_room(). Source: as OrderedIndex.
+#ifndef BLOCKYARD_ORDERED_TREE_HPP
+#define BLOCKYARD_ORDERED_TREE_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "blockyard/link.hpp"
+#include "blockyard/visibility.h"
+
+namespace blockyard::container {
+
+/// How a tree refers to elements and nodes: by 32 bits, or by pointer. `Raw` is a link to an element.
+struct NearLinks {
+  template <class T>
+  using Link = NearLink<T>;
+  using Raw = std::uint32_t;
+};
+struct FarLinks {
+  template <class T>
+  using Link = FarLink<T>;
+  using Raw = void*;
+};
+
+/// The header of a tree node; the rest lies behind it as TreeShape says.
+template <class Links>
+struct alignas(8) TreeNode {
+  typename Links::template Link<TreeNode> parent;
+  std::uint16_t position = 0;  ///< among the parent's children
+  std::uint8_t count = 0;      ///< of elements; a branch has a child more
+  bool is_leaf = true;
+};
+
+/// What every element begins with.
+template <class Links>
+struct TreeElement {
+  typename Links::template Link<TreeNode<Links>> home;
+};
+
+/// Where in a node its parts lie, bytes from its begin.
+struct TreeShape {
+  std::uint16_t keys;
+  std::uint16_t elements;
+  std::uint16_t children;
+  std::uint16_t leaf_bytes;
+  std::uint16_t branch_bytes;
+  std::uint8_t capacity;       ///< most elements of a node
+  std::uint8_t key_bytes;      ///< of the copy of a key; 0 where keys are not copied
+  std::uint8_t element_shift;  ///< unit of a near link to an element, as a power of two
+
+  /// `key_bytes` and `key_alignment` of a copied key, else 0 and 1.
+  static constexpr TreeShape of(std::size_t header_bytes, std::size_t link_bytes, std::size_t capacity,
+                                std::size_t key_bytes, std::size_t key_alignment, unsigned element_shift) {
+    const auto align = [](std::size_t at, std::size_t to) { return (at + to - 1) / to * to; };
+    const std::size_t keys = align(header_bytes, key_alignment);
+    const std::size_t elements = align(keys + capacity * key_bytes, link_bytes);
+    const std::size_t leaf = align(elements + capacity * link_bytes, 8);
+    const std::size_t branch = align(leaf + (capacity + 1) * link_bytes, 8);
+    return {static_cast<std::uint16_t>(keys),     static_cast<std::uint16_t>(elements),
+            static_cast<std::uint16_t>(leaf),     static_cast<std::uint16_t>(leaf),
+            static_cast<std::uint16_t>(branch),   static_cast<std::uint8_t>(capacity),
+            static_cast<std::uint8_t>(key_bytes), static_cast<std::uint8_t>(element_shift)};
+  }
+};
+
+/// A shape known when the program runs: one OrderedTree for all near elements.
+struct NearShape : TreeShape {
+  using Links = NearLinks;
+  [[nodiscard]] void* target(std::uint32_t link) const noexcept { return block::near_target(link, element_shift); }
+  [[nodiscard]] std::uint32_t link_to(const void* element) const noexcept {
+    return block::near_link(element, element_shift);
+  }
+};
+
+/// A shape known when the program is compiled: one OrderedTree for each type of element.
+template <TreeShape Shape, class>
+struct FarShape {
+  using Links = FarLinks;
+  static constexpr std::size_t keys = Shape.keys;
+  static constexpr std::size_t elements = Shape.elements;
+  static constexpr std::size_t children = Shape.children;
+  static constexpr std::size_t leaf_bytes = Shape.leaf_bytes;
+  static constexpr std::size_t branch_bytes = Shape.branch_bytes;
+  static constexpr unsigned capacity = Shape.capacity;
+  static constexpr std::size_t key_bytes = Shape.key_bytes;
+  [[nodiscard]] static void* target(void* link) noexcept { return link; }
+  [[nodiscard]] static void* link_to(const void* element) noexcept { return const_cast<void*>(element); }
+};
+
+/// All functions take the shape of the nodes; a tree is the link to its root.
+template <class Shape>
+struct OrderedTree {
+  using Links = typename Shape::Links;
+  using Raw = typename Links::Raw;
+  using Node = TreeNode<Links>;
+  using NodeLink = typename Links::template Link<Node>;
+  using Element = TreeElement<Links>;
+
+  /// A place in a node: of an element, or where one would be entered.
+  struct Place {
+    Node* node = nullptr;
+    unsigned at = 0;
+  };
+
+  /// Makes room for one more at a place in a leaf, which may change it; in an empty tree its node is nullptr. Throws
+  /// std::bad_alloc; the elements are as before then.
+  static void make_room(const Shape& shape, NodeLink& root, Place& place);
+
+  /// Enters an element at a place with room. Where keys are copied, the place of its copy is open: the caller fills it.
+  static void enter(const Shape& shape, Place place, Element* element) noexcept;
+
+  /// Takes an element out.
+  static void erase(const Shape& shape, NodeLink& root, Element* element) noexcept;
+
+  /// Where its home links an element.
+  static unsigned index_in(const Shape& shape, const Node* node, const Element* element) noexcept;
+
+  /// The neighbours of the element at a place; a null node at the ends.
+  static Place after(const Shape& shape, Place place) noexcept;
+  static Place before(const Shape& shape, Place place) noexcept;
+
+  /// The first and the last element's place.
+  static Place first(const Shape& shape, Node* root) noexcept;
+  static Place last(const Shape& shape, Node* root) noexcept;
+
+  /// Gives the nodes from `node` downwards back, after calling `visit(context, place, count)` for all elements in their
+  /// order, several at a time.
+  using Visit = void (*)(void* context, Place first, unsigned count);
+  static void clear(const Shape& shape, Node* node, Visit visit, void* context) noexcept;
+
+  static Node* child_at(const Shape& shape, const Node* node, unsigned at) noexcept {
+    return children_of(shape, node)[at].certain();
+  }
+  static NodeLink* children_of(const Shape& shape, const Node* branch) noexcept {
+    return reinterpret_cast<NodeLink*>(bytes_of(branch) + shape.children);
+  }
+  static Raw* elements_of(const Shape& shape, const Node* node) noexcept {
+    return reinterpret_cast<Raw*>(bytes_of(node) + shape.elements);
+  }
+  static std::byte* keys_of(const Shape& shape, const Node* node) noexcept { return bytes_of(node) + shape.keys; }
+  static Element* element_at(const Shape& shape, const Node* node, unsigned at) noexcept {
+    return static_cast<Element*>(shape.target(elements_of(shape, node)[at]));
+  }
+
+ private:
+  static std::byte* bytes_of(const Node* node) noexcept {
+    return reinterpret_cast<std::byte*>(const_cast<Node*>(node));
+  }
+
+  static Node* new_node(const Shape& shape, bool is_leaf);
+  static void free_node(const Shape& shape, Node* node) noexcept;
+  static void shift(const Shape& shape, Node* node, unsigned from, unsigned to, unsigned count) noexcept;
+  static void transfer(const Shape& shape, const Node* from, unsigned at, Node* to, unsigned where,
+                       unsigned count) noexcept;
+  static void put_child(const Shape& shape, Node* branch, unsigned at, Node* node) noexcept;
+  static void move_children(const Shape& shape, Node* source, unsigned from, Node* target, unsigned to,
+                            unsigned count) noexcept;
+  static void flow_right(const Shape& shape, Node* parent, unsigned at, unsigned count) noexcept;
+  static void flow_left(const Shape& shape, Node* parent, unsigned at, unsigned count) noexcept;
+  static void relieve(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at);
+  static void split(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at);
+  static Place find_again(const Shape& shape, Element* before, Element* after) noexcept;
+  static void mend(const Shape& shape, NodeLink& root, Node* node) noexcept;
+  static void shrink_root(const Shape& shape, NodeLink& root, Node* node) noexcept;
+};
+
+}  // namespace blockyard::container
+
+#include "blockyard/ordered_tree_impl.hpp"
+
+#endif

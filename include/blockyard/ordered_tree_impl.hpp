@@ -1,0 +1,382 @@
+/// What of OrderedTree need not be inlined; libblockyard has it for near links.
+#ifndef BLOCKYARD_ORDERED_TREE_IMPL_HPP
+#define BLOCKYARD_ORDERED_TREE_IMPL_HPP
+
+#include <cstring>
+#include <new>
+
+#include "blockyard/ordered_tree.hpp"
+#include "blockyard/static_block_allocator.hpp"
+
+namespace blockyard::container {
+
+// Tree nodes come and go once for dozens of elements.
+template <class Shape>
+auto OrderedTree<Shape>::new_node(const Shape& shape, bool is_leaf) -> Node* {
+  Node* const node = ::new (block::by_static_block_take(is_leaf ? shape.leaf_bytes : shape.branch_bytes)) Node;
+  node->is_leaf = is_leaf;
+  return node;
+}
+
+template <class Shape>
+void OrderedTree<Shape>::free_node(const Shape& shape, Node* node) noexcept {
+  block::by_static_block_give(node, node->is_leaf ? shape.leaf_bytes : shape.branch_bytes);
+}
+
+// Moves `count` entries within a node.
+template <class Shape>
+void OrderedTree<Shape>::shift(const Shape& shape, Node* node, unsigned from, unsigned to, unsigned count) noexcept {
+  if (shape.key_bytes != 0) {
+    std::byte* const keys = keys_of(shape, node);
+    std::memmove(keys + to * shape.key_bytes, keys + from * shape.key_bytes, count * shape.key_bytes);
+  }
+  Raw* const elements = elements_of(shape, node);
+  std::memmove(elements + to, elements + from, count * sizeof(Raw));
+}
+
+// Copies `count` entries to another node, whose elements then live there.
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::transfer(const Shape& shape, const Node* from, unsigned at, Node* to,
+                                                    unsigned where, unsigned count) noexcept {
+  if (shape.key_bytes != 0) {
+    std::memcpy(keys_of(shape, to) + where * shape.key_bytes, keys_of(shape, from) + at * shape.key_bytes,
+                count * shape.key_bytes);
+  }
+  const Raw* const source = elements_of(shape, from) + at;
+  Raw* const target = elements_of(shape, to) + where;
+  const NodeLink home(to);
+  for (unsigned i = 0; i < count; ++i) {
+    target[i] = source[i];
+    static_cast<Element*>(shape.target(source[i]))->home = home;
+  }
+}
+
+template <class Shape>
+void OrderedTree<Shape>::put_child(const Shape& shape, Node* branch, unsigned at, Node* node) noexcept {
+  children_of(shape, branch)[at] = NodeLink(node);
+  node->parent = NodeLink(branch);
+  node->position = static_cast<std::uint16_t>(at);
+}
+
+// Moves children [from, from + count) of a branch to a place in it or in another.
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::move_children(const Shape& shape, Node* source, unsigned from, Node* target,
+                                                         unsigned to, unsigned count) noexcept {
+  if (source == target && to > from) {
+    for (unsigned i = count; i-- != 0;) {
+      put_child(shape, target, to + i, child_at(shape, source, from + i));
+    }
+  } else {
+    for (unsigned i = 0; i < count; ++i) {
+      put_child(shape, target, to + i, child_at(shape, source, from + i));
+    }
+  }
+}
+
+// Hands the last `count` entries of children[at] to children[at + 1], through the separator between them.
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::flow_right(const Shape& shape, Node* parent, unsigned at,
+                                                      unsigned count) noexcept {
+  Node* const left = child_at(shape, parent, at);
+  Node* const right = child_at(shape, parent, at + 1);
+  shift(shape, right, 0, count, right->count);
+  transfer(shape, parent, at, right, count - 1, 1);
+  transfer(shape, left, left->count - count + 1u, right, 0, count - 1);
+  transfer(shape, left, left->count - count, parent, at, 1);
+  if (!left->is_leaf) {
+    move_children(shape, right, 0, right, count, right->count + 1u);
+    move_children(shape, left, left->count + 1u - count, right, 0, count);
+  }
+  left->count = static_cast<std::uint8_t>(left->count - count);
+  right->count = static_cast<std::uint8_t>(right->count + count);
+}
+
+// Hands the first `count` entries of children[at + 1] to children[at].
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::flow_left(const Shape& shape, Node* parent, unsigned at,
+                                                     unsigned count) noexcept {
+  Node* const left = child_at(shape, parent, at);
+  Node* const right = child_at(shape, parent, at + 1);
+  transfer(shape, parent, at, left, left->count, 1);
+  transfer(shape, right, 0, left, left->count + 1u, count - 1);
+  transfer(shape, right, count - 1, parent, at, 1);
+  shift(shape, right, count, 0, right->count - count);
+  if (!left->is_leaf) {
+    move_children(shape, right, 0, left, left->count + 1u, count);
+    move_children(shape, right, count, right, 0, right->count + 1u - count);
+  }
+  left->count = static_cast<std::uint8_t>(left->count + count);
+  right->count = static_cast<std::uint8_t>(right->count - count);
+}
+
+// One step towards room in a full node: fills a neighbour up, else splits, after the parent was relieved if that is
+// full.
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::relieve(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at) {
+  Node* const parent = node->parent.get();
+  if (parent != nullptr) {
+    const unsigned at = node->position;
+    // A neighbour that is nearly full would soon be full again.
+    const unsigned worth = shape.capacity / 8u + 1;
+    if (at != 0) {
+      if (const unsigned room = shape.capacity - child_at(shape, parent, at - 1)->count; room >= worth) {
+        flow_left(shape, parent, at - 1, (room + 1) / 2);
+        return;
+      }
+    }
+    if (at != parent->count) {
+      if (const unsigned room = shape.capacity - child_at(shape, parent, at + 1)->count; room >= worth) {
+        flow_right(shape, parent, at, (room + 1) / 2);
+        return;
+      }
+    }
+    if (parent->count == shape.capacity) {
+      relieve(shape, root, parent, at);
+      return;
+    }
+  }
+  split(shape, root, node, wanted_at);
+}
+
+// A full node becomes two; the parent, if there is one, has room.
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::split(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at) {
+  Node* parent = node->parent.get();
+  Node* const new_root = parent == nullptr ? new_node(shape, false) : nullptr;
+  Node* right = nullptr;
+  try {
+    right = new_node(shape, node->is_leaf);
+  } catch (...) {
+    if (new_root != nullptr) {
+      free_node(shape, new_root);
+    }
+    throw;
+  }
+  if (new_root != nullptr) {
+    parent = new_root;
+    put_child(shape, parent, 0, node);
+    root = NodeLink(parent);
+  }
+  // An ascending fill leaves full nodes behind: the split is where the next one goes.
+  const bool ascending = wanted_at == shape.capacity && node->position == parent->count;
+  const unsigned keep = ascending ? shape.capacity - 2u : shape.capacity / 2u;
+  const unsigned give = shape.capacity - keep - 1u;
+  transfer(shape, node, keep + 1, right, 0, give);
+  if (!node->is_leaf) {
+    move_children(shape, node, keep + 1, right, 0, give + 1);
+  }
+  right->count = static_cast<std::uint8_t>(give);
+  const unsigned at = node->position;
+  shift(shape, parent, at, at + 1, parent->count - at);
+  move_children(shape, parent, at + 1, parent, at + 2, parent->count - at);
+  ++parent->count;
+  transfer(shape, node, keep, parent, at, 1);
+  put_child(shape, parent, at + 1, right);
+  node->count = static_cast<std::uint8_t>(keep);
+}
+
+template <class Shape>
+[[gnu::noinline]] unsigned OrderedTree<Shape>::index_in(const Shape& shape, const Node* node,
+                                                        const Element* element) noexcept {
+  const Raw* const elements = elements_of(shape, node);
+  const Raw wanted = shape.link_to(element);
+  unsigned at = 0;
+  while (elements[at] != wanted) {
+    ++at;
+  }
+  return at;
+}
+
+// The place between two neighbours of a leaf, either of which may have moved up or aside.
+template <class Shape>
+auto OrderedTree<Shape>::find_again(const Shape& shape, Element* before, Element* after) noexcept -> Place {
+  if (before != nullptr) {
+    Node* const home = before->home.certain();
+    if (home->is_leaf) {
+      // At a leaf's end the place before the separator and the one after it are both right: take the one with room.
+      if (after != nullptr && home->count == shape.capacity && after->home.certain()->is_leaf) {
+        return {after->home.certain(), index_in(shape, after->home.certain(), after)};
+      }
+      return {home, index_in(shape, home, before) + 1};
+    }
+  }
+  // `before` went up to be a separator: the place is the beginning of the leaf after it, where `after` is.
+  Node* const home = after->home.certain();
+  if (home->is_leaf) {
+    return {home, index_in(shape, home, after)};
+  }
+  // `after` went up: the end of the leaf before it.
+  Node* leaf = child_at(shape, home, index_in(shape, home, after));
+  while (!leaf->is_leaf) {
+    leaf = child_at(shape, leaf, leaf->count);
+  }
+  return {leaf, leaf->count};
+}
+
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::make_room(const Shape& shape, NodeLink& root, Place& place) {
+  if (place.node == nullptr) {
+    place.node = new_node(shape, true);
+    root = NodeLink(place.node);
+    return;
+  }
+  while (place.node->count == shape.capacity) {
+    // Remembered by neighbours, which no restructuring changes: no further comparison, which might throw.
+    Element* const before = place.at != 0 ? element_at(shape, place.node, place.at - 1) : nullptr;
+    Element* const after = place.at != shape.capacity ? element_at(shape, place.node, place.at) : nullptr;
+    relieve(shape, root, place.node, place.at);
+    place = find_again(shape, before, after);
+  }
+}
+
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::enter(const Shape& shape, Place place, Element* element) noexcept {
+  shift(shape, place.node, place.at, place.at + 1, place.node->count - place.at);
+  ++place.node->count;
+  elements_of(shape, place.node)[place.at] = shape.link_to(element);
+  element->home = NodeLink(place.node);
+}
+
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::erase(const Shape& shape, NodeLink& root, Element* element) noexcept {
+  Node* node = element->home.certain();
+  unsigned at = index_in(shape, node, element);
+  if (!node->is_leaf) {
+    // The greatest of what is less takes its place; it is the last of a leaf.
+    Node* leaf = child_at(shape, node, at);
+    while (!leaf->is_leaf) {
+      leaf = child_at(shape, leaf, leaf->count);
+    }
+    transfer(shape, leaf, leaf->count - 1u, node, at, 1);
+    node = leaf;
+    at = leaf->count - 1u;
+  }
+  shift(shape, node, at + 1, at, node->count - at - 1u);
+  --node->count;
+  mend(shape, root, node);
+}
+
+// After a removal: joins or balances nodes that have become too small, upwards.
+template <class Shape>
+void OrderedTree<Shape>::mend(const Shape& shape, NodeLink& root, Node* node) noexcept {
+  for (;;) {
+    Node* const parent = node->parent.get();
+    if (parent == nullptr) {
+      shrink_root(shape, root, node);
+      return;
+    }
+    if (node->count >= shape.capacity / 4u) {
+      return;
+    }
+    const unsigned at = node->position == 0 ? 0 : node->position - 1u;
+    Node* const left = child_at(shape, parent, at);
+    Node* const right = child_at(shape, parent, at + 1);
+    const unsigned together = left->count + right->count + 1u;
+    if (together > shape.capacity) {
+      // Too many for one node: even out.
+      if (left->count < right->count) {
+        flow_left(shape, parent, at, (right->count - left->count) / 2u);
+      } else {
+        flow_right(shape, parent, at, (left->count - right->count) / 2u);
+      }
+      return;
+    }
+    transfer(shape, parent, at, left, left->count, 1);
+    transfer(shape, right, 0, left, left->count + 1u, right->count);
+    if (!left->is_leaf) {
+      move_children(shape, right, 0, left, left->count + 1u, right->count + 1u);
+    }
+    left->count = static_cast<std::uint8_t>(together);
+    shift(shape, parent, at + 1, at, parent->count - at - 1u);
+    move_children(shape, parent, at + 2, parent, at + 1, parent->count - at - 1u);
+    --parent->count;
+    free_node(shape, right);
+    node = parent;
+  }
+}
+
+template <class Shape>
+void OrderedTree<Shape>::shrink_root(const Shape& shape, NodeLink& root, Node* node) noexcept {
+  if (node->count != 0) {
+    return;
+  }
+  Node* const child = node->is_leaf ? nullptr : child_at(shape, node, 0);
+  root = NodeLink(child);
+  if (child != nullptr) {
+    child->parent = NodeLink();
+    child->position = 0;
+  }
+  free_node(shape, node);
+}
+
+template <class Shape>
+[[gnu::noinline]] auto OrderedTree<Shape>::after(const Shape& shape, Place place) noexcept -> Place {
+  if (!place.node->is_leaf) {
+    return first(shape, child_at(shape, place.node, place.at + 1));
+  }
+  Node* node = place.node;
+  unsigned at = place.at + 1;
+  while (at == node->count) {
+    at = node->position;
+    node = node->parent.get();
+    if (node == nullptr) {
+      return {};
+    }
+  }
+  return {node, at};
+}
+
+template <class Shape>
+[[gnu::noinline]] auto OrderedTree<Shape>::before(const Shape& shape, Place place) noexcept -> Place {
+  if (!place.node->is_leaf) {
+    return last(shape, child_at(shape, place.node, place.at));
+  }
+  Node* node = place.node;
+  unsigned at = place.at;
+  while (at == 0) {
+    at = node->position;
+    node = node->parent.get();
+    if (node == nullptr) {
+      return {};
+    }
+  }
+  return {node, at - 1};
+}
+
+template <class Shape>
+[[gnu::noinline]] auto OrderedTree<Shape>::first(const Shape& shape, Node* root) noexcept -> Place {
+  Node* node = root;
+  while (node != nullptr && !node->is_leaf) {
+    node = child_at(shape, node, 0);
+  }
+  return {node, 0};
+}
+
+template <class Shape>
+[[gnu::noinline]] auto OrderedTree<Shape>::last(const Shape& shape, Node* root) noexcept -> Place {
+  Node* node = root;
+  while (node != nullptr && !node->is_leaf) {
+    node = child_at(shape, node, node->count);
+  }
+  return {node, node == nullptr ? 0 : node->count - 1u};
+}
+
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::clear(const Shape& shape, Node* node, Visit visit, void* context) noexcept {
+  if (node->is_leaf) {
+    visit(context, {node, 0}, node->count);
+  } else {
+    for (unsigned i = 0; i < node->count; ++i) {
+      clear(shape, child_at(shape, node, i), visit, context);
+      visit(context, {node, i}, 1);
+    }
+    clear(shape, child_at(shape, node, node->count), visit, context);
+  }
+  free_node(shape, node);
+}
+
+extern template struct BY_API OrderedTree<NearShape>;
+
+}  // namespace blockyard::container
+
+#endif
