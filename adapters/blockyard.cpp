@@ -36,3 +36,21 @@ const by_adapter kAdapter = {
 }  // namespace
 
 extern "C" BY_API const by_adapter* by_adapter_get() { return &kAdapter; }
+
+extern "C" BY_API uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most) {
+  by_heap_statistics now;
+  by_heap_read_statistics(&now);
+  const by_adapter_counter all[] = {
+      {"ready_misses_small", now.ready_misses_small},
+      {"ready_misses_medium", now.ready_misses_medium},
+      {"large_blocks", now.large_blocks},
+      {"populated_by_janitor_bytes", now.populated_by_janitor},
+      {"populated_by_program_bytes", now.populated_by_program},
+      {"purged_bytes", now.purged},
+  };
+  uint32_t filled = 0;
+  for (const by_adapter_counter& counter : all) {
+    if (filled < most) counters[filled++] = counter;
+  }
+  return filled;
+}

@@ -64,8 +64,19 @@ typedef struct by_adapter {
   void (*free_sized)(void* block, size_t size, size_t alignment);
 } by_adapter;
 
-/// The one symbol that an adapter exports. The result lives as long as the process.
+/// The one symbol that every adapter exports. The result lives as long as the process.
 const by_adapter* by_adapter_get(void);
+
+/// What an allocator counts of itself: a name in static storage, and the count since its start.
+typedef struct by_adapter_counter {
+  const char* name;
+  uint64_t value;
+} by_adapter_counter;
+
+/// A symbol that an adapter may export besides. Fills `counters`, `most` at most, and returns how many it filled. Called
+/// on the main thread after `init`, never while an event is measured; the run's record has what was counted before the
+/// clock started (the preamble) and while it ran.
+uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -60,6 +61,16 @@ std::vector<std::string> LoadedAdapter::notes() const {
   return said;
 }
 
+Counters LoadedAdapter::counters() const {
+  constexpr std::uint32_t most = 16;
+  Counters read;
+  if (read_counters == nullptr) return read;
+  by_adapter_counter counters[most] = {};
+  const std::uint32_t filled = std::min(read_counters(counters, most), most);
+  for (std::uint32_t index = 0; index < filled; ++index) read.emplace_back(counters[index].name, counters[index].value);
+  return read;
+}
+
 LoadedAdapter load_adapter(const std::string& path) {
   const std::string file = as_file(path);
   void* handle = load(file, RTLD_NOW | RTLD_LOCAL);
@@ -80,7 +91,9 @@ LoadedAdapter load_adapter(const std::string& path) {
         std::pair{adapter->init != nullptr, "init"}}) {
     if (!present) incomplete(path, name);
   }
-  return {adapter, file};
+  const auto counters =
+      reinterpret_cast<std::uint32_t (*)(by_adapter_counter*, std::uint32_t)>(dlsym(handle, "by_adapter_counters"));
+  return {adapter, file, counters};
 }
 
 }  // namespace blockyard::replay

@@ -218,6 +218,7 @@ class Run {
   void replay() {
     totals_.floors = measure_floors();
     totals_.looking.ns_a_look = session_.threads[0].looker.measure_cost();
+    totals_.counters_at_start = loaded_.counters();
     watch_.start_clock();
     const Usage before = usage_now();
     const std::uint64_t stream_cpu_ns = stream_ ? stream_->cpu_ns() : 0;
@@ -229,6 +230,7 @@ class Run {
     totals_.usage = usage_now() - before;
     if (totals_.stream) totals_.stream->cpu_ns = stream_->cpu_ns() - stream_cpu_ns;
     const std::uint64_t peak = peak_resident_bytes();
+    totals_.counters_at_stop = loaded_.counters();
 
     std::uint64_t end = session_.clock_start;
     for (const ReplayThread& thread : session_.threads) {

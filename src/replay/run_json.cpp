@@ -123,6 +123,18 @@ std::uint64_t timed_ns(const Totals& totals) {
   return all > floors ? static_cast<std::uint64_t>(static_cast<double>(all - floors) / totals.ticks_per_ns) : 0;
 }
 
+// Each count before the clock started and while it ran; null where the allocator counts nothing.
+Json counters_json(const Totals& totals) {
+  if (totals.counters_at_stop.empty()) return nullptr;
+  Json counters = Json::object();
+  for (std::size_t index = 0; index < totals.counters_at_stop.size(); ++index) {
+    const auto& [name, stop] = totals.counters_at_stop[index];
+    const std::uint64_t start = totals.counters_at_start[index].second;
+    counters[name] = {{"before", start}, {"during", stop - start}};
+  }
+  return counters;
+}
+
 std::string text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 }  // namespace
@@ -180,6 +192,7 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["timed_ns"] = sampled ? Json(timed_ns(totals)) : Json(nullptr);
   run["background"] = {
       {"threads", totals.background_threads}, {"cpu_ns", totals.background_cpu_ns}, {"names", totals.background_names}};
+  run["counters"] = counters_json(totals);
   run["teardown_ns"] = totals.teardown_ns;
   run["after_last_free"] = {{"cpu_ns", totals.after_last_free.cpu_ns},
                             {"minor_faults", totals.after_last_free.minor_faults},

@@ -60,6 +60,8 @@ struct Totals {
   std::uint64_t background_threads = 0;
   std::uint64_t background_cpu_ns = 0;
   std::vector<std::string> background_names;
+  Counters counters_at_start;  ///< when the clock started
+  Counters counters_at_stop;
   Walk walk;
   std::uint64_t teardown_ns = 0;  ///< from the clock's stop until all blocks were freed and all threads gone
   Aftermath after_last_free;
