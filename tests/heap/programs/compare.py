@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import os
 import re
 import shutil
@@ -43,7 +44,7 @@ class Program:
     needs: tuple[str, ...]
     """Commands or files that must be there."""
     command: tuple[str, ...]
-    """{here} is the folder of the scripts. Run in a fresh, empty folder."""
+    """{here} is the folder of the scripts, {python} a Python with its tests. Run in a fresh, empty folder."""
     seconds: int = 120
     normalise: Callable[[str], str] = str
     as_nobody: bool = False
@@ -62,6 +63,17 @@ def without_clock(text: str) -> str:
     return re.sub(r"\b1[5-9]\d{8}\b", "TIME", re.sub(r"last_turn_change_time=\d+", "", text))
 
 
+@functools.cache
+def tested_python() -> str:
+    """The first Python that has its own tests beside it, else whichever comes first; many are installed without."""
+    found = [path for path in (shutil.which("python3"), "/usr/bin/python3") if path is not None and Path(path).exists()]
+    for path in found:
+        if subprocess.run([path, "-c", f"import test.{PYTHON_TESTS[-1]}, test.{PYTHON_TESTS[-2]}"], capture_output=True,
+                          check=False).returncode == 0:
+            return path
+    return found[0] if found else "python3"
+
+
 def shell(script: str) -> tuple[str, ...]:
     return ("{here}/" + script,)
 
@@ -71,7 +83,7 @@ PROGRAMS = (
     Program("git", ("git",), shell("git.sh")),
     Program("gcc", ("g++",), shell("gcc.sh"), seconds=300),
     Program("python", ("python3", "python:test.test_json"),
-            ("python3", "-m", "test", "-j2", "--timeout", "300", *PYTHON_TESTS), seconds=900, normalise=python_result),
+            ("{python}", "-m", "test", "-j2", "--timeout", "300", *PYTHON_TESTS), seconds=900, normalise=python_result),
     Program("perl", ("perl",), ("perl", "{here}/words.pl")),
     Program("node", ("node",), ("node", "{here}/work.js")),
     Program("java", ("java", "javac"), ("java", "-Xmx256m", "{here}/Work.java"), seconds=180),
@@ -87,8 +99,8 @@ PROGRAMS = (
 def missing(program: Program) -> list[str]:
     def there(need: str) -> bool:
         if need.startswith("python:"):
-            return subprocess.run(["python3", "-c", f"import {need.removeprefix('python:')}"], capture_output=True,
-                                  check=False).returncode == 0
+            return subprocess.run([tested_python(), "-c", f"import {need.removeprefix('python:')}"],
+                                  capture_output=True, check=False).returncode == 0
         return Path(need).exists() if need.startswith("/") else shutil.which(need) is not None
     return [need for need in program.needs if not there(need)]
 
@@ -114,7 +126,7 @@ def run(program: Program, with_heap: bool) -> Outcome:
                        "ROOT": str(ROOT), "PYTHONHASHSEED": "0"}
         if with_heap:
             environment |= {"LD_PRELOAD": str(library), "BLOCKYARD_HEAP_SHOW": "1"}
-        command = [word.format(here=scripts) for word in program.command]
+        command = [word.format(here=scripts, python=tested_python()) for word in program.command]
         if program.as_nobody and os.geteuid() == 0:
             os.chown(work, NOBODY, NOBODY)
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
