@@ -79,7 +79,7 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
     // meanwhile, and not on a thread without a heap.
     ThreadHeap* const heap = thread_heap;
     if (owner.own() || heap == &empty_heap) {
-      free_remote(block, static_cast<std::uint32_t>(granule));
+      free_remote(nullptr, block, static_cast<std::uint32_t>(granule));
     } else {
       free_small(heap, block, owner.size_class());
     }

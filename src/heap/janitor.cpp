@@ -30,6 +30,8 @@ constinit Atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor s
 constexpr std::uint64_t longest_nap_ns = 4'000'000;
 constexpr std::uint64_t longest_sleep_ns = 250'000'000;
 constexpr std::uint64_t idle_before_sleep_ns = 250'000'000;
+// While free memory waits to be old enough to go back.
+constexpr std::uint64_t longest_wait_for_purge_ns = 32'000'000;
 
 void sleep_up_to(std::uint64_t ns, bool wakeable) {
   const timespec pause{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
@@ -52,7 +54,9 @@ void* run(void*) {
   for (;;) {
     const bool worked = process_heap.maintain(period);
     idle_ns = worked || process_heap.was_drawn_upon() ? 0 : idle_ns + pause;
-    const std::uint64_t longest = idle_ns >= idle_before_sleep_ns ? longest_sleep_ns : std::max(longest_nap_ns, period);
+    const std::uint64_t longest = idle_ns < idle_before_sleep_ns ? std::max(longest_nap_ns, period)
+                                  : process_heap.purge_is_due()  ? longest_wait_for_purge_ns
+                                                                 : longest_sleep_ns;
     pause = worked ? period : std::min(pause * 2, longest);
     sleep_up_to(pause, pause > std::max(longest_nap_ns, period));
   }

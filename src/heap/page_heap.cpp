@@ -44,6 +44,8 @@ void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state
   run.next = head;
   if (head != 0) {
     tag(head).previous = first;
+  } else {
+    lists.tails[level.first][level.second] = first;
   }
   head = first;
   lists.second_bitmap[level.first] =
@@ -59,6 +61,8 @@ void PageHeap::remove(std::uint32_t first) {
   const Level level = level_of(run.length);
   if (run.next != 0) {
     tag(run.next).previous = run.previous;
+  } else {
+    lists.tails[level.first][level.second] = run.previous;
   }
   if (run.previous != 0) {
     tag(run.previous).next = run.next;
@@ -237,34 +241,60 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
   return true;
 }
 
-PageRun PageHeap::take_old(PageState state, std::uint16_t now, std::uint16_t minimum_age) {
-  const std::lock_guard hold(lock_);
-  const Lists& lists = lists_[index_of(state)];
-  if (lists.first_bitmap == 0) {
-    return {};
-  }
-  const unsigned row = static_cast<unsigned>(std::bit_width(lists.first_bitmap)) - 1;
-  const unsigned column = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(lists.second_bitmap[row]))) - 1;
-  std::uint32_t found = lists.heads[row][column];
-  // Lists are last in, first out, so older runs stand behind younger ones: look past a few.
-  Bound<most_looked_at> looks("more runs were looked at for purging than the stated bound");
-  for (int looked = 0; found != 0 && static_cast<std::uint16_t>(now - tag(found).age) < minimum_age;
-       found = tag(found).next) {
-    looks.turn();
-    if (++looked == most_looked_at) {
-      return {};
+// The place of the next list with runs, of shorter runs than that of `place`; 0 where there is none.
+std::uint32_t PageHeap::list_below(const Lists& lists, std::uint32_t place) {
+  const unsigned row = place / second_levels;
+  const unsigned column = place % second_levels;
+  if (column != 0) {
+    const unsigned shorter = lists.second_bitmap[row] & ((1u << column) - 1);
+    if (shorter != 0) {
+      return row * second_levels + static_cast<unsigned>(std::bit_width(shorter)) - 1;
     }
   }
-  if (found == 0 || tag(found).length < least_taken) {
-    return {};
+  const unsigned rows = lists.first_bitmap & ((1u << row) - 1);
+  if (rows == 0) {
+    return 0;
   }
-  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
-  const std::uint32_t length = tag(found).length;
-  const std::uint32_t first = (found + chunk - 1) & ~(chunk - 1);
-  if (first + chunk <= found + length) {
-    return carve(found, chunk, chunk, PageState::used_block);  // a whole huge page, so that none is split
+  const unsigned below = static_cast<unsigned>(std::bit_width(rows)) - 1;
+  return below * second_levels + static_cast<unsigned>(std::bit_width(unsigned{lists.second_bitmap[below]})) - 1;
+}
+
+PageRun PageHeap::take_old(Purge& purge) {
+  const std::lock_guard hold(lock_);
+  Lists& lists = lists_[index_of(purge.state)];
+  if (!purge.reserve_too) {
+    const Level reserve = level_of(reserve_run);
+    lists.purged_from = std::min(lists.purged_from, reserve.first * second_levels + reserve.second);
   }
-  return carve(found, length, 1, PageState::used_block);
+  Bound<most_looked_at> looks("more lists were looked at for purging than the stated bound");
+  for (std::uint32_t looked = 0; looked < most_looked_at; ++looked) {
+    looks.turn();
+    const std::uint32_t place = list_below(lists, lists.purged_from);
+    if (place < second_levels) {
+      lists.purged_from = all_lists;
+      return {};
+    }
+    lists.purged_from = place;
+    const unsigned row = place / second_levels;
+    const unsigned column = place % second_levels;
+    // Lists are last in, first out: the oldest stands last, but for what is left of a run that was cut.
+    for (const std::uint32_t found : {lists.tails[row][column], lists.heads[row][column]}) {
+      if (static_cast<std::uint16_t>(purge.now - tag(found).age) < purge.minimum_age) {
+        purge.more_to_come = true;
+        continue;
+      }
+      lists.purged_from = place + 1;  // there may be more of them
+      constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+      const std::uint32_t length = tag(found).length;
+      const std::uint32_t first = (found + chunk - 1) & ~(chunk - 1);
+      if (first + chunk <= found + length) {
+        return carve(found, chunk, chunk, PageState::used_block);  // a whole huge page, so that none is split
+      }
+      return carve(found, length, 1, PageState::used_block);
+    }
+  }
+  purge.more_to_come = true;
+  return {};
 }
 
 PageHeap::Totals PageHeap::totals() {
@@ -324,13 +354,17 @@ const char* PageHeap::check() {
         if (((unsigned{lists.second_bitmap[row]} >> column) & 1u) != (head != 0 ? 1u : 0u)) {
           return "the second-level bitmap disagrees with its list";
         }
-        for (std::uint32_t run = head; run != 0; run = tag(run).next) {
+        std::uint32_t last = 0;
+        for (std::uint32_t run = head; run != 0; last = run, run = tag(run).next) {
           const Level level = level_of(tag(run).length);
           if (level.first != row || level.second != column ||
               index_of(static_cast<PageState>(tag(run).state)) != state) {
             return "a free run stands in the wrong list";
           }
           ++listed;
+        }
+        if (head != 0 && last != lists.tails[row][column]) {
+          return "a list of free runs does not end where it says";
         }
       }
     }

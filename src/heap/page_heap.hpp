@@ -55,14 +55,22 @@ class PageHeap {
   /// Lengthens a used run in place to `length` pages out of the free ready run behind it. False where there is none.
   bool grow(std::uint32_t first, std::uint32_t length);
 
-  /// Takes a free run of `state` that has been free for `minimum_age` ticks (they wrap), as a used run, for the janitor
-  /// to purge: an aligned chunk where the run holds one, else the whole run (then shorter than two chunks). Length 0
-  /// when the longest runs are younger than that or shorter than least_taken. O(1): looks at most_looked_at runs.
-  PageRun take_old(PageState state, std::uint16_t now, std::uint16_t minimum_age);
+  /// What take_old may take, and what it found besides.
+  struct Purge {
+    PageState state = PageState::free_stale;
+    std::uint16_t now = 0;          ///< tick
+    std::uint16_t minimum_age = 0;  ///< ticks (they wrap) that a run must have been free
+    bool reserve_too = true;        ///< runs of reserve_run pages and more as well
+    bool more_to_come = false;      ///< out: runs were too young, or not all lists have been looked at
+  };
+  /// Takes an old free run as a used one, for the janitor to purge: an aligned chunk where the run holds one, else the
+  /// whole run (then shorter than two chunks). Length 0 when none was found. O(1): looks at the newest and the oldest
+  /// run of at most most_looked_at lists, longest runs first, and the next call goes on behind them.
+  PageRun take_old(Purge& purge);
 
   /// Pages below which giving a run back is not worth the system call: 64 KiB.
   static constexpr std::uint32_t least_taken = 16;
-  static constexpr int most_looked_at = 8;
+  static constexpr std::uint32_t most_looked_at = 8;
 
   /// Shortest run that counts as reserve, in pages: 256 KiB, above nearly all of what games ask for as medium blocks.
   static constexpr std::uint32_t reserve_run = 64;
@@ -89,11 +97,16 @@ class PageHeap {
  private:
   static constexpr unsigned first_levels = 28;  // up to 2^27 pages: 512 GiB
   static constexpr unsigned second_levels = 16;
+  // A list's place: first level times second_levels plus second level. The first ones are of runs that are not purged.
+  static constexpr std::uint32_t all_lists = first_levels * second_levels;
+  static_assert(least_taken == second_levels);
 
   struct Lists {
     std::uint32_t first_bitmap = 0;
     std::array<std::uint16_t, first_levels> second_bitmap{};
     std::array<std::array<std::uint32_t, second_levels>, first_levels> heads{};
+    std::array<std::array<std::uint32_t, second_levels>, first_levels> tails{};  ///< valid where there is a head
+    std::uint32_t purged_from = all_lists;  ///< place of the list that was looked at last for purging
   };
   struct Level {
     unsigned first;
@@ -112,6 +125,7 @@ class PageHeap {
   void insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
   void remove(std::uint32_t first);
   void release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
+  static std::uint32_t list_below(const Lists& lists, std::uint32_t place);
   std::uint32_t find(PageState state, std::uint32_t length);
   bool extend(std::uint32_t length);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);

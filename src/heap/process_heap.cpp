@@ -141,7 +141,7 @@ void ProcessHeap::leave_thread() {
     return;
   }
   thread_heap = &empty_heap;
-  heap->blocks_at_hand = true;
+  heap->unsettled = true;
   heap->parked_at = tick.load(std::memory_order_relaxed);
   parked_.park(heap->index, heap_link);
 }
@@ -177,6 +177,21 @@ bool ProcessHeap::cut_ready_slab(std::uint32_t granules) {
   }
   push_ready(granule_of_page(run.first), granules);
   return true;
+}
+
+// What give_slab kept beyond the target, once the program has stopped taking any. At most 80 slabs.
+void ProcessHeap::drop_surplus_slabs() {
+  for (const std::uint32_t granules : slab_granules) {
+    ReadySlabs& ready = ready_of(granules);
+    while (ready.count.load(std::memory_order_relaxed) > ready_target(granules)) {
+      const std::uint32_t granule = ready.stack.pop(slab_link);
+      if (granule == 0) {
+        break;
+      }
+      ready.count.fetch_sub(1, std::memory_order_relaxed);
+      pages.free(page_of_granule(granule), PageState::free_ready, tick.load(std::memory_order_relaxed));
+    }
+  }
 }
 
 // Nobody is woken for a slab that was taken from a full reserve: a wake-up is a system call of 3 to 10 us.
@@ -290,14 +305,20 @@ void ProcessHeap::free_pages(void* block) {
 }
 
 // A burst in one round may be followed by as large a one before the janitor is back: keep twice the largest recent
-// round. The maximum halves in about 44 rounds of work, so that a level's load is not held against its play.
+// round. The maximum halves in 176 ms, so that a level's load is not held against its play.
 void ProcessHeap::follow_demand() {
+  const std::uint16_t now_tick = tick.load(std::memory_order_relaxed);
+  const std::uint16_t ticks = static_cast<std::uint16_t>(now_tick - decayed_at_);
+  decayed_at_ = now_tick;
   const std::uint64_t consumed = consumed_.load(std::memory_order_relaxed);
   const std::uint64_t now = consumed - consumed_seen_;
   consumed_seen_ = consumed;
   drawn_upon_ = now != 0;
-  const std::uint64_t demand = demand_.load(std::memory_order_relaxed);
-  demand_.store(std::max(now, demand - demand / 64), std::memory_order_relaxed);
+  std::uint64_t demand = demand_.load(std::memory_order_relaxed);
+  for (unsigned step = 0; step < std::min<unsigned>(ticks, 64) && demand != 0; ++step) {
+    demand -= (demand + 15) / 16;
+  }
+  demand_.store(std::max(now, demand), std::memory_order_relaxed);
 }
 
 std::uint64_t ProcessHeap::reserve_target() const {
@@ -319,13 +340,25 @@ bool ProcessHeap::populate_chunk() {
   return true;
 }
 
+// Gives one old free run back: of stale pages any, of ready ones what the reserve does not need. Short ready runs, which
+// count as no reserve, stay while they are less than 1/32 of what is in use: they serve what fits them.
 bool ProcessHeap::purge_chunk() {
-  const auto age = static_cast<std::uint16_t>(settings.purge_ms / 16);
-  const std::uint16_t now = tick.load(std::memory_order_relaxed);
-  PageRun run = pages.take_old(PageState::free_stale, now, age);
-  if (run.length == 0 && pages.reserve_pages() > reserve_target() + pages_per_chunk) {
-    run = pages.take_old(PageState::free_ready, now, age);
+  PageHeap::Purge purge{.state = PageState::free_stale,
+                        .now = tick.load(std::memory_order_relaxed),
+                        .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16)};
+  PageRun run = pages.take_old(purge);
+  if (run.length == 0) {
+    const PageHeap::Totals totals = pages.totals();
+    const std::uint64_t reserve = pages.reserve_pages();
+    const bool too_much = reserve > reserve_target() + pages_per_chunk;
+    const bool too_scattered = totals.ready > reserve + std::max<std::uint64_t>(pages_per_chunk / 2, totals.used / 32);
+    if (too_much || too_scattered) {
+      purge.state = PageState::free_ready;
+      purge.reserve_too = too_much;
+      run = pages.take_old(purge);
+    }
   }
+  purge_is_due_ = purge_is_due_ || purge.more_to_come || run.length != 0;
   if (run.length == 0) {
     return false;
   }
@@ -342,9 +375,9 @@ bool ProcessHeap::sweep_parked() {
   const std::lock_guard hold(sweep_lock);
   constexpr std::uint32_t most_heaps_swept = 16;
   constexpr std::uint32_t most_adopted = 64;
-  constexpr std::uint16_t parked_before_return = 8;  // ticks: an eighth of a second
+  constexpr std::uint16_t parked_before_settling = 8;  // ticks: an eighth of a second
   const std::uint16_t now = tick.load(std::memory_order_relaxed);
-  bool returned = false;
+  bool settled = false;
   bool worked = false;
   for (std::uint32_t swept = 0; swept < most_heaps_swept; ++swept) {
     const std::uint32_t index = parked_.take_to_sweep(heap_link);
@@ -352,13 +385,14 @@ bool ProcessHeap::sweep_parked() {
       break;
     }
     ThreadHeap* const heap = heap_at(index);
-    worked |= adopt_pending(heap, most_adopted) != 0;
+    if (adopt_pending(heap, most_adopted) != 0) {
+      heap->unsettled = worked = true;
+    }
     // One heap a round, and none that was in use a moment ago: while it is swept, a thread that begins cannot have it.
-    if (heap->blocks_at_hand && !returned &&
-        static_cast<std::uint16_t>(now - heap->parked_at) >= parked_before_return) {
-      return_blocks_at_hand(heap);
-      heap->blocks_at_hand = false;
-      returned = true;
+    if (heap->unsettled && !settled && static_cast<std::uint16_t>(now - heap->parked_at) >= parked_before_settling) {
+      settle(heap);
+      heap->unsettled = false;
+      settled = true;
     }
     parked_.park(index, heap_link);
   }
@@ -381,11 +415,18 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
       worked = true;
     }
   }
+  if (!drawn_upon_) {
+    drop_surplus_slabs();
+  }
   worked |= sweep_parked();
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.
-  for (int chunk = 0; chunk < 4 && within_budget() && purge_chunk(); ++chunk) {
-    worked = true;
+  // A look that finds none is repeated once: a look sees a few lists only.
+  purge_is_due_ = false;
+  int found = 0;
+  for (int looks = 0; looks < found + 2 && found < 4 && within_budget(); ++looks) {
+    found += purge_chunk() ? 1 : 0;
   }
+  worked |= found != 0;
   return worked;
 }
 
@@ -400,9 +441,12 @@ bool ProcessHeap::prefault(std::size_t bytes) {
 
 std::size_t ProcessHeap::trim() {
   std::size_t given = 0;
-  for (const PageState state : {PageState::free_stale, PageState::free_ready}) {
+  // Each state twice: the janitor may have left off in the middle of the lists.
+  for (const PageState state :
+       {PageState::free_stale, PageState::free_stale, PageState::free_ready, PageState::free_ready}) {
     for (;;) {
-      const PageRun run = pages.take_old(state, 0, 0);
+      PageHeap::Purge purge{.state = state};
+      const PageRun run = pages.take_old(purge);
       if (run.length == 0) {
         break;
       }

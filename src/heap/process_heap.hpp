@@ -62,6 +62,8 @@ class ProcessHeap {
   bool maintain(std::uint64_t budget_ns);
   /// Whether the program took from the reserve between the last two rounds of maintain().
   bool was_drawn_upon() const { return drawn_upon_; }
+  /// Whether memory waits that will soon be old enough to be given back.
+  bool purge_is_due() const { return purge_is_due_; }
 
   /// Populates so that `bytes` stand ready, now, on the calling thread.
   bool prefault(std::size_t bytes);
@@ -95,6 +97,7 @@ class ProcessHeap {
   ReadySlabs& ready_of(std::uint32_t granules) { return ready_slabs_[granules >> 1]; }
   static std::uint32_t ready_target(std::uint32_t granules);
   bool cut_ready_slab(std::uint32_t granules);
+  void drop_surplus_slabs();
   void push_ready(std::uint32_t granule, std::uint32_t granules);
   bool reserve_heaps();
   ThreadHeap* construct_heap();
@@ -113,6 +116,8 @@ class ProcessHeap {
   Atomic<std::uint64_t> consumed_{0};       // pages taken from the ready reserve since start
   std::uint64_t consumed_seen_ = 0;         // at the last round; janitor only
   bool drawn_upon_ = false;                 // likewise
+  bool purge_is_due_ = false;               // likewise
+  std::uint16_t decayed_at_ = 0;            // likewise
   Atomic<std::uint64_t> demand_{0};         // pages taken in a round: a maximum that decays
   Atomic<int> state_{0};                    // 0 untouched, 1 being readied, 2 ready, 3 failed
   Atomic<std::uint64_t> pages_in_work_{0};

@@ -232,6 +232,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
       return block;
     }
   }
+  heap->most[size_class] = static_cast<std::uint8_t>(at_hand_capacity(size_class));
   Bin& bin = heap->bins[size_class];
   void* block = take_freed(heap, bin.current);
   if (block == nullptr) {
@@ -263,7 +264,9 @@ void free_slow(ThreadHeap* heap, Slab* slab) {
     unlink(heap, slab);
     link(heap, slab, SlabState::listed);
   } else {
+    const unsigned size_class = slab->size_class;
     retire_unless_last(heap, slab);
+    shed_blocks(heap, size_class, 2);
   }
 }
 
@@ -275,7 +278,7 @@ void free_to_any_slab(ThreadHeap* heap, void* block) {
   if (owner.heap() == heap->index) {
     free_to_slab(heap, block, &region.slabs[granule - owner.back()]);
   } else {
-    free_remote(block, static_cast<std::uint32_t>(granule));
+    free_remote(heap, block, static_cast<std::uint32_t>(granule));
   }
 }
 
@@ -300,7 +303,17 @@ void return_block(ThreadHeap* heap, void* block) {
   }
 }
 
-void return_blocks_at_hand(ThreadHeap* heap) {
+void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
+  std::uint8_t& most = heap->most[size_class];
+  most = static_cast<std::uint8_t>(most - (most < less ? most : less));
+  // A block given back may empty its slab and come here again, with fewer still: twelve deep at most.
+  while (heap->newest[size_class] > most) {
+    heap->last_freed = nullptr;  // whoever owns its slab may hand it out, and it may be freed here again
+    free_to_any_slab(heap, heap->bins[size_class].at_hand[heap->newest[size_class]--]);
+  }
+}
+
+void settle(ThreadHeap* heap) {
   heap->last_freed = nullptr;  // from here on whoever owns its slab may hand it out, and it may be freed here again
   for (void*& place : heap->returning) {
     if (void* const block = std::exchange(place, nullptr); block != nullptr) {
@@ -308,13 +321,27 @@ void return_blocks_at_hand(ThreadHeap* heap) {
     }
   }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    Bin& bin = heap->bins[size_class];
     while (heap->newest[size_class] != 0) {
-      free_to_any_slab(heap, heap->bins[size_class].at_hand[heap->newest[size_class]--]);
+      free_to_any_slab(heap, bin.at_hand[heap->newest[size_class]--]);
+    }
+    heap->most[size_class] = static_cast<std::uint8_t>(at_hand_capacity(size_class));
+    // Of a current slab those never handed out count as used.
+    if (bin.current != &empty_slab && bin.current->used == bin.left) {
+      retire(heap, bin.current);
+      bin.current = &empty_slab;
+      bin.left = 0;
+    }
+    std::uint32_t& listed = heap->waiting[size_class].listed;
+    while (listed != 0 && region.slabs[listed].used == 0) {
+      Slab* const slab = &region.slabs[listed];
+      unlink(heap, slab);
+      retire(heap, slab);
     }
   }
 }
 
-void free_remote(void* block, std::uint32_t granule) {
+void free_remote(ThreadHeap* heap, void* block, std::uint32_t granule) {
   const Owner slab_owner = region.owner_of(granule);
   const std::uint32_t first = granule - slab_owner.back();
   Directory& entry = region.directory[first];
@@ -329,6 +356,9 @@ void free_remote(void* block, std::uint32_t granule) {
   });
   if (announce) {
     PendingStack<>::push(owner->pending, first, entry.pending_next);
+    if (heap != nullptr) {
+      shed_blocks(heap, slab_owner.size_class(), 1);
+    }
   }
 }
 

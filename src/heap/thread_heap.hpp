@@ -66,7 +66,7 @@ struct ThreadHeap {
   alignas(64) std::array<std::uint32_t, class_count> newest{};  ///< blocks at hand: place of the newest in its Bin
   std::uint32_t index = 0;   ///< in the heap table, and in Owner; no_heap: the empty heap
   std::uint32_t oldest = 0;  ///< place in `returning` of the block that came first, which the next to come takes
-  std::array<std::uint8_t, class_count> most{};  ///< blocks at hand at most
+  std::array<std::uint8_t, class_count> most{};  ///< blocks at hand at most: see shed_blocks
   void* last_freed = nullptr;                    ///< null once anything was allocated
 
   std::array<Bin, class_count> bins{};
@@ -86,7 +86,7 @@ struct ThreadHeap {
   std::uint32_t detached = 0;                    ///< slabs without room, all classes
   std::uint32_t blocks = 0;                      ///< own heaps: blocks of whole pages, under the page heap's lock
   bool own = false;                              ///< made by by_heap_create, no thread's
-  bool blocks_at_hand = false;       ///< parked with blocks at hand, which the janitor puts back into their slabs
+  bool unsettled = false;            ///< parked with blocks at hand or empty slabs, which the janitor gives back
   std::uint16_t parked_at = 0;       ///< the janitor's tick
   std::uint32_t slabs = 0;           ///< slabs owned
   std::uint64_t remote_adopted = 0;  ///< blocks that other threads freed and this heap took back
@@ -136,7 +136,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 }
 
 /// What free() does when a slab's `used` fell to `notify`. The block is in the slab's list already.
-void free_slow(ThreadHeap* heap, Slab* slab);
+[[gnu::noinline]] void free_slow(ThreadHeap* heap, Slab* slab);
 
 /// Puts a block back into its slab, the owner's thread only.
 [[gnu::always_inline]] inline void free_to_slab(ThreadHeap* heap, void* block, Slab* slab) {
@@ -150,8 +150,14 @@ void free_slow(ThreadHeap* heap, Slab* slab);
   }
 }
 
-/// Puts all blocks at hand, and those on their way, back into their slabs: at most 56 times 12, and 8.
-void return_blocks_at_hand(ThreadHeap* heap);
+/// Puts all blocks at hand, and those on their way, back into their slabs, at most 56 times 12, and 8, and gives the
+/// process every slab that is then empty. For a heap that no thread has.
+void settle(ThreadHeap* heap);
+
+/// Keeps `less` fewer blocks of a class at hand, until an allocation finds neither any at hand nor the bump pointer:
+/// called where frees come on frees, so that they emptied a slab. Who frees a level in no order would otherwise be left
+/// with the last twelve of each class, each in a slab that holds nothing else.
+[[gnu::noinline]] void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less);
 
 /// Sends a freed block of any thread's heap on its way back into its slab. O(1).
 void return_block(ThreadHeap* heap, void* block);
@@ -173,8 +179,9 @@ void return_block(ThreadHeap* heap, void* block);
   heap->newest[size_class] = newest + 1;
 }
 
-/// Free of a small block by a thread that does not own its slab. Lock-free.
-void free_remote(void* block, std::uint32_t granule);
+/// Free of a small block by a thread that does not own its slab. Lock-free. `heap`, that thread's or null, keeps fewer
+/// blocks at hand where this is the slab's first free since its owner looked.
+void free_remote(ThreadHeap* heap, void* block, std::uint32_t granule);
 
 /// Adopts at most `most` announced slabs. Returns how many it adopted.
 std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most);
