@@ -3,22 +3,72 @@
 #define BLOCKYARD_HASH_HPP
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 namespace blockyard {
 
+namespace container {
+
+template <class Node>
+class PackedOrder;
+
+/// Four bytes before a key, where alignment would leave as many unused: a container's own (node_order.hpp).
+class OrderWord {
+  template <class Node>
+  friend class PackedOrder;
+  std::uint32_t word_ = 0;
+};
+struct NoOrderWord {};
+
+template <class K, class V>
+struct EntryLayout {
+  struct Plain {
+    K key;
+    V value;
+  };
+  struct WithWord {
+    OrderWord word;
+    K key;
+    V value;
+  };
+  static constexpr bool has_room = sizeof(WithWord) == sizeof(Plain);
+};
+
+}  // namespace container
+
 /// What HashMap and RBMap keep and iterate over: a key that does not change, and its value.
 template <class K, class V>
-struct KeyValue {
+struct KeyValue
+    : std::conditional_t<container::EntryLayout<K, V>::has_room, container::OrderWord, container::NoOrderWord> {
   const K key;
   V value;
 
   template <class Key, class... Arguments>
   explicit KeyValue(std::in_place_t, Key&& from, Arguments&&... arguments)
       : key(std::forward<Key>(from)), value(std::forward<Arguments>(arguments)...) {}
+
+  /// For structured bindings: auto& [key, value].
+  template <std::size_t I>
+  [[nodiscard]] auto& get() noexcept {
+    if constexpr (I == 0) {
+      return key;
+    } else {
+      return value;
+    }
+  }
+  template <std::size_t I>
+  [[nodiscard]] const auto& get() const noexcept {
+    if constexpr (I == 0) {
+      return key;
+    } else {
+      return value;
+    }
+  }
 };
 
 /// The default hasher: integers, enumerations and pointers as they are, everything else by std::hash. Maps mix what a
@@ -41,5 +91,16 @@ struct ComparatorDefault {
 };
 
 }  // namespace blockyard
+
+template <class K, class V>
+struct std::tuple_size<blockyard::KeyValue<K, V>> : std::integral_constant<std::size_t, 2> {};
+template <class K, class V>
+struct std::tuple_element<0, blockyard::KeyValue<K, V>> {
+  using type = const K;
+};
+template <class K, class V>
+struct std::tuple_element<1, blockyard::KeyValue<K, V>> {
+  using type = V;
+};
 
 #endif

@@ -7,6 +7,9 @@
 /// least 13/24 of them in use once it has grown: 26 to 31 bytes an entry of two ints. The object is 24 bytes; DirectBlocks
 /// add 8, number keys too. At most 2.6 * 10^9 entries.
 ///
+/// Where alignment leaves four bytes before the key (an int and a std::string, a pointer or a double), the two links lie
+/// in them: 8 bytes less an entry, 40 for an int and a string, and sort() of a large map adds up to 16 (node_order.hpp).
+///
 /// Keys that are integers or enumerations, with the default hasher and comparator, need no slots while they are dense:
 /// 4 bytes an entry when each key of a range is there (20 for two ints), and never more than slots would take
 /// (number_index.hpp).
@@ -19,7 +22,6 @@
 #define BLOCKYARD_HASH_MAP_HPP
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -33,6 +35,7 @@
 #include "blockyard/hash.hpp"
 #include "blockyard/hash_slots.hpp"
 #include "blockyard/node_blocks.hpp"
+#include "blockyard/node_order.hpp"
 #include "blockyard/number_index.hpp"
 
 namespace blockyard {
@@ -45,22 +48,34 @@ class HashMap {
   using NodeLink = typename Blocks::template Link<Node>;
   using SlotLink = typename Blocks::template Link<void>;
   // Numbers that are hashed and compared as such may be looked up by position.
-  static constexpr bool has_number_keys = (std::integral<K> || std::is_enum_v<K>)&&sizeof(K) <= sizeof(std::uint64_t) &&
-                                          std::is_same_v<Hasher, HasherDefault> &&
-                                          std::is_same_v<Comparator, ComparatorDefault<K>>;
+  static constexpr bool has_number_keys =
+      container::Number<K> && std::is_same_v<Hasher, HasherDefault> && std::is_same_v<Comparator, ComparatorDefault<K>>;
   using Slots = container::HashSlots<SlotLink>;
   using Index = std::conditional_t<has_number_keys, container::NumberIndex<SlotLink>, Slots>;
   using Hash = typename Index::Key;
   using Place = typename Index::Place;
 
+  struct Linked {
+    NodeLink next;
+    NodeLink previous;
+  };
+  struct Packed {};
+  static constexpr bool is_packed() {
+    return container::EntryLayout<K, V>::has_room && std::is_same_v<NodeLink, NearLink<Node>>;
+  }
+
   // Slots' links are untyped, in units of 8 bytes.
-  struct alignas(8) alignas(KeyValue<K, V>) Node {
+  struct alignas(8) alignas(KeyValue<K, V>) Node : std::conditional_t<is_packed(), Packed, Linked> {
+    using Order = std::conditional_t<is_packed(), container::PackedOrder<Node>, container::LinkedOrder<Node>>;
+
     template <class... Arguments>
     explicit Node(Arguments&&... arguments) : entry(std::in_place, std::forward<Arguments>(arguments)...) {}
 
-    NodeLink next;
-    NodeLink previous;
     KeyValue<K, V> entry;
+  };
+  struct Ends {
+    NodeLink first;
+    NodeLink last;
   };
 
   template <class N, class E>
@@ -92,7 +107,7 @@ class HashMap {
     }
     /// From the end: to the last entry.
     BasicIterator& operator--() noexcept {
-      node_ = node_ != nullptr ? node_->previous.get() : map_->last_.get();
+      node_ = node_ != nullptr ? Node::Order::previous(node_) : map_->ends_.last.get();
       return *this;
     }
     BasicIterator operator--(int) noexcept {
@@ -114,10 +129,10 @@ class HashMap {
       const N* hidden = guess;
       asm("" : "+r"(hidden));
       __builtin_prefetch(reinterpret_cast<const char*>(node) + 8192);
-      if (node->next.certain() == hidden) [[likely]] {
+      if (Node::Order::is_next(node, hidden)) [[likely]] {
         return guess;
       }
-      return node->next.get();
+      return Node::Order::next(node);
     }
 
     N* node_ = nullptr;
@@ -181,8 +196,7 @@ class HashMap {
   void swap(HashMap& other) noexcept {
     index_.swap(other.index_);
     std::swap(size_, other.size_);
-    std::swap(first_, other.first_);
-    std::swap(last_, other.last_);
+    std::swap(ends_, other.ends_);
     blocks_.swap(other.blocks_);
   }
   friend void swap(HashMap& a, HashMap& b) noexcept { a.swap(b); }
@@ -325,39 +339,36 @@ class HashMap {
   void sort_by(C&& less) {
     std::vector<Node*> order;
     order.reserve(size_);
-    for (Node* node = first_.get(); node != nullptr; node = node->next.get()) {
+    for (Node* node = ends_.first.get(); node != nullptr; node = Node::Order::next(node)) {
       order.push_back(node);
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](const Node* a, const Node* b) { return less(a->entry, b->entry); });
-    first_ = last_ = NodeLink();
-    for (Node* const node : order) {
-      link_node(node, false);
-    }
+    Node::Order::arrange(ends_, order, blocks_);
   }
 
-  [[nodiscard]] Iterator begin() noexcept { return {first_.get(), this}; }
+  [[nodiscard]] Iterator begin() noexcept { return {ends_.first.get(), this}; }
   [[nodiscard]] Iterator end() noexcept { return {nullptr, this}; }
   /// The last entry; end() when the map is empty.
-  [[nodiscard]] Iterator last() noexcept { return {last_.get(), this}; }
-  [[nodiscard]] ConstIterator begin() const noexcept { return {first_.get(), this}; }
+  [[nodiscard]] Iterator last() noexcept { return {ends_.last.get(), this}; }
+  [[nodiscard]] ConstIterator begin() const noexcept { return {ends_.first.get(), this}; }
   [[nodiscard]] ConstIterator end() const noexcept { return {nullptr, this}; }
-  [[nodiscard]] ConstIterator last() const noexcept { return {last_.get(), this}; }
+  [[nodiscard]] ConstIterator last() const noexcept { return {ends_.last.get(), this}; }
 
   /// Slots that the longest search for an entry looks at: how well the keys are spread. O(capacity).
   [[nodiscard]] std::size_t longest_search() const noexcept { return index_.longest_search(); }
 
   /// Checks slots and order against each other: for tests. O(capacity).
   [[nodiscard]] bool invariants_hold() const {
-    std::size_t count = 0;
-    const Node* previous = nullptr;
-    for (const Node* node = first_.get(); node != nullptr; node = node->next.get()) {
-      if (node->previous.get() != previous || ++count > size_ || !place_of(node, hash_of(node->entry.key)).there) {
+    if (!Node::Order::invariants_hold(ends_, size_)) {
+      return false;
+    }
+    for (const Node* node = ends_.first.get(); node != nullptr; node = Node::Order::next(node)) {
+      if (!place_of(node, hash_of(node->entry.key)).there) {
         return false;
       }
-      previous = node;
     }
-    return previous == last_.get() && count == size_ && index_.invariants_hold(size_);
+    return index_.invariants_hold(size_);
   }
 
  private:
@@ -419,11 +430,12 @@ class HashMap {
     }
   }
   auto walk() const noexcept requires has_number_keys {
-    return typename Index::Walk{first_.get(), [](const void* node, Hash& hash, SlotLink& link) noexcept -> const void* {
+    return typename Index::Walk{ends_.first.get(),
+                                [](const void* node, Hash& hash, SlotLink& link) noexcept -> const void* {
                                   Node* const at = static_cast<Node*>(const_cast<void*>(node));
                                   hash = hash_of(at->entry.key);
                                   link = SlotLink(at);
-                                  return at->next.get();
+                                  return Node::Order::next(at);
                                 }};
   }
 
@@ -436,14 +448,15 @@ class HashMap {
       grow(hash);
     }
     void* const block = blocks_.allocate();
-    Node* node;
+    Node* node = nullptr;
     try {
       node = ::new (block) Node(std::forward<Arguments>(arguments)...);
+      Node::Order::link(ends_, node, front);
     } catch (...) {
+      std::destroy_n(node, node != nullptr ? 1 : 0);
       blocks_.deallocate(block);
       throw;
     }
-    link_node(node, front);
     if (grows) [[unlikely]] {
       index_.insert(hash, SlotLink(node));
     } else {
@@ -453,64 +466,36 @@ class HashMap {
     return node;
   }
 
-  void link_node(Node* node, bool front) noexcept {
-    const NodeLink link(node);
-    if (front) {
-      node->previous = NodeLink();
-      node->next = first_;
-      (first_ ? first_.certain()->previous : last_) = link;
-      first_ = link;
-    } else {
-      node->next = NodeLink();
-      node->previous = last_;
-      (last_ ? last_.certain()->next : first_) = link;
-      last_ = link;
-    }
-  }
-
   [[gnu::noinline]] void erase_at(Place place) noexcept {
     Node* const node = node_at(*place.link);
     index_.erase(place);
-    (node->previous ? node->previous.certain()->next : first_) = node->next;
-    (node->next ? node->next.certain()->previous : last_) = node->previous;
     --size_;
-    std::destroy_at(node);
-    blocks_.deallocate(node);
+    Node::Order::erase(ends_, node, blocks_);
   }
 
   [[gnu::noinline]] void destroy_nodes() noexcept {
-    Node* node = first_.get();
-    first_ = last_ = NodeLink();
+    const Ends ends = std::exchange(ends_, Ends());
     size_ = 0;
     if constexpr (Blocks::can_reset) {
-      if (node != nullptr && blocks_.is_own()) {
-        if constexpr (!std::is_trivially_destructible_v<KeyValue<K, V>>) {
-          for (; node != nullptr; node = node->next.get()) {
-            std::destroy_at(&node->entry);
-          }
+      if (ends.first && blocks_.is_own()) {
+        if constexpr (is_packed() || !std::is_trivially_destructible_v<KeyValue<K, V>>) {
+          Node::Order::destroy(ends, blocks_, false);
         }
         blocks_.reset();
         return;
       }
     }
-    while (node != nullptr) {
-      Node* const next = Iterator::following(node);
-      std::destroy_at(node);
-      blocks_.deallocate(node);
-      node = next;
-    }
+    Node::Order::destroy(ends, blocks_, true);
   }
 
   void take(HashMap& other) noexcept {
     index_.swap(other.index_);
     size_ = std::exchange(other.size_, 0);
-    first_ = std::exchange(other.first_, NodeLink());
-    last_ = std::exchange(other.last_, NodeLink());
+    ends_ = std::exchange(other.ends_, Ends());
   }
 
   [[no_unique_address]] Index index_;
-  NodeLink first_;
-  NodeLink last_;
+  Ends ends_;
   std::uint32_t size_ = 0;
   [[no_unique_address]] Blocks blocks_;
 };

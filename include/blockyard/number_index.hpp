@@ -12,13 +12,18 @@
 #define BLOCKYARD_NUMBER_INDEX_HPP
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "blockyard/hash_slots.hpp"
 
 namespace blockyard::container {
+
+template <class K>
+concept Number = (std::integral<K> || std::is_enum_v<K>)&&sizeof(K) <= sizeof(std::uint64_t);
 
 /// `Link` is NearLink or FarLink of anything.
 template <class Link>

@@ -1,8 +1,10 @@
 // HashMap beyond what the differential test sees: sizes, access, capacity, exceptions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -231,6 +233,140 @@ TEST(HashMap, a_removed_entry_may_be_the_current_one_of_a_loop) {
   }
   EXPECT_EQ(map.size(), 50u);
   EXPECT_TRUE(map.invariants_hold());
+}
+
+TEST(HashMap, an_entry_unpacks_into_its_key_and_value) {
+  HashMap<int, std::string> map{{1, "one"}};
+  for (auto& [key, value] : map) {
+    value += std::to_string(key);
+  }
+  const HashMap<int, std::string>& read = map;
+  for (const auto& [key, value] : read) {
+    EXPECT_EQ(value, "one1") << key;
+  }
+}
+
+TEST(HashMap, may_hold_itself_as_a_value) {
+  struct Folder {
+    HashMap<int, Folder> folders;
+  };
+  Folder root;
+  root.folders[1].folders.insert(2, Folder());
+  EXPECT_TRUE(root.folders.get(1).folders.has(2));
+}
+
+/// Nodes of a small key and a wide value know their neighbours by distances of at most 128 KiB: maps that are larger
+/// than that by far, so that neighbours in the order drift apart in memory.
+template <class A>
+class WideOrder {
+ public:
+  WideOrder() {
+    for (int i = 0; i < entries; ++i) {
+      map_.insert(i, std::string(20, static_cast<char>('a' + i % 26)));
+      order_.push_back(i);
+    }
+  }
+
+  void shuffle() {
+    struct Scrambled {
+      bool operator()(const KeyValue<int, std::string>& a, const KeyValue<int, std::string>& b) const {
+        return std::uint32_t(a.key) * 2654435761u < std::uint32_t(b.key) * 2654435761u;
+      }
+    };
+    map_.template sort_custom<Scrambled>();
+    std::stable_sort(order_.begin(), order_.end(),
+                     [](int a, int b) { return std::uint32_t(a) * 2654435761u < std::uint32_t(b) * 2654435761u; });
+    check();
+  }
+
+  template <class Goes>
+  void erase(Goes&& goes) {
+    std::vector<int> doomed;
+    std::copy_if(order_.begin(), order_.end(), std::back_inserter(doomed), goes);
+    for (std::size_t i = 0; i < doomed.size(); ++i) {
+      ASSERT_TRUE(map_.erase(doomed[i]));
+      if (i % 4001 == 0) {
+        ASSERT_TRUE(map_.invariants_hold());
+      }
+    }
+    std::erase_if(order_, goes);
+    check();
+  }
+
+  void enter(int from, int to) {
+    for (int i = from; i < to; ++i) {
+      map_.insert(i, "back");
+      order_.push_back(i);
+      map_.insert(-i, "front", true);
+      order_.insert(order_.begin(), -i);
+    }
+    check();
+  }
+
+  void move_there_and_back() {
+    Map moved(std::move(map_));
+    EXPECT_EQ(moved.size(), order_.size());
+    map_ = std::move(moved);
+    check();
+  }
+
+  void check() {
+    ASSERT_TRUE(map_.invariants_hold());
+    ASSERT_EQ(keys_of(map_), order_);
+    std::vector<int> backwards;
+    for (auto it = map_.end(); it != map_.begin();) {
+      backwards.push_back((--it)->key);
+    }
+    ASSERT_TRUE(std::equal(backwards.rbegin(), backwards.rend(), order_.begin(), order_.end()));
+  }
+
+  void clear() {
+    map_.clear();
+    order_.clear();
+    check();
+  }
+
+  static constexpr int entries = 30'000;
+
+ private:
+  using Map = HashMap<int, std::string, HasherDefault, ComparatorDefault<int>, A>;
+  static_assert(Map::block_bytes() == 40);
+  Map map_;
+  std::vector<int> order_;
+};
+
+template <class A>
+class WideOrderOver : public ::testing::Test {};
+using Allocators = ::testing::Types<StaticBlocks, DirectBlocks>;
+TYPED_TEST_SUITE(WideOrderOver, Allocators);
+
+TYPED_TEST(WideOrderOver, erasing_runs_leaves_the_rest_in_order_both_ways) {
+  WideOrder<TypeParam> order;
+  order.erase([](int i) { return i % 10'000 > 20 && i % 10'000 < 9'500; });
+  order.erase([](int i) { return i % 10'000 >= 9'500 && i % 3 != 0; });
+  order.enter(40'000, 40'500);
+  order.erase([](int i) { return i > 5 && i < 30'000; });
+  order.move_there_and_back();
+  order.clear();
+}
+
+TYPED_TEST(WideOrderOver, erasing_every_other_entry_again_and_again_leaves_the_rest_in_order) {
+  WideOrder<TypeParam> order;
+  for (int step = 2; step <= order.entries; step *= 2) {
+    order.erase([step](int i) { return i % step == 1 || i % step == step - 1; });
+    order.erase([step](int i) { return i % step == step / 2; });
+  }
+}
+
+TYPED_TEST(WideOrderOver, a_scrambled_order_holds_while_entries_come_and_go) {
+  WideOrder<TypeParam> order;
+  order.shuffle();
+  order.erase([](int i) { return i % 3 == 0; });
+  order.enter(50'000, 50'400);
+  order.shuffle();
+  order.erase([](int i) { return i % 7 != 0; });
+  order.erase([](int) { return true; });
+  order.enter(1, 400);
 }
 
 }  // namespace
