@@ -3,10 +3,10 @@
 # tests/PART/run-soak, bench/PART/run.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup build demo test test-programs soak bench lint dotnet wheel clean distclean
+.PHONY: help setup build demo test test-programs soak bench lint aarch64 dotnet wheel clean distclean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 setup: ## install what building needs: Debian packages, and .venv
 	@scripts/install-packages build lab
@@ -34,7 +34,7 @@ soak: ## long random work, for hours
 	@scripts/build release -DBLOCKYARD_TESTS=ON
 	@scripts/run-each 'tests/*/run-soak'
 
-bench: ## measure docs/performance.md; nothing else should run
+bench: ## measure docs/performance.md (PARTS=heap: only that)
 	@scripts/install-packages build lab test bench
 	@scripts/setup-npm
 	@scripts/setup-venv
@@ -46,6 +46,11 @@ lint: ## formatting, linters, the dependency rule
 	@scripts/setup-npm
 	@scripts/setup-venv
 	@scripts/run-lint
+
+aarch64: ## cross-compile for 64-bit Arm, run the C++ tests in qemu
+	@scripts/install-packages build aarch64
+	@scripts/build aarch64
+	@scripts/run-aarch64-tests
 
 dotnet: ## build and test the C# library
 	@scripts/install-packages dotnet

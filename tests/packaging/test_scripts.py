@@ -5,6 +5,7 @@ Programs that would change the machine are stand-ins that note how they were cal
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -70,6 +71,26 @@ def test_apt_waits_for_the_lock_that_another_holds(machine: Machine) -> None:
     assert all("DPkg::Lock::Timeout=600" in call for call in machine.called("apt-get"))
 
 
+def test_dpkg_is_told_of_another_architecture_before_its_packages_are_asked_for(machine: Machine) -> None:
+    machine.stand_in("dpkg-query", "exit 1")
+    machine.stand_in("dpkg", 'case "$1" in --print-architecture) echo amd64 ;; esac')
+    machine.stand_in("apt-get", "exit 0")
+    done = machine.install("aarch64")
+    assert done.returncode == 0
+    calls = machine.calls.read_text().splitlines()
+    added = calls.index("dpkg --add-architecture arm64")
+    assert added < min(number for number, call in enumerate(calls) if call.startswith("apt-get "))
+    assert "architecture arm64" in done.stdout
+
+
+def test_dpkg_is_left_alone_where_it_knows_the_architecture(machine: Machine) -> None:
+    machine.stand_in("dpkg-query", "exit 1")
+    machine.stand_in("dpkg", 'case "$1" in --print-architecture) echo amd64 ;; *) echo arm64 ;; esac')
+    machine.stand_in("apt-get", "exit 0")
+    assert machine.install("aarch64").returncode == 0
+    assert [call for call in machine.called("dpkg") if "--add-architecture" in call] == []
+
+
 def test_a_user_who_is_not_root_goes_through_sudo(machine: Machine) -> None:
     machine.stand_in("dpkg-query", "exit 1")
     machine.stand_in("apt-get", "exit 0")
@@ -95,7 +116,7 @@ def test_an_unknown_group_is_refused(machine: Machine) -> None:
 def test_every_package_stands_with_its_reason() -> None:
     for line in PACKAGES.read_text().splitlines():
         if line and not line.startswith("#"):
-            assert re.fullmatch(r"[a-z]+ +[a-z0-9.+-]+ +\S.*", line), line
+            assert re.fullmatch(r"[a-z0-9]+ +[a-z0-9.+:-]+ +\S.*", line), line
 
 
 def test_make_help_names_every_command_within_eighty_columns() -> None:
@@ -111,3 +132,49 @@ def test_every_python_package_of_the_checkout_is_pinned() -> None:
     for line in (ROOT / "scripts" / "requirements.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             assert re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line), line
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> str:
+    for name in ("first", "second", "third"):
+        program = tmp_path / name / "run"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n# What {name} does, in a minute.\n"
+                           f"echo at work: {name}; exec sleep ${{PAUSE:-0}}\n")
+        program.chmod(0o755)
+    return f"{tmp_path}/*/run"
+
+
+def run_each(pattern: str, **environment: str) -> subprocess.Popen:
+    return subprocess.Popen([ROOT / "scripts" / "run-each", pattern], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, env={**os.environ, **environment}, start_new_session=True)
+
+
+def test_parts_run_one_after_the_other_and_say_what_they_are_and_which_of_how_many(parts: str) -> None:
+    said, _ = (running := run_each(parts)).communicate(timeout=60)
+    assert running.returncode == 0
+    for number, name in enumerate(("first", "second", "third"), start=1):
+        heading = rf"{name}/run \({number} of 3, .*\)\n +What {name} does, in a minute\.\n"
+        assert re.search(rf"{heading}at work: {name}\n", said)
+
+
+def test_only_the_chosen_parts_run(parts: str) -> None:
+    said, _ = run_each(parts, PARTS="third first").communicate(timeout=60)
+    assert re.findall("at work: (.*)", said) == ["first", "third"]
+
+
+def test_a_part_that_is_not_there_is_refused_with_those_that_are(parts: str) -> None:
+    said, _ = (running := run_each(parts, PARTS="fourth")).communicate(timeout=60)
+    assert (running.returncode, said) == (2, "blockyard: there is no part 'fourth'; there are: first second third\n")
+
+
+def test_an_interrupted_row_of_parts_says_how_to_go_on(parts: str) -> None:
+    running = run_each(parts, PARTS="second third", PAUSE="60")
+    assert running.stdout is not None
+    while "at work" not in running.stdout.readline():
+        pass
+    # As Ctrl-C does: to the whole group.
+    os.killpg(running.pid, signal.SIGTERM)
+    said, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert 'PARTS="second third"' in said
