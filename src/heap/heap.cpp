@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "base/pages.hpp"
 #include "heap/fault.hpp"
@@ -30,10 +31,42 @@ namespace {
   return block != nullptr ? block : exhausted();
 }
 
+// A freed block of so many whole pages that the thread kept, or null.
+void* take_run(ThreadHeap* heap, std::size_t size) {
+  const std::size_t pages = (size + page_bytes - 1) >> page_shift;
+  if (pages > longest_run) {
+    return nullptr;
+  }
+  void* const block = std::exchange(heap->runs[pages - shortest_run], nullptr);
+  if (block != nullptr) {
+    region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_kept);
+  }
+  return block;
+}
+
+// Keeps a freed block of whole pages that are populated, where none of its length is kept yet.
+bool keep_run(ThreadHeap* heap, void* block, PageTag& tag) {
+  if (tag.length > longest_run || tag.length < shortest_run || tag.flags != page_populated || heap == &empty_heap) {
+    return false;
+  }
+  void*& place = heap->runs[tag.length - shortest_run];
+  if (place != nullptr) {
+    return false;
+  }
+  tag.flags |= page_kept;
+  place = block;
+  return true;
+}
+
 [[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed,
                                        ThreadHeap* owner = nullptr) {
   if (size > PTRDIFF_MAX) {
     return exhausted();
+  }
+  if (owner == nullptr && alignment <= page_bytes) {
+    if (void* const block = take_run(thread_heap, size); block != nullptr) {
+      return block;
+    }
   }
   start_janitor_if_due();
   void* const block = process_heap.allocate_pages(size, alignment, zeroed, owner);
@@ -86,9 +119,13 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
     return;
   }
   const std::size_t page = region.page_of(block);
-  if (region.page_address(page) != block ||
-      region.pages[page].state != static_cast<std::uint8_t>(PageState::used_block)) {
+  PageTag& tag = region.pages[page];
+  if (region.page_address(page) != block || tag.state != static_cast<std::uint8_t>(PageState::used_block) ||
+      (tag.flags & page_kept) != 0) {
     report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
+  }
+  if (keep_run(thread_heap, block, tag)) {
+    return;
   }
   process_heap.free_pages(block);
   start_janitor_if_due();

@@ -131,6 +131,7 @@ class ProcessHeap {
 enum PageFlag : std::uint8_t {
   page_populated = 1,  ///< every page is populated: the run may go back as ready
   page_owned = 2,      ///< stands in the list of an own heap
+  page_kept = 4,       ///< freed, and at hand in some thread's heap
 };
 
 extern ProcessHeap process_heap;

@@ -320,6 +320,12 @@ void settle(ThreadHeap* heap) {
       free_to_any_slab(heap, block);
     }
   }
+  for (void*& place : heap->runs) {
+    if (void* const block = std::exchange(place, nullptr); block != nullptr) {
+      region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_kept);
+      process_heap.free_pages(block);
+    }
+  }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     Bin& bin = heap->bins[size_class];
     while (heap->newest[size_class] != 0) {
@@ -405,6 +411,10 @@ std::uint64_t live_bytes(const ThreadHeap* heap) {
     if (block != nullptr) {
       bytes -= class_bytes(region.owner_of(region.granule_of(block)).size_class());
     }
+  }
+  // Of blocks of whole pages the caller knows only what is in use.
+  for (std::uint32_t length = shortest_run; length <= longest_run; ++length) {
+    bytes -= heap->runs[length - shortest_run] != nullptr ? std::uint64_t{length} << page_shift : 0;
   }
   return bytes;
 }
@@ -494,6 +504,15 @@ const char* check(const ThreadHeap* heap) {
     if (block != nullptr) {
       if (const char* const broken_kept = check_kept(heap, block, class_count); broken_kept != nullptr) {
         return broken_kept;
+      }
+    }
+  }
+  for (std::uint32_t length = shortest_run; length <= longest_run; ++length) {
+    if (const void* const block = heap->runs[length - shortest_run]; block != nullptr) {
+      const PageTag& tag = region.pages[region.page_of(block)];
+      if (tag.length != length || tag.state != static_cast<std::uint8_t>(PageState::used_block) ||
+          tag.flags != (page_populated | page_kept)) {
+        return "a run of pages at hand is none, or of another length";
       }
     }
   }

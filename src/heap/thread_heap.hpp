@@ -53,6 +53,11 @@ static_assert(sizeof(Bin) == 128);
 /// Blocks on their way back into their slabs that a thread holds: see ThreadHeap::returning.
 inline constexpr std::uint32_t most_returning = 8;
 
+/// Blocks of whole pages that a thread keeps at hand when they are freed: one of each length in pages from
+/// `shortest_run` on.
+inline constexpr std::uint32_t shortest_run = small_limit / page_bytes + 1;
+inline constexpr std::uint32_t longest_run = 20;
+
 struct ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
@@ -75,6 +80,7 @@ struct ThreadHeap {
   /// lines that this touches were asked for when it came, so that no free waits for them. To their slabs these blocks
   /// are in use.
   std::array<void*, most_returning> returning{};
+  std::array<void*, longest_run - shortest_run + 1> runs{};  ///< null: none; to the page heap they are in use
   struct Waiting {
     std::uint32_t listed = 0;    ///< slabs with room: the first (granule index, 0 is none)
     std::uint32_t granules = 0;  ///< of all slabs of the class
