@@ -28,9 +28,12 @@ struct TempCursor {
   std::uintptr_t next;  ///< address
   std::uintptr_t end;   ///< of the region
   std::uintptr_t begin;
-  std::uintptr_t last;  ///< where the newest block begins
+  std::uintptr_t last;  ///< where the newest block begins; no_temp_block when there is none
   std::uintptr_t peak;  ///< the furthest that `next` had been when it went back
+  std::size_t bytes;    ///< end - begin
 };
+/// No block begins there, and no caller frees it.
+inline constexpr std::uintptr_t no_temp_block = ~std::uintptr_t{0};
 
 constexpr bool is_valid_alignment(std::size_t alignment) {
   return alignment - 1 < max_alignment && (alignment & (alignment - 1)) == 0;
@@ -43,22 +46,9 @@ BY_API void by_temp_deallocate_slow(void* block) noexcept;
 BY_API void by_temp_deallocate_sized_slow(void* block, std::size_t size) noexcept;
 }
 
-/// `address` rounded up to `alignment`, a power of two. Each block's place follows from the place of the one before, a
-/// chain that bounds how fast they can follow one another. So that rounding isn't part of the chain, the common
-/// distances stand behind branches, which are predicted.
-inline std::uintptr_t round_up_predicted(std::uintptr_t address, std::size_t alignment) noexcept {
-  const std::size_t excess = address & (alignment - 1);
-  if (excess == 0) [[likely]] {
-    return address;
-  }
-  if (excess + 8 == alignment) [[likely]] {
-    address += 8;
-#if defined(__GNUC__)
-    __asm__("" : "+r"(address));  // or compilers make arithmetic of the branch again
-#endif
-    return address;
-  }
-  return (address | (alignment - 1)) + 1;
+/// `address` rounded up to `alignment`, a power of two.
+constexpr std::uintptr_t round_up(std::uintptr_t address, std::size_t alignment) noexcept {
+  return (address + (alignment - 1)) & ~(std::uintptr_t{alignment} - 1);
 }
 
 }  // namespace lifetime
@@ -67,12 +57,21 @@ inline std::uintptr_t round_up_predicted(std::uintptr_t address, std::size_t ali
 [[nodiscard]] BY_THREAD_LOCAL_ACCESS inline void* temp_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   lifetime::TempCursor& cursor = lifetime::by_temp_cursor;
-  const std::size_t bytes = size + (size == 0);
-  const std::uintptr_t begin = lifetime::round_up_predicted(cursor.next, alignment);
-  if (lifetime::is_valid_alignment(alignment) && begin <= cursor.end && bytes <= cursor.end - begin) [[likely]] {
-    cursor.last = begin;
-    cursor.next = begin + bytes;
-    return reinterpret_cast<void*>(begin);
+  std::uintptr_t begin = cursor.next;
+  // Each block's place follows from the place of the one before, a chain that bounds how fast they can follow one
+  // another. Behind a branch, which is predicted, rounding is no part of it. Size 0 wraps and takes the slow path.
+  if (lifetime::is_valid_alignment(alignment)) [[likely]] {
+    if ((begin & (alignment - 1)) == 0 && size - 1 < cursor.end - begin) [[likely]] {
+      cursor.last = begin;
+      cursor.next = begin + size;
+      return reinterpret_cast<void*>(begin);
+    }
+    begin = lifetime::round_up(begin, alignment);
+    if (begin <= cursor.end && size - 1 < cursor.end - begin) [[likely]] {
+      cursor.last = begin;
+      cursor.next = begin + size;
+      return reinterpret_cast<void*>(begin);
+    }
   }
   return lifetime::by_temp_allocate_slow(size, alignment);
 }
@@ -81,13 +80,14 @@ inline std::uintptr_t round_up_predicted(std::uintptr_t address, std::size_t ali
 BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
   lifetime::TempCursor& cursor = lifetime::by_temp_cursor;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  if (address - cursor.begin < cursor.end - cursor.begin) [[likely]] {
-    if (address == cursor.last) {
-      if (cursor.next > cursor.peak) {
-        cursor.peak = cursor.next;
-      }
-      cursor.next = address;
+  if (address == cursor.last) {
+    if (cursor.next > cursor.peak) {
+      cursor.peak = cursor.next;
     }
+    cursor.next = address;
+    return;
+  }
+  if (address - cursor.begin < cursor.bytes) [[likely]] {
     return;
   }
   lifetime::by_temp_deallocate_slow(block);
@@ -97,7 +97,7 @@ BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
 BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block, std::size_t size) noexcept {
   lifetime::TempCursor& cursor = lifetime::by_temp_cursor;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  if (address - cursor.begin < cursor.end - cursor.begin) [[likely]] {
+  if (address - cursor.begin < cursor.bytes) [[likely]] {
     if (address + size + (size == 0) == cursor.next) {
       if (cursor.next > cursor.peak) {
         cursor.peak = cursor.next;

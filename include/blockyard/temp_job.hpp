@@ -80,7 +80,7 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
   using namespace lifetime;
   JobCursor& cursor = by_job_cursor;
   const std::size_t effective = alignment < alignof(BlockHeader) ? alignof(BlockHeader) : alignment;
-  const std::uintptr_t begin = round_up_predicted(cursor.next + header_bytes, effective);
+  const std::uintptr_t begin = round_up(cursor.next + header_bytes, effective);
   // Less than the end: the header makes a block of no bytes one of its own, if only it begins within the chunk.
   if (is_valid_alignment(alignment) && size <= largest_shared && begin + size < cursor.end &&
       !by_jobs_followed.load(std::memory_order_relaxed)) [[likely]] {

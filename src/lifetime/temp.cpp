@@ -44,7 +44,7 @@ void* pointer_to(std::uintptr_t address) { return reinterpret_cast<void*>(addres
 
 void start_region(ThreadState* state) {
   const std::uintptr_t begin = address_of(state->region);
-  cursor_of(state) = {begin, begin + state->region_bytes, begin, 0, begin};
+  cursor_of(state) = {begin, begin + state->region_bytes, begin, no_temp_block, begin, state->region_bytes};
   state->figures.region_bytes = state->region_bytes;
 }
 
@@ -253,7 +253,7 @@ void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::
   TempCursor& cursor = by_temp_cursor;
   const std::uintptr_t address = address_of(block);
   if (address % alignment == 0) {
-    const bool inside = address - cursor.begin < cursor.end - cursor.begin;
+    const bool inside = address - cursor.begin < cursor.bytes;
     if (inside && address + old_bytes == cursor.next && bytes <= cursor.end - address) {
       note_peak(cursor);
       cursor.next = address + bytes;
@@ -304,7 +304,7 @@ void by_temp_deallocate_slow(void* block) noexcept {
   ThreadState* const state = this_thread;
   if (state != nullptr && is_watched()) {
     TempCursor& cursor = state->watched_temp;
-    if (address_of(block) - cursor.begin < cursor.end - cursor.begin) {
+    if (address_of(block) - cursor.begin < cursor.bytes) {
       free_watched(state, cursor, block);
       return;
     }
@@ -354,7 +354,7 @@ void by_temp_rewind(by_temp_mark mark) {
     note_peak(cursor);
     hide_from(state, cursor, position);
     cursor.next = position;
-    cursor.last = 0;
+    cursor.last = no_temp_block;
   }
 }
 
