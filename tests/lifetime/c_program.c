@@ -32,6 +32,7 @@ int main(void) {
   by_statistics_t statistics;
   by_statistics(&statistics);
   failed += check(statistics.frames == 1, "the frame was not counted");
+  failed += check(statistics.temp.region_bytes == (size_t)256 << 10, "a thread's region is not 256 KiB by default");
   by_statistics_dump(1);
   return failed;
 }

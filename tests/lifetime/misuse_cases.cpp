@@ -82,6 +82,13 @@ void rewind_while_allocating() {
   other.join();
 }
 
+void leave_a_temp_job_block() {
+  static_cast<void>(allocate(64, 16, Lifetime::temp_job));
+  for (int frame = 0; frame < 5; ++frame) {
+    by_frame_end(0);
+  }
+}
+
 void right_use() {
   for (int frame = 0; frame < 10; ++frame) {
     const temp_scope scope;
@@ -106,6 +113,7 @@ constexpr struct {
              {"stale_span", stale_span},
              {"temp_job_double_free", temp_job_double_free},
              {"rewind_while_allocating", rewind_while_allocating},
+             {"leave_a_temp_job_block", leave_a_temp_job_block},
              {"right_use", right_use}};
 
 }  // namespace

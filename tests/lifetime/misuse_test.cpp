@@ -14,9 +14,8 @@ struct Outcome {
   std::string said;
 };
 
-Outcome run(const std::string& name, bool checked) {
-  const std::string command =
-      std::string(checked ? "BLOCKYARD_CHECK=1 " : "") + BLOCKYARD_MISUSE_CASES + " " + name + " 2>&1";
+Outcome run(const std::string& name, const std::string& environment) {
+  const std::string command = environment + " " + BLOCKYARD_MISUSE_CASES + " " + name + " 2>&1";
   FILE* const pipe = popen(command.c_str(), "r");
   Outcome outcome;
   std::array<char, 512> text;
@@ -28,7 +27,7 @@ Outcome run(const std::string& name, bool checked) {
 }
 
 void expect_caught(const std::string& name, const std::string& sentence, bool checked = true) {
-  const Outcome outcome = run(name, checked);
+  const Outcome outcome = run(name, checked ? "BLOCKYARD_CHECK=1" : "");
   EXPECT_NE(outcome.status, 0) << name << " was not noticed";
 #if defined(__SANITIZE_ADDRESS__)
   // The sanitizer may be first, with words of its own.
@@ -64,8 +63,22 @@ TEST(Misuse, rewinding_an_arena_while_another_thread_allocates_is_caught) {
   expect_caught("rewind_while_allocating", "while another thread");
 }
 #endif
+TEST(Misuse, a_temp_job_block_that_is_left_is_reported_as_the_environment_asks) {
+  const auto said = [](const char* mode) {
+    const Outcome outcome = run("leave_a_temp_job_block", std::string("BLOCKYARD_LEAKS=") + mode);
+    EXPECT_EQ(outcome.status, 0) << outcome.said;
+    return outcome.said;
+  };
+  const std::string reported = "a temp job block of 64 bytes";
+  const std::string place = "leave_a_temp_job_block()+0x";
+  EXPECT_EQ(said("0"), "");
+  EXPECT_NE(said("1").find(reported), std::string::npos);
+  EXPECT_EQ(said("1").find(place), std::string::npos);
+  EXPECT_NE(said("2").find(reported), std::string::npos);
+  EXPECT_NE(said("2").find(place), std::string::npos);
+}
 TEST(Misuse, right_use_is_let_alone_in_checked_processes) {
-  const Outcome outcome = run("right_use", true);
+  const Outcome outcome = run("right_use", "BLOCKYARD_CHECK=1");
   EXPECT_EQ(outcome.status, 0) << outcome.said;
   EXPECT_EQ(outcome.said, "");
 }

@@ -97,6 +97,39 @@ TEST(Temp, the_newest_block_is_taken_back_and_another_is_not) {
   });
 }
 
+TEST(Temp, freeing_nothing_does_nothing_whether_there_is_a_newest_block_or_not) {
+  on_a_new_thread([] {
+    temp_deallocate(nullptr);
+    temp_deallocate(nullptr, 0);
+    void* const first = temp_allocate(32, 16);
+    temp_deallocate(nullptr);
+    EXPECT_EQ(bytes(temp_allocate(32, 16)), bytes(first) + 32);
+    by_thread_end_frame();
+    temp_deallocate(nullptr);
+    temp_deallocate(nullptr, 0);
+    EXPECT_EQ(temp_allocate(32, 16), first);
+    {
+      const temp_scope scope;
+      static_cast<void>(temp_allocate(32, 16));
+    }
+    temp_deallocate(nullptr);
+    EXPECT_EQ(bytes(temp_allocate(32, 16)), bytes(first) + 32);
+  });
+}
+
+TEST(Temp, memory_is_handed_out_again_as_it_was_left) {
+  if (lifetime::is_watched()) {
+    GTEST_SKIP() << "NOT RUN: a watched process fills fresh memory";
+  }
+  on_a_new_thread([] {
+    std::memset(temp_allocate(100, 16), 0x5a, 100);
+    by_thread_end_frame();
+    const std::byte* const block = bytes(temp_allocate(100, 16));
+    EXPECT_EQ(block[0], std::byte{0x5a});
+    EXPECT_EQ(block[99], std::byte{0x5a});
+  });
+}
+
 TEST(Temp, a_caller_who_knows_the_sizes_takes_back_every_block_in_reverse_order) {
   on_a_new_thread([] {
     void* const first = temp_allocate(32, 16);
