@@ -17,6 +17,7 @@ from blockyard import native
 LINES = 11_000_000
 REPEATS = 3
 LOOKING_REPEATS = 7
+PARTS = ("planning", "overhead", "pace", "looking")
 SOURCES = ("godot", "supertux", "warzone2100")
 
 
@@ -105,7 +106,7 @@ def looking(journals: Path, folder: Path) -> dict[str, Any]:
             net = latencies(folder / way, facts)
             found[way].append(
                 {
-                    "p50_ns": float(np.percentile(net, 50, method="inverted_cdf")),
+                    "p50_ns": median_within_step(net, facts["clock_step_ticks"] / facts["ticks_per_ns"]),
                     "mean_below_p99_ns": trimmed(net),
                     "p999_ns": float(np.percentile(net, 99.9, method="inverted_cdf")),
                     "looked_at": facts["looking"]["events"] / facts["events"],
@@ -145,6 +146,13 @@ def pace(journals: Path, folder: Path) -> dict[str, dict[str, Any]]:
     return figures
 
 
+def median_within_step(values: np.ndarray, step: float) -> float:
+    """The median, within the clock's step where its rank lies among the equal values."""
+    value = np.percentile(values, 50, method="inverted_cdf")
+    below, equal = (values < value - step / 2).sum(), (np.abs(values - value) <= step / 2).sum()
+    return float(value + step * ((len(values) / 2 - below) / equal - 0.5))
+
+
 def trimmed(values: np.ndarray) -> float:
     """The mean of the lower 99 %: finer than a median where the clock counts in steps."""
     return float(np.sort(values)[: int(len(values) * 0.99)].mean())
@@ -152,20 +160,18 @@ def trimmed(values: np.ndarray) -> float:
 
 def main() -> None:
     journals = Path(sys.argv[1]).resolve()
+    wanted = sys.argv[2:] or PARTS
+    if unknown := set(wanted) - set(PARTS):
+        raise SystemExit(f"bench/replay: there is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if sys.argv[2:] == ["looking"]:
-            json.dump(looking(journals, folder), sys.stdout, indent=2)
-            print()
-            return
-        plan, planned = planning(journals, folder)
-        result = {
-            "plan": planned,
-            "memory": memory(plan, folder),
-            "overhead": overhead(journals, folder),
-            "pace": pace(journals, folder),
-            "looking": looking(journals, folder),
-        }
+        result: dict[str, Any] = {}
+        if "planning" in wanted:
+            plan, result["plan"] = planning(journals, folder)
+            result["memory"] = memory(plan, folder)
+        for part, measure in (("overhead", overhead), ("pace", pace), ("looking", looking)):
+            if part in wanted:
+                result[part] = measure(journals, folder)
     json.dump(result, sys.stdout, indent=2)
     print()
 

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -179,3 +180,8 @@ def planted(journal: Journal, folder: Path, plants: dict[int, str], *options: st
     made = run(planned(journal, folder), folder, *options, adapter="planted", witness=knobs, **keywords)
     assert made.done.returncode == 0, made.done.stderr
     return made
+
+
+def sooner_or_later(attempt: Callable[[], bool]) -> bool:
+    """Whether it holds in one of five attempts: for what a busy machine may keep from happening in any one of them."""
+    return any(attempt() for _ in range(5))

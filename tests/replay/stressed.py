@@ -19,6 +19,7 @@ from blockyard import native
 
 JOURNAL = Path(__file__).parents[2] / "journals" / "godot-shooter.byj"
 PERCENTILES = (50, 90, 99, 99.9)
+TAIL = 99.99
 MOST_CHANGE = 0.10
 LEAST_MOVE = 1.5
 # A quarter of each core, in slices short enough that thousands of them fall into a run.
@@ -49,9 +50,13 @@ def stressed(wanted: bool) -> Iterator[None]:
 
 
 def replay(plan: Path, folder: Path, allocator: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Latencies in ns (call and touch, net of the floors), causes, and the run's facts."""
+    """Latencies in ns (call and touch, net of the floors), causes, and the run's facts.
+
+    At full speed: at the journal's pace cores sleep between events, a virtual machine's above all, and have colder
+    caches than those that a stressor keeps awake, which moves inherent too.
+    """
     adapter = native.path(f"blockyard-adapter-{allocator}.so")
-    command = [native.path("blockyard-replay"), "run", plan, "--adapter", adapter, "-o", folder]
+    command = [native.path("blockyard-replay"), "run", plan, "--adapter", adapter, "--pace", "max", "-o", folder]
     subprocess.run(command, check=True, capture_output=True)
     facts = json.loads((folder / "run.json").read_text())
     rows = np.load(folder / "samples.npy")
@@ -60,13 +65,16 @@ def replay(plan: Path, folder: Path, allocator: str) -> tuple[np.ndarray, np.nda
     return ticks / facts["ticks_per_ns"], rows["cause"], facts
 
 
-def percentile(values: np.ndarray, percent: float) -> float:
-    return float(np.percentile(values, percent, method="inverted_cdf"))
+def percentile(values: np.ndarray, percent: float, step: float) -> float:
+    """Within the clock's step, where the rank lies among the equal values: a step is more than MOST_CHANGE of most."""
+    value = np.percentile(values, percent, method="inverted_cdf")
+    below, equal = (values < value - step / 2).sum(), (np.abs(values - value) <= step / 2).sum()
+    return float(value + step * ((percent / 100 * len(values) - below) / equal - 0.5))
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--repeats", type=int, default=7)
+    options.add_argument("--repeats", type=int, default=60)
     options.add_argument("--allocator", default="glibc")
     asked = options.parse_args()
     runs: dict[bool, list[np.ndarray]] = {False: [], True: []}
@@ -85,16 +93,16 @@ def main() -> int:
     inherent = {busy: np.min(found, axis=0) for busy, found in runs.items()}
     failed = []
     print(f"{asked.allocator}, {asked.repeats} repeats of {len(runs[False][0]):,} events      quiet   stressed")
-    tails = {busy: float(np.mean(np.sort(found)[-len(found) // 10_000:])) for busy, found in as_run.items()}
-    print(f"as-run, mean of the slowest 0.01 %, ns        {tails[False]:12,.0f} {tails[True]:12,.0f}")
+    tails = {busy: percentile(found, TAIL, step) for busy, found in as_run.items()}
+    print(f"as-run p{TAIL}, ns                              {tails[False]:12,.0f} {tails[True]:12,.0f}")
     if tails[True] < LEAST_MOVE * tails[False]:
-        failed.append(f"the stressor moved as-run's tail by less than {LEAST_MOVE}")
+        failed.append(f"the stressor moved as-run's p{TAIL} by less than {LEAST_MOVE}")
     print(f"events with the machine's causes              {machine[False]:12,} {machine[True]:12,}")
     for percent in PERCENTILES:
-        quiet, busy_now = percentile(inherent[False], percent), percentile(inherent[True], percent)
+        quiet, busy_now = (percentile(inherent[busy], percent, step) for busy in (False, True))
         print(f"inherent p{percent:<5} ns                           {quiet:12,.1f} {busy_now:12,.1f}")
-        if abs(busy_now - quiet) > max(MOST_CHANGE * quiet, step):
-            failed.append(f"inherent p{percent} moved by more than {MOST_CHANGE:.0%} and one tick")
+        if abs(busy_now - quiet) > MOST_CHANGE * quiet:
+            failed.append(f"inherent p{percent} moved by more than {MOST_CHANGE:.0%}")
     for reason in failed:
         print(f"blockyard: {reason}", file=sys.stderr)
     return 1 if failed else 0
