@@ -24,7 +24,7 @@ namespace lifetime {
 
 /// Where the calling thread's next temp block may begin. All null before the first block, and for good in a process
 /// that is checked or observed: then every call takes the slow path, however the calling code was compiled.
-struct alignas(64) TempCursor {
+struct TempCursor {
   std::uintptr_t next;  ///< address
   std::uintptr_t end;   ///< of the region
   std::uintptr_t begin;

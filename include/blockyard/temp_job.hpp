@@ -33,7 +33,7 @@ struct JobChunk {
 
 /// Where the calling thread's next temp job block may begin. Null for good in a process that is checked or observed:
 /// then every call takes the slow path, however the calling code was compiled.
-struct alignas(64) JobCursor {
+struct JobCursor {
   static constexpr std::size_t older_chunks = 3;
 
   std::uintptr_t next = 0;

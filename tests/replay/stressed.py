@@ -22,8 +22,8 @@ PERCENTILES = (50, 90, 99, 99.9)
 TAIL = 99.99
 MOST_CHANGE = 0.10
 LEAST_MOVE = 1.5
-# A quarter of each core, in slices short enough that thousands of them fall into a run.
-BUSY_S, IDLE_S = 50e-6, 150e-6
+# Half of each core, in slices short enough that thousands of them fall into a run.
+BUSY_S, IDLE_S = 150e-6, 150e-6
 
 
 def stress(core: int) -> None:
