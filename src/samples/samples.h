@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define BY_SAMPLES_ABI 2u
+#define BY_SAMPLES_ABI 3u
 #define BY_SAMPLES_API __attribute__((visibility("default")))
 
 /// One repeat of one allocator; `rows` as in samples.npy, any alignment.
@@ -73,10 +73,18 @@ typedef struct by_samples_tile_frame {
   double ticks_per_ns;
 } by_samples_tile_frame;
 
+typedef struct by_samples_timeline_facts {
+  uint64_t latest_ns;  ///< the last start, or the first behind what was said to be the longest
+  uint64_t end_event;  ///< one behind the last event
+  size_t bins;
+  size_t threads;
+} by_samples_timeline_facts;
+
 typedef struct by_samples_digest by_samples_digest;
 typedef struct by_samples_bins by_samples_bins;
 typedef struct by_samples_frames by_samples_frames;
 typedef struct by_samples_tiles by_samples_tiles;
+typedef struct by_samples_timeline by_samples_timeline;
 
 BY_SAMPLES_API uint32_t by_samples_abi(void);
 
@@ -136,6 +144,19 @@ BY_SAMPLES_API void by_samples_tiles_delete(by_samples_tiles* tiles);
 BY_SAMPLES_API const uint32_t* by_samples_tiles_counts(const by_samples_tiles* tiles, uint32_t plane);
 /// Of each single row the latency in every run (single_count * run_count), in ticks; owned by `tiles`.
 BY_SAMPLES_API const uint32_t* by_samples_tiles_latencies(const by_samples_tiles* tiles);
+
+/// When one run's events happened, by bin of time; NULL when out of memory. Stops at a start behind `longest_ns`.
+/// O(rows).
+BY_SAMPLES_API by_samples_timeline* by_samples_timeline_read(const void* rows, uint64_t count, uint64_t bin_ns,
+                                                             uint64_t longest_ns, by_samples_timeline_facts* facts);
+BY_SAMPLES_API void by_samples_timeline_delete(by_samples_timeline* timeline);
+/// column: 0 mallocs by bin, 1 frees by bin, 2 the first event in each bin or later, 3 events by thread; owned by
+/// `timeline`.
+BY_SAMPLES_API const uint64_t* by_samples_timeline_column(const by_samples_timeline* timeline, uint32_t column);
+/// For each boundary (rising) the number of the first event of `thread` (UINT32_MAX: of any) that started at or after
+/// it, into `found`; one behind the last event where there is none. O(rows).
+BY_SAMPLES_API void by_samples_first_events(const void* rows, uint64_t count, uint32_t thread,
+                                            const double* boundaries_ns, size_t boundary_count, uint64_t* found);
 
 #ifdef __cplusplus
 }

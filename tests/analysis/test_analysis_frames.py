@@ -4,13 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic import FREE, MALLOC, Campaign, lifelike, rows
+from synthetic import FREE, MALLOC, REALLOC, Campaign, lifelike, rows
 
 from blockyard.analysis import cuts, figures, frames, sections, timeline, worst_frames
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import FrameCut, NoFrames
 from blockyard.analysis.latency import Operation, View
+from blockyard.analysis.passes import ALL
 from blockyard.errors import UserError
 
 MS = 1_000_000
@@ -253,23 +254,28 @@ def test_of_a_program_with_many_phases_the_later_ones_are_told_together(tmp_path
     assert len(found.names) == 12 and found.names[-1] == "other phases" and len(found.phases) == 40
 
 
-def test_a_timeline_read_in_pieces_is_that_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("thread", [ALL, 0, 1, 77])
+def test_a_timeline_has_every_event_at_its_time_though_threads_come_out_of_order(tmp_path: Path, thread: int) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
     made, _ = lifelike(4000, seconds=3)
-    made["start"][1000] = 0  # a thread that came out of order
+    made["start"][1000] = 0  # it counts as at the time of the event before it
+    made["event"] = made["event"] * 2 + 5
     campaign.run("one", made)
     section = sections.read(campaign.directory).sections[0]
-    whole = timeline.read(section), timeline.edges(section, 1, np.arange(0, 3e9, 7e6))
-    monkeypatch.setattr(timeline, "_ROWS_AT_ONCE", 333)
-    pieces = timeline.read(section), timeline.edges(section, 1, np.arange(0, 3e9, 7e6))
-    assert whole[0].mallocs.sum() == np.count_nonzero(made["kind"] != FREE)
-    assert whole[0].by_thread.tolist() == np.bincount(made["thread"]).tolist()
-    for name in ("mallocs", "frees", "first_event", "by_thread"):
-        assert np.array_equal(getattr(whole[0], name), getattr(pieces[0], name)), name
-    assert np.array_equal(whole[1], pieces[1])
+    line = timeline.read(section)
     starts = np.maximum.accumulate(made["start"])
-    assert whole[0].first_event.tolist() == [int(np.searchsorted(starts, place * timeline.BIN_NS))
-                                             for place in range(len(whole[0].first_event))]
+    bins, kinds = (starts // timeline.BIN_NS).astype(int), made["kind"]
+    assert (line.duration_ns, line.end_event) == (starts[-1], made["event"][-1] + 1)
+    for counts, counted in ((line.mallocs, kinds != FREE), (line.frees, (kinds == FREE) | (kinds == REALLOC))):
+        assert counts.tolist() == np.bincount(bins[counted], minlength=bins.max() + 1).tolist()
+    assert line.by_thread.tolist() == np.bincount(made["thread"]).tolist()
+    places = np.searchsorted(starts, np.arange(len(line.first_event)) * timeline.BIN_NS)
+    assert line.first_event.tolist() == made["event"][places].tolist()
+    boundaries = np.arange(0, 4e9, 7e6)  # the last ones behind the last event
+    mine = made[made["thread"] == thread] if thread != ALL else made
+    places = np.searchsorted(np.maximum.accumulate(mine["start"]), boundaries)
+    wanted = np.append(mine["event"], made["event"][-1] + 1)[places]
+    assert timeline.edges(section, thread, boundaries).tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize("phases", [[{"name": "a", "time_ns": "soon", "event": 1}], [{"name": "a", "event": 1}],

@@ -12,7 +12,6 @@ from enum import Enum
 from statistics import median
 
 from blockyard.analysis import cuts, figures, student
-from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, Part, Percentile, View
@@ -121,8 +120,7 @@ def measure(pairing: Pairing, on_progress: Progress | None = None, jobs: int = 2
     with ThreadPoolExecutor(jobs) as pool:
         for pair in pairing.pairs:
             members: list[_Measured] = []
-            both = cuts.of(pair.base), cuts.of(pair.new)
-            for one in pool.map(lambda twins, both=both: _measure(twins, *both), pair.twins):
+            for one in pool.map(_measure, pair.twins):
                 members.append(one)
                 done += 1
                 tell(done / total, f"read {pair.new.journal}, {one.twins.name}")
@@ -139,8 +137,9 @@ def compare(measured: Measurements, wanted: Wanted = lambda operation, percentil
     return Comparison(measured.pairing, found, confidence)
 
 
-def _measure(twins: Twins, base: Cuts, new: Cuts) -> _Measured:
-    return _Measured(twins, figures.measure(twins.base, base, threads=1), figures.measure(twins.new, new, threads=1))
+def _measure(twins: Twins) -> _Measured:
+    base, new = (figures.measure(one, cuts.uncut(), threads=1) for one in (twins.base, twins.new))
+    return _Measured(twins, base, new)
 
 
 def _supported(one: _Measured, wanted: Wanted) -> int:

@@ -144,7 +144,8 @@ def open_rows(allocator: AllocatorRuns, gross: bool) -> list[passes.Rows]:
 
 
 def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, threads: int = 2) -> AllocatorFigures:
-    """Digests all repeats of one allocator in two native passes: latencies by phase, and sums by frame."""
+    """Digests all repeats of one allocator in two native passes: latencies by phase, and, where something is cut, sums
+    by frame."""
     opened = open_rows(allocator, gross)
     try:
         digest = passes.digest(opened, threads, SLOWEST, _phase_rows(opened[0].rows, cuts))
@@ -155,7 +156,7 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
     wanted = [cut for cut in (cuts.frames, cuts.audio, cuts.whole) if isinstance(cut, FrameCut)]
     looked_into = any(samples.looked_into(run.facts) for run in allocator.runs)
     series = frames.per_frame(allocator.name, opened, wanted, allocator.ticks_per_ns, looked_into=looked_into,
-                              threads=threads)
+                              threads=threads) if wanted else []
     return AllocatorFigures(allocator, digest, *floors, measured, _step_ticks(allocator, digest), cuts,
                             {id(one.cut): one for one in series}, gross)
 

@@ -1,22 +1,22 @@
-"""When a section's events happened and on which thread, as its reference run saw it; read in pieces, so that a journal
-of any length needs little memory."""
+"""When a section's events happened and on which thread, as its reference run saw it: native passes over its rows, so
+that a journal of any length takes seconds and little memory."""
 
-from collections.abc import Iterator
+import ctypes
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
+from blockyard import native
 from blockyard.analysis import samples
-from blockyard.analysis.passes import ALL
 from blockyard.analysis.sections import Run, Section
 from blockyard.errors import UserError
 
-FREE, REALLOCATE = 3, 4
 BIN_NS = 10_000_000
 """Events are counted in bins of 10 ms."""
-_ROWS_AT_ONCE = 1 << 20
 _LONGEST_NS = 86_400_000_000_000
 """No replay takes more than a day; a start behind it was not written by one."""
+_MALLOCS, _FREES, _FIRST_EVENT, _BY_THREAD = range(4)
 
 
 @dataclass(frozen=True)
@@ -50,78 +50,54 @@ def reference(section: Section) -> Run:
 
 def read(section: Section) -> Timeline:
     """Of the reference run: the events of all runs are the same."""
-    mallocs, frees, by_thread = (np.zeros(0, np.int64) for _ in range(3))
-    first: list[np.ndarray] = []
-    latest = end = bins = 0
-    for piece in pieces(section):
-        starts = _risen(piece.starts, latest)
-        latest, end = int(starts[-1]), int(piece.events[-1]) + 1
-        if latest > _LONGEST_NS:
-            path = reference(section).folder / "samples.npy"
-            raise UserError(f"{path} has an event that began after {latest:.3g} ns: it was damaged; delete its folder "
-                            "and run 'blockyard replay --resume'")
-        begin_bin, end_bin = int(starts[0]) // BIN_NS, latest // BIN_NS + 1
-        # Starts rise, so a bin's rows lie side by side: where each bin begins tells its counts.
-        begins = np.searchsorted(starts, np.arange(begin_bin, end_bin + 1, dtype=np.uint64) * np.uint64(BIN_NS))
-        mallocs, frees = _grown(mallocs, end_bin), _grown(frees, end_bin)
-        mallocs[begin_bin:end_bin] += _between(begins, piece.kinds != FREE)
-        frees[begin_bin:end_bin] += _between(begins, (piece.kinds == FREE) | (piece.kinds == REALLOCATE))
-        first.append(piece.events[begins[np.maximum(np.arange(bins, end_bin) - begin_bin, 0)]].astype(np.int64))
-        bins = max(bins, end_bin)
-        counts = np.bincount(piece.threads)
-        by_thread = _grown(by_thread, len(counts))
-        by_thread[: len(counts)] += counts
-    return Timeline(latest, mallocs, frees, np.concatenate([np.zeros(0, np.int64), *first]), by_thread, end)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Columns of some rows that follow one another, copied."""
-
-    events: np.ndarray
-    kinds: np.ndarray
-    threads: np.ndarray
-    starts: np.ndarray
-
-
-def pieces(section: Section) -> Iterator[Piece]:
-    """The rows of the reference run, a piece at a time; never an empty one."""
-    rows = samples.rows(reference(section).folder / "samples.npy")
-    for begin in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(begin, begin + _ROWS_AT_ONCE)
-        yield Piece(*(np.array(rows[name][part]) for name in ("event", "kind", "thread", "start")))
+    path = reference(section).folder / "samples.npy"
+    rows = samples.rows(path)
+    library, facts = _library(), _Facts()
+    handle = library.by_samples_timeline_read(rows.ctypes.data, len(rows), BIN_NS, _LONGEST_NS, facts)
+    if not handle:
+        raise MemoryError
+    try:
+        if facts.latest_ns > _LONGEST_NS:
+            raise UserError(f"{path} has an event that began after {facts.latest_ns:.3g} ns: it was damaged; delete "
+                            "its folder and run 'blockyard replay --resume'")
+        mallocs, frees, first, by_thread = (
+            _copied(library.by_samples_timeline_column(handle, column), length) for column, length in (
+                (_MALLOCS, facts.bins), (_FREES, facts.bins), (_FIRST_EVENT, facts.bins), (_BY_THREAD, facts.threads)))
+        return Timeline(facts.latest_ns, mallocs, frees, first, by_thread, facts.end_event)
+    finally:
+        library.by_samples_timeline_delete(handle)
 
 
 def edges(section: Section, thread: int, boundaries_ns: np.ndarray) -> np.ndarray:
     """For each time (rising) the number of the first event of the thread (ALL: of any) that started at or after it."""
-    found = np.zeros(len(boundaries_ns), np.int64)
-    done = latest = end = 0
-    for piece in pieces(section):
-        end = int(piece.events[-1]) + 1
-        mine = slice(None) if thread == ALL else piece.threads == thread
-        events, starts = piece.events[mine], piece.starts[mine]
-        if not len(events):
-            continue
-        starts = _risen(starts, latest)
-        latest = int(starts[-1])
-        until = int(np.searchsorted(boundaries_ns, latest, side="right"))
-        found[done:until] = events[np.searchsorted(starts, boundaries_ns[done:until], side="left")]
-        done = max(done, until)
-    found[done:] = end
+    rows = samples.rows(reference(section).folder / "samples.npy")
+    boundaries = np.ascontiguousarray(boundaries_ns, np.float64)
+    found = np.zeros(len(boundaries), np.int64)
+    _library().by_samples_first_events(rows.ctypes.data, len(rows), thread, boundaries.ctypes.data, len(boundaries),
+                                       found.ctypes.data)
     return found
 
 
-def _risen(starts: np.ndarray, latest: int) -> np.ndarray:
-    """Each start, or the latest before it where threads came out of order."""
-    starts[0] = max(int(starts[0]), latest)
-    return np.maximum.accumulate(starts)
+class _Facts(ctypes.Structure):
+    _fields_ = [("latest_ns", ctypes.c_uint64), ("end_event", ctypes.c_uint64), ("bins", ctypes.c_size_t),
+                ("threads", ctypes.c_size_t)]
 
 
-def _between(begins: np.ndarray, flags: np.ndarray) -> np.ndarray:
-    """How many flags are set from each beginning to the next."""
-    counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags, dtype=np.int64)])
-    return np.diff(counted[begins])
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(native.path("libblockyard-samples.so")))
+    pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
+    for name, result, arguments in [
+            ("by_samples_timeline_read", pointer, [pointer, u64, u64, u64, ctypes.POINTER(_Facts)]),
+            ("by_samples_timeline_delete", None, [pointer]),
+            ("by_samples_timeline_column", pointer, [pointer, u32]),
+            ("by_samples_first_events", None, [pointer, u64, u32, pointer, size, pointer])]:
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
 
 
-def _grown(counts: np.ndarray, length: int) -> np.ndarray:
-    return np.concatenate([counts, np.zeros(max(length - len(counts), 0), counts.dtype)])
+def _copied(address: int, length: int) -> np.ndarray:
+    if length == 0:
+        return np.zeros(0, np.int64)
+    return np.frombuffer(ctypes.string_at(address, 8 * length), np.uint64).astype(np.int64)
