@@ -67,7 +67,7 @@ struct ThreadHeap {
     }
   }
 
-  // Two lines that every malloc and free reads.
+  // Every malloc and free reads these; words, since a byte that was just written is not forwarded as fast.
   alignas(64) std::array<std::uint32_t, class_count> newest{};  ///< blocks at hand: place of the newest in its Bin
   std::uint32_t index = 0;   ///< in the heap table, and in Owner; no_heap: the empty heap
   std::uint32_t oldest = 0;  ///< place in `returning` of the block that came first, which the next to come takes
