@@ -2,7 +2,7 @@
 /// B-tree of links to elements (ordered_index.hpp), four to six times as fast; elements never move.
 ///
 /// Bounds: insert, find and erase O(log size), three cache misses or so at a million elements; next and prev O(1) amortised; clear
-/// O(size). Memory: a 32-bit link, key and value an element, and about 10 bytes of tree for small keys (22 bytes in all for two ints). The
+/// O(size). Memory: a 32-bit link, key and value an element, and about 10 bytes of tree for small keys (23 bytes in all for two ints). The
 /// object is 16 bytes, 24 with DirectBlocks. Tree nodes come from the static pools in any case.
 ///
 /// Comparator: C()(a, b) is whether a comes before b. Keys that are trivially copyable and at most 8 bytes are compared as copies.
