@@ -22,6 +22,14 @@ namespace Blockyard.Benchmarks
             {
                 case "class":
                     return Classes(new List<EntityClass>(), count);
+                case "class-packed":
+                    List<EntityPackedClass> packedClasses = new List<EntityPackedClass>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        packedClasses.Add(new EntityPackedClass { Id = (ulong)i });
+                    }
+
+                    return packedClasses;
                 case "class-presized":
                     return Classes(new List<EntityClass>(count), count);
                 case "struct":

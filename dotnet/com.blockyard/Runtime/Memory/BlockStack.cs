@@ -7,8 +7,8 @@ namespace Blockyard.Memory
     /// One owner, no lock. Taking memory is O(1) and calls the runtime once a block; a request larger than a block gets
     /// one of its own size. Blocks are kept after <see cref="Rewind"/> and used again in order. Overhead: 16 bytes of
     /// table a block, and what is left at a block's end when a larger request did not fit. On Linux, blocks beyond the first
-    /// 2 MiB are cut from slabs on <see cref="HugePages"/>, each as large as all before it, up to 64 MiB; of a slab no more
-    /// than the huge pages that were touched are used.
+    /// 2 MiB are cut from slabs of <see cref="SlabMemory"/>, each as large as all before it, up to 64 MiB; of a slab no more
+    /// is used than the blocks that were cut.
     /// </remarks>
     internal sealed unsafe class BlockStack
     {
@@ -95,7 +95,7 @@ namespace Blockyard.Memory
 
             for (int i = 0; i < slabCount; i++)
             {
-                HugePages.Give(slabs[i].Start, slabs[i].Bytes);
+                SlabMemory.Give(slabs[i].Start, slabs[i].Bytes);
             }
 
             slabCount = 0;
@@ -149,7 +149,7 @@ namespace Blockyard.Memory
         /// <summary>A block out of a slab; null as long as there is too little for one, and where there are none.</summary>
         private byte* CutFromSlab(long bytes)
         {
-            if (bytes > long.MaxValue / 2 || reserved + bytes <= HugePages.PageSize || !HugePages.IsAvailable)
+            if (bytes > long.MaxValue / 2 || reserved + bytes <= SlabMemory.Unit || !SlabMemory.IsAvailable)
             {
                 return null;
             }
@@ -162,7 +162,7 @@ namespace Blockyard.Memory
                 }
 
                 long slab = SlabFor(bytes);
-                byte* start = HugePages.Take(slab);
+                byte* start = SlabMemory.Take(slab);
                 if (start == null)
                 {
                     return null;
@@ -176,6 +176,7 @@ namespace Blockyard.Memory
             byte* cut = slabCursor;
             byte* next = cut + ((bytes + BlockBoundary - 1) & ~(BlockBoundary - 1));
             slabCursor = next < slabLimit ? next : slabLimit;
+            SlabMemory.Prepare(cut, bytes);
             return cut;
         }
 
@@ -184,11 +185,11 @@ namespace Blockyard.Memory
         {
             const int Candidates = 16;
             long blocksAtLeast = Math.Max(1, Math.Min(reserved, LargestSlab) / block);
-            long best = HugePages.RoundUp(blocksAtLeast * block);
+            long best = SlabMemory.RoundUp(blocksAtLeast * block);
             long leastLeft = best - (blocksAtLeast * block);
-            for (long more = 1; more < Candidates && block < HugePages.PageSize; more++)
+            for (long more = 1; more < Candidates && block < SlabMemory.Unit; more++)
             {
-                long slab = HugePages.RoundUp((blocksAtLeast + more) * block);
+                long slab = SlabMemory.RoundUp((blocksAtLeast + more) * block);
                 long left = slab - ((blocksAtLeast + more) * block);
                 if (left < leastLeft)
                 {

@@ -7,9 +7,10 @@ namespace Blockyard.Memory
     /// <summary>The head of a region that TempJob blocks are bumped out of; the blocks follow it.</summary>
     /// <remarks>
     /// A region lies at a multiple of its size, so a block finds it by masking. One thread owns it and counts its own
-    /// allocations and frees without atomics; other threads count their frees in <see cref="Remote"/>, which starts at
-    /// <see cref="Bias"/> so that it can't reach zero while the region is owned. When the owner retires the region it
-    /// takes the bias off and adds what is live, and whoever brings it to zero puts the region back into the pool.
+    /// allocations and frees without atomics, in <see cref="ThreadState.JobLive"/>; other threads count their frees in
+    /// <see cref="Remote"/>, which starts at <see cref="Bias"/> so that it can't reach zero while the region is owned. When
+    /// the owner retires the region it takes the bias off and adds what is live, and whoever brings it to zero puts the
+    /// region back into the pool.
     /// </remarks>
     [StructLayout(LayoutKind.Explicit, Size = HeaderSize)]
     internal unsafe struct JobRegion
@@ -25,11 +26,7 @@ namespace Blockyard.Memory
         private const int Bias = 1 << 30;
         private const ulong Mask = ~((ulong)Size - 1);
 
-        // The owner's words and the others' word on cache lines of their own.
-        [FieldOffset(0)]
-        internal int Owner;
-        [FieldOffset(4)]
-        internal int Live;  // blocks, less those that the owner freed; remote frees stand in Remote
+        // What is set once and the word that others count in, on cache lines of their own.
         [FieldOffset(12)]
         internal uint Magic;
         [FieldOffset(16)]
@@ -51,7 +48,7 @@ namespace Blockyard.Memory
         internal static JobRegion* Of(byte* block) => (JobRegion*)((ulong)block & Mask);
 
         /// <summary>A region for one owner, from the pool or else from the runtime.</summary>
-        internal static JobRegion* Take(int owner)
+        internal static JobRegion* Take()
         {
             lock (Gate)
             {
@@ -62,7 +59,7 @@ namespace Blockyard.Memory
 
                 JobRegion* region = pool;
                 pool = region->Next;
-                Open(region, owner);
+                Open(region);
                 return region;
             }
         }
@@ -78,23 +75,22 @@ namespace Blockyard.Memory
             return RawMemory.Align((byte*)region + HeaderSize, alignment);
         }
 
-        internal static void Open(JobRegion* region, int owner)
+        internal static void Open(JobRegion* region)
         {
-            region->Live = 0;
             region->Remote = Bias;
             region->Magic = LiveMagic;
-            region->Owner = owner;
         }
 
         /// <summary>Whether all blocks are freed; asked by the owner.</summary>
-        internal static bool IsEmpty(JobRegion* region) =>
-            region->Live == Bias - Volatile.Read(ref region->Remote);
+        /// <param name="region">The region.</param>
+        /// <param name="live">Its blocks, less those that the owner freed.</param>
+        internal static bool IsEmpty(JobRegion* region, int live) => live == Bias - Volatile.Read(ref region->Remote);
 
         /// <summary>Ends ownership, by the owner or, after its thread has ended, on its behalf.</summary>
-        internal static void Retire(JobRegion* region)
+        /// <param name="region">The region.</param>
+        /// <param name="live">Its blocks, less those that the owner freed.</param>
+        internal static void Retire(JobRegion* region, int live)
         {
-            int live = region->Live;
-            Volatile.Write(ref region->Owner, 0);
             if (Interlocked.Add(ref region->Remote, live - Bias) == 0)
             {
                 Recycle(region);

@@ -14,7 +14,6 @@ namespace Blockyard.Memory
     {
         private static readonly object Gate = new object();
         private static readonly List<WeakReference<ThreadMemory>> All = new List<WeakReference<ThreadMemory>>();
-        private static int lastId;
 
         [ThreadStatic]
         private static ThreadMemory? current;
@@ -30,7 +29,7 @@ namespace Blockyard.Memory
             Thread thread = Thread.CurrentThread;
             name = thread.Name ?? "thread " + thread.ManagedThreadId;
             state = (ThreadState*)RawMemory.Allocate(sizeof(ThreadState));
-            *state = new ThreadState { Id = Interlocked.Increment(ref lastId) };
+            *state = default;
             FrameCell = SafetyCell.Take();
             counters.Histogram = new long[LifetimeStatistics.Buckets];
             lock (Gate)
@@ -56,7 +55,7 @@ namespace Blockyard.Memory
 
             if (state->Job != null)
             {
-                JobRegion.Retire(state->Job);
+                JobRegion.Retire(state->Job, state->JobLive);
             }
 
             SafetyCell.Give(FrameCell);
@@ -131,7 +130,7 @@ namespace Blockyard.Memory
             }
 
             state->JobCursor = start + size;
-            state->Job->Live++;
+            state->JobLive++;
             return start;
         }
 
@@ -149,11 +148,11 @@ namespace Blockyard.Memory
                 BlockTracker.Remove(block);
             }
 
-            if (region->Owner != state->Id)
+            if (region != state->Job)
             {
                 JobRegion.FreeRemotely(region);
             }
-            else if (--region->Live == 0)
+            else if (--state->JobLive == 0)
             {
                 // All blocks are back and none was freed remotely: bump from the start again, in warm memory.
                 state->JobCursor = (byte*)region + JobRegion.HeaderSize;
@@ -324,27 +323,28 @@ namespace Blockyard.Memory
             }
 
             state->JobCursor = start + size;
-            state->Job->Live++;
+            state->JobLive++;
             return start;
         }
 
         private void NextRegion()
         {
-            if (state->Job != null && JobRegion.IsEmpty(state->Job))
+            if (state->Job != null && JobRegion.IsEmpty(state->Job, state->JobLive))
             {
-                JobRegion.Open(state->Job, state->Id);
+                JobRegion.Open(state->Job);
             }
             else
             {
-                JobRegion* next = JobRegion.Take(state->Id);
+                JobRegion* next = JobRegion.Take();
                 if (state->Job != null)
                 {
-                    JobRegion.Retire(state->Job);
+                    JobRegion.Retire(state->Job, state->JobLive);
                 }
 
                 state->Job = next;
             }
 
+            state->JobLive = 0;
             state->JobCursor = (byte*)state->Job + JobRegion.HeaderSize;
             state->JobLimit = (byte*)state->Job + JobRegion.Size;
         }

@@ -14,7 +14,9 @@ namespace Blockyard.Memory
         internal byte* JobCursor;
         internal byte* JobLimit;
         internal JobRegion* Job;
-        internal int Id;
+
+        /// <summary>Blocks of <see cref="Job"/>, less those that this thread freed; what others freed stands in the region.</summary>
+        internal int JobLive;
 
         /// <summary>The calling thread's; null until it first allocates. Apart from classes with initialisers, which Mono
         /// would look at on every access.</summary>

@@ -72,7 +72,7 @@ namespace Blockyard.Memory
                 {
                     byte* start = thread->JobCursor;
                     thread->JobCursor = start + size;
-                    thread->Job->Live++;
+                    thread->JobLive++;
                     return start;
                 }
             }
@@ -105,10 +105,9 @@ namespace Blockyard.Memory
                 }
                 else if (lifetime == Lifetime.TempJob && TrackedBlocks.Count == 0)
                 {
-                    JobRegion* region = JobRegion.Of((byte*)block);
-                    if (region->Owner == thread->Id && region->Live != 1)
+                    if (JobRegion.Of((byte*)block) == thread->Job && thread->JobLive != 1)
                     {
-                        region->Live--;
+                        thread->JobLive--;
                         return;
                     }
                 }

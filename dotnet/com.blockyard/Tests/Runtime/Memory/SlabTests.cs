@@ -5,8 +5,8 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>An allocator that has outgrown single blocks: what it holds then comes out of slabs where the system has huge
-    /// pages, and nobody should be able to tell.</summary>
+    /// <summary>An allocator that has outgrown single blocks: what it holds then comes out of slabs on Linux,
+    /// and nobody should be able to tell.</summary>
     [TestFixture]
     public unsafe class SlabTests
     {
