@@ -238,8 +238,16 @@ def show(name: str, figures: Figures) -> None:
             print(f"{row:<22}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
 
 
-def judge(results: dict[str, Figures]) -> None:
-    lines = []
+@dataclass(frozen=True)
+class Verdict:
+    workload: str
+    text: str
+    ratio: float
+    at_most: float
+
+
+def verdicts(results: dict[str, Figures]) -> list[Verdict]:
+    found = []
     for bar in bars():
         figures = results.get(bar.workload, {})
         for again in ("", "_warm"):
@@ -249,7 +257,12 @@ def judge(results: dict[str, Figures]) -> None:
                 divisor = statistics.median(peer)
                 ratio = statistics.median(ours) / divisor if divisor else float("inf")
                 against = bar.peer if bar.peer != bar.ours else bar.peer_phase
-                lines.append((f"{bar.workload}: {bar.ours} {bar.phase}{again} / {against}", ratio, bar.at_most))
+                found.append(Verdict(bar.workload, f"{bar.ours} {bar.phase}{again} / {against}", ratio, bar.at_most))
+    return found
+
+
+def judge(results: dict[str, Figures]) -> None:
+    lines = [(f"{one.workload}: {one.text}", one.ratio, one.at_most) for one in verdicts(results)]
     for (workload, row), at_most in BYTES.items():
         if row in results.get(workload, {}):
             used = statistics.median(results[workload][row]["bytes"])
@@ -258,6 +271,21 @@ def judge(results: dict[str, Figures]) -> None:
         print("\nRatios of medians, and what they are to be at most")
         for text, ratio, at_most in lines:
             print(f"{text:<66}{ratio:>7.2f} {at_most:>5.2f} {'' if ratio <= at_most else 'MISSED'}")
+
+
+def draw(path: Path, results: dict[str, Figures]) -> None:
+    import picture
+
+    sections = []
+    for name in results:
+        lines = [(one.text.replace("_warm", ", warm"), one.ratio, one.at_most)
+                 for one in verdicts(results) if one.workload == name]
+        if lines:
+            sections.append((WORKLOADS[name].title, lines))
+    if not sections:
+        raise SystemExit("blockyard: there is no ratio to draw yet")
+    counts = [len(values) for figures in results.values() for row in figures.values() for values in row.values()]
+    picture.draw(path, sections, f"Medians of {min(counts)} or more processes. Warm: the second filling. {HUGE}")
 
 
 def show_code_size(build: Path) -> None:
@@ -284,6 +312,7 @@ def main() -> None:
     parser.add_argument("--barred", action="store_true", help="only what a promised ratio is made of")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further run after so long")
     parser.add_argument("--results", type=Path, help="where figures are kept (results.jsonl beside the benchmark)")
+    parser.add_argument("--picture", type=Path, help="draw the ratios there too (PNG or SVG; needs matplotlib)")
     options = parser.parse_args()
     if options.repeats < 1 or options.shrink < 1:
         raise SystemExit("blockyard: --repeats and --shrink are 1 or more")
@@ -307,6 +336,8 @@ def main() -> None:
     if "code-size" in wanted:
         show_code_size(build)
     judge(figures)
+    if options.picture:
+        draw(options.picture, figures)
 
 
 if __name__ == "__main__":

@@ -134,16 +134,19 @@ class PackedOrder {
   template <class Ends>
   static void link(Ends& ends, Node* node, bool front) {
     Node* const neighbour = front ? ends.first.get() : ends.last.get();
-    word_of(node) = 0;
+    if (neighbour != nullptr && reaches(neighbour, node) && !is_far_node(neighbour)) [[likely]] {
+      // On that side both words are still empty.
+      const std::uint32_t there = units(neighbour, node);
+      const std::uint32_t back = units(node, neighbour);
+      word_of(neighbour) |= there << (front ? previous_shift : next_shift);
+      word_of(node) = back << (front ? next_shift : previous_shift);
+    } else {
+      link_slow(neighbour, node, front);
+    }
+    (front ? ends.first : ends.last) = decltype(ends.first)(node);
     if (neighbour == nullptr) {
       ends.first = ends.last = decltype(ends.first)(node);
-      return;
     }
-    if (!reaches(neighbour, node)) [[unlikely]] {
-      make_far(neighbour, node);
-    }
-    front ? connect(node, neighbour) : connect(neighbour, node);
-    (front ? ends.first : ends.last) = decltype(ends.first)(node);
   }
 
   template <class Ends, class Blocks>
@@ -221,6 +224,8 @@ class PackedOrder {
   using Records = TypedStaticBlockAllocator<FarNeighbours>;
   static constexpr std::uint32_t is_far = 1;
   static constexpr std::uint32_t bridge = 2;
+  static constexpr unsigned next_shift = 2;
+  static constexpr unsigned previous_shift = 17;
   static constexpr unsigned unit_shift = 3;
   static constexpr unsigned far_shift = 4;
   static constexpr std::ptrdiff_t reach = ((std::ptrdiff_t{1} << 14) - 1) << unit_shift;
@@ -259,11 +264,12 @@ class PackedOrder {
     return is_far_node(node) ? static_cast<Node*>(far_of(node)->previous.get())
                              : at_distance(node, previous_distance(word_of(node)));
   }
+  static std::uint32_t units(const Node* from, const Node* to) noexcept {
+    return static_cast<std::uint32_t>(distance(from, to) >> unit_shift) & 0x7fff;
+  }
   static std::uint32_t packed(const Node* node, const Node* after, const Node* before) noexcept {
-    const auto units = [node](const Node* to) {
-      return to == nullptr ? 0u : static_cast<std::uint32_t>(distance(node, to) >> unit_shift) & 0x7fff;
-    };
-    return units(after) << 2 | units(before) << 17;
+    return (after == nullptr ? 0 : units(node, after) << next_shift) |
+           (before == nullptr ? 0 : units(node, before) << previous_shift);
   }
 
   // Sets one neighbour, which is within the word's reach if the node has no record; a record that is not needed any
@@ -291,7 +297,17 @@ class PackedOrder {
     *record = {NearLink<void>(raw_next(node)), NearLink<void>(raw_previous(node))};
     word_of(node) = block::near_link(record, far_shift) << 1 | is_far;
   }
-  [[gnu::noinline]] static void make_far(Node* old, Node* added) {
+  [[gnu::noinline]] static void link_slow(Node* neighbour, Node* node, bool front) {
+    word_of(node) = 0;
+    if (neighbour == nullptr) {
+      return;
+    }
+    if (!reaches(neighbour, node)) {
+      make_far(neighbour, node);
+    }
+    front ? connect(node, neighbour) : connect(neighbour, node);
+  }
+  static void make_far(Node* old, Node* added) {
     FarNeighbours* const record = Records::create();
     if (!is_far_node(old)) {
       FarNeighbours* second;
