@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include "base/pages.hpp"
 #include "heap/fault.hpp"
@@ -37,8 +36,10 @@ void* take_run(ThreadHeap* heap, std::size_t size) {
   if (pages > longest_run) {
     return nullptr;
   }
-  void* const block = std::exchange(heap->runs[pages - shortest_run], nullptr);
-  if (block != nullptr) {
+  void*& place = heap->runs[pages - shortest_run];
+  void* const block = place;
+  if (block != nullptr) {  // never in the empty heap, which all threads share and nobody may write
+    place = nullptr;
     region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_kept);
   }
   return block;
