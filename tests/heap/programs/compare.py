@@ -53,7 +53,7 @@ class Program:
 
 def python_result(text: str) -> str:
     """Which tests ran and how each ended, without their order and times."""
-    failed = sorted(set(re.findall(r"^(test_\w+) failed", text, re.M)))
+    failed = sorted(set(re.findall(r"\] (test\S+ (?:failed|crashed|timed out))", text)))
     result = re.findall(r"^Result: (\w+)", text, re.M) or re.findall(r"^Tests result: (\w+)", text, re.M)
     ok = re.findall(r"^All (\d+) tests OK|^(\d+) tests? OK", text, re.M)
     return f"failed: {failed}\nresult: {result}\nok: {ok}\n"

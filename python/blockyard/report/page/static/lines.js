@@ -32,6 +32,7 @@ export function lineMarks(allocators) {
     const context = plot.ctx;
     context.save();
     context.lineWidth = 1.5 * ratio;
+    context.setLineDash([]); // the last line's is still set
     const { left, top, width, height } = plot.bbox;
     context.beginPath();
     context.rect(left - 4 * ratio, top - 4 * ratio, width + 8 * ratio, height + 8 * ratio);
