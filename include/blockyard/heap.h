@@ -67,6 +67,22 @@ BY_API void* by_heap_malloc(by_heap* heap, size_t size);
 BY_API void* by_heap_calloc(by_heap* heap, size_t count, size_t size);
 BY_API void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size);
 
+/// What a program may set, here or by environment: BLOCKYARD_HEAP_RESERVE and so on, read at the heap's first use.
+typedef enum by_heap_setting {
+  BY_HEAP_RESERVE,      ///< bytes kept populated and waiting, up to 64 GiB (4 MiB)
+  BY_HEAP_READY_SLABS,  ///< slabs of 16 KiB cut in advance, up to 65536 (64)
+  BY_HEAP_PERIOD,       ///< microseconds between the janitor's rounds while there is work, 50 to 1000000 (1000)
+  BY_HEAP_PURGE,        ///< milliseconds that memory is free before it is given back, up to 1000000 (500)
+  BY_HEAP_JANITOR,      ///< 0: no background thread, by_heap_frame_end does its work (1)
+  BY_HEAP_HUGE_PAGES    ///< 1: ask for transparent huge pages, 0: for small ones; what is populated stays (1)
+} by_heap_setting;
+
+/// Changes a setting from the janitor's next round on. 0, or -1 with errno EINVAL for a value out of the range above, and
+/// ENOMEM when the heap can't be readied. Any thread; O(1). May call the operating system.
+BY_API int by_heap_set(by_heap_setting setting, uint64_t value);
+/// The value of a setting; 0 for one that does not exist. Any thread; O(1).
+BY_API uint64_t by_heap_get(by_heap_setting setting);
+
 /// From now on the janitor keeps at least `bytes` populated and waiting: call it before a level. 0 returns to the
 /// setting.
 BY_API void by_reserve(size_t bytes);
@@ -90,6 +106,7 @@ typedef struct by_heap_statistics {
   uint64_t purged;                ///< bytes given back to the operating system
   uint64_t ready;                 ///< bytes free and populated now
   uint64_t committed;  ///< bytes in use or populated now: slabs, large blocks, ready and perhaps-populated runs
+  uint64_t resident;   ///< bytes of all that, and of what waits to be given back, that are in memory now
   uint64_t used;       ///< bytes of slabs and of blocks above 8 KiB
   uint64_t live;       ///< bytes of live blocks, rounded up to their size class or pages
   uint64_t remote_frees_adopted;  ///< blocks that another thread freed and their owner took back
@@ -98,8 +115,8 @@ typedef struct by_heap_statistics {
   double fragmentation;           ///< 1 - live / used: room inside slabs that no block uses
 } by_heap_statistics;
 
-/// Fills `*statistics`. O(slabs); other threads may be running, then the figures are those of slightly different
-/// moments.
+/// Fills `*statistics`. O(slabs + pages), with a system call for each 16 MiB; other threads may be running, then the
+/// figures are those of slightly different moments.
 BY_API void by_heap_read_statistics(by_heap_statistics* statistics);
 
 /// The invariant walker: checks every run of pages, slab and free list. NULL, or a sentence that says what is broken.

@@ -271,8 +271,8 @@ void* watch_allocate(Pool* pool) {
 
 namespace {
 
-// Which type each static block has: a number for each place where a block may begin, in tables that come with a granule's first
-// typed block and stay.
+// Which type each static block has: a number for each place where a block may begin, in tables that come with a
+// granule's first typed block and stay.
 using TypeNumbers = std::array<std::uint16_t, granule_bytes / least_stride>;
 constinit std::array<TypeRecord*, 4096> numbered_types{};  // from 1 on; types beyond are reported as untyped
 constinit std::uint16_t type_count = 0;

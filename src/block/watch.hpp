@@ -23,7 +23,8 @@ struct Pool;
 struct Slab;
 struct TypeRecord;
 
-/// Whether BLOCKYARD_LEAKS in the environment asks for leak reports: 1, or 2, which means stacks where blocks have them.
+/// Whether BLOCKYARD_LEAKS in the environment asks for leak reports: 1, or 2, which means stacks where blocks have
+/// them.
 bool leaks_wanted();
 
 /// Whether this process is observed. Cheap after the first call.
@@ -34,7 +35,8 @@ bool process_is_checked();
 /// Makes a new pool a watched one; false when memory is exhausted.
 bool watch_pool(Pool* pool);
 void* watch_allocate(Pool* pool);
-/// Frees a block that is supposed to be of this pool; nullptr when no such pool was ever made: then it is a foreign one.
+/// Frees a block that is supposed to be of this pool; nullptr when no such pool was ever made: then it is a foreign
+/// one.
 void watch_free(const Pool* pool, void* block);
 /// Frees a static block that its caller supposes in this slab, by the size of which it believes it to be.
 void watch_free_in(const Slab* supposed, void* block);
@@ -45,7 +47,8 @@ void watch_pool_ends(Pool* pool);
 /// Blocks of the pool that wait in its queue.
 std::size_t watch_waiting(const Pool* pool);
 
-/// Notes and forgets the type of a static block, for the leak report; the caller holds the lock of watched static pools.
+/// Notes and forgets the type of a static block, for the leak report; the caller holds the lock of watched static
+/// pools.
 void watch_type(const void* block, TypeRecord* type);
 void watch_forget_type(const void* block);
 

@@ -48,18 +48,19 @@ void* run(void*) {
   // As a batch thread it never preempts the thread that wakes it, in the middle of that thread's allocation.
   const sched_param none{};
   pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
-  const std::uint64_t period = std::uint64_t{settings.period_us} * 1000;
-  std::uint64_t pause = period;
+  std::uint64_t pause = 0;
   std::uint64_t idle_ns = 0;
-  for (;;) {
+  while (settings.janitor) {
+    const std::uint64_t period = std::uint64_t{settings.period_us} * 1000;
     const bool worked = process_heap.maintain(period);
     idle_ns = worked || process_heap.was_drawn_upon() ? 0 : idle_ns + pause;
-    const std::uint64_t longest = idle_ns < idle_before_sleep_ns ? std::max(longest_nap_ns, period)
+    const std::uint64_t longest = idle_ns < idle_before_sleep_ns ? longest_nap_ns
                                   : process_heap.purge_is_due()  ? longest_wait_for_purge_ns
                                                                  : longest_sleep_ns;
-    pause = worked ? period : std::min(pause * 2, longest);
+    pause = worked ? period : std::clamp(pause * 2, period, std::max(longest, period));
     sleep_up_to(pause, pause > std::max(longest_nap_ns, period));
   }
+  phase.store(Phase::absent, std::memory_order_relaxed);
   return nullptr;
 }
 

@@ -156,7 +156,8 @@ std::uint32_t ProcessHeap::ready_granules() const {
 
 // Longer slabs are taken far less often: an eighth as many of each.
 std::uint32_t ProcessHeap::ready_target(std::uint32_t granules) {
-  return granules == 1 ? settings.ready_slabs : settings.ready_slabs / 8;
+  const std::uint32_t slabs = settings.ready_slabs;
+  return granules == 1 ? slabs : slabs / 8;
 }
 
 void ProcessHeap::push_ready(std::uint32_t granule, std::uint32_t granules) {

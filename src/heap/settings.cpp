@@ -2,10 +2,17 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "base/pages.hpp"
+#include "blockyard/heap.h"
+#include "heap/janitor.hpp"
+#include "heap/process_heap.hpp"
+#include "heap/region.hpp"
 
 namespace blockyard::heap {
 
@@ -54,33 +61,77 @@ bool parse(const char* text, std::uint64_t* value) {
   return true;
 }
 
-template <class Number>
-void read_number(const char* name, std::uint64_t least, std::uint64_t most, Number* place) {
-  const char* const text = std::getenv(name);
+struct Range {
+  const char* name;
+  std::uint64_t least;
+  std::uint64_t most;
+};
+
+// In the order of by_heap_setting.
+constexpr std::array<Range, 6> ranges{{
+    {"BLOCKYARD_HEAP_RESERVE", 0, std::uint64_t{64} << 30},
+    {"BLOCKYARD_HEAP_READY_SLABS", 0, 65'536},
+    {"BLOCKYARD_HEAP_PERIOD", 50, 1'000'000},
+    {"BLOCKYARD_HEAP_PURGE", 0, 1'000'000},
+    {"BLOCKYARD_HEAP_JANITOR", 0, 1},
+    {"BLOCKYARD_HEAP_HUGE_PAGES", 0, 1},
+}};
+static_assert(ranges.size() == BY_HEAP_HUGE_PAGES + 1);
+
+template <class Visit>
+void visit_setting(std::size_t which, Visit&& visit) {
+  switch (which) {
+    case BY_HEAP_RESERVE:
+      return visit(settings.reserve_bytes);
+    case BY_HEAP_READY_SLABS:
+      return visit(settings.ready_slabs);
+    case BY_HEAP_PERIOD:
+      return visit(settings.period_us);
+    case BY_HEAP_PURGE:
+      return visit(settings.purge_ms);
+    case BY_HEAP_JANITOR:
+      return visit(settings.janitor);
+    case BY_HEAP_HUGE_PAGES:
+      return visit(settings.huge_pages);
+    default:
+      break;
+  }
+}
+
+template <class T>
+void assign(Setting<T>& setting, std::uint64_t value) {
+  setting = static_cast<T>(value);
+}
+
+// The value of an environment variable; false where there is none, or none that serves, which is said.
+bool read_number(const Range& range, std::uint64_t* value) {
+  const char* const text = std::getenv(range.name);
   if (text == nullptr || *text == '\0') {
-    return;
+    return false;
   }
-  std::uint64_t value = 0;
-  if (!parse(text, &value) || value < least || value > most) {
+  if (!parse(text, value) || *value < range.least || *value > range.most) {
     char line[256];
-    std::snprintf(line, sizeof line, "blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n", name,
-                  text, static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+    std::snprintf(line, sizeof line, "blockyard: %s=%.64s is not a number from %llu to %llu; the default stays\n",
+                  range.name, text, static_cast<unsigned long long>(range.least),
+                  static_cast<unsigned long long>(range.most));
     say(line);
-    return;
+    return false;
   }
-  *place = static_cast<Number>(value);
+  return true;
 }
 
 }  // namespace
 
 void read_settings() {
-  read_number("BLOCKYARD_HEAP_RESERVE", 0, std::uint64_t{64} << 30, &settings.reserve_bytes);
-  read_number("BLOCKYARD_HEAP_READY_SLABS", 0, 65536, &settings.ready_slabs);
-  read_number("BLOCKYARD_HEAP_PERIOD", 50, 1'000'000, &settings.period_us);
-  read_number("BLOCKYARD_HEAP_PURGE", 0, 1'000'000, &settings.purge_ms);
-  read_number("BLOCKYARD_HEAP_JANITOR", 0, 1, &settings.janitor);
-  read_number("BLOCKYARD_HEAP_HUGE_PAGES", 0, 1, &settings.huge_pages);
-  read_number("BLOCKYARD_HEAP_SHOW", 0, 1, &settings.show);
+  std::uint64_t value = 0;
+  for (std::size_t which = 0; which < ranges.size(); ++which) {
+    if (read_number(ranges[which], &value)) {
+      visit_setting(which, [&](auto& setting) { assign(setting, value); });
+    }
+  }
+  if (read_number({"BLOCKYARD_HEAP_SHOW", 0, 1}, &value)) {
+    settings.show = value != 0;
+  }
   if (settings.show) {
     show_settings();
   }
@@ -96,9 +147,43 @@ void show_settings() {
                 "  BLOCKYARD_HEAP_PURGE=%u         milliseconds that free memory waits before it is given back\n"
                 "  BLOCKYARD_HEAP_JANITOR=%d       0: by_frame_end does the janitor's work\n"
                 "  BLOCKYARD_HEAP_HUGE_PAGES=%d    1: ask for transparent huge pages\n",
-                settings.reserve_bytes, settings.ready_slabs, settings.period_us, settings.purge_ms,
-                settings.janitor ? 1 : 0, settings.huge_pages ? 1 : 0);
+                std::size_t{settings.reserve_bytes}, std::uint32_t{settings.ready_slabs},
+                std::uint32_t{settings.period_us}, std::uint32_t{settings.purge_ms}, settings.janitor ? 1 : 0,
+                settings.huge_pages ? 1 : 0);
   say(text);
 }
 
 }  // namespace blockyard::heap
+
+using namespace blockyard::heap;
+
+extern "C" {
+
+int by_heap_set(by_heap_setting setting, uint64_t value) {
+  const auto which = static_cast<std::size_t>(setting);
+  if (which >= ranges.size() || value < ranges[which].least || value > ranges[which].most) {
+    errno = EINVAL;
+    return -1;
+  }
+  if (!process_heap.initialise()) {
+    errno = ENOMEM;
+    return -1;
+  }
+  visit_setting(which, [&](auto& place) { assign(place, value); });
+  if (setting == BY_HEAP_HUGE_PAGES) {
+    (value != 0 ? blockyard::base::advise_huge_pages : blockyard::base::advise_small_pages)(region.base, region.bytes);
+  }
+  wake_janitor();
+  start_janitor_if_due();
+  return 0;
+}
+
+uint64_t by_heap_get(by_heap_setting setting) {
+  std::uint64_t value = 0;
+  if (process_heap.initialise()) {
+    visit_setting(static_cast<std::size_t>(setting), [&](const auto& place) { value = std::uint64_t{place}; });
+  }
+  return value;
+}
+
+}  // extern "C"

@@ -1,19 +1,36 @@
-// What a program may set, by API or by environment (BLOCKYARD_HEAP_...), read once at the heap's first use.
+// What a program may set, by API or by environment (BLOCKYARD_HEAP_...), which is read once, at the heap's first use.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/atomic.hpp"
+
 namespace blockyard::heap {
 
+/// A number that one thread may change while others read it; no order goes with it.
+template <class T>
+class Setting {
+ public:
+  constexpr Setting(T value) : value_(value) {}  // NOLINT(google-explicit-constructor): a number with a default
+  operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT(google-explicit-constructor)
+  Setting& operator=(T value) {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+
+ private:
+  Atomic<T> value_;
+};
+
 struct Settings {
-  std::size_t reserve_bytes = std::size_t{4} << 20;  ///< BLOCKYARD_HEAP_RESERVE: populated memory kept waiting
-  std::uint32_t ready_slabs = 64;                    ///< BLOCKYARD_HEAP_READY_SLABS: of 16 KiB, part of the reserve
-  std::uint32_t period_us = 1000;                    ///< BLOCKYARD_HEAP_PERIOD: the janitor's round while there is work
-  std::uint32_t purge_ms = 500;                      ///< BLOCKYARD_HEAP_PURGE: age of free memory before it goes back
-  bool janitor = true;                               ///< BLOCKYARD_HEAP_JANITOR=0: by_frame_end does its work
-  bool huge_pages = true;                            ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
-  bool show = false;                                 ///< BLOCKYARD_HEAP_SHOW=1: print the settings at start
+  Setting<std::size_t> reserve_bytes = std::size_t{4} << 20;  ///< BLOCKYARD_HEAP_RESERVE: populated memory kept waiting
+  Setting<std::uint32_t> ready_slabs = 64;                    ///< BLOCKYARD_HEAP_READY_SLABS: of 16 KiB, cut in advance
+  Setting<std::uint32_t> period_us = 1000;  ///< BLOCKYARD_HEAP_PERIOD: the janitor's round while there is work
+  Setting<std::uint32_t> purge_ms = 500;    ///< BLOCKYARD_HEAP_PURGE: age of free memory before it goes back
+  Setting<bool> janitor = true;             ///< BLOCKYARD_HEAP_JANITOR=0: by_frame_end does its work
+  Setting<bool> huge_pages = true;          ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
+  bool show = false;                        ///< BLOCKYARD_HEAP_SHOW=1: print the settings at start
 };
 
 extern Settings settings;

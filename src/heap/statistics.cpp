@@ -3,6 +3,7 @@
 
 #include "heap/checked/plain_names.hpp"
 // Above: in checked builds by_check has another name.
+#include "base/pages.hpp"
 #include "blockyard/heap.h"
 #include "heap/process_heap.hpp"
 
@@ -28,6 +29,7 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   const std::uint64_t ready_slabs = std::uint64_t{process_heap.ready_granules()} * granule_bytes;
   statistics->ready = (totals.ready << page_shift) + ready_slabs;
   statistics->committed = (totals.ready + totals.stale + totals.used) << page_shift;
+  statistics->resident = blockyard::base::resident_bytes(region.base, totals.top << page_shift);
   const std::uint64_t not_used = ready_slabs + (process_heap.pages_in_work() << page_shift);
   const std::uint64_t used = totals.used << page_shift;
   statistics->used = used > not_used ? used - not_used : 0;

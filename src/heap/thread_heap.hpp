@@ -198,6 +198,14 @@ void retire_all(ThreadHeap* heap);
 /// Bytes of live blocks in the heap's slabs; racy while its thread runs. O(slabs).
 std::uint64_t live_bytes(const ThreadHeap* heap);
 
+/// Place of a slab's record in the region's table: its first granule.
+inline std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32_t>(slab - region.slabs); }
+
+/// Whether the slab has a block to give, known to its owner.
+inline bool has_room(const Slab* slab) {
+  return slab->free != nullptr || slab->adopted != nullptr || slab->bump != slab->limit;
+}
+
 /// Calls `visit(const Slab*)` for every slab of the heap. O(slabs).
 template <class Visit>
 void for_each_slab(const ThreadHeap* heap, Visit&& visit) {

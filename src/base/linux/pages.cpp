@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 
@@ -69,6 +70,25 @@ void discard_pages(void* pages, std::size_t bytes) {
   const int saved = errno;
   madvise(pages, bytes, MADV_DONTNEED);
   errno = saved;
+}
+
+std::size_t resident_bytes(const void* pages, std::size_t bytes) {
+  constexpr std::size_t page_bytes = 4096;
+  constexpr std::size_t pages_a_call = 4096;
+  const int saved = errno;
+  std::size_t resident = 0;
+  for (std::size_t done = 0; done < bytes; done += pages_a_call * page_bytes) {
+    unsigned char in_memory[pages_a_call];
+    const std::size_t part = std::min(bytes - done, pages_a_call * page_bytes);
+    void* const place = static_cast<char*>(const_cast<void*>(pages)) + done;  // mincore reads nothing there
+    if (mincore(place, part, in_memory) != 0) {
+      break;
+    }
+    resident += static_cast<std::size_t>(std::count_if(in_memory, in_memory + part / page_bytes,
+                                                       [](unsigned char page) { return (page & 1) != 0; }));
+  }
+  errno = saved;
+  return resident * page_bytes;
 }
 
 void advise_huge_pages(void* pages, std::size_t bytes) {

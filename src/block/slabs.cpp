@@ -1,0 +1,134 @@
+// What becomes of a slab that fills up, has room again or empties, and when its page goes back.
+#include <algorithm>
+
+#include "block/pool_parts.hpp"
+
+namespace blockyard::block {
+
+// In bytes: a division here would show in programs that take and give back a single block over and over.
+void note_peak(Pool* pool) {
+  const std::size_t slab_bytes = std::size_t{pool->capacity} * pool->stride;
+  const std::size_t busy = pool->busy_slabs;
+  if (busy * slab_bytes <= pool->peak_cut_bytes) {
+    return;
+  }
+  const Slab* const current = *pool->current;
+  const std::size_t cut = is_real(pool, current) ? cut_bytes(pool, current) : slab_bytes;
+  pool->peak_cut_bytes = std::max<std::size_t>(pool->peak_cut_bytes, (busy - 1) * slab_bytes + cut);
+}
+
+bool page_has_announced_slab(const Pool* pool, Index page) {
+  for (Index index = page; index != granule(page).uncut; index += slab_step(pool)) {
+    if (remote_is_announced(slab(index).remote)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool page_release(Pool* pool, Index page) {
+  Granule& first = granule(page);
+  if (page_has_announced_slab(pool, page)) {
+    return false;
+  }
+  for (Index index = page; index != first.uncut; index += slab_step(pool)) {
+    list_remove(pool->empty, index);
+    granule(index).place = Place::unused;
+    slab(index).owner.store(nullptr, std::memory_order_relaxed);
+  }
+  if (pool->cutting == page) {
+    pool->cutting = 0;
+  }
+  page_unlink(pool, page);
+  pool->free_page_bytes -= page_bytes(page);
+  window_give(page, first.order, first.huge);
+  return true;
+}
+
+void slab_emptied(Pool* pool, Slab* record) {
+  const Index index = index_of(record);
+  Granule& info = granule(index);
+  note_peak(pool);
+  rewind(pool, record);
+  if (info.place == Place::current) {
+    return;
+  }
+  list_remove(pool->partial, index);
+  info.place = Place::empty;
+  list_push(pool->empty, index);
+  --pool->busy_slabs;
+  Granule& page = granule(info.page);
+  if (--page.busy == 0) {
+    pool->free_page_bytes += page_bytes(info.page);
+    if (keeps_too_much(pool)) {
+      page_release(pool, info.page);
+    }
+  }
+}
+
+void slab_reopen(Pool* pool, Slab* record) {
+  record->excess = slab_live(*record);
+  record->floor = 0;
+  const Index index = index_of(record);
+  granule(index).place = Place::partial;
+  list_push(pool->partial, index);
+}
+
+namespace {
+
+// Joins remotely freed blocks to the slab's own list. O(the shorter list as a rule): the own list is mostly empty.
+void slab_collect(Slab* record, const RemoteList& list) {
+  if (list.head == 0) {
+    return;
+  }
+  void* const first = slab_link_to(index_of(record), list.head);
+  if (record->free != nullptr) {
+    void* last = first;
+    while (void* const next = link_of(last)) {
+      last = next;
+    }
+    set_link(last, record->free);
+  }
+  record->free = first;
+}
+
+}  // namespace
+
+void slab_receive(Pool* pool, Slab* record, const RemoteList& list) {
+  slab_collect(record, list);
+  const std::uint32_t live = slab_live(*record) - list.count;
+  const Place place = granule(index_of(record)).place;
+  if (place == Place::full) {
+    record->floor = live;
+    record->excess = 0;
+    slab_reopen(pool, record);
+  } else {
+    record->excess = live;
+  }
+  if (live == 0 && place != Place::empty) {
+    slab_emptied(pool, record);
+  }
+}
+
+void slab_full(Pool* pool, Slab* record) {
+  granule(index_of(record)).place = Place::full;
+  const std::uint32_t live = slab_live(*record);
+  if (pool->watch != nullptr) {
+    return;  // its counts stay as the watch set them
+  }
+  if (record->bump == record->end) {
+    record->bump = record->end = slab_start(record);  // blocks freed in order from here on make a run (slab_put)
+  }
+  record->floor = pool->reopen;
+  record->excess = live - pool->reopen;
+  if (pool->thread == nullptr) {
+    return;
+  }
+  if (!remote_arm(record->remote, pool->wake)) {
+    if (const RemoteList list = remote_take(record->remote); list.head != 0) {
+      slab_receive(pool, record, list);
+    }
+  }
+}
+
+}  // namespace blockyard::block

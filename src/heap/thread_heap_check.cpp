@@ -1,0 +1,143 @@
+// The invariant walker of one thread's heap.
+#include <algorithm>
+
+#include "heap/page_heap.hpp"
+#include "heap/process_heap.hpp"
+#include "heap/thread_heap.hpp"
+
+namespace blockyard::heap {
+namespace {
+
+// Length of a free list, or ~0 when it leaves the slab or is longer than the slab has blocks.
+std::uint32_t list_length(const Slab* slab, void* head) {
+  const char* const base = region.granule_address(index_of(slab));
+  std::uint32_t length = 0;
+  for (void* block = head; block != nullptr; block = encoded(*static_cast<void**>(block))) {
+    const std::ptrdiff_t offset = static_cast<const char*>(block) - base;
+    if (offset < 0 || offset >= slab->limit - base || offset % slab->block_bytes != 0 || ++length > slab->capacity) {
+      return ~std::uint32_t{0};
+    }
+  }
+  return length;
+}
+
+const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
+  const std::uint32_t granule = index_of(slab);
+  const Owner owner = region.owner_of(granule);
+  if (owner.heap() != heap->index || owner.size_class() != slab->size_class) {
+    return "a slab's entry in the owner table names another heap or class";
+  }
+  const std::uint32_t free = list_length(slab, slab->free);
+  const std::uint32_t adopted = list_length(slab, slab->adopted);
+  if (free > slab->capacity || adopted > slab->capacity) {
+    return "a slab's free list leaves the slab or runs in a circle";
+  }
+  const auto never = static_cast<std::uint32_t>((slab->limit - slab->bump) / slab->block_bytes);
+  if (slab->used + free + adopted + never != slab->capacity) {
+    return "a slab's used, free and never used blocks do not add up";
+  }
+  return nullptr;
+}
+
+// A block at hand, or on its way back, is one of a slab of any thread's heap, and of `size_class` where that is one.
+const char* check_kept(const ThreadHeap* heap, void* block, unsigned size_class) {
+  if (!region.contains(block)) {
+    return "a pointer at hand is no block of this heap";
+  }
+  const std::size_t granule = region.granule_of(block);
+  const Owner owner = region.owner_of(granule);
+  const std::size_t first = granule - owner.back();
+  const bool may_be_here = owner.heap() == heap->index || (owner.heap() != 0 && !owner.own() && !heap->own);
+  if (!may_be_here || (size_class != class_count && owner.size_class() != size_class) ||
+      (region.offset_of(block) - (first << granule_shift)) % class_bytes(owner.size_class()) != 0) {
+    return "a block at hand is no block of its class, or one that must not leave its heap";
+  }
+  return nullptr;
+}
+
+// Every block at hand stands there once; the blocks never handed out end where the current slab does.
+const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
+  const Bin& bin = heap->bins[size_class];
+  const std::uint32_t newest = heap->newest[size_class];
+  if (newest > heap->most[size_class] || bin.at_hand[0] != nullptr) {
+    return "more blocks are at hand than there is room for, or fewer than none";
+  }
+  if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
+    return "a heap's bump pointer is not in its current slab";
+  }
+  const auto begin = bin.at_hand.begin() + 1;
+  const auto end = bin.at_hand.begin() + newest + 1;
+  for (auto block = begin; block != end; ++block) {
+    if (const char* const broken = check_kept(heap, *block, size_class); broken != nullptr) {
+      return broken;
+    }
+    const auto same = [&](const void* other) { return other == *block; };
+    if (std::any_of(begin, block, same) || std::any_of(heap->returning.begin(), heap->returning.end(), same)) {
+      return "a block is at hand twice: it was freed twice";
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* check(const ThreadHeap* heap) {
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    if (const char* const broken_bin = check_bin(heap, size_class); broken_bin != nullptr) {
+      return broken_bin;
+    }
+  }
+  for (void* const block : heap->returning) {
+    if (block != nullptr) {
+      if (const char* const broken_kept = check_kept(heap, block, class_count); broken_kept != nullptr) {
+        return broken_kept;
+      }
+    }
+  }
+  for (std::uint32_t length = shortest_run; length <= longest_run; ++length) {
+    if (const void* const block = heap->runs[length - shortest_run]; block != nullptr) {
+      const PageTag& tag = region.pages[region.page_of(block)];
+      if (tag.length != length || tag.state != static_cast<std::uint8_t>(PageState::used_block) ||
+          tag.flags != (page_populated | page_kept)) {
+        return "a run of pages at hand is none, or of another length";
+      }
+    }
+  }
+  std::uint32_t slabs = 0;
+  const char* broken = nullptr;
+  for_each_slab(heap, [&](const Slab* slab) {
+    ++slabs;
+    if (broken == nullptr) {
+      broken = check_slab(heap, slab);
+    }
+  });
+  if (broken != nullptr) {
+    return broken;
+  }
+  if (slabs != heap->slabs) {
+    return "a heap counts more or fewer slabs than stand in its lists";
+  }
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    const Slab* const current = heap->bins[size_class].current;
+    if (current != &empty_slab &&
+        (static_cast<SlabState>(current->state) != SlabState::current || current->size_class != size_class)) {
+      return "a current slab is not marked as such";
+    }
+    for (std::uint32_t index = heap->waiting[size_class].listed; index != 0; index = region.slabs[index].next) {
+      const Slab* const slab = &region.slabs[index];
+      if (static_cast<SlabState>(slab->state) != SlabState::listed || slab->size_class != size_class ||
+          !has_room(slab)) {
+        return "a slab in the list of those with room does not belong there";
+      }
+    }
+  }
+  for (std::uint32_t index = heap->detached; index != 0; index = region.slabs[index].next) {
+    const Slab* const slab = &region.slabs[index];
+    if (static_cast<SlabState>(slab->state) != SlabState::detached || has_room(slab)) {
+      return "a slab in the list of those without room does not belong there";
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace blockyard::heap
