@@ -201,8 +201,9 @@ def thread_index(section: Section, name: str) -> int:
     count = max(told if isinstance(told, int) else 0, len(names))
     if name.isdecimal() and int(name) < count:
         return int(name)
-    known = ", ".join(dict.fromkeys(one for one in names if one)) or f"none with a name, {count} by number (from 0)"
-    raise UserError(f"journal {section.journal} has no thread '{name}'; it has {known}")
+    known = ", ".join(dict.fromkeys(one for one in names if one)) or "none with a name"
+    raise UserError(f"journal {section.journal} has no thread '{name}'; it has {known}, by number 0 to {count - 1} "
+                    "(not the system's numbers)")
 
 
 def thread_name(section: Section, index: int) -> str:
