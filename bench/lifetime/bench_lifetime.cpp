@@ -1,11 +1,11 @@
 // What a block costs to allocate and to free. SUBJECT is temp, temp-job or the path of an adapter.
 //
-// bench_lifetime SUBJECT THREADS SIZE: the study's loop, 1000 blocks of one size, freed in their order. Prints medians of
-// the passes, nanoseconds a block to allocate and to free.
+// bench_lifetime SUBJECT THREADS SIZE: the study's loop, 1000 blocks of one size, freed in their order. Prints medians
+// of the passes, nanoseconds a block to allocate and to free.
 //
-// bench_lifetime SUBJECT frames JOURNAL WALK: frames of 500 blocks with the sizes and alignments, in their order, that a
-// real program took and gave back within its frames. Between two frames WALK bytes of other memory are read, as a game
-// works on its own. Prints nanoseconds a block to allocate, to free, and of the frame's end.
+// bench_lifetime SUBJECT frames JOURNAL WALK: frames of 500 blocks with the sizes and alignments, in their order, that
+// a real program took and gave back within its frames. Between two frames WALK bytes of other memory are read, as a
+// game works on its own. Prints nanoseconds a block to allocate, to free, and of the frame's end.
 #include <dlfcn.h>
 
 #include <algorithm>

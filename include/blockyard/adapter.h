@@ -73,9 +73,9 @@ typedef struct by_adapter_counter {
   uint64_t value;
 } by_adapter_counter;
 
-/// A symbol that an adapter may export besides. Fills `counters`, `most` at most, and returns how many it filled. Called
-/// on the main thread after `init`, never while an event is measured; the run's record has what was counted before the
-/// clock started (the preamble) and while it ran.
+/// A symbol that an adapter may export besides. Fills `counters`, `most` at most, and returns how many it filled.
+/// Called on the main thread after `init`, never while an event is measured; the run's record has what was counted
+/// before the clock started (the preamble) and while it ran.
 uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most);
 
 #ifdef __cplusplus

@@ -61,14 +61,15 @@ BY_API void by_static_block_statistics(size_t stride, by_block_statistics* stati
 /// Gives wholly free pages back: those of the calling thread, and those left by threads that have ended.
 BY_API void by_static_block_trim(void);
 
-/// Writes a line for each type of which static blocks still live, with count and bytes, to `descriptor`, where types are
-/// counted: with BLOCKYARD_LEAKS=1 or 2 in the environment, in checked processes, and where BLOCKYARD_COUNT_TYPES is 1;
-/// elsewhere a line for each size, with the types of that size. Returns the number of live blocks. Allocates nothing.
+/// Writes a line for each type of which static blocks still live, with count and bytes, to `descriptor`, where types
+/// are counted: with BLOCKYARD_LEAKS=1 or 2 in the environment, in checked processes, and where BLOCKYARD_COUNT_TYPES
+/// is 1; elsewhere a line for each size, with the types of that size. Returns the number of live blocks. Allocates
+/// nothing.
 BY_API size_t by_block_leak_report(int descriptor);
 
-/// Whether the report is written to standard error when the process ends normally (also by BLOCKYARD_LEAKS=1 or 2
-/// in the environment). Off at first; a forked child never writes it, since what its parent allocated is not the child's to
-/// free.
+/// Whether the report is written to standard error when the process ends normally (also by BLOCKYARD_LEAKS=1 or 2 in
+/// the environment). Off at first; a forked child never writes it, since what its parent allocated is not the child's
+/// to free.
 BY_API void by_block_leak_report_at_exit(int enabled);
 
 #ifdef __cplusplus

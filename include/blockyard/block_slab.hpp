@@ -6,9 +6,9 @@
 /// for each 32 KiB. So a block's slab is found by a shift and an addition, blocks carry no header, and any
 /// block is known by 32 bits (see link.hpp).
 ///
-/// Allocate: pop the slab's free list, else cut at the bump pointer, else one out-of-line call. Free: extend the run that
-/// the bump pointer cuts if the block is next to it, else push; count down, and when the count reaches 0 one out-of-line
-/// call. No atomic read-modify-write and no lock on either path.
+/// Allocate: pop the slab's free list, else cut at the bump pointer, else one out-of-line call. Free: extend the run
+/// that the bump pointer cuts if the block is next to it, else push; count down, and when the count reaches 0 one
+/// out-of-line call. No atomic read-modify-write and no lock on either path.
 ///
 /// This header is the inside of the allocators: programs include block_allocator.hpp or static_block_allocator.hpp.
 #ifndef BLOCKYARD_BLOCK_SLAB_HPP
@@ -162,8 +162,9 @@ inline void set_chain_next(void* block, const void* next, std::size_t stride) {
   return nullptr;
 }
 
-/// Puts a block back. The owner's. False when the pool wants to hear of it. Blocks freed in the order of their addresses
-/// join the run that is cut next, and are not touched: a million 32-byte blocks freed so would be 32 MB to bring in.
+/// Puts a block back. The owner's. False when the pool wants to hear of it. Blocks freed in the order of their
+/// addresses join the run that is cut next, and are not touched: a million 32-byte blocks freed so would be 32 MB to
+/// bring in.
 [[nodiscard, gnu::always_inline]] inline bool slab_put(Slab* slab, void* block, std::size_t stride) {
   if (block == slab->end) {
     slab->end += stride;

@@ -6,11 +6,11 @@
 ///   persistent  for ever: the heap of heap.h.
 ///
 /// Bounds. Temp: O(1), no atomic operation; a frame's end is O(1) and O(blocks that did not fit). Temp job: O(1), one
-/// atomic operation where a block is freed outside of its thread's four newest chunks; one chunk of 64 KiB in some thousands
-/// of blocks takes the slow path, O(1) and lock-free while free chunks are at hand. The operating system is asked when
-/// a thread first allocates, when its temp region grows, and when more chunks are in use than ever before. Memory: a
-/// temp region a thread (address space up to its limit, resident as far as it was used); 8 bytes for each temp job
-/// block; a chunk stays taken while one block of it lives; a thread keeps its four newest.
+/// atomic operation where a block is freed outside of its thread's four newest chunks; one chunk of 64 KiB in some
+/// thousands of blocks takes the slow path, O(1) and lock-free while free chunks are at hand. The operating system is
+/// asked when a thread first allocates, when its temp region grows, and when more chunks are in use than ever before.
+/// Memory: a temp region a thread (address space up to its limit, resident as far as it was used); 8 bytes for each
+/// temp job block; a chunk stays taken while one block of it lives; a thread keeps its four newest.
 ///
 /// Sizes are bytes; alignments are powers of two up to 16 KiB (BY_LIFETIME_MAX_ALIGNMENT). Size 0 gives a block of its
 /// own, which may be freed. On failure NULL, with errno EINVAL for another alignment or lifetime and ENOMEM when memory

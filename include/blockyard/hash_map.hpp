@@ -4,11 +4,12 @@
 /// Bounds: insert, find and erase O(1) expected, with one access to the slot array and one to the node; growing the
 /// slot array is O(size) and touches no node. clear O(size). Iteration follows the order of insertion, which is as a
 /// rule the order in memory. Memory: a node of two links, key and value (16 bytes for two ints), and 8 bytes a slot, at
-/// least 13/24 of them in use once it has grown: 26 to 31 bytes an entry of two ints. The object is 24 bytes; DirectBlocks
-/// add 8, number keys too. At most 2.6 * 10^9 entries.
+/// least 13/24 of them in use once it has grown: 26 to 31 bytes an entry of two ints. The object is 24 bytes;
+/// DirectBlocks add 8, number keys too. At most 2.6 * 10^9 entries.
 ///
-/// Where alignment leaves four bytes before the key (an int and a std::string, a pointer or a double), the two links lie
-/// in them: 8 bytes less an entry, 40 for an int and a string, and sort() of a large map adds up to 16 (node_order.hpp).
+/// Where alignment leaves four bytes before the key (an int and a std::string, a pointer or a double), the two links
+/// lie in them: 8 bytes less an entry, 40 for an int and a string, and sort() of a large map adds up to 16
+/// (node_order.hpp).
 ///
 /// Keys that are integers or enumerations, with the default hasher and comparator, need no slots while they are dense:
 /// 4 bytes an entry when each key of a range is there (20 for two ints), and never more than slots would take

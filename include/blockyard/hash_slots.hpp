@@ -45,8 +45,8 @@ class HashSlots {
   using Key = std::uint32_t;
 
   /// Spreads whatever a hasher returns, in such a way that no stride of plain numbers or addresses is a bad one, as
-  /// there are for a single multiplication. D. Stafford's variant 13 of the 64-bit finaliser of MurmurHash3 ("Better bit
-  /// mixing", 2011); homes are made from the upper half.
+  /// there are for a single multiplication. D. Stafford's variant 13 of the 64-bit finaliser of MurmurHash3 ("Better
+  /// bit mixing", 2011); homes are made from the upper half.
   [[nodiscard]] static std::uint32_t mix(std::uint64_t hash) noexcept {
     hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
     hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;

@@ -59,8 +59,8 @@ typedef struct by_heap by_heap;
 BY_API by_heap* by_heap_create(void);
 /// Frees every block of the heap, and the heap. NULL is a no-op. O(slabs and large blocks), not O(blocks).
 BY_API void by_heap_destroy(by_heap* heap);
-/// by_free for the thread that allocates from `heap`: O(1), no atomic read-modify-write. Its by_free is right as well, but is
-/// to the heap a free on another thread: the block waits there until a later allocation finds it.
+/// by_free for the thread that allocates from `heap`: O(1), no atomic read-modify-write. Its by_free is right as well,
+/// but is to the heap a free on another thread: the block waits there until a later allocation finds it.
 BY_API void by_heap_free(by_heap* heap, void* block);
 /// As by_malloc, by_calloc and by_aligned_alloc, out of `heap`.
 BY_API void* by_heap_malloc(by_heap* heap, size_t size);
@@ -77,8 +77,8 @@ typedef enum by_heap_setting {
   BY_HEAP_HUGE_PAGES    ///< 1: ask for transparent huge pages, 0: for small ones; what is populated stays (1)
 } by_heap_setting;
 
-/// Changes a setting from the janitor's next round on. 0, or -1 with errno EINVAL for a value out of the range above, and
-/// ENOMEM when the heap can't be readied. Any thread; O(1). May call the operating system.
+/// Changes a setting from the janitor's next round on. 0, or -1 with errno EINVAL for a value out of the range above,
+/// and ENOMEM when the heap can't be readied. Any thread; O(1). May call the operating system.
 BY_API int by_heap_set(by_heap_setting setting, uint64_t value);
 /// The value of a setting; 0 for one that does not exist. Any thread; O(1).
 BY_API uint64_t by_heap_get(by_heap_setting setting);

@@ -1,8 +1,8 @@
 /// OrderedIndex: the B-tree that stands under RBMap and RBSet. Inside of rb_map.hpp and rb_set.hpp.
 ///
-/// This is the part that knows keys: it searches, enters and walks. How nodes lie and are kept balanced is OrderedTree's
-/// (ordered_tree.hpp). Where keys are small and trivially copyable, nodes hold copies of them, so that a search touches one
-/// node a level and then the element; for other keys a comparison looks at the element.
+/// This is the part that knows keys: it searches, enters and walks. How nodes lie and are kept balanced is
+/// OrderedTree's (ordered_tree.hpp). Where keys are small and trivially copyable, nodes hold copies of them, so that a
+/// search touches one node a level and then the element; for other keys a comparison looks at the element.
 ///
 /// Bounds: find, insert and erase O(log size): three levels hold 200 000 elements. A full node first fills its
 /// neighbours up and is split only when these are full too, which keeps nodes about four fifths full under random

@@ -6,9 +6,10 @@
 /// neighbours by itself.
 ///
 /// Splitting, joining and balancing move keys as bytes and links as numbers: where nodes lie is all that they know of a
-/// type. So elements in the window of the block allocators, which 32-bit links reach, share one OrderedTree, compiled into
-/// libblockyard (a set or map took 4 KiB more of a program without that). For elements anywhere else, which containers over
-/// malloc and PagedAllocator have for comparison, it is a template throughout, as an engine's containers are.
+/// type. So elements in the window of the block allocators, which 32-bit links reach, share one OrderedTree, compiled
+/// into libblockyard (a set or map took 4 KiB more of a program without that). For elements anywhere else, which
+/// containers over malloc and PagedAllocator have for comparison, it is a template throughout, as an engine's
+/// containers are.
 ///
 /// Bounds: as OrderedIndex. Nothing here throws but make_room(). Source: as OrderedIndex.
 #ifndef BLOCKYARD_ORDERED_TREE_HPP

@@ -1,13 +1,17 @@
-/// RBMap<K, V>: an ordered map with the engine's interface. Its name is the engine's: what stands under it is no red-black tree but a
-/// B-tree of links to elements (ordered_index.hpp), four to six times as fast; elements never move.
+/// RBMap<K, V>: an ordered map with the engine's interface. Its name is the engine's: what stands under it is no
+/// red-black tree but a B-tree of links to elements (ordered_index.hpp), four to six times as fast; elements never
+/// move.
 ///
-/// Bounds: insert, find and erase O(log size), three cache misses or so at a million elements; next and prev O(1) amortised; clear
-/// O(size). Memory: a 32-bit link, key and value an element, and about 10 bytes of tree for small keys (23 bytes in all for two ints). The
-/// object is 16 bytes, 24 with DirectBlocks. Tree nodes come from the static pools in any case.
+/// Bounds: insert, find and erase O(log size), three cache misses or so at a million elements; next and prev O(1)
+/// amortised; clear O(size). Memory: a 32-bit link, key and value an element, and about 10 bytes of tree for small keys
+/// (23 bytes in all for two ints). The object is 16 bytes, 24 with DirectBlocks. Tree nodes come from the static pools
+/// in any case.
 ///
-/// Comparator: C()(a, b) is whether a comes before b. Keys that are trivially copyable and at most 8 bytes are compared as copies.
+/// Comparator: C()(a, b) is whether a comes before b. Keys that are trivially copyable and at most 8 bytes are compared
+/// as copies.
 ///
-/// Exceptions: std::bad_alloc, and what keys, values and comparator throw; the map is then as before. Thread-safety: as std::map.
+/// Exceptions: std::bad_alloc, and what keys, values and comparator throw; the map is then as before. Thread-safety: as
+/// std::map.
 #ifndef BLOCKYARD_RB_MAP_HPP
 #define BLOCKYARD_RB_MAP_HPP
 

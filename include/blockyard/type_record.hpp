@@ -1,10 +1,10 @@
 /// What the leak report knows of the types in static blocks.
 ///
 /// Each type that a TypedStaticBlockAllocator serves is recorded by name and stride, at start-up and without cost to
-/// any call. In watched processes (src/block/watch.hpp; BLOCKYARD_LEAKS=1 in the environment makes one) its live objects
-/// are counted by the allocator's slow path, which is told the type. Where BLOCKYARD_COUNT_TYPES is 1 (the default in
-/// checked builds) they are counted in any process, with one atomic addition a call. Otherwise the report tells live
-/// blocks per size, beside the types of that size.
+/// any call. In watched processes (src/block/watch.hpp; BLOCKYARD_LEAKS=1 in the environment makes one) its live
+/// objects are counted by the allocator's slow path, which is told the type. Where BLOCKYARD_COUNT_TYPES is 1 (the
+/// default in checked builds) they are counted in any process, with one atomic addition a call. Otherwise the report
+/// tells live blocks per size, beside the types of that size.
 #ifndef BLOCKYARD_TYPE_RECORD_HPP
 #define BLOCKYARD_TYPE_RECORD_HPP
 

@@ -20,8 +20,8 @@ void* reserve_space(std::size_t bytes, std::size_t alignment);
 /// refuses. One system call; harmless for what is committed already.
 bool commit_pages(void* pages, std::size_t bytes);
 
-/// Takes access away until commit_pages: whoever touches the pages ends the program. Contents stay. False when the system refuses
-/// (each such stretch counts against the number of mappings that a process may have).
+/// Takes access away until commit_pages: whoever touches the pages ends the program. Contents stay. False when the
+/// system refuses (each such stretch counts against the number of mappings that a process may have).
 bool protect_pages(void* pages, std::size_t bytes);
 
 /// Gives a reservation (or an aligned part of one) back, address space and all.
@@ -40,8 +40,8 @@ void advise_small_pages(void* pages, std::size_t bytes);
 /// threads' mmap waits. Returns whether the system can (Linux 5.14); if not, nothing happened.
 bool populate_pages(void* pages, std::size_t bytes);
 
-/// Bytes of a stretch that are in memory at this moment; where the system does not tell, 0. O(pages), one system call for
-/// each 16 MiB; allocates nothing.
+/// Bytes of a stretch that are in memory at this moment; where the system does not tell, 0. O(pages), one system call
+/// for each 16 MiB; allocates nothing.
 std::size_t resident_bytes(const void* pages, std::size_t bytes);
 
 /// Nanoseconds of CLOCK_MONOTONIC. No system call on Linux.

@@ -341,8 +341,8 @@ bool ProcessHeap::populate_chunk() {
   return true;
 }
 
-// Gives one old free run back: of stale pages any, of ready ones what the reserve does not need. Short ready runs, which
-// count as no reserve, stay while they are less than 1/32 of what is in use: they serve what fits them.
+// Gives one old free run back: of stale pages any, of ready ones what the reserve does not need. Short ready runs,
+// which count as no reserve, stay while they are less than 1/32 of what is in use: they serve what fits them.
 bool ProcessHeap::purge_chunk() {
   PageHeap::Purge purge{.state = PageState::free_stale,
                         .now = tick.load(std::memory_order_relaxed),

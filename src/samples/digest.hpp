@@ -3,9 +3,9 @@
 //
 // A latency below 16,384 ticks is counted in a table of its own size; those above are kept, and folded into counts when
 // there are many. So every percentile, mean and rate that is taken from a distribution is exact, and a pass costs one
-// increment a value. Memory, however many events: for each thread and phase 2.3 MiB for each repeat's tables and one more, most of it
-// never touched, and 16 bytes for each distinct latency above (tail.hpp), of those that the machine interrupted and
-// those whose cause was looked for once more.
+// increment a value. Memory, however many events: for each thread and phase 2.3 MiB for each repeat's tables and one
+// more, most of it never touched, and 16 bytes for each distinct latency above (tail.hpp), of those that the machine
+// interrupted and those whose cause was looked for once more.
 #pragma once
 
 #include <cstdint>

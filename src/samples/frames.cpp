@@ -5,7 +5,8 @@
 
 namespace blockyard::samples {
 
-/// One thread's share. Sums of the frames that are open lie side by side in the cache, and go to their frame when it ends.
+/// One thread's share. Sums of the frames that are open lie side by side in the cache, and go to their frame when it
+/// ends.
 class FrameSums::Worker {
  public:
   Worker(const std::vector<Cut>& cuts, std::size_t runs) : cuts_(cuts), runs_(runs), sums_(cuts.size()) {

@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* tasks = "/proc/self/task";
 
-// Calls `visit` with the id of every thread of this process. opendir() would use the heap, which may be the allocator's.
+// Calls `visit` with the id of every thread of this process. opendir() would use the heap, which may be the
+// allocator's.
 template <typename Visit>
 void for_each_thread(Visit visit) {
   const int folder = open(tasks, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -18,8 +18,8 @@ namespace {
 
 // Less is the noise of two reads and of the clock's rate.
 constexpr double stolen_ns = 1'000;
-// What a look may take longer than usual, after a sleep, when nothing of it is cached any more, or on another core (more than 10 us were seen). A
-// thread that is preempted meanwhile is gone for longer.
+// What a look may take longer than usual, after a sleep, when nothing of it is cached any more, or on another core
+// (more than 10 us were seen). A thread that is preempted meanwhile is gone for longer.
 constexpr double cold_look_ns = 50'000;
 // The rate is known to 6 digits: over a longer stretch its error would pass for stolen time.
 constexpr double longest_comparison_ns = 100e6;
