@@ -24,6 +24,21 @@ class Verbs(click.Group):
             return None
         return importlib.import_module(f"blockyard.commands.{name.replace('-', '_')}").command
 
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each verb with what it does and, below that, its first example."""
+        verbs = [(name, self.get_command(context, name)) for name in self.list_commands(context)]
+        indent = max(len(name) for name, _ in verbs) + 4
+        with formatter.section("Commands, each with an example"):
+            for name, verb in verbs:
+                formatter.write_text(f"{name:<{indent - 2}}{verb.get_short_help_str(limit=100)}")
+                formatter.write(f"{'':{indent}}{_first_example(name, verb)}\n")
+
+
+def _first_example(name: str, verb: click.Command) -> str:
+    lines = f"{verb.epilog or ''}\n{verb.help or ''}".splitlines()
+    line = next(line for line in lines if f"blockyard {name} " in line)
+    return line.removeprefix("Example:").strip()
+
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="blockyard")

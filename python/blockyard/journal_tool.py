@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from blockyard import native
+from blockyard.counted import counted
 from blockyard.errors import UserError
 
 _BAR_CELLS = 24
@@ -50,8 +51,9 @@ def print_notes(notes: Iterable[str]) -> None:
 def print_written(result: dict[str, Any]) -> None:
     """What cut and convert have to say."""
     preamble = f", of them {result['preamble_events']:,} preamble" if result["preamble_events"] else ""
-    joined = f", {result['joined_reallocs']:,} reallocs joined" if result["joined_reallocs"] else ""
-    click.echo(f"{result['output']}: {result['events']:,} events{preamble}{joined}, {_size(result['bytes'])}")
+    joined = f", {counted(result['joined_reallocs'], 'realloc')} joined" if result["joined_reallocs"] else ""
+    events = counted(result["events"], "event")
+    click.echo(f"{result['output']}: {events}{preamble}{joined}, {_size(result['bytes'])}")
     print_notes(result["notes"])
 
 
@@ -60,4 +62,4 @@ def _size(count: int) -> str:
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"
+    return counted(count, "byte")

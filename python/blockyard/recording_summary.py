@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from blockyard.counted import counted
 from blockyard.recording import Outcome
 
 # Up to so many journals are told of one by one; of more, a line each for the largest.
@@ -41,7 +42,7 @@ def describe(outcome: Outcome) -> Iterator[str]:
         for image, journal in told:
             yield from _describe_journal(image, journal)
         if empty := len(journals) - len(told):
-            yield f"  and {_count(empty, 'journal')} of processes that allocated nothing, {_pattern(outcome)}"
+            yield f"  and {counted(empty, 'journal')} of processes that allocated nothing, {_pattern(outcome)}"
     else:
         yield from _list_journals(outcome, journals, told)
     for image in images:
@@ -75,10 +76,10 @@ def _describe_journal(image: dict[str, Any], journal: dict[str, Any]) -> Iterato
     each = f", {journal['bytes'] / events:.2f} bytes each" if events else ""
     yield f"  {journal['path']}: {_program(image)}, {events:,} events in {journal['seconds']:.2f} s{each}"
     yield (
-        f"    {_count(journal['allocations'], 'allocation')}, {_count(journal['frees'], 'free')}"
-        + (f" ({_count(journal['reallocates'], 'realloc')} in both)" if journal["reallocates"] else "")
-        + f", {_count(journal['threads'], 'thread')}, {_count(journal['frames'], 'frame mark')}"
-        + (f", {_count(journal['preamble'], 'block')} alive at the start" if journal["preamble"] else "")
+        f"    {counted(journal['allocations'], 'allocation')}, {counted(journal['frees'], 'free')}"
+        + (f" ({counted(journal['reallocates'], 'realloc')} in both)" if journal["reallocates"] else "")
+        + f", {counted(journal['threads'], 'thread')}, {counted(journal['frames'], 'frame mark')}"
+        + (f", {counted(journal['preamble'], 'block')} alive at the start" if journal["preamble"] else "")
     )
 
 
@@ -87,12 +88,12 @@ def _list_journals(outcome: Outcome, journals: list[_Pair], told: list[_Pair]) -
     events = sum(journal["events"] for _, journal in journals)
     folder = outcome.request.output.absolute().parent
     processes = len({image["pid"] for image, _ in journals})
-    yield f"  {len(journals)} journals of {_count(processes, 'process')} with {events:,} events in {folder}"
+    yield f"  {len(journals)} journals of {counted(processes, 'process')} with {events:,} events in {folder}"
     shown = told[:_MOST_LISTED]
     name_width = max(len(Path(journal["path"]).name) for _, journal in shown)
     for image, journal in shown:
         what = f"incomplete: {journal['error']}" if journal["error"] else _program(image)
-        marks = f", {_count(journal['frames'], 'frame mark')}" if journal["frames"] else ""
+        marks = f", {counted(journal['frames'], 'frame mark')}" if journal["frames"] else ""
         yield f"  {journal['events']:>13,} events  {Path(journal['path']).name:<{name_width}}  {what}{marks}"
     if rest := len(told) - len(shown):
         yield f"  and {rest} smaller ones, {_pattern(outcome)}"
@@ -102,12 +103,6 @@ def _list_journals(outcome: Outcome, journals: list[_Pair], told: list[_Pair]) -
 
 def _program(image: dict[str, Any]) -> str:
     return Path(image["program"]).name or f"process {image['pid']}"
-
-
-def _count(number: int, noun: str) -> str:
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:

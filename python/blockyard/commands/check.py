@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from blockyard import journal_tool
+from blockyard.counted import counted
 
 
 @click.command(short_help="Verify a journal from end to end.", epilog="Example: blockyard check game.byj")
@@ -21,11 +22,7 @@ def command(journal: Path, as_json: bool) -> None:
         journal_tool.print_json(result)
         return
     addresses = "addresses checked" if result["has_addresses"] else "no addresses kept"
-    click.echo(f"{journal}: no violation in {_count(result['events'], 'event')} "
-               f"({_count(result['blocks_given'], 'block')}, {result['live_at_end']:,} live at the end; "
-               f"{_count(result['threads'], 'thread')}; {_count(result['frame_marks'], 'frame mark')}; {addresses})")
+    click.echo(f"{journal}: no violation in {counted(result['events'], 'event')} "
+               f"({counted(result['blocks_given'], 'block')}, {result['live_at_end']:,} live at the end; "
+               f"{counted(result['threads'], 'thread')}; {counted(result['frame_marks'], 'frame mark')}; {addresses})")
     journal_tool.print_notes(result["notes"])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from blockyard.counted import counted
 from blockyard.report import units
 
 _BAR_CELLS = 24
@@ -80,11 +81,11 @@ def _summary(facts: dict[str, Any]) -> Table:
         f"aligned {_count(kinds['allocate_aligned'])}, realloc {_count(kinds['reallocate'])})")
     row("frees", f"{_count(facts['frees'])}" + (
             f" (realloc {_count(kinds['reallocate'])}: its old block)" if kinds["reallocate"] else ""))
-    row("on another thread", f"{_count(facts['remote_frees'])} frees ({_share(facts['remote_free_share'])})"
+    row("on another thread", f"{counted(facts['remote_frees'], 'free')} ({_share(facts['remote_free_share'])})"
         if facts["threads_known"] else "unknown: heaptrack keeps no threads")
     preamble = facts["preamble"]
     if preamble["blocks"]:
-        row("preamble", f"{_count(preamble['blocks'])} blocks, {units.size(preamble['bytes'])}; "
+        row("preamble", f"{counted(preamble['blocks'], 'block')}, {units.size(preamble['bytes'])}; "
             "not counted in mallocs and sizes")
     row("total allocation", units.size(facts["total_bytes"]))
     row("max live bytes", units.size(facts["max_live_bytes"])
@@ -97,7 +98,7 @@ def _summary(facts: dict[str, Any]) -> Table:
         row("zero-size mallocs", _count(sizes["zero"]))
     live = facts["live_at_end"]
     row("live at the end" if facts["cut_at_end"] else "leaked",
-        f"{_count(live['blocks'])} blocks, {_count(live['bytes'])} bytes")
+        f"{counted(live['blocks'], 'block')}, {counted(live['bytes'], 'byte')}")
     if facts["phases"]:
         row("phases", ", ".join(facts["phases"]))
     return table
