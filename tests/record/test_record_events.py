@@ -83,6 +83,8 @@ def test_frees_on_other_threads_and_short_threads_are_counted_exactly(tmp_path):
     assert sorted(journal.threads[thread] for thread in allocating) == ["producer 0", "producer 1", "producer 2"]
     names = Counter(journal.threads.values())
     assert [names[f"consumer {number}"] for number in range(3)] == [1, 1, 1]
+    # The first thread bears the program's name; those that only inherited it bear none.
+    assert names["record-threads"] == 1
     assert len({event.thread for event in journal.of_size(140_000)}) == 60
 
 

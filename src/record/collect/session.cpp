@@ -101,11 +101,14 @@ void Session::adopt_new_threads() {
   }
 }
 
-// A thread starts with the name of the one that made it, which says nothing.
+// A thread starts with the name of the one that made it, which says nothing: the program's own name is its first thread's alone.
 void Session::read_name(std::uint32_t thread) {
   if (!settings_.same_namespace) return;
-  const std::string name = thread_name(settings_.pid, threads_[thread].tid);
-  if (name.empty() || name == first_name_ || name == threads_[thread].name) return;
+  const bool is_first = std::cmp_equal(threads_[thread].tid, settings_.pid);
+  std::string name = thread_name(settings_.pid, threads_[thread].tid);
+  // A program that ran for milliseconds is gone by now.
+  if (is_first && name.empty()) name = first_name_;
+  if (name.empty() || (name == first_name_ && !is_first) || name == threads_[thread].name) return;
   // What the kernel keeps is cut to 15 bytes; the program's own words are longer.
   if (threads_[thread].name.starts_with(name)) return;
   threads_[thread].name = name;
