@@ -1,6 +1,7 @@
 """Causes planted at known events come out at exactly those events, and the system calls of a traced run with them."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +97,7 @@ def test_slow_events_that_nobody_looked_at_are_counted_as_such(tmp_path: Path) -
 
 
 def test_system_calls_are_joined_by_event(campaign: Campaign) -> None:
-    traced(campaign, [(60, 0, 202, 0, 1, 40_000), (syscalls.OUTSIDE, 65535, 28, 1, 7, 9), (30, 0, 9, 0, 1, 5),
+    traced(campaign, [(60, 0, 202, 0, 1, 40_000), (syscalls.OUTSIDE, 0, 28, 1, 7, 9), (30, 0, 9, 0, 1, 5),
                       (30, 0, 28, 0, 3, 5)])
     trace = syscalls.read(measured(campaign).runs, {"architecture": "x86_64"})
     assert trace.of_event(30) == [("mmap", 1), ("madvise", 3)] and trace.of_event(31) == []
@@ -104,9 +105,18 @@ def test_system_calls_are_joined_by_event(campaign: Campaign) -> None:
     assert trace.totals(np.array([30])) == {"mmap": 1, "madvise": 3} and trace.errors() == 1
 
 
+def test_system_calls_of_the_allocators_own_threads_stand_apart(campaign: Campaign) -> None:
+    traced(campaign, [(syscalls.OUTSIDE, 1, 11, 0, 2, 9), (syscalls.OUTSIDE, syscalls.OWN_THREAD, 28, 0, 7, 9),
+                      (syscalls.OUTSIDE, syscalls.OWN_THREAD, 230, 0, 50, 9)])
+    text = build(campaign.directory, options=TABLES).text
+    of_ends, of_own = text.split("system calls of the allocators' own threads, traced run, defaults")
+    assert re.search(r"^one +0 \+ 2 +0 \+ 2$", of_ends, re.MULTILINE)
+    assert re.search(r"^one +57 +clock_nanosleep x50, madvise x7$", of_own, re.MULTILINE)
+
+
 def test_the_report_names_each_slow_event_with_its_cause_and_calls(campaign: Campaign) -> None:
     traced(campaign, [(60, 0, 202, 0, 1, 40_000)])
-    lines = build(campaign.directory, options=TABLES).text.splitlines()
+    lines = build(campaign.directory, options=TABLES).text.split("the slowest events, defaults")[1].splitlines()
     named = {event: next(line for line in lines if line.startswith("one ") and f" {event} " in line) for event in
              (91, 90, 60)}
     assert "the host paused" in named[91] and "preempted" in named[90] and "slept; futex" in named[60]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
 import pytest
 from synthetic import MALLOC, Campaign, rows
 
@@ -55,6 +56,17 @@ def test_a_run_below_grade_says_so_with_what_to_do(tmp_path: Path, facts: dict[s
     campaign.run("two", rows([(0, MALLOC, 8, 0, 30, 0)]))
     text = " ".join(build(campaign.directory, options=TABLES).text.split())
     assert sentence in text and "one poor" in text and "two good" in text
+
+
+def test_runs_csv_has_the_grade_of_each_run_and_what_made_it(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), 1)
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), 2, lateness_ns=LATE, busy_cores=0.9)
+    out = build(campaign.directory, options=TABLES).out
+    good, poor = pyarrow.csv.read_csv(out / "runs.csv").to_pylist()
+    assert (good["repeat"], good["grade"], good["poor"], good["timer_floor_ns"]) == (1, "good", "", 5)
+    assert (poor["repeat"], poor["grade"], poor["poor"]) == (2, "poor", "late p99, busy cores")
+    assert (poor["late_p99_ns"], poor["late_most_ns"], poor["busy_cores"]) == (5 * MS, 7 * MS, 0.9)
 
 
 def test_several_allocators_that_need_a_lock_are_told_in_the_plural(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
 import pytest
 from synthetic import FREE, MALLOC, REALLOC, Campaign, lifelike, rows
 
@@ -13,6 +14,7 @@ from blockyard.analysis.frames import FrameCut, NoFrames
 from blockyard.analysis.latency import Operation, View
 from blockyard.analysis.passes import ALL
 from blockyard.errors import UserError
+from blockyard.report import ReportOptions, build
 
 MS = 1_000_000
 FRAME = 10 * MS
@@ -292,3 +294,51 @@ def test_frame_marks_out_of_order_are_refused_by_name(marked: Campaign) -> None:
     marked.events(np.zeros(0), [1, 2, 3], frame_events=[19, 59, 39])
     with pytest.raises(UserError, match=r"events\.npz has frame marks out of order"):
         cut(marked)
+
+
+def test_tail_percentiles_of_frames_have_intervals_of_repeats_and_frames() -> None:
+    calm, spiky = np.full(1500, 1000.0), np.concatenate([np.full(1400, 1000.0), np.full(100, 9000.0)])
+    found = frames.intervals(np.stack([calm, calm, spiky]))
+    assert found["p99"] == (1000, 9000) and found["p99.9"] is None
+    assert frames.intervals(calm[None, :])["p99"] == (1000, 1000)
+    assert frames.intervals(calm[None, :900])["p99"] is None
+
+
+def rows_of(campaign: Campaign, **wanted: object) -> list[dict[str, object]]:
+    result = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, thread="0"))
+    found = pyarrow.csv.read_csv(result.out / "frames.csv").to_pylist()
+    return [row for row in found if all(row[name] == value for name, value in wanted.items())]
+
+
+def many_frames(campaign: Campaign) -> None:
+    """1200 frames of the clock, ten of which, in one of two repeats, take 5 ms of thread 0."""
+    campaign.journal_facts(threads=2)
+    for repeat in (1, 2):
+        slow = dict.fromkeys(range(100, 110), 5 * MS) if repeat == 2 else {}
+        game(campaign, "one", repeat, seconds=20, slow=slow)
+
+
+def test_frames_csv_has_the_interval_of_a_share_beside_it(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
+    many_frames(campaign)
+    row = rows_of(campaign, budget="60 Hz", view="as-run")[0]
+    assert row["p99_share_low"] <= row["p99_share"] <= row["p99_share_high"] < row["worst_share"]
+    assert row["p99.9_share"] is None and row["p99.9_share_low"] is None
+    assert all(row["p99_share_low"] is not None for row in rows_of(campaign, budget="64 samples"))
+
+
+def test_an_audio_buffer_has_its_shares_frames_over_and_queue_in_the_report(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
+    many_frames(campaign)
+    text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, thread="0")).text
+    for samples in frames.AUDIO_SAMPLES:
+        shares = text.split(f"share of an audio buffer of {samples} samples")[1].splitlines()
+        row = next(line for line in shares if line.startswith("one "))
+        over = "10" if samples < 1024 else "6"  # a buffer of 1024 samples has two of the slow mallocs now and then
+        assert row.split()[-3:] == [over] * 3
+        assert f"queue of audio buffers of {samples} samples" in text
+    queue = text.split("queue of audio buffers of 64 samples")[1].splitlines()
+    assert next(line for line in queue if line.startswith("one ")).split()[1:] == ["6", "8.00", "ms", "games", "2",
+                                                                                   "2.67", "ms"]
+    rule = "pro audio up to 2 ms, games up to 20 ms, music up to 200 ms, streaming up to 2000 ms"
+    assert rule in " ".join(text.split())

@@ -1,6 +1,7 @@
 """The report's page in a real browser: what it shows, and what pointer, keys and links do to it."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -192,6 +193,17 @@ def test_a_tail_percentile_has_its_interval_below_it(opened: Page) -> None:
     unit = ends[-1].split()[1]
     values = [ns(end if " " in end else f"{end} {unit}") for end in ends]
     assert values[0] * 0.99 <= ns(next(iter(table(opened).values()))["p99"]) <= values[-1] * 1.01
+
+
+def test_the_share_of_an_audio_buffer_has_its_interval_below_it(opened: Page) -> None:
+    opened.evaluate("""(() => { const pick = document.getElementById('show');
+                     pick.value = 'an audio buffer of 64 samples'; pick.dispatchEvent(new Event('change')); })()""")
+    opened.settle()
+    shown = table(opened)["glibc"]
+    place = 1 + list(shown).index("p99")
+    small = f"document.querySelector('#table tbody td:nth-child({place}) small').textContent"
+    assert re.fullmatch(r"<?[0-9.]+( %)?( to <?[0-9.]+ %)?", opened.evaluate(small))
+    assert all(shown[f"over {share} %"].replace(",", "").isdigit() for share in (1, 5, 10))
 
 
 def test_the_table_shows_frames_audio_causes_and_memory_too(opened: Page, page: Path) -> None:

@@ -58,7 +58,8 @@ def test_system_calls_of_a_traced_run_stand_with_their_event(tab: Page, tmp_path
     trace = campaign.run("one", known()).parent / syscalls.FOLDER
     trace.mkdir()
     (trace / "run.json").write_text(json.dumps({"status": "ok", "traced": True}))
-    np.save(trace / "syscalls.npy", np.array([(798, 0, 9, 0, 3, 1000)], syscalls.ROW))
+    np.save(trace / "syscalls.npy", np.array([(798, 0, 9, 0, 3, 1000), (syscalls.OUTSIDE, syscalls.OWN_THREAD, 28, 0, 5,
+                                                                        1000)], syscalls.ROW))
     page = page_of(campaign)
     words = []
     for event in (798, 796):
@@ -66,6 +67,9 @@ def test_system_calls_of_a_traced_run_stand_with_their_event(tab: Page, tmp_path
         words.append(tab.evaluate("document.getElementById('event').textContent"))
     assert "system calls, when traced: mmap x3" in words[0]
     assert words[1].startswith("Event 796") and "system calls" not in words[1]
+    tab.open(page, "#show=system+calls")
+    row = tab.evaluate("[...document.querySelectorAll('#table tbody td')].map(cell => cell.textContent)")
+    assert row[1:] == ["3", "mmap x3", "0", "–", "5", "madvise x5"]
 
 
 def test_names_cannot_break_out_of_the_page(tab: Page, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from conftest import known_rows
-from synthetic import FREE, MALLOC, REALLOC, ZEROED, Campaign, rows
+from synthetic import FREE, MALLOC, REALLOC, ZEROED, Campaign, lifelike_campaign, rows
 
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.latency import View
@@ -240,3 +240,13 @@ def test_without_causes_there_is_no_attributed_view(campaign: Campaign) -> None:
     assert "attributed, defaults" not in result.text
     with pytest.raises(UserError, match="did not look for the causes of slow events"):
         build(campaign.directory, options=ReportOptions(views=(View.ATTRIBUTED,), pictures=False))
+
+
+def test_every_table_of_latencies_has_one_of_intervals(tmp_path: Path) -> None:
+    campaign = lifelike_campaign(tmp_path / "r", [("one", 1.0, 1.0)], 4000, 2, 2.0)
+    text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, by_size=True)).text
+    tables = re.findall(r"^((?:malloc|first touch|realloc|free).*): (as-run|attributed|inherent), defaults$", text,
+                        re.MULTILINE)
+    assert len(tables) > 15
+    for what, view in tables:
+        assert f"{what}: 95 % intervals, {view}, defaults" in " ".join(text.split())

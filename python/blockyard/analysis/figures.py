@@ -90,19 +90,21 @@ class AllocatorFigures:
                 self.runs.ticks_per_ns, self.step_ticks)
         return self.known[key]
 
-    def sampled(self, view: View, operation: Operation, part: Part, size_class: int | None = None) -> bootstrap.Sampled:
+    def sampled(self, view: View, operation: Operation, part: Part, size_class: int | None = None,
+                phase: str | None = None) -> bootstrap.Sampled:
         """The distribution with that of each repeat, for intervals. Minima over repeats have none of their own."""
-        pooled = self.distribution(view, operation, part, size_class)
+        pooled = self.distribution(view, operation, part, size_class, phase=phase)
         repeats = (pooled,) if view is View.INHERENT or len(self.runs.runs) == 1 else tuple(
-            self.distribution(view, operation, part, size_class, repeat) for repeat in range(len(self.runs.runs)))
+            self.distribution(view, operation, part, size_class, repeat, phase)
+            for repeat in range(len(self.runs.runs)))
         return bootstrap.Sampled(pooled, repeats)
 
-    def intervals(self, view: View, operation: Operation, part: Part,
-                  size_class: int | None = None) -> dict[str, bootstrap.Interval | None]:
+    def intervals(self, view: View, operation: Operation, part: Part, size_class: int | None = None,
+                  phase: str | None = None) -> dict[str, bootstrap.Interval | None]:
         """By the percentile's label, those of WITH_INTERVAL; None where the samples don't support it."""
-        key = ("intervals", view, operation, part, size_class)
+        key = ("intervals", view, operation, part, size_class, phase)
         if key not in self.known:
-            found = bootstrap.intervals(self.sampled(view, operation, part, size_class), WITH_INTERVAL)
+            found = bootstrap.intervals(self.sampled(view, operation, part, size_class, phase), WITH_INTERVAL)
             self.known[key] = dict(zip((percentile.label for percentile in WITH_INTERVAL), found, strict=True))
         return self.known[key]
 

@@ -10,7 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from blockyard.analysis import passes, timeline
+from blockyard.analysis import bootstrap, passes, timeline
+from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.latency import P50, P99, P999, Percentile, View
 from blockyard.analysis.passes import ALL
 from blockyard.analysis.sections import Section
@@ -24,6 +25,10 @@ DEFAULT_FPS = 60
 """Journals without frame marks are cut at this rate unless another is asked for; reports say so."""
 SHARES_OVER = (0.01, 0.05, 0.10)
 PERCENTILES = (P50, P99, P999)
+TAILS = (P99, P999)
+"""Those whose bootstrap interval is given."""
+_INTERVAL_TICKS_PER_NS = 1000.0
+"""Intervals are found among whole picoseconds."""
 OWN_WORK = 0.5
 """Share of a buffer's time that the audio program itself is taken to need. In the rest it catches up: a program that
 needs more makes up for a stall later, and needs more buffers."""
@@ -162,6 +167,29 @@ def verdict_of_sorted(values: np.ndarray, budget_ns: float) -> Verdict:
     return Verdict(budget_ns, count, shares, float(values[-1]) / budget_ns if count else 0.0, over)
 
 
+def intervals(values_ns: np.ndarray) -> dict[str, tuple[float, float] | None]:
+    """The 95 % bootstrap intervals, in ns, of the tail percentiles of allocator times [repeat, frame]: frames are drawn
+    within the repeats drawn. None where so few frames support no percentile. Inherent, one row, has those of its frames
+    alone."""
+    ticks = np.rint(values_ns * _INTERVAL_TICKS_PER_NS).astype(np.int64)
+    repeats = tuple(_distribution(row) for row in ticks)
+    sampled = bootstrap.Sampled(_distribution(ticks), repeats)
+    ends = ((1 - bootstrap.CONFIDENCE) / 2, (1 + bootstrap.CONFIDENCE) / 2)
+    return {percentile.label: None if (found := bootstrap.quantiles(sampled, percentile, ends)) is None else
+            (float(found[0]), float(found[1])) for percentile in TAILS}
+
+
+def _distribution(ticks: np.ndarray) -> Distribution:
+    return Distribution(*np.unique(ticks, return_counts=True), _INTERVAL_TICKS_PER_NS)
+
+
+def in_buffers(stretches_ns: np.ndarray, samples: int) -> np.ndarray:
+    """Times by stretch of 64 samples, [repeat, stretch], as times by buffer of `samples`; a last part is left out."""
+    joined = samples // AUDIO_SAMPLES[0]
+    whole = stretches_ns.shape[1] // joined * joined
+    return stretches_ns[:, :whole].reshape(stretches_ns.shape[0], -1, joined).sum(axis=2)
+
+
 def audio_verdict(stretches_ns: np.ndarray, samples: int) -> AudioVerdict:
     """Of allocator times by stretch of 64 samples, [repeat, stretch], for a buffer of `samples`.
 
@@ -169,9 +197,7 @@ def audio_verdict(stretches_ns: np.ndarray, samples: int) -> AudioVerdict:
     whatever allocation took in it; a queue of two buffers is never emptied while nothing is late, and each buffer's
     time of lateness needs another one.
     """
-    joined = samples // AUDIO_SAMPLES[0]
-    whole = stretches_ns.shape[1] // joined * joined
-    buffers = stretches_ns[:, :whole].reshape(stretches_ns.shape[0], -1, joined).sum(axis=2)
+    buffers = in_buffers(stretches_ns, samples)
     period = samples / AUDIO_HZ * 1e9
     queued = _DOUBLE_BUFFERING + int(np.ceil(_latest(buffers, period) / period - 1e-9))
     latency = queued * period

@@ -14,6 +14,8 @@ ROW = np.dtype([("event", "<u4"), ("thread", "<u2"), ("call", "<u2"), ("errors",
                 ("ns", "<u8")])
 OUTSIDE = 4294967295
 """As `event`: a background thread, a thread's start."""
+OWN_THREAD = 65535
+"""As `thread`, outside any event: one that the allocator started."""
 FOLDER = "trace"
 
 # Numbers from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h): those
@@ -64,8 +66,12 @@ class Trace:
         return self._counted(inside if events is None or len(events) else inside[:0])
 
     def outside(self) -> Counter[str]:
-        """Calls of background threads and of threads that start and end."""
-        return self._counted(self.rows[self.rows["event"] == OUTSIDE])
+        """Calls of the program's threads outside any event: they start, end, and free what is left."""
+        return self._counted(self.rows[(self.rows["event"] == OUTSIDE) & (self.rows["thread"] != OWN_THREAD)])
+
+    def own_threads(self) -> Counter[str]:
+        """Calls of threads that the allocator started."""
+        return self._counted(self.rows[(self.rows["event"] == OUTSIDE) & (self.rows["thread"] == OWN_THREAD)])
 
     def errors(self) -> int:
         return int(self.rows["errors"].sum())

@@ -23,9 +23,11 @@ from blockyard.report import (
     cause_tables,
     comparison,
     frame_tables,
+    frame_verdicts,
     guideline,
     memory_tables,
     page,
+    run_rows,
     study,
     summary,
 )
@@ -175,9 +177,11 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
     tasks[:0] = [("file", "summary", lambda: summary.write(out, "summary", [
                      row for one in measured for row in summary.rows(one.section, one.figures, one.views)])),
                  ("file", "frames", lambda: summary.write(out, "frames", [
-                     row for one in measured for row in frame_tables.rows(one.section, one.figures, one.views)])),
+                     row for one in measured for row in frame_verdicts.rows(one.section, one.figures, one.views)])),
                  ("file", "memory", lambda: summary.write(out, "memory", [
-                     row for one in measured for row in memory_tables.rows(one.section, one.figures)]))]
+                     row for one in measured for row in memory_tables.rows(one.section, one.figures)])),
+                 ("file", "runs", lambda: summary.write(out, "runs", [
+                     row for one in measured for row in run_rows.rows(one.section, one.figures)]))]
     written: list[Path] = []
     pictures: list[Path] = []
     for number, (kind, name, paths) in enumerate(_run(tasks, options.jobs), start=1):

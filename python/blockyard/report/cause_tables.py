@@ -118,8 +118,18 @@ def _calls(figures: Sequence[AllocatorFigures], traces: dict[str, Trace | None],
         rows.append([short_name(one), *(_pair(inside[name], outside[name]) for name in names),
                      _pair(sum(inside.values()), sum(outside.values()))])
     return [Table(f"system calls in events + outside any event, traced run, {variant}", ["allocator", *names, "all"],
-                  rows, ["outside: threads that the allocator started, and the start and end of threads; the traced "
-                         "run's latencies are never published"], dim=null_rows([one for one, _ in known]))]
+                  rows, ["outside: while threads start and end, and free what is left; the traced run's latencies are "
+                         "never published"], dim=null_rows([one for one, _ in known])), _own_threads(known, variant)]
+
+
+def _own_threads(known: list[tuple[AllocatorFigures, Trace]], variant: str) -> Table | Paragraph:
+    """What the threads that an allocator started asked of the system, while the program ran and until they settled."""
+    rows = [[short_name(one), units.number(sum(calls.values())), syscalls.phrase(calls.most_common(4))]
+            for one, trace in known if (calls := trace.own_threads())]
+    if not rows:
+        return Paragraph(f"No allocator's own threads made a system call in the traced runs, {variant}.")
+    return Table(f"system calls of the allocators' own threads, traced run, {variant}",
+                 ["allocator", "all", "most often"], rows, ["who is not listed started no thread that made one"])
 
 
 def _pair(inside: int, outside: int) -> str:

@@ -99,37 +99,48 @@ def headline(figures: Sequence[AllocatorFigures], views: Sequence[View], variant
 
 def all_latencies(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
     """Call, touch and both of malloc, realloc apart, free; in each view. What nothing was measured of is left out."""
-    kinds = [(Operation.MALLOC, Part.BOTH), (Operation.MALLOC, Part.CALL), (Operation.MALLOC, Part.TOUCH),
-             (Operation.REALLOC, Part.BOTH), (Operation.FREE, Part.CALL)]
-    if _whole_part(figures) is Part.CALL:
-        kinds = [(Operation.MALLOC, Part.CALL), (Operation.REALLOC, Part.CALL), (Operation.FREE, Part.CALL)]
-    return [latencies(figures, view, operation, part, variant) for operation, part in kinds for view in views
+    return [latencies(figures, view, operation, part, variant) for operation, part in _kinds(figures) for view in views
             if any(one.distribution(view, operation, part).samples for one in figures)]
+
+
+def _kinds(figures: Sequence[AllocatorFigures]) -> list[tuple[Operation, Part]]:
+    if _whole_part(figures) is Part.CALL:
+        return [(Operation.MALLOC, Part.CALL), (Operation.REALLOC, Part.CALL), (Operation.FREE, Part.CALL)]
+    return [(Operation.MALLOC, Part.BOTH), (Operation.MALLOC, Part.CALL), (Operation.MALLOC, Part.TOUCH),
+            (Operation.REALLOC, Part.BOTH), (Operation.FREE, Part.CALL)]
+
+
+def _what(figures: Sequence[AllocatorFigures], operation: Operation, part: Part, size_class: int | None) -> str:
+    what = {Part.CALL: operation.value, Part.TOUCH: f"first touch after {operation.value}",
+            Part.BOTH: f"{operation.value} and first touch"}[part]
+    if part is Part.CALL and operation is not Operation.FREE and _whole_part(figures) is Part.BOTH:
+        what = f"{operation.value}, the call alone"
+    return what if size_class is None else f"{what}, blocks {SIZE_CLASSES[size_class]}"
 
 
 def tails(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
-    """The 95 % bootstrap interval of every tail percentile, of what the program pays: malloc with touch, free."""
-    parts = {Operation.MALLOC: _whole_part(figures), Operation.FREE: Part.CALL}
-    return [_tail(figures, view, operation, part, variant) for operation, part in parts.items() for view in views
+    """The 95 % bootstrap interval of every tail percentile of those tables, in the same order."""
+    return [_tail(figures, view, operation, part, variant) for operation, part in _kinds(figures) for view in views
             if any(one.distribution(view, operation, part).samples for one in figures)]
 
 
-def _tail(figures: Sequence[AllocatorFigures], view: View, operation: Operation, part: Part, variant: str) -> Table:
-    found = [one.intervals(view, operation, part) for one in figures]
+def _tail(figures: Sequence[AllocatorFigures], view: View, operation: Operation, part: Part, variant: str,
+          size_class: int | None = None) -> Table:
+    found = [one.intervals(view, operation, part, size_class) for one in figures]
     rows = [[short_name(one), *(units.interval(ends[percentile.label]) for percentile in COLUMNS[1:])]
             for one, ends in zip(figures, found, strict=True)]
-    what = f"{operation.value} and first touch" if part is Part.BOTH else operation.value
-    return Table(f"{what}: 95 % intervals, {view.value}, {variant}",
+    return Table(f"{_what(figures, operation, part, size_class)}: 95 % intervals, {view.value}, {variant}",
                  ["allocator", *(percentile.label for percentile in COLUMNS[1:])], rows, _footnotes(rows, figures),
                  dim=null_rows(figures))
 
 
 def by_size(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
-    """The same for blocks of each size class."""
+    """The same for blocks of each size class, each table followed by its intervals."""
     parts = {Operation.MALLOC: _whole_part(figures), Operation.FREE: Part.CALL}
-    return [latencies(figures, view, operation, part, variant, size_class)
+    return [make(figures, view, operation, part, variant, size_class)
             for size_class in range(len(SIZE_CLASSES)) for operation, part in parts.items() for view in views
-            if any(one.distribution(view, operation, Part.CALL, size_class).samples for one in figures)]
+            if any(one.distribution(view, operation, Part.CALL, size_class).samples for one in figures)
+            for make in (latencies, _tail)]
 
 
 def latencies(figures: Sequence[AllocatorFigures], view: View, operation: Operation, part: Part, variant: str,
@@ -137,12 +148,7 @@ def latencies(figures: Sequence[AllocatorFigures], view: View, operation: Operat
     distributions = [one.distribution(view, operation, part, size_class) for one in figures]
     rows = [[short_name(one), units.latency(found.best), *(units.latency(found.percentile(p)) for p in COLUMNS),
              units.latency(found.worst)] for one, found in zip(figures, distributions, strict=True)]
-    what = {Part.CALL: operation.value, Part.TOUCH: f"first touch after {operation.value}",
-            Part.BOTH: f"{operation.value} and first touch"}[part]
-    if part is Part.CALL and operation is not Operation.FREE and _whole_part(figures) is Part.BOTH:
-        what = f"{operation.value}, the call alone"
-    classes = "" if size_class is None else f", blocks {SIZE_CLASSES[size_class]}"
-    return Table(f"{what}{classes}: {view.value}, {variant}",
+    return Table(f"{_what(figures, operation, part, size_class)}: {view.value}, {variant}",
                  ["allocator", "best", *(percentile.label for percentile in COLUMNS), "worst"], rows,
                  _footnotes(rows, figures),
                  _lowest(figures, distributions, [one.intervals(view, operation, part, size_class) for one in figures]),
@@ -192,11 +198,12 @@ def fidelity_table(figures: Sequence[AllocatorFigures], pace: str, variant: str)
     for one in figures:
         found = fidelity.worst(one.runs, pace)
         late = [_worst_late(one, key) for key in ("p50", "p99", "p999", "max")]
-        rows.append([short_name(one), found.grade.word, *late, _shown(found.values["inversions"], "{:.2%}"),
-                     _shown(found.values["lost threads"], "{:.0%}"), _shown(found.values["busy cores"], "{:.2f}")])
+        rows.append([short_name(one), found.grade.word, *late, _shown(found.values["inversions"], "{:.1%}"),
+                     _shown(found.values["lost threads"], "{:.0%}"), _shown(found.values["timer floor"], "{:.0f} ns"),
+                     _shown(found.values["busy cores"], "{:.2f}")])
     return Table(f"fidelity: the worst of all repeats, {variant}",
-                 ["allocator", "grade", "late\np50", "\np99", "\np99.9", "\nmost", "inver-\nsions", "threads\nlate",
-                  "busy\ncores"], rows,
+                 ["allocator", "grade", "late\np50", "\np99", "\np99.9", "\nmost", "in-\nver-\nsions", "lost\npace",
+                  "timer\nfloor", "busy\ncores"], rows,
                  [f"{units.ABSENT} not known of these runs"] if any(units.ABSENT in row for row in rows) else [],
                  dim=null_rows(figures))
 

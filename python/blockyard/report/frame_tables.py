@@ -1,6 +1,6 @@
 """Frames, audio buffers and phases as tables: what allocation takes of each budget, and which frames were the worst."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -8,12 +8,13 @@ from blockyard.analysis import causes, frames, worst_frames
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import AudioVerdict, FrameCut, NoFrames, Verdict
-from blockyard.analysis.latency import P50, P999, Operation, View
+from blockyard.analysis.latency import P50, P999, Operation, Part, View
 from blockyard.analysis.phases import PLAY
 from blockyard.analysis.sections import Section
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph, Table
 from blockyard.report.comparison import UNSUPPORTED, null_rows, short_name
+from blockyard.report.frame_verdicts import Ends, audio_ends, audio_verdict, frame_ends, frame_verdict
 
 TERMINAL_HZ = 60
 _LISTED = 3
@@ -38,12 +39,16 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
         found += [frame_table(figures, views, hz, variant, judged_phase(cuts)) for hz in frames.RATES_HZ]
         apart = [name for name in cuts.phases.names if name != judged_phase(cuts)] if len(cuts.phases.names) > 1 else []
         found += [frame_table(figures, views, TERMINAL_HZ, variant, name) for name in apart[:_PHASES_APART]]
-        found.append(worst_table(section, figures, variant))
+        found += frame_intervals(figures, views, variant, judged_phase(cuts))
+        found += worst_tables(section, figures, variant)
     if isinstance(cuts.audio, FrameCut):
-        found += [audio_table(figures, views, samples, variant, judged_phase(cuts)) for samples in frames.AUDIO_SAMPLES]
+        for samples in frames.AUDIO_SAMPLES:
+            found.append(buffer_table(figures, views, samples, variant, judged_phase(cuts)))
+            found.append(queue_table(figures, views, samples, variant, judged_phase(cuts)))
+        found += audio_intervals(figures, views, variant, judged_phase(cuts))
         found.append(Paragraph(
             "Queue: how many buffers must be queued so that no allocation ever empties it, were this the audio thread "
-            f"and its own work took half of each buffer. A rule of thumb for latency: {_uses()}."))
+            f"and its own work took half of each buffer. A rule of thumb for latency: {uses()}."))
     return found
 
 
@@ -77,74 +82,124 @@ def _others(cuts: Cuts) -> str:
 
 def frame_table(figures: Sequence[AllocatorFigures], views: Sequence[View], hz: float, variant: str,
                 phase: str | None) -> Table:
-    """Shares of one rate's budget, as-run, with the worst frame of the other views beside."""
+    """Shares of one rate's budget in the first view, with the worst frame of the others beside."""
     budget = 1e9 / hz
-    others = [view for view in views if view is not View.AS_RUN]
+    return _share_table(f"share of a frame at {hz:g} Hz ({units.duration(budget)})", figures, views, variant, phase,
+                        lambda one, view: frame_verdict(one, view, budget, phase))
+
+
+def buffer_table(figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str,
+                 phase: str | None) -> Table:
+    """The same of an audio buffer."""
+    def of(one: AllocatorFigures, view: View) -> Verdict | None:
+        found = audio_verdict(one, view, samples, phase)
+        return found.verdict if found else None
+
+    return _share_table(f"share of an audio buffer of {_length(samples)}", figures, views, variant, phase, of)
+
+
+def queue_table(figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str,
+                phase: str | None) -> Table:
+    """How many such buffers must be queued, the latency that this costs, and what it is good for."""
     rows = []
     for one in figures:
-        found = frame_verdict(one, View.AS_RUN, budget, phase)
-        beside = [frame_verdict(one, view, budget, phase) for view in others]
-        rows.append([short_name(one), *_shares(found), *(_share(other.worst if other else None) for other in beside),
-                     *_over(found)])
-    where = "" if phase is None else f" in {phase}"
-    return Table(f"share of a frame at {hz:g} Hz ({units.duration(budget)}){where}, {variant}",
-                 ["allocator", "median", "p99", "p99.9", "worst", *(f"{_SHORT[view]}\nworst" for view in others),
-                  "over\n1 %", "over\n5 %", "over\n10 %"], rows, _notes(rows, figures, phase), dim=null_rows(figures))
-
-
-def frame_verdict(one: AllocatorFigures, view: View, budget_ns: float, phase: str | None) -> Verdict | None:
-    """Of one phase's frames, or of all; None where the view is not known."""
-    key = ("sorted frames", view, phase)
-    if key not in one.known:
-        series = one.frames
-        values = series.of(view) if series else None
-        chosen = values if values is None or phase is None else values[:, one.cuts.frames_in(phase)]
-        one.known[key] = None if chosen is None else np.sort(chosen, axis=None)
-    values = one.known[key]
-    return None if values is None else frames.verdict_of_sorted(values, budget_ns)
-
-
-def audio_verdict(one: AllocatorFigures, view: View, samples: int, phase: str | None) -> AudioVerdict | None:
-    key = ("audio", view, samples, phase)
-    if key not in one.known:
-        series = one.audio
-        values = series.of(view) if series else None
-        chosen = values if values is None or phase is None else values[:, one.cuts.audio_in(phase)]
-        one.known[key] = None if chosen is None else frames.audio_verdict(chosen, samples)
-    return one.known[key]
+        verdicts = [audio_verdict(one, view, samples, phase) for view in views]
+        rows.append([short_name(one), *(cell for place, found in enumerate(verdicts)
+                                        for cell in _queue(found)[:3 if place == 0 else 2])])
+    names = ["allocator", *(f"{_SHORT[view] if place == 0 else ''}\n{label}" for view_place, view in enumerate(views)
+                            for place, label in enumerate(("queue", "latency", "for")[:3 if view_place == 0 else 2]))]
+    return Table(f"queue of audio buffers of {_length(samples)}{_where(phase)}, {variant}", names, rows,
+                 _notes(rows), dim=null_rows(figures))
 
 
 def audio_table(figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str,
                 phase: str | None) -> Table:
-    others = [view for view in views if view is not View.AS_RUN]
+    """Shares and queue in one, for the terminal."""
+    first, others = views[0], views[1:]
     rows = []
     for one in figures:
-        found = audio_verdict(one, View.AS_RUN, samples, phase)
+        found = audio_verdict(one, first, samples, phase)
         beside = [audio_verdict(one, view, samples, phase) for view in others]
-        queue = [str(found.buffers), units.duration(found.latency_ns), found.use] if found else [units.ABSENT] * 3
-        rows.append([short_name(one), *_shares(found.verdict if found else None), *queue,
+        rows.append([short_name(one), *_shares(found.verdict if found else None), *_queue(found),
                      *(str(other.buffers) if other else units.ABSENT for other in beside)])
-    length = samples / frames.AUDIO_HZ * 1e9
-    where = "" if phase is None else f" in {phase}"
-    return Table(f"share of an audio buffer of {samples} samples ({units.duration(length)}){where}, {variant}",
+    return Table(f"share of an audio buffer of {_length(samples)}{_where(phase)}, {first.value}, {variant}",
                  ["allocator", "median", "p99", "p99.9", "worst", "queue", "latency", "for",
-                  *(f"{_SHORT[view]}\nqueue" for view in others)], rows, _notes(rows, figures, None),
-                 dim=null_rows(figures))
+                  *(f"{_SHORT[view]}\nqueue" for view in others)], rows, _notes(rows), dim=null_rows(figures))
 
 
-def worst_table(section: Section, figures: Sequence[AllocatorFigures], variant: str) -> Table:
-    """The worst frames of each allocator, as-run, and what filled them."""
+def _share_table(title: str, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str,
+                 phase: str | None, of: Callable[[AllocatorFigures, View], Verdict | None]) -> Table:
+    first, others = views[0], views[1:]
     rows = []
-    notes = ["time: in the allocator, of an allocation with its first touch; run: the repeat in which it was the worst"]
+    for one in figures:
+        found = of(one, first)
+        beside = [of(one, view) for view in others]
+        rows.append([short_name(one), *_shares(found), *(_share(other.worst if other else None) for other in beside),
+                     *_over(found)])
+    return Table(f"{title}{_where(phase)}, {first.value}, {variant}",
+                 ["allocator", "median", "p99", "p99.9", "worst", *(f"{_SHORT[view]}\nworst" for view in others),
+                  "over\n1 %", "over\n5 %", "over\n10 %"], rows, _notes(rows), dim=null_rows(figures))
+
+
+def frame_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str,
+                    phase: str | None) -> Iterator[Table]:
+    """What allocation takes of a frame, whatever the budget, at the percentiles that enough frames support."""
+    for percentile in frames.TAILS:
+        rows = []
+        for one in figures:
+            cells = []
+            for view in views:
+                found, ends = frame_verdict(one, view, 1.0, phase), frame_ends(one, view, phase)
+                value = found.shares[percentile.label] if found else None
+                cells += [units.ABSENT if value is None else units.duration(value),
+                          units.span(ends.get(percentile.label) if ends else None)]
+            rows.append([short_name(one), *cells])
+        if any(cell != units.ABSENT for row in rows for cell in row[1:]):
+            yield Table(f"{percentile.label} of the time in the allocator a frame{_where(phase)}, with 95 % intervals, "
+                        f"{variant}", ["allocator", *(name for view in views for name in (f"\n{_SHORT[view]}",
+                                                                                          "95 %\ninterval"))],
+                        rows, _notes(rows), dim=null_rows(figures))
+
+
+def audio_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str,
+                    phase: str | None) -> Iterator[Table]:
+    """The intervals of the shares of audio buffers."""
+    for percentile in frames.TAILS:
+        for view in views:
+            rows = [[short_name(one), *(_share_span(audio_ends(one, view, samples, phase), percentile.label,
+                                                    samples / frames.AUDIO_HZ * 1e9)
+                                        for samples in frames.AUDIO_SAMPLES)] for one in figures]
+            if any(cell != units.ABSENT for row in rows for cell in row[1:]):
+                yield Table(f"{percentile.label} of the share of an audio buffer{_where(phase)}: 95 % intervals, "
+                            f"{view.value}, {variant}",
+                            ["allocator", *(f"{samples}\nsamples" for samples in frames.AUDIO_SAMPLES)], rows,
+                            _notes(rows), dim=null_rows(figures))
+
+
+def worst_tables(section: Section, figures: Sequence[AllocatorFigures], variant: str) -> list[Table]:
+    """The worst frames of each allocator, as-run, and what filled them: mallocs and frees, and the slowest of these."""
+    times, slowest = [], []
     for one in figures:
         for frame in worst_frames.of(section, one, _LISTED):
-            rows.append([short_name(one), f"{frame.start_ns / 1e9:.3f}", str(frame.repeat),
-                         units.duration(frame.allocator_ns), units.duration(frame.median_ns),
-                         units.number(frame.events), f"{units.duration(frame.slowest_ns)} {frame.slowest}",
-                         causes.class_of(frame.slowest_cause) if one.looked_into else units.ABSENT])
-    return Table(f"worst frames, as-run, {variant}",
-                 ["allocator", "at s", "run", "time", "median\nof runs", "events", "the slowest of them", "its\ncause"],
-                 rows, notes)
+            where = [short_name(one), f"{frame.start_ns / 1e9:.3f}"]
+            times.append([*where, str(frame.repeat), units.duration(frame.allocator_ns),
+                          units.duration(frame.median_ns), units.number(frame.events),
+                          units.duration(frame.mallocs_ns), units.duration(frame.frees_ns)])
+            slowest.append([*where, units.number(frame.slowest_event), frame.slowest,
+                            units.duration(frame.slowest_ns),
+                            causes.class_of(frame.slowest_cause) if one.looked_into else units.ABSENT])
+    return [Table(f"worst frames, as-run, {variant}",
+                  ["allocator", "at s", "run", "time", "median\nof runs", "events", "in\nmallocs", "in\nfrees"], times,
+                  ["time: in the allocator, of an allocation with its first touch; run: the repeat in which it was the "
+                   "worst"], dim=_null_times(times)),
+            Table(f"the slowest event in each of them, {variant}",
+                  ["allocator", "at s", "event", "what", "took", "cause"], slowest,
+                  [f"{units.ABSENT} these runs did not look for causes"] if any(
+                      units.ABSENT in row for row in slowest) else [], dim=_null_times(slowest))]
+
+
+def _null_times(rows: list[list[str]]) -> frozenset[int]:
+    return frozenset(place for place, row in enumerate(rows) if row[0] == "null")
 
 
 def phase_blocks(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> Iterator[Block]:
@@ -170,36 +225,22 @@ def phase_blocks(figures: Sequence[AllocatorFigures], views: Sequence[View], var
                          units.latency(mallocs.worst), *(units.latency(tail.worst) for tail in tails),
                          units.latency(frees.percentile(P999))])
         yield Table(f"{name}: time in the allocator on all threads, and latencies, {variant}",
-                    ["allocator", "time in\nallocator", "of the\nphase", "malloc\np50", "\np99.9", "\nworst",
+                    ["allocator", "time\nspent", "of\nphase", "malloc\np50", "\np99.9", "\nworst",
                      *(f"{_SHORT[view]}\nworst" for view in views if view is not View.AS_RUN), "free\np99.9"], rows,
-                    [UNSUPPORTED] if any(units.ABSENT in row for row in rows) else [], dim=null_rows(figures))
+                    _notes(rows), dim=null_rows(figures))
+        yield _phase_intervals(figures, views, variant, name)
 
 
-def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[dict[str, object]]:
-    """frames.csv: a row an allocator, view, phase and budget. Shares are of the budget, 1 is all of it."""
-    for one in figures:
-        for view in views:
-            for phase in (None, *(one.cuts.phases.names if len(one.cuts.phases.names) > 1 else ())):
-                shared = {"journal": section.journal, "pace": section.pace, "touch": section.touch,
-                          "allocator": one.name, "view": view.value, "phase": phase or "all"}
-                for hz in frames.RATES_HZ:
-                    if found := frame_verdict(one, view, 1e9 / hz, phase):
-                        yield {**shared, "budget": f"{hz} Hz", **_figures(found), **_queue(None)}
-                for samples in frames.AUDIO_SAMPLES:
-                    if audio := audio_verdict(one, view, samples, phase):
-                        yield {**shared, "budget": f"{samples} samples", **_figures(audio.verdict), **_queue(audio)}
-
-
-def _figures(found: Verdict) -> dict[str, object]:
-    return {"budget_ns": round(found.budget_ns, 1), "frames": found.frames,
-            **{f"{label}_share": None if share is None else round(share, 6) for label, share in found.shares.items()},
-            "worst_share": round(found.worst, 6),
-            **{f"over_{round(share * 100)}_percent": count for share, count in found.over.items()}}
-
-
-def _queue(audio: AudioVerdict | None) -> dict[str, object]:
-    return {"queued_buffers": audio.buffers if audio else None,
-            "queue_latency_ns": round(audio.latency_ns) if audio else None, "good_for": audio.use if audio else None}
+def _phase_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str, name: str) -> Table:
+    """Of the percentiles of malloc, in each view, and of free."""
+    touched = any(one.touched for one in figures)
+    shown = [*((view, Operation.MALLOC, Part.BOTH if touched else Part.CALL) for view in views),
+             (views[0], Operation.FREE, Part.CALL)]
+    rows = [[short_name(one), *(units.interval(one.intervals(view, operation, part, phase=name)[P999.label])
+                                for view, operation, part in shown)] for one in figures]
+    return Table(f"{name}: 95 % intervals of p99.9, {variant}",
+                 ["allocator", *(f"{operation.value}\n{_SHORT[view]}" for view, operation, _ in shown)], rows,
+                 _notes(rows), dim=null_rows(figures))
 
 
 def _shares(found: Verdict | None) -> list[str]:
@@ -226,9 +267,32 @@ def _share(share: float | None) -> str:
     return f"{percent:.0f} %" if percent >= 99.5 else f"{percent:.2g} %"
 
 
-def _notes(rows: list[list[str]], figures: Sequence[AllocatorFigures], phase: str | None) -> list[str]:
+def _share_span(ends: Ends | None, label: str, budget_ns: float) -> str:
+    """`3.1–4.2 %`."""
+    told = ends.get(label) if ends else None
+    if told is None:
+        return units.ABSENT
+    low, high = (_share(end / budget_ns) for end in told)
+    return low if low == high else f"{low.removesuffix(' %')}–{high}"
+
+
+def _queue(found: AudioVerdict | None) -> list[str]:
+    return [str(found.buffers), units.duration(found.latency_ns), found.use] if found else [units.ABSENT] * 3
+
+
+def _where(phase: str | None) -> str:
+    return "" if phase is None else f" in {phase}"
+
+
+def _length(samples: int) -> str:
+    """`64 samples (1.33 ms)`."""
+    return f"{samples} samples ({units.duration(samples / frames.AUDIO_HZ * 1e9)})"
+
+
+def _notes(rows: list[list[str]]) -> list[str]:
     return [UNSUPPORTED] if any(units.ABSENT in row for row in rows) else []
 
 
-def _uses() -> str:
-    return ", ".join(f"{name} up to {units.duration(most)}".replace(".00", "") for most, name in frames.LATENCY_USES)
+def uses() -> str:
+    """The rule of thumb of latencies: `pro audio up to 2 ms, ...`."""
+    return ", ".join(f"{name} up to {most / 1e6:g} ms" for most, name in frames.LATENCY_USES)

@@ -73,15 +73,20 @@ def deferred_tables(figures: Sequence[AllocatorFigures], variant: str) -> list[T
     found = [(one, deferred.of(one.runs)) for one in figures]
     work = [[short_name(one), _duration(told.timed), _duration(told.cpu), _duration(told.cpu_untimed),
              units.ABSENT if told.background_threads is None else f"{told.background_threads:.0f}",
-             _duration(told.background_cpu), _duration(told.after_last_free_cpu), _duration(told.settled_after)]
-            for one, told in found]
+             _duration(told.background_cpu)] for one, told in found]
+    after = [[short_name(one), _duration(told.after_last_free_cpu), _duration(told.settled_after),
+              units.size(told.resident_after)] for one, told in found]
     threads = [[short_name(one), _duration(told.thread_start), _duration(told.thread_stop),
                 _duration(told.walk_a_block), units.size(told.pollute_bytes)] for one, told in found]
     unknown = f"{units.ABSENT} not measured in these runs"
     tables = [Table(f"processor time, medians over repeats, {variant}",
-                    ["allocator", "timed\ncalls", "whole\nprocess", "untimed", "own\nthreads", "their\nCPU",
-                     "after last\nfree", "settled\nafter"], work,
+                    ["allocator", "timed\ncalls", "whole\nprocess", "untimed", "own\nthreads", "their\nCPU"], work,
                     [unknown] if any(units.ABSENT in row for row in work) else [], dim=null_rows(figures))]
+    if any(cell != units.ABSENT for row in after for cell in row[1:]):
+        tables.append(Table(f"after the last free, {variant}",
+                            ["allocator", "CPU of\nown threads", "settled\nafter", "resident\nthen"], after,
+                            ["what an allocator's threads still do, until it and the resident memory stand still"],
+                            dim=null_rows(figures)))
     if any(cell != units.ABSENT for row in threads for cell in row[1:4]):
         tables.append(Table(f"threads and placement, {variant}",
                             ["allocator", "a thread's start", "its end", "walk a fresh block", "polluted between"],

@@ -33,7 +33,15 @@ def interval(found: Interval | None) -> str:
     """`12.3–14.5 us`; each end with its own unit where they differ."""
     if found is None:
         return ABSENT
-    low, high = latency(found.low), latency(found.high)
+    return _joined(latency(found.low), latency(found.high))
+
+
+def span(ends: tuple[float, float] | None) -> str:
+    """The same of two durations in ns."""
+    return ABSENT if ends is None else _joined(*map(duration, ends))
+
+
+def _joined(low: str, high: str) -> str:
     if low == high:
         return low
     unit = high.rpartition(" ")[2]

@@ -33,7 +33,7 @@ def shares() -> list[tuple[int, int]]:
 
 
 def section(found: Section, members: Sequence[AllocatorFigures], header: Header,
-            views: Sequence[View]) -> dict[str, Any]:
+            views: Sequence[View], machine: dict[str, Any]) -> dict[str, Any]:
     """All that is known of a section but its events."""
     bases = list(dict.fromkeys(one.runs.base for one in members if not one.runs.is_null))
     competing = [one for one in members if not one.runs.is_null]  # null's memory is a buffer of the lab
@@ -46,7 +46,7 @@ def section(found: Section, members: Sequence[AllocatorFigures], header: Header,
         "touched": any(one.touched for one in members), "views": [view.value for view in views],
         "looked": cause_tables.looked(members) if any(one.looked_into for one in members) else "",
         "frames": frames.facts(found, members), "threads": _thread_names(found),
-        "tables": [table.facts() for table in tables.tables(found, members, views)],
+        "tables": [table.facts() for table in tables.tables(found, members, views, machine)],
         "memory": {"time_s": _rounded(at_ns / 1e9, 4), "live": [int(value) for value in live]},
         "allocators": [_allocator(found, one, bases, views, curves.get(one.name)) for one in members]}
 

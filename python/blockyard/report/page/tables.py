@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from blockyard.analysis import causes, deferred, fidelity, frames, memory
+from blockyard.analysis import causes, deferred, fidelity, frames, memory, syscalls
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.frames import AudioVerdict, FrameCut, Verdict
 from blockyard.analysis.latency import P999, Operation, View
 from blockyard.analysis.sections import Section
-from blockyard.report import cause_tables, frame_tables, units
+from blockyard.report import cause_tables, frame_tables, frame_verdicts, units
 
 NS, BYTES, COUNT, RATE, SHARE, TEXT = "ns", "bytes", "count", "rate", "share", "text"
 _UNKNOWN = f"{units.ABSENT}: not measured in these runs."
@@ -32,11 +32,13 @@ class Table:
         return {"name": self.name, "words": self.words, "columns": self.columns, "rows": self.rows}
 
 
-def tables(section: Section, members: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[Table]:
+def tables(section: Section, members: Sequence[AllocatorFigures], views: Sequence[View],
+           machine: dict[str, Any]) -> Iterator[Table]:
     """In the order of the choice; what the runs do not have is left out."""
     yield from _frames(section, members, views)
     if any(one.looked_into for one in members):
         yield from _causes(members)
+    yield from _calls(members, machine)
     yield from _memory(members)
     yield from _deferred(members)
     yield _fidelity(section, members)
@@ -45,28 +47,38 @@ def tables(section: Section, members: Sequence[AllocatorFigures], views: Sequenc
 def _frames(section: Section, members: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[Table]:
     cuts = members[0].cuts
     phase = frame_tables.judged_phase(cuts)
-    said = f"Share of the budget that allocation takes. {frame_tables.words(section, cuts)}"
+    said = f"Share of the budget that allocation takes, with 95 % intervals. {frame_tables.words(section, cuts)}"
     shares = (("median", SHARE, True), ("p99", SHARE, True), ("p99.9", SHARE, True), ("worst", SHARE, True))
     over = tuple((f"over {round(share * 100)} %", COUNT, False) for share in frames.SHARES_OVER)
     for hz in frames.RATES_HZ if isinstance(cuts.frames, FrameCut) else ():
         yield Table(f"a frame at {hz} Hz", said, (("frames", COUNT, False), *shares, *over), {
-            view.value: {one.name: [found.frames, *_shares(found), *found.over.values()] for one in members
-                         if (found := frame_tables.frame_verdict(one, view, 1e9 / hz, phase))} for view in views})
+            view.value: {one.name: _verdict(found, frame_verdicts.frame_ends(one, view, phase)) for one in members
+                         if (found := frame_verdicts.frame_verdict(one, view, 1e9 / hz, phase))} for view in views})
     queue = (("buffers queued", COUNT, True), ("latency", NS, True), ("good for", TEXT, False))
     for samples in frames.AUDIO_SAMPLES if isinstance(cuts.audio, FrameCut) else ():
         yield Table(f"an audio buffer of {samples} samples", f"{said} Queued: so many buffers that no allocation ever "
-                    "empties the queue, were this the audio thread and its own work took half of each buffer.",
-                    (("buffers", COUNT, False), *shares, *queue), {
-            view.value: {one.name: _audio(found) for one in members
-                         if (found := frame_tables.audio_verdict(one, view, samples, phase))} for view in views})
+                    "empties the queue, were this the audio thread and its own work took half of each buffer. A rule "
+                    f"of thumb for latency: {frame_tables.uses()}.",
+                    (("buffers", COUNT, False), *shares, *over, *queue), {
+            view.value: {one.name: _audio(found, frame_verdicts.audio_ends(one, view, samples, phase))
+                         for one in members if (found := frame_verdicts.audio_verdict(one, view, samples, phase))}
+            for view in views})
 
 
-def _shares(found: Verdict) -> list[float | None]:
-    return [*(None if share is None else round(share, 7) for share in found.shares.values()), round(found.worst, 7)]
+def _verdict(found: Verdict, ends: frame_verdicts.Ends | None) -> list[Any]:
+    """A share with an interval is a list of it and its ends."""
+    shares = [_share(share, (ends or {}).get(label), found.budget_ns) for label, share in found.shares.items()]
+    return [found.frames, *shares, round(found.worst, 7), *found.over.values()]
 
 
-def _audio(found: AudioVerdict) -> list[Any]:
-    return [found.verdict.frames, *_shares(found.verdict), found.buffers, round(found.latency_ns), found.use]
+def _share(share: float | None, ends: tuple[float, float] | None, budget_ns: float) -> float | list[float] | None:
+    if share is None or ends is None:
+        return None if share is None else round(share, 7)
+    return [round(value, 7) for value in (share, *(end / budget_ns for end in ends))]
+
+
+def _audio(found: AudioVerdict, ends: frame_verdicts.Ends | None) -> list[Any]:
+    return [*_verdict(found.verdict, ends), found.buffers, round(found.latency_ns), found.use]
 
 
 def _causes(members: Sequence[AllocatorFigures]) -> Iterator[Table]:
@@ -96,6 +108,22 @@ def _tail(one: AllocatorFigures, operation: Operation) -> list[float | None]:
             sum(part.events for part in found.values())]
 
 
+def _calls(members: Sequence[AllocatorFigures], machine: dict[str, Any]) -> Iterator[Table]:
+    traces = {one.name: trace for one in members if (trace := syscalls.read(one.runs, machine)) is not None}
+    if not traces:
+        return
+    rows = {}
+    for name, trace in traces.items():
+        counted = ((trace.totals(), 3), (trace.outside(), 2), (trace.own_threads(), 2))
+        rows[name] = [value for calls, most in counted for value in (
+            sum(calls.values()), syscalls.phrase(calls.most_common(most)) or units.ABSENT)]
+    yield Table("system calls", "Of a traced run of the same journal, whose latencies are never shown. At ends: while "
+                "the program's threads start and end, and free what is left.",
+                (("in events", COUNT, True), ("most often in events", TEXT, False),
+                 ("at ends", COUNT, False), ("most often at ends", TEXT, False),
+                 ("own threads", COUNT, False), ("most often in own threads", TEXT, False)), {"": rows})
+
+
 def _memory(members: Sequence[AllocatorFigures]) -> Iterator[Table]:
     competing = [one for one in members if not one.runs.is_null]
     at_ns = memory.times(competing)
@@ -120,9 +148,10 @@ def _deferred(members: Sequence[AllocatorFigures]) -> Iterator[Table]:
                 f"{_UNKNOWN}",
                 (("timed calls", NS, True), ("whole process", NS, True), ("untimed", NS, True),
                  ("own threads", COUNT, False), ("their CPU", NS, False), ("after last free", NS, True),
-                 ("settled after", NS, False)),
+                 ("settled after", NS, False), ("resident then", BYTES, True)),
                 {"": {name: [told.timed, told.cpu, told.cpu_untimed, told.background_threads, told.background_cpu,
-                             told.after_last_free_cpu, told.settled_after] for name, told in found.items()}})
+                             told.after_last_free_cpu, told.settled_after, told.resident_after]
+                      for name, told in found.items()}})
     yield Table("threads and placement", f"Walk: to read the freshly allocated blocks afterwards. {_UNKNOWN}",
                 (("a thread's start", NS, True), ("its end", NS, True), ("walk a fresh block", NS, True),
                  ("polluted between events", BYTES, False)),

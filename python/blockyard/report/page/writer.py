@@ -35,7 +35,7 @@ def write(target: Path, results: Results, notes: Sequence[str], found: Sequence[
     packs: list[tuple[str, str]] = []
     for number, one in enumerate(found):
         on_progress(number / len(found), f"page: {one.section.journal}")
-        told = content.section(one.section, one.figures, one.header, views(one.figures))
+        told = content.section(one.section, one.figures, one.header, views(one.figures), results.machine)
         told["columns"], made = events.prepare(one.figures, _traces(one, results), told["end_ns"], gross,
                                                 jobs, crowd=len(found))
         facts["sections"].append(told)

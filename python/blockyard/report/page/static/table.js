@@ -68,12 +68,22 @@ function tableColumns() {
   const rows = chosen.rows[state.view] ?? chosen.rows[""] ?? {};
   return [
     nameColumn,
-    ...chosen.columns.map(([name, unit, marksLeast], place) => ({
-      name,
-      marksLeast,
-      words: UNIT_WORDS[unit],
-      value: (one) => rows[one.allocator.name]?.[place] ?? null,
-    })),
+    ...chosen.columns.map(([name, unit, marksLeast], place) => {
+      const words = UNIT_WORDS[unit];
+      // A figure with an interval is a list of it and the ends.
+      const cell = (one) => [rows[one.allocator.name]?.[place] ?? null].flat();
+      const ends = (one) =>
+        cell(one)
+          .slice(1)
+          .map((end) => words(end));
+      return {
+        name,
+        marksLeast,
+        words,
+        value: (one) => cell(one)[0],
+        small: (one) => (ends(one).length ? spanWords(...ends(one)) : ""),
+      };
+    }),
   ];
 }
 
