@@ -42,8 +42,10 @@ class Lab:
         return {**os.environ, "BLOCKYARD_BUILD": str(self.build), "PYTHONPATH": str(ROOT / "python"), **extra}
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
-        return subprocess.Popen([sys.executable, "-m", "blockyard", *map(str, arguments)], env=self.environment(),
-                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # A job in the background of a script, or one of nohup, hands on signals that are ignored.
+        return subprocess.Popen(["env", "--default-signal=INT,HUP", sys.executable, "-m", "blockyard",
+                                 *map(str, arguments)], env=self.environment(), cwd=self.folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def blockyard(self, *arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], env=self.environment(**extra),

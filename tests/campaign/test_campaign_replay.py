@@ -337,7 +337,7 @@ def test_an_interrupt_while_a_journal_is_planned_leaves_nothing_behind(lab: Lab)
     assert not (lab.folder / "results").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_campaign_keeps_finished_runs_and_says_how_to_go_on(lab: Lab, number: signal.Signals) -> None:
     lab.behave(fail={"null": "hang"})
     process = lab.start("replay", lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 1, "-o", "results")

@@ -107,12 +107,15 @@ def _base(journals: tuple[Path, ...], campaign_file: Path | None, from_s: float 
 
 
 def terminate_like_interrupt() -> None:
-    """SIGTERM ends a campaign as Ctrl-C does: the run at hand is dropped, finished ones are kept."""
+    """SIGTERM, or a terminal that closes, is as Ctrl-C: the run at hand is dropped, finished ones are kept."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # nohup has it ignored, and means it.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
 
 
 def _finish(outcome: Outcome, output: Path, part: tuple[int, int] | None) -> None:
