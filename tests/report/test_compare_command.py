@@ -69,6 +69,20 @@ def test_other_options_are_refused(copies: tuple[Path, Path]) -> None:
     assert "--threads journal and NEW with --threads one" in refused(*copies)
 
 
+@pytest.mark.parametrize("field, words", [
+    ({"causes_above_ns": 250}, "BASE was replayed with --causes-above 0 and NEW with --causes-above 250"),
+    ({"pollute_bytes": 65536}, "BASE was replayed with --pollute 0 and NEW with --pollute 65536")])
+def test_what_is_measured_otherwise_is_refused(copies: tuple[Path, Path], field: dict[str, int], words: str) -> None:
+    change_json(copies[1] / "campaign.json", **field)
+    assert words in refused(*copies)
+
+
+def test_a_streamed_replay_is_not_compared_with_one_from_memory(copies: tuple[Path, Path]) -> None:
+    for path in copies[1].glob("runs/*/*/*/*/run.json"):
+        change_json(path, stream={"outruns": 0, "waited_ns": 0})
+    assert "BASE was replayed from memory and NEW was streamed" in refused(*copies)
+
+
 def test_another_touch_has_nothing_in_common(made: tuple[Path, Path], tmp_path: Path) -> None:
     other = campaign(tmp_path / "all", seed=2, touches=("all",), **{**SMALL, "repeats": 0})
     base = json.loads((made[0] / "campaign.json").read_text())

@@ -52,9 +52,7 @@ def pair(base: Results, new: Results, allocators: tuple[str, ...] = ()) -> Pairi
     plans = document.read(base.directory), document.read(new.directory)
     _refuse_other_machine(base, new)
     _refuse_other_journals(*plans)
-    if plans[0].threads != plans[1].threads:
-        raise UserError(f"BASE was replayed with --threads {plans[0].threads} and NEW with --threads "
-                        f"{plans[1].threads}: only runs with the same options are compared")
+    _refuse_other_options(*plans)
     _refuse_unknown(allocators, plans)
     here = {_key(section): section for section in base.sections}
     there = {_key(section): section for section in new.sections}
@@ -127,7 +125,7 @@ def _pair(base: Section, new: Section, plans: tuple[Campaign, Campaign], results
     here = {one.name: one for one in base.allocators if not allocators or one.name in allocators}
     there = {one.name: one for one in new.allocators if not allocators or one.name in allocators}
     entries = [{entry["name"]: entry for entry in plan.allocators} for plan in plans]
-    _refuse_other_options(base, new)
+    _refuse_one_streamed(base, new)
     twins, notes, lost = [], [], []
     for name, mine in here.items():
         other = there.get(name)
@@ -181,14 +179,24 @@ def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, oth
             yield f"its {what} changed"
 
 
-def _refuse_other_options(base: Section, new: Section) -> None:
-    """What a run was asked for besides journal, pace, touch and threads."""
-    for key, words in (("pollute_bytes", "--pollute"),):
-        found = [{run.facts.get(key) or 0 for one in section.measured for run in one.runs} for section in (base, new)]
-        if all(found) and found[0] != found[1]:
-            shown = [" and ".join(str(value) for value in sorted(values)) for values in found]
-            raise UserError(f"BASE was replayed with {words} {shown[0]} and NEW with {words} {shown[1]}: only runs "
-                            "with the same options are compared")
+def _refuse_other_options(base: Campaign, new: Campaign) -> None:
+    """What runs were asked for besides journal, pace and touch."""
+    for option, name in (("--threads", "threads"), ("--causes-above", "causes_above_ns"),
+                         ("--pollute", "pollute_bytes")):
+        here, there = (getattr(plan, name) for plan in (base, new))
+        if here != there:
+            raise UserError(f"BASE was replayed with {option} {here} and NEW with {option} {there}: only runs with the "
+                            "same options are compared")
+
+
+def _refuse_one_streamed(base: Section, new: Section) -> None:
+    """Of one section: another --stream-above alone makes no difference."""
+    streamed = [any(isinstance(run.facts.get("stream"), dict) for one in section.measured for run in one.runs)
+                for section in (base, new)]
+    if streamed[0] != streamed[1]:
+        words = [f"{side} was {'streamed' if one else 'replayed from memory'}" for side, one in
+                 zip(("BASE", "NEW"), streamed, strict=True)]
+        raise UserError(f"{base.title}: {' and '.join(words)}; replay both with the same --stream-above")
 
 
 def _sentences(found: object) -> list[str]:
