@@ -342,3 +342,14 @@ def test_an_audio_buffer_has_its_shares_frames_over_and_queue_in_the_report(tmp_
                                                                                    "2.67", "ms"]
     rule = "pro audio up to 2 ms, games up to 20 ms, music up to 200 ms, streaming up to 2000 ms"
     assert rule in " ".join(text.split())
+
+
+def test_a_phase_in_which_no_frame_begins_has_no_table_of_frames(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.journal_facts(phases=[{"name": name, "time_ns": at * MS, "event": event} for name, at, event in (
+        ("menu", 0, 0), ("load", 500, 1000), ("play", 501, 1001))])
+    game(campaign, "one")
+    text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).text
+    judged = {name: f"share of a frame at 60 Hz (16.7 ms) in {name}" in text for name in ("menu", "load", "play")}
+    assert judged == {"menu": True, "load": False, "play": True}
+    assert "load: time in the allocator on all threads" in text

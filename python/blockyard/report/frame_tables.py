@@ -37,7 +37,8 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
     found.append(Paragraph(words(section, cuts)))
     if isinstance(cuts.frames, FrameCut):
         found += [frame_table(figures, views, hz, variant, judged_phase(cuts)) for hz in frames.RATES_HZ]
-        apart = [name for name in cuts.phases.names if name != judged_phase(cuts)] if len(cuts.phases.names) > 1 else []
+        apart = [name for name in cuts.phases.names if name != judged_phase(cuts) and cuts.frames_in(name).any()] \
+            if len(cuts.phases.names) > 1 else []
         found += [frame_table(figures, views, TERMINAL_HZ, variant, name) for name in apart[:_PHASES_APART]]
         found += frame_intervals(figures, views, variant, judged_phase(cuts))
         found += worst_tables(section, figures, variant)
@@ -134,8 +135,8 @@ def _share_table(title: str, figures: Sequence[AllocatorFigures], views: Sequenc
     for one in figures:
         found = of(one, first)
         beside = [of(one, view) for view in others]
-        rows.append([short_name(one), *_shares(found), *(_share(other.worst if other else None) for other in beside),
-                     *_over(found)])
+        worst = [_share(other.worst if other and other.frames else None) for other in beside]
+        rows.append([short_name(one), *_shares(found), *worst, *_over(found)])
     return Table(f"{title}{_where(phase)}, {first.value}, {variant}",
                  ["allocator", "median", "p99", "p99.9", "worst", *(f"{_SHORT[view]}\nworst" for view in others),
                   "over\n1 %", "over\n5 %", "over\n10 %"], rows, _notes(rows), dim=null_rows(figures))
@@ -244,7 +245,7 @@ def _phase_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View],
 
 
 def _shares(found: Verdict | None) -> list[str]:
-    if found is None:
+    if found is None or not found.frames:
         return [units.ABSENT] * 4
     return [*(_share(found.shares[percentile.label]) for percentile in frames.PERCENTILES), _share(found.worst)]
 
