@@ -10,9 +10,10 @@ namespace Blockyard.Memory
         private static readonly object Gate = new object();
         private static readonly Dictionary<ulong, Entry> Live = new Dictionary<ulong, Entry>();
         private static readonly List<ulong> Overdue = new List<ulong>();
+        private static volatile int tracked;
 
         /// <summary>How many blocks are remembered: freeing looks only when there are any.</summary>
-        internal static int Tracked => TrackedBlocks.Count;
+        internal static int Tracked => tracked;
 
         internal static void Add(void* block, long size, Lifetime lifetime)
         {
@@ -20,7 +21,7 @@ namespace Blockyard.Memory
             lock (Gate)
             {
                 Live[(ulong)block] = new Entry { Size = size, Lifetime = lifetime, Frame = FrameMemory.FramesEnded, Stack = stack };
-                TrackedBlocks.Count = Live.Count;
+                tracked = Live.Count;
             }
         }
 
@@ -29,7 +30,7 @@ namespace Blockyard.Memory
             lock (Gate)
             {
                 Live.Remove((ulong)block);
-                TrackedBlocks.Count = Live.Count;
+                tracked = Live.Count;
             }
         }
 
@@ -108,11 +109,5 @@ namespace Blockyard.Memory
             internal bool Reported;
             internal StackTrace? Stack;
         }
-    }
-
-    /// <summary>The tracker's count, apart from its initialisers, which Mono would look at on every free.</summary>
-    internal static class TrackedBlocks
-    {
-        internal static int Count;
     }
 }

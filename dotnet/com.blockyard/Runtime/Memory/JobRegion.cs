@@ -15,7 +15,7 @@ namespace Blockyard.Memory
     [StructLayout(LayoutKind.Explicit, Size = HeaderSize)]
     internal unsafe struct JobRegion
     {
-        internal const int Size = 256 * 1024;
+        internal const int Size = ThreadState.JobRegionSize;
         internal const int HeaderSize = 128;
         internal const uint LiveMagic = 0x4A6F6252;
 
@@ -84,14 +84,14 @@ namespace Blockyard.Memory
         /// <summary>Whether all blocks are freed; asked by the owner.</summary>
         /// <param name="region">The region.</param>
         /// <param name="live">Its blocks, less those that the owner freed.</param>
-        internal static bool IsEmpty(JobRegion* region, int live) => live == Bias - Volatile.Read(ref region->Remote);
+        internal static bool IsEmpty(JobRegion* region, long live) => live == Bias - Volatile.Read(ref region->Remote);
 
         /// <summary>Ends ownership, by the owner or, after its thread has ended, on its behalf.</summary>
         /// <param name="region">The region.</param>
         /// <param name="live">Its blocks, less those that the owner freed.</param>
-        internal static void Retire(JobRegion* region, int live)
+        internal static void Retire(JobRegion* region, long live)
         {
-            if (Interlocked.Add(ref region->Remote, live - Bias) == 0)
+            if (Interlocked.Add(ref region->Remote, (int)live - Bias) == 0)
             {
                 Recycle(region);
             }

@@ -24,10 +24,7 @@ namespace Blockyard.Memory
     /// </remarks>
     public static class LeakDetection
     {
-        static LeakDetection()
-        {
-            LeakSwitch.Mode = (int)FromEnvironment();
-        }
+        private static volatile LeakMode mode = FromEnvironment();
 
         /// <summary>Where reports go: called with one text a leak, maybe on the finalizer's thread. Null is standard error.</summary>
         public static Action<string>? Reporter { get; set; }
@@ -35,7 +32,7 @@ namespace Blockyard.Memory
         /// <summary>The mode. A block allocated while it was off is not known to a later report.</summary>
         public static LeakMode Mode
         {
-            get => (LeakMode)LeakSwitch.Mode;
+            get => mode;
             set
             {
                 if (value < LeakMode.Off || value > LeakMode.OnWithStacks)
@@ -43,7 +40,11 @@ namespace Blockyard.Memory
                     throw new ArgumentOutOfRangeException(nameof(value), value, "Not a leak mode.");
                 }
 
-                LeakSwitch.Mode = (int)value;
+                mode = value;
+                if (value != LeakMode.Off)
+                {
+                    ThreadMemory.CloseInlineJobs();
+                }
             }
         }
 
@@ -83,12 +84,5 @@ namespace Blockyard.Memory
 #endif
             }
         }
-    }
-
-    /// <summary>The mode, apart from what sets it at start, which Mono would look at on every allocation.</summary>
-    /// <remarks>Right once <see cref="LeakDetection"/> was asked for it, which a thread's first allocation does.</remarks>
-    internal static class LeakSwitch
-    {
-        internal static int Mode;
     }
 }

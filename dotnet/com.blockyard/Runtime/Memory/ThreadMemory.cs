@@ -89,16 +89,31 @@ namespace Blockyard.Memory
             return all;
         }
 
+        /// <summary>From here on every thread's inlined code leaves TempJob to the tracked way.</summary>
+        internal static void CloseInlineJobs()
+        {
+            lock (Gate)
+            {
+                foreach (WeakReference<ThreadMemory> reference in All)
+                {
+                    if (reference.TryGetTarget(out ThreadMemory? thread))
+                    {
+                        thread.state->InlineJobLimit = null;
+                        thread.state->InlineJob = ThreadState.Closed;
+                        GC.KeepAlive(thread);
+                    }
+                }
+            }
+        }
+
         internal void* TakeTemp(long size, int alignment)
         {
-            byte* cursor = state->TempCursor;
-            byte* start = (byte*)(((ulong)cursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
+            byte* start = (byte*)(((ulong)state->TempCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
             if (size > (long)state->TempLimit - (long)start)
             {
                 return TakeTempSlowly(size, alignment);
             }
 
-            state->BeforeLast = cursor;
             state->LastBlock = start;
             state->TempCursor = start + size;
 #if !BLOCKYARD_RELEASE
@@ -109,11 +124,10 @@ namespace Blockyard.Memory
 
         internal void GiveTemp(byte* block)
         {
-            if (block == state->LastBlock)
+            if (block == state->LastBlock && block < state->TempCursor)
             {
                 state->PeakCursor = state->TempCursor > state->PeakCursor ? state->TempCursor : state->PeakCursor;
-                state->TempCursor = state->BeforeLast;
-                state->LastBlock = null;
+                state->TempCursor = block;
             }
             else
             {
@@ -124,7 +138,7 @@ namespace Blockyard.Memory
         internal void* TakeJob(long size, int alignment)
         {
             byte* start = (byte*)(((ulong)state->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-            if (size > (long)state->JobLimit - (long)start || !LeakDetection.IsOff)
+            if (size > (long)state->JobLimit - (long)start || state->InlineJobLimit == null)
             {
                 return TakeJobSlowly(size, alignment);
             }
@@ -157,6 +171,8 @@ namespace Blockyard.Memory
                 // All blocks are back and none was freed remotely: bump from the start again, in warm memory.
                 state->JobCursor = (byte*)region + JobRegion.HeaderSize;
             }
+
+            OpenInlineJob();
         }
 
         internal void EndFrame()
@@ -176,7 +192,7 @@ namespace Blockyard.Memory
 #endif
             state->TempCursor = state->TempStart;
             state->PeakCursor = state->TempStart;
-            state->LastBlock = null;
+            state->LastBlock = state->TempStart;
             long capacity = state->TempLimit - state->TempStart;
             if (used > capacity && capacity < FrameMemory.TempCapacityLimit)
             {
@@ -202,7 +218,7 @@ namespace Blockyard.Memory
             state->TempCursor = fresh;
             state->PeakCursor = fresh;
             state->TempLimit = fresh + bytes;
-            state->LastBlock = null;
+            state->LastBlock = fresh;
         }
 
         private static long PowerOfTwoFrom(long bytes)
@@ -219,7 +235,6 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static ThreadMemory Start()
         {
-            _ = LeakDetection.Mode;
             current = new ThreadMemory();
             ThreadState.Current = current.state;
             return current;
@@ -296,6 +311,21 @@ namespace Blockyard.Memory
             overflowBytes = 0;
         }
 
+        /// <summary>Lets inlined code allocate while no block is to be tracked, and free while none is.</summary>
+        private void OpenInlineJob()
+        {
+            if (!LeakDetection.IsOff || (state->InlineJobLimit == state->JobLimit && state->InlineJob == state->Job))
+            {
+                return;
+            }
+
+            lock (Gate)
+            {
+                state->InlineJobLimit = LeakDetection.IsOff ? state->JobLimit : null;
+                state->InlineJob = LeakDetection.IsOff && BlockTracker.Tracked == 0 ? state->Job : ThreadState.Closed;
+            }
+        }
+
         [MethodImpl(MethodImplOptions.NoInlining)]
         private void* TakeJobSlowly(long size, int alignment)
         {
@@ -305,6 +335,7 @@ namespace Blockyard.Memory
                 BlockTracker.Add(block, size, Lifetime.TempJob);
             }
 
+            OpenInlineJob();
             return block;
         }
 
@@ -347,6 +378,9 @@ namespace Blockyard.Memory
             state->JobLive = 0;
             state->JobCursor = (byte*)state->Job + JobRegion.HeaderSize;
             state->JobLimit = (byte*)state->Job + JobRegion.Size;
+            state->InlineJobLimit = null;
+            state->InlineJob = ThreadState.Closed;
+            OpenInlineJob();
         }
     }
 }

@@ -50,30 +50,35 @@ namespace Blockyard.Memory
         public static void* Malloc(long size, int alignment, Lifetime lifetime)
         {
 #if BLOCKYARD_RELEASE
-            // The ordinary cases in the caller's own code, in the terms that Mono compiles well: integers, since it divides the
-            // difference of two byte pointers by one, and nothing between reading the cursor and writing it but the size,
-            // since one allocation waits for the other there. A cursor that first has to be aligned takes the other way.
+            // The ordinary cases in the caller's own code, in the terms that Mono compiles well: few local variables, since it
+            // clears each at every call, and integers, since it divides the difference of two byte pointers by one. One test
+            // is for an alignment that is no power of two, one that is too large, and a cursor that first has to be aligned,
+            // which takes the other way. TempJob is asked for first since it has more to do.
             ThreadState* thread = ThreadState.Current;
-            if ((long)thread != 0 && size > 0 && ((alignment - 1) & (alignment | -RawMemory.LargestAlignment)) == 0)
+            long start;
+            if ((long)thread != 0)
             {
-                if (lifetime == Lifetime.Temp)
+                if (lifetime == Lifetime.TempJob)
                 {
-                    if (((int)thread->TempCursor & (alignment - 1)) == 0 && size <= (long)thread->TempLimit - (long)thread->TempCursor)
+                    start = (long)thread->JobCursor;
+                    if (((alignment - 1) & ((int)start | alignment | -RawMemory.LargestAlignment)) == 0
+                        && size > 0 && size <= (long)thread->InlineJobLimit - start)
                     {
-                        byte* start = thread->TempCursor;
-                        thread->BeforeLast = start;
-                        thread->LastBlock = start;
-                        thread->TempCursor = start + size;
-                        return start;
+                        thread->JobCursor = (byte*)(start + size);
+                        thread->JobLive = thread->JobLive + 1;
+                        return (void*)start;
                     }
                 }
-                else if (lifetime == Lifetime.TempJob && LeakSwitch.Mode == 0
-                    && ((int)thread->JobCursor & (alignment - 1)) == 0 && size <= (long)thread->JobLimit - (long)thread->JobCursor)
+                else if (lifetime == Lifetime.Temp)
                 {
-                    byte* start = thread->JobCursor;
-                    thread->JobCursor = start + size;
-                    thread->JobLive++;
-                    return start;
+                    start = (long)thread->TempCursor;
+                    if (((alignment - 1) & ((int)start | alignment | -RawMemory.LargestAlignment)) == 0
+                        && size > 0 && size <= (long)thread->TempLimit - start)
+                    {
+                        thread->LastBlock = (byte*)start;
+                        thread->TempCursor = (byte*)(start + size);
+                        return (void*)start;
+                    }
                 }
             }
 #endif
@@ -93,21 +98,21 @@ namespace Blockyard.Memory
         {
 #if BLOCKYARD_RELEASE
             ThreadState* thread = ThreadState.Current;
-            if ((long)thread != 0 && (long)block != 0)
+            if ((long)thread != 0)
             {
-                if (lifetime == Lifetime.Temp)
+                if (lifetime == Lifetime.TempJob)
                 {
-                    // Any but the last of the region waits for the frame's end.
-                    if (block >= thread->TempStart && block < thread->TempCursor && block != thread->LastBlock)
+                    if (((long)block & -ThreadState.JobRegionSize) == (long)thread->InlineJob && thread->JobLive > 1)
                     {
+                        thread->JobLive = thread->JobLive - 1;
                         return;
                     }
                 }
-                else if (lifetime == Lifetime.TempJob && TrackedBlocks.Count == 0)
+                else if (lifetime == Lifetime.Temp)
                 {
-                    if (JobRegion.Of((byte*)block) == thread->Job && thread->JobLive != 1)
+                    // Any but the last of the region waits for the frame's end.
+                    if (block < thread->LastBlock && block >= thread->TempStart)
                     {
-                        thread->JobLive--;
                         return;
                     }
                 }

@@ -339,6 +339,32 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void detection_turned_on_and_off_reaches_a_thread_that_is_in_the_middle_of_its_blocks() => OnFreshThread(() =>
+        {
+            using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.Off))
+            {
+                void* before = UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
+                UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob);
+                OnFreshThread(() => LeakDetection.Mode = LeakMode.On);
+                void* freedWhileOn = UnmanagedMemory.Malloc(1240, 8, Lifetime.TempJob);
+                void* freedWhileOff = UnmanagedMemory.Malloc(1241, 8, Lifetime.TempJob);
+                UnmanagedMemory.ReportLiveBlocks();
+                Assert.AreEqual(1, leaks.CountOf("1240 bytes"), leaks.All);
+                Assert.AreEqual(1, leaks.CountOf("1241 bytes"), leaks.All);
+
+                UnmanagedMemory.Free(freedWhileOn, Lifetime.TempJob);
+                OnFreshThread(() => LeakDetection.Mode = LeakMode.Off);
+                UnmanagedMemory.Malloc(1242, 8, Lifetime.TempJob);
+                UnmanagedMemory.Free(before, Lifetime.TempJob);
+                UnmanagedMemory.Free(freedWhileOff, Lifetime.TempJob);
+                UnmanagedMemory.ReportLiveBlocks();
+                Assert.AreEqual(1, leaks.CountOf("1240 bytes"), "freed");
+                Assert.AreEqual(1, leaks.CountOf("1241 bytes"), "freed, though after detection was turned off");
+                Assert.AreEqual(0, leaks.CountOf("1242 bytes"), "allocated while it was off");
+            }
+        });
+
+        [Test]
         public void live_persistent_blocks_are_reported_on_request()
         {
             using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.On))
