@@ -182,6 +182,13 @@ def test_guideline_names_minimum_median_worst_tenth_of_a_percent_and_worst(campa
     assert "2.10 us (quick) to 2.60 us (slow) at the absolute worst" in guideline
 
 
+def test_guideline_of_a_handful_of_events_says_that_the_median_is_unknown(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"], repeats=1)
+    campaign.run("one", rows([(0, MALLOC, 8, 0, 10 + 2000, 0)]), 1)
+    guideline, = build(campaign.directory, options=TABLES).guidelines
+    assert "an unknown time at the median (too few events)" in guideline
+
+
 @pytest.mark.parametrize("fact", ["Test Processor 9000", "Linux 6.1.0", "tsc at 2.000 ticks/ns", "timer floor 5.00 ns",
                                   "2 repeats", "1x pace", "one byte touched in every page", "the journal's threads"])
 def test_every_section_states_its_circumstances(campaign: Campaign, fact: str) -> None:

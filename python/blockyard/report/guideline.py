@@ -37,9 +37,10 @@ def _operation(contenders: Sequence[AllocatorFigures], view: View, operation: Op
     if not found:
         return ""
     touch = " with its first touch" if operation is Operation.MALLOC and any(one.touched for one in contenders) else ""
+    median = _range(found, lambda one: one.percentile(P50))
     tail = _range(found, lambda one: one.percentile(P999))
     return (f"a {operation.value}{touch} takes {_range(found, lambda one: one.best)} at the least, "
-            f"{_range(found, lambda one: one.percentile(P50)) or 'an unsupported median'} at the median, "
+            + (f"{median} at the median, " if median else "an unknown time at the median (too few events), ")
             + (f"{tail} or more in the worst 0.1 %" if tail else "an unknown time in the worst 0.1 % (too few events)")
             + f", and {_range(found, lambda one: one.worst)} at the absolute worst")
 
