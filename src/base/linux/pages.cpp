@@ -84,8 +84,8 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes) {
     if (mincore(place, part, in_memory) != 0) {
       break;
     }
-    resident += static_cast<std::size_t>(std::count_if(in_memory, in_memory + part / page_bytes,
-                                                       [](unsigned char page) { return (page & 1) != 0; }));
+    resident += static_cast<std::size_t>(
+        std::count_if(in_memory, in_memory + part / page_bytes, [](unsigned char page) { return (page & 1) != 0; }));
   }
   errno = saved;
   return resident * page_bytes;
