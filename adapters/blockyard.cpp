@@ -37,6 +37,8 @@ const by_adapter kAdapter = {
 
 extern "C" BY_API const by_adapter* by_adapter_get() { return &kAdapter; }
 
+extern "C" BY_API size_t by_adapter_usable_size(void* block) { return by_usable_size(block); }
+
 extern "C" BY_API uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most) {
   by_heap_statistics now;
   by_heap_read_statistics(&now);

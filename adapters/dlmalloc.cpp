@@ -144,3 +144,5 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
   static_cast<void>(bound);
   return &adapter;
 }
+
+extern "C" BY_API size_t by_adapter_usable_size(void* block) { return dl.size(block); }

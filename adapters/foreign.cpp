@@ -22,6 +22,7 @@ struct Entry {
   void* (*calloc)(size_t, size_t);
   void* (*realloc)(void*, size_t);
   int (*posix_memalign)(void**, size_t alignment, size_t size);
+  size_t (*usable_size)(void*);
 };
 Entry entry;
 
@@ -112,6 +113,7 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
     entry.posix_memalign = foreign.find<int(void**, size_t, size_t)>("posix_memalign");
     auto* memalign = foreign.find<void*(size_t, size_t)>("memalign");
     if (memalign == nullptr) memalign = foreign.find<void*(size_t, size_t)>("aligned_alloc");
+    entry.usable_size = foreign.find<size_t(void*)>("malloc_usable_size");
     adapter.allocate = entry.malloc;
     adapter.free = entry.free;
     if (entry.calloc != nullptr) {
@@ -135,4 +137,9 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
   }();
   static_cast<void>(bound);
   return &adapter;
+}
+
+// An aligned block that was made of malloc is none of the library's own.
+extern "C" BY_API size_t by_adapter_usable_size(void* block) {
+  return entry.usable_size != nullptr && adapter.free_sized == nullptr ? entry.usable_size(block) : 0;
 }

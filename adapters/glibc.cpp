@@ -57,3 +57,5 @@ void thread_start() {
 }  // namespace
 
 extern "C" BY_API const by_adapter* by_adapter_get() { return &kAdapter; }
+
+extern "C" BY_API size_t by_adapter_usable_size(void* block) { return malloc_usable_size(block); }

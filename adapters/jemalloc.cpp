@@ -102,10 +102,16 @@ int populate(const by_adapter_setup& setup, by_adapter&) {
 }  // namespace
 
 extern "C" BY_API const by_adapter* by_adapter_get() {
-  return blockyard::adapters::library_adapter(
-      {.name = "jemalloc",
-       .library = "libjemalloc.so.2",
-       .names = {.malloc = "malloc", .calloc = "calloc", .realloc = "realloc", .memalign = "memalign", .free = "free"},
-       .bind = bind,
-       .populate = populate});
+  return blockyard::adapters::library_adapter({.name = "jemalloc",
+                                               .library = "libjemalloc.so.2",
+                                               .names = {.malloc = "malloc",
+                                                         .calloc = "calloc",
+                                                         .realloc = "realloc",
+                                                         .memalign = "memalign",
+                                                         .free = "free",
+                                                         .usable_size = "malloc_usable_size"},
+                                               .bind = bind,
+                                               .populate = populate});
 }
+
+extern "C" BY_API size_t by_adapter_usable_size(void* block) { return blockyard::adapters::library_usable_size(block); }

@@ -54,7 +54,10 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
                                                          .calloc = nullptr,
                                                          .realloc = "mi_realloc",
                                                          .memalign = "mi_memalign",
-                                                         .free = "mi_free"},
+                                                         .free = "mi_free",
+                                                         .usable_size = "mi_usable_size"},
                                                .bind = bind,
                                                .populate = populate});
 }
+
+extern "C" BY_API size_t by_adapter_usable_size(void* block) { return blockyard::adapters::library_usable_size(block); }

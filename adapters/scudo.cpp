@@ -1,6 +1,6 @@
 /// Scudo, LLVM's hardened allocator, as its stand-alone shared library. Favoured: nothing is released
 /// (allocators.toml), populated by use. Each size class has a region of its own, so populated memory serves its own
-/// class only.
+/// class only. Its malloc_usable_size says what was asked for: no by_adapter_usable_size.
 #include <string>
 
 #include "support/library_adapter.hpp"

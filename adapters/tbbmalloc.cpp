@@ -110,7 +110,10 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
                                                          .calloc = "scalable_calloc",
                                                          .realloc = "scalable_realloc",
                                                          .memalign = nullptr,
-                                                         .free = "scalable_free"},
+                                                         .free = "scalable_free",
+                                                         .usable_size = "scalable_msize"},
                                                .bind = bind,
                                                .populate = use_populated_pool});
 }
+
+extern "C" BY_API size_t by_adapter_usable_size(void* block) { return blockyard::adapters::library_usable_size(block); }

@@ -34,7 +34,10 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
                                                          .calloc = "tc_calloc",
                                                          .realloc = "tc_realloc",
                                                          .memalign = "tc_memalign",
-                                                         .free = "tc_free"},
+                                                         .free = "tc_free",
+                                                         .usable_size = "tc_malloc_size"},
                                                .bind = bind,
                                                .populate = populate});
 }
+
+extern "C" BY_API size_t by_adapter_usable_size(void* block) { return blockyard::adapters::library_usable_size(block); }

@@ -20,6 +20,7 @@ struct FamilyNames {
   const char* realloc;
   const char* memalign;  ///< takes the alignment, then the size
   const char* free;
+  const char* usable_size = nullptr;  ///< bytes that may be used in a block
 };
 
 struct LibraryDescription {
@@ -36,6 +37,9 @@ struct LibraryDescription {
 /// The adapter of this shared object, which has one library: the ABI's functions carry no context. Later calls return
 /// what the first one made. A library that can't be loaded, or lacks a function, makes `init` fail with the reason.
 const by_adapter* library_adapter(const LibraryDescription& description);
+
+/// What the adapter's by_adapter_usable_size returns: 0 where the library was found to have no such function.
+size_t library_usable_size(void* block);
 
 }  // namespace blockyard::adapters
 #endif

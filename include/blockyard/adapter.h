@@ -78,6 +78,11 @@ typedef struct by_adapter_counter {
 /// before the clock started (the preamble) and while it ran.
 uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most);
 
+/// A symbol that an adapter may export besides. Bytes that may be used in a live block, at least what was asked for; 0
+/// where the allocator does not tell. Called on the main thread once the clock has stopped, for every block that is
+/// still alive: what is beyond the bytes asked for was lost to rounding.
+size_t by_adapter_usable_size(void* block);
+
 #ifdef __cplusplus
 }
 #endif

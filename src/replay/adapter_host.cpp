@@ -93,7 +93,8 @@ LoadedAdapter load_adapter(const std::string& path) {
   }
   const auto counters =
       reinterpret_cast<std::uint32_t (*)(by_adapter_counter*, std::uint32_t)>(dlsym(handle, "by_adapter_counters"));
-  return {adapter, file, counters};
+  const auto usable_size = reinterpret_cast<std::size_t (*)(void*)>(dlsym(handle, "by_adapter_usable_size"));
+  return {adapter, file, counters, usable_size};
 }
 
 }  // namespace blockyard::replay

@@ -17,6 +17,7 @@ struct LoadedAdapter {
   const by_adapter* adapter = nullptr;                                           ///< lives as long as the process
   std::string path;                                                              ///< the shared object
   std::uint32_t (*read_counters)(by_adapter_counter*, std::uint32_t) = nullptr;  ///< null: it counts nothing
+  std::size_t (*usable_size)(void*) = nullptr;                                   ///< null: it does not tell
 
   /// A sentence for each function that the allocator lacks and its adapter makes of others.
   [[nodiscard]] std::vector<std::string> notes() const;

@@ -28,6 +28,21 @@ std::uint64_t walk(std::span<const Fresh> blocks) {
 
 }  // namespace
 
+std::optional<Rounding> rounding_of_live_blocks(const Session& session, std::uint32_t slots,
+                                                std::size_t (*usable_size)(void*)) {
+  if (usable_size == nullptr) return std::nullopt;
+  Rounding found;
+  for (const Slot& slot : std::span(session.slots, slots)) {
+    if (slot.block == nullptr) continue;
+    const std::size_t usable = usable_size(slot.block);
+    if (usable < slot.size) return std::nullopt;
+    ++found.blocks;
+    found.asked_bytes += slot.size;
+    found.usable_bytes += usable;
+  }
+  return found;
+}
+
 Walk walk_fresh_blocks(const Session& session, std::uint32_t slots) {
   const std::span<const Slot> all(session.slots, slots);
   const auto is_fresh = [](const Slot& slot) { return slot.fresh && slot.block != nullptr && slot.size != 0; };

@@ -1,7 +1,9 @@
 // Where an allocator puts blocks is part of its price: the program pays it later, when it walks them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "replay/session.hpp"
@@ -12,6 +14,17 @@ struct Walk {
   std::uint64_t blocks = 0;
   double ns_a_block = 0;  ///< median of five walks
 };
+
+/// The blocks that are alive when the clock has stopped, those of the preamble included.
+struct Rounding {
+  std::uint64_t blocks = 0;
+  std::uint64_t asked_bytes = 0;
+  std::uint64_t usable_bytes = 0;
+};
+
+/// What the allocator says of its live blocks; none where it says nothing. After the clock has stopped.
+std::optional<Rounding> rounding_of_live_blocks(const Session& session, std::uint32_t slots,
+                                                std::size_t (*usable_size)(void*));
 
 /// Reads the blocks that the run allocated and nobody has freed, in the order of their allocation: one byte of each
 /// cache line, of a large block only the first 4096 bytes. After the clock has stopped, before anything is freed; maps

@@ -268,6 +268,7 @@ class Run {
   void clear_up() {
     session_.phase.store(Phase::freeing, std::memory_order_release);
     totals_.walk = walk_fresh_blocks(session_, plan_.header().slots);
+    totals_.rounding = rounding_of_live_blocks(session_, plan_.header().slots, loaded_.usable_size);
     chain_leftovers(session_, plan_.header().slots);
     const std::uint64_t begin = base::ticks();
     announce(session_.cleared, 1);

@@ -200,6 +200,12 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
                             {"settled_after_ns", totals.after_last_free.settled_after_ns}};
   run["thread_start_ns"] = totals.thread_start_ns;
   run["thread_stop_ns"] = totals.thread_stop_ns;
+  run["live_at_stop"] = nullptr;
+  if (totals.rounding) {
+    run["live_at_stop"] = {{"blocks", totals.rounding->blocks},
+                           {"asked_bytes", totals.rounding->asked_bytes},
+                           {"usable_bytes", totals.rounding->usable_bytes}};
+  }
   run["walked_blocks"] = totals.walk.blocks;
   run["walk_ns_a_block"] = totals.walk.blocks != 0 ? Json(totals.walk.ns_a_block) : Json(nullptr);
   run["pollute_bytes"] = facts.settings.pollute_bytes;

@@ -63,7 +63,8 @@ struct Totals {
   Counters counters_at_start;  ///< when the clock started
   Counters counters_at_stop;
   Walk walk;
-  std::uint64_t teardown_ns = 0;  ///< from the clock's stop until all blocks were freed and all threads gone
+  std::optional<Rounding> rounding;  ///< none where the allocator does not tell
+  std::uint64_t teardown_ns = 0;     ///< from the clock's stop until all blocks were freed and all threads gone
   Aftermath after_last_free;
   std::vector<std::uint64_t> thread_start_ns;
   std::vector<std::uint64_t> thread_stop_ns;

@@ -45,6 +45,19 @@ def test_fragmentation_is_told_apart_at_the_moment_of_most_live_bytes(campaign: 
     assert found.faults_per_s == 500
 
 
+def test_rounding_and_bookkeeping_are_told_apart_where_the_allocator_tells(campaign: Campaign) -> None:
+    path = campaign.folder("big") / "run.json"
+    told = {"blocks": 200, "asked_bytes": 20_000, "usable_bytes": 22_400}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "live_at_stop": told}))
+    members = measured(campaign)
+    big, small = (memory.figures(one, memory.times(members)) for one in members)
+    assert big.rounding_a_block == 12 and big.bookkeeping_a_block == pytest.approx(big.bytes_a_block - 12)
+    assert small.rounding_a_block is None and small.bookkeeping_a_block is None
+    text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).text
+    table = text.split("internal fragmentation, a live block, defaults")[1].splitlines()
+    assert table[3].split()[-2:] != ["–", "–"] and table[4].split()[-2:] == ["–", "–"]
+
+
 def test_what_is_given_back_counts_for_a_second_after_the_fall(campaign: Campaign) -> None:
     members = measured(campaign)
     gone = memory.figures(members[0], memory.times(members)).unload

@@ -1,11 +1,16 @@
 """What allocation costs besides its calls: threads of the allocator's own, memory over time, thread start and end,
 placement, and an allocator as cold as in a program."""
 
+import json
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import MS, SANITIZED, Journal, planned, planted, replayed, run, sooner_or_later, spaced
+from replay_lab import MS, REPLAY, SANITIZED, Journal, planned, planted, replayed, run, sooner_or_later, spaced
+
+from blockyard import allocators
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer has threads and memory of its own")
 
@@ -81,6 +86,27 @@ def test_blocks_that_are_left_of_the_run_are_walked(tmp_path: Path) -> None:
     assert stretch["walked_blocks"] == 1, "restored blocks are not fresh"
     untouched = replayed(journal, tmp_path, touch="none").facts
     assert (untouched["walked_blocks"], untouched["walk_ns_a_block"]) == (0, None)
+
+
+@pytest.mark.parametrize("choice", allocators.resolve("all"), ids=lambda choice: choice.name)
+def test_the_usable_bytes_of_blocks_that_are_left_are_told(tmp_path: Path, choice: allocators.Choice) -> None:
+    if choice.missing:
+        pytest.skip(f"NOT RUN with {choice.name}, it is missing here: {choice.missing}")
+    sizes = (0, 1, 100, 5000, 40_000, 3 << 20)
+    journal = Journal()
+    for number, size in enumerate(sizes):
+        journal.allocate(f"kept{number}", size, number)
+        journal.allocate(f"gone{number}", size, number).free(f"gone{number}", number)
+    output = tmp_path / "run"
+    command = [REPLAY, "run", planned(journal, tmp_path), "--adapter", choice.adapter, "--options", choice.options,
+               "--pace", "max", "-o", output, *(("--populate",) if choice.populate else ())]
+    subprocess.run(command, check=True, capture_output=True, timeout=120, env={**os.environ, **choice.environment})
+    told = json.loads((output / "run.json").read_text())["live_at_stop"]
+    if choice.name.partition("@")[0] in ("scudo", "tlsf", "null"):
+        assert told is None
+    else:
+        assert (told["blocks"], told["asked_bytes"]) == (len(sizes), sum(sizes))
+        assert sum(sizes) < told["usable_bytes"] < 1.5 * sum(sizes)
 
 
 def test_events_that_change_places_between_threads_are_counted(tmp_path: Path) -> None:

@@ -140,6 +140,16 @@ def test_the_tail_beyond_p90_has_half_the_width() -> None:
     assert curves.place(0.45) == pytest.approx(0.25)
 
 
+def test_names_beside_marks_cover_neither_one_another_nor_a_mark() -> None:
+    marks = [(500.0 + 6 * place, 300.0 + 3 * (place % 3)) for place in range(8)]
+    sizes = [(90.0, 18.0)] * len(marks)
+    corners = style.beside(marks, sizes, (0, 0, 1000, 600))
+    boxes = [(x, y, x + 90, y + 18) for x, y in corners]
+    assert all(one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+               for place, one in enumerate(boxes) for other in boxes[:place])
+    assert not any(box[0] < x < box[2] and box[1] < y < box[3] for box in boxes for x, y in marks)
+
+
 def test_labels_are_spread_without_overlap_and_stay_inside() -> None:
     placed = style.spread([0.9, 0.91, 0.92, 0.1, 0.99, 0.5], 0.1, 0.0, 1.0)
     ordered = sorted(placed)

@@ -1,8 +1,9 @@
 """Memory over a run: what is resident beside what is live, and what an allocator's share of it is made of.
 
 What can be told from outside: at the moment of most live bytes an allocator has the fewest holes, so what is resident
-beyond live *there* is internal fragmentation: rounding, bookkeeping, pages partly used. A resident byte beyond that
-ratio at any later moment is external fragmentation: a hole, or memory that is held back.
+beyond live *there* is internal fragmentation: rounding, bookkeeping, pages partly used. Where the allocator tells what
+it rounds sizes up to, rounding stands apart, and the rest is bookkeeping and pages partly used. A resident byte beyond
+that ratio at any later moment is external fragmentation: a hole, or memory that is held back.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from blockyard.analysis import samples
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.latency import P999, Operation, View
+from blockyard.analysis.latency import P999, Operation, Part, View
 from blockyard.analysis.sections import Run
 
 POINTS = 400
@@ -58,6 +59,10 @@ class MemoryFigures:
     """Share of live bytes that is resident beyond them there: rounding, bookkeeping, pages partly used."""
     bytes_a_block: float | None
     """The same by live block."""
+    rounding_a_block: float | None
+    """Of that what the allocator rounds sizes up by, on average, in the blocks that were alive at the end."""
+    bookkeeping_a_block: float | None
+    """The rest: headers and tables, and pages partly used."""
     kept: float
     """The most that was resident beyond live and that overhead, later: holes, and memory kept for the next use."""
     unload: Unload | None
@@ -67,12 +72,13 @@ class MemoryFigures:
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """`best`: nobody else is lower in both."""
+    """`best`: nobody else is lower in both. `ends_ns`: the 95 % interval of the latency."""
 
     allocator: str
     is_null: bool
     peak: float
     p999_ns: float
+    ends_ns: tuple[float, float]
     best: bool
 
 
@@ -113,8 +119,10 @@ def figures(one: AllocatorFigures, at_ns: np.ndarray) -> MemoryFigures | None:
     overhead = max(resident / live - 1, 0.0) if live > 0 else 0.0
     later = found.resident[top:] - found.live[top:] * (1 + overhead)
     blocks = None if found.blocks is None or not found.blocks[top] else max(resident - live, 0.0) / found.blocks[top]
+    rounding = _rounding(one)
+    rest = None if blocks is None or rounding is None else max(blocks - rounding, 0.0)
     faults, seconds = _middle(one, "minor_faults"), _middle(one, "wall_ns")
-    return MemoryFigures(_middle(one, "peak_resident_bytes"), live, resident, overhead, blocks,
+    return MemoryFigures(_middle(one, "peak_resident_bytes"), live, resident, overhead, blocks, rounding, rest,
                          max(float(later.max()), 0.0), _unload(found), _middle(one, "teardown_resident_bytes"),
                          faults / seconds * 1e9 if faults is not None and seconds else None)
 
@@ -126,11 +134,14 @@ def pareto(figures_of: Sequence[AllocatorFigures]) -> list[ParetoPoint]:
     for one in figures_of:
         peak, tail = _middle(one, "peak_resident_bytes"), one.whole(view, Operation.MALLOC).percentile(P999)
         if peak is not None and tail is not None:
-            points.append((one, peak, max(tail.value, one.step_ns / 2)))
-    rivals = [(peak, tail) for one, peak, tail in points if not one.runs.is_null]
-    return [ParetoPoint(one.name, one.runs.is_null, peak, tail, not one.runs.is_null and not any(
+            ends = one.intervals(view, Operation.MALLOC, Part.BOTH)[P999.label]
+            low, high = (ends.low.value, ends.high.value) if ends else (tail.value, tail.value)
+            least = one.step_ns / 2
+            points.append((one, peak, max(tail.value, least), (max(low, least), max(high, least))))
+    rivals = [(peak, tail) for one, peak, tail, _ in points if not one.runs.is_null]
+    return [ParetoPoint(one.name, one.runs.is_null, peak, tail, ends, not one.runs.is_null and not any(
         other <= peak and slower <= tail and (other, slower) != (peak, tail) for other, slower in rivals))
-        for one, peak, tail in points]
+        for one, peak, tail, ends in points]
 
 
 def _unload(found: MemorySeries) -> Unload | None:
@@ -144,6 +155,18 @@ def _unload(found: MemorySeries) -> Unload | None:
     least = float(found.resident[end:settled + 1].min())
     return Unload(float(found.times_ns[begin]), float(found.times_ns[end]), float(falls[end]),
                   max(float(found.resident[begin]) - least, 0.0))
+
+
+def _rounding(one: AllocatorFigures) -> float | None:
+    found = []
+    for run in one.runs.runs:
+        told = run.facts.get("live_at_stop")
+        if not isinstance(told, dict):
+            continue
+        blocks, asked, usable = (told.get(name) for name in ("blocks", "asked_bytes", "usable_bytes"))
+        if all(isinstance(value, int) for value in (blocks, asked, usable)) and blocks > 0:
+            found.append((usable - asked) / blocks)
+    return float(median(found)) if found else None
 
 
 def _rows(run: Run) -> np.ndarray | None:

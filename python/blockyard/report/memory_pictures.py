@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MultipleLocator, NullFormatter
 
 from blockyard.analysis.memory import MemorySeries, ParetoPoint
@@ -76,21 +77,40 @@ def pareto(target: Path, title: str, subtitle: str, caption: str, points: Sequen
         best = sorted((point.peak, point.p999_ns) for point in points if point.best)
         axis.step(*zip(*best, strict=True), where="post", color=FAINT, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
         for point in points:
-            name, colour, is_null = named(point.allocator)
+            _, colour, is_null = named(point.allocator)
+            axis.plot([point.peak] * 2, point.ends_ns, color=colour, linewidth=1.6, alpha=0.6, zorder=2)
             axis.plot([point.peak], [point.p999_ns], "D" if point.best else "o", color=colour, markersize=12,
                       markeredgecolor=INK if point.best else "white", zorder=3, alpha=0.5 if is_null else 1)
-            axis.annotate(name, (point.peak, point.p999_ns), (11, 7), textcoords="offset points", fontsize=14,
-                          fontweight="bold" if point.best else "normal", color=colour)
         axis.xaxis.set_major_locator(MultipleLocator(_byte_step(*axis.get_xlim())))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.size(value)))
         axis.xaxis.grid(True, color=style.GRID)
         axis.tick_params("x", length=0, pad=8)
         axis.set_xlabel("peak resident memory", labelpad=8)
         axis.set_ylabel("p99.9 of malloc and first touch", labelpad=6)
+        _name_points(axis, points, named)
         style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
         style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
         style.foot(page, caption)
         return style.save(page, target)
+
+
+def _name_points(axis: style.Axes, points: Sequence[ParetoPoint], named: Named) -> None:
+    """Each name beside its mark, where it covers no other name or mark."""
+    marks = [tuple(place) for place in axis.transData.transform([(point.peak, point.p999_ns) for point in points])]
+    texts = [axis.text(0, 0, named(point.allocator)[0], transform=None, fontsize=14,
+                       fontweight="bold" if point.best else "normal", color=named(point.allocator)[1], zorder=4,
+                       path_effects=[withStroke(linewidth=4, foreground="white")])
+             for point in points]
+    sizes = [(box.width, box.height) for box in (text.get_window_extent() for text in texts)]
+    frame = axis.get_window_extent()
+    for text, mark, size, corner in zip(texts, marks, sizes, style.beside(
+            marks, sizes, (frame.x0, frame.y0, frame.x1, frame.y1)), strict=True):
+        text.set_position(corner)
+        text.set_verticalalignment("bottom")
+        middle = corner[1] + size[1] / 2
+        if abs(middle - mark[1]) > size[1]:
+            edge = corner[0] if corner[0] > mark[0] else corner[0] + size[0]
+            axis.plot([mark[0], edge], [mark[1], middle], transform=None, color=FAINT, linewidth=0.8, zorder=1)
 
 
 def _byte_step(low: float, high: float) -> float:

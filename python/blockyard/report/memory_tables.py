@@ -23,7 +23,7 @@ def memory_tables(figures: Sequence[AllocatorFigures], variant: str) -> list[Tab
         return []
     at_ns = memory.times(competing)
     found = [(one, memory.figures(one, at_ns)) for one in competing]
-    rows, unloads = [], []
+    rows, unloads, blocks = [], [], []
     for one, told in found:
         if told is None:
             rows.append([short_name(one), *[units.ABSENT] * 7])
@@ -31,6 +31,8 @@ def memory_tables(figures: Sequence[AllocatorFigures], variant: str) -> list[Tab
         rows.append([short_name(one), units.size(told.peak), units.size(told.at_peak_live),
                      f"{100 * told.overhead:.1f} %", units.size(told.bytes_a_block), units.size(told.kept),
                      units.rate(told.faults_per_s), units.size(told.teardown)])
+        blocks.append([short_name(one), *map(units.size, (told.bytes_a_block, told.rounding_a_block,
+                                                          told.bookkeeping_a_block))])
         if told.unload is not None:
             gone = told.unload
             unloads.append([short_name(one), f"{gone.begin_ns / 1e9:.1f} s", f"{gone.end_ns / 1e9:.1f} s",
@@ -43,6 +45,13 @@ def memory_tables(figures: Sequence[AllocatorFigures], variant: str) -> list[Tab
                     ["internal: resident beyond live bytes at the moment of most live bytes (rounding, bookkeeping, "
                      "pages partly used), and by live block; external: the most that was resident later beyond live "
                      "and that share (holes, memory held back); teardown: left when all was freed"])]
+    if any(cell != units.ABSENT for row in blocks for cell in row[2:]):
+        tables.append(Table(f"internal fragmentation, a live block, {variant}",
+                            ["allocator", "all of it", "rounding", "bookkeeping"], blocks,
+                            ["rounding: what the allocator says of the blocks alive at the end; bookkeeping: the rest, "
+                             "headers and tables, and pages partly used",
+                             *([f"{units.ABSENT} the allocator does not tell"] if any(
+                                 units.ABSENT in row for row in blocks) else [])]))
     if unloads:
         tables.append(Table(f"given back after the largest fall of live bytes, {variant}",
                             ["allocator", "from", "to", "freed", "given back", "share"], unloads))

@@ -146,7 +146,8 @@ def _pareto(section: Section, figures: Sequence[AllocatorFigures], members: list
     view = "attributed" if all(one.looked_into for one in members) else "as-run"
     return memory_pictures.pareto(
         target, f"What a short tail costs in memory: {section.journal}",
-        f"{view} p99.9 against peak resident; diamonds: nobody is lower in both; {_of_variant(variant)}",
+        f"{view} p99.9 against peak resident, thin lines its 95 % interval; diamonds: nobody is lower in both; "
+        f"{_of_variant(variant)}",
         header.caption(), points, _namer(figures, members))
 
 

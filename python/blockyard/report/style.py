@@ -137,6 +137,30 @@ def latency_axis(axis: Axes, low_ns: float, high_ns: float, step_ns: float, hori
                                                  transform=transform)
 
 
+_MARK = 9
+"""Half the width of a mark that must not be covered."""
+
+
+def beside(marks: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]],
+           bounds: tuple[float, float, float, float]) -> list[tuple[float, float]]:
+    """Lower left corners of names beside their marks, such that none covers another or a mark, within the bounds
+    (left, bottom, right, top) where that can be had; the nearest place to each mark, in their order."""
+    taken = [(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in marks]
+    found = []
+    for (x, y), (width, height) in zip(marks, sizes, strict=True):
+        steps = sorted(range(-12, 13), key=lambda step: (abs(step), -step))
+        tried = [(left, y - height / 2 + step * height * 0.6) for step in steps
+                 for left in (x + _MARK + 5, x - _MARK - 5 - width)]
+        free = (corner for corner in tried if bounds[0] <= corner[0] and corner[0] + width <= bounds[2]
+                and bounds[1] <= corner[1] and corner[1] + height <= bounds[3]
+                and not any(corner[0] < box[2] and box[0] < corner[0] + width and corner[1] < box[3]
+                            and box[1] < corner[1] + height for box in taken))
+        corner = next(free, tried[0])
+        taken.append((*corner, corner[0] + width, corner[1] + height))
+        found.append(corner)
+    return found
+
+
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Places for labels as near as can be to where they are wanted, no two nearer than `gap`, all within low..high."""
     order = sorted(range(len(wanted)), key=lambda place: wanted[place])

@@ -8,7 +8,7 @@ use std::os::raw::{c_int, c_void};
 use blockyard_adapter_support::{check_abi, fail, Adapter, Setup, ABI};
 use rpmalloc_sys::{
     rpaligned_alloc, rpcalloc, rpfree, rpmalloc, rpmalloc_initialize, rpmalloc_thread_finalize, rpmalloc_thread_initialize,
-    rprealloc,
+    rpmalloc_usable_size, rprealloc,
 };
 
 unsafe extern "C" fn init(setup: *const Setup) -> c_int {
@@ -68,4 +68,11 @@ static ADAPTER: Adapter = Adapter {
 #[no_mangle]
 pub extern "C" fn by_adapter_get() -> *const Adapter {
     &ADAPTER
+}
+
+/// # Safety
+/// `block` is a live one of this allocator.
+#[no_mangle]
+pub unsafe extern "C" fn by_adapter_usable_size(block: *mut c_void) -> usize {
+    rpmalloc_usable_size(block)
 }

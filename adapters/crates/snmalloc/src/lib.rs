@@ -3,7 +3,7 @@
 use std::os::raw::{c_int, c_void};
 
 use blockyard_adapter_support::{check_abi, Adapter, Setup, ABI};
-use snmalloc_sys::{sn_calloc, sn_free, sn_malloc, sn_realloc, sn_rust_alloc};
+use snmalloc_sys::{sn_calloc, sn_free, sn_malloc, sn_malloc_usable_size, sn_realloc, sn_rust_alloc};
 
 unsafe extern "C" fn init(setup: *const Setup) -> c_int {
     check_abi(&*setup)
@@ -36,4 +36,11 @@ static ADAPTER: Adapter = Adapter {
 #[no_mangle]
 pub extern "C" fn by_adapter_get() -> *const Adapter {
     &ADAPTER
+}
+
+/// # Safety
+/// `block` is a live one of this allocator.
+#[no_mangle]
+pub unsafe extern "C" fn by_adapter_usable_size(block: *mut c_void) -> usize {
+    sn_malloc_usable_size(block)
 }

@@ -131,15 +131,18 @@ def _memory(members: Sequence[AllocatorFigures]) -> Iterator[Table]:
     if not found:
         return
     yield Table("memory", "Internal: resident beyond live bytes at the moment of most live bytes (rounding, "
-                "bookkeeping, pages partly used), and by live block; external: the most that was resident later beyond "
-                "live and that share (holes, memory held back); given back: within a second of the largest fall of "
-                f"live bytes; teardown: left when all was freed. {_UNKNOWN}",
+                "bookkeeping, pages partly used), and by live block, its rounding and the rest apart where the "
+                "allocator tells; external: the most that was resident later beyond live and that share (holes, "
+                "memory held back); given back: within a second of the largest fall of live bytes; teardown: left "
+                f"when all was freed. {_UNKNOWN}",
                 (("peak resident", BYTES, True), ("at most live", BYTES, True), ("internal", SHARE, True),
-                 ("a block", BYTES, True), ("external", BYTES, True), ("freed", BYTES, False),
-                 ("given back", BYTES, False), ("faults/s", RATE, True), ("teardown", BYTES, True)),
-                {"": {name: [told.peak, told.at_peak_live, told.overhead, told.bytes_a_block, told.kept,
-                             told.unload.freed if told.unload else None, told.unload.returned if told.unload else None,
-                             told.faults_per_s, told.teardown] for name, told in found.items()}})
+                 ("a block", BYTES, True), ("rounding", BYTES, True), ("bookkeeping", BYTES, True),
+                 ("external", BYTES, True), ("freed", BYTES, False), ("given back", BYTES, False),
+                 ("faults/s", RATE, True), ("teardown", BYTES, True)),
+                {"": {name: [told.peak, told.at_peak_live, told.overhead, told.bytes_a_block, told.rounding_a_block,
+                             told.bookkeeping_a_block, told.kept, told.unload.freed if told.unload else None,
+                             told.unload.returned if told.unload else None, told.faults_per_s, told.teardown]
+                      for name, told in found.items()}})
 
 
 def _deferred(members: Sequence[AllocatorFigures]) -> Iterator[Table]:
