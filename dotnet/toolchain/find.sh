@@ -41,6 +41,12 @@ find_net8() {
     fi
 }
 
+# The project system of .NET SDK 3.1, which brings netstandard 2.1's reference assemblies with it.
+find_project_system() {
+    project_system=$toolchain/sdk-3.1/sdk/3.1.102
+    [[ -f $project_system/MSBuild.dll && -d $toolchain/sdk-3.1/packs/NETStandard.Library.Ref/2.1.0 ]]
+}
+
 find_mono() {
     command -v mono >/dev/null && [[ -f $mono_libraries/mscorlib.dll ]]
 }
