@@ -1,4 +1,5 @@
-// What a block costs to allocate and to free. SUBJECT is temp, temp-job or the path of an adapter.
+// What a block costs to allocate and to free. SUBJECT is temp, temp-cursor (temp through a temp_cursor), temp-job, the
+// path of an adapter, or nothing: the loop and the clock, whose cost is in every other figure, too.
 //
 // bench_lifetime SUBJECT THREADS SIZE: the study's loop, 1000 blocks of one size, freed in their order. Prints medians
 // of the passes, nanoseconds a block to allocate and to free.
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <barrier>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,9 +20,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "blockyard/adapter.h"
-#include "blockyard/lifetime.hpp"
 #include "frame_blocks.hpp"
+#include "subjects.hpp"
 
 namespace {
 
@@ -42,38 +43,72 @@ struct Nanoseconds {
   double end = 0;  ///< of the frame
 };
 
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+class Medians {
+ public:
+  void add(const Nanoseconds& one) {
+    allocate_.push_back(one.allocate);
+    free_.push_back(one.free);
+    end_.push_back(one.end);
+  }
+  Nanoseconds get() { return {middle(allocate_), middle(free_), middle(end_)}; }
+
+ private:
+  static double middle(std::vector<double>& values) {
+    const auto found = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), found, values.end());
+    return *found;
+  }
+
+  std::vector<double> allocate_;
+  std::vector<double> free_;
+  std::vector<double> end_;
+};
+
+double nanoseconds(std::uint64_t from, std::uint64_t to) {
+  static const double ticks_per_ns = base::ticks_per_ns();
+  return static_cast<double>(to - from) / ticks_per_ns;
 }
 
-double now() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+// The loop's own cost is in every figure: four blocks share it. By hand, since compilers unroll some loops only.
+template <std::size_t count, class Body>
+[[gnu::always_inline]] inline void unrolled(Body&& body) {
+  static_assert(count % 4 == 0);
+  for (std::size_t i = 0; i < count; i += 4) {
+    body(i);
+    body(i + 1);
+    body(i + 2);
+    body(i + 3);
+  }
 }
 
-template <class Allocate, class Free, class End>
-Nanoseconds run(Allocate&& allocate_one, Free&& free_one, End&& end_pass) {
+// Of its own, so that the loops have the registers to themselves.
+template <class Subject>
+[[gnu::noinline]] Nanoseconds pass(const by_adapter* adapter, std::size_t size,
+                                   std::array<void*, blocks_a_pass>& blocks) {
+  const std::uint64_t begun = base::ticks_fenced();
+  std::uint64_t allocated = 0;
+  {
+    Subject subject(adapter);
+    unrolled<blocks_a_pass>([&](std::size_t i) { blocks[i] = subject.allocate(size); });
+    allocated = base::ticks_fenced();
+    unrolled<blocks_a_pass>([&](std::size_t i) { subject.free(blocks[i], size, alignof(std::max_align_t)); });
+  }
+  const std::uint64_t freed = base::ticks_fenced();
+  Subject::end_frame();
+  return {nanoseconds(begun, allocated) / blocks_a_pass, nanoseconds(allocated, freed) / blocks_a_pass};
+}
+
+template <class Subject>
+Nanoseconds run(const by_adapter* adapter, std::size_t size) {
   std::array<void*, blocks_a_pass> blocks;
-  std::vector<double> allocating;
-  std::vector<double> freeing;
-  for (int pass = 0; pass < passes; ++pass) {
-    const double begun = now();
-    for (void*& block : blocks) {
-      block = allocate_one();
-    }
-    const double allocated = now();
-    for (void* block : blocks) {
-      free_one(block);
-    }
-    const double freed = now();
-    end_pass();
-    if (pass >= warm_up) {
-      allocating.push_back((allocated - begun) / blocks_a_pass);
-      freeing.push_back((freed - allocated) / blocks_a_pass);
+  Medians medians;
+  for (int i = 0; i < passes; ++i) {
+    const Nanoseconds one = pass<Subject>(adapter, size, blocks);
+    if (i >= warm_up) {
+      medians.add(one);
     }
   }
-  return {median(allocating), median(freeing)};
+  return medians.get();
 }
 
 void walk(const std::vector<std::uint64_t>& memory) {
@@ -84,39 +119,48 @@ void walk(const std::vector<std::uint64_t>& memory) {
   asm volatile("" : : "r"(sum));
 }
 
-template <class Allocate, class Free, class End>
-Nanoseconds run_frames(const std::vector<bench::FrameBlock>& taken, std::size_t walked, Allocate&& allocate_one,
-                       Free&& free_one, End&& end_frame) {
+template <class Subject>
+[[gnu::noinline]] Nanoseconds frame(const by_adapter* adapter, const bench::FrameBlock* wanted,
+                                    std::array<void*, blocks_a_frame>& blocks) {
+  const std::uint64_t begun = base::ticks_fenced();
+  std::uint64_t allocated = 0;
+  {
+    Subject subject(adapter);
+    unrolled<blocks_a_frame>([&](std::size_t i) {
+      // What malloc aligns to anyway is asked of malloc, as a program would.
+      if (wanted[i].alignment <= alignof(std::max_align_t)) [[likely]] {
+        blocks[i] = subject.allocate(wanted[i].size);
+      } else {
+        blocks[i] = subject.allocate(wanted[i].size, wanted[i].alignment);
+      }
+    });
+    allocated = base::ticks_fenced();
+    unrolled<blocks_a_frame>([&](std::size_t i) { subject.free(blocks[i], wanted[i].size, wanted[i].alignment); });
+  }
+  const std::uint64_t freed = base::ticks_fenced();
+  Subject::end_frame();
+  const std::uint64_t ended = base::ticks_fenced();
+  return {nanoseconds(begun, allocated) / blocks_a_frame, nanoseconds(allocated, freed) / blocks_a_frame,
+          nanoseconds(freed, ended) / blocks_a_frame};
+}
+
+template <class Subject>
+Nanoseconds run_frames(const by_adapter* adapter, const std::vector<bench::FrameBlock>& taken, std::size_t walked) {
   const std::vector<std::uint64_t> others(walked / sizeof(std::uint64_t), 1);
   std::array<void*, blocks_a_frame> blocks;
-  std::vector<double> allocating;
-  std::vector<double> freeing;
-  std::vector<double> ending;
+  Medians medians;
   std::size_t first = 0;
-  for (int frame = 0; frame < frames; ++frame, first += blocks_a_frame) {
+  for (int i = 0; i < frames; ++i, first += blocks_a_frame) {
     if (first + blocks_a_frame > taken.size()) {
       first = 0;
     }
-    const bench::FrameBlock* const wanted = &taken[first];
     walk(others);
-    const double begun = now();
-    for (std::size_t i = 0; i < blocks_a_frame; ++i) {
-      blocks[i] = allocate_one(wanted[i]);
-    }
-    const double allocated = now();
-    for (std::size_t i = 0; i < blocks_a_frame; ++i) {
-      free_one(blocks[i], wanted[i]);
-    }
-    const double freed = now();
-    end_frame();
-    const double ended = now();
-    if (frame >= warm_up) {
-      allocating.push_back((allocated - begun) / blocks_a_frame);
-      freeing.push_back((freed - allocated) / blocks_a_frame);
-      ending.push_back((ended - freed) / blocks_a_frame);
+    const Nanoseconds one = frame<Subject>(adapter, &taken[first], blocks);
+    if (i >= warm_up) {
+      medians.add(one);
     }
   }
-  return {median(allocating), median(freeing), median(ending)};
+  return medians.get();
 }
 
 const by_adapter* load(const char* path) {
@@ -141,55 +185,23 @@ const by_adapter* load(const char* path) {
   return adapter;
 }
 
-Nanoseconds measure(std::string_view subject, const by_adapter* adapter, std::size_t size) {
-  const auto nothing = [] {};
+// Calls what(), made for the class that `subject` names.
+template <class What>
+Nanoseconds with(std::string_view subject, const by_adapter* adapter, What&& what) {
+  if (subject == "nothing") {
+    return what.template operator()<bench::Nothing>();
+  }
   if (subject == "temp") {
-    return run([=] { return temp_allocate(size, 16); }, [](void* block) { temp_deallocate(block); },
-               by_thread_end_frame);
+    return what.template operator()<bench::Temp>();
+  }
+  if (subject == "temp-cursor") {
+    return what.template operator()<bench::TempWithCursor>();
   }
   if (subject == "temp-job") {
-    return run([=] { return allocate(size, 16, Lifetime::temp_job); },
-               [](void* block) { deallocate(block, Lifetime::temp_job); }, nothing);
+    return what.template operator()<bench::TempJob>();
   }
-  if ((adapter->flags & BY_ADAPTER_SIZED_FREE) != 0) {
-    return run([=] { return adapter->allocate(size); }, [=](void* block) { adapter->free_sized(block, size, 16); },
-               nothing);
-  }
-  return run([=] { return adapter->allocate(size); }, [=](void* block) { adapter->free(block); }, nothing);
-}
-
-Nanoseconds measure_frames(std::string_view subject, const by_adapter* adapter,
-                           const std::vector<bench::FrameBlock>& taken, std::size_t walked) {
-  using bench::FrameBlock;
-  const auto nothing = [] {};
-  const auto is_natural = [](FrameBlock block) { return block.alignment <= alignof(std::max_align_t); };
-  if (subject == "temp") {
-    return run_frames(
-        taken, walked,
-        [=](FrameBlock wanted) {
-          return is_natural(wanted) ? temp_allocate(wanted.size) : temp_allocate(wanted.size, wanted.alignment);
-        },
-        [](void* block, FrameBlock) { temp_deallocate(block); }, by_thread_end_frame);
-  }
-  if (subject == "temp-job") {
-    return run_frames(
-        taken, walked,
-        [=](FrameBlock wanted) {
-          return is_natural(wanted) ? temp_job_allocate(wanted.size) : temp_job_allocate(wanted.size, wanted.alignment);
-        },
-        [](void* block, FrameBlock) { temp_job_deallocate(block); }, nothing);
-  }
-  const auto allocate_one = [=](FrameBlock wanted) {
-    return is_natural(wanted) ? adapter->allocate(wanted.size)
-                              : adapter->allocate_aligned(wanted.alignment, wanted.size);
-  };
-  if ((adapter->flags & BY_ADAPTER_SIZED_FREE) != 0) {
-    return run_frames(
-        taken, walked, allocate_one,
-        [=](void* block, FrameBlock freed) { adapter->free_sized(block, freed.size, freed.alignment); }, nothing);
-  }
-  return run_frames(
-      taken, walked, allocate_one, [=](void* block, FrameBlock) { adapter->free(block); }, nothing);
+  return (adapter->flags & BY_ADAPTER_SIZED_FREE) != 0 ? what.template operator()<bench::SizedAdapter>()
+                                                       : what.template operator()<bench::Adapter>();
 }
 
 int run_frames_of(std::string_view subject, const by_adapter* adapter, const char* journal, std::size_t walked) {
@@ -207,7 +219,8 @@ int run_frames_of(std::string_view subject, const by_adapter* adapter, const cha
   if (adapter != nullptr && adapter->thread_start != nullptr) {
     adapter->thread_start();
   }
-  const Nanoseconds found = measure_frames(subject, adapter, taken, walked);
+  const Nanoseconds found =
+      with(subject, adapter, [&]<class Subject>() { return run_frames<Subject>(adapter, taken, walked); });
   std::printf("%.4f %.4f %.4f\n", found.allocate, found.free, found.end);
   return 0;
 }
@@ -218,12 +231,14 @@ int main(int count, char** arguments) {
   const bool by_frames = count == 5 && std::string_view(arguments[2]) == "frames";
   if (count != 4 && !by_frames) {
     std::fprintf(stderr,
-                 "usage: bench_lifetime temp|temp-job|ADAPTER THREADS SIZE\n"
-                 "       bench_lifetime temp|temp-job|ADAPTER frames JOURNAL WALK\n");
+                 "usage: bench_lifetime nothing|temp|temp-cursor|temp-job|ADAPTER THREADS SIZE\n"
+                 "       bench_lifetime nothing|temp|temp-cursor|temp-job|ADAPTER frames JOURNAL WALK\n");
     return 2;
   }
   const std::string_view subject = arguments[1];
-  const by_adapter* const adapter = subject == "temp" || subject == "temp-job" ? nullptr : load(arguments[1]);
+  constexpr std::array<std::string_view, 4> built_in{"nothing", "temp", "temp-cursor", "temp-job"};
+  const bool is_built_in = std::find(built_in.begin(), built_in.end(), subject) != built_in.end();
+  const by_adapter* const adapter = is_built_in ? nullptr : load(arguments[1]);
   if (by_frames) {
     return run_frames_of(subject, adapter, arguments[3], std::strtoul(arguments[4], nullptr, 10));
   }
@@ -238,7 +253,7 @@ int main(int count, char** arguments) {
         adapter->thread_start();
       }
       start.arrive_and_wait();
-      results[i] = measure(subject, adapter, size);
+      results[i] = with(subject, adapter, [&]<class Subject>() { return run<Subject>(adapter, size); });
     });
   }
   for (std::thread& worker : workers) {

@@ -20,6 +20,7 @@
 
 #include "blockyard/blockyard.h"
 #include "blockyard/temp.hpp"
+#include "blockyard/temp_cursor.hpp"
 #include "blockyard/temp_job.hpp"
 
 namespace blockyard {

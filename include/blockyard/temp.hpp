@@ -22,25 +22,25 @@ inline constexpr std::size_t max_alignment = BY_LIFETIME_MAX_ALIGNMENT;
 
 namespace lifetime {
 
-/// Where the calling thread's next temp block may begin. All null before the first block, and for good in a process
+/// The calling thread's temp region, and where its next block may begin. All null before the first block, and for good in a process
 /// that is checked or observed: then every call takes the slow path, however the calling code was compiled.
-struct TempCursor {
+struct TempRegion {
   std::uintptr_t next;  ///< address
   std::uintptr_t end;   ///< of the region
   std::uintptr_t begin;
-  std::uintptr_t last;  ///< where the newest block begins; no_temp_block when there is none
+  std::uintptr_t last;  ///< where the newest block begins; `next` when there is none
   std::uintptr_t peak;  ///< the furthest that `next` had been when it went back
   std::size_t bytes;    ///< end - begin
 };
-/// No block begins there, and no caller frees it.
-inline constexpr std::uintptr_t no_temp_block = ~std::uintptr_t{0};
+/// A region is never larger (by_temp_configure), and an address so many bytes on never wraps.
+inline constexpr std::size_t most_region_bytes = std::size_t{1} << 30;
 
 constexpr bool is_valid_alignment(std::size_t alignment) {
   return alignment - 1 < max_alignment && (alignment & (alignment - 1)) == 0;
 }
 
 extern "C" {
-extern BY_API constinit thread_local TempCursor by_temp_cursor __attribute__((tls_model("initial-exec")));
+extern BY_API constinit thread_local TempRegion by_temp_region __attribute__((tls_model("initial-exec")));
 BY_API void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept;
 BY_API void by_temp_deallocate_slow(void* block) noexcept;
 BY_API void by_temp_deallocate_sized_slow(void* block, std::size_t size) noexcept;
@@ -56,21 +56,21 @@ constexpr std::uintptr_t round_up(std::uintptr_t address, std::size_t alignment)
 /// As by_allocate(size, alignment, BY_TEMP): a few instructions while the region has room.
 [[nodiscard]] BY_THREAD_LOCAL_ACCESS inline void* temp_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
-  lifetime::TempCursor& cursor = lifetime::by_temp_cursor;
-  std::uintptr_t begin = cursor.next;
-  // Each block's place follows from the place of the one before, a chain that bounds how fast they can follow one
-  // another. Behind a branch, which is predicted, rounding is no part of it. Size 0 wraps and takes the slow path.
-  if (lifetime::is_valid_alignment(alignment)) [[likely]] {
-    if ((begin & (alignment - 1)) == 0 && size - 1 < cursor.end - begin) [[likely]] {
-      cursor.last = begin;
-      cursor.next = begin + size;
-      return reinterpret_cast<void*>(begin);
+  lifetime::TempRegion& region = lifetime::by_temp_region;
+  std::uintptr_t begin = region.next;
+  // Size 0 wraps and takes the slow path.
+  if (lifetime::is_valid_alignment(alignment) && size - 1 < lifetime::most_region_bytes) [[likely]] {
+    // Each block's place follows from the place of the one before, a chain that bounds how fast they can follow one
+    // another. Behind a branch, which is predicted, rounding is no part of it.
+    if ((begin & (alignment - 1)) != 0) [[unlikely]] {
+      begin = lifetime::round_up(begin, alignment);
+      asm("" : "+r"(begin));  // or GCC makes a conditional move of it, and that waits for the rounding
     }
-    begin = lifetime::round_up(begin, alignment);
-    if (begin <= cursor.end && size - 1 < cursor.end - begin) [[likely]] {
-      cursor.last = begin;
-      cursor.next = begin + size;
-      return reinterpret_cast<void*>(begin);
+    const std::uintptr_t next = begin + size;
+    if (next <= region.end) [[likely]] {
+      region.last = begin;
+      region.next = next;
+      return reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
     }
   }
   return lifetime::by_temp_allocate_slow(size, alignment);
@@ -78,16 +78,16 @@ constexpr std::uintptr_t round_up(std::uintptr_t address, std::size_t alignment)
 
 /// As by_deallocate(block, BY_TEMP).
 BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
-  lifetime::TempCursor& cursor = lifetime::by_temp_cursor;
+  lifetime::TempRegion& region = lifetime::by_temp_region;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  if (address == cursor.last) {
-    if (cursor.next > cursor.peak) {
-      cursor.peak = cursor.next;
-    }
-    cursor.next = address;
+  if (address < region.last && address >= region.begin) [[likely]] {
     return;
   }
-  if (address - cursor.begin < cursor.bytes) [[likely]] {
+  if (address == region.last) {
+    if (region.next > region.peak) {
+      region.peak = region.next;
+    }
+    region.next = address;
     return;
   }
   lifetime::by_temp_deallocate_slow(block);
@@ -95,15 +95,15 @@ BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
 
 /// The same for callers that know the size: frees in the reverse order of the allocations take every block back.
 BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block, std::size_t size) noexcept {
-  lifetime::TempCursor& cursor = lifetime::by_temp_cursor;
+  lifetime::TempRegion& region = lifetime::by_temp_region;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  if (address - cursor.begin < cursor.bytes) [[likely]] {
-    if (address + size + (size == 0) == cursor.next) {
-      if (cursor.next > cursor.peak) {
-        cursor.peak = cursor.next;
+  if (address - region.begin < region.bytes) [[likely]] {
+    if (address + size + (size == 0) == region.next) {
+      if (region.next > region.peak) {
+        region.peak = region.next;
       }
-      cursor.next = address;
-      cursor.last = address;
+      region.next = address;
+      region.last = address;
     }
     return;
   }

@@ -80,15 +80,25 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
   using namespace lifetime;
   JobCursor& cursor = by_job_cursor;
   const std::size_t effective = alignment < alignof(BlockHeader) ? alignof(BlockHeader) : alignment;
-  const std::uintptr_t begin = round_up(cursor.next + header_bytes, effective);
-  // Less than the end: the header makes a block of no bytes one of its own, if only it begins within the chunk.
-  if (is_valid_alignment(alignment) && size <= largest_shared && begin + size < cursor.end &&
-      !by_jobs_followed.load(std::memory_order_relaxed)) [[likely]] {
-    cursor.next = begin + size;
-    cursor.live += 1;
-    void* const block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
-    new (header_of(block)) BlockHeader{BlockKind::live, 0};
-    return block;
+  std::uintptr_t begin = cursor.next + header_bytes;
+  if (is_valid_alignment(alignment) && size <= largest_shared && !by_jobs_followed.load(std::memory_order_relaxed))
+      [[likely]] {
+    // As in temp_allocate(): rounding behind a branch is no part of the chain from block to block. With its header a
+    // block takes a multiple of its alignment, so that the branch is not taken while the alignment stays the same.
+    if ((begin & (effective - 1)) != 0) [[unlikely]] {
+      begin = round_up(begin, effective);
+      asm("" : "+r"(begin));
+    }
+    const std::size_t taken =
+        effective <= alignof(std::max_align_t) ? round_up(size + header_bytes, effective) - header_bytes : size;
+    // Less than the end: the header makes a block of no bytes one of its own, if only it begins within the chunk.
+    if (begin + taken < cursor.end) [[likely]] {
+      cursor.next = begin + taken;
+      cursor.live += 1;
+      void* const block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
+      new (header_of(block)) BlockHeader{BlockKind::live, 0};
+      return block;
+    }
   }
   return by_temp_job_allocate_slow(size, alignment);
 }

@@ -16,12 +16,11 @@
 
 namespace blockyard::lifetime {
 
-constinit thread_local TempCursor by_temp_cursor{};
+constinit thread_local TempRegion by_temp_region{};
 
 namespace {
 
 constexpr std::size_t least_region = 64;
-constexpr std::size_t most_region = std::size_t{1} << 30;
 
 struct Settings {
   std::size_t region = std::size_t{256} << 10;
@@ -37,14 +36,14 @@ Settings read_settings(std::uint32_t& version) {
   return settings;
 }
 
-TempCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_temp : by_temp_cursor; }
+TempRegion& region_of(ThreadState* state) { return is_watched() ? state->watched_temp : by_temp_region; }
 
 std::uintptr_t address_of(const void* block) { return reinterpret_cast<std::uintptr_t>(block); }
 void* pointer_to(std::uintptr_t address) { return reinterpret_cast<void*>(address); }  // NOLINT: it was a pointer
 
 void start_region(ThreadState* state) {
   const std::uintptr_t begin = address_of(state->region);
-  cursor_of(state) = {begin, begin + state->region_bytes, begin, no_temp_block, begin, state->region_bytes};
+  region_of(state) = {begin, begin + state->region_bytes, begin, begin, begin, state->region_bytes};
   state->figures.region_bytes = state->region_bytes;
 }
 
@@ -80,9 +79,10 @@ bool open_region(ThreadState* state) {
   return true;
 }
 
-void note_peak(TempCursor& cursor) { cursor.peak = std::max(cursor.peak, cursor.next); }
+// The byte behind a cursor's piece may lie behind the region.
+void note_peak(TempRegion& region) { region.peak = std::max(region.peak, std::min(region.next, region.end)); }
 
-void* take(ThreadState* state, TempCursor& cursor, std::uintptr_t begin, std::size_t size, std::size_t alignment) {
+void* take(ThreadState* state, TempRegion& region, std::uintptr_t begin, std::size_t size, std::size_t alignment) {
   const std::size_t bytes = size + (size == 0);
   if (is_watched()) {
     if (!state->blocks.push({begin, bytes, true})) {
@@ -93,30 +93,9 @@ void* take(ThreadState* state, TempCursor& cursor, std::uintptr_t begin, std::si
     show_fresh(pointer_to(begin), bytes);
     announce_allocated(pointer_to(begin), size, alignment);
   }
-  cursor.last = begin;
-  cursor.next = begin + bytes;
+  region.last = begin;
+  region.next = begin + bytes;
   return pointer_to(begin);
-}
-
-void* take_outside(ThreadState* state, TempCursor& cursor, std::size_t size, std::size_t alignment) {
-  const std::size_t bytes = size + (size == 0);
-  const std::size_t slot = state->outside.count();
-  if (!state->outside.push(nullptr)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  void* const block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(slot));
-  if (block == nullptr) {
-    state->outside.cut(slot);
-    return nullptr;
-  }
-  state->outside[slot] = block;
-  auto& counter = bytes > state->region_bytes ? state->figures.overflow_too_large : state->figures.overflow_full;
-  counter += 1;
-  // Where the block would lie if the region had no end.
-  const std::size_t position = cursor.next - cursor.begin + state->demand;
-  state->demand += base::align_up(position, alignment) - position + bytes;
-  return block;
 }
 
 // A block of a watched process's region: its record, or nullptr when none begins there.
@@ -134,7 +113,7 @@ void end_watched_block(WatchedBlock& block) {
   }
 }
 
-void free_watched(ThreadState* state, TempCursor& cursor, void* block) {
+void free_watched(ThreadState* state, TempRegion& region, void* block) {
   WatchedBlock* const found = find_block(state, address_of(block));
   if (found == nullptr || !found->live) {
     if (is_checked()) {
@@ -146,8 +125,8 @@ void free_watched(ThreadState* state, TempCursor& cursor, void* block) {
   end_watched_block(*found);
   hide(block, found->size);
   if (found == &state->blocks.newest()) {
-    note_peak(cursor);
-    cursor.next = found->begin;
+    note_peak(region);
+    region.next = found->begin;
     state->blocks.cut(state->blocks.count() - 1);
   }
 }
@@ -181,7 +160,7 @@ void free_outside_from(ThreadState* state, std::size_t first) {
 }
 
 // Ends every block of the region that begins at or after `from`.
-void hide_from(ThreadState* state, TempCursor& cursor, std::uintptr_t from) {
+void hide_from(ThreadState* state, TempRegion& region, std::uintptr_t from) {
   if (!is_watched()) {
     return;
   }
@@ -189,7 +168,7 @@ void hide_from(ThreadState* state, TempCursor& cursor, std::uintptr_t from) {
     end_watched_block(state->blocks.newest());
     state->blocks.cut(state->blocks.count() - 1);
   }
-  hide(pointer_to(from), cursor.next - from);
+  hide(pointer_to(from), region.next - from);
 }
 
 unsigned bucket_of(std::size_t peak) {
@@ -227,6 +206,27 @@ void adapt_region(ThreadState* state, std::size_t demand) {
 
 }  // namespace
 
+void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment) {
+  const std::size_t bytes = size + (size == 0);
+  const std::size_t slot = state->outside.count();
+  if (!state->outside.push(nullptr)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const block = allocate_outside(state, size, alignment, static_cast<std::uint32_t>(slot));
+  if (block == nullptr) {
+    state->outside.cut(slot);
+    return nullptr;
+  }
+  state->outside[slot] = block;
+  auto& counter = bytes > state->region_bytes ? state->figures.overflow_too_large : state->figures.overflow_full;
+  counter += 1;
+  // Where the block would lie if the region had no end.
+  const std::size_t position = std::min(region.next, region.end) - region.begin + state->demand;
+  state->demand += base::align_up(position, alignment) - position + bytes;
+  return block;
+}
+
 void end_temp_frame(ThreadState* state) {
   free_outside_from(state, 0);
   state->outside_floor = 0;
@@ -236,28 +236,34 @@ void end_temp_frame(ThreadState* state) {
     state->demand = 0;
     return;
   }
-  TempCursor& cursor = cursor_of(state);
-  note_peak(cursor);
-  const std::size_t peak = cursor.peak - cursor.begin;
+  TempRegion& region = region_of(state);
+  note_peak(region);
+  const std::size_t peak = region.peak - region.begin;
   const std::size_t demand = peak + state->demand;
-  hide_from(state, cursor, cursor.begin);
+  hide_from(state, region, region.begin);
   count_frame(state->figures, peak, demand);
-  adapt_region(state, demand);
   state->demand = 0;
+  if (state->pinned != 0) {
+    // The pieces of open cursors stay theirs, and the region where it is, until a frame ends without them.
+    region.next = region.last = state->pinned;
+    region.peak = region.begin;
+    return;
+  }
+  adapt_region(state, demand);
   start_region(state);
 }
 
 void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment) {
   const std::size_t old_bytes = old_size + (old_size == 0);
   const std::size_t bytes = size + (size == 0);
-  TempCursor& cursor = by_temp_cursor;
+  TempRegion& region = by_temp_region;
   const std::uintptr_t address = address_of(block);
   if (address % alignment == 0) {
-    const bool inside = address - cursor.begin < cursor.bytes;
-    if (inside && address + old_bytes == cursor.next && bytes <= cursor.end - address) {
-      note_peak(cursor);
-      cursor.next = address + bytes;
-      cursor.last = address;
+    const bool inside = address - region.begin < region.bytes;
+    if (inside && address + old_bytes == region.next && bytes <= region.end - address) {
+      note_peak(region);
+      region.next = address + bytes;
+      region.last = address;
       return block;
     }
     if (bytes <= old_bytes && !is_watched()) {
@@ -282,19 +288,19 @@ void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
     errno = ENOMEM;
     return nullptr;
   }
-  TempCursor& cursor = cursor_of(state);
-  if (cursor.begin == 0 &&
+  TempRegion& region = region_of(state);
+  if (region.begin == 0 &&
       (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed))) {
     open_region(state);  // without one, everything falls back to temp job
-  } else if (cursor.begin == 0) {
+  } else if (region.begin == 0) {
     start_region(state);  // left behind by a thread that ended
   }
   const std::size_t bytes = size + (size == 0);
-  const std::uintptr_t begin = base::align_up(cursor.next, alignment);
-  if (begin <= cursor.end && bytes <= cursor.end - begin && cursor.begin != 0) {
-    return take(state, cursor, begin, size, alignment);
+  const std::uintptr_t begin = base::align_up(region.next, alignment);
+  if (begin <= region.end && bytes <= region.end - begin && region.begin != 0) {
+    return take(state, region, begin, size, alignment);
   }
-  return take_outside(state, cursor, size, alignment);
+  return take_outside(state, region, size, alignment);
 }
 
 void by_temp_deallocate_slow(void* block) noexcept {
@@ -303,11 +309,14 @@ void by_temp_deallocate_slow(void* block) noexcept {
   }
   ThreadState* const state = this_thread;
   if (state != nullptr && is_watched()) {
-    TempCursor& cursor = state->watched_temp;
-    if (address_of(block) - cursor.begin < cursor.bytes) {
-      free_watched(state, cursor, block);
+    TempRegion& region = state->watched_temp;
+    if (address_of(block) - region.begin < region.bytes) {
+      free_watched(state, region, block);
       return;
     }
+  }
+  if (address_of(block) - by_temp_region.begin < by_temp_region.bytes) {
+    return;  // of an earlier frame or scope: nobody looks
   }
   free_outside_block(state, block);
 }
@@ -331,9 +340,9 @@ by_temp_mark by_temp_mark_now(void) {
   if (state == nullptr) {
     return {0, 0, 0};
   }
-  const TempCursor& cursor = cursor_of(state);
+  const TempRegion& region = region_of(state);
   state->outside_floor = state->outside.count();
-  return {state->frame, cursor.next - cursor.begin, state->outside.count()};
+  return {state->frame, region.next - region.begin, state->outside.count()};
 }
 
 void by_temp_rewind(by_temp_mark mark) {
@@ -348,13 +357,13 @@ void by_temp_rewind(by_temp_mark mark) {
   }
   free_outside_from(state, std::min(mark.outside, state->outside.count()));
   state->outside_floor = mark.outside;
-  TempCursor& cursor = cursor_of(state);
-  const std::uintptr_t position = cursor.begin + mark.position;
-  if (position < cursor.next) {
-    note_peak(cursor);
-    hide_from(state, cursor, position);
-    cursor.next = position;
-    cursor.last = no_temp_block;
+  TempRegion& region = region_of(state);
+  const std::uintptr_t position = std::max(region.begin + mark.position, state->pinned);
+  if (position < region.next) {
+    note_peak(region);
+    hide_from(state, region, position);
+    region.next = position;
+    region.last = position;
   }
 }
 
@@ -364,7 +373,7 @@ uint64_t by_temp_frame(void) {
 }
 
 int by_temp_configure(size_t region, size_t limit) {
-  if (region < least_region || region > most_region || limit > most_region) {
+  if (region < least_region || region > most_region_bytes || limit > most_region_bytes) {
     errno = EINVAL;
     return -1;
   }

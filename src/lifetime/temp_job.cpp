@@ -245,6 +245,11 @@ void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::s
   if (fresh != nullptr) {
     std::memcpy(fresh, block, std::min(old_size, size));
     temp_job_deallocate(block);
+    // Where the newest chunk has just given it, without what its alignment added: so that it can grow where it is.
+    const std::uintptr_t fresh_end = reinterpret_cast<std::uintptr_t>(fresh) + bytes;
+    if (by_job_cursor.next - fresh_end < alignof(std::max_align_t)) {
+      by_job_cursor.next = fresh_end;
+    }
   }
   return fresh;
 }

@@ -78,10 +78,12 @@ void become_child() {
 
 void leave_thread(void* value) {
   auto* const state = static_cast<ThreadState*>(value);
+  state->open_cursors = 0;
+  state->pinned = 0;
   end_temp_frame(state);
   retire_job_chunks(by_job_cursor);
   retire_job_chunks(state->watched_job);
-  by_temp_cursor = {};
+  by_temp_region = {};
   state->watched_temp = {};
   this_thread = nullptr;
   const std::lock_guard lock(states_lock);

@@ -19,6 +19,16 @@ void write_after_frame() {
   static_cast<void>(temp_allocate(64, 16));
 }
 
+void write_to_a_cursors_block_after_frame() {
+  temp_cursor cursor;
+  static_cast<void>(cursor.allocate(64));
+  auto* const block = static_cast<volatile char*>(cursor.allocate(64));
+  by_thread_end_frame();
+  block[8] = 1;
+  static_cast<void>(cursor.allocate(64));
+  static_cast<void>(cursor.allocate(64));
+}
+
 void write_after_scope() {
   volatile char* block = nullptr;
   {
@@ -96,6 +106,13 @@ void right_use() {
     std::memset(block, 1, 100);
     std::memset(temp_allocate(1 << 20, 16), 1, 1 << 20);
     temp_deallocate(block);
+    {
+      temp_cursor cursor;
+      std::memset(cursor.allocate(100), 1, 100);
+      std::memset(cursor.allocate(1 << 20), 1, 1 << 20);
+      cursor.deallocate(cursor.allocate(100), 100);
+      std::memset(temp_allocate(100, 16), 1, 100);
+    }
     void* const job = allocate(100, 16, Lifetime::temp_job);
     std::memset(job, 1, 100);
     deallocate(job, Lifetime::temp_job);
@@ -107,6 +124,7 @@ constexpr struct {
   std::string_view name;
   void (*run)();
 } cases[] = {{"write_after_frame", write_after_frame},
+             {"write_to_a_cursors_block_after_frame", write_to_a_cursors_block_after_frame},
              {"write_after_scope", write_after_scope},
              {"deallocate_after_frame", deallocate_after_frame},
              {"temp_of_another_thread", temp_of_another_thread},

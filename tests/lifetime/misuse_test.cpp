@@ -41,6 +41,9 @@ void expect_caught(const std::string& name, const std::string& sentence, bool ch
 TEST(Misuse, writing_to_a_temp_block_after_its_frame_is_caught) {
   expect_caught("write_after_frame", "use after free");
 }
+TEST(Misuse, writing_to_a_cursors_block_after_its_frame_is_caught) {
+  expect_caught("write_to_a_cursors_block_after_frame", "use after free");
+}
 TEST(Misuse, writing_to_a_temp_block_after_its_scope_is_caught) {
   expect_caught("write_after_scope", "use after free");
 }

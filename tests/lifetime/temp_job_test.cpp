@@ -184,6 +184,21 @@ TEST(TempJob, a_block_that_grows_keeps_its_contents) {
   free_job(block);
 }
 
+TEST(TempJob, the_newest_block_grows_where_it_is_once_it_was_resized) {
+  if (lifetime::is_watched()) {
+    GTEST_SKIP() << "NOT RUN: in a watched process every resized block moves";
+  }
+  on_a_new_thread([] {
+    void* const moved = reallocate(job(40, 16), 40, 100, 16, Lifetime::temp_job);
+    void* const grown = reallocate(moved, 100, 250, 16, Lifetime::temp_job);
+    EXPECT_EQ(grown, moved);
+    char* const next = static_cast<char*>(job(4, 4));
+    EXPECT_GE(next - 8, static_cast<char*>(grown) + 250);
+    free_job(next);
+    free_job(grown);
+  });
+}
+
 TEST(TempJob, trim_gives_free_memory_back_and_leaves_live_blocks_alone) {
   char* const kept = static_cast<char*>(job(32));
   std::strcpy(kept, "kept");

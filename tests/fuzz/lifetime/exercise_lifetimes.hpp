@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "blockyard/lifetime.hpp"
@@ -147,7 +148,7 @@ class Exercise {
         remove(jobs_, Lifetime::temp_job);
         break;
       case 10:
-        scopes_.push_back({by_temp_mark_now(), births_});
+        bytes_.take() % 2 == 0 ? scopes_.push_back({by_temp_mark_now(), births_}) : use_cursor();
         break;
       case 11:
         if (!scopes_.empty()) {
@@ -170,6 +171,28 @@ class Exercise {
       default:
         end_something();
         break;
+    }
+  }
+
+  // Three of them, opened and closed in any order.
+  void use_cursor() {
+    std::optional<blockyard::temp_cursor<8>>& cursor = cursors_[bytes_.take() % 3];
+    const std::uint8_t what = bytes_.take();
+    if (!cursor) {
+      cursor.emplace();
+    } else if (what % 4 == 0) {
+      cursor.reset();
+      return;
+    }
+    for (unsigned i = 0; i < what % 8u; ++i) {
+      const std::size_t wanted = size();
+      const std::size_t aligned = alignment();
+      add(temps_, cursor->allocate(wanted, aligned), wanted, aligned);
+    }
+    if (what % 8 == 7 && !temps_.empty()) {
+      const Block newest = temps_.back();
+      cursor->deallocate(newest.begin, newest.size);
+      temps_.pop_back();
     }
   }
 
@@ -213,6 +236,7 @@ class Exercise {
   std::vector<Block> jobs_;
   std::vector<Block> arena_blocks_;
   std::vector<Scope> scopes_;
+  std::optional<blockyard::temp_cursor<8>> cursors_[3];
   blockyard::rewindable arena_{4096};
 };
 

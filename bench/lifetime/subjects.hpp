@@ -1,0 +1,86 @@
+// What is measured, all with the same face: made at the beginning of a pass, it allocates and frees, and goes.
+#pragma once
+
+#include <cstddef>
+
+#include "blockyard/adapter.h"
+#include "blockyard/lifetime.hpp"
+
+namespace blockyard::bench {
+
+/// The loop and the clock alone: every block is the same address, known beforehand, as the lab's `null` allocator hands
+/// out one buffer. The compiler has to have the size and the address in registers, as the others need them.
+class Nothing {
+ public:
+  explicit Nothing(const by_adapter*) {}
+  void* allocate(std::size_t size) {
+    asm volatile("" : "+r"(address_) : "r"(size));
+    return address_;
+  }
+  void* allocate(std::size_t size, std::size_t alignment) {
+    asm volatile("" : "+r"(address_) : "r"(size), "r"(alignment));
+    return address_;
+  }
+  void free(void* block, std::size_t, std::size_t) { asm volatile("" : : "r"(block)); }
+  static void end_frame() {}
+
+ private:
+  void* address_ = nullptr;
+};
+
+class Temp {
+ public:
+  explicit Temp(const by_adapter*) {}
+  void* allocate(std::size_t size) { return temp_allocate(size); }
+  void* allocate(std::size_t size, std::size_t alignment) { return temp_allocate(size, alignment); }
+  void free(void* block, std::size_t, std::size_t) { temp_deallocate(block); }
+  static void end_frame() { by_thread_end_frame(); }
+};
+
+class TempWithCursor {
+ public:
+  explicit TempWithCursor(const by_adapter*) {}
+  void* allocate(std::size_t size) { return cursor_.allocate(size); }
+  void* allocate(std::size_t size, std::size_t alignment) { return cursor_.allocate(size, alignment); }
+  void free(void* block, std::size_t, std::size_t) { cursor_.deallocate(block); }
+  static void end_frame() { by_thread_end_frame(); }
+
+ private:
+  temp_cursor<> cursor_;
+};
+
+class TempJob {
+ public:
+  explicit TempJob(const by_adapter*) {}
+  void* allocate(std::size_t size) { return temp_job_allocate(size); }
+  void* allocate(std::size_t size, std::size_t alignment) { return temp_job_allocate(size, alignment); }
+  void free(void* block, std::size_t, std::size_t) { temp_job_deallocate(block); }
+  static void end_frame() {}
+};
+
+class Adapter {
+ public:
+  explicit Adapter(const by_adapter* adapter) : adapter_(adapter) {}
+  void* allocate(std::size_t size) { return adapter_->allocate(size); }
+  void* allocate(std::size_t size, std::size_t alignment) { return adapter_->allocate_aligned(alignment, size); }
+  void free(void* block, std::size_t, std::size_t) { adapter_->free(block); }
+  static void end_frame() {}
+
+ private:
+  const by_adapter* adapter_;
+};
+
+/// Of an allocator that wants the size back.
+class SizedAdapter {
+ public:
+  explicit SizedAdapter(const by_adapter* adapter) : adapter_(adapter) {}
+  void* allocate(std::size_t size) { return adapter_->allocate(size); }
+  void* allocate(std::size_t size, std::size_t alignment) { return adapter_->allocate_aligned(alignment, size); }
+  void free(void* block, std::size_t size, std::size_t alignment) { adapter_->free_sized(block, size, alignment); }
+  static void end_frame() {}
+
+ private:
+  const by_adapter* adapter_;
+};
+
+}  // namespace blockyard::bench

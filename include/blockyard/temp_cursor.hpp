@@ -1,0 +1,116 @@
+/// A run of temp allocations whose place stays in registers.
+///
+///   blockyard::temp_cursor cursor;
+///   for (Entity& entity : entities) {
+///     entity.path = static_cast<Step*>(cursor.allocate(entity.steps * sizeof(Step)));
+///   }
+///
+/// temp_allocate() loads the thread's place and stores it again with each block. A cursor takes a piece of the thread's
+/// region for itself, in which a block costs an addition and a comparison, and hands back what it did not use when it
+/// ends.
+#ifndef BLOCKYARD_TEMP_CURSOR_HPP
+#define BLOCKYARD_TEMP_CURSOR_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "blockyard/temp.hpp"
+
+namespace blockyard {
+namespace lifetime {
+
+struct TempCut {
+  void* block;
+  std::uintptr_t end;  ///< of the cursor's piece, which goes on behind the block; 0: its piece is as before
+};
+
+// Whatever passes here passes in registers, and a cursor whose address nobody knows stays in them.
+extern "C" {
+/// How many cursors of the thread are open now, this one included; 0 in a process that is checked or observed.
+BY_API std::size_t by_temp_cursor_open() noexcept;
+/// A block for a cursor that stands at `next` and whose piece, up to `end`, has no room for it.
+BY_API TempCut by_temp_cursor_cut(std::uintptr_t next, std::uintptr_t end, std::size_t size, std::size_t alignment,
+                                  std::size_t granularity, std::size_t depth) noexcept;
+BY_API void by_temp_cursor_close(std::uintptr_t next, std::uintptr_t end, std::size_t depth) noexcept;
+}
+
+}  // namespace lifetime
+
+/// Used by the thread that made it, as a local variable. Its blocks are temp blocks like any other: they go with the
+/// frame or the scope, and may be given to temp_deallocate() and reallocate(). Each is aligned to `Alignment` and takes
+/// a multiple of it, so that the next place needs no rounding.
+///
+/// Anything may happen while it is open. Other temp blocks, scopes and cursors take their memory behind its piece, a
+/// sixteenth of the region; what is left of the piece at the cursor's end is used again unless something came behind.
+/// A scope that began later leaves the cursor's memory alone until the cursor ends. When the frame ends, the blocks that
+/// it gave are gone, those that it gives afterwards are of the new frame, and the region does not grow. Cursors may end
+/// in any order.
+template <std::size_t Alignment = alignof(std::max_align_t)>
+class temp_cursor {
+  static_assert(lifetime::is_valid_alignment(Alignment));
+
+ public:
+  temp_cursor() noexcept : depth_(lifetime::by_temp_cursor_open()) {}
+  ~temp_cursor() { lifetime::by_temp_cursor_close(next_, end_, depth_); }
+  temp_cursor(const temp_cursor&) = delete;
+  temp_cursor& operator=(const temp_cursor&) = delete;
+
+  /// As temp_allocate(), bounds and failures too: O(1); a call once in a piece, and for what does not fit the region.
+  [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = Alignment) noexcept {
+    // Size 0 wraps and takes the slow path.
+    if (lifetime::is_valid_alignment(alignment) && size - 1 < lifetime::most_region_bytes) [[likely]] {
+      const std::uintptr_t begin = alignment > Alignment ? lifetime::round_up(next_, alignment) : next_;
+      const std::uintptr_t next = begin + lifetime::round_up(size, Alignment);
+      if (next <= end_) [[likely]] {
+        next_ = next;
+        return reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
+      }
+    }
+    const lifetime::TempCut cut = lifetime::by_temp_cursor_cut(next_, end_, size, alignment, Alignment, depth_);
+    if (cut.end != 0) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(cut.block);
+      begin_ = begin == next_ ? begin_ : begin;
+      next_ = begin + taken_by(size);
+      end_ = cut.end;
+    }
+    return cut.block;
+  }
+
+  /// As temp_deallocate(), and faster for what lies in the cursor's newest row of blocks: it stays.
+  void deallocate(void* block) noexcept {
+    if (!is_own(block)) {
+      temp_deallocate(block);
+    }
+  }
+
+  /// The same for callers that know the size: frees in the reverse order of the allocations take every block back.
+  BY_THREAD_LOCAL_ACCESS void deallocate(void* block, std::size_t size) noexcept {
+    if (!is_own(block)) {
+      temp_deallocate(block, size);
+      return;
+    }
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    if (address + taken_by(size) == next_) {
+      lifetime::TempRegion& region = lifetime::by_temp_region;
+      region.peak = next_ > region.peak ? next_ : region.peak;
+      next_ = address;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_own(void* block) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(block) - begin_ < next_ - begin_;
+  }
+  static constexpr std::size_t taken_by(std::size_t size) noexcept {
+    return lifetime::round_up(size + (size == 0), Alignment);
+  }
+
+  std::size_t depth_;
+  std::uintptr_t begin_ = 0;  ///< of what it allocated in one row
+  std::uintptr_t next_ = 0;   ///< where the next block begins, a multiple of `Alignment`
+  std::uintptr_t end_ = 0;    ///< of its piece
+};
+
+}  // namespace blockyard
+
+#endif

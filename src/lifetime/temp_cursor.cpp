@@ -1,0 +1,92 @@
+// The pieces of temp_cursor: cut out of the thread's region like one large block, and handed back where nothing came
+// behind.
+#include "blockyard/temp_cursor.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "lifetime/temp.hpp"
+#include "lifetime/watched.hpp"
+
+namespace blockyard::lifetime {
+namespace {
+
+// Of a region, for one piece: what is lost of it when something comes behind.
+constexpr std::size_t pieces_a_region = 16;
+
+// One byte behind a piece is nobody's: no block of the piece ends where the thread's next one begins, so that resizing
+// or freeing it by the thread's own functions never moves that place.
+std::uintptr_t behind(std::uintptr_t piece_end) { return piece_end + 1; }
+
+// Whether nothing came behind the piece, so that the region goes on where the cursor stands.
+bool is_newest(const TempRegion& region, std::uintptr_t piece_end) {
+  return piece_end != 0 && region.next == behind(piece_end);
+}
+
+// Up to the piece's end nothing but the cursor allocates, and no scope goes back.
+void leave_to_cursor(ThreadState* state, TempRegion& region, std::uintptr_t piece_end) {
+  region.next = region.last = state->pinned = behind(piece_end);
+}
+
+}  // namespace
+
+std::size_t by_temp_cursor_open() noexcept {
+  ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
+  if (state == nullptr || is_watched()) {
+    return 0;
+  }
+  return state->open_cursors += 1;
+}
+
+TempCut by_temp_cursor_cut(std::uintptr_t next, std::uintptr_t end, std::size_t size, std::size_t alignment,
+                           std::size_t granularity, std::size_t depth) noexcept {
+  ThreadState* const state = this_thread;
+  TempRegion& region = by_temp_region;
+  const std::size_t strictest = std::max(alignment, granularity);
+  if (region.begin == 0 || depth == 0 || !is_valid_alignment(alignment)) {
+    // The thread's first block, a process that is checked or observed, or a mistake.
+    return {by_temp_allocate_slow(size, is_valid_alignment(alignment) ? strictest : alignment), 0};
+  }
+  const bool goes_on = is_newest(region, end);
+  if (goes_on) {
+    region.next = next;
+  }
+  const std::uintptr_t block = round_up(region.next, strictest);
+  const std::size_t room = block < region.end ? region.end - block : 0;
+  const std::size_t bytes = size <= room ? round_up(size + (size == 0), granularity) : size;
+  if (bytes > room) {
+    void* const outside = take_outside(state, region, size, strictest);
+    if (goes_on) {
+      leave_to_cursor(state, region, end);
+    }
+    return {outside, 0};
+  }
+  const std::uintptr_t piece_end = block + std::min(std::max(bytes, region.bytes / pieces_a_region), room);
+  if (!goes_on && depth <= std::size(state->pinned_before)) {
+    state->pinned_before[depth - 1] = state->pinned;
+  }
+  leave_to_cursor(state, region, piece_end);
+  return {reinterpret_cast<void*>(block), piece_end};  // NOLINT: it was a pointer
+}
+
+void by_temp_cursor_close(std::uintptr_t next, std::uintptr_t end, std::size_t depth) noexcept {
+  ThreadState* const state = this_thread;
+  if (depth == 0 || state == nullptr || state->open_cursors == 0) {
+    return;  // it never had a piece, or its thread has ended
+  }
+  if (is_newest(by_temp_region, end)) {
+    by_temp_region.next = by_temp_region.last = next;
+  }
+  // In the reverse order of their beginnings the pin goes back with each. In another order, or deeper than is noted, it
+  // may stay higher than it had to be until the last one ends, never lower: the newest row is the only one above what
+  // was pinned before it.
+  const bool opened_last = state->open_cursors == depth;
+  state->open_cursors -= 1;
+  if (state->open_cursors == 0) {
+    state->pinned = 0;
+  } else if (opened_last && state->pinned == behind(end) && depth <= std::size(state->pinned_before)) {
+    state->pinned = state->pinned_before[depth - 1];
+  }
+}
+
+}  // namespace blockyard::lifetime
