@@ -1,5 +1,7 @@
 #include "replay/placement.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 
@@ -11,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t walked_bytes = 4096;
 constexpr std::uint64_t line_bytes = 64;
+constexpr std::uintptr_t page_bytes = 4096;
 
 struct Fresh {
   const char* block;
@@ -26,6 +29,29 @@ std::uint64_t walk(std::span<const Fresh> blocks) {
   return base::ticks_fenced() - begin;
 }
 
+// From a page's beginning on. What the kernel does not tell counts as absent.
+std::uint64_t resident_bytes_in(std::uintptr_t begin, std::uintptr_t end) {
+  std::array<unsigned char, 1024> present;
+  std::uint64_t found = 0;
+  for (std::uintptr_t at = begin; at < end; at += present.size() * page_bytes) {
+    const std::uintptr_t part = std::min<std::uintptr_t>(end - at, present.size() * page_bytes);
+    if (mincore(reinterpret_cast<void*>(at), part, present.data()) != 0) continue;
+    for (std::uintptr_t page = 0; page * page_bytes < part; ++page) {
+      if ((present[page] & 1) != 0) found += std::min(part - page * page_bytes, page_bytes);
+    }
+  }
+  return found;
+}
+
+// The page of the last byte asked for is resident, as that byte is touched; a large block's last pages may never be.
+std::uint64_t resident_rounding(const Slot& slot, std::uint64_t usable) {
+  const auto asked_end = reinterpret_cast<std::uintptr_t>(slot.block) + slot.size;
+  const auto usable_end = reinterpret_cast<std::uintptr_t>(slot.block) + usable;
+  const std::uintptr_t page_end = (asked_end + page_bytes - 1) & ~(page_bytes - 1);
+  if (usable_end <= page_end) return usable_end - asked_end;
+  return page_end - asked_end + resident_bytes_in(page_end, usable_end);
+}
+
 }  // namespace
 
 std::optional<Rounding> rounding_of_live_blocks(const Session& session, std::uint32_t slots,
@@ -39,6 +65,7 @@ std::optional<Rounding> rounding_of_live_blocks(const Session& session, std::uin
     ++found.blocks;
     found.asked_bytes += slot.size;
     found.usable_bytes += usable;
+    found.resident_bytes += resident_rounding(slot, usable);
   }
   return found;
 }

@@ -20,9 +20,11 @@ struct Rounding {
   std::uint64_t blocks = 0;
   std::uint64_t asked_bytes = 0;
   std::uint64_t usable_bytes = 0;
+  std::uint64_t resident_bytes = 0;  ///< of what is usable beyond what was asked for: the rest takes no memory
 };
 
-/// What the allocator says of its live blocks; none where it says nothing. After the clock has stopped.
+/// What the allocator says of its live blocks, and the kernel (mincore) of the pages behind what was asked for; none
+/// where the allocator says nothing. After the clock has stopped.
 std::optional<Rounding> rounding_of_live_blocks(const Session& session, std::uint32_t slots,
                                                 std::size_t (*usable_size)(void*));
 

@@ -204,7 +204,8 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   if (totals.rounding) {
     run["live_at_stop"] = {{"blocks", totals.rounding->blocks},
                            {"asked_bytes", totals.rounding->asked_bytes},
-                           {"usable_bytes", totals.rounding->usable_bytes}};
+                           {"usable_bytes", totals.rounding->usable_bytes},
+                           {"rounding_bytes", totals.rounding->resident_bytes}};
   }
   run["walked_blocks"] = totals.walk.blocks;
   run["walk_ns_a_block"] = totals.walk.blocks != 0 ? Json(totals.walk.ns_a_block) : Json(nullptr);

@@ -107,6 +107,7 @@ def test_the_usable_bytes_of_blocks_that_are_left_are_told(tmp_path: Path, choic
     else:
         assert (told["blocks"], told["asked_bytes"]) == (len(sizes), sum(sizes))
         assert sum(sizes) < told["usable_bytes"] < 1.5 * sum(sizes)
+        assert 0 < told["rounding_bytes"] <= told["usable_bytes"] - sum(sizes)
 
 
 def test_events_that_change_places_between_threads_are_counted(tmp_path: Path) -> None:

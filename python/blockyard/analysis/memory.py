@@ -163,9 +163,9 @@ def _rounding(one: AllocatorFigures) -> float | None:
         told = run.facts.get("live_at_stop")
         if not isinstance(told, dict):
             continue
-        blocks, asked, usable = (told.get(name) for name in ("blocks", "asked_bytes", "usable_bytes"))
-        if all(isinstance(value, int) for value in (blocks, asked, usable)) and blocks > 0:
-            found.append((usable - asked) / blocks)
+        blocks, rounding = told.get("blocks"), told.get("rounding_bytes")
+        if isinstance(blocks, int) and isinstance(rounding, int) and blocks > 0:
+            found.append(rounding / blocks)
     return float(median(found)) if found else None
 
 
