@@ -25,8 +25,11 @@ namespace {
 }
 
 [[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
-  start_janitor_if_due();
-  void* const block = allocate_slow(thread_heap, class_of(size));
+  const unsigned size_class = class_of(size);
+  void* block = start_janitor_if_due() ? allocate_small(thread_heap, size_class) : nullptr;
+  if (block == nullptr) {
+    block = allocate_slow(thread_heap, size_class);
+  }
   return block != nullptr ? block : exhausted();
 }
 
@@ -108,15 +111,8 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
   }
   const std::size_t granule = region.granule_of(block);
   if (const Owner owner = region.owner_of(granule); owner.heap() != 0) {
-    // Another heap's block is as good as one's own: kept at hand it takes no atomic operation and is handed out again
-    // while its line is warm. To its slab it stays in use. Not those of heaps of one's own, which may be destroyed
-    // meanwhile, and not on a thread without a heap.
-    ThreadHeap* const heap = thread_heap;
-    if (owner.own() || heap == &empty_heap) {
-      free_remote(nullptr, block, static_cast<std::uint32_t>(granule));
-    } else {
-      free_small(heap, block, owner.size_class());
-    }
+    // Of a heap of one's own, which may be destroyed meanwhile: nobody keeps it at hand.
+    free_remote(nullptr, block, static_cast<std::uint32_t>(granule));
     return;
   }
   const std::size_t page = region.page_of(block);
@@ -132,12 +128,13 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
   start_janitor_if_due();
 }
 
-[[gnu::always_inline]] inline void deallocate(void* block, ThreadHeap* heap) {
+[[gnu::always_inline]] inline void deallocate(void* block) {
   const std::size_t offset = region.offset_of(block);
   if (check_range ? offset < region.bytes : block != nullptr) [[likely]] {
-    const Owner owner = region.owner_of(offset >> granule_shift);
-    if (owner.heap() == heap->index) [[likely]] {
-      free_small(heap, block, owner.size_class());
+    // Another thread's block is as good as one's own: kept at hand it takes no atomic operation and is handed out again
+    // while its line is warm. To its slab it stays in use.
+    if (const Owner owner = region.owner_of(offset >> granule_shift); owner.is_threads()) [[likely]] {
+      free_small(thread_heap, block, owner.size_class());
       return;
     }
   }
@@ -162,7 +159,7 @@ std::size_t usable(const void* block) {
   void* const moved = allocate(size);
   if (moved != nullptr) {
     std::memcpy(moved, block, room < size ? room : size);
-    deallocate(block, thread_heap);
+    deallocate(block);
   }
   return moved;
 }
@@ -193,7 +190,7 @@ extern "C" {
 
 void* by_malloc(size_t size) { return allocate(size); }
 
-void by_free(void* block) { deallocate(block, thread_heap); }
+void by_free(void* block) { deallocate(block); }
 
 void* by_calloc(size_t count, size_t size) {
   std::size_t bytes = 0;
@@ -257,7 +254,7 @@ void* by_aligned_alloc(size_t alignment, size_t size) {
 
 size_t by_usable_size(const void* block) { return usable(block); }
 
-void by_free_sized(void* block, size_t) { deallocate(block, thread_heap); }
+void by_free_sized(void* block, size_t) { deallocate(block); }
 
 by_heap* by_heap_create(void) {
   ThreadHeap* const heap = process_heap.make_own_heap();
@@ -273,7 +270,16 @@ void by_heap_destroy(by_heap* heap) {
   }
 }
 
-void by_heap_free(by_heap* heap, void* block) { deallocate(block, reinterpret_cast<ThreadHeap*>(heap)); }
+void by_heap_free(by_heap* heap, void* block) {
+  auto* const own = reinterpret_cast<ThreadHeap*>(heap);
+  if (region.contains(block)) {
+    if (const Owner owner = region.owner_of(region.granule_of(block)); owner.heap() == own->index) {
+      free_small(own, block, owner.size_class());
+      return;
+    }
+  }
+  deallocate(block);
+}
 
 void* by_heap_malloc(by_heap* heap, size_t size) {
   auto* const own = reinterpret_cast<ThreadHeap*>(heap);

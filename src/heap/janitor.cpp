@@ -17,11 +17,14 @@
 #include "heap/settings.hpp"
 
 namespace blockyard::heap {
+
+constinit Atomic<JanitorPhase> janitor_phase{JanitorPhase::forbidden};
+
 namespace {
 
-enum class Phase : std::uint32_t { forbidden, wanted_early, absent, due, running };
+using Phase = JanitorPhase;
+constinit Atomic<Phase>& phase = janitor_phase;
 
-constinit Atomic<Phase> phase{Phase::forbidden};
 constinit Atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor sleeps longer than a round
 
 // While idle the sleep doubles from a round's period up to the first of these, which no thread need end (waking another
@@ -91,10 +94,7 @@ void wake_janitor() {
   }
 }
 
-void start_janitor_if_due() {
-  if (phase.load(std::memory_order_relaxed) != Phase::due) [[likely]] {
-    return;
-  }
+void start_janitor() {
   Phase expected = Phase::due;
   if (!phase.compare_exchange_strong(expected, Phase::running, std::memory_order_relaxed)) {
     return;

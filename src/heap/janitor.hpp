@@ -1,15 +1,31 @@
 // The one background thread: it populates memory before it is wanted and gives back what nobody wants any more.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
+#include "heap/atomic.hpp"
+
 namespace blockyard::heap {
+
+enum class JanitorPhase : std::uint32_t { forbidden, wanted_early, absent, due, running };
+extern constinit Atomic<JanitorPhase> janitor_phase;
 
 /// Called by a thread that saw the reserve run low. Starts the janitor when there is none yet (the program has run for
 /// a while by then, and the caller holds no lock and is in the middle of nothing), wakes it when it sleeps long. Cheap
 /// otherwise: two loads.
 void wake_janitor();
 
-/// Called where starting a thread is safe: on the slow path of an allocation before it has touched anything.
-void start_janitor_if_due();
+void start_janitor();
+/// Called where starting a thread is safe: on the slow path of an allocation before it has touched anything. Starting
+/// one allocates. True when it was tried.
+inline bool start_janitor_if_due() {
+  if (janitor_phase.load(std::memory_order_relaxed) != JanitorPhase::due) [[likely]] {
+    return false;
+  }
+  start_janitor();
+  return true;
+}
 
 /// The fork handlers' part: in the child there is no janitor until it is wanted again.
 void forget_janitor();

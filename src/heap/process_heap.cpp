@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/pages.hpp"
+#include "heap/depot.hpp"
 #include "heap/injected_failure.hpp"
 #include "heap/janitor.hpp"
 #include "heap/secret.hpp"
@@ -44,6 +45,7 @@ bool ProcessHeap::initialise() {
     const bool ready =
         reserve_region(settings.huge_pages) && reserve_heaps() && pthread_key_create(&exit_key, on_thread_exit) == 0;
     if (ready) {
+      depot.initialise();
       prefault(settings.reserve_bytes);
       for (const std::uint32_t granules : slab_granules) {
         while (ready_of(granules).count.load(std::memory_order_relaxed) < ready_target(granules) &&
@@ -141,6 +143,7 @@ void ProcessHeap::leave_thread() {
     return;
   }
   thread_heap = &empty_heap;
+  frees_without_heap = never_again;
   heap->unsettled = true;
   heap->parked_at = tick.load(std::memory_order_relaxed);
   parked_.park(heap->index, heap_link);
@@ -376,10 +379,11 @@ bool ProcessHeap::sweep_parked() {
   const std::lock_guard hold(sweep_lock);
   constexpr std::uint32_t most_heaps_swept = 16;
   constexpr std::uint32_t most_adopted = 64;
+  constexpr std::uint32_t most_drained = 16;
   constexpr std::uint16_t parked_before_settling = 8;  // ticks: an eighth of a second
   const std::uint16_t now = tick.load(std::memory_order_relaxed);
   bool settled = false;
-  bool worked = false;
+  bool worked = depot.drain(now, false, most_drained);
   for (std::uint32_t swept = 0; swept < most_heaps_swept; ++swept) {
     const std::uint32_t index = parked_.take_to_sweep(heap_link);
     if (index == 0) {
@@ -442,6 +446,10 @@ bool ProcessHeap::prefault(std::size_t bytes) {
 
 std::size_t ProcessHeap::trim() {
   std::size_t given = 0;
+  {
+    const std::lock_guard hold(sweep_lock);
+    depot.drain(tick.load(std::memory_order_relaxed), true, ~std::uint32_t{0});
+  }
   // Each state twice: the janitor may have left off in the middle of the lists.
   for (const PageState state :
        {PageState::free_stale, PageState::free_stale, PageState::free_ready, PageState::free_ready}) {

@@ -40,6 +40,8 @@ class Owner {
   constexpr unsigned size_class() const { return word_ >> 16 & 0xFFu; }
   constexpr std::uint32_t back() const { return word_ >> 24 & 0x7Fu; }  ///< granules from the slab's first to this one
   constexpr bool own() const { return (word_ & own_bit) != 0; }         ///< the heap is no thread's, but one's own
+  /// A slab of a thread's heap lies here, the caller's or another's: heap() is not 0 and own() is false.
+  constexpr bool is_threads() const { return static_cast<std::int32_t>(word_) > 0; }
 
  private:
   static constexpr std::uint32_t own_bit = std::uint32_t{1} << 31;
@@ -51,6 +53,7 @@ class Owner {
 /// no cache line that the owner's fast path writes.
 struct alignas(16) Directory {
   Atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see remote_list.hpp
+  Atomic<std::uint32_t> oldest{0};        ///< end of that list
   Atomic<std::uint32_t> pending_next{0};  ///< link in the owner's stack of slabs with remote frees, or of ready slabs
 };
 static_assert(sizeof(Directory) == 16);
@@ -58,7 +61,6 @@ static_assert(sizeof(Directory) == 16);
 /// A slab's state, written by the owner's thread alone.
 struct alignas(64) Slab {
   void* free = nullptr;      ///< freed blocks, last in first out, links encoded
-  void* adopted = nullptr;   ///< a second list, spliced in from remote frees; becomes `free` when that runs out
   char* bump = nullptr;      ///< the next block never handed out
   char* limit = nullptr;     ///< end of the last block
   std::uint32_t used = 0;    ///< blocks handed out, remote frees not yet adopted included
@@ -68,8 +70,7 @@ struct alignas(64) Slab {
   std::uint32_t next = 0;  ///< links in the heap's list of slabs with room (index, 0 is none)
   std::uint32_t previous = 0;
   std::uint8_t size_class = 0;
-  std::uint8_t state = 0;      ///< SlabState
-  std::uint8_t postponed = 0;  ///< 1: remote frees wait though their announcement was taken
+  std::uint8_t state = 0;  ///< SlabState
   std::uint8_t granules = 0;
 };
 static_assert(sizeof(Slab) == 64);

@@ -84,10 +84,18 @@ constexpr std::uint32_t next_granules(unsigned index, std::uint32_t held) {
 
 /// Freed blocks that a thread keeps at hand, out of their slabs: see Bin. At most 16 KiB a class, so that eight classes
 /// of large blocks do not hold megabytes.
-inline constexpr std::uint32_t most_at_hand = 12;
+inline constexpr std::uint32_t most_at_hand = 28;
 constexpr std::uint32_t at_hand_capacity(unsigned index) {
   const std::uint32_t fitting = static_cast<std::uint32_t>(granule_bytes) / class_bytes(index);
   return fitting < most_at_hand ? fitting : most_at_hand;
+}
+
+/// What a thread keeps at hand of a class as long as it has handed none over to another: a longer row of blocks lies on
+/// more cache lines, and between threads only it saves more than that costs.
+inline constexpr std::uint32_t most_at_hand_at_first = 12;
+constexpr std::uint32_t at_hand_at_first(unsigned index) {
+  const std::uint32_t capacity = at_hand_capacity(index);
+  return capacity < most_at_hand_at_first ? capacity : most_at_hand_at_first;
 }
 
 }  // namespace blockyard::heap

@@ -5,6 +5,7 @@
 // Above: in checked builds by_check has another name.
 #include "base/pages.hpp"
 #include "blockyard/heap.h"
+#include "heap/depot.hpp"
 #include "heap/process_heap.hpp"
 
 using namespace blockyard::heap;
@@ -36,7 +37,7 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
 
   const std::lock_guard hold(process_heap.sweep_lock);
   std::uint64_t slab_bytes = 0;
-  std::uint64_t live = 0;
+  std::uint64_t live = 0 - depot.bytes();
   const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
   for (std::uint32_t index = 1; index <= heaps; ++index) {
     const ThreadHeap* const heap = process_heap.heap_at(index);
@@ -72,7 +73,7 @@ const char* by_check(void) {
       return broken;
     }
   }
-  return nullptr;
+  return depot.check();
 }
 
 }  // extern "C"

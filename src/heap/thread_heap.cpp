@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "heap/bound.hpp"
+#include "heap/depot.hpp"
 #include "heap/page_heap.hpp"
 #include "heap/pending_stack.hpp"
 #include "heap/process_heap.hpp"
@@ -14,6 +15,7 @@ namespace blockyard::heap {
 constinit Slab empty_slab{.notify = notify_never};
 constinit ThreadHeap empty_heap{&empty_slab, no_heap};
 constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
+constinit thread_local std::uint8_t frees_without_heap __attribute__((tls_model("initial-exec"))) = 0;
 constinit std::uintptr_t link_key = 0;
 
 namespace {
@@ -55,7 +57,6 @@ void unlink(ThreadHeap* heap, Slab* slab) {
 void retire(ThreadHeap* heap, Slab* slab) {
   const std::uint32_t granule = index_of(slab);
   const std::uint32_t granules = slab->granules;
-  slab->postponed = 0;
   slab->state = static_cast<std::uint8_t>(SlabState::none);
   Bound<most_granules> parts("a slab has more granules than the stated bound");
   for (std::uint32_t part = 0; part < granules; ++part) {
@@ -70,7 +71,7 @@ void retire(ThreadHeap* heap, Slab* slab) {
 
 // Makes a slab without used blocks one that never gave any: its blocks come densely and in order, and no link is read.
 void begin_anew(Slab* slab) {
-  slab->free = slab->adopted = nullptr;
+  slab->free = nullptr;
   slab->bump = region.granule_address(index_of(slab));
   slab->limit = slab->bump + std::size_t{slab->capacity} * slab->block_bytes;
   slab->used = 0;
@@ -110,28 +111,18 @@ void retire_unless_last(ThreadHeap* heap, Slab* slab) {
   }
 }
 
-// Takes a slab's remote frees back in O(1): the chain becomes whichever of its two lists is empty. Where neither is,
-// the chain waits (`postponed`): its announcement has been taken, so nobody announces it again, and take_freed() adopts
-// it when a list has run out.
-bool adopt_chain(ThreadHeap* heap, Slab* slab, std::uint32_t granule) {
-  void** const place = slab->free == nullptr ? &slab->free : slab->adopted == nullptr ? &slab->adopted : nullptr;
-  if (place == nullptr) {
-    slab->postponed = 1;
-    return false;
-  }
-  slab->postponed = 0;
-  const RemoteBatch batch = RemoteList<>::adopt(region.directory[granule].remote);
-  *place = region.granule_address(granule) + (std::size_t{batch.first} - 1) * block_alignment;
-  slab->used -= batch.count;
-  heap->remote_adopted += batch.count;
-  return true;
-}
-
+// Takes a slab's remote frees back in O(1): what was free comes behind the last of them.
 void adopt(ThreadHeap* heap, std::uint32_t granule) {
   Slab* const slab = &region.slabs[granule];
-  if (!adopt_chain(heap, slab, granule)) {
-    return;
+  Directory& entry = region.directory[granule];
+  const RemoteBatch batch = RemoteList<>::adopt(entry.remote, entry.oldest);
+  char* const base = region.granule_address(granule);
+  if (slab->free != nullptr) {
+    *reinterpret_cast<void**>(base + (std::size_t{batch.last} - 1) * block_alignment) = encoded(slab->free);
   }
+  slab->free = base + (std::size_t{batch.first} - 1) * block_alignment;
+  slab->used -= batch.count;
+  heap->remote_adopted += batch.count;
   const auto state = static_cast<SlabState>(slab->state);
   if (state == SlabState::current) {
     return;
@@ -146,15 +137,7 @@ void adopt(ThreadHeap* heap, std::uint32_t granule) {
 }
 
 // A freed block of the slab, or null. The caller counts it.
-void* take_freed(ThreadHeap* heap, Slab* slab) {
-  // Not for the empty slab, which all threads share and nobody may write.
-  if (slab->free == nullptr && slab->adopted != nullptr) {
-    slab->free = slab->adopted;
-    slab->adopted = nullptr;
-    if (slab->postponed != 0) {
-      adopt_chain(heap, slab, index_of(slab));
-    }
-  }
+void* take_freed(Slab* slab) {
   void* const block = slab->free;
   if (block != nullptr) {
     void* const next = encoded(*static_cast<void**>(block));
@@ -215,6 +198,63 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
   return adopted;
 }
 
+namespace {
+
+// Takes blocks that other threads freed, when none is at hand: one to hand out, the others at hand. Null: there are none.
+void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
+  if (size_class >= Depot::classes || heap->own) {
+    return nullptr;
+  }
+  const std::uint32_t index = depot.take_full(size_class, process_heap.tick.load(std::memory_order_relaxed));
+  if (index == 0) {
+    return nullptr;
+  }
+  const std::uint32_t count = Depot::blocks_of(size_class);
+  const Depot::Magazine& magazine = depot.magazine(index);
+  Bin& bin = heap->bins[size_class];
+  std::copy_n(magazine.blocks.begin(), count, bin.at_hand.begin() + 1);
+  depot.give_empty(size_class, index);
+  heap->most[size_class] = static_cast<std::uint8_t>(at_hand_capacity(size_class));
+  heap->newest[size_class] = count - 1;
+  heap->last_freed = nullptr;
+  return bin.at_hand[count];
+}
+
+// Hands the older half of the blocks at hand over to whoever wants some of the class, which makes room for `block`.
+// False: nobody does, or enough wait already.
+bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
+  if (size_class >= Depot::classes) {
+    return false;
+  }
+  const std::uint16_t tick = process_heap.tick.load(std::memory_order_relaxed);
+  const std::uint32_t capacity = at_hand_capacity(size_class);
+  std::uint32_t newest = heap->newest[size_class];
+  Bin& bin = heap->bins[size_class];
+  if (newest < capacity) {  // fewer were kept: see shed_blocks
+    if (!depot.has_room(size_class, tick)) {
+      return false;
+    }
+    heap->most[size_class] = static_cast<std::uint8_t>(capacity);
+  } else {
+    const std::uint32_t index = depot.take_empty(size_class, tick);
+    if (index == 0) {
+      return false;
+    }
+    const std::uint32_t count = Depot::blocks_of(size_class);
+    const auto oldest = bin.at_hand.begin() + 1;
+    std::copy_n(oldest, count, depot.magazine(index).blocks.begin());
+    depot.give_full(size_class, index);
+    std::copy(oldest + count, oldest + newest, oldest);
+    newest -= count;
+  }
+  bin.at_hand[newest + 1] = block;
+  heap->newest[size_class] = newest + 1;
+  heap->last_freed = block;
+  return true;
+}
+
+}  // namespace
+
 void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
   if (heap == &empty_heap) {
     heap = process_heap.enter_thread();
@@ -226,12 +266,15 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
       return block;
     }
   }
-  heap->most[size_class] = static_cast<std::uint8_t>(at_hand_capacity(size_class));
+  heap->most[size_class] = std::max(heap->most[size_class], static_cast<std::uint8_t>(at_hand_at_first(size_class)));
   Bin& bin = heap->bins[size_class];
-  void* block = take_freed(heap, bin.current);
+  void* block = take_freed(bin.current);
   if (block == nullptr) {
+    if ((block = take_handed_over(heap, size_class)) != nullptr) {
+      return block;
+    }
     adopt_pending(heap, adopted_a_slow_path);
-    block = take_freed(heap, bin.current);
+    block = take_freed(bin.current);
   }
   if (block == nullptr) {
     if (bin.current != &empty_slab) {
@@ -246,7 +289,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
     if (bin.left != 0) {
       return allocate_small(heap, size_class);
     }
-    block = take_freed(heap, slab);
+    block = take_freed(slab);
   }
   ++bin.current->used;
   heap->last_freed = nullptr;
@@ -260,7 +303,7 @@ void free_slow(ThreadHeap* heap, Slab* slab) {
   } else {
     const unsigned size_class = slab->size_class;
     retire_unless_last(heap, slab);
-    shed_blocks(heap, size_class, 2);
+    shed_blocks(heap, size_class, 5);
   }
 }
 
@@ -278,23 +321,71 @@ void free_to_any_slab(ThreadHeap* heap, void* block) {
 
 }  // namespace
 
-void return_block(ThreadHeap* heap, void* block) {
-  const std::size_t granule = region.granule_of(block);
-  const Owner owner = region.owner_of(granule);
-  const std::size_t first = granule - owner.back();
-  if (owner.heap() == heap->index) {
-    __builtin_prefetch(&region.slabs[first], 1);
-  } else {
-    // The exchange that publishes the block waits until its link is written: that line is wanted too.
-    __builtin_prefetch(&region.directory[first], 1);
-    __builtin_prefetch(block, 1);
+namespace {
+
+// A thread that only frees what others allocated has a heap too, from its 33rd free on, to hand them blocks over.
+void free_without_heap(void* block) {
+  if (frees_without_heap < frees_before_heap) {
+    ++frees_without_heap;
+  } else if (frees_without_heap != never_again) {
+    process_heap.enter_thread();
+    frees_without_heap = never_again;
   }
+  free_remote(nullptr, block, static_cast<std::uint32_t>(region.granule_of(block)));
+}
+
+}  // namespace
+
+namespace {
+
+// The block takes its place among those on their way; the one that had it goes back into its slab.
+[[gnu::always_inline]] inline void send_back(ThreadHeap* heap, void* block) {
   void*& place = heap->returning[heap->oldest];
   void* const oldest = std::exchange(place, block);
   heap->oldest = (heap->oldest + 1) % most_returning;
   if (oldest != nullptr) [[likely]] {
     free_to_any_slab(heap, oldest);
   }
+}
+
+void send_back_to_other(ThreadHeap* heap, void* block) {
+  const std::size_t granule = region.granule_of(block);
+  // The exchange that publishes the block waits until its link is written: that line is wanted too.
+  __builtin_prefetch(&region.directory[granule - region.owner_of(granule).back()], 1);
+  __builtin_prefetch(block, 1);
+  send_back(heap, block);
+}
+
+// Of another thread's blocks that nobody wants, one fewer is kept at hand each time, until an allocation finds none: who
+// frees another's level would be left with the last of each class, most of them alone in a slab.
+[[gnu::noinline]] void return_block_of_other(ThreadHeap* heap, void* block, unsigned size_class) {
+  if (heap == &empty_heap) {  // which nobody may write
+    free_without_heap(block);
+    return;
+  }
+  if (hand_over(heap, block, size_class)) {
+    return;
+  }
+  if (heap->most[size_class] != 0) {
+    --heap->most[size_class];
+    send_back_to_other(heap, heap->bins[size_class].at_hand[heap->newest[size_class]--]);
+  }
+  heap->last_freed = block;
+  send_back_to_other(heap, block);
+}
+
+}  // namespace
+
+void return_block(ThreadHeap* heap, void* block) {
+  const std::size_t granule = region.granule_of(block);
+  const Owner owner = region.owner_of(granule);
+  if (owner.heap() != heap->index) {
+    return_block_of_other(heap, block, owner.size_class());
+    return;
+  }
+  __builtin_prefetch(&region.slabs[granule - owner.back()], 1);
+  heap->last_freed = block;
+  send_back(heap, block);
 }
 
 void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
@@ -325,7 +416,7 @@ void settle(ThreadHeap* heap) {
     while (heap->newest[size_class] != 0) {
       free_to_any_slab(heap, bin.at_hand[heap->newest[size_class]--]);
     }
-    heap->most[size_class] = static_cast<std::uint8_t>(at_hand_capacity(size_class));
+    heap->most[size_class] = static_cast<std::uint8_t>(at_hand_at_first(size_class));
     // Of a current slab those never handed out count as used.
     if (bin.current != &empty_slab && bin.current->used == bin.left) {
       retire(heap, bin.current);
@@ -350,14 +441,14 @@ void free_remote(ThreadHeap* heap, void* block, std::uint32_t granule) {
       static_cast<std::uint32_t>((static_cast<char*>(block) - base) / static_cast<std::ptrdiff_t>(block_alignment)) + 1;
   // The owner was read before the push: afterwards the slab may be adopted, emptied and given away at any time.
   ThreadHeap* const owner = process_heap.heap_at(slab_owner.heap());
-  const bool announce = RemoteList<>::push(entry.remote, unit, [&](std::uint32_t next) {
+  const bool announce = RemoteList<>::push(entry.remote, entry.oldest, unit, [&](std::uint32_t next) {
     void* const link = next == 0 ? nullptr : base + (std::size_t{next} - 1) * block_alignment;
     *static_cast<void**>(block) = encoded(link);
   });
   if (announce) {
     PendingStack<>::push(owner->pending, first, entry.pending_next);
     if (heap != nullptr) {
-      shed_blocks(heap, slab_owner.size_class(), 1);
+      shed_blocks(heap, slab_owner.size_class(), 2);
     }
   }
 }

@@ -48,7 +48,7 @@ struct alignas(64) Bin {
   Slab* current = nullptr;                        ///< never null: the empty slab where there is none
   std::array<void*, most_at_hand + 1> at_hand{};  ///< from 1 on, the newest last; [0] is null
 };
-static_assert(sizeof(Bin) == 128);
+static_assert(sizeof(Bin) == 256);
 
 /// Blocks on their way back into their slabs that a thread holds: see ThreadHeap::returning.
 inline constexpr std::uint32_t most_returning = 8;
@@ -61,7 +61,7 @@ inline constexpr std::uint32_t longest_run = 20;
 struct ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-      most[size_class] = static_cast<std::uint8_t>(at_hand_capacity(size_class));
+      most[size_class] = its_index == no_heap ? 0 : static_cast<std::uint8_t>(at_hand_at_first(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
     }
@@ -105,6 +105,12 @@ extern ThreadHeap empty_heap;
 
 /// The calling thread's heap; the empty one before the first allocation and after the thread's end has begun.
 extern constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec")));
+
+/// Blocks that the calling thread freed before it had a heap, to be counted up to frees_before_heap, from where on it
+/// takes one too; never_again once it has left its heap: what is freed at its very end must not have it take another.
+extern constinit thread_local std::uint8_t frees_without_heap __attribute__((tls_model("initial-exec")));
+inline constexpr std::uint8_t frees_before_heap = 32;
+inline constexpr std::uint8_t never_again = 255;
 
 /// Encodes the links of free lists: a block that is written after its free no longer leads the allocator where an
 /// attacker wants. Chosen at start; the same for all slabs.
@@ -165,21 +171,23 @@ void settle(ThreadHeap* heap);
 /// with the last twelve of each class, each in a slab that holds nothing else.
 [[gnu::noinline]] void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less);
 
-/// Sends a freed block of any thread's heap on its way back into its slab. O(1).
-void return_block(ThreadHeap* heap, void* block);
+/// A freed block of any thread's heap for which there is no room at hand: another thread's is handed over by way of the
+/// depot where blocks of its class are wanted, else it is sent on its way back into its slab. O(1). `heap` may be the
+/// empty one, which has no room ever.
+[[gnu::noinline]] void return_block(ThreadHeap* heap, void* block);
 
 /// Free of a small block of `size_class` out of a slab of any thread's heap: `heap` keeps it.
 [[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, unsigned size_class) {
-  if (check_last_freed) {
-    if (heap->last_freed == block) [[unlikely]] {
-      report_freed_twice(block);
-    }
-    heap->last_freed = block;
+  if (check_last_freed && heap->last_freed == block) [[unlikely]] {
+    report_freed_twice(block);
   }
   const std::uint32_t newest = heap->newest[size_class];
   if (newest >= heap->most[size_class]) [[unlikely]] {
     return_block(heap, block);
     return;
+  }
+  if (check_last_freed) {
+    heap->last_freed = block;
   }
   heap->bins[size_class].at_hand[newest + 1] = block;
   heap->newest[size_class] = newest + 1;
@@ -202,9 +210,7 @@ std::uint64_t live_bytes(const ThreadHeap* heap);
 inline std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32_t>(slab - region.slabs); }
 
 /// Whether the slab has a block to give, known to its owner.
-inline bool has_room(const Slab* slab) {
-  return slab->free != nullptr || slab->adopted != nullptr || slab->bump != slab->limit;
-}
+inline bool has_room(const Slab* slab) { return slab->free != nullptr || slab->bump != slab->limit; }
 
 /// Calls `visit(const Slab*)` for every slab of the heap. O(slabs).
 template <class Visit>
@@ -221,6 +227,9 @@ void for_each_slab(const ThreadHeap* heap, Visit&& visit) {
     visit(&region.slabs[index]);
   }
 }
+
+/// A block that waits in the depot: null, or what is broken.
+const char* check_handed_over(void* block, unsigned size_class);
 
 /// Walks one heap that nobody uses at this moment. Null, or what is broken. O(its blocks).
 const char* check(const ThreadHeap* heap);

@@ -28,12 +28,11 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
     return "a slab's entry in the owner table names another heap or class";
   }
   const std::uint32_t free = list_length(slab, slab->free);
-  const std::uint32_t adopted = list_length(slab, slab->adopted);
-  if (free > slab->capacity || adopted > slab->capacity) {
+  if (free > slab->capacity) {
     return "a slab's free list leaves the slab or runs in a circle";
   }
   const auto never = static_cast<std::uint32_t>((slab->limit - slab->bump) / slab->block_bytes);
-  if (slab->used + free + adopted + never != slab->capacity) {
+  if (slab->used + free + never != slab->capacity) {
     return "a slab's used, free and never used blocks do not add up";
   }
   return nullptr;
@@ -80,6 +79,8 @@ const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
 }
 
 }  // namespace
+
+const char* check_handed_over(void* block, unsigned size_class) { return check_kept(&empty_heap, block, size_class); }
 
 const char* check(const ThreadHeap* heap) {
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {

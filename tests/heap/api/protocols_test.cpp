@@ -24,6 +24,7 @@ Explorer::Program remote_free() {
   using Link = typename Atomics::template atomic<std::uint32_t>;
   struct State {
     std::array<Word, 3> remote;  // slab 0 is "none"
+    std::array<Link, 3> oldest;
     std::array<Link, 3> pending_next;
     Link pending;
     std::array<std::array<Plain<std::uint32_t>, 4>, 3> link;  // of block unit u in slab s
@@ -32,8 +33,8 @@ Explorer::Program remote_free() {
 
     void free(std::uint32_t slab, std::uint32_t unit) {
       contents[slab][unit].write(7);
-      const bool announce =
-          RemoteList<Atomics>::push(remote[slab], unit, [&](std::uint32_t next) { link[slab][unit].write(next); });
+      const bool announce = RemoteList<Atomics>::push(remote[slab], oldest[slab], unit,
+                                                      [&](std::uint32_t next) { link[slab][unit].write(next); });
       if (announce) {
         PendingStack<Atomics>::push(pending, slab, pending_next[slab]);
       }
@@ -42,7 +43,7 @@ Explorer::Program remote_free() {
       std::uint32_t slab = PendingStack<Atomics>::take(pending);
       while (slab != 0) {
         const std::uint32_t next = pending_next[slab].load(std::memory_order_relaxed);
-        const RemoteBatch batch = RemoteList<Atomics>::adopt(remote[slab]);
+        const RemoteBatch batch = RemoteList<Atomics>::adopt(remote[slab], oldest[slab]);
         if (batch.count == 0) {
           throw Violation("a slab was announced without a remote free");
         }
@@ -55,6 +56,9 @@ Explorer::Program remote_free() {
             throw Violation("a block was adopted before its last write was visible");
           }
           adopted.emplace(slab, unit);
+          if ((left == 1) != (unit == batch.last)) {
+            throw Violation("a remote list ends with another block than the one that was freed first");
+          }
           unit = link[slab][unit].read();
         }
         if (unit != 0) {
@@ -178,7 +182,7 @@ Explorer::Program parking() {
     std::array<Link, 2> parked_next;
     Plain<int> used;  // of the heap's one slab, written by whoever owns the heap
     Word remote;
-    Link pending, pending_next[2];
+    Link oldest, pending, pending_next[2];
     int owners = 0;
 
     auto link() {
@@ -201,7 +205,7 @@ Explorer::Program parking() {
     }
     void adopt() {
       if (PendingStack<Atomics>::take(pending) != 0) {
-        const RemoteBatch batch = RemoteList<Atomics>::adopt(remote);
+        const RemoteBatch batch = RemoteList<Atomics>::adopt(remote, oldest);
         used.write(used.read() - static_cast<int>(batch.count));
       }
     }
@@ -214,7 +218,7 @@ Explorer::Program parking() {
              state->parked.park(1, state->link());
            },
            [state] {  // frees one of them
-             if (RemoteList<Atomics>::push(state->remote, 1, [](std::uint32_t) {})) {
+             if (RemoteList<Atomics>::push(state->remote, state->oldest, 1, [](std::uint32_t) {})) {
                PendingStack<Atomics>::push(state->pending, 1, state->pending_next[1]);
              }
            },

@@ -61,6 +61,26 @@ TEST(HeapThreads, AHeapLeftByOneThreadServesTheNext) {
   EXPECT_EQ(statistics().heaps, heaps);
 }
 
+#if !BLOCKYARD_CHECKED  // its quarantine keeps the last ones
+TEST(HeapThreads, ATrimSendsBlocksThatThreadsHandOverBackToTheirSlabs) {
+  std::vector<void*> blocks(5'000);
+  const auto come_back = [] { return statistics().remote_frees_adopted + statistics().remote_frees_waiting; };
+  const std::uint64_t before = come_back();
+  for (void*& block : blocks) {
+    block = by_malloc(48);
+  }
+  std::thread([&] {
+    for (void* block : blocks) {
+      by_free(block);
+    }
+  }).join();
+  by_trim();
+  // What the other thread keeps at hand, and on their way.
+  EXPECT_GE(come_back() - before + 28 + 8, blocks.size());
+  EXPECT_EQ(by_check(), nullptr);
+}
+#endif
+
 TEST(HeapThreads, RemoteFreesComeBackToTheirOwner) {
   std::vector<void*> blocks(20'000);
   const std::uint64_t used_before = statistics().used;

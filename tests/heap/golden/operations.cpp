@@ -49,11 +49,11 @@ void run_operations() {
   void* fresh = nullptr;
   count([&] { fresh = std::malloc(64); });
   count([&] { std::free(block); });
-  void* others[22] = {};
+  void* others[38] = {};
   for (void*& each : others) {
     each = std::malloc(200);
   }
-  for (int i = 1; i < 22; ++i) {
+  for (int i = 1; i < 38; ++i) {
     std::free(others[i]);  // more than are kept at hand and on their way
   }
   count([&] { std::free(others[0]); });

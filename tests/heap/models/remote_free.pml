@@ -2,7 +2,8 @@
  *
  * Two threads free blocks into two slabs of one owner, who adopts at any time. The model keeps of each slab the number of
  * blocks in its remote list (the order does not matter here) and checks what the protocol promises: a slab is announced once
- * for every stretch of remote frees, stands in at most one chain, and is not given back while an announcement is on its way.
+ * for every stretch of remote frees, stands in at most one chain, and is not given back while an announcement is on its way;
+ * and whoever adopts a list finds that its oldest block, the list's end, has been noted.
  *
  * Planted bug (-DPLANTED): the owner also adopts a slab that it happens to look at, without its announcement.
  */
@@ -13,6 +14,7 @@ byte count[SLABS];        /* blocks in the remote list */
 byte used[SLABS];         /* blocks that the owner counts as used */
 bool announced[SLABS];    /* stands in the chain of pending slabs, or is about to */
 bool in_chain[SLABS];
+bool oldest_noted[SLABS]; /* Directory::oldest says the end of the list that stands there now */
 bool given_back[SLABS];
 byte freed;
 
@@ -32,6 +34,7 @@ proctype remote(byte slab) {
      }
      if
      :: first ->
+        atomic { assert(!oldest_noted[slab]); oldest_noted[slab] = true }
         atomic {           /* PendingStack::push */
           assert(!given_back[slab]);
           assert(!in_chain[slab]);
@@ -46,6 +49,7 @@ proctype remote(byte slab) {
 }
 
 inline adopt(slab) {
+  atomic { assert(oldest_noted[slab]); oldest_noted[slab] = false }
   atomic {                 /* RemoteList::adopt, one exchange */
     used[slab] = used[slab] - count[slab];
     count[slab] = 0;
