@@ -8,6 +8,7 @@ import numpy as np
 
 from blockyard.analysis import figures, syscalls, tiles
 from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.syscalls import Trace
 from blockyard.analysis.tiles import Tiles
 from blockyard.report.page.pack import packed, steps
@@ -78,7 +79,8 @@ def _pack(one: AllocatorFigures, found: _Cut, trace: Trace | None, end_ns: float
     first_run = opened[0].rows[found.rows]
     sizes, size = np.unique(first_run["size"], return_inverse=True)
     columns |= {"event": first_run["event"], "time": np.round(first_run["start"] / unit).astype(np.uint32),
-                "kind": first_run["kind"], "thread": first_run["thread"], "frame": first_run["frame"],
+                "kind": first_run["kind"], "thread": first_run["thread"],
+                "frame": _frames(one, first_run),
                 "size": size.astype(np.uint32)}
     for place, run in enumerate(opened):
         columns[f"latency.{place}"] = steps(found.tiles.latencies[:, place] / rate)
@@ -87,6 +89,14 @@ def _pack(one: AllocatorFigures, found: _Cut, trace: Trace | None, end_ns: float
     facts = {"time_unit_ns": unit, "calls": phrases, "sizes": [int(each) for each in sizes], "repeats": len(opened),
              "complete_above_ns": found.complete_above / rate}
     return packed(facts, columns, frozenset({"event", "time", "frame"}))
+
+
+def _frames(one: AllocatorFigures, rows: np.ndarray) -> np.ndarray:
+    """In which of the judged frames, from 1, each event came; a clock may have cut them. 0 is before all."""
+    cut = one.cuts.frames
+    if not isinstance(cut, FrameCut):
+        return rows["frame"]
+    return np.searchsorted(cut.edges, rows["event"], side="right").astype(np.uint32)
 
 
 def _calls(trace: Trace | None, events: np.ndarray) -> tuple[list[str], np.ndarray]:
