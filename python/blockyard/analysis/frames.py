@@ -29,6 +29,7 @@ TAILS = (P99, P999)
 """Those whose bootstrap interval is given."""
 _INTERVAL_TICKS_PER_NS = 1000.0
 """Intervals are found among whole picoseconds."""
+_TAIL_FROM = 0.95
 OWN_WORK = 0.5
 """Share of a buffer's time that the audio program itself is taken to need. In the rest it catches up: a program that
 needs more makes up for a stall later, and needs more buffers."""
@@ -171,16 +172,24 @@ def intervals(values_ns: np.ndarray) -> dict[str, tuple[float, float] | None]:
     """The 95 % bootstrap intervals, in ns, of the tail percentiles of allocator times [repeat, frame]: frames are drawn
     within the repeats drawn. None where so few frames support no percentile. Inherent, one row, has those of its frames
     alone."""
-    ticks = np.rint(values_ns * _INTERVAL_TICKS_PER_NS).astype(np.int64)
-    repeats = tuple(_distribution(row) for row in ticks)
-    sampled = bootstrap.Sampled(_distribution(ticks), repeats)
+    if not values_ns.size:
+        return dict.fromkeys(percentile.label for percentile in TAILS)
+    # No resample's tail percentile lies below the p95 of the calmest repeat: what does is counted and not told apart.
+    place = int(values_ns.shape[1] * _TAIL_FROM)
+    least = float(np.partition(values_ns, place, axis=1)[:, place].min())
+    repeats = tuple(_distribution(row, least) for row in values_ns)
+    sampled = bootstrap.Sampled(_distribution(values_ns.ravel(), least), repeats)
     ends = ((1 - bootstrap.CONFIDENCE) / 2, (1 + bootstrap.CONFIDENCE) / 2)
     return {percentile.label: None if (found := bootstrap.quantiles(sampled, percentile, ends)) is None else
             (float(found[0]), float(found[1])) for percentile in TAILS}
 
 
-def _distribution(ticks: np.ndarray) -> Distribution:
-    return Distribution(*np.unique(ticks, return_counts=True), _INTERVAL_TICKS_PER_NS)
+def _distribution(values_ns: np.ndarray, least: float) -> Distribution:
+    """Exact above `least`; what is not stands at it."""
+    ticks = np.rint(values_ns[values_ns > least] * _INTERVAL_TICKS_PER_NS).astype(np.int64)
+    found, counts = np.unique(np.append(ticks, round(least * _INTERVAL_TICKS_PER_NS)), return_counts=True)
+    counts[0] += len(values_ns) - len(ticks) - 1
+    return Distribution(found, counts, _INTERVAL_TICKS_PER_NS)
 
 
 def in_buffers(stretches_ns: np.ndarray, samples: int) -> np.ndarray:
