@@ -124,16 +124,8 @@ class HashMap {
     friend class BasicIterator;
     BasicIterator(N* node, const HashMap* map) noexcept : node_(node), map_(map) {}
 
-    // As in List: the guess that the next node lies next in memory must not wait for the link.
     static N* following(N* node) noexcept {
-      N* const guess = node + 1;
-      const N* hidden = guess;
-      asm("" : "+r"(hidden));
-      __builtin_prefetch(reinterpret_cast<const char*>(node) + 8192);
-      if (Node::Order::is_next(node, hidden)) [[likely]] {
-        return guess;
-      }
-      return Node::Order::next(node);
+      return container::guessed_next(node, Node::Order::is_next, Node::Order::next);
     }
 
     N* node_ = nullptr;
@@ -246,16 +238,8 @@ class HashMap {
   }
 
   /// The value of a key, entered as V() when it is not there.
-  [[nodiscard]] V& operator[](const K& key) {
-    const Hash hash = hash_of(key);
-    const Place place = place_of(key, hash);
-    return (place.there ? node_at(*place.link) : add(place, hash, false, key))->entry.value;
-  }
-  [[nodiscard]] V& operator[](K&& key) {
-    const Hash hash = hash_of(key);
-    const Place place = place_of(key, hash);
-    return (place.there ? node_at(*place.link) : add(place, hash, false, std::move(key)))->entry.value;
-  }
+  [[nodiscard]] V& operator[](const K& key) { return at_or_added(key); }
+  [[nodiscard]] V& operator[](K&& key) { return at_or_added(std::move(key)); }
 
   /// The value of a key that is there; throws std::out_of_range if not.
   [[nodiscard]] V& get(const K& key) {
@@ -418,6 +402,22 @@ class HashMap {
     return place.there ? node_at(*place.link) : nullptr;
   }
 
+  template <class Key>
+  V& at_or_added(Key&& key) {
+    const Hash hash = hash_of(key);
+    const Place place = place_of(key, hash);
+    if (place.there) {
+      return node_at(*place.link)->entry.value;
+    }
+    if constexpr (std::is_trivially_copy_constructible_v<V>) {
+      // Shares its code with insert().
+      const V added = V();
+      return add_slow(place, hash, false, std::forward<Key>(key), added)->entry.value;
+    } else {
+      return add_slow(place, hash, false, std::forward<Key>(key))->entry.value;
+    }
+  }
+
   // Makes room in the index for one more entry.
   void grow(Hash hash) {
     bool done;
@@ -440,15 +440,43 @@ class HashMap {
                                 }};
   }
 
+  // What fills a map of dense numbers is inlined: a quarter less time than with a call.
+  template <class... Arguments>
+  [[gnu::always_inline]] Node* add(Place place, Hash hash, bool front, Arguments&&... arguments) {
+    if constexpr (has_number_keys && requires { blocks_.take_ready(); }) {
+      if (!front && index_.is_dense() && place.link != nullptr) [[likely]] {
+        if (void* const block = blocks_.take_ready(); block != nullptr) [[likely]] {
+          Node* const node = make(block, false, std::forward<Arguments>(arguments)...);
+          *place.link = SlotLink(node);
+          ++size_;
+          return node;
+        }
+      }
+    }
+    return add_slow(place, hash, front, std::forward<Arguments>(arguments)...);
+  }
+
   // Out of line, as everything is that is not a search: the search dominates its time, and it would be copied into each
   // caller.
   template <class... Arguments>
-  [[gnu::noinline]] Node* add(Place place, Hash hash, bool front, Arguments&&... arguments) {
-    const bool grows = index_.must_grow(size_, place);
-    if (grows) [[unlikely]] {
+  [[gnu::noinline]] Node* add_slow(Place place, Hash hash, bool front, Arguments&&... arguments) {
+    if (index_.must_grow(size_, place)) [[unlikely]] {
       grow(hash);
+      place.link = nullptr;
     }
-    void* const block = blocks_.allocate();
+    Node* const node = make(blocks_.allocate(), front, std::forward<Arguments>(arguments)...);
+    if (place.link == nullptr) [[unlikely]] {
+      index_.insert(hash, SlotLink(node));
+    } else {
+      index_.insert_at(place, hash, SlotLink(node));
+    }
+    ++size_;
+    return node;
+  }
+
+  // A node in its place in the order; the block is freed when that fails.
+  template <class... Arguments>
+  [[gnu::always_inline]] Node* make(void* block, bool front, Arguments&&... arguments) {
     Node* node = nullptr;
     try {
       node = ::new (block) Node(std::forward<Arguments>(arguments)...);
@@ -458,12 +486,6 @@ class HashMap {
       blocks_.deallocate(block);
       throw;
     }
-    if (grows) [[unlikely]] {
-      index_.insert(hash, SlotLink(node));
-    } else {
-      index_.insert_at(place, hash, SlotLink(node));
-    }
-    ++size_;
     return node;
   }
 

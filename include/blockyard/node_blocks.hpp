@@ -42,6 +42,8 @@ struct StaticBlocks {
 
     /// Memory for a Node; throws std::bad_alloc.
     [[nodiscard]] void* allocate() { return TypedStaticBlockAllocator<Node>::allocate(); }
+    /// The same without a call, or nullptr. May be left out.
+    [[nodiscard]] void* take_ready() noexcept { return TypedStaticBlockAllocator<Node>::take_ready(); }
     void deallocate(void* block) noexcept { TypedStaticBlockAllocator<Node>::deallocate(block); }
     /// Frees nodes that are linked through their first word, a Link<Node>, in O(1).
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
@@ -92,6 +94,7 @@ struct DirectBlocks {
       }
       return block;
     }
+    [[nodiscard]] void* take_ready() noexcept { return tagged_ == 0 ? nullptr : allocator()->take_ready(); }
     void deallocate(void* block) noexcept { allocator()->free(block); }
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
       allocator()->free_chain(first, last, count);

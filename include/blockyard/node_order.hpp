@@ -22,6 +22,22 @@
 
 namespace blockyard::container {
 
+/// What `next(node)` returns, found sooner where that lies next in memory, as it mostly does: the guess must not wait
+/// for the link, so what is compared is hidden from the compiler, which would else take the one for the other.
+/// `is_next(node, guess)` is whether the guess is right.
+template <class Node, class IsNext, class Next>
+[[nodiscard, gnu::always_inline]] inline Node* guessed_next(Node* node, IsNext&& is_next, Next&& next) noexcept {
+  Node* const guess = node + 1;
+  const Node* hidden = guess;
+  asm("" : "+r"(hidden));
+  // Two pages ahead is where the processor's own prefetching, which stops at each page's end, has not been.
+  __builtin_prefetch(reinterpret_cast<const char*>(node) + 8192);
+  if (is_next(node, hidden)) [[likely]] {
+    return guess;
+  }
+  return next(node);
+}
+
 /// Nodes have members `next` and `previous`, links to nodes. `Ends` has `first` and `last`, likewise.
 template <class Node>
 struct LinkedOrder {
@@ -123,29 +139,21 @@ class PackedOrder {
     return at;
   }
   [[nodiscard]] static bool is_next(const Node* node, const Node* guess) noexcept {
-    const std::uint32_t word = word_of(node);
-    return (word & is_far) == 0 &&
-           reinterpret_cast<const std::byte*>(node) + next_distance(word) ==
-               reinterpret_cast<const std::byte*>(guess) &&
-           !is_bridge(guess);
+    return is_raw_next(node, guess) && !is_bridge(guess);
   }
 
   /// Throws std::bad_alloc, and nothing is changed, when a FarNeighbours can't be had.
   template <class Ends>
-  static void link(Ends& ends, Node* node, bool front) {
-    Node* const neighbour = front ? ends.first.get() : ends.last.get();
-    if (neighbour != nullptr && reaches(neighbour, node) && !is_far_node(neighbour)) [[likely]] {
-      // On that side both words are still empty.
-      const std::uint32_t there = units(neighbour, node);
-      const std::uint32_t back = units(node, neighbour);
-      word_of(neighbour) |= there << (front ? previous_shift : next_shift);
-      word_of(node) = back << (front ? next_shift : previous_shift);
+  [[gnu::always_inline]] static void link(Ends& ends, Node* node, bool front) {
+    // Filling cuts one node after the other.
+    Node* const last = node - 1;
+    if (!front && ends.last == decltype(ends.last)(last) && !is_far_node(last)) [[likely]] {
+      constexpr std::uint32_t step = sizeof(Node) >> unit_shift;
+      word_of(last) |= step << next_shift;
+      word_of(node) = (0 - step) << previous_shift;
+      ends.last = decltype(ends.last)(node);
     } else {
-      link_slow(neighbour, node, front);
-    }
-    (front ? ends.first : ends.last) = decltype(ends.first)(node);
-    if (neighbour == nullptr) {
-      ends.first = ends.last = decltype(ends.first)(node);
+      link_apart(ends, node, front);
     }
   }
 
@@ -199,7 +207,7 @@ class PackedOrder {
   template <class Ends, class Blocks>
   static void destroy(const Ends& ends, Blocks& blocks, bool frees) noexcept {
     for (Node* node = ends.first.get(); node != nullptr;) {
-      Node* const following = raw_next(node);
+      Node* const following = guessed_next(node, is_raw_next, raw_next);
       if (!is_bridge(node)) {
         if (is_far_node(node)) {
           Records::destroy(far_of(node));
@@ -260,6 +268,11 @@ class PackedOrder {
     return is_far_node(node) ? static_cast<Node*>(far_of(node)->next.get())
                              : at_distance(node, next_distance(word_of(node)));
   }
+  static bool is_raw_next(const Node* node, const Node* guess) noexcept {
+    const std::uint32_t word = word_of(node);
+    return (word & is_far) == 0 &&
+           reinterpret_cast<const std::byte*>(node) + next_distance(word) == reinterpret_cast<const std::byte*>(guess);
+  }
   static Node* raw_previous(const Node* node) noexcept {
     return is_far_node(node) ? static_cast<Node*>(far_of(node)->previous.get())
                              : at_distance(node, previous_distance(word_of(node)));
@@ -297,15 +310,20 @@ class PackedOrder {
     *record = {NearLink<void>(raw_next(node)), NearLink<void>(raw_previous(node))};
     word_of(node) = block::near_link(record, far_shift) << 1 | is_far;
   }
-  [[gnu::noinline]] static void link_slow(Node* neighbour, Node* node, bool front) {
+  template <class Ends>
+  [[gnu::noinline]] static void link_apart(Ends& ends, Node* node, bool front) {
+    Node* const neighbour = front ? ends.first.get() : ends.last.get();
     word_of(node) = 0;
+    if (neighbour != nullptr) {
+      if (!reaches(neighbour, node)) {
+        make_far(neighbour, node);
+      }
+      front ? connect(node, neighbour) : connect(neighbour, node);
+    }
+    (front ? ends.first : ends.last) = decltype(ends.first)(node);
     if (neighbour == nullptr) {
-      return;
+      ends.first = ends.last = decltype(ends.first)(node);
     }
-    if (!reaches(neighbour, node)) {
-      make_far(neighbour, node);
-    }
-    front ? connect(node, neighbour) : connect(neighbour, node);
   }
   static void make_far(Node* old, Node* added) {
     FarNeighbours* const record = Records::create();

@@ -1,4 +1,5 @@
 // Memory for the containers' arrays: from the C library while small, mapped in huge pages when large.
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/bits.hpp"
@@ -10,11 +11,16 @@ namespace blockyard::container {
 namespace {
 
 // A slot array is accessed at random: beyond the reach of the translation caches small pages double the cost of an
-// access.
+// access. And an array that is a multiple of another is filled while that one is copied: small pages are a fault each.
 constexpr std::size_t mapped_from = std::size_t{1} << 20;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-std::size_t mapped_bytes(std::size_t bytes) { return base::align_up(bytes, std::size_t{4096}); }
+// The last huge page is worth having when half of it is asked for.
+std::size_t huge_bytes(std::size_t bytes) { return base::align_down(bytes + huge_page / 2, huge_page); }
+
+std::size_t mapped_bytes(std::size_t bytes) {
+  return std::max(base::align_up(bytes, std::size_t{4096}), huge_bytes(bytes));
+}
 
 }  // namespace
 
@@ -25,10 +31,9 @@ void* array_allocate(std::size_t bytes) noexcept {
   if (bytes < mapped_from) {
     return std::calloc(1, bytes);
   }
-  const std::size_t mapped = mapped_bytes(bytes);
-  void* const array = base::reserve_pages(mapped, mapped >= huge_page ? huge_page : 4096);
-  if (array != nullptr && mapped >= huge_page) {
-    base::advise_huge_pages(array, base::align_down(mapped, huge_page));
+  void* const array = base::reserve_pages(mapped_bytes(bytes), huge_page);
+  if (array != nullptr) {
+    base::advise_huge_pages(array, huge_bytes(bytes));
   }
   return array;
 }
