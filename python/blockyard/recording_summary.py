@@ -20,6 +20,11 @@ def complete_journals(outcome: Outcome) -> int:
     return sum(not journal["error"] for _, journal in _journals(outcome))
 
 
+def incomplete_journals(outcome: Outcome) -> int:
+    """How many could not be written to their end: the disk was full, most likely."""
+    return sum(bool(journal["error"]) for _, journal in _journals(outcome))
+
+
 def describe(outcome: Outcome) -> Iterator[str]:
     """The summary, line by line."""
     images = outcome.summary["images"]

@@ -101,6 +101,15 @@ def test_a_full_disk_is_said_and_the_program_goes_on(tmp_path):
     assert "No space left on device" in done.stderr
 
 
+def test_one_journal_of_several_that_can_not_be_written_fails_the_recording(tmp_path):
+    (tmp_path / "here").mkdir()
+    script = f"mv {tmp_path}/here {tmp_path}/there; ( exec /bin/true )"
+    done = record(tmp_path / "here" / "x.byj", "bash", "-c", script)
+    assert done.exit_code == 1
+    assert "can't be created: No such file or directory" in done.stderr
+    assert (tmp_path / "there" / "x.byj").is_file()
+
+
 def test_the_programs_streams_and_exit_code_are_its_own(tmp_path):
     done = record(
         tmp_path / "x.byj", "sh", "-c", "read line; echo got $line; echo problem >&2; exit 42", stdin="words\n"

@@ -68,8 +68,8 @@ def command(
     """Record every allocation of PROGRAM, with its frames, into a journal.
 
     Nothing needs rebuilding: the recorder is preloaded. The program keeps its input, output and exit code (1 when it
-    would be 0 but nothing was recorded); a forked child and each program it executes get journals of their own,
-    OUTPUT.PID.byj.
+    would be 0 but a journal is missing or incomplete); a forked child and each program it executes get journals of
+    their own, OUTPUT.PID.byj.
     """
     if signal_number is not None and wait:
         raise UserError("--signal and --wait both say when to begin; give one of them")
@@ -90,6 +90,7 @@ def command(
     for line in recording_summary.describe(outcome):
         click.echo(line, err=True)
     still_recording = any(image["running"] for image in outcome.summary["images"])
-    if outcome.exit_code == 0 and not still_recording and recording_summary.complete_journals(outcome) == 0:
+    nothing = not still_recording and recording_summary.complete_journals(outcome) == 0
+    if outcome.exit_code == 0 and (nothing or recording_summary.incomplete_journals(outcome) > 0):
         sys.exit(1)  # the program did well, the recording did not
     sys.exit(outcome.exit_code)
