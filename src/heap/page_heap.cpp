@@ -150,26 +150,29 @@ bool PageHeap::extend(std::uint32_t length) {
   return true;
 }
 
-// Cuts an aligned run out of a free one and gives the ends back.
-PageRun PageHeap::carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use) {
+// Cuts the pages from `first` to `end` out of the free run at `found` and gives its ends back.
+PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use) {
   PageTag& run = tag(found);
   const auto state = static_cast<PageState>(run.state);
   const std::uint16_t age = run.age;
   const std::uint32_t whole = run.length;
   remove(found);
-  const std::uint32_t first = (found + alignment - 1) & ~(alignment - 1);
-  const std::uint32_t lead = first - found;
-  const std::uint32_t rest = whole - lead - length;
   tag(found).state = static_cast<std::uint8_t>(PageState::inner);
   tag(found + whole - 1).state = static_cast<std::uint8_t>(PageState::inner);
-  if (lead != 0) {
-    insert(found, lead, state, age);
+  if (first != found) {
+    insert(found, first - found, state, age);
   }
-  if (rest != 0) {
-    insert(first + length, rest, state, age);
+  if (end != found + whole) {
+    insert(end, found + whole - end, state, age);
   }
-  mark(first, length, use);
-  return {first, length, state};
+  mark(first, end - first, use);
+  return {first, end - first, state};
+}
+
+// Cuts an aligned run out of a free one.
+PageRun PageHeap::carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use) {
+  const std::uint32_t first = (found + alignment - 1) & ~(alignment - 1);
+  return carve_at(found, first, first + length, use);
 }
 
 PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
@@ -262,9 +265,9 @@ std::uint32_t PageHeap::list_below(const Lists& lists, std::uint32_t place) {
 PageRun PageHeap::take_old(Purge& purge) {
   const std::lock_guard hold(lock_);
   Lists& lists = lists_[index_of(purge.state)];
-  if (!purge.reserve_too) {
-    const Level reserve = level_of(reserve_run);
-    lists.purged_from = std::min(lists.purged_from, reserve.first * second_levels + reserve.second);
+  if (purge.longest != ~std::uint32_t{0}) {
+    const Level longest = level_of(purge.longest);
+    lists.purged_from = std::min(lists.purged_from, longest.first * second_levels + longest.second);
   }
   Bound<most_looked_at> looks("more lists were looked at for purging than the stated bound");
   for (std::uint32_t looked = 0; looked < most_looked_at; ++looked) {
@@ -290,11 +293,42 @@ PageRun PageHeap::take_old(Purge& purge) {
       if (first + chunk <= found + length) {
         return carve(found, chunk, chunk, PageState::used_block);  // a whole huge page, so that none is split
       }
-      return carve(found, length, 1, PageState::used_block);
+      const PageRun run = carve(found, length, 1, PageState::used_block);
+      return with_raw_neighbours(run);
     }
   }
   purge.more_to_come = true;
   return {};
+}
+
+// Adds the raw pages beside a used run, as far as its chunks go. They may be resident all the same: where huge pages are
+// to be had, the first write to a chunk without any page brings all of it in.
+PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  constexpr auto raw = static_cast<std::uint8_t>(PageState::free_raw);
+  std::uint32_t first = run.first;
+  std::uint32_t end = run.first + run.length;
+  if (tag(first - 1).state == raw) {
+    first = std::max(first - tag(first - 1).length, first & ~(chunk - 1));
+    if (first != run.first) {
+      carve_at(run.first - tag(run.first - 1).length, first, run.first, PageState::used_block);
+    }
+  }
+  if (end < top_ && tag(end).state == raw) {
+    const std::uint32_t behind = end;
+    end = std::min(end + tag(end).length, (end + chunk - 1) & ~(chunk - 1));
+    if (end != behind) {
+      carve_at(behind, behind, end, PageState::used_block);
+    }
+  }
+  // One run of what were up to three: tags inside it are cleared.
+  for (const std::uint32_t edge : {run.first - 1, run.first, run.first + run.length - 1, run.first + run.length}) {
+    if (edge >= first && edge < end) {
+      tag(edge).state = static_cast<std::uint8_t>(PageState::inner);
+    }
+  }
+  mark(first, end - first, PageState::used_block);
+  return {first, end - first, run.from};
 }
 
 PageHeap::Totals PageHeap::totals() {

@@ -58,13 +58,13 @@ class PageHeap {
   /// What take_old may take, and what it found besides.
   struct Purge {
     PageState state = PageState::free_stale;
-    std::uint16_t now = 0;          ///< tick
-    std::uint16_t minimum_age = 0;  ///< ticks (they wrap) that a run must have been free
-    bool reserve_too = true;        ///< runs of reserve_run pages and more as well
-    bool more_to_come = false;      ///< out: runs were too young, or not all lists have been looked at
+    std::uint16_t now = 0;                      ///< tick
+    std::uint16_t minimum_age = 0;              ///< ticks (they wrap) that a run must have been free
+    std::uint32_t longest = ~std::uint32_t{0};  ///< in pages: no list of longer runs is looked at
+    bool more_to_come = false;                  ///< out: runs were too young, or not all lists have been looked at
   };
   /// Takes an old free run as a used one, for the janitor to purge: an aligned chunk where the run holds one, else the
-  /// whole run (then shorter than two chunks). Length 0 when none was found. O(1): looks at the newest and the oldest
+  /// whole run (then shorter than two chunks) and the raw pages beside it in the same chunks. Length 0 when none was found. O(1): looks at the newest and the oldest
   /// run of at most most_looked_at lists, longest runs first, and the next call goes on behind them.
   PageRun take_old(Purge& purge);
 
@@ -125,9 +125,11 @@ class PageHeap {
   void insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
   void remove(std::uint32_t first);
   void release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
+  PageRun with_raw_neighbours(const PageRun& run);
   static std::uint32_t list_below(const Lists& lists, std::uint32_t place);
   std::uint32_t find(PageState state, std::uint32_t length);
   bool extend(std::uint32_t length);
+  PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
 
   std::mutex lock_;

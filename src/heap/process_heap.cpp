@@ -345,7 +345,9 @@ bool ProcessHeap::populate_chunk() {
 }
 
 // Gives one old free run back: of stale pages any, of ready ones what the reserve does not need. Short ready runs,
-// which count as no reserve, stay while they are less than 1/32 of what is in use: they serve what fits them.
+// which count as no reserve, stay while they are less than 1/32 of what is in use, 1/128 while the program takes next to
+// nothing: they serve what fits them. A whole chunk is only given back where one is too much, else the next round would
+// populate it again.
 bool ProcessHeap::purge_chunk() {
   PageHeap::Purge purge{.state = PageState::free_stale,
                         .now = tick.load(std::memory_order_relaxed),
@@ -354,11 +356,17 @@ bool ProcessHeap::purge_chunk() {
   if (run.length == 0) {
     const PageHeap::Totals totals = pages.totals();
     const std::uint64_t reserve = pages.reserve_pages();
-    const bool too_much = reserve > reserve_target() + pages_per_chunk;
-    const bool too_scattered = totals.ready > reserve + std::max<std::uint64_t>(pages_per_chunk / 2, totals.used / 32);
-    if (too_much || too_scattered) {
+    const std::uint64_t target = reserve_target();
+    // Less than 256 KiB was taken in any round of late.
+    const bool idle = demand_.load(std::memory_order_relaxed) < PageHeap::reserve_run;
+    const std::uint64_t scattered = std::max<std::uint64_t>(pages_per_chunk / 2, totals.used / 32) / (idle ? 4 : 1);
+    const bool too_much = reserve > target + pages_per_chunk;
+    const bool more_than_needed = idle && reserve > target + PageHeap::reserve_run;
+    if (too_much || more_than_needed || totals.ready > reserve + scattered) {
       purge.state = PageState::free_ready;
-      purge.reserve_too = too_much;
+      if (!too_much) {
+        purge.longest = more_than_needed ? static_cast<std::uint32_t>(reserve - target) : PageHeap::reserve_run;
+      }
       run = pages.take_old(purge);
     }
   }

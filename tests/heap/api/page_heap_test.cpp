@@ -18,6 +18,12 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
   std::mt19937 engine(12345);
   const auto random = [&engine] { return static_cast<std::uint32_t>(engine()); };
   std::map<std::uint32_t, std::uint32_t> taken;  // first page to length
+  const auto take = [&taken](const PageRun& run) {
+    const auto after = taken.lower_bound(run.first);
+    ASSERT_TRUE(after == taken.end() || after->first >= run.first + run.length);
+    ASSERT_TRUE(after == taken.begin() || std::prev(after)->first + std::prev(after)->second <= run.first);
+    taken[run.first] = run.length;
+  };
   for (int step = 0; step < 20'000; ++step) {
     if (taken.size() < 300 && random() % 2 == 0) {
       const std::uint32_t length = 1 + random() % (random() % 10 == 0 ? 3000 : 40);
@@ -26,10 +32,12 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
           process_heap.pages.allocate(length, alignment, static_cast<Prefer>(random() % 3), PageState::used_block);
       ASSERT_EQ(run.length, length);
       ASSERT_EQ(run.first % alignment, 0u);
-      const auto after = taken.lower_bound(run.first);
-      ASSERT_TRUE(after == taken.end() || after->first >= run.first + length);
-      ASSERT_TRUE(after == taken.begin() || std::prev(after)->first + std::prev(after)->second <= run.first);
-      taken[run.first] = length;
+      take(run);
+    } else if (random() % 8 == 0) {  // as the janitor purges
+      PageHeap::Purge purge{.state = random() % 2 == 0 ? PageState::free_ready : PageState::free_stale};
+      if (const PageRun run = process_heap.pages.take_old(purge); run.length != 0) {
+        take(run);
+      }
     } else if (!taken.empty()) {
       auto victim = std::next(taken.begin(), static_cast<std::ptrdiff_t>(random() % taken.size()));
       const std::uint32_t longer = victim->second + 1 + random() % 20;
