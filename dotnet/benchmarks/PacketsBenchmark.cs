@@ -13,7 +13,8 @@ namespace Blockyard.Benchmarks
     /// 64-byte packets from and to 250 clients, each with a socket of its own. A round receives 250 packets that wait, and sends
     /// 250; the ways take turns within a round, and medians over the rounds are printed. On loopback a sender's time holds the
     /// kernel's receiving as well, which it does at once on the sender's thread; sent out of a device, as a server sends, it
-    /// does not.
+    /// does not. Sending is measured with one packet for each client in turn, and with four in a row for each, as of a
+    /// state that takes several packets.
     /// </remarks>
     internal sealed class PacketsBenchmark
     {
@@ -21,6 +22,7 @@ namespace Blockyard.Benchmarks
         private const int Rounds = 220;
         private const int WarmUps = 20;
         private const int PacketSize = 64;
+        private const int Several = 4;
 
         private readonly UdpSocket[] clients;
         private readonly SocketAddr[] addresses = new SocketAddr[Clients];
@@ -32,6 +34,7 @@ namespace Blockyard.Benchmarks
         private readonly UdpSocket server;
         private readonly DatagramBatch incoming = new DatagramBatch(64, 1500);
         private readonly DatagramBatch outgoing = new DatagramBatch(Clients, PacketSize);
+        private readonly DatagramBatch severalEach = new DatagramBatch(Clients * Several, PacketSize);
         private readonly byte[] buffer = new byte[1500];
 
         private PacketsBenchmark(IPAddress local, UdpSocket[] clients, Func<int, SocketAddr> addressOf)
@@ -50,6 +53,10 @@ namespace Blockyard.Benchmarks
                 endPoints[i] = addresses[i].ToIPEndPoint();
                 reusedTargets[i] = new IPEndPointNonAlloc(endPoints[i].Address, endPoints[i].Port);
                 outgoing.Add(PacketSize, addresses[i]);
+                for (int packet = 0; packet < Several; packet++)
+                {
+                    severalEach.Add(PacketSize, addresses[i]);
+                }
             }
         }
 
@@ -63,7 +70,7 @@ namespace Blockyard.Benchmarks
             }
 
             PacketsBenchmark benchmark = new PacketsBenchmark(loopback, clients, i => clients[i].LocalAddress);
-            benchmark.Measure("receive", benchmark.FillServer, new (string, Action)[]
+            benchmark.Measure("receive", 1, benchmark.FillServer, new (string, Action)[]
             {
                 ("plain", benchmark.ReceivePlain),
                 ("nonalloc", benchmark.ReceiveNonAlloc),
@@ -87,6 +94,8 @@ namespace Blockyard.Benchmarks
             long before = PacketsOf(device);
             benchmark.MeasureSending("outbound");
             const long Ways = 4;
+
+            // Several each may be one packet each to the device, which cuts it.
             if (PacketsOf(device) - before < Ways * Rounds * Clients)
             {
                 throw new InvalidOperationException("Packets did not reach " + device + ": the measurement is void.");
@@ -108,18 +117,29 @@ namespace Blockyard.Benchmarks
             throw new InvalidOperationException("There is no network device " + device + ".");
         }
 
-        private void MeasureSending(string name) => Measure(name, DrainClients, new (string, Action)[]
+        private void MeasureSending(string name)
         {
-            ("plain", SendPlain),
-            ("nonalloc", SendNonAlloc),
-            ("single", SendSingle),
-            ("batch", SendBatch),
-        });
+            Measure(name, 1, DrainClients, new (string, Action)[]
+            {
+                ("plain", () => SendPlain(1)),
+                ("nonalloc", () => SendNonAlloc(1)),
+                ("single", () => SendSingle(1)),
+                ("batch", SendBatch),
+            });
+            Measure(name + "_several", Several, DrainClients, new (string, Action)[]
+            {
+                ("plain", () => SendPlain(Several)),
+                ("nonalloc", () => SendNonAlloc(Several)),
+                ("single", () => SendSingle(Several)),
+                ("batch", SendSeveralBatched),
+            });
+        }
 
-        private void Measure(string direction, Action prepare, (string Name, Action Way)[] ways)
+        private void Measure(string direction, int packetsEach, Action prepare, (string Name, Action Way)[] ways)
         {
             List<double>[] times = new List<double>[ways.Length];
             List<double>[] bytes = new List<double>[ways.Length];
+            double packets = Clients * packetsEach;
             for (int i = 0; i < ways.Length; i++)
             {
                 times[i] = new List<double>();
@@ -143,8 +163,8 @@ namespace Blockyard.Benchmarks
                     });
                     if (round >= WarmUps)
                     {
-                        times[which].Add(took / (double)Clients);
-                        bytes[which].Add(measured.Bytes / (double)Clients);
+                        times[which].Add(took / packets);
+                        bytes[which].Add(measured.Bytes / packets);
                     }
                 }
             }
@@ -210,31 +230,33 @@ namespace Blockyard.Benchmarks
             }
         }
 
-        private void SendPlain()
+        private void SendPlain(int each)
         {
-            for (int i = 0; i < Clients; i++)
+            for (int i = 0; i < Clients * each; i++)
             {
-                Check(socket.SendTo(buffer, 0, PacketSize, SocketFlags.None, endPoints[i]));
+                Check(socket.SendTo(buffer, 0, PacketSize, SocketFlags.None, endPoints[i / each]));
             }
         }
 
-        private void SendNonAlloc()
+        private void SendNonAlloc(int each)
         {
-            for (int i = 0; i < Clients; i++)
+            for (int i = 0; i < Clients * each; i++)
             {
-                Check(socket.SendTo_NonAlloc(buffer, 0, PacketSize, SocketFlags.None, reusedTargets[i]));
+                Check(socket.SendTo_NonAlloc(buffer, 0, PacketSize, SocketFlags.None, reusedTargets[i / each]));
             }
         }
 
-        private void SendSingle()
+        private void SendSingle(int each)
         {
-            for (int i = 0; i < Clients; i++)
+            for (int i = 0; i < Clients * each; i++)
             {
-                Check(server.TrySend(new ReadOnlySpan<byte>(buffer, 0, PacketSize), addresses[i]) ? PacketSize : 0);
+                Check(server.TrySend(new ReadOnlySpan<byte>(buffer, 0, PacketSize), addresses[i / each]) ? PacketSize : 0);
             }
         }
 
         private void SendBatch() => Check(server.SendBatch(outgoing) == Clients ? PacketSize : 0);
+
+        private void SendSeveralBatched() => Check(server.SendBatch(severalEach) == Clients * Several ? PacketSize : 0);
 
         private static void Check(int size)
         {

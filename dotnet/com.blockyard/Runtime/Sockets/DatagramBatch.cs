@@ -10,9 +10,16 @@ namespace Blockyard.Sockets
     /// </remarks>
     public unsafe class DatagramBatch : IDisposable
     {
+        /// <summary>What the kernel cuts one message into at most (UDP_MAX_SEGMENTS was 64 at first).</summary>
+        private const int MostSegments = 64;
+
+        /// <summary>A message's bytes before it is cut: what one datagram may have, less IPv6's header.</summary>
+        private const int LongestMessage = 65487;
+
         private readonly byte* block;
         private readonly LinuxNative.BatchMessage* messages;
         private readonly LinuxNative.Part* parts;
+        private readonly LinuxNative.SegmentControl* controls;
         private readonly byte* names;
         private readonly Entry* entries;
         private readonly bool ownsPayload;
@@ -46,22 +53,29 @@ namespace Blockyard.Sockets
             Capacity = capacity;
             DatagramSize = datagramSize;
             int stride = ownsPayload ? (datagramSize + 15) & ~15 : 0;
-            int tables = sizeof(Entry) + sizeof(LinuxNative.BatchMessage) + sizeof(LinuxNative.Part) + LinuxSockaddr.Room;
+            int tables = sizeof(Entry) + sizeof(LinuxNative.BatchMessage) + sizeof(LinuxNative.Part)
+                + sizeof(LinuxNative.SegmentControl) + LinuxSockaddr.Room;
             block = (byte*)Marshal.AllocHGlobal(new IntPtr((long)capacity * (tables + stride)));
 
             // All of these are multiples of 8 bytes long, so each table begins aligned.
             entries = (Entry*)block;
             messages = (LinuxNative.BatchMessage*)(entries + capacity);
             parts = (LinuxNative.Part*)(messages + capacity);
-            names = (byte*)(parts + capacity);
+            controls = (LinuxNative.SegmentControl*)(parts + capacity);
+            names = (byte*)(controls + capacity);
             byte* payload = names + ((long)LinuxSockaddr.Room * capacity);
             for (int i = 0; i < capacity; i++)
             {
                 entries[i] = new Entry { Start = ownsPayload ? payload + ((long)stride * i) : null };
                 messages[i] = default;
                 messages[i].Message.Name = names + (LinuxSockaddr.Room * i);
-                messages[i].Message.Parts = parts + i;
-                messages[i].Message.PartCount = (UIntPtr)1;
+                controls[i] = new LinuxNative.SegmentControl
+                {
+                    // As CMSG_LEN counts: without what follows to the next word.
+                    Length = (UIntPtr)(uint)(sizeof(UIntPtr) + (2 * sizeof(int)) + sizeof(ushort)),
+                    Level = LinuxNative.LevelUdp,
+                    Type = LinuxNative.Segment,
+                };
             }
         }
 
@@ -190,6 +204,7 @@ namespace Blockyard.Sockets
                 parts[i].Length = (UIntPtr)(uint)DatagramSize;
                 messages[i].Message.NameLength = LinuxSockaddr.Room;
                 messages[i].Message.Flags = 0;
+                SetParts(i, i, 1);
             }
         }
 
@@ -211,23 +226,39 @@ namespace Blockyard.Sockets
             return received;
         }
 
-        /// <returns>False when an address can't be sent to by such a socket.</returns>
-        internal bool PrepareToSend(int first, bool socketIsIPv6)
+        /// <summary>Makes messages of the datagrams from <paramref name="first"/> on: one of each, or one of each run.</summary>
+        /// <param name="first">The datagram that the first message begins with.</param>
+        /// <param name="socketIsIPv6">What addresses are written as.</param>
+        /// <param name="longestSegment">The longest datagrams that may share a message; 0 for none.</param>
+        /// <returns>How many messages; -1 when an address can't be sent to by such a socket.</returns>
+        internal int PrepareToSend(int first, bool socketIsIPv6, int longestSegment)
         {
-            for (int i = first; i < count; i++)
+            int message = 0;
+            for (int i = first; i < count; message++)
             {
-                uint length = LinuxSockaddr.Write(entries[i].Address, messages[i].Message.Name, socketIsIPv6);
-                if (length == 0 || (!socketIsIPv6 && *(ushort*)messages[i].Message.Name != LinuxNative.FamilyIPv4))
+                byte* name = messages[message].Message.Name;
+                uint length = LinuxSockaddr.Write(entries[i].Address, name, socketIsIPv6);
+                if (length == 0 || (!socketIsIPv6 && *(ushort*)name != LinuxNative.FamilyIPv4))
                 {
-                    return false;
+                    return -1;
                 }
 
-                messages[i].Message.NameLength = length;
-                parts[i].Start = entries[i].Start;
-                parts[i].Length = (UIntPtr)(uint)entries[i].Length;
+                messages[message].Message.NameLength = length;
+                int end = i + 1;
+                if (end < count && IsSameAddress(i, end) && entries[i].Length <= longestSegment)
+                {
+                    end = EndOfRun(i);
+                }
+
+                SetParts(message, i, end - i);
+                for (; i < end; i++)
+                {
+                    parts[i].Start = entries[i].Start;
+                    parts[i].Length = (UIntPtr)(uint)entries[i].Length;
+                }
             }
 
-            return true;
+            return message;
         }
 
         internal void ThrowIfDisposed()
@@ -243,6 +274,53 @@ namespace Blockyard.Sockets
         private protected byte* StartAt(int index) => entries[index].Start;
 
         private protected byte* StartOf(int index) => At(index)->Start;
+
+        private void SetParts(int message, int first, int datagrams)
+        {
+            LinuxNative.Message* header = &messages[message].Message;
+            header->Parts = parts + first;
+            header->PartCount = (UIntPtr)(uint)datagrams;
+            header->Control = null;
+            header->ControlLength = UIntPtr.Zero;
+            if (datagrams > 1)
+            {
+                controls[message].SegmentLength = (ushort)entries[first].Length;
+                header->Control = (byte*)(controls + message);
+                header->ControlLength = (UIntPtr)(uint)sizeof(LinuxNative.SegmentControl);
+            }
+        }
+
+        /// <summary>After the datagrams to one address that are as long as the first; one that is shorter ends them.</summary>
+        private int EndOfRun(int first)
+        {
+            int length = entries[first].Length;
+            int total = length;
+            int end = first + 1;
+            while (end < count && end - first < MostSegments && length > 0 && IsSameAddress(first, end))
+            {
+                int next = entries[end].Length;
+                if (next == 0 || next > length || total + next > LongestMessage)
+                {
+                    break;
+                }
+
+                total += next;
+                end++;
+                if (next < length)
+                {
+                    break;
+                }
+            }
+
+            return end;
+        }
+
+        private bool IsSameAddress(int one, int other)
+        {
+            ulong* left = (ulong*)&entries[one].Address;
+            ulong* right = (ulong*)&entries[other].Address;
+            return left[0] == right[0] && left[1] == right[1] && left[2] == right[2] && left[3] == right[3];
+        }
 
         private Entry* At(int index)
         {

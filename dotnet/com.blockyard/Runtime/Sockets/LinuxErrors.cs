@@ -14,11 +14,11 @@ namespace Blockyard.Sockets
                     return new SocketException((int)SocketError.AccessDenied);
                 case LinuxNative.BadDescriptor:
                     return new SocketException((int)SocketError.NotSocket);
-                case 22: // EINVAL
+                case LinuxNative.Invalid:
                     return new SocketException((int)SocketError.InvalidArgument);
                 case 32: // EPIPE, after a shutdown
                     return new SocketException((int)SocketError.Shutdown);
-                case 90: // EMSGSIZE
+                case LinuxNative.MessageSize:
                     return new SocketException((int)SocketError.MessageSize);
                 case 97: // EAFNOSUPPORT
                     return new SocketException((int)SocketError.AddressFamilyNotSupported);

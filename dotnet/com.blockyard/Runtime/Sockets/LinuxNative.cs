@@ -17,6 +17,12 @@ namespace Blockyard.Sockets
         internal const int Refused = 111;
         internal const int FamilyIPv4 = 2;
         internal const int FamilyIPv6 = 10;
+        internal const int InputOutput = 5;
+        internal const int Invalid = 22;
+        internal const int MessageSize = 90;
+        internal const int NotSupported = 95;
+        internal const int LevelUdp = 17;
+        internal const int Segment = 103;
         internal const int Truncated = 0x20;
         internal const int DontWait = 0x40;
         internal const int NoSignal = 0x4000;
@@ -42,6 +48,9 @@ namespace Blockyard.Sockets
 
         [DllImport(Library, SetLastError = true, EntryPoint = "shutdown")]
         internal static extern int Shutdown(int descriptor, int how);
+
+        [DllImport(Library, SetLastError = true, EntryPoint = "getsockopt")]
+        internal static extern int GetOption(int descriptor, int level, int option, void* value, uint* length);
 
 #pragma warning disable CS0649 // the kernel assigns the rest
         /// <summary>struct pollfd.</summary>
@@ -76,6 +85,15 @@ namespace Blockyard.Sockets
         {
             internal Message Message;
             internal uint Length;
+        }
+
+        /// <summary>A struct cmsghdr with UDP_SEGMENT: at which length the kernel cuts a message into datagrams.</summary>
+        internal struct SegmentControl
+        {
+            internal UIntPtr Length;
+            internal int Level;
+            internal int Type;
+            internal ushort SegmentLength;
         }
 #pragma warning restore CS0649
     }

@@ -18,10 +18,19 @@ namespace Blockyard.Sockets
         private readonly bool isIPv6;
         private readonly bool direct = DirectCalls.AreUsed;
 
+        /// <summary>The longest datagrams of which several go as one message that the kernel cuts (UDP_SEGMENT); 0 for none.</summary>
+        private volatile int longestSegment;
+
         internal LinuxUdp(Socket socket)
         {
             descriptor = (int)socket.Handle;
             isIPv6 = socket.AddressFamily == AddressFamily.InterNetworkV6;
+
+            // A kernel older than 4.18 would send the message uncut; it does not know the option either.
+            int value;
+            uint length = sizeof(int);
+            bool cuts = LinuxNative.GetOption(descriptor, LinuxNative.LevelUdp, LinuxNative.Segment, &value, &length) == 0;
+            longestSegment = cuts ? LongestDatagram : 0;
         }
 
         internal static bool IsAvailable => Available.Value;
@@ -121,31 +130,46 @@ namespace Blockyard.Sockets
 
         internal override int SendBatch(DatagramBatch batch, int first)
         {
-            if (!batch.PrepareToSend(first, isIPv6))
+            int messages = batch.PrepareToSend(first, isIPv6, longestSegment);
+            if (messages < 0)
             {
                 throw new SocketException((int)SocketError.AddressFamilyNotSupported);
             }
 
             int sent = first;
-            while (sent < batch.Count)
+            for (int next = 0; next < messages;)
             {
-                LinuxNative.BatchMessage* next = batch.Messages + sent;
-                uint left = (uint)(batch.Count - sent);
+                LinuxNative.BatchMessage* message = batch.Messages + next;
                 int count = direct
-                    ? DirectCalls.SendMany(descriptor, next, Math.Min(left, DirectCalls.LargestBatch), SendFlags)
-                    : LinuxNative.SendMany(descriptor, next, left, SendFlags);
+                    ? DirectCalls.SendMany(descriptor, message, FewMessages(message, messages - next), SendFlags)
+                    : LinuxNative.SendMany(descriptor, message, (uint)(messages - next), SendFlags);
                 if (count > 0)
                 {
-                    sent += count;
+                    for (next += count; count > 0; count--, message++)
+                    {
+                        sent += (int)message->Message.PartCount;
+                    }
+
                     continue;
                 }
 
                 int error = direct ? *DirectCalls.ErrorNumber() : Marshal.GetLastWin32Error();
-                if (!IsWorthRetrying(error, out bool nothing))
+                if (IsWorthRetrying(error, out bool nothing))
                 {
-                    // What went out is told first; the error comes again with the datagram that caused it.
-                    return nothing || sent > first ? sent - first : throw LinuxErrors.Exception(error);
+                    continue;
                 }
+
+                if ((int)message->Message.PartCount > 1 && IsOfCutting(error))
+                {
+                    // Longer than packets on the way to there, or a device that leaves checksums to others: each by itself.
+                    longestSegment = error == LinuxNative.InputOutput ? 0 : (int)message->Message.Parts->Length - 1;
+                    messages = batch.PrepareToSend(sent, isIPv6, longestSegment);
+                    next = 0;
+                    continue;
+                }
+
+                // What went out is told first; the error comes again with the datagram that caused it.
+                return nothing || sent > first ? sent - first : throw LinuxErrors.Exception(error);
             }
 
             return sent - first;
@@ -192,6 +216,25 @@ namespace Blockyard.Sockets
 
             // The kernel tells of a refused datagram once, by failing the next call, whichever it is.
             return error == LinuxNative.Interrupted || error == LinuxNative.Refused;
+        }
+
+        private static bool IsOfCutting(int error) => error == LinuxNative.Invalid || error == LinuxNative.MessageSize
+            || error == LinuxNative.InputOutput || error == LinuxNative.NotSupported;
+
+        /// <summary>How many of the messages have no more datagrams together than a direct call may send.</summary>
+        private static uint FewMessages(LinuxNative.BatchMessage* messages, int count)
+        {
+            int datagrams = 0;
+            for (int i = 0; i < count; i++)
+            {
+                datagrams += (int)messages[i].Message.PartCount;
+                if (datagrams > DirectCalls.LargestBatch)
+                {
+                    return (uint)i;
+                }
+            }
+
+            return (uint)count;
         }
 
         private static bool Probe()

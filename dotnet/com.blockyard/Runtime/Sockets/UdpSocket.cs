@@ -277,6 +277,11 @@ namespace Blockyard.Sockets
         }
 
         /// <summary>Sends a batch's datagrams in order, until one finds no room. Never blocks; the batch stays as it is.</summary>
+        /// <remarks>
+        /// Several in a row to one address that are equally long, save a shorter last one, cost the least: on
+        /// <see cref="UdpBackend.LinuxNative"/> they go to the kernel as one message, which it cuts apart again (UDP_SEGMENT,
+        /// where the kernel and the way there allow it). Each arrives as a datagram of its own.
+        /// </remarks>
         /// <param name="batch">The datagrams.</param>
         /// <param name="first">The first to send: what an earlier call answered, to go on after it.</param>
         /// <returns>How many were sent. An error after some were sent comes with the next call.</returns>

@@ -81,6 +81,66 @@ namespace Blockyard.Tests
             }
         }
 
+        [TestCase(1)]
+        [TestCase(2)]
+        [TestCase(3)]
+        public void runs_to_one_address_arrive_as_the_datagrams_that_they_are(int seed)
+        {
+            Random random = new Random(seed);
+            using (UdpSocket other = UdpSocket.Bind(new IPEndPoint(Loopback, 0), Backend))
+            using (DatagramBatch outgoing = new DatagramBatch(150, 20000))
+            using (DatagramBatch incoming = new DatagramBatch(64, 20000))
+            {
+                UdpSocket[] servers = { Server, other };
+                for (int round = 0; round < 20; round++)
+                {
+                    // The last rounds send one long run each, of more than one message's bytes or datagrams.
+                    outgoing.Clear();
+                    List<byte[]>[] expected = { new List<byte[]>(), new List<byte[]>() };
+                    while (outgoing.Count < (round < 16 ? 100 : 150) - 20)
+                    {
+                        int to = random.Next(2);
+                        int length = round == 19 ? 20000 : random.Next(4) == 0 ? 0 : random.Next(1, 300);
+                        int run = round < 16 ? random.Next(1, 20) : round == 19 ? 7 : 130;
+                        for (int i = 0; i < run; i++)
+                        {
+                            bool isLast = i == run - 1;
+                            byte[] bytes = new byte[isLast && random.Next(2) == 0 ? length / 2 : length];
+                            random.NextBytes(bytes);
+                            Assert.IsTrue(outgoing.TryAdd(bytes, servers[to].LocalAddress));
+                            expected[to].Add(bytes);
+                        }
+
+                        if (round == 19)
+                        {
+                            break;
+                        }
+                    }
+
+                    foreach (UdpSocket server in servers)
+                    {
+                        server.Socket.ReceiveBufferSize = 1 << 20;
+                    }
+
+                    Assert.AreEqual(outgoing.Count, Client.SendBatch(outgoing));
+                    for (int to = 0; to < servers.Length; to++)
+                    {
+                        int seen = 0;
+                        while (servers[to].ReceiveBatch(incoming) > 0)
+                        {
+                            for (int i = 0; i < incoming.Count; i++, seen++)
+                            {
+                                Assert.AreEqual(Client.LocalAddress, incoming.AddressOf(i));
+                                Assert.IsTrue(expected[to][seen].AsSpan().SequenceEqual(incoming[i]), "datagram " + seen + " of round " + round);
+                            }
+                        }
+
+                        Assert.AreEqual(expected[to].Count, seen, "round " + round);
+                    }
+                }
+            }
+        }
+
         [Test]
         public void a_batch_arrives_in_order_with_sizes_and_senders()
         {
