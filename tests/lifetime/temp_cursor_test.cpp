@@ -17,8 +17,8 @@ namespace {
 
 using namespace blockyard;
 
-constexpr std::size_t region_bytes = 64 << 10;
-constexpr std::size_t piece_bytes = region_bytes / 16;
+constexpr std::size_t region_bytes = 512 << 10;
+constexpr std::size_t piece_bytes = 64 << 10;
 
 // Every test on a thread of its own, whose region is as large as the tests say.
 class TempCursor : public testing::Test {

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "operations.hpp"
+#include <operations.hpp>  // the heap's, or those of tests/lifetime/golden
 
 #if defined(__x86_64__)
 #include <sys/user.h>
@@ -135,9 +135,9 @@ std::map<std::string, std::map<std::string, unsigned>> read_golden(const std::st
 
 void write_golden(const std::string& path, const std::map<std::string, std::map<std::string, unsigned>>& golden) {
   std::ofstream file(path);
-  file << "# Instructions of one call on a warm heap, inside libblockyard-malloc.so: COMPILER OPERATION COUNT.\n"
-          "# operations.hpp says what each is. To record anew, with each compiler: tests/heap/golden/record "
-          "BUILD_FOLDER\n";
+  file << "# Instructions of one call, inside the library that is measured: COMPILER OPERATION COUNT. operations.hpp "
+          "says\n"
+          "# what each is. To record anew, with each compiler: golden/record BUILD_FOLDER\n";
   for (const auto& [compiler, counts] : golden) {
     for (const char* name : golden::names) {
       if (const auto found = counts.find(name); found != counts.end()) {
@@ -169,9 +169,8 @@ int main(int count, char** arguments) {
     return 0;
   }
   if (!golden.contains(compiler)) {
-    std::printf(
-        "SKIPPED: no instruction counts are recorded for %s: NOTHING was compared (tests/heap/golden/record does)\n",
-        compiler.c_str());
+    std::printf("SKIPPED: no instruction counts are recorded for %s: NOTHING was compared (golden/record does)\n",
+                compiler.c_str());
     return 77;
   }
   int differing = 0;
@@ -183,7 +182,7 @@ int main(int count, char** arguments) {
     differing += same ? 0 : 1;
   }
   if (differing != 0) {
-    std::printf("FAILED: a fast path changed. Where that is meant: tests/heap/golden/record BUILD_FOLDER\n");
+    std::printf("FAILED: a fast path changed. Where that is meant: golden/record BUILD_FOLDER, beside the counts\n");
   }
   return differing == 0 ? 0 : 1;
 }
