@@ -301,8 +301,8 @@ PageRun PageHeap::take_old(Purge& purge) {
   return {};
 }
 
-// Adds the raw pages beside a used run, as far as its chunks go. They may be resident all the same: where huge pages are
-// to be had, the first write to a chunk without any page brings all of it in.
+// Adds the raw pages beside a used run, as far as its chunks go. They may be resident all the same: where huge pages
+// are to be had, the first write to a chunk without any page brings all of it in.
 PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
   constexpr auto raw = static_cast<std::uint8_t>(PageState::free_raw);

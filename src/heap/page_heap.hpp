@@ -64,8 +64,9 @@ class PageHeap {
     bool more_to_come = false;                  ///< out: runs were too young, or not all lists have been looked at
   };
   /// Takes an old free run as a used one, for the janitor to purge: an aligned chunk where the run holds one, else the
-  /// whole run (then shorter than two chunks) and the raw pages beside it in the same chunks. Length 0 when none was found. O(1): looks at the newest and the oldest
-  /// run of at most most_looked_at lists, longest runs first, and the next call goes on behind them.
+  /// whole run (then shorter than two chunks) and the raw pages beside it in the same chunks. Length 0 when none was
+  /// found. O(1): looks at the newest and the oldest run of at most most_looked_at lists, longest runs first, and the
+  /// next call goes on behind them.
   PageRun take_old(Purge& purge);
 
   /// Pages below which giving a run back is not worth the system call: 64 KiB.

@@ -345,9 +345,9 @@ bool ProcessHeap::populate_chunk() {
 }
 
 // Gives one old free run back: of stale pages any, of ready ones what the reserve does not need. Short ready runs,
-// which count as no reserve, stay while they are less than 1/32 of what is in use, 1/128 while the program takes next to
-// nothing: they serve what fits them. A whole chunk is only given back where one is too much, else the next round would
-// populate it again.
+// which count as no reserve, stay while they are less than 1/32 of what is in use, 1/128 while the program takes next
+// to nothing: they serve what fits them. A whole chunk is only given back where one is too much, else the next round
+// would populate it again.
 bool ProcessHeap::purge_chunk() {
   PageHeap::Purge purge{.state = PageState::free_stale,
                         .now = tick.load(std::memory_order_relaxed),

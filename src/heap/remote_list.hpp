@@ -8,8 +8,9 @@
 //   bits 32..63 number of blocks in the list
 //
 // A push that finds the list empty is the oldest; it must announce the slab to its owner (pending_stack.hpp). Exactly
-// one push of those between two adoptions does, so the oldest is written once a list, before its announcement. There is no ABA: a pusher writes the link into a block that is its own until the exchange
-// succeeds, and the owner takes the list only as a whole.
+// one push of those between two adoptions does, so the oldest is written once a list, before its announcement. There is
+// no ABA: a pusher writes the link into a block that is its own until the exchange succeeds, and the owner takes the
+// list only as a whole.
 //
 // `Atomics` supplies the atomic type, so that the shipped source also compiles against a test scheduler.
 #pragma once

@@ -200,7 +200,7 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
 
 namespace {
 
-// Takes blocks that other threads freed, when none is at hand: one to hand out, the others at hand. Null: there are none.
+// Takes blocks that other threads freed, when none is at hand: one to hand out, the others at hand. Null: none wait.
 void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   if (size_class >= Depot::classes || heap->own) {
     return nullptr;
@@ -356,8 +356,8 @@ void send_back_to_other(ThreadHeap* heap, void* block) {
   send_back(heap, block);
 }
 
-// Of another thread's blocks that nobody wants, one fewer is kept at hand each time, until an allocation finds none: who
-// frees another's level would be left with the last of each class, most of them alone in a slab.
+// Of another thread's blocks that nobody wants, one fewer is kept at hand each time, until an allocation finds none:
+// who frees another's level would be left with the last of each class, most of them alone in a slab.
 [[gnu::noinline]] void return_block_of_other(ThreadHeap* heap, void* block, unsigned size_class) {
   if (heap == &empty_heap) {  // which nobody may write
     free_without_heap(block);
@@ -391,7 +391,7 @@ void return_block(ThreadHeap* heap, void* block) {
 void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
   std::uint8_t& most = heap->most[size_class];
   most = static_cast<std::uint8_t>(most - (most < less ? most : less));
-  // A block given back may empty its slab and come here again, with fewer still: twelve deep at most.
+  // A block given back may empty its slab and come here again, with fewer still: 28 deep at most.
   while (heap->newest[size_class] > most) {
     heap->last_freed = nullptr;  // whoever owns its slab may hand it out, and it may be freed here again
     free_to_any_slab(heap, heap->bins[size_class].at_hand[heap->newest[size_class]--]);

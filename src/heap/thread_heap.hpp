@@ -3,8 +3,8 @@
 // Bound: allocate and free of a small block are O(1), without a lock and without an atomic read-modify-write on the
 // owner's thread; at most two lists of remote frees are adopted a slow path. A fresh slab comes from the ready stack
 // (lock-free), and only when that is empty from the page heap (one lock, O(1)). Overhead: 84 bytes for every 16 KiB of
-// slabs; for every size class in use at most one partly used slab, one empty one, and those of 12 blocks at hand; and
-// those of 8 blocks on their way back.
+// slabs; for every size class in use at most one partly used slab, one empty one, and those of 12 to 28 blocks at hand;
+// and those of 8 blocks on their way back.
 #pragma once
 
 #include <array>
@@ -36,10 +36,10 @@ inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Ow
 ///
 /// The blocks freed last are kept at hand, addresses only, so that most allocations and frees touch neither a slab's
 /// state nor the block, whose line may be cold: magazines (Bonwick and Adams, "Magazines and Vmem", 2001), one a class
-/// and thread. What does not fit goes back to its slab by way of ThreadHeap::returning. To their slabs the blocks at
-/// hand, and those not yet cut at `bump`, are in use.
+/// and thread. What does not fit goes to other threads by way of the depot, or back to its slab by way of
+/// ThreadHeap::returning. To their slabs the blocks at hand, and those not yet cut at `bump`, are in use.
 ///
-/// Where the newest stands is not said here but in ThreadHeap::newest, one byte a class: a free reads nothing of the
+/// Where the newest stands is not said here but in ThreadHeap::newest, one word a class: a free reads nothing of the
 /// bin, it only writes there, and nobody waits for a write.
 struct alignas(64) Bin {
   char* bump = nullptr;    ///< the next block never handed out of the current slab
@@ -162,13 +162,13 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
   }
 }
 
-/// Puts all blocks at hand, and those on their way, back into their slabs, at most 56 times 12, and 8, and gives the
+/// Puts all blocks at hand, and those on their way, back into their slabs, at most 56 times 28, and 8, and gives the
 /// process every slab that is then empty. For a heap that no thread has.
 void settle(ThreadHeap* heap);
 
 /// Keeps `less` fewer blocks of a class at hand, until an allocation finds neither any at hand nor the bump pointer:
 /// called where frees come on frees, so that they emptied a slab. Who frees a level in no order would otherwise be left
-/// with the last twelve of each class, each in a slab that holds nothing else.
+/// with the last ones of each class, each in a slab that holds nothing else.
 [[gnu::noinline]] void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less);
 
 /// A freed block of any thread's heap for which there is no room at hand: another thread's is handed over by way of the
