@@ -57,8 +57,9 @@ void Depot::for_each_full(Visit&& visit) const {
 
 std::uint64_t Depot::bytes() const {
   std::uint64_t bytes = 0;
-  for_each_full(
-      [&](unsigned size_class, const Magazine&) { bytes += blocks_of(size_class) * class_bytes(size_class); });
+  for_each_full([&](unsigned size_class, const Magazine&) {
+    bytes += std::uint64_t{blocks_of(size_class)} * class_bytes(size_class);
+  });
   return bytes;
 }
 
