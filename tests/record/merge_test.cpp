@@ -105,6 +105,21 @@ TEST(Merge, OrdersEqualStampsByWhatIsPossible) {
   EXPECT_TRUE(collected.live.empty());
 }
 
+TEST(Merge, OfEqualStampsWhoeverFreedABlockAgainHadItBeforeWhoeverKeptIt) {
+  Lane keeper(0);
+  Lane passer(1);
+  put(keeper, RecordKind::allocate, 99, 5);
+  put(keeper, RecordKind::free, 99, 6);
+  put(passer, RecordKind::allocate, 99, 5);
+  put(passer, RecordKind::allocate, 98, 5);
+  put(passer, RecordKind::free, 99, 5);
+  Lane* const pointers[] = {&keeper, &passer};
+  Collected collected;
+  merge(pointers, 7, 100, collected);
+  EXPECT_EQ(collected.entries.size(), 5u);
+  EXPECT_EQ(collected.violations, 0);
+}
+
 TEST(Lane, KeepsRecordsWholeAcrossTheEndOfARing) {
   std::vector<std::uint64_t> ring(8);
   const std::uint64_t first = pack(RecordKind::allocate, 7);

@@ -26,6 +26,22 @@ class Lane {
   /// Its stamp, raised to that of the record before it should a clock ever have stepped back.
   std::uint64_t front_stamp() const { return std::max(front()[1], last_stamp_); }
 
+  /// Whether `is_it(record)` holds for one of the records behind the oldest that have its stamp. O(those).
+  template <class Predicate>
+  bool any_behind_front(Predicate&& is_it) const {
+    const std::uint64_t stamp = front_stamp();
+    bool is_front = true;
+    for (const Chunk& chunk : chunks_) {
+      for (std::size_t at = chunk.begin; at != chunk.words.size(); at += words_of(chunk.words[at])) {
+        const std::uint64_t* const record = chunk.words.data() + at;
+        if (record[1] > stamp) return false;
+        if (!is_front && is_it(record)) return true;
+        is_front = false;
+      }
+    }
+    return false;
+  }
+
   void pop() {
     last_stamp_ = front_stamp();
     Chunk& chunk = chunks_.front();

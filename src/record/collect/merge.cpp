@@ -20,12 +20,40 @@ void apply_front(Lane& lane, RecordSink& sink) {
   lane.pop();
 }
 
+bool gives_a_block(const std::uint64_t* record) {
+  switch (kind_of(record[0])) {
+    case RecordKind::allocate:
+    case RecordKind::allocate_zeroed:
+    case RecordKind::allocate_aligned:
+    case RecordKind::reallocate_end:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool takes_block_of(const std::uint64_t* record, const std::uint64_t* giving) {
+  const RecordKind kind = kind_of(record[0]);
+  return (kind == RecordKind::free || kind == RecordKind::reallocate_begin) &&
+         payload_of(record[0]) == payload_of(giving[0]) && engine_of(record[0]) == engine_of(giving[0]);
+}
+
+/// How early among records of one stamp the lane's oldest should come. Of several threads that were given one address
+/// in one tick, whoever freed it again within the tick had it before whoever kept it.
+int rank(const Lane& lane, const RecordSink& sink) {
+  const std::uint64_t* const oldest = lane.front();
+  if (!sink.is_possible(oldest)) return 3;
+  if (!gives_a_block(oldest)) return 0;
+  return lane.any_behind_front([&](const std::uint64_t* record) { return takes_block_of(record, oldest); }) ? 1 : 2;
+}
+
 /// Several lanes hold records of one and the same stamp: the order among them is whatever makes sense of each.
 std::size_t apply_ties(std::vector<Lane*>& tied, std::uint64_t stamp, RecordSink& sink) {
   std::size_t applied = 0;
   while (!tied.empty()) {
-    auto next = std::find_if(tied.begin(), tied.end(), [&](Lane* lane) { return sink.is_possible(lane->front()); });
-    if (next == tied.end()) next = tied.begin();
+    const auto next = std::min_element(tied.begin(), tied.end(), [&](const Lane* left, const Lane* right) {
+      return rank(*left, sink) < rank(*right, sink);
+    });
     apply_front(**next, sink);
     ++applied;
     if ((*next)->empty() || (*next)->front_stamp() != stamp) tied.erase(next);
