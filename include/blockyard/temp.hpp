@@ -22,8 +22,8 @@ inline constexpr std::size_t max_alignment = BY_LIFETIME_MAX_ALIGNMENT;
 
 namespace lifetime {
 
-/// The calling thread's temp region, and where its next block may begin. All null before the first block, and for good in a process
-/// that is checked or observed: then every call takes the slow path, however the calling code was compiled.
+/// The calling thread's temp region, and where its next block may begin. All null before the first block, and for good
+/// in a process that is checked or observed: then every call takes the slow path, however the calling code was compiled.
 struct TempRegion {
   std::uintptr_t next;  ///< address
   std::uintptr_t end;   ///< of the region

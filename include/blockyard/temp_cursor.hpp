@@ -42,10 +42,9 @@ BY_API void by_temp_cursor_close(std::uintptr_t next, std::uintptr_t end, std::s
 ///
 /// Anything may happen while it is open. Other temp blocks, scopes and cursors take their memory behind its piece (64
 /// KiB, or a quarter of a smaller region); what is left of it at the cursor's end is used again unless something came
-/// behind.
-/// A scope that began later leaves the cursor's memory alone until the cursor ends. When the frame ends, the blocks that
-/// it gave are gone, those that it gives afterwards are of the new frame, and the region does not grow. Cursors may end
-/// in any order.
+/// behind. A scope that began later leaves the cursor's memory alone until the cursor ends. When the frame ends, the
+/// blocks that it gave are gone, those that it gives afterwards are of the new frame, and the region does not grow.
+/// Cursors may end in any order.
 template <std::size_t Alignment = alignof(std::max_align_t)>
 class temp_cursor {
   static_assert(lifetime::is_valid_alignment(Alignment));

@@ -11,8 +11,8 @@
 namespace blockyard::lifetime {
 namespace {
 
-// A piece: at most a quarter of the region, lost when something comes behind. With 16 KiB a frame of 500 blocks of a real
-// program (40 KiB) took 0.92 ns a block, with 64 KiB 0.64.
+// A piece: at most a quarter of the region, lost when something comes behind. With 16 KiB a frame of 500 blocks of a
+// real program (40 KiB) took 0.92 ns a block, with 64 KiB 0.64.
 constexpr std::size_t largest_piece = std::size_t{64} << 10;
 std::size_t piece_of(const TempRegion& region) { return std::min(region.bytes / 4, largest_piece); }
 
