@@ -221,7 +221,10 @@ namespace Blockyard.Sockets
         private static bool IsOfCutting(int error) => error == LinuxNative.Invalid || error == LinuxNative.MessageSize
             || error == LinuxNative.InputOutput || error == LinuxNative.NotSupported;
 
-        /// <summary>How many of the messages have no more datagrams together than a direct call may send.</summary>
+        /// <summary>
+        /// How many of the messages have no more datagrams together than a direct call may send: at least one, since no message
+        /// has more by itself (MostSegments of <see cref="DatagramBatch"/>).
+        /// </summary>
         private static uint FewMessages(LinuxNative.BatchMessage* messages, int count)
         {
             int datagrams = 0;
