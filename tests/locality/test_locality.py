@@ -11,7 +11,7 @@ from blockyard import native
 from blockyard.commands import locality
 from blockyard.commands.locality import command
 from blockyard.errors import UserError
-from blockyard.locality import tables
+from blockyard.locality import pictures, tables
 from blockyard.locality.measure import Measured, Test
 
 pytestmark = pytest.mark.skipif(native.find("blockyard-locality") is None,
@@ -144,3 +144,8 @@ def test_no_distance_is_called_common_where_none_is() -> None:
     assert tables.placement(scattered) == "scattered: 400 distances, none of them for 1 % of the blocks"
     found = tables.row("some", [measured(list(np.cumsum(scattered)))], Test(400, 8, 4, None))
     assert locality._common(found) == ("-", "<1%")
+
+
+def test_labels_of_far_jumps_stay_short() -> None:
+    assert [pictures._short(apart) for apart in (-24_580, 9_999_999, -(1177 << 20), 130 << 30)] == \
+        ["-24,580", "9,999,999", "-1,177 MiB", "130 GiB"]

@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from blockyard.locality.measure import Measured, Test
 from blockyard.locality.tables import distances
@@ -16,6 +16,7 @@ from blockyard.report import style
 _WIDTH = 1500
 _PANEL_HEIGHT = 250
 _MOST_BARS = 8
+_SHORT_LABEL = 5  # characters
 
 
 def draw(folder: Path, results: Mapping[str, Sequence[Measured]], test: Test) -> list[Path]:
@@ -121,6 +122,14 @@ def _window(apart: np.ndarray) -> tuple[float, float]:
     return min(float(low), 0.0) - room * 0.5, float(high) + room * 0.8
 
 
+def _short(distance: int) -> str:
+    """Bytes; a jump to another mapping in whole MiB or GiB, which is all that is to be seen of it."""
+    if abs(distance) < 10_000_000:
+        return f"{distance:,}"
+    mebibytes = distance / 2**20
+    return f"{mebibytes:,.0f} MiB" if abs(mebibytes) < 10_000 else f"{mebibytes / 1024:,.0f} GiB"
+
+
 def _buckets(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
     page, panels = _panels(results, "How often each distance came",
                            _caption(test, 1) + f". At most the {_MOST_BARS} most common ones; logarithmic.")
@@ -131,9 +140,16 @@ def _buckets(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
         axis.bar(range(len(most)), counts[most], color=style.colour(place), width=0.6)
         for at, count in enumerate(counts[most]):
             axis.annotate(str(count), (at, count), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=12)
-        axis.set_xticks(range(len(most)), [f"{value:,}" for value in values[most]], fontsize=11, rotation=12)
+        labels = [_short(int(value)) for value in values[most]]
+        # Long ones stand askew below their bars: side by side they would run into each other.
+        long = max(map(len, labels)) > _SHORT_LABEL
+        axis.set_xticks(range(len(most)), labels, fontsize=11, rotation=25 if long else 0,
+                        ha="right" if long else "center", rotation_mode="anchor")
         axis.set_yscale("log")
-        axis.set_ylim(0.7, counts.max() * 4)
+        axis.set_ylim(0.7, max(counts.max() * 4, 20))
+        axis.yaxis.set_major_formatter("{x:,.0f}")
+        # Where an axis spans little, the logarithm's minor ticks get labels too, on top of each other.
+        axis.yaxis.set_minor_formatter(NullFormatter())
         axis.set_xlim(-0.7, max(len(most), 3) - 0.3)
         axis.tick_params(axis="y", labelsize=12)
         if len(values) > _MOST_BARS:
