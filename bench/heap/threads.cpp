@@ -1,5 +1,7 @@
 // Several threads. Each counts its own operations until the time is up; printed are their sum a second, in millions,
 // and the share of the thread that got least beside the one that got most.
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -35,14 +37,36 @@ void report(const std::vector<std::uint64_t>& counts, double seconds) {
               static_cast<double>(*least) / static_cast<double>(std::max<std::uint64_t>(*most, 1)));
 }
 
+// Keeps the calling thread on one core, the threads in turn on all that the process may use. Left to the kernel, two
+// threads that yield to each other may end up on one core, where every allocator is several times as fast, or not.
+void stay_on_a_core(unsigned index) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    return;
+  }
+  unsigned turn = index % static_cast<unsigned>(CPU_COUNT(&allowed));
+  for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed) && turn-- == 0) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(core, &one);
+      sched_setaffinity(0, sizeof one, &one);
+      return;
+    }
+  }
+}
+
 // Runs work(index) -> operations on each thread for so long.
 template <class Work>
-void measure(unsigned threads, double seconds, Work&& work) {
+void measure(unsigned threads, double seconds, Work&& work, bool apart = false) {
   std::vector<std::uint64_t> counts(threads);
   std::vector<std::thread> started;
   const std::uint64_t begun = now_ns();
   for (unsigned index = 0; index < threads; ++index) {
     started.emplace_back([&, index] {
+      if (apart) {
+        stay_on_a_core(index);
+      }
       thread_start();
       counts[index] = work(index);
       thread_stop();
@@ -88,9 +112,10 @@ class Queue {
 };
 
 // Half of the threads allocate, the other half free what those allocated. An operation is a block made or freed.
-void producer_consumer(unsigned threads, double seconds) {
+// `apart`: the two of each pair have a core each.
+void producer_consumer(unsigned threads, double seconds, bool apart) {
   const auto queues = std::make_unique<Queue[]>(threads / 2);
-  measure(threads, seconds, [&](unsigned index) {
+  const auto work = [&](unsigned index) {
     Queue& queue = queues[index / 2];
     Random random(index);
     std::uint64_t count = 0;
@@ -117,7 +142,8 @@ void producer_consumer(unsigned threads, double seconds) {
       count += Queue::batch;
     }
     return count;
-  });
+  };
+  measure(threads, seconds, work, apart);
 }
 
 // After Larson and Krishnan, "Memory Allocation for Long-Running Server Applications", 1998: each thread replaces
@@ -213,7 +239,9 @@ void churn(unsigned threads, double seconds) {
 bool run_threads(const char* workload, unsigned threads, double seconds) {
   const std::string_view name = workload;
   if (name == "producer-consumer") {
-    producer_consumer(threads, seconds);
+    producer_consumer(threads, seconds, false);
+  } else if (name == "producer-consumer-apart") {
+    producer_consumer(threads, seconds, true);
   } else if (name == "larson") {
     larson(threads, seconds);
   } else if (name == "exchange") {

@@ -13,7 +13,7 @@ void Depot::initialise() {
     for (std::uint32_t each = 0; each < magazines_of(size_class); ++each) {
       ++index;
       touch_without_change(&magazines_[index]);
-      shelves_[size_class].empty.push(index, link_);
+      Shelves<>::give_empty(corners_[size_class], each % corner_count, index, link_);
     }
   }
 }
@@ -21,23 +21,24 @@ void Depot::initialise() {
 bool Depot::drain(std::uint16_t tick, bool all, std::uint32_t most) {
   std::uint32_t drained = 0;
   for (unsigned size_class = 0; size_class < classes && drained < most; ++size_class) {
-    Shelf& shelf = shelves_[size_class];
-    if (!all && is_wanted(shelf, tick)) {
+    Demand& demand = demand_[size_class];
+    if (!all && is_wanted(demand, tick)) {
       continue;
     }
-    if (!all) {
-      shelf.wanted_at.store(0, std::memory_order_relaxed);  // not wanted again when the tick has gone round
+    if (!all && demand.wanted_at.load(std::memory_order_relaxed) != 0) {
+      demand.wanted_at.store(0, std::memory_order_relaxed);  // not wanted again when the tick has gone round
     }
     while (drained < most) {
-      const std::uint32_t index = shelf.full.pop(link_);
+      const std::uint32_t index = Shelves<>::take_full(corners_[size_class], demand.filled, 0, link_);
       if (index == 0) {
+        Shelves<>::found_none(demand.filled);
         break;
       }
       for (std::uint32_t each = 0; each < blocks_of(size_class); ++each) {
         void* const block = magazines_[index].blocks[each];
         free_remote(nullptr, block, static_cast<std::uint32_t>(region.granule_of(block)));
       }
-      shelf.empty.push(index, link_);
+      Shelves<>::give_empty(corners_[size_class], index % corner_count, index, link_);
       ++drained;
     }
   }
@@ -47,10 +48,12 @@ bool Depot::drain(std::uint16_t tick, bool all, std::uint32_t most) {
 template <class Visit>
 void Depot::for_each_full(Visit&& visit) const {
   for (unsigned size_class = 0; size_class < classes; ++size_class) {
-    std::uint32_t index = shelves_[size_class].full.newest();
-    for (std::uint32_t seen = 0; index != 0 && seen < magazines_of(size_class); ++seen) {
-      visit(size_class, magazines_[index]);
-      index = link_.next[index].load(std::memory_order_relaxed);
+    for (const Shelves<>::Corner& corner : corners_[size_class]) {
+      std::uint32_t index = corner.full.newest();
+      for (std::uint32_t seen = 0; index != 0 && seen < magazines_of(size_class); ++seen) {
+        visit(size_class, magazines_[index]);
+        index = magazines_[index].next.load(std::memory_order_relaxed);
+      }
     }
   }
 }

@@ -2,13 +2,15 @@
 // without a look at a slab or at a block: the depot of Bonwick and Adams, "Magazines and Vmem", 2001.
 //
 // A thread that frees another's block and has no room at hand leaves half of what it holds of the class here; a thread
-// that finds none at hand takes one magazine. Two changes of a lock-free stack each (index_stack.hpp), on one cache
-// line, for up to 14 blocks. To their slabs these blocks are in use.
+// that finds none at hand takes one magazine. Two changes of a lock-free stack each for up to 14 blocks, in the corner
+// of the core that the thread runs on if it can be (shelves.hpp). To their slabs these blocks are in use.
 //
 // Bound: 64 KiB of blocks a class, 40 classes, 2 MiB if all are full. Blocks are taken only of classes that a thread
 // lately wanted and found none of, and go back to their slabs when that is three ticks (48 ms) of the janitor's clock
 // ago: a level that is freed leaves none here.
 #pragma once
+
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +19,7 @@
 #include <cstdint>
 
 #include "heap/atomic.hpp"
-#include "heap/index_stack.hpp"
+#include "heap/shelves.hpp"
 #include "heap/size_class.hpp"
 
 namespace blockyard::heap {
@@ -51,36 +53,40 @@ class Depot {
   /// Always full, or empty.
   struct alignas(64) Magazine {
     std::array<void*, most_at_hand / 2> blocks{};
+    Atomic<std::uint32_t> next{0};  ///< link in its stack
   };
+  static_assert(sizeof(Magazine) == 128);
 
   /// Makes all magazines empty ones, once, before any other call; populates them.
   void initialise();
 
   /// An empty magazine of the class to be filled, its index; 0: none, or none of the class is wanted. Lock-free.
   std::uint32_t take_empty(unsigned size_class, std::uint16_t tick) {
-    Shelf& shelf = shelves_[size_class];
-    return is_wanted(shelf, tick) ? shelf.empty.pop(link_) : 0;
+    return is_wanted(demand_[size_class], tick) ? Shelves<>::take_empty(corners_[size_class], here(), link_) : 0;
   }
-  void give_full(unsigned size_class, std::uint32_t index) { shelves_[size_class].full.push(index, link_); }
+  void give_full(unsigned size_class, std::uint32_t index) {
+    Shelves<>::give_full(corners_[size_class], demand_[size_class].filled, here(), index, link_);
+  }
 
   /// A full one, its index; 0: there is none, and the class is wanted from now on. Lock-free.
   std::uint32_t take_full(unsigned size_class, std::uint16_t tick) {
-    Shelf& shelf = shelves_[size_class];
-    const std::uint32_t index = shelf.full.pop(link_);
+    Demand& demand = demand_[size_class];
     // Not written again in the same tick: the line is every thread's.
-    if (const std::uint32_t now = std::uint32_t{tick} + 1; shelf.wanted_at.load(std::memory_order_relaxed) != now) {
-      shelf.wanted_at.store(now, std::memory_order_relaxed);
+    if (const std::uint32_t now = std::uint32_t{tick} + 1; demand.wanted_at.load(std::memory_order_relaxed) != now) {
+      demand.wanted_at.store(now, std::memory_order_relaxed);
     }
-    return index;
+    return Shelves<>::take_full(corners_[size_class], demand.filled, here(), link_);
   }
-  void give_empty(unsigned size_class, std::uint32_t index) { shelves_[size_class].empty.push(index, link_); }
+  void give_empty(unsigned size_class, std::uint32_t index) {
+    Shelves<>::give_empty(corners_[size_class], here(), index, link_);
+  }
 
   Magazine& magazine(std::uint32_t index) { return magazines_[index]; }
 
   /// Whether take_empty would find one at the moment.
   bool has_room(unsigned size_class, std::uint16_t tick) const {
-    const Shelf& shelf = shelves_[size_class];
-    return is_wanted(shelf, tick) && !shelf.empty.empty();
+    return is_wanted(demand_[size_class], tick) && std::any_of(corners_[size_class].begin(), corners_[size_class].end(),
+                                                               [](const auto& each) { return !each.empty.empty(); });
   }
 
   /// Frees the blocks of classes that nobody wants any more (`all`: of all) into their slabs, at most `most` magazines.
@@ -93,31 +99,39 @@ class Depot {
   const char* check() const;
 
  private:
-  /// What all threads write of a class, on a line of its own.
-  struct alignas(64) Shelf {
-    IndexStack<> full;
-    IndexStack<> empty;
+  // Cores share a corner beyond that. More would be more lines to look at in vain.
+  static constexpr unsigned corner_count = 4;
+  using Corners = std::array<Shelves<>::Corner, corner_count>;
+
+  // What every thread reads of a class and seldom writes.
+  struct Demand {
     Atomic<std::uint32_t> wanted_at{0};  ///< the janitor's tick plus 1; 0: not wanted
+    Atomic<std::uint32_t> filled{0};     ///< see shelves.hpp
   };
 
   static constexpr std::uint16_t wanted_for = 3;  // ticks
 
-  static bool is_wanted(const Shelf& shelf, std::uint16_t tick) {
-    const std::uint32_t at = shelf.wanted_at.load(std::memory_order_relaxed);
+  static bool is_wanted(const Demand& demand, std::uint16_t tick) {
+    const std::uint32_t at = demand.wanted_at.load(std::memory_order_relaxed);
     return at != 0 && static_cast<std::uint16_t>(tick + 1 - at) < wanted_for;
   }
+
+  // The corner of the core that the calling thread runs on; a core that cannot be told is the first. No system call
+  // where the C library or the kernel's page of functions knows it.
+  static unsigned here() { return static_cast<unsigned>(std::max(sched_getcpu(), 0)) % corner_count; }
 
   // Calls visit(size_class, magazine) for every full magazine; racy while threads use them, but ends.
   template <class Visit>
   void for_each_full(Visit&& visit) const;
 
   struct Links {
-    std::array<Atomic<std::uint32_t>, magazine_count + 1> next{};
-    Atomic<std::uint32_t>& operator()(std::uint32_t index) { return next[index]; }
+    Depot& depot;
+    Atomic<std::uint32_t>& operator()(std::uint32_t index) const { return depot.magazines_[index].next; }
   };
 
-  std::array<Shelf, classes> shelves_{};
-  Links link_;
+  std::array<Corners, classes> corners_{};
+  alignas(64) std::array<Demand, classes> demand_{};
+  Links link_{*this};
   std::array<Magazine, magazine_count + 1> magazines_{};  // [0] is none
 };
 

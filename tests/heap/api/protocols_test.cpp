@@ -10,6 +10,7 @@
 #include "heap/parked_heaps.hpp"
 #include "heap/pending_stack.hpp"
 #include "heap/remote_list.hpp"
+#include "heap/shelves.hpp"
 #include "interleave/explorer.hpp"
 
 namespace {
@@ -169,6 +170,100 @@ TEST(HeapProtocols, TheCheckOfTheReadyStackFindsAMissingVersion) {
 
 TEST(HeapProtocols, TheCheckOfTheReadyStackFindsAForgottenRelease) {
   EXPECT_NE(Explorer(3).explore(ready_stack<AtomicsWithoutRelease>).violation, "");
+}
+
+// What empties the corners, with a planted bug: one look in vain, and nobody looks again.
+template <class Atomics>
+struct ShelvesForgottenAtOnce : Shelves<Atomics> {
+  static void found_none(typename Shelves<Atomics>::Word& filled) { filled.store(0, std::memory_order_relaxed); }
+};
+
+// The depot: two cores hand two magazines to and fro, while the janitor takes back what waits. What was put into a
+// magazine comes out of it once, and nothing stays behind.
+template <class Atomics, template <class> class Tested = Shelves>
+Explorer::Program depot() {
+  using Link = typename Atomics::template atomic<std::uint32_t>;
+  struct State {
+    std::array<typename Shelves<Atomics>::Corner, 2> corners;
+    Link filled;
+    std::array<Link, 3> links;
+    std::array<Plain<int>, 3> contents;  // of a magazine: 0 while it is empty
+    int put = 0;
+    int taken = 0;
+
+    auto link() {
+      return [this](std::uint32_t index) -> Link& { return links[index]; };
+    }
+    void give(unsigned core) {
+      if (const std::uint32_t index = Tested<Atomics>::take_empty(corners, core, link()); index != 0) {
+        if (contents[index].read() != 0) {
+          throw Violation("a full magazine was taken for an empty one, or an empty one twice");
+        }
+        contents[index].write(1);
+        ++put;
+        Tested<Atomics>::give_full(corners, filled, core, index, link());
+      }
+    }
+    bool take(unsigned core) {
+      const std::uint32_t index = Tested<Atomics>::take_full(corners, filled, core, link());
+      if (index != 0) {
+        if (contents[index].read() != 1) {
+          throw Violation("a magazine was taken before its blocks were visible, or twice");
+        }
+        contents[index].write(0);
+        ++taken;
+        Tested<Atomics>::give_empty(corners, core, index, link());
+      }
+      return index != 0;
+    }
+    void empty_out() {
+      if (!take(0)) {
+        Tested<Atomics>::found_none(filled);
+      }
+    }
+  };
+  auto state = std::make_shared<State>();
+  state->filled.store(2, std::memory_order_relaxed);  // something was put down before
+  Tested<Atomics>::give_empty(state->corners, 0, 1, state->link());
+  Tested<Atomics>::give_empty(state->corners, 1, 2, state->link());
+  return {{[state] { state->give(0); },
+           [state] {
+             state->take(1);
+             state->give(1);
+           },
+           [state] {
+             state->empty_out();
+             state->empty_out();
+           }},
+          [state] {
+            while (state->take(0)) {
+            }
+            if (state->taken != state->put) {
+              throw Violation("a full magazine was lost");
+            }
+            std::set<std::uint32_t> empty;
+            while (const std::uint32_t index = Tested<Atomics>::take_empty(state->corners, 0, state->link())) {
+              empty.insert(index);
+            }
+            if (empty != std::set<std::uint32_t>{1, 2}) {
+              throw Violation("an empty magazine was lost");
+            }
+          }};
+}
+
+TEST(HeapProtocols, NoMagazineIsTakenTwiceOrLostUnderAllInterleavings) {
+  const Explorer::Result result = Explorer(3).explore([] { return depot<ModelAtomics>(); });
+  EXPECT_EQ(result.violation, "");
+  EXPECT_TRUE(result.complete);
+  RecordProperty("schedules", std::to_string(result.schedules));
+}
+
+TEST(HeapProtocols, TheCheckOfTheDepotFindsAForgottenRelease) {
+  EXPECT_NE(Explorer(2).explore([] { return depot<AtomicsWithoutRelease>(); }).violation, "");
+}
+
+TEST(HeapProtocols, TheCheckOfTheDepotFindsAMagazineThatNobodyLooksForAgain) {
+  EXPECT_NE(Explorer(3).explore([] { return depot<ModelAtomics, ShelvesForgottenAtOnce>(); }).violation, "");
 }
 
 // Parking: a thread ends while another frees one of its blocks, a third begins and takes over its heap, and the
