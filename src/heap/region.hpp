@@ -28,7 +28,7 @@ class Owner {
  public:
   constexpr Owner() = default;
   constexpr Owner(std::uint32_t heap, unsigned size_class, std::uint32_t back, bool own)
-      : word_(heap | size_class << 16 | back << 24 | (own ? own_bit : 0)) {}
+      : word_(size_class | heap << 8 | back << 24 | (own ? own_bit : 0)) {}
   static constexpr Owner from(std::uint32_t word) {
     Owner owner;
     owner.word_ = word;
@@ -36,8 +36,8 @@ class Owner {
   }
 
   constexpr std::uint32_t word() const { return word_; }
-  constexpr std::uint32_t heap() const { return word_ & 0xFFFFu; }  ///< index; 0: no slab lies here
-  constexpr unsigned size_class() const { return word_ >> 16 & 0xFFu; }
+  constexpr std::uint32_t heap() const { return word_ >> 8 & 0xFFFFu; }  ///< index; 0: no slab lies here
+  constexpr unsigned size_class() const { return word_ & 0xFFu; }
   constexpr std::uint32_t back() const { return word_ >> 24 & 0x7Fu; }  ///< granules from the slab's first to this one
   constexpr bool own() const { return (word_ & own_bit) != 0; }         ///< the heap is no thread's, but one's own
   /// A slab of a thread's heap lies here, the caller's or another's: heap() is not 0 and own() is false.

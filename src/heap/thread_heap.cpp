@@ -214,8 +214,8 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   std::copy_n(magazine.blocks.begin(), count, bin.at_hand.begin() + 1);
   depot.give_empty(size_class, index);
-  heap->most[size_class] = static_cast<std::uint8_t>(at_hand_capacity(size_class));
-  heap->newest[size_class] = count - 1;
+  heap->allow_at_hand(size_class, at_hand_capacity(size_class));
+  heap->set_at_hand(size_class, count - 1);
   heap->last_freed = nullptr;
   return bin.at_hand[count];
 }
@@ -228,13 +228,13 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
   }
   const std::uint16_t tick = process_heap.tick.load(std::memory_order_relaxed);
   const std::uint32_t capacity = at_hand_capacity(size_class);
-  std::uint32_t newest = heap->newest[size_class];
+  std::uint32_t newest = heap->at_hand(size_class);
   Bin& bin = heap->bins[size_class];
   if (newest < capacity) {  // fewer were kept: see shed_blocks
     if (!depot.has_room(size_class, tick)) {
       return false;
     }
-    heap->most[size_class] = static_cast<std::uint8_t>(capacity);
+    heap->allow_at_hand(size_class, capacity);
   } else {
     const std::uint32_t index = depot.take_empty(size_class, tick);
     if (index == 0) {
@@ -248,7 +248,7 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
     newest -= count;
   }
   bin.at_hand[newest + 1] = block;
-  heap->newest[size_class] = newest + 1;
+  heap->set_at_hand(size_class, newest + 1);
   heap->last_freed = block;
   return true;
 }
@@ -266,7 +266,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
       return block;
     }
   }
-  heap->most[size_class] = std::max(heap->most[size_class], static_cast<std::uint8_t>(at_hand_at_first(size_class)));
+  heap->allow_at_hand(size_class, std::max(heap->most_at_hand(size_class), at_hand_at_first(size_class)));
   Bin& bin = heap->bins[size_class];
   void* block = take_freed(bin.current);
   if (block == nullptr) {
@@ -366,9 +366,9 @@ void send_back_to_other(ThreadHeap* heap, void* block) {
   if (hand_over(heap, block, size_class)) {
     return;
   }
-  if (heap->most[size_class] != 0) {
-    --heap->most[size_class];
-    send_back_to_other(heap, heap->bins[size_class].at_hand[heap->newest[size_class]--]);
+  if (const std::uint32_t most = heap->most_at_hand(size_class); most != 0) {
+    heap->allow_at_hand(size_class, most - 1);
+    send_back_to_other(heap, heap->take_at_hand(size_class));
   }
   heap->last_freed = block;
   send_back_to_other(heap, block);
@@ -389,12 +389,11 @@ void return_block(ThreadHeap* heap, void* block) {
 }
 
 void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
-  std::uint8_t& most = heap->most[size_class];
-  most = static_cast<std::uint8_t>(most - (most < less ? most : less));
+  heap->allow_at_hand(size_class, heap->most_at_hand(size_class) - std::min(less, heap->most_at_hand(size_class)));
   // A block given back may empty its slab and come here again, with fewer still: 28 deep at most.
-  while (heap->newest[size_class] > most) {
+  while (heap->rows[size_class].newest > heap->rows[size_class].last) {
     heap->last_freed = nullptr;  // whoever owns its slab may hand it out, and it may be freed here again
-    free_to_any_slab(heap, heap->bins[size_class].at_hand[heap->newest[size_class]--]);
+    free_to_any_slab(heap, heap->take_at_hand(size_class));
   }
 }
 
@@ -413,10 +412,10 @@ void settle(ThreadHeap* heap) {
   }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     Bin& bin = heap->bins[size_class];
-    while (heap->newest[size_class] != 0) {
-      free_to_any_slab(heap, bin.at_hand[heap->newest[size_class]--]);
+    while (heap->at_hand(size_class) != 0) {
+      free_to_any_slab(heap, heap->take_at_hand(size_class));
     }
-    heap->most[size_class] = static_cast<std::uint8_t>(at_hand_at_first(size_class));
+    heap->allow_at_hand(size_class, at_hand_at_first(size_class));
     // Of a current slab those never handed out count as used.
     if (bin.current != &empty_slab && bin.current->used == bin.left) {
       retire(heap, bin.current);
@@ -459,7 +458,7 @@ void retire_all(ThreadHeap* heap) {
     Slab* const current = bin.current;
     bin.current = &empty_slab;
     bin.left = 0;
-    heap->newest[size_class] = 0;
+    heap->set_at_hand(size_class, 0);
     if (current != &empty_slab) {
       retire(heap, current);
     }
@@ -490,7 +489,7 @@ std::uint64_t live_bytes(const ThreadHeap* heap) {
   // Nor are those at hand, those on their way back, and those never handed out.
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     const Bin& bin = heap->bins[size_class];
-    bytes -= (std::uint64_t{heap->newest[size_class]} + bin.left) * bin.block_bytes;
+    bytes -= (std::uint64_t{heap->at_hand(size_class)} + bin.left) * bin.block_bytes;
   }
   for (const void* const block : heap->returning) {
     if (block != nullptr) {

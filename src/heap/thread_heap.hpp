@@ -39,8 +39,8 @@ inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Ow
 /// and thread. What does not fit goes to other threads by way of the depot, or back to its slab by way of
 /// ThreadHeap::returning. To their slabs the blocks at hand, and those not yet cut at `bump`, are in use.
 ///
-/// Where the newest stands is not said here but in ThreadHeap::newest, one word a class: a free reads nothing of the
-/// bin, it only writes there, and nobody waits for a write.
+/// Where the newest stands is not said here but in ThreadHeap::rows: a free reads nothing of the bin, it only writes
+/// there, and nobody waits for a write.
 struct alignas(64) Bin {
   char* bump = nullptr;    ///< the next block never handed out of the current slab
   std::uint32_t left = 0;  ///< how many of those there are
@@ -58,21 +58,51 @@ inline constexpr std::uint32_t most_returning = 8;
 inline constexpr std::uint32_t shortest_run = small_limit / page_bytes + 1;
 inline constexpr std::uint32_t longest_run = 20;
 
+/// The blocks at hand of a class, as byte offsets from the heap on: malloc and free then compute no address from a
+/// class and a count. Words, since a byte that was just written is not forwarded as fast.
+struct Row {
+  static constexpr std::uint32_t step = sizeof(void*);
+  std::uint32_t newest = 0;  ///< place of the newest; that of at_hand[0] where there is none
+  std::uint32_t last = 0;    ///< the last place that may be used: see shed_blocks
+};
+
 struct ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-      most[size_class] = its_index == no_heap ? 0 : static_cast<std::uint8_t>(at_hand_at_first(size_class));
+      set_at_hand(size_class, 0);
+      allow_at_hand(size_class, its_index == no_heap ? 0 : at_hand_at_first(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
     }
   }
 
-  // Every malloc and free reads these; words, since a byte that was just written is not forwarded as fast.
-  alignas(64) std::array<std::uint32_t, class_count> newest{};  ///< blocks at hand: place of the newest in its Bin
-  std::uint32_t index = 0;   ///< in the heap table, and in Owner; no_heap: the empty heap
-  std::uint32_t oldest = 0;  ///< place in `returning` of the block that came first, which the next to come takes
-  std::array<std::uint8_t, class_count> most{};  ///< blocks at hand at most: see shed_blocks
-  void* last_freed = nullptr;                    ///< null once anything was allocated
+  /// Blocks at hand of a class, and how many there may be.
+  constexpr std::uint32_t at_hand(unsigned size_class) const {
+    return (rows[size_class].newest - place(size_class, 0)) / Row::step;
+  }
+  constexpr std::uint32_t most_at_hand(unsigned size_class) const {
+    return (rows[size_class].last - place(size_class, 0)) / Row::step;
+  }
+  constexpr void set_at_hand(unsigned size_class, std::uint32_t count) {
+    rows[size_class].newest = place(size_class, count);
+  }
+  constexpr void allow_at_hand(unsigned size_class, std::uint32_t count) {
+    rows[size_class].last = place(size_class, count);
+  }
+  /// Takes the newest block at hand; there must be one.
+  void* take_at_hand(unsigned size_class) {
+    void* const block = at(rows[size_class].newest);
+    rows[size_class].newest -= Row::step;
+    return block;
+  }
+  /// Place of the block at hand number `count`, from 1 on; of 0 it is null.
+  static constexpr std::uint32_t place(unsigned size_class, std::uint32_t count);
+  void*& at(std::uint32_t place) { return *reinterpret_cast<void**>(reinterpret_cast<char*>(this) + place); }
+
+  alignas(64) std::array<Row, class_count> rows{};  ///< every malloc and free reads one
+  std::uint32_t index = 0;                          ///< in the heap table, and in Owner; no_heap: the empty heap
+  std::uint32_t oldest = 0;    ///< place in `returning` of the block that came first, which the next to come takes
+  void* last_freed = nullptr;  ///< null once anything was allocated
 
   std::array<Bin, class_count> bins{};
   /// Freed blocks for which there was no room at hand, of any class and of other threads' slabs too; null: none. Each
@@ -97,6 +127,11 @@ struct ThreadHeap {
   std::uint32_t slabs = 0;           ///< slabs owned
   std::uint64_t remote_adopted = 0;  ///< blocks that other threads freed and this heap took back
 };
+
+constexpr std::uint32_t ThreadHeap::place(unsigned size_class, std::uint32_t count) {
+  return static_cast<std::uint32_t>(offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, at_hand) +
+                                    count * sizeof(void*));
+}
 
 /// A slab with no room at all, and a heap that has only such slabs and owns nothing: what a thread has before its first
 /// allocation, so that the fast path needs no branch for it.
@@ -126,15 +161,15 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 
 /// The fast path: null sends the caller to allocate_slow.
 [[gnu::always_inline]] inline void* allocate_small(ThreadHeap* heap, unsigned size_class) {
-  Bin& bin = heap->bins[size_class];
-  const std::uint32_t newest = heap->newest[size_class];
-  if (void* const block = bin.at_hand[newest]; block != nullptr) [[likely]] {
-    heap->newest[size_class] = newest - 1;
+  const std::uint32_t newest = heap->rows[size_class].newest;
+  if (void* const block = heap->at(newest); block != nullptr) [[likely]] {
+    heap->rows[size_class].newest = newest - Row::step;
     if (check_last_freed) {
       heap->last_freed = nullptr;
     }
     return block;
   }
+  Bin& bin = heap->bins[size_class];
   if (const std::uint32_t left = bin.left; left != 0) {
     char* const block = bin.bump;
     bin.left = left - 1;
@@ -181,16 +216,17 @@ void settle(ThreadHeap* heap);
   if (check_last_freed && heap->last_freed == block) [[unlikely]] {
     report_freed_twice(block);
   }
-  const std::uint32_t newest = heap->newest[size_class];
-  if (newest >= heap->most[size_class]) [[unlikely]] {
+  Row& row = heap->rows[size_class];
+  const std::uint32_t newest = row.newest;
+  if (newest >= row.last) [[unlikely]] {
     return_block(heap, block);
     return;
   }
   if (check_last_freed) {
     heap->last_freed = block;
   }
-  heap->bins[size_class].at_hand[newest + 1] = block;
-  heap->newest[size_class] = newest + 1;
+  heap->at(newest + Row::step) = block;
+  row.newest = newest + Row::step;
 }
 
 /// Free of a small block by a thread that does not own its slab. Lock-free. `heap`, that thread's or null, keeps fewer

@@ -57,8 +57,9 @@ const char* check_kept(const ThreadHeap* heap, void* block, unsigned size_class)
 // Every block at hand stands there once; the blocks never handed out end where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
-  const std::uint32_t newest = heap->newest[size_class];
-  if (newest > heap->most[size_class] || bin.at_hand[0] != nullptr) {
+  const std::uint32_t newest = heap->at_hand(size_class);
+  if (newest > heap->most_at_hand(size_class) || heap->most_at_hand(size_class) > most_at_hand ||
+      bin.at_hand[0] != nullptr) {
     return "more blocks are at hand than there is room for, or fewer than none";
   }
   if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
