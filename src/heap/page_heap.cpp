@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 
 #include "heap/bound.hpp"
 #include "heap/injected_failure.hpp"

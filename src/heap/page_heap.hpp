@@ -10,8 +10,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
+#include "heap/page_lock.hpp"
 #include "heap/region.hpp"
 
 namespace blockyard::heap {
@@ -93,7 +93,7 @@ class PageHeap {
   const char* check();
 
   /// Held across fork by the heap's fork handlers.
-  std::mutex& lock() { return lock_; }
+  PageLock& lock() { return lock_; }
 
  private:
   static constexpr unsigned first_levels = 28;  // up to 2^27 pages: 512 GiB
@@ -133,7 +133,7 @@ class PageHeap {
   PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
 
-  std::mutex lock_;
+  PageLock lock_;
   std::uint32_t top_ = 0;  // pages from here on were never used
   std::array<std::uint64_t, 3> pages_in_{};
   std::uint64_t reserve_pages_ = 0;
