@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
 from blockyard.errors import UserError
 from blockyard.folder_option import OutputFolder
-from blockyard.locality import pictures, tables
+from blockyard.locality import files, pictures, tables
 from blockyard.locality.measure import OURS, Test, measure, subjects
 
 # The study's temp memory was full at allocation 819; ours has no header, so that 818 blocks of 4 bytes fill it.
@@ -20,7 +21,8 @@ _LEAST_COMMON = 0.01
 
 _EPILOG = """\b
 Example: blockyard locality --preset study -o locality
-         blockyard locality -a temp,temp-job,glibc --size 64 --align 16 -o d"""
+         blockyard locality -a temp,temp-job,glibc --size 64 --align 16 -o d
+         blockyard locality --draw FILES-OF-THE-C#-TEST -o pictures"""
 
 
 @click.command(short_help="How far apart allocators place blocks, and how fast.", epilog=_EPILOG)
@@ -37,15 +39,21 @@ Example: blockyard locality --preset study -o locality
 @click.option("--preset", type=click.Choice(["study"]),
               help="1000 blocks of 4 bytes, aged, temp full at allocation 819.")
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Processes per allocator.")
+@click.option("--draw", type=click.Path(path_type=Path), metavar="FILES",
+              help="Measure nothing: draw the study's files in this folder, of whichever program wrote them.")
 @click.option("-o", "--output", type=OutputFolder(), required=True, metavar="DIR",
               help="Where files and pictures go: new, empty, or an earlier result of this command.")
 def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_region: int | None, aged: bool,
-            preset: str | None, repeats: int, output: Path) -> None:
+            preset: str | None, repeats: int, draw: Path | None, output: Path) -> None:
     """Allocate many equal blocks and free them: how long, and how far apart.
 
     Each allocator and repeat has a process of its own. DIR gets the study's files (NAME_times.csv, NAME_distances.csv,
     NAME_buckets.csv), locality.csv with the table, and pictures of times, distances and buckets.
     """
+    if draw is not None:
+        _refuse_measuring()
+        _draw(draw, output)
+        return
     if align & (align - 1):
         raise UserError(f"--align {align} is no power of two")
     test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region, aged)
@@ -57,10 +65,7 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
         errors.print(sentence, markup=False)
     if not chosen:
         raise UserError("none of these allocators can be had here")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{output} can't be made: {error.strerror}; choose another folder with -o") from None
+    _make(output)
     with errors.status("starting") as status:
         results = measure(chosen, test, repeats,
                           lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}"))
@@ -76,6 +81,46 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
     _print(console, rows, {name: tables.placement(tables.distances(runs[0], test.size))
                            for name, runs in results.items()})
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
+
+
+def _refuse_measuring() -> None:
+    """Options that say what to measure, beside one that says to measure nothing."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name not in ("draw", "output") and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UserError(f"--draw measures nothing, so {parameter.opts[-1]} can't go with it")
+
+
+def _draw(source: Path, output: Path) -> None:
+    """Pictures of files that are there; they may go beside them."""
+    results = files.read(source)
+    ours = {f"{name}.{suffix}" for name in pictures.PICTURES for suffix in ("png", "svg")}
+    if output.is_file():
+        raise UserError(f"{output} is a file; -o needs a folder")
+    if output.is_dir() and not output.samefile(source):
+        names = sorted(entry.name for entry in output.iterdir() if entry.name not in ours)
+        if names:
+            raise UserError(f"{output} already holds other files ({names[0]}); choose a new or empty folder")
+    _make(output)
+    blocks = sorted({len(runs[0].addresses) for runs in results.values()})
+    try:
+        pictures.draw(output, results, f"{' or '.join(map(str, blocks))} blocks; from the files in {source.name}")
+    except OSError as error:
+        raise UserError(f"{output} can't be written: {error.strerror or error}") from None
+    console = Console(highlight=False)
+    for name, (run,) in results.items():
+        count = len(run.addresses)
+        console.print(f"{name}: allocate {run.cold_allocate / count:.1f} ns, free {run.cold_free / count:.1f} ns; "
+                      f"{tables.placement(tables.distances(run, 0))}", markup=False, soft_wrap=True)
+    console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
+
+
+def _make(output: Path) -> None:
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{output} can't be made: {error.strerror}; choose another folder with -o") from None
 
 
 def _refuse_foreign(output: Path) -> None:

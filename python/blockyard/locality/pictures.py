@@ -18,38 +18,45 @@ _PANEL_HEIGHT = 250
 _MOST_BARS = 8
 _SHORT_LABEL = 5  # characters
 
+PICTURES = ("times", "distances", "buckets")
 
-def draw(folder: Path, results: Mapping[str, Sequence[Measured]], test: Test) -> list[Path]:
+
+def draw(folder: Path, results: Mapping[str, Sequence[Measured]], test: Test | str) -> list[Path]:
+    """The test is what was measured here, or a phrase that says where the results are from."""
+    drawers = zip(PICTURES, (_times, _distances, _buckets), strict=True)
     with matplotlib.rc_context(style.FONT):
-        return [*style.save(_times(results, test), folder / "times"),
-                *style.save(_distances(results, test), folder / "distances"),
-                *style.save(_buckets(results, test), folder / "buckets")]
+        return [path for name, drawer in drawers for path in style.save(drawer(results, test), folder / name)]
 
 
-def _caption(test: Test, repeats: int) -> str:
+def _caption(test: Test | str, repeats: int) -> str:
+    if isinstance(test, str):
+        return test
     times = f"{repeats} repeats, " if repeats > 1 else ""
     state = ", heaps aged" if test.aged else ""
     return (f"{test.count} blocks of {test.size} bytes at alignment {test.align}{state}, {times}"
             "each allocator and repeat in a process of its own")
 
 
-def _times(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
+def _times(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figure:
     names = list(results)
     height = 260 + 62 * len(names)
     page = style.figure(_WIDTH, height)
     style.put(page, 28, height - 44, "Time to allocate and to free one block", fontsize=22, weight="bold")
     repeats = len(next(iter(results.values())))
-    style.foot(page, _caption(test, repeats) + "\nBars: median over repeats; lines: least and most. Cold is the first "
-                                               "pass of a process, warm the median of its later ones.")
+    passes = (("cold", 0), ("warm", 1)) if all(len(one.warm_allocate) for one in results[names[0]]) else (("", 0),)
+    said = ("Bars: median over repeats; lines: least and most. Cold is the first pass of a process, warm the median of "
+            "its later ones." if len(passes) > 1 else "One pass.")
+    style.foot(page, f"{_caption(test, repeats)}\n{said}")
     for place, (title, pick) in enumerate((("allocate", lambda one: (one.cold_allocate, one.warm_allocate)),
                                            ("free", lambda one: (one.cold_free, one.warm_free)))):
         axis = style.axes(page, 210 + place * 650, 130, 590, height - 250)
         axis.set_title(title, loc="left")
-        for offset, (label, index) in enumerate((("cold", 0), ("warm", 1))):
-            samples = [[float(np.median(pick(one)[index])) / test.count for one in results[name]] for name in names]
+        for offset, (label, index) in enumerate(passes):
+            samples = [[float(np.median(pick(one)[index])) / len(one.addresses) for one in results[name]]
+                       for name in names]
             middle = np.array([np.median(values) for values in samples])
             spread = np.array([[m - min(values), max(values) - m] for m, values in zip(middle, samples, strict=True)]).T
-            rows = np.arange(len(names)) + (offset - 0.5) * 0.38
+            rows = np.arange(len(names)) + (offset - (len(passes) - 1) / 2) * 0.38
             axis.barh(rows, middle, height=0.34, color=style.colour(offset), label=label, xerr=spread,
                       error_kw={"ecolor": style.INK, "elinewidth": 1.2, "capsize": 3})
             for at, value, high in zip(rows, middle, middle + spread[1], strict=True):
@@ -62,7 +69,7 @@ def _times(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
         axis.set_xlim(low, high * 2.2)
         axis.set_xlabel("ns a block, logarithmic")
         axis.grid(True, axis="x", color=style.GRID)
-        if place == 1:
+        if place == 1 and len(passes) > 1:
             axis.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
     return page
 
@@ -84,12 +91,12 @@ def _panels(results: Mapping[str, Sequence[Measured]], title: str, caption: str)
     return page, panels
 
 
-def _distances(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
+def _distances(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figure:
     page, panels = _panels(results, "Distance of each block from the one before",
                            _caption(test, 1) + ". First pass of the first repeat. "
                                                "Triangles stand at the edge for distances beyond it.")
     for place, (name, axis) in enumerate(panels.items()):
-        apart = distances(results[name][0], test.size)
+        apart = distances(results[name][0], _size(test))
         low, high = _window(apart)
         numbers = np.arange(2, len(apart) + 2)
         axis.plot(numbers, np.clip(apart, low, high), ".", color=style.colour(place), markersize=3)
@@ -115,6 +122,11 @@ def _distances(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
     return page
 
 
+def _size(test: Test | str) -> int:
+    """Of a block; files give distances and no sizes."""
+    return 0 if isinstance(test, str) else test.size
+
+
 def _window(apart: np.ndarray) -> tuple[float, float]:
     """What the axis shows in full: the bulk, with some room, so that one jump does not flatten the rest."""
     low, high = np.percentile(apart, [2, 98])
@@ -130,11 +142,11 @@ def _short(distance: int) -> str:
     return f"{mebibytes:,.0f} MiB" if abs(mebibytes) < 10_000 else f"{mebibytes / 1024:,.0f} GiB"
 
 
-def _buckets(results: Mapping[str, Sequence[Measured]], test: Test) -> Figure:
+def _buckets(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figure:
     page, panels = _panels(results, "How often each distance came",
                            _caption(test, 1) + f". At most the {_MOST_BARS} most common ones; logarithmic.")
     for place, (name, axis) in enumerate(panels.items()):
-        values, counts = np.unique(distances(results[name][0], test.size), return_counts=True)
+        values, counts = np.unique(distances(results[name][0], _size(test)), return_counts=True)
         most = np.argsort(-counts, kind="stable")[:_MOST_BARS]
         most = most[np.argsort(values[most])]
         axis.bar(range(len(most)), counts[most], color=style.colour(place), width=0.6)

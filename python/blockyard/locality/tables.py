@@ -13,7 +13,7 @@ from blockyard.report.files import whole
 _LINE = 64
 _PAGE = 4096
 TICK_NS = 100
-_FILE_NAMES = {"temp": "Temp", "temp-job": "TempJob", "persistent": "Persistent", "block": "Block"}
+FILE_NAMES = {"temp": "Temp", "temp-job": "TempJob", "persistent": "Persistent", "block": "Block"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _touched(addresses: np.ndarray, size: int, unit: int) -> int:
 
 def write_study_files(folder: Path, name: str, repeats: Sequence[Measured], test: Test) -> list[Path]:
     """NAME_times.csv, NAME_distances.csv and NAME_buckets.csv, with the study's headers."""
-    stem = _FILE_NAMES.get(name, name)
+    stem = FILE_NAMES.get(name, name)
     ticks = [("Allocate", _ticks([one.cold_allocate for one in repeats])),
              ("Deallocate", _ticks([one.cold_free for one in repeats]))]
     apart = distances(repeats[0], test.size)
