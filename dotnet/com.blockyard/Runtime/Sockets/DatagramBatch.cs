@@ -16,6 +16,8 @@ namespace Blockyard.Sockets
         /// <summary>A message's bytes before it is cut: what one datagram may have, less IPv6's header.</summary>
         private const int LongestMessage = 65487;
 
+        private const int CacheLine = 64;
+
         private readonly byte* block;
         private readonly LinuxNative.BatchMessage* messages;
         private readonly LinuxNative.Part* parts;
@@ -52,10 +54,10 @@ namespace Blockyard.Sockets
             this.ownsPayload = ownsPayload;
             Capacity = capacity;
             DatagramSize = datagramSize;
-            int stride = ownsPayload ? (datagramSize + 15) & ~15 : 0;
+            int stride = ownsPayload ? Stride(datagramSize) : 0;
             int tables = sizeof(Entry) + sizeof(LinuxNative.BatchMessage) + sizeof(LinuxNative.Part)
                 + sizeof(LinuxNative.SegmentControl) + LinuxSockaddr.Room;
-            block = (byte*)Marshal.AllocHGlobal(new IntPtr((long)capacity * (tables + stride)));
+            block = (byte*)Marshal.AllocHGlobal(new IntPtr(((long)capacity * (tables + stride)) + CacheLine));
 
             // All of these are multiples of 8 bytes long, so each table begins aligned.
             entries = (Entry*)block;
@@ -63,7 +65,7 @@ namespace Blockyard.Sockets
             parts = (LinuxNative.Part*)(messages + capacity);
             controls = (LinuxNative.SegmentControl*)(parts + capacity);
             names = (byte*)(controls + capacity);
-            byte* payload = names + ((long)LinuxSockaddr.Room * capacity);
+            byte* payload = (byte*)(((long)names + ((long)LinuxSockaddr.Room * capacity) + CacheLine - 1) & ~(CacheLine - 1L));
             for (int i = 0; i < capacity; i++)
             {
                 entries[i] = new Entry { Start = ownsPayload ? payload + ((long)stride * i) : null };
@@ -313,6 +315,14 @@ namespace Blockyard.Sockets
             }
 
             return end;
+        }
+
+        /// <summary>From one datagram's place to the next: whole cache lines, and not a multiple of many of them.</summary>
+        /// <remarks>Small packets in large places would otherwise all lie in a few sets of the processor's cache.</remarks>
+        private static int Stride(int datagramSize)
+        {
+            int lines = (datagramSize + CacheLine - 1) / CacheLine;
+            return (lines < 4 ? lines : lines | 1) * CacheLine;
         }
 
         private bool IsSameAddress(int one, int other)

@@ -5,22 +5,27 @@ namespace Blockyard.Sockets
 {
     /// <summary>The system calls of every datagram by function pointer, on Mono: without its 30 to 75 ns of P/Invoke a call.</summary>
     /// <remarks>
-    /// What is saved is telling the collector that the thread is outside, so a collection waits until the call is back: only
-    /// for calls that never block (MSG_DONTWAIT) and are short. .NET tells its collector all the same and may lose the error
-    /// number on the way, so there, and where the functions can't be found, the pointers are null.
+    /// <para>What is saved is telling the collector that the thread is outside, so a collection waits until the call is back:
+    /// only for calls that never block (MSG_DONTWAIT) and are short. .NET tells its collector all the same and may lose the
+    /// error number on the way, so there, and where the functions can't be found, the pointers are null.</para>
+    /// <para>They go by libc's <c>syscall</c>, since its <c>sendto</c> and kin are cancellation points, which cost two more
+    /// atomics a call where there is more than one thread. Processors whose numbers are not here have P/Invoke.</para>
     /// </remarks>
     internal static unsafe class DirectCalls
     {
         /// <summary>The most datagrams of one call, so that a collection waits for tens of microseconds at most.</summary>
         internal const int LargestBatch = 64;
 
-        internal static readonly delegate* unmanaged[Cdecl]<int, byte*, nuint, int, byte*, uint*, nint> ReceiveFrom;
-        internal static readonly delegate* unmanaged[Cdecl]<int, byte*, nuint, int, byte*, uint, nint> SendTo;
-        internal static readonly delegate* unmanaged[Cdecl]<int, LinuxNative.BatchMessage*, uint, int, void*, int> ReceiveMany;
-        internal static readonly delegate* unmanaged[Cdecl]<int, LinuxNative.BatchMessage*, uint, int, int> SendMany;
+        // Number, descriptor, bytes or messages, how many, flags, then address and its length, or nothing.
+        internal static readonly delegate* unmanaged[Cdecl]<nint, nint, void*, nint, nint, void*, nint, nint> SystemCall;
 
         /// <summary>Where the thread's error number is; to be read before anything else is called.</summary>
         internal static readonly delegate* unmanaged[Cdecl]<int*> ErrorNumber;
+
+        internal static readonly int SendTo;
+        internal static readonly int ReceiveFrom;
+        internal static readonly int SendMany;
+        internal static readonly int ReceiveMany;
 
         static DirectCalls()
         {
@@ -29,22 +34,25 @@ namespace Blockyard.Sockets
                 return;
             }
 
-            IntPtr receive = Find("recvfrom");
-            IntPtr send = Find("sendto");
-            IntPtr receiveMany = Find("recvmmsg");
-            IntPtr sendMany = Find("sendmmsg");
-            IntPtr error = Find("__errno_location");
-            if (receive == IntPtr.Zero || send == IntPtr.Zero || receiveMany == IntPtr.Zero || sendMany == IntPtr.Zero
-                || error == IntPtr.Zero)
+            switch (RuntimeInformation.ProcessArchitecture)
             {
-                return;
+                case Architecture.X64:
+                    (SendTo, ReceiveFrom, SendMany, ReceiveMany) = (44, 45, 307, 299);
+                    break;
+                case Architecture.Arm64:
+                    (SendTo, ReceiveFrom, SendMany, ReceiveMany) = (206, 207, 269, 243);
+                    break;
+                default:
+                    return;
             }
 
-            ReceiveFrom = (delegate* unmanaged[Cdecl]<int, byte*, nuint, int, byte*, uint*, nint>)receive;
-            SendTo = (delegate* unmanaged[Cdecl]<int, byte*, nuint, int, byte*, uint, nint>)send;
-            ReceiveMany = (delegate* unmanaged[Cdecl]<int, LinuxNative.BatchMessage*, uint, int, void*, int>)receiveMany;
-            SendMany = (delegate* unmanaged[Cdecl]<int, LinuxNative.BatchMessage*, uint, int, int>)sendMany;
-            ErrorNumber = (delegate* unmanaged[Cdecl]<int*>)error;
+            IntPtr call = Find("syscall");
+            IntPtr error = Find("__errno_location");
+            if (call != IntPtr.Zero && error != IntPtr.Zero)
+            {
+                SystemCall = (delegate* unmanaged[Cdecl]<nint, nint, void*, nint, nint, void*, nint, nint>)call;
+                ErrorNumber = (delegate* unmanaged[Cdecl]<int*>)error;
+            }
         }
 
         internal static bool AreUsed => ErrorNumber != null;

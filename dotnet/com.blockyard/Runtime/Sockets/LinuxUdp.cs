@@ -35,6 +35,9 @@ namespace Blockyard.Sockets
 
         internal static bool IsAvailable => Available.Value;
 
+        /// <summary>The longest datagrams that still share a message: less once the kernel or the way refused to cut one.</summary>
+        internal int LongestSegment => longestSegment;
+
         internal override bool TryReceive(Span<byte> buffer, out Received received)
         {
             // A struct, where Mono would clear what stackalloc gives by a call.
@@ -52,7 +55,7 @@ namespace Blockyard.Sockets
                     byte* to = pinned == null ? &nowhere : pinned;
                     nuint room = (nuint)buffer.Length;
                     long bytes = direct
-                        ? DirectCalls.ReceiveFrom(descriptor, to, room, Flags, from, &length)
+                        ? DirectCalls.SystemCall(DirectCalls.ReceiveFrom, descriptor, to, (nint)room, Flags, from, (nint)(&length))
                         : LinuxNative.ReceiveFrom(descriptor, to, room, Flags, from, &length);
                     if (bytes >= 0)
                     {
@@ -89,7 +92,7 @@ namespace Blockyard.Sockets
                 {
                     nuint size = (nuint)datagram.Length;
                     long bytes = direct
-                        ? DirectCalls.SendTo(descriptor, pinned, size, SendFlags, name, length)
+                        ? DirectCalls.SystemCall(DirectCalls.SendTo, descriptor, pinned, (nint)size, SendFlags, name, (nint)length)
                         : LinuxNative.SendTo(descriptor, pinned, size, SendFlags, name, length);
                     if (bytes >= 0)
                     {
@@ -113,7 +116,7 @@ namespace Blockyard.Sockets
             while (true)
             {
                 int count = isShort
-                    ? DirectCalls.ReceiveMany(descriptor, batch.Messages, capacity, LinuxNative.DontWait, null)
+                    ? (int)DirectCalls.SystemCall(DirectCalls.ReceiveMany, descriptor, batch.Messages, (nint)capacity, LinuxNative.DontWait, null, 0)
                     : LinuxNative.ReceiveMany(descriptor, batch.Messages, capacity, LinuxNative.DontWait, null);
                 if (count >= 0)
                 {
@@ -137,11 +140,14 @@ namespace Blockyard.Sockets
             }
 
             int sent = first;
+            int refusedAt = -1;
+            int before = longestSegment;
             for (int next = 0; next < messages;)
             {
                 LinuxNative.BatchMessage* message = batch.Messages + next;
                 int count = direct
-                    ? DirectCalls.SendMany(descriptor, message, FewMessages(message, messages - next), SendFlags)
+                    ? (int)DirectCalls.SystemCall(
+                        DirectCalls.SendMany, descriptor, message, (nint)FewMessages(message, messages - next), SendFlags, null, 0)
                     : LinuxNative.SendMany(descriptor, message, (uint)(messages - next), SendFlags);
                 if (count > 0)
                 {
@@ -162,10 +168,18 @@ namespace Blockyard.Sockets
                 if ((int)message->Message.PartCount > 1 && IsOfCutting(error))
                 {
                     // Longer than packets on the way to there, or a device that leaves checksums to others: each by itself.
+                    refusedAt = sent;
+                    before = longestSegment;
                     longestSegment = error == LinuxNative.InputOutput ? 0 : (int)message->Message.Parts->Length - 1;
                     messages = batch.PrepareToSend(sent, isIPv6, longestSegment);
                     next = 0;
                     continue;
+                }
+
+                if (sent == refusedAt && IsOfCutting(error))
+                {
+                    // Refused by itself as well, as port 0 is: not for being cut, and no reason to cut none from now on.
+                    longestSegment = before;
                 }
 
                 // What went out is told first; the error comes again with the datagram that caused it.
