@@ -66,6 +66,8 @@ namespace Blockyard.Benchmarks
                     return Unmanaged(new List<Ptr<EntityPacked>>(), count);
                 case "unmanaged-presized":
                     return Unmanaged(new List<Ptr<EntityStruct>>(count), count);
+                case "unmanaged-pointers":
+                    return Pointers<EntityStruct>(count);
                 case "chunked":
                     return Chunked<EntityStruct>(count);
                 case "chunked-packed":
@@ -131,6 +133,23 @@ namespace Blockyard.Benchmarks
             }
 
             return (allocator, items);
+        }
+
+        /// <summary>A list of pointers again, outside of the collected heap and growing without a copy of itself.</summary>
+        private static object Pointers<T>(int count)
+            where T : unmanaged, IEntity
+        {
+            UnmanagedAllocator<T> allocator = new UnmanagedAllocator<T>();
+            UnmanagedAllocator<Ptr<T>> pointers = new UnmanagedAllocator<Ptr<T>>();
+            UnmanagedChunkedList<Ptr<T>> items = new UnmanagedChunkedList<Ptr<T>>(pointers.Source, chunkLength: 4096);
+            for (int i = 0; i < count; i++)
+            {
+                Ptr<T> item = allocator.AllocatePtr();
+                item.Value.Id = (ulong)i;
+                items.Add(item);
+            }
+
+            return (allocator, pointers, items);
         }
 
         /// <summary>The list holds the items themselves, which never move: no list of pointers beside them.</summary>
