@@ -7,6 +7,9 @@
 // bench_lifetime SUBJECT frames JOURNAL WALK: frames of 500 blocks with the sizes and alignments, in their order, that
 // a real program took and gave back within its frames. Between two frames WALK bytes of other memory are read, as a
 // game works on its own. Prints nanoseconds a block to allocate, to free, and of the frame's end.
+//
+// bench_lifetime SUBJECT program JOURNAL: the same blocks, written to, and freed in the program's order, on a heap that
+// is in the program's state: all of its other blocks are allocated and freed where the journal has them, off the clock.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -16,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -23,6 +27,7 @@
 #include "base/clock.hpp"
 #include "blockyard/adapter.h"
 #include "frame_blocks.hpp"
+#include "other_blocks.hpp"
 #include "subjects.hpp"
 
 namespace {
@@ -35,6 +40,7 @@ constexpr int warm_up = 100;
 
 constexpr std::size_t blocks_a_frame = 500;
 constexpr int frames = 1200;
+constexpr int program_runs = 9;  // the first warms up
 constexpr std::uint32_t largest_block = 1024;
 
 struct Nanoseconds {
@@ -119,46 +125,111 @@ void walk(const std::vector<std::uint64_t>& memory) {
   asm volatile("" : : "r"(sum));
 }
 
+/// What one frame takes and gives back. The lists are the benchmark's, a program has them in its code: they are in the
+/// caches when the clock starts.
+struct Frame {
+  std::array<bench::FrameBlock, blocks_a_frame> wanted;
+  std::array<std::size_t, blocks_a_frame> order;  ///< of the frees
+  std::array<bench::FrameBlock, blocks_a_frame> wanted_back;
+  std::array<void*, blocks_a_frame> blocks;
+  std::array<void*, blocks_a_frame> blocks_back;
+
+  void take(const bench::FrameBlocks& program, std::size_t first, bool in_the_programs_order) {
+    for (std::size_t i = 0; i < blocks_a_frame; ++i) {
+      wanted[i] = program.taken[first + i];
+      order[i] = i;
+    }
+    if (in_the_programs_order) {
+      std::sort(order.begin(), order.end(),
+                [&](std::size_t a, std::size_t b) { return program.freed[first + a] < program.freed[first + b]; });
+    }
+    for (std::size_t i = 0; i < blocks_a_frame; ++i) {
+      wanted_back[i] = wanted[order[i]];
+    }
+    blocks.fill(nullptr);
+  }
+
+  void write() {
+    for (std::size_t i = 0; i < blocks_a_frame; ++i) {
+      std::memset(blocks[i], 1, wanted[i].size);
+    }
+  }
+  void sort_back() {
+    for (std::size_t i = 0; i < blocks_a_frame; ++i) {
+      blocks_back[i] = blocks[order[i]];
+    }
+  }
+};
+
 template <class Subject>
-[[gnu::noinline]] Nanoseconds frame(const by_adapter* adapter, const bench::FrameBlock* wanted,
-                                    std::array<void*, blocks_a_frame>& blocks) {
+[[gnu::noinline]] Nanoseconds time_frame(const by_adapter* adapter, Frame& frame, bool writes) {
   const std::uint64_t begun = base::ticks_fenced();
   std::uint64_t allocated = 0;
+  std::uint64_t used = 0;
   {
     Subject subject(adapter);
     unrolled<blocks_a_frame>([&](std::size_t i) {
       // What malloc aligns to anyway is asked of malloc, as a program would.
-      if (wanted[i].alignment <= alignof(std::max_align_t)) [[likely]] {
-        blocks[i] = subject.allocate(wanted[i].size);
+      const bench::FrameBlock& wanted = frame.wanted[i];
+      if (wanted.alignment <= alignof(std::max_align_t)) [[likely]] {
+        frame.blocks[i] = subject.allocate(wanted.size);
       } else {
-        blocks[i] = subject.allocate(wanted[i].size, wanted[i].alignment);
+        frame.blocks[i] = subject.allocate(wanted.size, wanted.alignment);
       }
     });
     allocated = base::ticks_fenced();
-    unrolled<blocks_a_frame>([&](std::size_t i) { subject.free(blocks[i], wanted[i].size, wanted[i].alignment); });
+    if (writes) {
+      frame.write();
+    }
+    frame.sort_back();
+    used = base::ticks_fenced();
+    unrolled<blocks_a_frame>([&](std::size_t i) {
+      const bench::FrameBlock& wanted = frame.wanted_back[i];
+      subject.free(frame.blocks_back[i], wanted.size, wanted.alignment);
+    });
   }
   const std::uint64_t freed = base::ticks_fenced();
   Subject::end_frame();
   const std::uint64_t ended = base::ticks_fenced();
-  return {nanoseconds(begun, allocated) / blocks_a_frame, nanoseconds(allocated, freed) / blocks_a_frame,
+  return {nanoseconds(begun, allocated) / blocks_a_frame, nanoseconds(used, freed) / blocks_a_frame,
           nanoseconds(freed, ended) / blocks_a_frame};
 }
 
 template <class Subject>
-Nanoseconds run_frames(const by_adapter* adapter, const std::vector<bench::FrameBlock>& taken, std::size_t walked) {
+Nanoseconds run_frames(const by_adapter* adapter, const bench::FrameBlocks& program, std::size_t walked) {
   const std::vector<std::uint64_t> others(walked / sizeof(std::uint64_t), 1);
-  std::array<void*, blocks_a_frame> blocks;
+  Frame frame;
   Medians medians;
   std::size_t first = 0;
   for (int i = 0; i < frames; ++i, first += blocks_a_frame) {
-    if (first + blocks_a_frame > taken.size()) {
+    if (first + blocks_a_frame > program.taken.size()) {
       first = 0;
     }
     walk(others);
-    const Nanoseconds one = frame<Subject>(adapter, &taken[first], blocks);
+    frame.take(program, first, false);
+    const Nanoseconds one = time_frame<Subject>(adapter, frame, false);
     if (i >= warm_up) {
       medians.add(one);
     }
+  }
+  return medians.get();
+}
+
+template <class Subject>
+Nanoseconds run_program(const by_adapter* adapter, const bench::FrameBlocks& program) {
+  bench::OtherBlocks others(adapter, program);
+  Frame frame;
+  Medians medians;
+  for (int i = 0; i < program_runs; ++i) {
+    for (std::size_t first = 0; first + blocks_a_frame <= program.taken.size(); first += blocks_a_frame) {
+      others.go_to(first);
+      frame.take(program, first, true);
+      const Nanoseconds one = time_frame<Subject>(adapter, frame, true);
+      if (i > 0) {
+        medians.add(one);
+      }
+    }
+    others.restart();
   }
   return medians.get();
 }
@@ -204,23 +275,26 @@ Nanoseconds with(std::string_view subject, const by_adapter* adapter, What&& wha
                                                        : what.template operator()<bench::Adapter>();
 }
 
-int run_frames_of(std::string_view subject, const by_adapter* adapter, const char* journal, std::size_t walked) {
-  std::vector<bench::FrameBlock> taken;
+// `walked` is empty for the program itself.
+int run_frames_of(std::string_view subject, const by_adapter* adapter, const char* journal,
+                  std::optional<std::size_t> walked) {
+  bench::FrameBlocks program;
   try {
-    taken = bench::read_frame_blocks(journal, largest_block);
+    program = bench::read_frame_blocks(journal, largest_block);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "blockyard: %s\n", error.what());
     return 1;
   }
-  if (taken.size() < blocks_a_frame) {
+  if (program.taken.size() < blocks_a_frame) {
     std::fprintf(stderr, "blockyard: %s has fewer than %zu blocks that live within a frame\n", journal, blocks_a_frame);
     return 1;
   }
   if (adapter != nullptr && adapter->thread_start != nullptr) {
     adapter->thread_start();
   }
-  const Nanoseconds found =
-      with(subject, adapter, [&]<class Subject>() { return run_frames<Subject>(adapter, taken, walked); });
+  const Nanoseconds found = with(subject, adapter, [&]<class Subject>() {
+    return walked ? run_frames<Subject>(adapter, program, *walked) : run_program<Subject>(adapter, program);
+  });
   std::printf("%.4f %.4f %.4f\n", found.allocate, found.free, found.end);
   return 0;
 }
@@ -229,10 +303,12 @@ int run_frames_of(std::string_view subject, const by_adapter* adapter, const cha
 
 int main(int count, char** arguments) {
   const bool by_frames = count == 5 && std::string_view(arguments[2]) == "frames";
+  const bool by_program = count == 4 && std::string_view(arguments[2]) == "program";
   if (count != 4 && !by_frames) {
     std::fprintf(stderr,
                  "usage: bench_lifetime nothing|temp|temp-cursor|temp-job|ADAPTER THREADS SIZE\n"
-                 "       bench_lifetime nothing|temp|temp-cursor|temp-job|ADAPTER frames JOURNAL WALK\n");
+                 "       bench_lifetime nothing|temp|temp-cursor|temp-job|ADAPTER frames JOURNAL WALK\n"
+                 "       bench_lifetime nothing|temp|temp-cursor|temp-job|ADAPTER program JOURNAL\n");
     return 2;
   }
   const std::string_view subject = arguments[1];
@@ -241,6 +317,9 @@ int main(int count, char** arguments) {
   const by_adapter* const adapter = is_built_in ? nullptr : load(arguments[1]);
   if (by_frames) {
     return run_frames_of(subject, adapter, arguments[3], std::strtoul(arguments[4], nullptr, 10));
+  }
+  if (by_program) {
+    return run_frames_of(subject, adapter, arguments[3], std::nullopt);
   }
   const auto threads = static_cast<std::size_t>(std::strtoul(arguments[2], nullptr, 10));
   const std::size_t size = std::strtoul(arguments[3], nullptr, 10);

@@ -1,6 +1,7 @@
-// What a real program's frames would have taken from temp.
+// What a real program's frames would have taken from temp, and what else the program did meanwhile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,8 +13,30 @@ struct FrameBlock {
   std::uint32_t alignment;
 };
 
-/// The blocks of 1 to `largest` bytes that the thread which marks the frames allocated and freed again within one
-/// frame, in their order. malloc's alignment is 16. Throws journal::Error.
-std::vector<FrameBlock> read_frame_blocks(const std::string& journal, std::uint32_t largest);
+/// A block that outlives its frame, is another thread's, or is too large.
+struct OtherBlock {
+  std::uint64_t size;
+  std::uint32_t alignment;
+};
+
+/// An allocation or a free of such a block.
+struct OtherCall {
+  std::size_t place;    ///< it came before taken[place] was allocated
+  std::uint32_t block;  ///< index into `others`
+  bool frees;
+};
+
+struct FrameBlocks {
+  /// The blocks of 1 to `largest` bytes that the thread which marks the frames allocated and freed again within one
+  /// frame, in their order. malloc's alignment is 16.
+  std::vector<FrameBlock> taken;
+  std::vector<std::uint32_t> freed;  ///< of each of them, the number of its free, counted over all of them
+  std::vector<OtherBlock> others;
+  std::vector<std::uint32_t> alive;  ///< of the others, those that live when the first frame begins
+  std::vector<OtherCall> calls;      ///< from then on
+};
+
+/// Throws journal::Error.
+FrameBlocks read_frame_blocks(const std::string& journal, std::uint32_t largest);
 
 }  // namespace blockyard::bench

@@ -1,5 +1,5 @@
 # Reads lines `SUBJECT HOW ALLOCATE FREE [END]`, nanoseconds a block, one for each process; prints ratios of medians, as
-# measured and less what the loop alone took in the same run. HOW is 1, 2 (threads), warm, cold (frames) or recorded.
+# measured and less what the loop alone took in the same run. HOW is 1, 2 (threads), warm, cold, program (frames) or recorded.
 function middle(key, n, i, j, t, v) {
   n = split(values[key], v, " ")
   for (i = 1; i <= n; ++i) for (j = i + 1; j <= n; ++j) if (v[j] < v[i]) { t = v[i]; v[i] = v[j]; v[j] = t }
@@ -27,7 +27,7 @@ function all(how) {
   find_fastest(how)
   allocate("temp, allocate", "temp", how, "0.15")
   allocate("temp, allocate by cursor", "temp-cursor", how, "0.15")
-  if (how == "warm" || how == "cold")
+  if (how != 1)
     line("temp, the frame's end alone", middle("temp " how " e"), best_f, name_f, middle("nothing " how " e"), "0.10")
   free_("temp, free", "temp", how, "0.10")
   free_("temp, free by cursor", "temp-cursor", how, "0.10")
@@ -51,6 +51,8 @@ END {
   all("warm")
   print "The same, 2 MiB of other memory read before each:"
   all("cold")
+  print "The program's own frames: its other blocks on the heap as well, and its order of frees:"
+  all("program")
   printf "A call to an allocator that does nothing (null): %.2f ns to allocate, %.2f ns to free.\n", middle("null 1 a"),
          middle("null 1 f")
   for (name in values) if (name ~ /^temp.* recorded a$/) {
