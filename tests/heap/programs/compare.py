@@ -172,6 +172,9 @@ def compare(program: Program) -> bool:
     if (without.output, without.code) == (with_heap.output, with_heap.code):
         lines = len(without.output.splitlines())
         print(f"{program.name}: the same with the heap ({lines} lines, exit code {without.code}, {took:.0f} s)")
+        if without.code != 0:  # the same failure twice shows less than it seems to
+            for line in without.output.splitlines()[:20]:
+                print(f"    {line[:160]}")
         return True
     print(f"{program.name}: FAILED, exit code {without.code} without the heap and {with_heap.code} with it")
     difference = difflib.unified_diff(without.output.splitlines(), with_heap.output.splitlines(), "without", "with",
