@@ -11,10 +11,11 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import hardening
 
 from blockyard import allocators
 
@@ -112,37 +113,6 @@ def show_background(program: Path, choice: allocators.Choice, seconds: float) ->
           f"wanted, or given back; {figures['idle_percent']:.3f} % while the program is idle")
 
 
-HARDENING = {0: "as shipped", 1: "links not encoded", 2: "links not checked", 4: "the last freed block not compared",
-             8: "the range not checked", 15: "none of it"}
-
-
-def show_hardening(program: Path, repeats: int) -> None:
-    """What each part of the release build's hardening costs: the shipped heap beside itself without that part."""
-    libraries = {soft: program.parent / f"bench_heap_soft{soft}.so" for soft in HARDENING}
-    counter = program.parents[2] / "tests" / "heap" / "heap_golden_counts"
-    times: dict[int, list[float]] = {soft: [] for soft in HARDENING}
-    for repeat in range(repeats):
-        for soft in HARDENING if repeat % 2 == 0 else reversed(HARDENING):
-            done = subprocess.run([program, libraries[soft], "pair", "1", "0"], capture_output=True, text=True,
-                                  check=True)
-            times[soft].append(float(done.stdout.split()[1]))
-    print(f"\nHardening, left out part by part: the tight loop of a 64-byte pair, medians of {repeats}; instructions")
-    shipped = statistics.median(times[0])
-    for soft, title in HARDENING.items():
-        ratio = statistics.median(times[soft]) / shipped
-        print(f"  {title:<36} {statistics.median(times[soft]):.3f} ns   {ratio:.3f} of shipped   "
-              f"{instructions(counter, libraries[soft])}")
-
-
-def instructions(counter: Path, library: Path) -> str:
-    if not counter.is_file():
-        return "instructions NOT COUNTED: the tests were not built"
-    with tempfile.NamedTemporaryFile("r") as golden:
-        subprocess.run([counter, library, golden.name, "this", "--record"], check=True)
-        counts = {line.split()[1]: line.split()[2] for line in golden if line.startswith("this ")}
-    return ", ".join(f"{name} {counts[name]}" for name in ("malloc-freed", "free-local", "free-remote-next"))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
@@ -178,7 +148,7 @@ def main() -> None:
     if wanted("background") and OURS in named:
         show_background(program, named[OURS], 6)
     if wanted("hardening"):
-        show_hardening(program, options.repeats)
+        hardening.show(program, options.repeats)
 
 
 if __name__ == "__main__":
