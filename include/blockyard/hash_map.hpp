@@ -22,16 +22,13 @@
 #ifndef BLOCKYARD_HASH_MAP_HPP
 #define BLOCKYARD_HASH_MAP_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "blockyard/hash.hpp"
 #include "blockyard/hash_slots.hpp"
@@ -65,72 +62,13 @@ class HashMap {
     return container::EntryLayout<K, V>::has_room && std::is_same_v<NodeLink, NearLink<Node>>;
   }
 
-  // Slots' links are untyped, in units of 8 bytes.
-  struct alignas(8) alignas(KeyValue<K, V>) Node : std::conditional_t<is_packed(), Packed, Linked> {
-    using Order = std::conditional_t<is_packed(), container::PackedOrder<Node>, container::LinkedOrder<Node>>;
-
-    template <class... Arguments>
-    explicit Node(Arguments&&... arguments) : entry(std::in_place, std::forward<Arguments>(arguments)...) {}
-
-    KeyValue<K, V> entry;
-  };
   struct Ends {
     NodeLink first;
     NodeLink last;
   };
 
   template <class N, class E>
-  class BasicIterator {
-   public:
-    using iterator_category = std::bidirectional_iterator_tag;
-    using value_type = KeyValue<K, V>;
-    using difference_type = std::ptrdiff_t;
-    using pointer = E*;
-    using reference = E&;
-
-    constexpr BasicIterator() = default;
-    /// An iterator converts to a const one.
-    operator BasicIterator<const Node, const KeyValue<K, V>>() const noexcept { return {node_, map_}; }  // NOLINT
-
-    [[nodiscard]] E& operator*() const noexcept { return node_->entry; }
-    [[nodiscard]] E* operator->() const noexcept { return &node_->entry; }
-    /// Whether this is an entry, not the end.
-    [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
-
-    BasicIterator& operator++() noexcept {
-      node_ = following(node_);
-      return *this;
-    }
-    BasicIterator operator++(int) noexcept {
-      BasicIterator old = *this;
-      ++*this;
-      return old;
-    }
-    /// From the end: to the last entry.
-    BasicIterator& operator--() noexcept {
-      node_ = node_ != nullptr ? Node::Order::previous(node_) : map_->ends_.last.get();
-      return *this;
-    }
-    BasicIterator operator--(int) noexcept {
-      BasicIterator old = *this;
-      --*this;
-      return old;
-    }
-    friend bool operator==(const BasicIterator& a, const BasicIterator& b) noexcept { return a.node_ == b.node_; }
-
-   private:
-    friend class HashMap;
-    template <class, class>
-    friend class BasicIterator;
-    BasicIterator(N* node, const HashMap* map) noexcept : node_(node), map_(map) {}
-
-    static N* following(N* node) noexcept {
-      return container::guessed_next(node, Node::Order::is_next, Node::Order::next);
-    }
-
-    N* node_ = nullptr;
-    const HashMap* map_ = nullptr;
-  };
+  class BasicIterator;
 
  public:
   using Iterator = BasicIterator<Node, KeyValue<K, V>>;
@@ -282,26 +220,7 @@ class HashMap {
 
   /// Gives an entry another key and keeps its address, value and place in the order. False, and nothing changed, when
   /// `old_key` is not there or `new_key` is. If assigning the key throws, the entry is as before.
-  bool replace_key(const K& old_key, const K& new_key) {
-    const Hash old_hash = hash_of(old_key);
-    const Place old_place = place_of(old_key, old_hash);
-    if (!old_place.there) {
-      return false;
-    }
-    const Hash new_hash = hash_of(new_key);
-    const Place new_place = place_of(new_key, new_hash);
-    if (new_place.there) {
-      return false;
-    }
-    Node* const node = node_at(*old_place.link);
-    if (has_number_keys && index_.must_grow(size_ - 1, new_place)) {
-      grow(new_hash);
-    }
-    const_cast<K&>(node->entry.key) = new_key;
-    index_.erase(index_.find_place(old_hash, [node](SlotLink link) { return node_at(link) == node; }));
-    index_.insert(new_hash, SlotLink(node));
-    return true;
-  }
+  bool replace_key(const K& old_key, const K& new_key);
 
   /// Destroys all entries and keeps slots and allocator. O(size + capacity).
   void clear() noexcept {
@@ -321,16 +240,7 @@ class HashMap {
     sort_by(C());
   }
   template <class C>
-  void sort_by(C&& less) {
-    std::vector<Node*> order;
-    order.reserve(size_);
-    for (Node* node = ends_.first.get(); node != nullptr; node = Node::Order::next(node)) {
-      order.push_back(node);
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](const Node* a, const Node* b) { return less(a->entry, b->entry); });
-    Node::Order::arrange(ends_, order, blocks_);
-  }
+  void sort_by(C&& less);
 
   [[nodiscard]] Iterator begin() noexcept { return {ends_.first.get(), this}; }
   [[nodiscard]] Iterator end() noexcept { return {nullptr, this}; }
@@ -344,35 +254,10 @@ class HashMap {
   [[nodiscard]] std::size_t longest_search() const noexcept { return index_.longest_search(); }
 
   /// Checks slots and order against each other: for tests. O(capacity).
-  [[nodiscard]] bool invariants_hold() const {
-    if (!Node::Order::invariants_hold(ends_, size_)) {
-      return false;
-    }
-    for (const Node* node = ends_.first.get(); node != nullptr; node = Node::Order::next(node)) {
-      if (!place_of(node, hash_of(node->entry.key)).there) {
-        return false;
-      }
-    }
-    return index_.invariants_hold(size_);
-  }
+  [[nodiscard]] bool invariants_hold() const;
 
  private:
-  /// Ends a half-made map when its construction throws.
-  class Guard {
-   public:
-    explicit Guard(HashMap* map) : map_(map) {}
-    ~Guard() {
-      if (map_ != nullptr) {
-        map_->destroy_nodes();
-      }
-    }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-    void release() { map_ = nullptr; }
-
-   private:
-    HashMap* map_;
-  };
+  class Guard;
 
   static Hash hash_of(const K& key) {
     const std::uint64_t hashed = static_cast<std::uint64_t>(Hasher::hash(key));
@@ -403,20 +288,7 @@ class HashMap {
   }
 
   template <class Key>
-  V& at_or_added(Key&& key) {
-    const Hash hash = hash_of(key);
-    const Place place = place_of(key, hash);
-    if (place.there) {
-      return node_at(*place.link)->entry.value;
-    }
-    if constexpr (std::is_trivially_copy_constructible_v<V>) {
-      // Shares its code with insert().
-      const V added = V();
-      return add_slow(place, hash, false, std::forward<Key>(key), added)->entry.value;
-    } else {
-      return add_slow(place, hash, false, std::forward<Key>(key))->entry.value;
-    }
-  }
+  V& at_or_added(Key&& key);
 
   // Makes room in the index for one more entry.
   void grow(Hash hash) {
@@ -459,20 +331,7 @@ class HashMap {
   // Out of line, as everything is that is not a search: the search dominates its time, and it would be copied into each
   // caller.
   template <class... Arguments>
-  [[gnu::noinline]] Node* add_slow(Place place, Hash hash, bool front, Arguments&&... arguments) {
-    if (index_.must_grow(size_, place)) [[unlikely]] {
-      grow(hash);
-      place.link = nullptr;
-    }
-    Node* const node = make(blocks_.allocate(), front, std::forward<Arguments>(arguments)...);
-    if (place.link == nullptr) [[unlikely]] {
-      index_.insert(hash, SlotLink(node));
-    } else {
-      index_.insert_at(place, hash, SlotLink(node));
-    }
-    ++size_;
-    return node;
-  }
+  Node* add_slow(Place place, Hash hash, bool front, Arguments&&... arguments);
 
   // A node in its place in the order; the block is freed when that fails.
   template <class... Arguments>
@@ -489,27 +348,8 @@ class HashMap {
     return node;
   }
 
-  [[gnu::noinline]] void erase_at(Place place) noexcept {
-    Node* const node = node_at(*place.link);
-    index_.erase(place);
-    --size_;
-    Node::Order::erase(ends_, node, blocks_);
-  }
-
-  [[gnu::noinline]] void destroy_nodes() noexcept {
-    const Ends ends = std::exchange(ends_, Ends());
-    size_ = 0;
-    if constexpr (Blocks::can_reset) {
-      if (ends.first && blocks_.is_own()) {
-        if constexpr (is_packed() || !std::is_trivially_destructible_v<KeyValue<K, V>>) {
-          Node::Order::destroy(ends, blocks_, false);
-        }
-        blocks_.reset();
-        return;
-      }
-    }
-    Node::Order::destroy(ends, blocks_, true);
-  }
+  void erase_at(Place place) noexcept;
+  void destroy_nodes() noexcept;
 
   void take(HashMap& other) noexcept {
     index_.swap(other.index_);
@@ -526,5 +366,7 @@ class HashMap {
 static_assert(sizeof(HashMap<int, int>) <= 40);
 
 }  // namespace blockyard
+
+#include "blockyard/hash_map_parts.hpp"
 
 #endif
