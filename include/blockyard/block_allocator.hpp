@@ -52,7 +52,7 @@ class BY_API BlockAllocator {
 #if BLOCKYARD_CHECKED
     free_checked(block);
 #else
-    block::Slab* const slab = block::slab_of(block, shift_);
+    block::Slab* const slab = block::slab_of(block, mask_);
     if (!block::slab_put(slab, block, stride_)) [[unlikely]] {
       free_slow(slab);
     }
@@ -90,7 +90,7 @@ class BY_API BlockAllocator {
 
   block::Slab* current_ = &block::by_block_no_slab;  ///< where the next block comes from
   std::uint32_t stride_;                             ///< bytes; 0 when the size was out of range
-  std::uint32_t shift_;                              ///< bytes of a slab, as a power of two
+  std::int32_t mask_;                                ///< how a block tells its slab: block::slab_mask_of()
   block::Pool* pool_ = nullptr;                      ///< slabs and pages; made with the first block
 };
 

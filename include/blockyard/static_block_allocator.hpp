@@ -120,7 +120,7 @@ class StaticBlockAllocator {
 #if BLOCKYARD_CHECKED
     block::by_static_block_free_checked(taken, stride);
 #else
-    block::Slab* const slab = block::slab_of(taken, block::slab_shift_of(stride));
+    block::Slab* const slab = block::slab_of(taken, block::slab_mask_of(block::slab_shift_of(stride)));
     if (slab->owner.load(std::memory_order_relaxed) == block::by_thread_blocks) [[likely]] {
       if (!block::slab_put(slab, taken, stride)) [[unlikely]] {
         block::by_static_block_free_slow(slab);

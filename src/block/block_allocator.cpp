@@ -10,10 +10,10 @@ namespace blockyard {
 using block::Pool;
 
 BlockAllocator::BlockAllocator(std::size_t size, std::size_t alignment) noexcept
-    : stride_(0), shift_(block::slab_shift) {
+    : stride_(0), mask_(block::slab_mask_of(block::slab_shift)) {
   if (size <= block::max_block_bytes && base::is_power_of_two(alignment) && alignment <= block::max_alignment) {
     stride_ = static_cast<std::uint32_t>(block::stride_of(size, alignment));
-    shift_ = block::slab_shift_of(stride_);
+    mask_ = block::slab_mask_of(block::slab_shift_of(stride_));
   }
 }
 

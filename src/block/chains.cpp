@@ -88,7 +88,7 @@ namespace {
 
 // So that its slab notices. Blocks of a static chain may be any thread's.
 void free_chained(Pool* pool, void* block) {
-  Slab* const record = slab_of(block, pool->shift);
+  Slab* const record = slab_of(block, slab_mask_of(pool->shift));
   if (record->pool.load(std::memory_order_relaxed) == pool) {
     pool_free(pool, block);
   } else {

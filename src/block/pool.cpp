@@ -227,7 +227,7 @@ void pool_free_slow(Pool* pool, Slab* record) {
 }
 
 void pool_free(Pool* pool, void* block) {
-  Slab* const record = slab_of(block, pool->shift);
+  Slab* const record = slab_of(block, slab_mask_of(pool->shift));
   if (!slab_put(record, block, pool->stride)) {
     pool_free_slow(pool, record);
   }

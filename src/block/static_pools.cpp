@@ -168,7 +168,7 @@ void watched_free_in(const Slab* supposed, void* block) {
 }
 
 void free_one(void* block, std::size_t stride) {
-  Slab* const record = slab_of(block, slab_shift_of(stride));
+  Slab* const record = slab_of(block, slab_mask_of(slab_shift_of(stride)));
   if (record->owner.load(std::memory_order_relaxed) != by_thread_blocks) {
     by_static_block_free_remote(block, record);
   } else if (!slab_put(record, block, stride)) {

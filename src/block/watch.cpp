@@ -127,7 +127,7 @@ struct LiveBit {
   unsigned char mask;
 
   LiveBit(const Pool* pool, const void* block) {
-    const Index index = index_of(slab_of(block, pool->shift));
+    const Index index = index_of(slab_of(block, slab_mask_of(pool->shift)));
     const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - address_of(index));
     const std::size_t number = offset / pool->stride;
     byte = bitmaps() + index * bitmap_bytes + number / 8;
@@ -242,7 +242,7 @@ void* watch_allocate(Pool* pool) {
     block = pool_allocate_slow(pool);
     if (block != nullptr) {
       // One put by an unchecked caller's fast path must lead to free_slow(): see watch_undo_put().
-      Slab* const record = slab_of(block, pool->shift);
+      Slab* const record = slab_of(block, slab_mask_of(pool->shift));
       record->floor = slab_live(*record) - 1;
       record->excess = 1;
     }
@@ -330,7 +330,7 @@ Slab* slab_at(const void* block) {
   if (!in_window(block)) {
     fail("foreign free (no block allocator ever made this address)", block, 0);
   }
-  const Index inside = index_of(slab_of(block, slab_shift));
+  const Index inside = index_of(slab_of(block, slab_mask_of(slab_shift)));
   for (unsigned order = 0; order <= max_order; ++order) {
     const Index first = inside & ~((Index{1} << order) - 1);
     if (granule(first).place != Place::unused) {

@@ -1,10 +1,18 @@
 // RBMap and RBSet beyond what the differential test sees: sizes, depth, exceptions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "blockyard/rb_map.hpp"
 #include "blockyard/rb_set.hpp"
@@ -62,7 +70,46 @@ TEST(RBMap, the_tree_is_shallow) {
   for (int i = 0; i < 100000; ++i) {
     map.insert(i * 7919 % 100003, i);
   }
-  EXPECT_LE(map.calculate_depth(), 3);
+  EXPECT_LE(map.calculate_depth(), 4);
+}
+
+template <class K>
+class NumberKeys : public testing::Test {};
+using EveryNumber = testing::Types<bool, char, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
+                                   std::uint32_t, std::int64_t, std::uint64_t, float, double, long double>;
+TYPED_TEST_SUITE(NumberKeys, EveryNumber);
+
+// How a node is searched depends on the type of a number, its sign and its size.
+TYPED_TEST(NumberKeys, are_found_and_ordered_as_by_std_map) {
+  using Limits = std::numeric_limits<TypeParam>;
+  std::vector<TypeParam> keys{Limits::lowest(), Limits::max(), TypeParam(0)};
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    if constexpr (std::is_floating_point_v<TypeParam>) {
+      keys.push_back(static_cast<TypeParam>(static_cast<std::int64_t>(random())) / 1000);
+    } else {
+      keys.push_back(static_cast<TypeParam>(random()));
+    }
+  }
+  RBMap<TypeParam, std::size_t> map;
+  std::map<TypeParam, std::size_t> expected;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i % 3 != 0) {
+      map.insert(keys[i], i);
+      expected[keys[i]] = i;
+    }
+  }
+  for (const TypeParam key : keys) {
+    const auto known = expected.find(key);
+    ASSERT_EQ(map.has(key), known != expected.end());
+    const auto bound = expected.lower_bound(key);
+    const auto* const found = map.lower_bound(key);
+    ASSERT_EQ(found == nullptr, bound == expected.end());
+    ASSERT_TRUE(found == nullptr || (found->key() == bound->first && found->value() == bound->second));
+  }
+  EXPECT_TRUE(map.invariants_hold());
+  EXPECT_TRUE(std::equal(map.begin(), map.end(), expected.begin(), expected.end(),
+                         [](const auto& a, const auto& b) { return a.key == b.first && a.value == b.second; }));
 }
 
 TEST(RBMap, a_comparator_that_throws_changes_nothing) {
