@@ -3,7 +3,6 @@
 #ifndef BLOCKYARD_NUMBER_WINDOW_HPP
 #define BLOCKYARD_NUMBER_WINDOW_HPP
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +15,8 @@
 
 namespace blockyard::container {
 
-/// Numbers in a window. Memory for all of them is read; what lies behind the `count` that are there may be anything.
+/// Numbers in a window. Memory for all of them is read; what lies behind the `count` that are there may be anything. More
+/// than a window, below 64, may be there: only these are looked at.
 inline constexpr unsigned number_window = 16;
 
 /// In two steps of comparisons side by side: which four numbers, and which of them.
@@ -49,8 +49,10 @@ template <class K>
     };
     const __m128i less =
         _mm_packs_epi16(_mm_packs_epi32(four_less(0), four_less(4)), _mm_packs_epi32(four_less(8), four_less(12)));
-    // Those that are less come first, so where the first other one lies is their number.
-    return std::min(static_cast<unsigned>(std::countr_one(static_cast<unsigned>(_mm_movemask_epi8(less)))), count);
+    // Those that are less come first, so where the first other one lies is their number; at `count` at the latest, which
+    // also keeps what is not initialised out of the result.
+    const std::uint64_t others = ~std::uint64_t{static_cast<unsigned>(_mm_movemask_epi8(less))};
+    return static_cast<unsigned>(std::countr_zero(others | std::uint64_t{1} << count));
   } else {
     return window_lower_bound_any(numbers, count, wanted);
   }
