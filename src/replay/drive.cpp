@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "journal/event.hpp"
 #include "replay/failure.hpp"
+#include "replay/order.hpp"
 #include "replay/pacer.hpp"
 
 namespace blockyard::replay {
@@ -53,6 +54,8 @@ void follow(Session& session, ReplayThread& thread) {
   const std::uint64_t mask = thread.mask;
   std::mutex& lock = session.lock;
   Looker& looker = thread.looker;
+  Order order(session, thread);
+  const bool in_order = session.in_order;
   std::uint64_t live = thread.progress.live.load(std::memory_order_relaxed);
   std::uint64_t blocks = thread.progress.blocks.load(std::memory_order_relaxed);
   std::uint64_t order_waits = 0;
@@ -77,6 +80,9 @@ void follow(Session& session, ReplayThread& thread) {
     // While there is time: the slot that the next event needs. Past the last record lies one of zeros.
     __builtin_prefetch(&slots[records[(i + 1) & mask].order.slot], 1);
     const std::uint32_t event = record.event;
+    if (in_order) [[unlikely]] {
+      order.come_to(event);
+    }
     const std::uint32_t after = record.order.after;
     Slot& slot = slots[record.order.slot];
     plan_ns += record.delta_ns;
@@ -87,6 +93,9 @@ void follow(Session& session, ReplayThread& thread) {
     if (pace != 0) {
       thread.progress.due.store(due, std::memory_order_relaxed);
       wait_until(due, session.sleep_lead, session.ticks_per_ns, looker);
+    }
+    if (in_order && order.await(event)) [[unlikely]] {
+      looker.rebase();
     }
     if (after != none && slot.done.load(std::memory_order_acquire) != after) [[unlikely]] {
       ++order_waits;
@@ -206,6 +215,7 @@ void follow(Session& session, ReplayThread& thread) {
     thread.progress.blocks.store(blocks, std::memory_order_relaxed);
     thread.progress.done.store(i + 1, std::memory_order_release);
   }
+  order.leave();
   thread.order_waits = order_waits;
   thread.end_ticks = base::ticks();
 }

@@ -112,6 +112,7 @@ class Run {
     session_.touch = settings_.touch;
     session_.timed = !settings_.untimed && !settings_.verify && !settings_.traced;
     session_.verify = settings_.verify;
+    session_.in_order = settings_.in_order;
     session_.allocator = settings_.allocator.c_str();
     totals_.ticks_per_ns = session_.ticks_per_ns;
     facts_.started_at = utc_now();

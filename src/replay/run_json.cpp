@@ -62,6 +62,7 @@ Json common(const RunFacts& facts, const char* status) {
   run["repeat"] = settings.repeat;
   run["threads"] = (plan.flags & plan_one_thread) != 0 ? "one" : "journal";
   run["replay_threads"] = plan.threads;
+  run["in_order"] = settings.in_order;
   run["untimed"] = settings.untimed;
   run["verified"] = settings.verify;
   run["traced"] = settings.traced;

@@ -74,6 +74,8 @@ struct ReplayThread {
   /// Records that may be followed: all from the start, unless the journal is streamed. On a line of its own, which the
   /// thread reads only when it has followed all that were there the last time.
   alignas(128) std::atomic<std::uint64_t> published{0};
+  /// The event that it comes to, where the journal's order is kept (order.hpp). On a line of its own: others look at it.
+  alignas(128) std::atomic<std::uint32_t> next_event{0};
   alignas(128) Looker looker;  ///< the thread's own
   Polluter polluter;
   std::uint32_t index = 0;  ///< in Session::threads
@@ -114,7 +116,8 @@ struct Session {
   TraceBoard* board = nullptr;  ///< of a traced run
   bool timed = true;
   bool verify = false;
-  bool locked = false;  ///< calls go through `lock`
+  bool in_order = false;  ///< each event begins when all before it are over
+  bool locked = false;    ///< calls go through `lock`
   std::mutex lock;
 
   std::atomic<Phase> phase{Phase::starting};

@@ -6,6 +6,7 @@
 #include "journal/event.hpp"
 #include "replay/drive.hpp"
 #include "replay/failure.hpp"
+#include "replay/order.hpp"
 #include "replay/pacer.hpp"
 
 namespace blockyard::replay {
@@ -68,6 +69,7 @@ void check_pattern(const Session& session, const Slot& slot, std::uint64_t bytes
 
 void drive_and_verify(Session& session, ReplayThread& thread) {
   const by_adapter& calls = *session.adapter;
+  Order order(session, thread);
   std::uint64_t plan_ns = 0;
   std::uint64_t published = 0;
   for (std::uint64_t i = 0;; ++i) {
@@ -83,12 +85,14 @@ void drive_and_verify(Session& session, ReplayThread& thread) {
       continue;
     }
     plan_ns += record.delta_ns;
+    if (session.in_order) order.come_to(record.event);
     if (session.ticks_per_plan_ns != 0) {
       const std::uint64_t due =
           session.clock_start + static_cast<std::uint64_t>(static_cast<double>(plan_ns) * session.ticks_per_plan_ns);
       thread.progress.due.store(due, std::memory_order_relaxed);
       wait_until(due, session.sleep_lead, session.ticks_per_ns);
     }
+    if (session.in_order) order.await(record.event);
     Slot& slot = session.slots[record.order.slot];
     if (record.order.after != none && slot.done.load(std::memory_order_acquire) != record.order.after) {
       ++thread.order_waits;
@@ -134,6 +138,7 @@ void drive_and_verify(Session& session, ReplayThread& thread) {
     slot.done.store(record.event, std::memory_order_release);
     thread.progress.done.store(i + 1, std::memory_order_release);
   }
+  order.leave();
   thread.end_ticks = base::ticks();
 }
 

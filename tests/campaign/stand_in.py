@@ -41,7 +41,8 @@ def run() -> None:
         log.write(f"{option('--journal')} {allocator} {option('--pace')} {option('--touch')} {option('--repeat')}"
                   f"{' untimed' if '--untimed' in sys.argv else ''}{' traced' if '--trace' in sys.argv else ''}\n")
     with (HERE / "options.log").open("a") as log:
-        log.write(" ".join(f"{name} {option(name)}" for name in ("--causes-above", "--pollute") if option(name)) + "\n")
+        given = [f"{name} {option(name)}" for name in ("--causes-above", "--pollute") if option(name)]
+        log.write(" ".join([*given, *(["--in-order"] if "--in-order" in sys.argv else [])]) + "\n")
     if BEHAVIOUR.get("log_environment"):
         (HERE / "environment.json").write_text(json.dumps(dict(os.environ)))
     time.sleep(BEHAVIOUR.get("slow", 0))

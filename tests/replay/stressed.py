@@ -1,8 +1,7 @@
-"""Replays the bundled journal on a quiet and on a stressed machine, in turn, and compares what the views say."""
+"""Replays journals on a quiet and on a stressed machine, in turn, and compares what the views say."""
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass, field
 from multiprocessing import Process
 from pathlib import Path
 from typing import Any
@@ -18,27 +17,20 @@ from typing import Any
 import numpy as np
 
 from blockyard import native
+from blockyard.analysis import causes
+from blockyard.campaign import settings
+from blockyard.errors import UserError
 
-JOURNAL = Path(__file__).parents[2] / "journals" / "godot-shooter.byj"
+ROOT = Path(__file__).parents[2]
+BUNDLED = ROOT / "journals" / "godot-shooter.byj"
+STANDARD = ROOT / "bench" / "campaigns" / "standard.toml"
+STRETCH_S = 2.0
 PERCENTILES = (50, 90, 99, 99.9)
 TAIL = 99.99
 MOST_CHANGE = 0.10
 LEAST_MOVE = 1.5
 # Half of each core, in slices short enough that thousands of them fall into a run.
 BUSY_S, IDLE_S = 150e-6, 150e-6
-# Where blocks lie decides which of them are the first on their page. Left to chance, an event that faults in all
-# quiet runs may be spared in a stressed one: inherent then differs by what no stressor did.
-_SAME_ADDRESSES = ("setarch", "-R")
-
-
-@cache
-def same_addresses() -> tuple[str, ...]:
-    if subprocess.run([*_SAME_ADDRESSES, "true"], capture_output=True, check=False).returncode == 0:
-        return _SAME_ADDRESSES
-    print("blockyard: addresses can't be kept the same here (setarch -R): inherent may differ by that", file=sys.stderr)
-    return ()
-
-
 def stress(core: int) -> None:
     os.sched_setaffinity(0, {core})
     while True:
@@ -72,17 +64,59 @@ def stressed(wanted: bool) -> Iterator[None]:
             process.join()
 
 
-def replay(plan: Path, folder: Path, allocator: str, pace: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Latencies in ns (call and touch, net of the floors), causes, and the run's facts."""
-    adapter = native.path(f"blockyard-adapter-{allocator}.so")
-    command = [*same_addresses(), native.path("blockyard-replay"), "run", plan, "--adapter", adapter, "--pace", pace,
-               "-o", folder]
-    subprocess.run(command, check=True, capture_output=True)
-    facts = json.loads((folder / "run.json").read_text())
-    rows = np.load(folder / "samples.npy")
-    ticks = np.maximum(rows["call"].astype(float) - facts["floor_call_ticks"], 0)
-    ticks += np.where(rows["touch"] > 0, np.maximum(rows["touch"].astype(float) - facts["floor_touch_ticks"], 0), 0)
-    return ticks / facts["ticks_per_ns"], rows["cause"], facts
+@dataclass(frozen=True)
+class Stretch:
+    """Of one journal; seconds."""
+
+    name: str
+    path: Path
+    begin: float | None = None
+    end: float | None = None
+
+
+def stretches(length: float | None) -> list[Stretch]:
+    """The bundled journal, and how the standard campaign's stretches begin, which were chosen before anything was
+    measured on them."""
+    found = [Stretch("bundled", BUNDLED, None if length is None else 0.0, length)]
+    try:
+        standard = settings.read_campaign(STANDARD).journals
+    except UserError as reason:
+        print(f"blockyard: NOT RUN on the games of the standard campaign: {reason}", file=sys.stderr)
+        return found
+    return found + [Stretch(one.name, one.path, one.from_s, (one.from_s or 0.0) + (length or STRETCH_S))
+                    for one in standard]
+
+
+@dataclass
+class Side:
+    """What was measured on the quiet machine, or on the stressed one: a list has an entry a run."""
+
+    latencies: list[np.ndarray] = field(default_factory=list)
+    faulting: list[np.ndarray] = field(default_factory=list)
+    interrupted: int = 0
+    step: float = 1.0
+
+    def replay(self, command: list[Any], folder: Path) -> None:
+        """Latencies in ns are of call and touch, net of the floors."""
+        subprocess.run([*command, "-o", folder], check=True, capture_output=True)
+        facts = json.loads((folder / "run.json").read_text())
+        rows = np.load(folder / "samples.npy")
+        ticks = np.maximum(rows["call"].astype(float) - facts["floor_call_ticks"], 0)
+        ticks += np.where(rows["touch"] > 0, np.maximum(rows["touch"].astype(float) - facts["floor_touch_ticks"], 0), 0)
+        self.latencies.append((ticks / facts["ticks_per_ns"]).astype(np.float32))
+        self.faulting.append((rows["cause"] & (causes.FAULT_CALL | causes.FAULT_TOUCH)) != 0)
+        self.interrupted += int((rows["cause"] & causes.MACHINE != 0).sum())
+        self.step = facts["clock_step_ticks"] / facts["ticks_per_ns"]
+
+    def as_run(self, percent: float) -> float:
+        return percentile(np.concatenate(self.latencies), percent, self.step)
+
+    def inherent(self, percent: float) -> float:
+        return percentile(np.min(self.latencies, axis=0), percent, self.step)
+
+    def faults(self) -> str:
+        return (f"{np.sum(self.faulting, axis=1).mean():,.0f} a run, {np.all(self.faulting, axis=0).sum():,} in every "
+                f"run, {np.any(self.faulting, axis=0).sum():,} in any")
 
 
 def percentile(values: np.ndarray, percent: float, step: float) -> float:
@@ -92,53 +126,53 @@ def percentile(values: np.ndarray, percent: float, step: float) -> float:
     return float(value + step * ((percent / 100 * len(values) - below) / equal - 0.5))
 
 
-def ranks(percent: float, count: int) -> tuple[float, float]:
-    """Two standard errors to either side of a percentile, in percent: how steep it is there. Where the events beyond it
-    begin to be those that take a page fault, the neighbouring ranks are a cliff apart."""
-    error = 100 * 2 * math.sqrt(count * percent / 100 * (1 - percent / 100)) / count
-    return percent - error, percent + error
+def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
+    """Replays and prints; what does not hold, each a phrase."""
+    sides = {False: Side(), True: Side()}
+    with tempfile.TemporaryDirectory() as name:
+        plan = Path(name) / "journal.plan"
+        ends = [option for option, value in (("--from", stretch.begin), ("--to", stretch.end)) if value is not None
+                for option in (option, str(value))]
+        subprocess.run([native.path("blockyard-replay"), "plan", stretch.path, "-o", plan, *ends], check=True,
+                       capture_output=True)
+        command = [native.path("blockyard-replay"), "run", plan, "--adapter",
+                   native.path(f"blockyard-adapter-{asked.allocator}.so"), "--pace", asked.pace,
+                   *([] if asked.racing else ["--in-order"])]
+        for repeat in range(asked.repeats):
+            for busy in (False, True) if repeat % 2 else (True, False):
+                with stressed(busy):
+                    sides[busy].replay(command, Path(name) / "run")
+    quiet, busy_side = sides[False], sides[True]
+    failed = []
+    print(f"{stretch.name}, {asked.allocator}, {asked.repeats} repeats of {len(quiet.latencies[0]):,} events")
+    tails = quiet.as_run(TAIL), busy_side.as_run(TAIL)
+    print(f"  as-run p{TAIL:<9} {tails[0]:12,.0f} ns quiet {tails[1]:12,.0f} ns stressed   {tails[1] / tails[0]:.2f}")
+    if tails[1] < LEAST_MOVE * tails[0]:
+        failed.append(f"{stretch.name}: the stressor moved as-run's p{TAIL} by less than {LEAST_MOVE}")
+    for percent in PERCENTILES:
+        one, other = quiet.inherent(percent), busy_side.inherent(percent)
+        print(f"  inherent p{percent:<7} {one:12,.1f} ns quiet {other:12,.1f} ns stressed   {other / one:.3f}")
+        if abs(other - one) > MOST_CHANGE * one:
+            failed.append(f"{stretch.name}: inherent p{percent} moved by more than {MOST_CHANGE:.0%}")
+    print(f"  interrupted events   {quiet.interrupted:,} quiet, {busy_side.interrupted:,} stressed")
+    print(f"  events with a page fault, quiet: {quiet.faults()}\n{'':20}stressed: {busy_side.faults()}", flush=True)
+    return failed
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--repeats", type=int, default=60)
+    options.add_argument("--repeats", type=int, default=30)
     options.add_argument("--allocator", default="glibc")
     options.add_argument("--pace", default="max", help="max, or the journal's own: 1")
-    options.add_argument("--to", type=float, help="only so many seconds of the journal")
+    options.add_argument("--journal", help="only this one: bundled, godot, ...")
+    options.add_argument("--length", type=float, help="seconds of each journal; the bundled one else goes to its end")
+    options.add_argument("--racing", action="store_true", help="do not hold threads to the journal's order")
     asked = options.parse_args()
-    runs: dict[bool, list[np.ndarray]] = {False: [], True: []}
-    machine = {False: 0, True: 0}
-    with tempfile.TemporaryDirectory() as name:
-        plan = Path(name) / "journal.plan"
-        stretch = [] if asked.to is None else ["--from", "0", "--to", str(asked.to)]
-        subprocess.run([native.path("blockyard-replay"), "plan", JOURNAL, "-o", plan, *stretch], check=True,
-                       capture_output=True)
-        for repeat in range(asked.repeats):
-            for busy in (False, True) if repeat % 2 else (True, False):
-                with stressed(busy):
-                    latencies, causes, facts = replay(plan, Path(name) / "run", asked.allocator, asked.pace)
-                runs[busy].append(latencies)
-                machine[busy] += int((causes & (8 | 32 | 128) != 0).sum())
-    step = facts["clock_step_ticks"] / facts["ticks_per_ns"]
-    as_run = {busy: np.concatenate(found) for busy, found in runs.items()}
-    inherent = {busy: np.min(found, axis=0) for busy, found in runs.items()}
-    failed = []
-    print(f"{asked.allocator}, {asked.repeats} repeats of {len(runs[False][0]):,} events      quiet   stressed")
-    tails = {busy: percentile(found, TAIL, step) for busy, found in as_run.items()}
-    print(f"as-run p{TAIL}, ns                              {tails[False]:12,.0f} {tails[True]:12,.0f}")
-    if tails[True] < LEAST_MOVE * tails[False]:
-        failed.append(f"the stressor moved as-run's p{TAIL} by less than {LEAST_MOVE}")
-    print(f"events with the machine's causes              {machine[False]:12,} {machine[True]:12,}")
-    for percent in PERCENTILES:
-        quiet, busy_now = (percentile(inherent[busy], percent, step) for busy in (False, True))
-        least, most = (percentile(inherent[False], rank, step) for rank in ranks(percent, len(inherent[False])))
-        print(f"inherent p{percent:<5} ns                           {quiet:12,.1f} {busy_now:12,.1f}"
-              f"   its rank's own error: {least:,.1f} to {most:,.1f}")
-        if abs(busy_now - quiet) > MOST_CHANGE * quiet:
-            failed.append(f"inherent p{percent} moved by more than {MOST_CHANGE:.0%}")
+    chosen = [one for one in stretches(asked.length) if asked.journal in (None, one.name)]
+    failed = [reason for one in chosen for reason in check(one, asked)]
     for reason in failed:
         print(f"blockyard: {reason}", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failed or not chosen else 0
 
 
 if __name__ == "__main__":

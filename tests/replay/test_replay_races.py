@@ -35,6 +35,7 @@ def races(plan: Path, folder: Path, *options: str) -> int:
         ("--pace", "1"),
         ("--pace", "max", "--verify"),
         ("--pace", "max", "--untimed"),
+        ("--pace", "max", "--in-order"),
     ],
 )
 def test_threads_that_pass_blocks_on_do_not_race(tmp_path: Path, options: tuple[str, ...]) -> None:

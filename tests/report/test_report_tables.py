@@ -1,5 +1,6 @@
 """The tables of a campaign whose every figure is known."""
 
+import json
 import re
 from pathlib import Path
 
@@ -194,6 +195,13 @@ def test_guideline_of_a_handful_of_events_says_that_the_median_is_unknown(tmp_pa
 def test_every_section_states_its_circumstances(campaign: Campaign, fact: str) -> None:
     text = " ".join(build(campaign.directory, options=TABLES).text.split())
     assert fact in text
+
+
+def test_a_campaign_in_the_journals_order_says_so(campaign: Campaign) -> None:
+    plan = campaign.directory / "campaign.json"
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "in_order": True}))
+    assert "the journal's threads in the journal's order" in " ".join(
+        build(campaign.directory, options=TABLES).text.split())
 
 
 def test_lines_of_the_text_report_fit_eighty_columns(campaign: Campaign) -> None:

@@ -73,6 +73,7 @@ class Section:
     pace: str
     touch: str
     threads: str
+    in_order: bool
     facts: dict[str, Any]
     folder: Path
     allocators: tuple[AllocatorRuns, ...]
@@ -160,8 +161,8 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
     for (journal, pace, touch), found in grouped.items():
         members = [_allocator(entries[name], found[name], untimed.get((journal, pace, name), []))
                    for name in entries if name in found]
-        section = Section(journal, pace, touch, plan.threads, plan.journal(journal), directory / "runs" / journal,
-                          tuple(members), unfinished.get((journal, pace, touch), 0))
+        section = Section(journal, pace, touch, plan.threads, plan.in_order, plan.journal(journal),
+                          directory / "runs" / journal, tuple(members), unfinished.get((journal, pace, touch), 0))
         _refuse_mixed_machines(section)
         sections.append(section)
     missing = tuple((entry["name"], entry["reason"]) for entry in plan.missing

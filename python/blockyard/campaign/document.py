@@ -34,6 +34,7 @@ class Campaign:
     # A campaign of before these were known has none of them.
     causes_above_ns: int = 0
     pollute_bytes: int = 0
+    in_order: bool = False
     traced: bool = False
 
     def runs(self) -> list[Run]:
@@ -111,6 +112,7 @@ def requested_differences(campaign: Campaign, settings: Settings, hashes: dict[s
     found += _unequal("its untimed runs are", campaign.untimed, settings.untimed)
     found += _unequal("its causes are told above (ns)", campaign.causes_above_ns, settings.causes_above_ns)
     found += _unequal("its polluted bytes are", campaign.pollute_bytes, settings.pollute_bytes)
+    found += _unequal("its runs in the journal's order are", campaign.in_order, settings.in_order)
     found += _unequal("its traced runs are", campaign.traced, settings.traced)
     return found
 
@@ -121,7 +123,8 @@ def share_differences(first: Campaign, other: Campaign) -> list[str]:
     for word, field in (("names", "name"), ("Blockyard versions", "blockyard"), ("paces", "paces"),
                         ("touches", "touches"), ("repeats", "repeats"), ("threads", "threads"),
                         ("untimed runs", "untimed"), ("thresholds of causes (ns)", "causes_above_ns"),
-                        ("polluted bytes", "pollute_bytes"), ("traced runs", "traced")):
+                        ("polluted bytes", "pollute_bytes"), ("runs in the journal's order", "in_order"),
+                        ("traced runs", "traced")):
         found += _unequal(f"their {word} are", getattr(first, field), getattr(other, field))
     found += _unequal("their journals are", *([entry["name"] for entry in one.journals] for one in (first, other)))
     found += _unequal("their allocators are", *([entry["name"] for entry in one.allocators] for one in (first, other)))

@@ -35,6 +35,7 @@ class Request:
     stream_above_mib: float | None = None
     causes_above_ns: int = 0
     pollute_bytes: int = 0
+    in_order: bool = False
 
 
 def environment(choice: Choice) -> dict[str, str]:
@@ -55,6 +56,8 @@ def command_line(request: Request, output: Path) -> list[str]:
     line += ["--causes-above", str(request.causes_above_ns)]
     if request.pollute_bytes:
         line += ["--pollute", str(request.pollute_bytes)]
+    if request.in_order:
+        line.append("--in-order")
     if run.untimed:
         line.append("--untimed")
     if request.stream_above_mib is not None:

@@ -47,6 +47,7 @@ class Settings:
     stream_above_mib: float | None = None
     causes_above_ns: int = CAUSES_ABOVE_NS
     pollute_bytes: int = 0
+    in_order: bool = False
     traced: bool = False
     name: str = "replay"
 
@@ -152,7 +153,7 @@ def journals_folder() -> Path | None:
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "allocators": list, "pace": list, "touch": list, "repeats": int, "threads": str, "untimed": bool,
-    "causes_above": int, "pollute": (int, str), "trace": bool, "journal": list}
+    "causes_above": int, "pollute": (int, str), "in_order": bool, "trace": bool, "journal": list}
 _JOURNAL_KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "path": str, "from": (int, float), "to": (int, float)}
 
@@ -188,7 +189,8 @@ def read_campaign(path: Path) -> Settings:
     for key, field in (("causes_above", "causes_above_ns"), ("trace", "traced")):
         if key in table:
             settings = replace(settings, **{field: table[key]})
-    return replace(settings, **{key: table[key] for key in ("repeats", "threads", "untimed") if key in table})
+    return replace(settings, **{key: table[key] for key in ("repeats", "threads", "untimed", "in_order")
+                                if key in table})
 
 
 def _check_keys(path: Path, where: str, table: dict[str, Any], keys: dict[str, type | tuple[type, ...]]) -> None:

@@ -50,6 +50,8 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
     repeats = f"{counts[0]} to {counts[-1]} repeats" if len(counts) > 1 else \
         f"{counts[0] if counts else 0} repeat{'' if counts == [1] else 's'}"
     threads = "the journal's threads" if section.threads == "journal" else "all events on one thread"
+    if section.in_order:
+        threads += " in the journal's order"
     stretch = _stretch(section.facts)
     return Header(machine_line(facts), f"clock {_clock(facts)}{rate}", (min(floors), max(floors)), repeats,
                   f"{pace_words(section.pace)}, {touch_words(section.touch)}, {threads}{stretch}", gross,

@@ -1,0 +1,58 @@
+// Holds the threads of a run to the journal's order: an event begins when all before it are over, whichever threads'
+// they are.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "replay/drive.hpp"
+#include "replay/pacer.hpp"
+#include "replay/session.hpp"
+
+namespace blockyard::replay {
+
+/// One a thread. Each thread says which event it comes to next; the one whose event is the lowest of all may go on, so
+/// that some thread always can. Event numbers only grow: as long as a thread's are below the lowest that it saw of the
+/// others, it looks at nobody. Else O(threads).
+class Order {
+ public:
+  explicit Order(const Session& session, ReplayThread& thread) : session_(session), thread_(thread) {}
+
+  /// The thread has come to `event`: all its earlier ones are over.
+  void come_to(std::uint32_t event) { thread_.next_event.store(event, std::memory_order_release); }
+  /// It has no more.
+  void leave() { come_to(none); }
+
+  /// Waits until no other thread has an event before this one. Returns whether it had to.
+  bool await(std::uint32_t event) {
+    if (event < others_) return false;
+    others_ = lowest_of_others();
+    if (event < others_) return false;
+    // As in wait_for_event(): the other thread may need this core.
+    const std::uint64_t patience = base::ticks() + static_cast<std::uint64_t>(sleep_lead_ns * session_.ticks_per_ns);
+    while (event >= (others_ = lowest_of_others())) {
+      if (base::ticks() < patience) {
+        relax();
+      } else {
+        sleep_shortly();
+      }
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t lowest_of_others() const {
+    std::uint32_t lowest = none;
+    for (const ReplayThread& other : session_.threads) {
+      if (&other != &thread_) lowest = std::min(lowest, other.next_event.load(std::memory_order_acquire));
+    }
+    return lowest;
+  }
+
+  const Session& session_;
+  ReplayThread& thread_;
+  std::uint32_t others_ = 0;  ///< no other thread comes to an event before this one any more
+};
+
+}  // namespace blockyard::replay
