@@ -54,7 +54,7 @@ void follow(Session& session, ReplayThread& thread) {
   const std::uint64_t mask = thread.mask;
   std::mutex& lock = session.lock;
   Looker& looker = thread.looker;
-  Order order(session, thread);
+  JournalOrder order(session, thread);
   const bool in_order = session.in_order;
   std::uint64_t live = thread.progress.live.load(std::memory_order_relaxed);
   std::uint64_t blocks = thread.progress.blocks.load(std::memory_order_relaxed);

@@ -15,9 +15,9 @@ namespace blockyard::replay {
 /// One a thread. Each thread says which event it comes to next; the one whose event is the lowest of all may go on, so
 /// that some thread always can. Event numbers only grow: as long as a thread's are below the lowest that it saw of the
 /// others, it looks at nobody. Else O(threads).
-class Order {
+class JournalOrder {
  public:
-  explicit Order(const Session& session, ReplayThread& thread) : session_(session), thread_(thread) {}
+  JournalOrder(const Session& session, ReplayThread& thread) : session_(session), thread_(thread) {}
 
   /// The thread has come to `event`: all its earlier ones are over.
   void come_to(std::uint32_t event) { thread_.next_event.store(event, std::memory_order_release); }

@@ -69,7 +69,7 @@ void check_pattern(const Session& session, const Slot& slot, std::uint64_t bytes
 
 void drive_and_verify(Session& session, ReplayThread& thread) {
   const by_adapter& calls = *session.adapter;
-  Order order(session, thread);
+  JournalOrder order(session, thread);
   std::uint64_t plan_ns = 0;
   std::uint64_t published = 0;
   for (std::uint64_t i = 0;; ++i) {
