@@ -40,23 +40,9 @@ def stress(core: int) -> None:
         time.sleep(IDLE_S)
 
 
-def stay_awake(core: int) -> None:
-    """Runs only where nobody else wants to: the kernel gives it way at once. It yields besides: a virtual machine's
-    timer was seen to stop for minutes, and with it the kernel's chance to take the core back from a loop."""
-    os.sched_setaffinity(0, {core})
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    while True:
-        for _ in range(1000):
-            pass
-        os.sched_yield()
-
-
 @contextmanager
 def stressed(wanted: bool) -> Iterator[None]:
-    """In both cases cores are kept from falling asleep: a core that slept comes back cold, a virtual one above all, and
-    a stressor that wakes it would be found to make allocators faster."""
-    work = (stay_awake, stress) if wanted else (stay_awake,)
-    processes = [Process(target=one, args=(core,), daemon=True) for one in work for core in os.sched_getaffinity(0)]
+    processes = [Process(target=stress, args=(core,), daemon=True) for core in os.sched_getaffinity(0) if wanted]
     for process in processes:
         process.start()
     try:
@@ -95,23 +81,29 @@ class Side:
     """What was measured on the quiet machine, or on the stressed one: a list has an entry a run."""
 
     latencies: list[np.ndarray] = field(default_factory=list)
+    """In ns, of call and touch; with the timer's floor until it is taken off."""
+    floors: list[tuple[float, float]] = field(default_factory=list)
     faulting: list[np.ndarray] = field(default_factory=list)
+    touched: np.ndarray | None = None
     interrupted: int = 0
     step: float = 1.0
 
     def replay(self, command: list[Any], folder: Path) -> None:
-        """Latencies in ns are of call and touch, net of the floors."""
         done = subprocess.run([*command, "-o", folder], check=False, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(done.stderr)
         facts = json.loads((folder / "run.json").read_text())
         rows = np.load(folder / "samples.npy")
-        ticks = np.maximum(rows["call"].astype(float) - facts["floor_call_ticks"], 0)
-        ticks += np.where(rows["touch"] > 0, np.maximum(rows["touch"].astype(float) - facts["floor_touch_ticks"], 0), 0)
+        ticks = rows["call"].astype(np.float64) + rows["touch"]
         self.latencies.append((ticks / facts["ticks_per_ns"]).astype(np.float32))
+        self.floors.append(tuple(facts[f"floor_{part}_ticks"] / facts["ticks_per_ns"] for part in ("call", "touch")))
+        self.touched = rows["touch"] > 0
         self.faulting.append((rows["cause"] & (causes.FAULT_CALL | causes.FAULT_TOUCH)) != 0)
         self.interrupted += int((rows["cause"] & causes.MACHINE != 0).sum())
         self.step = facts["clock_step_ticks"] / facts["ticks_per_ns"]
+
+    def take_off(self, floor: np.ndarray) -> None:
+        self.latencies = [np.maximum(one - floor[0] - floor[1] * self.touched, 0) for one in self.latencies]
 
     def as_run(self, percent: float) -> float:
         return percentile(np.concatenate(self.latencies), percent, self.step)
@@ -148,6 +140,10 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
                 with stressed(busy):
                     sides[busy].replay(command, Path(name) / "run")
     quiet, busy_side = sides[False], sides[True]
+    # One for all: a minimum over runs of which each takes off its own finds the run whose floor was measured too high.
+    floor = np.min(quiet.floors + busy_side.floors, axis=0)
+    for side in sides.values():
+        side.take_off(floor)
     failed = []
     print(f"{stretch.name}, {asked.allocator}, {asked.repeats} repeats of {len(quiet.latencies[0]):,} events")
     tails = quiet.as_run(TAIL), busy_side.as_run(TAIL)
