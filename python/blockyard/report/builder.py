@@ -152,7 +152,7 @@ def _threads(allocators: int, options: ReportOptions) -> int:
 
 def _write(measured: list[Measured], out: Path, options: ReportOptions,
            tell: Progress) -> tuple[list[Path], list[Path]]:
-    tasks: list[Task] = []
+    tasks: list[tuple[str, str, Callable[[], list[Path]]]] = []
     for one in measured:
         one.folder.mkdir(parents=True, exist_ok=True)
         if options.pictures:
@@ -174,7 +174,7 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
                     tasks.append(("file", f"{one.section.journal} allocations of {member.name}",
                                   lambda t=target, o=one, r=run: [
                                       allocations.write(t, o.section, r, options.gross)]))
-    tables = [("file", "summary", lambda: summary.write(out, "summary", [
+    tasks[:0] = [("file", "summary", lambda: summary.write(out, "summary", [
                      row for one in measured for row in summary.rows(one.section, one.figures, one.views)])),
                  ("file", "frames", lambda: summary.write(out, "frames", [
                      row for one in measured for row in frame_verdicts.rows(one.section, one.figures, one.views)])),
@@ -184,23 +184,19 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
                      row for one in measured for row in run_rows.rows(one.section, one.figures)]))]
     written: list[Path] = []
     pictures: list[Path] = []
-    for number, (kind, name, paths) in enumerate(_run(tables, tasks, options.jobs), start=1):
+    for number, (kind, name, paths) in enumerate(_run(tasks, options.jobs), start=1):
         (pictures if kind == "picture" else written).extend(paths)
-        tell(0.25 + 0.75 * number / (len(tables) + len(tasks)), f"wrote {name}")
+        tell(0.25 + 0.75 * number / len(tasks), f"wrote {name}")
     return written, pictures
 
 
-Task = tuple[str, str, Callable[[], list[Path]]]
-_TASKS: list[Task] = []
+_TASKS: list[tuple[str, str, Callable[[], list[Path]]]] = []
 
 
-def _run(tables: list[Task], tasks: list[Task], jobs: int) -> Iterable[tuple[str, str, list[Path]]]:
-    """Runs tasks in forked workers, which find everything that was measured in their memory.
-
-    Tables are written here meanwhile: the page and the document show again what is computed for them.
-    """
+def _run(tasks: list[tuple[str, str, Callable[[], list[Path]]]], jobs: int) -> Iterable[tuple[str, str, list[Path]]]:
+    """Runs tasks in forked workers, which find everything that was measured in their memory."""
     if jobs < 2 or len(tasks) < 2:
-        for kind, name, work in [*tables, *tasks]:
+        for kind, name, work in tasks:
             yield kind, name, work()
         return
     _TASKS[:] = tasks
@@ -208,8 +204,6 @@ def _run(tables: list[Task], tasks: list[Task], jobs: int) -> Iterable[tuple[str
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _leave_interrupts_alone)
     try:
         waiting = [pool.submit(_work, number) for number in range(len(tasks))]
-        for kind, name, work in tables:
-            yield kind, name, work()
         for finished in as_completed(waiting):
             number, paths = finished.result()
             yield tasks[number][0], tasks[number][1], paths
