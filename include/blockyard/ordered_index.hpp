@@ -4,9 +4,9 @@
 /// OrderedTree's (ordered_tree.hpp). Where keys are small and trivially copyable, nodes hold copies of them, so that a
 /// search touches one node a level and then the element; for other keys a comparison looks at the element.
 ///
-/// Bounds: find, insert and erase O(log size): a million ints have four levels. A full node first fills its neighbours
-/// up and is split only when these are nearly full too, which keeps nodes about three quarters full under random
-/// insertion; ascending insertion leaves one or two places of a node; after erasures it is at least a quarter full.
+/// Bounds: find, insert and erase O(log size): three levels hold 200 000 elements. A full node first fills its
+/// neighbours up and is split only when these are full too, which keeps nodes about four fifths full under random
+/// insertion; ascending insertion fills them wholly; after erasures a node is at least a quarter full.
 ///
 /// Source: R. Bayer, E. McCreight, "Organization and Maintenance of Large Ordered Indices", 1972; filling neighbours:
 /// D. Knuth's B*-tree.
@@ -21,7 +21,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "blockyard/number_window.hpp"
 #include "blockyard/ordered_tree.hpp"
 
 namespace blockyard::container {
@@ -39,8 +38,7 @@ template <class Element, class K, class Less, class Links>
 class OrderedIndex {
   static constexpr bool is_near = std::is_same_v<Links, NearLinks>;
   static constexpr bool copies_keys = std::is_trivially_copyable_v<K> && sizeof(K) <= 8;
-  static constexpr bool compares_numbers =
-      copies_keys && std::is_arithmetic_v<K> && !std::is_same_v<K, bool> && std::is_same_v<Less, LessDefault>;
+  static constexpr bool compares_numbers = copies_keys && std::is_arithmetic_v<K> && std::is_same_v<Less, LessDefault>;
 
   using Raw = typename Links::Raw;
   using Node = TreeNode<Links>;
@@ -48,17 +46,10 @@ class OrderedIndex {
 
   static constexpr std::size_t key_bytes = copies_keys ? sizeof(K) : 0;
   static constexpr std::size_t key_alignment = copies_keys ? alignof(K) : 1;
-  static constexpr std::size_t entry_bytes = sizeof(Raw) + key_bytes;
-  /// Elements of a leaf: what fits in two cache lines, three where keys are large. A search in a million looks at lines
-  /// that are in no cache, each a wait for memory that other programs' traffic makes longer: with leaves of 512 bytes
-  /// it looked at nine.
-  static constexpr std::size_t leaf_bytes = entry_bytes <= 8 ? 128 : 192;
-  static constexpr std::size_t leaf_capacity =
-      std::min<std::size_t>((leaf_bytes - sizeof(Node)) / entry_bytes, copies_keys ? number_window : 30);
-  static constexpr std::size_t branch_capacity = std::min<std::size_t>((512 - sizeof(Node)) / entry_bytes, 62);
+  /// Elements of a node. 512 bytes of leaf were faster than 256 and as fast as 1024.
+  static constexpr std::size_t capacity = std::min<std::size_t>((512 - sizeof(Node)) / (sizeof(Raw) + key_bytes), 63);
 
-  static constexpr TreeShape layout =
-      TreeShape::of(sizeof(Node), sizeof(Raw), leaf_capacity, branch_capacity, key_bytes, key_alignment, 0);
+  static constexpr TreeShape layout = TreeShape::of(sizeof(Node), sizeof(Raw), capacity, key_bytes, key_alignment, 0);
   using Shape = std::conditional_t<is_near, NearShape, FarShape<layout, Element>>;
   using Tree = OrderedTree<Shape>;
 
@@ -92,13 +83,12 @@ class OrderedIndex {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   [[nodiscard]] Element* find(const K& key) const {
-    const Node* node = root_.get();
-    for (unsigned level = level_of(node); node != nullptr;) {
-      const unsigned at = lower_bound_in(node, level, key);
+    for (const Node* node = root_.get(); node != nullptr;) {
+      const unsigned at = lower_bound_in(node, key);
       if (at < node->count && !Less()(key, key_at(node, at))) {
         return element_at(node, at);
       }
-      node = child_at(node, level, at);
+      node = child_at(node, at);
     }
     return nullptr;
   }
@@ -106,13 +96,12 @@ class OrderedIndex {
   /// The first element whose key is not less than `key`; nullptr if none.
   [[nodiscard]] Element* lower_bound(const K& key) const {
     Element* found = nullptr;
-    const Node* node = root_.get();
-    for (unsigned level = level_of(node); node != nullptr;) {
-      const unsigned at = lower_bound_in(node, level, key);
+    for (const Node* node = root_.get(); node != nullptr;) {
+      const unsigned at = lower_bound_in(node, key);
       if (at < node->count) {
         found = element_at(node, at);
       }
-      node = child_at(node, level, at);
+      node = child_at(node, at);
     }
     return found;
   }
@@ -123,23 +112,22 @@ class OrderedIndex {
   };
   [[nodiscard, gnu::noinline]] Place place_of(const K& key) const {
     Place place;
-    Node* node = root_.get();
-    for (unsigned level = level_of(node); node != nullptr;) {
-      const unsigned at = lower_bound_in(node, level, key);
+    for (Node* node = root_.get(); node != nullptr;) {
+      const unsigned at = lower_bound_in(node, key);
       if (at < node->count && !Less()(key, key_at(node, at))) {
         place.found = element_at(node, at);
         return place;
       }
       place.node = node;
       place.at = at;
-      node = child_at(node, level, at);
+      node = child_at(node, at);
     }
     return place;
   }
 
   /// Makes room for one more at `place`, which may change it. Throws std::bad_alloc; the elements are as before then.
   void make_room(Place& place) {
-    if (place.node == nullptr || place.node->count == leaf_capacity) [[unlikely]] {
+    if (place.node == nullptr || place.node->count == capacity) [[unlikely]] {
       Tree::make_room(Shaped<Shape>::shape, root_, place);
     }
   }
@@ -167,7 +155,11 @@ class OrderedIndex {
   [[nodiscard]] static Element* next(const Element* element, unsigned& hint) noexcept {
     typename Tree::Place place = place_in_home(element, hint);
     const Node* const node = place.node;
-    if (node->level == 0 && place.at + 1 < node->count) {
+    if (node->is_leaf && place.at + 1 < node->count) {
+      // Elements lie in the order of their insertion: what comes soon is fetched before it is asked for.
+      if (place.at + prefetch_distance < node->count) {
+        __builtin_prefetch(element_at(node, place.at + prefetch_distance));
+      }
       hint = place.at + 1;
       return element_at(node, hint);
     }
@@ -177,7 +169,7 @@ class OrderedIndex {
   }
   [[nodiscard]] static Element* previous(const Element* element, unsigned& hint) noexcept {
     typename Tree::Place place = place_in_home(element, hint);
-    if (place.node->level == 0 && place.at != 0) {
+    if (place.node->is_leaf && place.at != 0) {
       hint = place.at - 1;
       return element_at(place.node, hint);
     }
@@ -206,8 +198,11 @@ class OrderedIndex {
 
   /// Levels of the tree; 0 when empty.
   [[nodiscard]] unsigned depth() const noexcept {
-    const Node* const root = root_.get();
-    return root == nullptr ? 0 : root->level + 1u;
+    unsigned levels = 0;
+    for (const Node* node = root_.get(); node != nullptr; node = child_at(node, 0)) {
+      ++levels;
+    }
+    return levels;
   }
 
   /// Order, counts, homes and parents: for tests. O(size).
@@ -222,6 +217,9 @@ class OrderedIndex {
   }
 
  private:
+  static constexpr unsigned prefetch_distance = 9;
+  static constexpr unsigned window = 16;
+
   static std::byte* bytes_of(const Node* node) noexcept {
     return reinterpret_cast<std::byte*>(const_cast<Node*>(node));
   }
@@ -229,7 +227,7 @@ class OrderedIndex {
     return reinterpret_cast<const K*>(bytes_of(node) + layout.keys);
   }
   static Raw* elements_of(const Node* node) noexcept {
-    return reinterpret_cast<Raw*>(bytes_of(node) + (node->level == 0 ? layout.leaf_elements : layout.branch_elements));
+    return reinterpret_cast<Raw*>(bytes_of(node) + layout.elements);
   }
   static const K& key_at(const Node* node, unsigned at) noexcept {
     if constexpr (copies_keys) {
@@ -259,15 +257,10 @@ class OrderedIndex {
       return base_of(element);
     }
   }
-  static Node* child_at(const Node* branch, unsigned at) noexcept {
-    return reinterpret_cast<const NodeLink*>(bytes_of(branch) + layout.children)[at].certain();
+  /// nullptr below a leaf.
+  static Node* child_at(const Node* node, unsigned at) noexcept {
+    return node->is_leaf ? nullptr : reinterpret_cast<const NodeLink*>(bytes_of(node) + layout.children)[at].certain();
   }
-  /// One level down, where `level` goes too; nullptr below a leaf.
-  static Node* child_at(const Node* node, unsigned& level, unsigned at) noexcept {
-    return level-- == 0 ? nullptr : child_at(node, at);
-  }
-  /// A search counts levels from the root's, so that it knows a leaf before it has seen it.
-  static unsigned level_of(const Node* root) noexcept { return root == nullptr ? 0 : root->level; }
   static typename Tree::Place place_in_home(const Element* element, unsigned hint) noexcept {
     Node* const node = base_of(element)->home.certain();
     const bool there = hint < node->count && element_at(node, hint) == element;
@@ -276,21 +269,18 @@ class OrderedIndex {
 
   // How many keys of a node are less than `key`, which are the first. Without branches that depend on keys: a
   // mispredicted one costs more than the comparisons.
-  static unsigned lower_bound_in(const Node* node, [[maybe_unused]] unsigned level, const K& key) {
+  static unsigned lower_bound_in(const Node* node, const K& key) {
     if constexpr (copies_keys) {
-      // The search would wait for one line after the other, and in a leaf at its end for the link's.
+      // The search would wait for one line after the other, and at its end for the link's.
       const char* const lines = reinterpret_cast<const char*>(node);
       for (std::size_t line = 64; line < layout.leaf_bytes; line += 64) {
         __builtin_prefetch(lines + line);
       }
-      if (level != 0) {
-        for (std::size_t line = (layout.leaf_bytes + 63) / 64 * 64; line < layout.branch_elements; line += 64) {
-          __builtin_prefetch(lines + line);
-        }
-      }
     }
     if constexpr (compares_numbers) {
-      return lower_bound_of_numbers(node, level, key);
+      if (node->count >= window) {
+        return lower_bound_of_numbers(keys_of(node), node->count, key);
+      }
     }
     unsigned base = 0;
     for (unsigned count = node->count; count != 0;) {
@@ -302,33 +292,29 @@ class OrderedIndex {
   }
 
   // Halving would wait for one load after the other, and compilers make jumps of it (4.4 mispredicted ones in a find
-  // among a million). So in a branch the last key of each window is looked at, all side by side, and then all keys of
-  // one window; a leaf is one window.
-  static unsigned lower_bound_of_numbers(const Node* node, unsigned level, const K wanted) {
-    constexpr unsigned window = number_window;
-    static_assert(leaf_capacity <= window && layout.keys + window * sizeof(K) <= layout.leaf_bytes);
-    const K* keys = keys_of(node);
-    unsigned count = node->count;
-    unsigned before = 0;
-    if (level != 0) {
-      for (unsigned last = window - 1; last < branch_capacity; last += window) {
-        before += static_cast<unsigned>(last < count) & static_cast<unsigned>(keys[last] < wanted);
-      }
-      before *= window;
-      keys += before;
-      count -= before;
+  // among a million). So the last key of each window is looked at, all side by side, and then all keys of one window.
+  static unsigned lower_bound_of_numbers(const K* keys, unsigned count, const K wanted) {
+    unsigned begin = 0;
+    for (unsigned last = window - 1; last < capacity; last += window) {
+      begin += static_cast<unsigned>(last < count) & static_cast<unsigned>(keys[last] < wanted);
     }
-    return before + window_lower_bound(keys, count, wanted);
+    // What lies before the window is less, so it does no harm that it begins earlier where the node ends.
+    begin = std::min(begin * window, count - window);
+    unsigned less = 0;
+    for (unsigned i = 0; i < window; ++i) {
+      less += keys[begin + i] < wanted;
+    }
+    return begin + less;
   }
 
   static bool holds_below(const Node* node, unsigned level, const Element*& previous, std::size_t& count) {
-    if (node->count == 0 || node->level != level - 1) {
+    if (node->count == 0 || node->is_leaf != (level == 1)) {
       return false;
     }
     for (unsigned i = 0; i <= node->count; ++i) {
-      if (node->level != 0) {
+      if (!node->is_leaf) {
         const Node* const child = child_at(node, i);
-        if (child->parent.get() != node || !holds_below(child, level - 1, previous, count)) {
+        if (child->parent.get() != node || child->position != i || !holds_below(child, level - 1, previous, count)) {
           return false;
         }
       }

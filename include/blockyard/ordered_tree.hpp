@@ -1,10 +1,9 @@
 /// OrderedTree: the part of the B-tree under RBMap and RBSet that does not compare keys. Inside of ordered_index.hpp.
 ///
 /// A tree holds *links* to elements, never elements: those stay where they were made. A tree node ("leaf", or "branch"
-/// with children) has a header, copies of keys where these are small, links to elements, and in a branch links to
-/// children. Leaves are two cache lines, as a rule: there are so many of them that each search finds its leaf in no
-/// cache. Branches are few and are six times as large, so that there are few levels of them. Every element begins with
-/// a link to the node that links it (its *home*), so it finds its neighbours by itself.
+/// with children) is about 512 bytes: a header, copies of keys where these are small, links to elements, and in a
+/// branch links to children. Every element begins with a link to the node that links it (its *home*), so it finds its
+/// neighbours by itself.
 ///
 /// Splitting, joining and balancing move keys as bytes and links as numbers: where nodes lie is all that they know of a
 /// type. So elements in the window of the block allocators, which 32-bit links reach, share one OrderedTree, compiled
@@ -40,9 +39,9 @@ struct FarLinks {
 template <class Links>
 struct alignas(8) TreeNode {
   typename Links::template Link<TreeNode> parent;
-  std::uint16_t position = 0;  ///< where among the parent's children it was when last looked for
+  std::uint16_t position = 0;  ///< among the parent's children
   std::uint8_t count = 0;      ///< of elements; a branch has a child more
-  std::uint8_t level = 0;      ///< 0 is a leaf
+  bool is_leaf = true;
 };
 
 /// What every element begins with.
@@ -54,37 +53,26 @@ struct TreeElement {
 /// Where in a node its parts lie, bytes from its begin.
 struct TreeShape {
   std::uint16_t keys;
-  std::uint16_t leaf_elements;
-  std::uint16_t branch_elements;
+  std::uint16_t elements;
   std::uint16_t children;
   std::uint16_t leaf_bytes;
   std::uint16_t branch_bytes;
-  std::uint8_t leaf_capacity;    ///< most elements of a leaf
-  std::uint8_t branch_capacity;  ///< and of a branch
-  std::uint8_t key_bytes;        ///< of the copy of a key; 0 where keys are not copied
-  std::uint8_t element_shift;    ///< unit of a near link to an element, as a power of two
+  std::uint8_t capacity;       ///< most elements of a node
+  std::uint8_t key_bytes;      ///< of the copy of a key; 0 where keys are not copied
+  std::uint8_t element_shift;  ///< unit of a near link to an element, as a power of two
 
   /// `key_bytes` and `key_alignment` of a copied key, else 0 and 1.
-  static constexpr TreeShape of(std::size_t header_bytes, std::size_t link_bytes, std::size_t leaf_capacity,
-                                std::size_t branch_capacity, std::size_t key_bytes, std::size_t key_alignment,
-                                unsigned element_shift) {
+  static constexpr TreeShape of(std::size_t header_bytes, std::size_t link_bytes, std::size_t capacity,
+                                std::size_t key_bytes, std::size_t key_alignment, unsigned element_shift) {
     const auto align = [](std::size_t at, std::size_t to) { return (at + to - 1) / to * to; };
     const std::size_t keys = align(header_bytes, key_alignment);
-    const std::size_t leaf_elements = align(keys + leaf_capacity * key_bytes, link_bytes);
-    const std::size_t leaf = align(leaf_elements + leaf_capacity * link_bytes, 8);
-    const std::size_t branch_elements = align(keys + branch_capacity * key_bytes, link_bytes);
-    const std::size_t children = branch_elements + branch_capacity * link_bytes;
-    const std::size_t branch = align(children + (branch_capacity + 1) * link_bytes, 8);
-    return {static_cast<std::uint16_t>(keys),
-            static_cast<std::uint16_t>(leaf_elements),
-            static_cast<std::uint16_t>(branch_elements),
-            static_cast<std::uint16_t>(children),
-            static_cast<std::uint16_t>(leaf),
-            static_cast<std::uint16_t>(branch),
-            static_cast<std::uint8_t>(leaf_capacity),
-            static_cast<std::uint8_t>(branch_capacity),
-            static_cast<std::uint8_t>(key_bytes),
-            static_cast<std::uint8_t>(element_shift)};
+    const std::size_t elements = align(keys + capacity * key_bytes, link_bytes);
+    const std::size_t leaf = align(elements + capacity * link_bytes, 8);
+    const std::size_t branch = align(leaf + (capacity + 1) * link_bytes, 8);
+    return {static_cast<std::uint16_t>(keys),     static_cast<std::uint16_t>(elements),
+            static_cast<std::uint16_t>(leaf),     static_cast<std::uint16_t>(leaf),
+            static_cast<std::uint16_t>(branch),   static_cast<std::uint8_t>(capacity),
+            static_cast<std::uint8_t>(key_bytes), static_cast<std::uint8_t>(element_shift)};
   }
 };
 
@@ -102,13 +90,11 @@ template <TreeShape Shape, class>
 struct FarShape {
   using Links = FarLinks;
   static constexpr std::size_t keys = Shape.keys;
-  static constexpr std::size_t leaf_elements = Shape.leaf_elements;
-  static constexpr std::size_t branch_elements = Shape.branch_elements;
+  static constexpr std::size_t elements = Shape.elements;
   static constexpr std::size_t children = Shape.children;
   static constexpr std::size_t leaf_bytes = Shape.leaf_bytes;
   static constexpr std::size_t branch_bytes = Shape.branch_bytes;
-  static constexpr unsigned leaf_capacity = Shape.leaf_capacity;
-  static constexpr unsigned branch_capacity = Shape.branch_capacity;
+  static constexpr unsigned capacity = Shape.capacity;
   static constexpr std::size_t key_bytes = Shape.key_bytes;
   [[nodiscard]] static void* target(void* link) noexcept { return link; }
   [[nodiscard]] static void* link_to(const void* element) noexcept { return const_cast<void*>(element); }
@@ -162,7 +148,7 @@ struct OrderedTree {
     return reinterpret_cast<NodeLink*>(bytes_of(branch) + shape.children);
   }
   static Raw* elements_of(const Shape& shape, const Node* node) noexcept {
-    return reinterpret_cast<Raw*>(bytes_of(node) + (node->level == 0 ? shape.leaf_elements : shape.branch_elements));
+    return reinterpret_cast<Raw*>(bytes_of(node) + shape.elements);
   }
   static std::byte* keys_of(const Shape& shape, const Node* node) noexcept { return bytes_of(node) + shape.keys; }
   static Element* element_at(const Shape& shape, const Node* node, unsigned at) noexcept {
@@ -174,11 +160,7 @@ struct OrderedTree {
     return reinterpret_cast<std::byte*>(const_cast<Node*>(node));
   }
 
-  static unsigned capacity_of(const Shape& shape, const Node* node) noexcept {
-    return node->level == 0 ? shape.leaf_capacity : shape.branch_capacity;
-  }
-  static unsigned position_of(const Shape& shape, const Node* node) noexcept;
-  static Node* new_node(const Shape& shape, unsigned level);
+  static Node* new_node(const Shape& shape, bool is_leaf);
   static void free_node(const Shape& shape, Node* node) noexcept;
   static void shift(const Shape& shape, Node* node, unsigned from, unsigned to, unsigned count) noexcept;
   static void transfer(const Shape& shape, const Node* from, unsigned at, Node* to, unsigned where,
@@ -188,9 +170,9 @@ struct OrderedTree {
                             unsigned count) noexcept;
   static void flow_right(const Shape& shape, Node* parent, unsigned at, unsigned count) noexcept;
   static void flow_left(const Shape& shape, Node* parent, unsigned at, unsigned count) noexcept;
-  static void relieve(const Shape& shape, NodeLink& root, Place& place);
-  static void split(const Shape& shape, NodeLink& root, Place& place);
-  [[gnu::always_inline]] static inline void fetch_ahead(const Shape& shape, const Node* branch, unsigned at) noexcept;
+  static void relieve(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at);
+  static void split(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at);
+  static Place find_again(const Shape& shape, Element* before, Element* after) noexcept;
   static void mend(const Shape& shape, NodeLink& root, Node* node) noexcept;
   static void shrink_root(const Shape& shape, NodeLink& root, Node* node) noexcept;
 };

@@ -12,15 +12,15 @@ namespace blockyard::container {
 
 // Tree nodes come and go once for dozens of elements.
 template <class Shape>
-auto OrderedTree<Shape>::new_node(const Shape& shape, unsigned level) -> Node* {
-  Node* const node = ::new (block::by_static_block_take(level == 0 ? shape.leaf_bytes : shape.branch_bytes)) Node;
-  node->level = static_cast<std::uint8_t>(level);
+auto OrderedTree<Shape>::new_node(const Shape& shape, bool is_leaf) -> Node* {
+  Node* const node = ::new (block::by_static_block_take(is_leaf ? shape.leaf_bytes : shape.branch_bytes)) Node;
+  node->is_leaf = is_leaf;
   return node;
 }
 
 template <class Shape>
 void OrderedTree<Shape>::free_node(const Shape& shape, Node* node) noexcept {
-  block::by_static_block_give(node, node->level == 0 ? shape.leaf_bytes : shape.branch_bytes);
+  block::by_static_block_give(node, node->is_leaf ? shape.leaf_bytes : shape.branch_bytes);
 }
 
 // Moves `count` entries within a node.
@@ -51,23 +51,6 @@ template <class Shape>
   }
 }
 
-// Where a node that is not the root is among its parent's children. Those after one that comes or goes are not told,
-// which would be a cache miss for each.
-template <class Shape>
-unsigned OrderedTree<Shape>::position_of(const Shape& shape, const Node* node) noexcept {
-  const Node* const parent = node->parent.certain();
-  const NodeLink* const children = children_of(shape, parent);
-  const NodeLink wanted(const_cast<Node*>(node));
-  unsigned at = node->position;
-  if (at > parent->count || !(children[at] == wanted)) {
-    at = 0;
-    while (!(children[at] == wanted)) {
-      ++at;
-    }
-  }
-  return at;
-}
-
 template <class Shape>
 void OrderedTree<Shape>::put_child(const Shape& shape, Node* branch, unsigned at, Node* node) noexcept {
   children_of(shape, branch)[at] = NodeLink(node);
@@ -79,9 +62,10 @@ void OrderedTree<Shape>::put_child(const Shape& shape, Node* branch, unsigned at
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::move_children(const Shape& shape, Node* source, unsigned from, Node* target,
                                                          unsigned to, unsigned count) noexcept {
-  if (source == target) {
-    NodeLink* const children = children_of(shape, source);
-    std::memmove(static_cast<void*>(children + to), children + from, count * sizeof(NodeLink));
+  if (source == target && to > from) {
+    for (unsigned i = count; i-- != 0;) {
+      put_child(shape, target, to + i, child_at(shape, source, from + i));
+    }
   } else {
     for (unsigned i = 0; i < count; ++i) {
       put_child(shape, target, to + i, child_at(shape, source, from + i));
@@ -99,7 +83,7 @@ template <class Shape>
   transfer(shape, parent, at, right, count - 1, 1);
   transfer(shape, left, left->count - count + 1u, right, 0, count - 1);
   transfer(shape, left, left->count - count, parent, at, 1);
-  if (left->level != 0) {
+  if (!left->is_leaf) {
     move_children(shape, right, 0, right, count, right->count + 1u);
     move_children(shape, left, left->count + 1u - count, right, 0, count);
   }
@@ -117,7 +101,7 @@ template <class Shape>
   transfer(shape, right, 0, left, left->count + 1u, count - 1);
   transfer(shape, right, count - 1, parent, at, 1);
   shift(shape, right, count, 0, right->count - count);
-  if (left->level != 0) {
+  if (!left->is_leaf) {
     move_children(shape, right, 0, left, left->count + 1u, count);
     move_children(shape, right, count, right, 0, right->count + 1u - count);
   }
@@ -125,54 +109,43 @@ template <class Shape>
   right->count = static_cast<std::uint8_t>(right->count - count);
 }
 
-// One step towards room at a place in a full node: fills a neighbour up, else splits, after the parent was relieved if
-// that is full. The place goes with the entries around it.
+// One step towards room in a full node: fills a neighbour up, else splits, after the parent was relieved if that is
+// full.
 template <class Shape>
-[[gnu::noinline]] void OrderedTree<Shape>::relieve(const Shape& shape, NodeLink& root, Place& place) {
-  Node* const node = place.node;
+[[gnu::noinline]] void OrderedTree<Shape>::relieve(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at) {
   Node* const parent = node->parent.get();
   if (parent != nullptr) {
-    const unsigned at = position_of(shape, node);
-    node->position = static_cast<std::uint16_t>(at);
-    Node* const left = at != 0 ? child_at(shape, parent, at - 1) : nullptr;
-    Node* const right = at != parent->count ? child_at(shape, parent, at + 1) : nullptr;
-    __builtin_prefetch(right);  // while the other one is looked at
-    const unsigned capacity = capacity_of(shape, node);
+    const unsigned at = node->position;
     // A neighbour that is nearly full would soon be full again.
-    const unsigned worth = capacity / 4u + 1;
-    if (left != nullptr && capacity - left->count >= worth) {
-      const unsigned before = left->count;
-      const unsigned count = (capacity - before + 1) / 2;
-      flow_left(shape, parent, at - 1, count);
-      place = place.at < count ? Place{left, before + 1 + place.at} : Place{node, place.at - count};
-      return;
-    }
-    if (right != nullptr && capacity - right->count >= worth) {
-      const unsigned count = (capacity - right->count + 1) / 2;
-      flow_right(shape, parent, at, count);
-      if (place.at > node->count) {
-        place = {right, place.at - node->count - 1};
+    const unsigned worth = shape.capacity / 8u + 1;
+    if (at != 0) {
+      if (const unsigned room = shape.capacity - child_at(shape, parent, at - 1)->count; room >= worth) {
+        flow_left(shape, parent, at - 1, (room + 1) / 2);
+        return;
       }
-      return;
     }
-    if (parent->count == shape.branch_capacity) {
-      Place above{parent, at};
-      relieve(shape, root, above);
+    if (at != parent->count) {
+      if (const unsigned room = shape.capacity - child_at(shape, parent, at + 1)->count; room >= worth) {
+        flow_right(shape, parent, at, (room + 1) / 2);
+        return;
+      }
+    }
+    if (parent->count == shape.capacity) {
+      relieve(shape, root, parent, at);
       return;
     }
   }
-  split(shape, root, place);
+  split(shape, root, node, wanted_at);
 }
 
 // A full node becomes two; the parent, if there is one, has room.
 template <class Shape>
-[[gnu::noinline]] void OrderedTree<Shape>::split(const Shape& shape, NodeLink& root, Place& place) {
-  Node* const node = place.node;
+[[gnu::noinline]] void OrderedTree<Shape>::split(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at) {
   Node* parent = node->parent.get();
-  Node* const new_root = parent == nullptr ? new_node(shape, node->level + 1u) : nullptr;
+  Node* const new_root = parent == nullptr ? new_node(shape, false) : nullptr;
   Node* right = nullptr;
   try {
-    right = new_node(shape, node->level);
+    right = new_node(shape, node->is_leaf);
   } catch (...) {
     if (new_root != nullptr) {
       free_node(shape, new_root);
@@ -185,25 +158,21 @@ template <class Shape>
     root = NodeLink(parent);
   }
   // An ascending fill leaves full nodes behind: the split is where the next one goes.
-  const unsigned capacity = capacity_of(shape, node);
-  const unsigned at = position_of(shape, node);
-  const bool ascending = place.at == capacity && at == parent->count;
-  const unsigned keep = ascending ? capacity - 2u : capacity / 2u;
-  const unsigned give = capacity - keep - 1u;
+  const bool ascending = wanted_at == shape.capacity && node->position == parent->count;
+  const unsigned keep = ascending ? shape.capacity - 2u : shape.capacity / 2u;
+  const unsigned give = shape.capacity - keep - 1u;
   transfer(shape, node, keep + 1, right, 0, give);
-  if (node->level != 0) {
+  if (!node->is_leaf) {
     move_children(shape, node, keep + 1, right, 0, give + 1);
   }
   right->count = static_cast<std::uint8_t>(give);
+  const unsigned at = node->position;
   shift(shape, parent, at, at + 1, parent->count - at);
   move_children(shape, parent, at + 1, parent, at + 2, parent->count - at);
   ++parent->count;
   transfer(shape, node, keep, parent, at, 1);
   put_child(shape, parent, at + 1, right);
   node->count = static_cast<std::uint8_t>(keep);
-  if (place.at > keep) {
-    place = {right, place.at - keep - 1};
-  }
 }
 
 template <class Shape>
@@ -218,15 +187,45 @@ template <class Shape>
   return at;
 }
 
+// The place between two neighbours of a leaf, either of which may have moved up or aside.
+template <class Shape>
+auto OrderedTree<Shape>::find_again(const Shape& shape, Element* before, Element* after) noexcept -> Place {
+  if (before != nullptr) {
+    Node* const home = before->home.certain();
+    if (home->is_leaf) {
+      // At a leaf's end the place before the separator and the one after it are both right: take the one with room.
+      if (after != nullptr && home->count == shape.capacity && after->home.certain()->is_leaf) {
+        return {after->home.certain(), index_in(shape, after->home.certain(), after)};
+      }
+      return {home, index_in(shape, home, before) + 1};
+    }
+  }
+  // `before` went up to be a separator: the place is the beginning of the leaf after it, where `after` is.
+  Node* const home = after->home.certain();
+  if (home->is_leaf) {
+    return {home, index_in(shape, home, after)};
+  }
+  // `after` went up: the end of the leaf before it.
+  Node* leaf = child_at(shape, home, index_in(shape, home, after));
+  while (!leaf->is_leaf) {
+    leaf = child_at(shape, leaf, leaf->count);
+  }
+  return {leaf, leaf->count};
+}
+
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::make_room(const Shape& shape, NodeLink& root, Place& place) {
   if (place.node == nullptr) {
-    place.node = new_node(shape, 0);
+    place.node = new_node(shape, true);
     root = NodeLink(place.node);
     return;
   }
-  while (place.node->count == shape.leaf_capacity) {
-    relieve(shape, root, place);
+  while (place.node->count == shape.capacity) {
+    // Remembered by neighbours, which no restructuring changes: no further comparison, which might throw.
+    Element* const before = place.at != 0 ? element_at(shape, place.node, place.at - 1) : nullptr;
+    Element* const after = place.at != shape.capacity ? element_at(shape, place.node, place.at) : nullptr;
+    relieve(shape, root, place.node, place.at);
+    place = find_again(shape, before, after);
   }
 }
 
@@ -242,10 +241,10 @@ template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::erase(const Shape& shape, NodeLink& root, Element* element) noexcept {
   Node* node = element->home.certain();
   unsigned at = index_in(shape, node, element);
-  if (node->level != 0) {
+  if (!node->is_leaf) {
     // The greatest of what is less takes its place; it is the last of a leaf.
     Node* leaf = child_at(shape, node, at);
-    while (leaf->level != 0) {
+    while (!leaf->is_leaf) {
       leaf = child_at(shape, leaf, leaf->count);
     }
     transfer(shape, leaf, leaf->count - 1u, node, at, 1);
@@ -266,15 +265,14 @@ void OrderedTree<Shape>::mend(const Shape& shape, NodeLink& root, Node* node) no
       shrink_root(shape, root, node);
       return;
     }
-    if (node->count >= capacity_of(shape, node) / 4u) {
+    if (node->count >= shape.capacity / 4u) {
       return;
     }
-    const unsigned position = position_of(shape, node);
-    const unsigned at = position == 0 ? 0 : position - 1u;
+    const unsigned at = node->position == 0 ? 0 : node->position - 1u;
     Node* const left = child_at(shape, parent, at);
     Node* const right = child_at(shape, parent, at + 1);
     const unsigned together = left->count + right->count + 1u;
-    if (together > capacity_of(shape, node)) {
+    if (together > shape.capacity) {
       // Too many for one node: even out.
       if (left->count < right->count) {
         flow_left(shape, parent, at, (right->count - left->count) / 2u);
@@ -285,7 +283,7 @@ void OrderedTree<Shape>::mend(const Shape& shape, NodeLink& root, Node* node) no
     }
     transfer(shape, parent, at, left, left->count, 1);
     transfer(shape, right, 0, left, left->count + 1u, right->count);
-    if (left->level != 0) {
+    if (!left->is_leaf) {
       move_children(shape, right, 0, left, left->count + 1u, right->count + 1u);
     }
     left->count = static_cast<std::uint8_t>(together);
@@ -302,7 +300,7 @@ void OrderedTree<Shape>::shrink_root(const Shape& shape, NodeLink& root, Node* n
   if (node->count != 0) {
     return;
   }
-  Node* const child = node->level == 0 ? nullptr : child_at(shape, node, 0);
+  Node* const child = node->is_leaf ? nullptr : child_at(shape, node, 0);
   root = NodeLink(child);
   if (child != nullptr) {
     child->parent = NodeLink();
@@ -311,61 +309,36 @@ void OrderedTree<Shape>::shrink_root(const Shape& shape, NodeLink& root, Node* n
   free_node(shape, node);
 }
 
-// A walk is about to enter the child at a place of a branch. Elements lie in the order of their insertion, so each is a
-// cache miss, and so is each leaf: those of the child after that one are asked for now, and the leaf that comes next.
-// Inlined: a call of a function that only prefetches is taken for one that does nothing.
-template <class Shape>
-[[gnu::always_inline]] inline void OrderedTree<Shape>::fetch_ahead(const Shape& shape, const Node* branch,
-                                                                   unsigned at) noexcept {
-  if (at + 2 <= branch->count) {
-    const char* const leaf = reinterpret_cast<const char*>(child_at(shape, branch, at + 2));
-    for (std::size_t line = 0; line < shape.leaf_bytes; line += 64) {
-      __builtin_prefetch(leaf + line);
-    }
-    __builtin_prefetch(element_at(shape, branch, at + 1));
-  }
-  if (at + 1 <= branch->count) {
-    const Node* const leaf = child_at(shape, branch, at + 1);
-    const Raw* const elements = elements_of(shape, leaf);
-    for (unsigned i = 0; i < leaf->count; ++i) {
-      __builtin_prefetch(shape.target(elements[i]));
-    }
-  }
-}
-
 template <class Shape>
 [[gnu::noinline]] auto OrderedTree<Shape>::after(const Shape& shape, Place place) noexcept -> Place {
-  if (place.node->level != 0) {
-    if (place.node->level == 1) {
-      fetch_ahead(shape, place.node, place.at + 1);
-    }
+  if (!place.node->is_leaf) {
     return first(shape, child_at(shape, place.node, place.at + 1));
   }
   Node* node = place.node;
   unsigned at = place.at + 1;
   while (at == node->count) {
-    if (!node->parent) {
+    at = node->position;
+    node = node->parent.get();
+    if (node == nullptr) {
       return {};
     }
-    at = position_of(shape, node);
-    node = node->parent.certain();
   }
   return {node, at};
 }
 
 template <class Shape>
 [[gnu::noinline]] auto OrderedTree<Shape>::before(const Shape& shape, Place place) noexcept -> Place {
-  if (place.node->level != 0) {
+  if (!place.node->is_leaf) {
     return last(shape, child_at(shape, place.node, place.at));
   }
   Node* node = place.node;
   unsigned at = place.at;
   while (at == 0) {
-    if (!node->parent) {
+    at = node->position;
+    node = node->parent.get();
+    if (node == nullptr) {
       return {};
     }
-    at = position_of(shape, node);
-    node = node->parent.certain();
   }
   return {node, at - 1};
 }
@@ -373,7 +346,7 @@ template <class Shape>
 template <class Shape>
 [[gnu::noinline]] auto OrderedTree<Shape>::first(const Shape& shape, Node* root) noexcept -> Place {
   Node* node = root;
-  while (node != nullptr && node->level != 0) {
+  while (node != nullptr && !node->is_leaf) {
     node = child_at(shape, node, 0);
   }
   return {node, 0};
@@ -382,7 +355,7 @@ template <class Shape>
 template <class Shape>
 [[gnu::noinline]] auto OrderedTree<Shape>::last(const Shape& shape, Node* root) noexcept -> Place {
   Node* node = root;
-  while (node != nullptr && node->level != 0) {
+  while (node != nullptr && !node->is_leaf) {
     node = child_at(shape, node, node->count);
   }
   return {node, node == nullptr ? 0 : node->count - 1u};
@@ -390,13 +363,10 @@ template <class Shape>
 
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::clear(const Shape& shape, Node* node, Visit visit, void* context) noexcept {
-  if (node->level == 0) {
+  if (node->is_leaf) {
     visit(context, {node, 0}, node->count);
   } else {
     for (unsigned i = 0; i < node->count; ++i) {
-      if (node->level == 1) {
-        fetch_ahead(shape, node, i);
-      }
       clear(shape, child_at(shape, node, i), visit, context);
       visit(context, {node, i}, 1);
     }

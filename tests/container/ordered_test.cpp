@@ -70,7 +70,7 @@ TEST(RBMap, the_tree_is_shallow) {
   for (int i = 0; i < 100000; ++i) {
     map.insert(i * 7919 % 100003, i);
   }
-  EXPECT_LE(map.calculate_depth(), 4);
+  EXPECT_LE(map.calculate_depth(), 3);
 }
 
 template <class K>
