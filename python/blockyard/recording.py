@@ -27,6 +27,7 @@ _KNOWN_FRAME_FUNCTIONS = {
 # Handed on to the program; what the terminal sends (Ctrl-C, Ctrl-\) reaches it by itself.
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_AWAITED = (*_FORWARDED, signal.SIGCHLD)
 
 
 @dataclass
@@ -180,37 +181,56 @@ def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
 
 
 def _run_program(program: Path, request: Request, environment: dict[str, str]) -> int:
-    with _signals_passed_on() as target:
+    with _signals_held() as held:
         process = subprocess.Popen(
             request.command,
             executable=program.absolute(),
             env=environment,
             close_fds=False,
-            preexec_fn=_restore_signals,
+            preexec_fn=held.give_back,
         )
-        target.append(process)
-        code = process.wait()
+        code = _wait_passing_on(process)
     return code if code >= 0 else 128 - code
 
 
-def _restore_signals() -> None:
-    for number in (*_FORWARDED, *_FROM_TERMINAL):
-        signal.signal(number, signal.SIG_DFL)
+def _wait_passing_on(process: subprocess.Popen) -> int:
+    """Until the program ends; the signals that come for us meanwhile go to it."""
+    while (code := process.poll()) is None:
+        number = signal.sigwait(_AWAITED)
+        if number != signal.SIGCHLD:
+            process.send_signal(number)
+    return code
+
+
+@dataclass(frozen=True)
+class _HeldSignals:
+    """The signals' mask and handlers as `blockyard record` was started with them."""
+
+    mask: set[signal.Signals]
+    handlers: dict[signal.Signals, Any]
+
+    def give_back(self) -> None:
+        """Run in the child: the program starts with the signals that it would have had without a recorder."""
+        for number, handler in self.handlers.items():
+            # Python's own handler of Ctrl-C stands for the default action.
+            signal.signal(number, handler if handler == signal.SIG_IGN else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
 
 @contextlib.contextmanager
-def _signals_passed_on() -> Iterator[list[subprocess.Popen]]:
-    target: list[subprocess.Popen] = []
-
-    def pass_on(number: int, _frame: object) -> None:
-        for process in target:
-            if process.poll() is None:
-                process.send_signal(number)
-
-    before = {number: signal.signal(number, pass_on) for number in _FORWARDED}
-    before |= {number: signal.signal(number, signal.SIG_IGN) for number in _FROM_TERMINAL}
+def _signals_held() -> Iterator[_HeldSignals]:
+    """Within, no signal is lost: those for the program wait until `_wait_passing_on` takes them, also one that comes before the
+    program has started or just before the wait begins, which a handler would have to itself. What the terminal sends reaches
+    the program without us."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    # A parent that ignores SIGCHLD, as it may have been told to by its own, hears of no child.
+    handlers = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, signal.SIG_DFL)}
+    handlers |= {number: signal.signal(number, signal.SIG_IGN) for number in _FROM_TERMINAL}
     try:
-        yield target
+        yield _HeldSignals(mask, handlers)
     finally:
-        for number, handler in before.items():
+        while signal.sigtimedwait(_AWAITED, 0) is not None:  # came after the program's end
+            pass
+        for number, handler in handlers.items():
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -46,6 +46,11 @@ def test_sigterm_ends_the_program_as_it_would_without_a_recorder(tmp_path, mode,
     assert read(tmp_path / "term.byj").kinds(900_001) == Counter(allocate=ROUNDS)
 
 
+def test_no_signal_is_lost_between_two_waits_or_before_the_first(tmp_path):
+    done = record(tmp_path / "echoes.byj", program("echoes"), "2000")
+    assert done.exit_code == 0, done.stderr
+
+
 def test_the_recorder_installs_no_signal_handler(tmp_path):
     assert record(tmp_path / "handlers.byj", program("endings"), "default-handlers").exit_code == 0
 
