@@ -219,9 +219,9 @@ class _HeldSignals:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[_HeldSignals]:
-    """Within, no signal is lost: those for the program wait until `_wait_passing_on` takes them, also one that comes before the
-    program has started or just before the wait begins, which a handler would have to itself. What the terminal sends reaches
-    the program without us."""
+    """Within, no signal is lost: those for the program wait until `_wait_passing_on` takes them, also one that comes
+    before the program has started or just before the wait begins, where a handler would come too early. What the
+    terminal sends reaches the program without us."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     # A parent that ignores SIGCHLD, as it may have been told to by its own, hears of no child.
     handlers = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, signal.SIG_DFL)}

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+#: Each builds the whole project anew.
+pytestmark = pytest.mark.timeout(1500)
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+#: Each builds the whole project anew.
+pytestmark = pytest.mark.timeout(1500)
+
 ROOT = Path(__file__).parents[2]
 JOURNAL = "".join(f"a {16 + number % 400} {4096 * number + 4096:x} 1 {1000 * number}\n" for number in range(200)) + \
           "".join(f"f {4096 * number + 4096:x} 1 {1000 * (200 + number)}\n" for number in range(200))
