@@ -53,6 +53,12 @@ class DelayedAtomic {
   T fetch_sub(T value, std::memory_order order = std::memory_order_seq_cst) {
     return disturbed([&] { return value_.fetch_sub(value, order); });
   }
+  T fetch_or(T value, std::memory_order order = std::memory_order_seq_cst) {
+    return disturbed([&] { return value_.fetch_or(value, order); });
+  }
+  T fetch_and(T value, std::memory_order order = std::memory_order_seq_cst) {
+    return disturbed([&] { return value_.fetch_and(value, order); });
+  }
   bool compare_exchange_weak(T& expected, T wanted, std::memory_order success,
                              std::memory_order failure = std::memory_order_relaxed) {
     return disturbed([&] { return value_.compare_exchange_weak(expected, wanted, success, failure); });

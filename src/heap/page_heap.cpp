@@ -188,6 +188,14 @@ PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer
   }
   const std::lock_guard hold(lock_);
   for (const PageState state : orders[static_cast<unsigned>(prefer)]) {
+    // Where what is just long enough happens to be aligned, as what a slab left is, nothing longer is cut.
+    if (alignment > 1) {
+      const std::uint32_t found = find(state, length);
+      const std::uint32_t first = (found + alignment - 1) & ~(alignment - 1);
+      if (found != 0 && first + length <= found + tag(found).length) {
+        return carve(found, length, alignment, use);
+      }
+    }
     if (const std::uint32_t found = find(state, searched); found != 0) {
       return carve(found, length, alignment, use);
     }
@@ -276,7 +284,7 @@ PageRun PageHeap::take_old(Purge& purge) {
     const std::uint32_t place = list_below(lists, lists.purged_from);
     if (place < second_levels) {
       lists.purged_from = all_lists;
-      return {};
+      return purge.lone_age == 0 ? PageRun{} : take_lone(purge);
     }
     lists.purged_from = place;
     const unsigned row = place / second_levels;
@@ -297,6 +305,40 @@ PageRun PageHeap::take_old(Purge& purge) {
       const PageRun run = carve(found, length, 1, PageState::used_block);
       return with_raw_neighbours(run);
     }
+  }
+  purge.more_to_come = true;
+  return purge.lone_age == 0 ? PageRun{} : take_lone(purge);
+}
+
+// A run too short to be purged for its own sake that lies beside raw pages of its chunk: what is left of a chunk that has
+// gone back, and keeps it from being whole again. Looks at the oldest of the short lists; the others that it finds there
+// are holes among what is in use, which serve what fits them: they go to the front, so that the next one has its turn.
+PageRun PageHeap::take_lone(Purge& purge) {
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  constexpr auto raw = static_cast<std::uint8_t>(PageState::free_raw);
+  Lists& lists = lists_[index_of(purge.state)];
+  Bound<most_short_looked_at> looks("more short runs were looked at for purging than the stated bound");
+  for (std::uint32_t looked = 0; looked < most_short_looked_at; ++looked) {
+    looks.turn();
+    const std::uint32_t place = list_below(lists, lists.lone_from);
+    if (place == 0) {
+      lists.lone_from = second_levels;
+      return {};
+    }
+    const std::uint32_t found = lists.tails[0][place];
+    const PageTag run = tag(found);
+    if (static_cast<std::uint16_t>(purge.now - run.age) < purge.lone_age) {
+      lists.lone_from = place;
+      continue;
+    }
+    lists.lone_from = place + 1;  // there may be more of them
+    const std::uint32_t end = found + run.length;
+    if ((found % chunk != 0 && tag(found - 1).state == raw) ||
+        (end % chunk != 0 && end < top_ && tag(end).state == raw)) {
+      return with_raw_neighbours(carve(found, run.length, 1, PageState::used_block));
+    }
+    remove(found);
+    insert(found, run.length, purge.state, purge.now);
   }
   purge.more_to_come = true;
   return {};

@@ -60,18 +60,20 @@ class PageHeap {
     PageState state = PageState::free_stale;
     std::uint16_t now = 0;                      ///< tick
     std::uint16_t minimum_age = 0;              ///< ticks (they wrap) that a run must have been free
+    std::uint16_t lone_age = 0;                 ///< ticks for runs below least_taken beside raw pages; 0: none of them
     std::uint32_t longest = ~std::uint32_t{0};  ///< in pages: no list of longer runs is looked at
     bool more_to_come = false;                  ///< out: runs were too young, or not all lists have been looked at
   };
   /// Takes an old free run as a used one, for the janitor to purge: an aligned chunk where the run holds one, else the
   /// whole run (then shorter than two chunks) and the raw pages beside it in the same chunks. Length 0 when none was
-  /// found. O(1): looks at the newest and the oldest run of at most most_looked_at lists, longest runs first, and the
-  /// next call goes on behind them.
+  /// found. O(1): looks at the newest and the oldest run of at most most_looked_at lists, longest runs first, and at
+  /// most_short_looked_at short runs; the next call goes on behind them.
   PageRun take_old(Purge& purge);
 
   /// Pages below which giving a run back is not worth the system call: 64 KiB.
   static constexpr std::uint32_t least_taken = 16;
   static constexpr std::uint32_t most_looked_at = 8;
+  static constexpr std::uint32_t most_short_looked_at = 4;
 
   /// Shortest run that counts as reserve, in pages: 256 KiB, above nearly all of what games ask for as medium blocks.
   static constexpr std::uint32_t reserve_run = 64;
@@ -98,7 +100,7 @@ class PageHeap {
  private:
   static constexpr unsigned first_levels = 28;  // up to 2^27 pages: 512 GiB
   static constexpr unsigned second_levels = 16;
-  // A list's place: first level times second_levels plus second level. The first ones are of runs that are not purged.
+  // A list's place: first level times second_levels plus second level. The first ones are of runs below least_taken.
   static constexpr std::uint32_t all_lists = first_levels * second_levels;
   static_assert(least_taken == second_levels);
 
@@ -107,7 +109,8 @@ class PageHeap {
     std::array<std::uint16_t, first_levels> second_bitmap{};
     std::array<std::array<std::uint32_t, second_levels>, first_levels> heads{};
     std::array<std::array<std::uint32_t, second_levels>, first_levels> tails{};  ///< valid where there is a head
-    std::uint32_t purged_from = all_lists;  ///< place of the list that was looked at last for purging
+    std::uint32_t purged_from = all_lists;    ///< place of the list that was looked at last for purging
+    std::uint32_t lone_from = second_levels;  ///< the same of the lists of short runs
   };
   struct Level {
     unsigned first;
@@ -126,6 +129,7 @@ class PageHeap {
   void insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
   void remove(std::uint32_t first);
   void release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
+  PageRun take_lone(Purge& purge);
   PageRun with_raw_neighbours(const PageRun& run);
   static std::uint32_t list_below(const Lists& lists, std::uint32_t place);
   std::uint32_t find(PageState state, std::uint32_t length);

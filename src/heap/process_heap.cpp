@@ -8,6 +8,7 @@
 
 #include "base/pages.hpp"
 #include "heap/depot.hpp"
+#include "heap/huge_chunks.hpp"
 #include "heap/injected_failure.hpp"
 #include "heap/janitor.hpp"
 #include "heap/secret.hpp"
@@ -42,9 +43,9 @@ bool ProcessHeap::initialise() {
   if (seen == 0 && state_.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
     read_settings();
     link_key = secret();
-    const bool ready =
-        reserve_region(settings.huge_pages) && reserve_heaps() && pthread_key_create(&exit_key, on_thread_exit) == 0;
+    const bool ready = reserve_region() && reserve_heaps() && pthread_key_create(&exit_key, on_thread_exit) == 0;
     if (ready) {
+      ask_for_huge_pages(settings.huge_pages);
       depot.initialise();
       prefault(settings.reserve_bytes);
       for (const std::uint32_t granules : slab_granules) {
@@ -349,9 +350,11 @@ bool ProcessHeap::populate_chunk() {
 // to nothing: they serve what fits them. A whole chunk is only given back where one is too much, else the next round
 // would populate it again.
 bool ProcessHeap::purge_chunk() {
+  // Short runs are what slabs are cut from, and little each: they wait two seconds.
   PageHeap::Purge purge{.state = PageState::free_stale,
                         .now = tick.load(std::memory_order_relaxed),
-                        .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16)};
+                        .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16),
+                        .lone_age = 2'000 / 16};
   PageRun run = pages.take_old(purge);
   if (run.length == 0) {
     const PageHeap::Totals totals = pages.totals();
@@ -375,7 +378,7 @@ bool ProcessHeap::purge_chunk() {
     return false;
   }
   pages_in_work_.fetch_add(run.length, std::memory_order_relaxed);
-  base::discard_pages(region.page_address(run.first), std::size_t{run.length} << page_shift);
+  give_back(run.first, run.length);
   counts.purged.fetch_add(run.length, std::memory_order_relaxed);
   pages.free(run.first, PageState::free_raw, 0);
   pages_in_work_.fetch_sub(run.length, std::memory_order_relaxed);
@@ -467,7 +470,7 @@ std::size_t ProcessHeap::trim() {
       if (run.length == 0) {
         break;
       }
-      base::discard_pages(region.page_address(run.first), std::size_t{run.length} << page_shift);
+      give_back(run.first, run.length);
       counts.purged.fetch_add(run.length, std::memory_order_relaxed);
       given += std::size_t{run.length} << page_shift;
       pages.free(run.first, PageState::free_raw, 0);

@@ -8,11 +8,6 @@ constinit Region region;
 
 namespace {
 
-#if BLOCKYARD_CHECKED
-constexpr std::size_t largest_region = std::size_t{32} << 30;  // the checked heap's tables take twice as much again
-#else
-constexpr std::size_t largest_region = std::size_t{256} << 30;
-#endif
 constexpr std::size_t smallest_region = std::size_t{64} << 20;
 constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 
@@ -34,7 +29,7 @@ void populate_entries(Entry* table, std::size_t first, std::size_t count) {
 
 }  // namespace
 
-bool reserve_region(bool huge_pages) {
+bool reserve_region() {
   if (region.bytes != 0) {
     return true;
   }
@@ -64,9 +59,6 @@ bool reserve_region(bool huge_pages) {
     region.base = static_cast<char*>(base);
     region.alignment = alignment;
     region.bytes = bytes;
-    if (huge_pages) {
-      base::advise_huge_pages(base, bytes);
-    }
     return true;
   }
   return false;

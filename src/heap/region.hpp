@@ -20,6 +20,11 @@ inline constexpr std::size_t pages_per_granule = granule_bytes / page_bytes;
 inline constexpr std::size_t chunk_bytes = std::size_t{2}
                                            << 20;  ///< what the janitor populates and purges at once: a huge page
 inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
+#if BLOCKYARD_CHECKED
+inline constexpr std::size_t largest_region = std::size_t{32} << 30;  // its tables take twice as much again
+#else
+inline constexpr std::size_t largest_region = std::size_t{256} << 30;
+#endif
 
 /// What free() asks of the granule behind a pointer: whose slab lies there, and of which class. Four bytes, so that one
 /// cache line answers for 256 KiB of blocks: the table of a heap of 200 MiB is 50 KiB and stays in the second-level
@@ -111,7 +116,7 @@ extern Region region;
 
 /// Reserves the address space and the tables, once; O(1), a handful of system calls. Tries 256 GiB and halves down to
 /// 64 MiB where RLIMIT_AS or the overcommit policy forbids more. False when even that cannot be had.
-bool reserve_region(bool huge_pages);
+bool reserve_region();
 
 /// Brings the page of `place` in and changes nothing, whoever writes there.
 inline void touch_without_change(void* place) {

@@ -8,11 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/pages.hpp"
 #include "blockyard/heap.h"
+#include "heap/huge_chunks.hpp"
 #include "heap/janitor.hpp"
 #include "heap/process_heap.hpp"
-#include "heap/region.hpp"
 
 namespace blockyard::heap {
 
@@ -146,7 +145,7 @@ void show_settings() {
                 "  BLOCKYARD_HEAP_PERIOD=%u        microseconds between the janitor's rounds\n"
                 "  BLOCKYARD_HEAP_PURGE=%u         milliseconds that free memory waits before it is given back\n"
                 "  BLOCKYARD_HEAP_JANITOR=%d       0: by_frame_end does the janitor's work\n"
-                "  BLOCKYARD_HEAP_HUGE_PAGES=%d    1: ask for transparent huge pages\n",
+                "  BLOCKYARD_HEAP_HUGE_PAGES=%d    1: ask for transparent huge pages, 0: for small ones\n",
                 std::size_t{settings.reserve_bytes}, std::uint32_t{settings.ready_slabs},
                 std::uint32_t{settings.period_us}, std::uint32_t{settings.purge_ms}, settings.janitor ? 1 : 0,
                 settings.huge_pages ? 1 : 0);
@@ -171,7 +170,7 @@ int by_heap_set(by_heap_setting setting, uint64_t value) {
   }
   visit_setting(which, [&](auto& place) { assign(place, value); });
   if (setting == BY_HEAP_HUGE_PAGES) {
-    (value != 0 ? blockyard::base::advise_huge_pages : blockyard::base::advise_small_pages)(region.base, region.bytes);
+    ask_for_huge_pages(value != 0);
   }
   wake_janitor();
   start_janitor_if_due();

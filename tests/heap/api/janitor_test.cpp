@@ -95,6 +95,32 @@ TEST(Janitor, GivesAFreedLevelBackByItself) {
   EXPECT_EQ(by_check(), nullptr);
 }
 
+// Blocks that outlive their neighbours: what surrounds them goes back, and when they go too, nothing of them may stay.
+TEST(Janitor, GivesBackWhatIsFreedAmongWhatHasGoneBack) {
+  constexpr std::size_t bytes = 48'000;  // 12 pages: too short to be given back for its own sake
+  by_trim();
+  const std::uint64_t before = statistics().committed;
+  std::vector<void*> passing;
+  std::vector<void*> lasting;
+  for (int i = 0; i < 6'400; ++i) {
+    (i % 16 == 0 ? lasting : passing).push_back(std::memset(by_malloc(bytes), 1, bytes));
+  }
+  for (void* block : passing) {
+    by_free(block);
+  }
+  // The reserve has followed the burst, and takes its time.
+  std::uint64_t sparse = 0;
+  ASSERT_TRUE(eventually([&] {
+    sparse = statistics().committed;
+    return sparse <= before + lasting.size() * bytes + (std::uint64_t{8} << 20);
+  }));
+  for (void* block : lasting) {
+    by_free(block);
+  }
+  EXPECT_TRUE(eventually([&] { return statistics().committed + lasting.size() * bytes * 8 / 10 <= sparse; }));
+  EXPECT_EQ(by_check(), nullptr);
+}
+
 TEST(Janitor, WhatAProgramSetsIsReadBackAndWhatIsOutOfRangeIsRefused) {
   const std::uint64_t before = by_heap_get(BY_HEAP_PURGE);
   EXPECT_EQ(by_heap_set(BY_HEAP_PURGE, 123), 0);

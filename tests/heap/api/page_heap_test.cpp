@@ -35,6 +35,8 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
       take(run);
     } else if (random() % 8 == 0) {  // as the janitor purges
       PageHeap::Purge purge{.state = random() % 2 == 0 ? PageState::free_ready : PageState::free_stale};
+      purge.lone_age = static_cast<std::uint16_t>(random() % 2);
+      purge.now = static_cast<std::uint16_t>(step);
       if (const PageRun run = process_heap.pages.take_old(purge); run.length != 0) {
         take(run);
       }

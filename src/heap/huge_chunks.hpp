@@ -1,0 +1,25 @@
+// Which chunks of the region may be huge pages, and how memory goes back to the operating system.
+//
+// The whole region asks for huge pages, so that a chunk comes in as one whoever touches it first. But where huge pages
+// are asked for, Linux's khugepaged makes one of every 2 MiB in which a single page is populated: it fills again what
+// was given back of a chunk, and whoever uses the rest of it waits meanwhile. So a chunk that is given back in part asks
+// for small pages until all of it has gone back.
+//
+// Bound: one or two system calls more for a purge that leaves a part of a chunk or takes the last of it. A chunk that
+// asks for other pages than its neighbours is a mapping of its own, of which a process may have 65,530: at most
+// most_small_chunks do, 8 GiB; what is left of others khugepaged may fill.
+#pragma once
+
+#include <cstdint>
+
+namespace blockyard::heap {
+
+inline constexpr std::uint32_t most_small_chunks = 4096;
+
+/// Gives pages back that the caller owns; the next touch finds them zeroed. At most two chunks.
+void give_back(std::uint32_t first_page, std::uint32_t pages);
+
+/// Asks for huge pages, or for small ones, everywhere; once the region is reserved.
+void ask_for_huge_pages(bool huge);
+
+}  // namespace blockyard::heap
