@@ -1,4 +1,5 @@
-// What is measured, all with the same face: made at the beginning of a pass, it allocates and frees, and goes.
+// What is measured, all with the same face: made at the beginning of a pass, it allocates and frees, and goes. Whatever the
+// compiler thinks of their sizes, these functions are no calls: a call would pass a subject's address, and so keep it in memory.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +14,15 @@ namespace blockyard::bench {
 class Nothing {
  public:
   explicit Nothing(const by_adapter*) : address_(buffer) {}
-  void* allocate(std::size_t size) {
+  [[gnu::always_inline]] void* allocate(std::size_t size) {
     asm volatile("" : "+r"(address_) : "r"(size));
     return address_;
   }
-  void* allocate(std::size_t size, std::size_t alignment) {
+  [[gnu::always_inline]] void* allocate(std::size_t size, std::size_t alignment) {
     asm volatile("" : "+r"(address_) : "r"(size), "r"(alignment));
     return address_;
   }
-  void free(void* block, std::size_t, std::size_t) { asm volatile("" : : "r"(block)); }
+  [[gnu::always_inline]] void free(void* block, std::size_t, std::size_t) { asm volatile("" : : "r"(block)); }
   static void end_frame() {}
 
  private:
@@ -32,18 +33,22 @@ class Nothing {
 class Temp {
  public:
   explicit Temp(const by_adapter*) {}
-  void* allocate(std::size_t size) { return temp_allocate(size); }
-  void* allocate(std::size_t size, std::size_t alignment) { return temp_allocate(size, alignment); }
-  void free(void* block, std::size_t, std::size_t) { temp_deallocate(block); }
+  [[gnu::always_inline]] void* allocate(std::size_t size) { return temp_allocate(size); }
+  [[gnu::always_inline]] void* allocate(std::size_t size, std::size_t alignment) {
+    return temp_allocate(size, alignment);
+  }
+  [[gnu::always_inline]] void free(void* block, std::size_t, std::size_t) { temp_deallocate(block); }
   static void end_frame() { by_thread_end_frame(); }
 };
 
 class TempWithCursor {
  public:
   explicit TempWithCursor(const by_adapter*) {}
-  void* allocate(std::size_t size) { return cursor_.allocate(size); }
-  void* allocate(std::size_t size, std::size_t alignment) { return cursor_.allocate(size, alignment); }
-  void free(void* block, std::size_t, std::size_t) { cursor_.deallocate(block); }
+  [[gnu::always_inline]] void* allocate(std::size_t size) { return cursor_.allocate(size); }
+  [[gnu::always_inline]] void* allocate(std::size_t size, std::size_t alignment) {
+    return cursor_.allocate(size, alignment);
+  }
+  [[gnu::always_inline]] void free(void* block, std::size_t, std::size_t) { cursor_.deallocate(block); }
   static void end_frame() { by_thread_end_frame(); }
 
  private:
@@ -53,18 +58,22 @@ class TempWithCursor {
 class TempJob {
  public:
   explicit TempJob(const by_adapter*) {}
-  void* allocate(std::size_t size) { return temp_job_allocate(size); }
-  void* allocate(std::size_t size, std::size_t alignment) { return temp_job_allocate(size, alignment); }
-  void free(void* block, std::size_t, std::size_t) { temp_job_deallocate(block); }
+  [[gnu::always_inline]] void* allocate(std::size_t size) { return temp_job_allocate(size); }
+  [[gnu::always_inline]] void* allocate(std::size_t size, std::size_t alignment) {
+    return temp_job_allocate(size, alignment);
+  }
+  [[gnu::always_inline]] void free(void* block, std::size_t, std::size_t) { temp_job_deallocate(block); }
   static void end_frame() {}
 };
 
 class Adapter {
  public:
   explicit Adapter(const by_adapter* adapter) : adapter_(adapter) {}
-  void* allocate(std::size_t size) { return adapter_->allocate(size); }
-  void* allocate(std::size_t size, std::size_t alignment) { return adapter_->allocate_aligned(alignment, size); }
-  void free(void* block, std::size_t, std::size_t) { adapter_->free(block); }
+  [[gnu::always_inline]] void* allocate(std::size_t size) { return adapter_->allocate(size); }
+  [[gnu::always_inline]] void* allocate(std::size_t size, std::size_t alignment) {
+    return adapter_->allocate_aligned(alignment, size);
+  }
+  [[gnu::always_inline]] void free(void* block, std::size_t, std::size_t) { adapter_->free(block); }
   static void end_frame() {}
 
  private:
@@ -75,9 +84,13 @@ class Adapter {
 class SizedAdapter {
  public:
   explicit SizedAdapter(const by_adapter* adapter) : adapter_(adapter) {}
-  void* allocate(std::size_t size) { return adapter_->allocate(size); }
-  void* allocate(std::size_t size, std::size_t alignment) { return adapter_->allocate_aligned(alignment, size); }
-  void free(void* block, std::size_t size, std::size_t alignment) { adapter_->free_sized(block, size, alignment); }
+  [[gnu::always_inline]] void* allocate(std::size_t size) { return adapter_->allocate(size); }
+  [[gnu::always_inline]] void* allocate(std::size_t size, std::size_t alignment) {
+    return adapter_->allocate_aligned(alignment, size);
+  }
+  [[gnu::always_inline]] void free(void* block, std::size_t size, std::size_t alignment) {
+    adapter_->free_sized(block, size, alignment);
+  }
   static void end_frame() {}
 
  private:

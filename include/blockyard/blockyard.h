@@ -158,6 +158,16 @@ typedef struct by_statistics_t {
 /// last ended frame.
 BY_API void by_statistics(by_statistics_t* statistics);
 
+/// What one living thread counted.
+typedef struct by_thread_statistics {
+  uint32_t thread;  ///< its number, from 1, as in the text and in leak reports; no two threads share one
+  by_temp_statistics temp;
+} by_thread_statistics;
+
+/// Writes what each of the threads counted that by_statistics() calls living, of up to `room` of them, to `threads`, in no
+/// order; returns how many there are. The moments as for by_statistics(). Allocates nothing.
+BY_API size_t by_statistics_by_thread(by_thread_statistics* threads, size_t room);
+
 /// Writes all of it as text, each thread apart, to `descriptor`. Allocates nothing.
 BY_API void by_statistics_dump(int descriptor);
 

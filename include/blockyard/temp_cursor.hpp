@@ -56,13 +56,28 @@ class temp_cursor {
   temp_cursor& operator=(const temp_cursor&) = delete;
 
   /// As temp_allocate(), bounds and failures too: O(1); a call once in a piece, and for what does not fit the region.
-  [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = Alignment) noexcept {
-    // Size 0 wraps and takes the slow path.
-    if (lifetime::is_valid_alignment(alignment) && size - 1 < lifetime::most_region_bytes) [[likely]] {
-      const std::uintptr_t begin = alignment > Alignment ? lifetime::round_up(next_, alignment) : next_;
-      const std::uintptr_t next = begin + lifetime::round_up(size, Alignment);
-      if (next <= end_) [[likely]] {
-        next_ = next;
+  /// Always inline: a call, which compilers make where an alignment is known at run time only, would get the cursor's
+  /// address and so keep it in memory.
+  [[nodiscard, gnu::always_inline]] void* allocate(std::size_t size, std::size_t alignment = Alignment) noexcept {
+    if (lifetime::is_valid_alignment(alignment)) [[likely]] {
+      std::uintptr_t begin = next_;
+      bool inside = true;
+      if (alignment > Alignment) [[unlikely]] {
+        begin = lifetime::round_up(begin, alignment);
+        asm("" : "+r"(begin));  // a branch, as in temp_allocate()
+        inside = begin <= end_;
+      }
+      // What the block takes, less one: size 0 wraps and takes the slow path, no other does.
+      const std::size_t behind = (size - 1) | (Alignment - 1);
+      std::size_t taken = behind + 1;
+      bool fits = behind < end_ - begin;
+      if (__builtin_constant_p(size) != 0) {
+        fits = behind < lifetime::most_region_bytes && begin + taken <= end_;  // of a known size, fewer instructions
+      } else {
+        asm("" : "+r"(taken));  // or compilers add all three at once, which takes three times as long
+      }
+      if (fits && inside) [[likely]] {
+        next_ = begin + taken;
         return reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
       }
     }

@@ -50,6 +50,19 @@ void say_temp(int descriptor, const by_temp_statistics& temp) {
   say_histogram(descriptor, temp);
 }
 
+// Calls what(number, figures) for each thread that lives; one that ends meanwhile may be left out.
+template <class What>
+void for_each_thread(What&& what) {
+  for (const ThreadState* state = known_threads(); state != nullptr; state = state->next_known) {
+    const std::uint32_t number = state->number;
+    by_temp_statistics temp{};
+    add_figures(temp, state->figures);
+    if (number != 0 && number == state->number) {
+      what(number, temp);
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -72,21 +85,27 @@ void by_statistics(by_statistics_t* statistics) {
   statistics->leaks_reported = by_leaks_reported();
 }
 
+size_t by_statistics_by_thread(by_thread_statistics* threads, size_t room) {
+  size_t found = 0;
+  for_each_thread([&](std::uint32_t number, const by_temp_statistics& temp) {
+    if (found < room) {
+      threads[found] = {number, temp};
+    }
+    found += 1;
+  });
+  return found;
+}
+
 void by_statistics_dump(int descriptor) {
   by_statistics_t all;
   by_statistics(&all);
   say(descriptor, "blockyard: lifetimes after %llu frames\n", count(all.frames));
   say(descriptor, "  temp, all threads (%u alive)\n", all.threads);
   say_temp(descriptor, all.temp);
-  for (const ThreadState* state = known_threads(); state != nullptr; state = state->next_known) {
-    const std::uint32_t number = state->number;
-    if (number != 0) {
-      by_temp_statistics temp{};
-      add_figures(temp, state->figures);
-      say(descriptor, "  temp, thread %u\n", number);
-      say_temp(descriptor, temp);
-    }
-  }
+  for_each_thread([&](std::uint32_t number, const by_temp_statistics& temp) {
+    say(descriptor, "  temp, thread %u\n", number);
+    say_temp(descriptor, temp);
+  });
   say(descriptor, "  temp job\n    memory %.1f KiB, of it free %.1f KiB, high-water mark %.1f KiB\n",
       kib(all.temp_job_chunk_bytes), kib(all.temp_job_free_bytes), kib(all.temp_job_peak_bytes));
   say(descriptor, "    blocks with a chunk of their own %llu, reported as too old %llu\n", count(all.temp_job_large),

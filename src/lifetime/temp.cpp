@@ -82,6 +82,11 @@ bool open_region(ThreadState* state) {
 // The byte behind a cursor's piece may lie behind the region.
 void note_peak(TempRegion& region) { region.peak = std::max(region.peak, std::min(region.next, region.end)); }
 
+// Where the block after this one begins. What it takes beyond its bytes it takes only where that is there.
+std::uintptr_t end_of(const TempRegion& region, std::uintptr_t begin, std::size_t bytes, std::size_t alignment) {
+  return begin + std::min(taken_by(bytes, alignment), region.end - begin);
+}
+
 void* take(ThreadState* state, TempRegion& region, std::uintptr_t begin, std::size_t size, std::size_t alignment) {
   const std::size_t bytes = size + (size == 0);
   if (is_watched()) {
@@ -94,7 +99,7 @@ void* take(ThreadState* state, TempRegion& region, std::uintptr_t begin, std::si
     announce_allocated(pointer_to(begin), size, alignment);
   }
   region.last = begin;
-  region.next = begin + bytes;
+  region.next = end_of(region, begin, bytes, alignment);
   return pointer_to(begin);
 }
 
@@ -223,7 +228,7 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
   counter += 1;
   // Where the block would lie if the region had no end.
   const std::size_t position = std::min(region.next, region.end) - region.begin + state->demand;
-  state->demand += base::align_up(position, alignment) - position + bytes;
+  state->demand += base::align_up(position, alignment) - position + taken_by(bytes, alignment);
   return block;
 }
 
@@ -260,9 +265,10 @@ void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::
   const std::uintptr_t address = address_of(block);
   if (address % alignment == 0) {
     const bool inside = address - region.begin < region.bytes;
-    if (inside && address + old_bytes == region.next && bytes <= region.end - address) {
+    const bool newest = address == region.last || address + old_bytes == region.next;
+    if (inside && newest && bytes <= region.end - address) {
       note_peak(region);
-      region.next = address + bytes;
+      region.next = end_of(region, address, bytes, alignment);
       region.last = address;
       return block;
     }

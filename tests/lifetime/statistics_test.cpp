@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "blockyard/lifetime.hpp"
 #include "own_thread.hpp"
@@ -46,6 +48,59 @@ TEST(Statistics, threads_that_have_ended_are_part_of_the_sum) {
   });
   // Its end ends a frame, too.
   EXPECT_EQ(statistics().temp.frames - before.temp.frames, 3u);
+}
+
+std::vector<by_thread_statistics> of_threads() {
+  std::vector<by_thread_statistics> threads(by_statistics_by_thread(nullptr, 0));
+  EXPECT_EQ(by_statistics_by_thread(threads.data(), threads.size()), threads.size());
+  return threads;
+}
+
+TEST(Statistics, each_living_thread_has_its_own) {
+  const by_temp_statistics others = statistics().temp;
+  static_cast<void>(temp_allocate(1, 1));
+  const std::size_t before = of_threads().size();
+  std::uint32_t number = 0;
+  on_a_new_thread([&] {
+    static_cast<void>(temp_allocate(3000, 1));
+    by_thread_end_frame();
+    static_cast<void>(temp_allocate(std::size_t{8} << 20, 1));  // larger than any region
+    by_thread_end_frame();
+    const std::vector<by_thread_statistics> threads = of_threads();
+    EXPECT_EQ(threads.size(), before + 1);
+    const auto own = std::find_if(threads.begin(), threads.end(), [](const by_thread_statistics& one) {
+      return one.temp.overflow_too_large == 1 && one.temp.frames == 2;
+    });
+    ASSERT_NE(own, threads.end());
+    number = own->thread;
+    EXPECT_NE(number, 0u);
+    EXPECT_EQ(own->temp.frames_by_peak[2], 1u);
+    EXPECT_EQ(own->temp.peak_bytes, 3000u);
+    EXPECT_EQ(own->temp.peak_demand_bytes, std::size_t{8} << 20);
+    EXPECT_EQ(own->temp.overflow_full, 0u);
+    EXPECT_GE(own->temp.region_bytes, 3000u);
+    EXPECT_EQ(statistics().threads, threads.size());
+  });
+  // It has ended: its figures are in the sum alone, and the thread that has its memory next has another number.
+  EXPECT_EQ(of_threads().size(), before);
+  EXPECT_EQ(statistics().temp.overflow_too_large, others.overflow_too_large + 1);
+  on_a_new_thread([&] {
+    static_cast<void>(temp_allocate(1, 1));
+    for (const by_thread_statistics& one : of_threads()) {
+      EXPECT_NE(one.thread, number);
+    }
+  });
+}
+
+TEST(Statistics, no_more_threads_are_written_than_there_is_room_for) {
+  static_cast<void>(temp_allocate(1, 1));
+  on_a_new_thread([] {
+    static_cast<void>(temp_allocate(1, 1));
+    by_thread_statistics threads[2]{};
+    EXPECT_GE(by_statistics_by_thread(threads, 1), 2u);
+    EXPECT_NE(threads[0].thread, 0u);
+    EXPECT_EQ(threads[1].thread, 0u);
+  });
 }
 
 TEST(Statistics, frames_of_the_program_are_counted) {

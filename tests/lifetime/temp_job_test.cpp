@@ -199,6 +199,35 @@ TEST(TempJob, the_newest_block_grows_where_it_is_once_it_was_resized) {
   });
 }
 
+TEST(TempJob, chunks_of_resized_and_strictly_aligned_blocks_are_free_when_their_blocks_are) {
+  const std::size_t before = used_bytes();
+  std::vector<void*> elsewhere;
+  on_a_new_thread([&] {
+    std::vector<void*> here;
+    for (std::size_t i = 0; i < 5000; ++i) {
+      const std::size_t size = i * 37 % 16'500;  // up to blocks with a chunk of their own
+      const std::size_t alignment = std::size_t{1} << (i % 15);
+      void* block = job(size, alignment);
+      if (i % 3 == 0) {
+        block = reallocate(block, size, size / 2 + 100, alignment, Lifetime::temp_job);
+        block = reallocate(block, size / 2 + 100, size, alignment, Lifetime::temp_job);
+      }
+      (i % 2 == 0 ? here : elsewhere).push_back(block);
+      if (i % 7 == 0) {
+        free_job(here.back());
+        here.pop_back();
+      }
+    }
+    for (void* block : here) {
+      free_job(block);
+    }
+  });
+  for (void* block : elsewhere) {
+    free_job(block);
+  }
+  EXPECT_EQ(used_bytes(), before);
+}
+
 TEST(TempJob, trim_gives_free_memory_back_and_leaves_live_blocks_alone) {
   char* const kept = static_cast<char*>(job(32));
   std::strcpy(kept, "kept");

@@ -142,6 +142,55 @@ TEST(Temp, a_caller_who_knows_the_sizes_takes_back_every_block_in_reverse_order)
   });
 }
 
+TEST(Temp, a_caller_who_knows_the_sizes_takes_back_what_lies_without_gaps) {
+  on_a_new_thread([] {
+    void* const first = temp_allocate(1, 1);
+    for (std::size_t alignment = 1; alignment <= 16; alignment *= 2) {
+      std::vector<void*> blocks;
+      for (std::size_t i = 1; i <= 300; ++i) {
+        blocks.push_back(temp_allocate((1 + i % 10) * alignment, alignment));
+      }
+      for (std::size_t i = 300; i > 1; --i) {
+        temp_deallocate(blocks[i - 1], (1 + i % 10) * alignment);
+      }
+      EXPECT_EQ(temp_allocate(alignment, alignment), bytes(blocks[0]) + 2 * alignment);
+      by_thread_end_frame();
+      EXPECT_EQ(temp_allocate(1, 1), first);
+    }
+  });
+}
+
+TEST(Temp, of_small_blocks_in_a_row_only_the_newest_is_taken_back_by_its_size) {
+  on_a_new_thread([] {
+    std::byte* const first = bytes(temp_allocate(4, 4));
+    std::byte* const second = bytes(temp_allocate(12, 4));
+    temp_deallocate(first, 4);
+    EXPECT_EQ(bytes(temp_allocate(4, 4)), second + 12);
+  });
+}
+
+TEST(Temp, the_newest_block_is_taken_back_whatever_its_size) {
+  on_a_new_thread([] {
+    static_cast<void>(temp_allocate(16, 16));
+    for (std::size_t size = 0; size < 100; ++size) {
+      void* const block = temp_allocate(size, 16);
+      temp_deallocate(block, size);
+      ASSERT_EQ(temp_allocate(size, 16), block);
+      temp_deallocate(block);
+    }
+  });
+}
+
+TEST(Temp, the_last_bytes_of_a_region_are_taken_back_by_their_size) {
+  const Region region(4096 + 5, 0);
+  on_a_new_thread([] {
+    static_cast<void>(temp_allocate(4096, 16));
+    void* const last = temp_allocate(5, 16);
+    temp_deallocate(last, 5);
+    EXPECT_EQ(temp_allocate(5, 16), last);
+  });
+}
+
 TEST(Temp, a_scope_gives_back_what_is_younger_and_nothing_else) {
   on_a_new_thread([] {
     char* const kept = static_cast<char*>(temp_allocate(16, 16));

@@ -97,8 +97,13 @@ class Exercise {
   void remove(std::vector<Block>& blocks, blockyard::Lifetime lifetime) {
     if (!blocks.empty()) {
       const std::size_t which = bytes_.take() % blocks.size();
-      check(blocks[which]);
-      blockyard::deallocate(blocks[which].begin, lifetime);
+      const Block& block = blocks[which];
+      check(block);
+      if (lifetime == blockyard::Lifetime::temp && bytes_.take() % 2 == 0) {
+        blockyard::temp_deallocate(block.begin, block.size);
+      } else {
+        blockyard::deallocate(block.begin, lifetime);
+      }
       blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(which));
     }
   }
