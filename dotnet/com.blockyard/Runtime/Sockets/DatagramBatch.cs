@@ -22,11 +22,13 @@ namespace Blockyard.Sockets
         private readonly LinuxNative.BatchMessage* messages;
         private readonly LinuxNative.Part* parts;
         private readonly LinuxNative.SegmentControl* controls;
-        private readonly byte* names;
         private readonly Entry* entries;
         private readonly bool ownsPayload;
         private int count;
         private bool disposed;
+
+        /// <summary>Whether every message is as a receive needs it.</summary>
+        private bool isPreparedToReceive;
 
         /// <summary>An empty batch.</summary>
         /// <param name="capacity">Datagrams, 1 to 1024 (the kernel's most).</param>
@@ -57,15 +59,16 @@ namespace Blockyard.Sockets
             int stride = ownsPayload ? Stride(datagramSize) : 0;
             int tables = sizeof(Entry) + sizeof(LinuxNative.BatchMessage) + sizeof(LinuxNative.Part)
                 + sizeof(LinuxNative.SegmentControl) + LinuxSockaddr.Room;
-            block = (byte*)Marshal.AllocHGlobal(new IntPtr(((long)capacity * (tables + stride)) + CacheLine));
+            block = (byte*)Marshal.AllocHGlobal(new IntPtr(((long)capacity * (tables + stride)) + (2 * CacheLine)));
 
-            // All of these are multiples of 8 bytes long, so each table begins aligned.
-            entries = (Entry*)block;
-            messages = (LinuxNative.BatchMessage*)(entries + capacity);
-            parts = (LinuxNative.Part*)(messages + capacity);
-            controls = (LinuxNative.SegmentControl*)(parts + capacity);
-            names = (byte*)(controls + capacity);
-            byte* payload = (byte*)(((long)names + ((long)LinuxSockaddr.Room * capacity) + CacheLine - 1) & ~(CacheLine - 1L));
+            // A message is as long as a cache line and lies in one. All of these are multiples of 8 bytes long, so each table
+            // begins aligned.
+            messages = (LinuxNative.BatchMessage*)AtCacheLine(block);
+            byte* names = (byte*)(messages + capacity);
+            parts = (LinuxNative.Part*)(names + ((long)LinuxSockaddr.Room * capacity));
+            entries = (Entry*)(parts + capacity);
+            controls = (LinuxNative.SegmentControl*)(entries + capacity);
+            byte* payload = AtCacheLine((byte*)(controls + capacity));
             for (int i = 0; i < capacity; i++)
             {
                 entries[i] = new Entry { Start = ownsPayload ? payload + ((long)stride * i) : null };
@@ -200,29 +203,44 @@ namespace Blockyard.Sockets
 
         internal void PrepareToReceive()
         {
+            if (isPreparedToReceive)
+            {
+                return;
+            }
+
             for (int i = 0; i < Capacity; i++)
             {
                 parts[i].Start = entries[i].Start;
                 parts[i].Length = (UIntPtr)(uint)DatagramSize;
                 messages[i].Message.NameLength = LinuxSockaddr.Room;
-                messages[i].Message.Flags = 0;
                 SetParts(i, i, 1);
             }
+
+            isPreparedToReceive = true;
         }
 
         /// <summary>Takes over what the kernel wrote, up to the first message without an address: that is a shutdown.</summary>
+        /// <remarks>
+        /// Written in its place: Mono copies a struct once for each call that it passes through. What the next receive needs
+        /// anew of a message is set here too, where it is in the cache; the kernel does not read the flags that it writes.
+        /// </remarks>
         internal int TakeReceived(int received)
         {
-            for (int i = 0; i < received; i++)
+            LinuxNative.BatchMessage* message = messages;
+            Entry* entry = entries;
+            uint longest = (uint)DatagramSize;
+            for (int i = 0; i < received; i++, message++, entry++)
             {
-                SocketAddr from = LinuxSockaddr.Read(names + (LinuxSockaddr.Room * i), messages[i].Message.NameLength);
-                if (from.IsNone)
+                if (!LinuxSockaddr.TryRead(message->Message.Name, message->Message.NameLength, &entry->Address))
                 {
+                    isPreparedToReceive = false;
                     return i;
                 }
 
-                bool truncated = (messages[i].Message.Flags & LinuxNative.Truncated) != 0;
-                Set(i, new Received(from, (int)Math.Min(messages[i].Length, (uint)DatagramSize), truncated));
+                message->Message.NameLength = LinuxSockaddr.Room;
+                uint length = message->Length;
+                entry->Length = (int)(length > longest ? longest : length);
+                entry->Truncated = (message->Message.Flags & LinuxNative.Truncated) != 0;
             }
 
             return received;
@@ -235,6 +253,7 @@ namespace Blockyard.Sockets
         /// <returns>How many messages; -1 when an address can't be sent to by such a socket.</returns>
         internal int PrepareToSend(int first, bool socketIsIPv6, int longestSegment)
         {
+            isPreparedToReceive = false;
             int message = 0;
             for (int i = first; i < count; message++)
             {
@@ -271,7 +290,11 @@ namespace Blockyard.Sockets
             }
         }
 
-        private protected void SetStart(int index, byte* start) => entries[index].Start = start;
+        private protected void SetStart(int index, byte* start)
+        {
+            entries[index].Start = start;
+            parts[index].Start = start;
+        }
 
         private protected byte* StartAt(int index) => entries[index].Start;
 
@@ -324,6 +347,8 @@ namespace Blockyard.Sockets
             int lines = (datagramSize + CacheLine - 1) / CacheLine;
             return (lines < 4 ? lines : lines | 1) * CacheLine;
         }
+
+        private static byte* AtCacheLine(byte* address) => (byte*)(((long)address + CacheLine - 1) & ~(CacheLine - 1L));
 
         private bool IsSameAddress(int one, int other)
         {

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using System.Runtime.CompilerServices;
 
 namespace Blockyard.Sockets
 {
@@ -14,19 +15,31 @@ namespace Blockyard.Sockets
         /// <summary>What the kernel wrote; none for a family or a length that is not IP's.</summary>
         internal static SocketAddr Read(byte* from, uint length)
         {
+            SocketAddr address;
+            TryRead(from, length, &address);
+            return address;
+        }
+
+        /// <summary>The same into <paramref name="to"/>; false, and none is there, for what is not IP's.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)] // Mono inlines only the shortest by itself
+        internal static bool TryRead(byte* from, uint length, SocketAddr* to)
+        {
             if (length >= LengthIPv4 && *(ushort*)from == LinuxNative.FamilyIPv4)
             {
-                return new SocketAddr(AddressFamily.InterNetwork, Port(from), *(uint*)(from + 4), 0, 0, 0);
+                SocketAddr.Write(to, AddressFamily.InterNetwork, Port(from), *(uint*)(from + 4), 0, 0, 0);
+                return true;
             }
 
             if (length >= LengthIPv6 && *(ushort*)from == LinuxNative.FamilyIPv6)
             {
-                return new SocketAddr(
-                    AddressFamily.InterNetworkV6, Port(from), *(ulong*)(from + 8), *(ulong*)(from + 16), *(uint*)(from + 24),
-                    *(uint*)(from + 4));
+                SocketAddr.Write(
+                    to, AddressFamily.InterNetworkV6, Port(from), *(ulong*)(from + 8), *(ulong*)(from + 16),
+                    *(uint*)(from + 24), *(uint*)(from + 4));
+                return true;
             }
 
-            return default;
+            SocketAddr.Write(to, 0, 0, 0, 0, 0, 0);
+            return false;
         }
 
         /// <summary>Writes it in the kernel's form, as IPv6 where the socket is; returns its length, 0 for none.</summary>
@@ -67,6 +80,7 @@ namespace Blockyard.Sockets
 #pragma warning restore CS0169, CS0649
         }
 
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private static ushort Port(byte* address) => (ushort)((address[2] << 8) | address[3]);
 
         private static void SetPort(byte* address, int port)

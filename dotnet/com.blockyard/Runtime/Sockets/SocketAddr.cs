@@ -1,6 +1,7 @@
 using System;
 using System.Net;
 using System.Net.Sockets;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Security.Cryptography;
 
@@ -41,6 +42,19 @@ namespace Blockyard.Sockets
             this.low = low;
             this.scope = scope;
             this.flow = flow;
+        }
+
+        /// <summary>Writes all of one in its place, which Mono does not do for what a constructor or a call returns.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal static void Write(SocketAddr* to, AddressFamily family, ushort port, ulong high, ulong low, uint scope, uint flow)
+        {
+            // As the fields lie; the last four bytes are padding.
+            *(ushort*)to = (ushort)family;
+            *((ushort*)to + 1) = port;
+            *((uint*)to + 1) = scope;
+            *((ulong*)to + 1) = high;
+            *((ulong*)to + 2) = low;
+            *((ulong*)to + 3) = flow;
         }
 
         /// <summary>An address and a port.</summary>

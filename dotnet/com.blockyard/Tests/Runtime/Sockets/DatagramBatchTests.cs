@@ -187,6 +187,45 @@ namespace Blockyard.Tests
         }
 
         [Test]
+        public void one_batch_receives_and_sends_by_turns()
+        {
+            using (DatagramBatch outgoing = new DatagramBatch(8, 40))
+            using (DatagramBatch both = new DatagramBatch(8, 20))
+            {
+                for (int round = 1; round <= 6; round++)
+                {
+                    // Of one length, so that they go back as one message where the kernel cuts; every third too long to be kept.
+                    int length = round % 3 == 0 ? 21 : round;
+                    outgoing.Clear();
+                    for (int i = 0; i < 8; i++)
+                    {
+                        outgoing.Add(length, Server.LocalAddress).Fill((byte)(round * 10 + i));
+                    }
+
+                    Assert.AreEqual(8, Client.SendBatch(outgoing));
+                    for (int i = 0; i < 8; i += both.Count)
+                    {
+                        Assert.Greater(Server.ReceiveBatch(both), 0);
+                    }
+
+                    Assert.AreEqual(8, both.Count);
+                    for (int i = 0; i < 8; i++)
+                    {
+                        Assert.AreEqual(length == 21, both.IsTruncated(i));
+                        Assert.AreEqual(Math.Min(length, 20), both[i].Length);
+                        Assert.AreEqual((byte)(round * 10 + i), both[i][both[i].Length - 1]);
+                        Assert.AreEqual(Client.LocalAddress, both.AddressOf(i));
+                    }
+
+                    Assert.AreEqual(8, Server.SendBatch(both));
+                    outgoing.Clear();
+                    Assert.AreEqual(8, Client.ReceiveBatch(outgoing));
+                    Assert.AreEqual((byte)(round * 10 + 7), outgoing[7][0]);
+                }
+            }
+        }
+
+        [Test]
         public void a_batch_is_received_straight_into_an_allocator_s_items()
         {
             using (UnmanagedAllocator<Packet> slots = new UnmanagedAllocator<Packet>(100, zeroed: false))
