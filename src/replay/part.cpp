@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "replay/cores.hpp"
 #include "replay/crash.hpp"
 #include "replay/drive.hpp"
 #include "replay/handshake.hpp"
@@ -34,11 +35,13 @@ void Part::prepare() {
     first = false;
   });
   thread_.progress.done.store(0, std::memory_order_relaxed);
+  stay_on(thread_.core);  // threads that the allocator has started by now go where they like
   announce(session_.turn, thread_.index + 1);
 }
 
 void Part::replay() {
   session_.verify ? drive_and_verify(session_, thread_) : drive(session_, thread_);
+  leave(thread_.core);
   session_.finished.fetch_add(1, std::memory_order_release);
   session_.finished.notify_all();
 }

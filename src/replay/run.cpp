@@ -17,6 +17,7 @@
 #include "journal/event.hpp"
 #include "replay/adapter_host.hpp"
 #include "replay/background.hpp"
+#include "replay/cores.hpp"
 #include "replay/crash.hpp"
 #include "replay/drive.hpp"
 #include "replay/failure.hpp"
@@ -113,6 +114,7 @@ class Run {
     session_.timed = !settings_.untimed && !settings_.verify && !settings_.traced;
     session_.verify = settings_.verify;
     session_.in_order = settings_.in_order;
+    if (session_.in_order) give_cores(session_.threads);
     session_.allocator = settings_.allocator.c_str();
     totals_.ticks_per_ns = session_.ticks_per_ns;
     facts_.started_at = utc_now();

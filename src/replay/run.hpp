@@ -23,7 +23,7 @@ struct RunSettings {
   std::uint64_t causes_above_ns = default_causes_above_ns;  ///< events this slow carry their cause; 0: none does
   LookSource look_with = LookSource::perf;                  ///< what may be used for that
   std::uint64_t pollute_bytes = 0;                          ///< walked between events; rounded up to 4 KiB
-  bool in_order = false;  ///< each event begins when all before it in the journal are over, on whatever thread
+  bool in_order = false;  ///< each event begins when all before it in the journal are over; threads stay on a core each
   bool untimed = false;
   bool traced = false;  ///< system calls are written down, and nothing is timed
   bool verify = false;

@@ -85,8 +85,10 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       ->add_option("--pollute", settings->pollute_bytes,
                    "bytes of the program's own memory to walk between events, so that the allocator's are not cached")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 30));
-  command->add_flag("--in-order", settings->in_order,
-                    "begin each event when all before it in the journal are over: every repeat does the same work");
+  command->add_flag(
+      "--in-order", settings->in_order,
+      "begin each event when all before it in the journal are over, each thread on one core: every repeat does "
+      "the same work");
   CLI::Option* untimed =
       command->add_flag("--untimed", settings->untimed, "no clock around calls: total CPU time only");
   command

@@ -80,6 +80,7 @@ struct ReplayThread {
   Polluter polluter;
   std::uint32_t index = 0;  ///< in Session::threads
   std::uint32_t journal_thread = 0;
+  int core = -1;                           ///< that it stays on while the clock runs; -1: wherever the kernel puts it
   Record* records = nullptr;               ///< a ring where the journal is streamed
   std::uint64_t mask = ~std::uint64_t{0};  ///< of the ring's length; all ones where it is none
   std::uint64_t count = 0;                 ///< records in all

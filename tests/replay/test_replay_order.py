@@ -1,11 +1,15 @@
 """`--in-order` begins an event when all before it in the journal are over, on whatever thread: every repeat then does
 the same work, also where threads would race or something else takes their cores."""
 
+import contextlib
+import os
+import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from replay_lab import MS, Journal, Run, planned, replayed, run, sooner_or_later
+from replay_lab import MS, REPLAY, TOOLS, Journal, Run, planned, replayed, run, sooner_or_later
 
 THREADS = 3
 
@@ -62,3 +66,36 @@ def test_threads_that_have_nothing_to_do_hold_nobody_up(tmp_path: Path) -> None:
     made = replayed(journal, tmp_path, "--in-order", plan_options=("--from", "0.0005"))
     assert made.facts["replay_threads"] == 5
     assert made.facts["order_inversions"] == 0
+
+
+def cores_of_threads(plan: Path, folder: Path, *options: str) -> list[set[int]]:
+    """The cores that each thread of a run may use, looked at while it waits for its last event."""
+    command = [REPLAY, "run", plan, "--adapter", TOOLS / "witness.so", "--touch", "none", "-o", folder, *options]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE)
+    try:
+        end = time.monotonic() + 60
+        found: list[set[int]] = []
+        while running.poll() is None and time.monotonic() < end:
+            with contextlib.suppress(OSError):  # it has just ended
+                looked = [os.sched_getaffinity(int(task.name)) for task in Path(f"/proc/{running.pid}/task").iterdir()]
+                found = max(found, looked, key=lambda sets: sum(len(cores) == 1 for cores in sets))
+            time.sleep(0.02)
+        assert running.wait(timeout=60) == 0, running.stderr.read() if running.stderr else ""
+        return found
+    finally:
+        running.kill()
+        running.communicate(timeout=60)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core: threads have nowhere else to go")
+def test_each_thread_stays_on_one_core_and_the_busiest_two_on_different_ones(tmp_path: Path) -> None:
+    journal = Journal()
+    for number, thread in enumerate([1, 2, 2, 3, 3, 3]):
+        journal.allocate(f"b{number}", 64, number, thread)
+    for thread in range(1, THREADS + 1):
+        journal.allocate(f"last{thread}", 64, 700 * MS, thread)
+    plan = planned(journal, tmp_path)
+    bound = [cores for cores in cores_of_threads(plan, tmp_path / "bound", "--in-order") if len(cores) == 1]
+    assert len(bound) == THREADS
+    assert len(set.union(*bound)) == min(THREADS, len(os.sched_getaffinity(0)))
+    assert all(len(cores) > 1 for cores in cores_of_threads(plan, tmp_path / "free"))

@@ -123,6 +123,30 @@ def test_gross_figures_keep_the_timers_floor(campaign: Campaign) -> None:
     assert "left in" in result.text
 
 
+def measured_floors(directory: Path) -> Campaign:
+    """Two allocators, two repeats each: every call takes 40 ticks, and each run measured another floor."""
+    campaign = Campaign(directory, ["one", "other"], repeats=2)
+    for allocator, floors in {"one": (30, 14), "other": (12, 38)}.items():
+        for repeat, floor in enumerate(floors, start=1):
+            campaign.run(allocator, rows([(0, MALLOC, 8, 0, 40, 0)]), repeat, floor_call_ticks=floor)
+    return campaign
+
+
+@pytest.mark.parametrize("view", ["as-run", "inherent"])
+def test_one_floor_the_least_that_any_run_measured_is_taken_off_all_runs(tmp_path: Path, view: str) -> None:
+    result = build(measured_floors(tmp_path / "r").directory, options=TABLES)
+    for allocator in ("one", "other"):
+        found = figures(result, allocator=allocator, view=view, operation="malloc", part="call")
+        assert [found[key] for key in ("best_ns", "worst_ns", "floor_call_ns")] == [14, 14, 6], allocator
+    assert "timer floor 6.00 ns (in single runs up to 19.0 ns), taken off" in " ".join(result.text.split())
+
+
+def test_a_table_of_one_allocator_takes_the_floor_of_all_off(tmp_path: Path) -> None:
+    result = build(measured_floors(tmp_path / "r").directory, options=ReportOptions(
+        pictures=False, samples_parquet=False, allocators=("one",)))
+    assert figures(result, view="inherent", operation="malloc", part="call")["best_ns"] == 14
+
+
 def test_a_saturated_call_is_said_to_be_at_least_that(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
     campaign.run("one", rows([(0, MALLOC, 8, 0, SATURATED, 0)]))

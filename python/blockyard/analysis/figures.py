@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
 import numpy as np
 
@@ -39,12 +38,10 @@ _LAST_ROWS = 4096
 
 @dataclass
 class AllocatorFigures:
-    """One allocator's repeats in one section, digested. `floor_*_ns` is what was taken off every latency."""
+    """One allocator's repeats in one section, digested."""
 
     runs: AllocatorRuns
     digest: passes.Digest
-    floor_call_ns: float
-    floor_touch_ns: float
     measured_ns: int
     step_ticks: int
     cuts: Cuts
@@ -140,7 +137,7 @@ def open_rows(allocator: AllocatorRuns, gross: bool) -> list[passes.Rows]:
     for run in allocator.runs:
         rows = samples.rows(run.folder / "samples.npy")
         rate = run.number("ticks_per_ns")
-        floors = [0, 0] if gross else [round(run.number(f"floor_{part}_ticks")) for part in ("call", "touch")]
+        floors = (0, 0) if gross else allocator.floor_ticks(run)
         opened.append(passes.Rows(rows, *floors, scale=allocator.ticks_per_ns / rate if rate else 1.0))
     return opened
 
@@ -154,12 +151,11 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
     except passes.BadRows as error:
         raise bad_rows(allocator.runs, error) from None
     measured = sum(int(run.rows["start"][-_LAST_ROWS:].max()) for run in opened if len(run.rows))
-    floors = (_floor_ns(allocator.runs, part) for part in ("call", "touch"))
     wanted = [cut for cut in (cuts.frames, cuts.audio, cuts.whole) if isinstance(cut, FrameCut)]
     looked_into = any(samples.looked_into(run.facts) for run in allocator.runs)
     series = frames.per_frame(allocator.name, opened, wanted, allocator.ticks_per_ns, looked_into=looked_into,
                               threads=threads) if wanted else []
-    return AllocatorFigures(allocator, digest, *floors, measured, _step_ticks(allocator, digest), cuts,
+    return AllocatorFigures(allocator, digest, measured, _step_ticks(allocator, digest), cuts,
                             {id(one.cut): one for one in series}, gross)
 
 
@@ -174,10 +170,6 @@ def bad_rows(runs: Sequence, error: passes.BadRows) -> UserError:
     """The sentence for rows that no replay wrote."""
     return UserError(f"{runs[error.run].folder / 'samples.npy'} {error}: it was damaged or belongs to another journal; "
                      "delete its folder and run 'blockyard replay --resume'")
-
-
-def _floor_ns(runs: Sequence, part: str) -> float:
-    return median(run.number(f"floor_{part}_ticks") / run.number("ticks_per_ns") for run in runs)
 
 
 def _step_ticks(allocator: AllocatorRuns, digest: passes.Digest) -> int:

@@ -50,6 +50,10 @@ class AllocatorRuns:
     untimed: tuple[Run, ...]
     needs_lock: bool
     needs_pool: bool
+    floors_ns: tuple[float, float]
+    """Of a timed call and a touch: the least that any run of the section measured, of any allocator, taken off all of
+    them. A run that takes off its own measures it once, and where that came out too high (a neighbour on the host), all
+    its latencies are too low: the minimum over repeats then picks that run."""
 
     @property
     def is_null(self) -> bool:
@@ -63,6 +67,12 @@ class AllocatorRuns:
         if rate <= 0:
             raise UserError(f"{self.runs[0].folder / 'run.json'} has no usable 'ticks_per_ns'")
         return rate
+
+    def floor_ticks(self, run: Run) -> tuple[int, int]:
+        """What is taken off each call and each touch of one of these runs, in that run's ticks."""
+        rate = run.number("ticks_per_ns")
+        call, touch = (round(floor * rate) for floor in self.floors_ns)
+        return call, touch
 
 
 @dataclass(frozen=True)
@@ -141,13 +151,18 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
     grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
     untimed: dict[tuple[str, str, str], list[Run]] = {}
     unfinished: dict[tuple[str, str, str], int] = {}
+    unnamed: dict[tuple[str, str, str], list[Run]] = {}
     planned = 0
     for entry in plan.runs():
-        if (journals and entry.journal not in journals) or (allocators and entry.allocator not in allocators):
+        if journals and entry.journal not in journals:
             continue
-        planned += 1
         run = _run(directory / "runs" / entry.id, entry.repeat)
         key = (entry.journal, entry.pace, entry.touch)
+        if allocators and entry.allocator not in allocators:
+            if run is not None and run.ok and not run.facts.get("untimed"):
+                unnamed.setdefault(key, []).append(run)
+            continue
+        planned += 1
         if run is None:
             unfinished[key] = unfinished.get(key, 0) + 1
         elif entry.untimed or run.facts.get("untimed"):
@@ -159,7 +174,9 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
     entries = {entry["name"]: entry for entry in plan.allocators}
     sections = []
     for (journal, pace, touch), found in grouped.items():
-        members = [_allocator(entries[name], found[name], untimed.get((journal, pace, name), []))
+        timed = [run for runs in found.values() for run in runs if run.ok]
+        floors = _least_floors([*timed, *unnamed.get((journal, pace, touch), [])])
+        members = [_allocator(entries[name], found[name], untimed.get((journal, pace, name), []), floors)
                    for name in entries if name in found]
         section = Section(journal, pace, touch, plan.threads, plan.in_order, plan.journal(journal),
                           directory / "runs" / journal, tuple(members), unfinished.get((journal, pace, touch), 0))
@@ -190,14 +207,23 @@ def _run(folder: Path, repeat: int) -> Run | None:
     return Run(folder, repeat, facts)
 
 
-def _allocator(entry: dict[str, Any], runs: list[Run], untimed: list[Run]) -> AllocatorRuns:
+def _least_floors(runs: list[Run]) -> tuple[float, float]:
+    """Of runs of allocators that nobody named too: a table of some has the same figures as the table of all."""
+    known = [(run, rate) for run in runs if (rate := run.number("ticks_per_ns")) > 0]
+    call, touch = (min((run.number(f"floor_{part}_ticks") / rate for run, rate in known), default=0.0)
+                   for part in ("call", "touch"))
+    return call, touch
+
+
+def _allocator(entry: dict[str, Any], runs: list[Run], untimed: list[Run],
+               floors: tuple[float, float]) -> AllocatorRuns:
     good = tuple(run for run in runs if run.ok)
     facts = (good or tuple(runs))[0].facts
     base, _, variant = entry["name"].partition("@")
     return AllocatorRuns(entry["name"], entry.get("base", base), entry.get("variant") or variant or "defaults",
                          str(facts.get("version") or entry.get("version") or ""), good,
                          tuple(run for run in runs if not run.ok), tuple(untimed),
-                         bool(facts.get("locked", facts.get("needs_lock"))), bool(facts.get("needs_pool")))
+                         bool(facts.get("locked", facts.get("needs_lock"))), bool(facts.get("needs_pool")), floors)
 
 
 def _refuse_mixed_machines(section: Section) -> None:

@@ -51,8 +51,8 @@ Examples:
               help="Walk so much of the program's own memory between events (64K, 8M), so that the allocator's data "
                    "are as cold as in a game.  [0]")
 @click.option("--in-order", is_flag=True, default=None,
-              help="Begin each event when all before it in the journal are over, on whatever thread: every repeat does "
-                   "the same work, and none waits for another thread's lock.")
+              help="Begin each event when all before it in the journal are over, on whatever thread, and keep each "
+                   "thread on one core: every repeat does the same work, and none waits for another thread's lock.")
 @click.option("--trace", is_flag=True, default=None,
               help="Add a run of each in which every event's system calls are written down and nothing is measured.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")

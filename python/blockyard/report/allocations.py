@@ -9,7 +9,7 @@ import pyarrow.csv
 from blockyard.analysis import samples
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.journal_facts import FREE, REALLOCATE
-from blockyard.analysis.sections import Run, Section
+from blockyard.analysis.sections import AllocatorRuns, Run, Section
 from blockyard.errors import UserError
 from blockyard.report.files import whole
 
@@ -19,7 +19,7 @@ _ROWS_AT_ONCE = 1 << 20
 HEADER = ("replayAllocTimestamp", "allocTime", "allocSize", "replayFreeTimestamp", "freeTime")
 
 
-def write(target: Path, section: Section, run: Run, gross: bool) -> Path:
+def write(target: Path, section: Section, allocator: AllocatorRuns, run: Run, gross: bool) -> Path:
     """All columns in whole ns but the size, in bytes. allocTime includes the touch.
 
     `0,0` stands where a block was never freed. A reallocate ends one row and makes another: its whole time is the new
@@ -31,7 +31,7 @@ def write(target: Path, section: Section, run: Run, gross: bool) -> Path:
                         "CSV needs it; run 'blockyard replay' again")
     rows = samples.rows(run.folder / "samples.npy")
     rate = run.number("ticks_per_ns")
-    floors = [0, 0] if gross else [round(run.number(f"floor_{part}_ticks")) for part in ("call", "touch")]
+    floors = (0, 0) if gross else allocator.floor_ticks(run)
     find = _Finder(rows["event"])
 
     def write_rows(path: Path) -> None:

@@ -152,7 +152,7 @@ def _threads(allocators: int, options: ReportOptions) -> int:
 
 def _write(measured: list[Measured], out: Path, options: ReportOptions,
            tell: Progress) -> tuple[list[Path], list[Path]]:
-    tasks: list[tuple[str, str, Callable[[], list[Path]]]] = []
+    tasks: list[_Task] = []
     for one in measured:
         one.folder.mkdir(parents=True, exist_ok=True)
         if options.pictures:
@@ -172,31 +172,33 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
                 for run in member.runs.runs:
                     target = one.folder / "allocations" / f"{member.name}-{run.repeat}.csv"
                     tasks.append(("file", f"{one.section.journal} allocations of {member.name}",
-                                  lambda t=target, o=one, r=run: [
-                                      allocations.write(t, o.section, r, options.gross)]))
-    tasks[:0] = [("file", "summary", lambda: summary.write(out, "summary", [
-                     row for one in measured for row in summary.rows(one.section, one.figures, one.views)])),
-                 ("file", "frames", lambda: summary.write(out, "frames", [
-                     row for one in measured for row in frame_verdicts.rows(one.section, one.figures, one.views)])),
-                 ("file", "memory", lambda: summary.write(out, "memory", [
-                     row for one in measured for row in memory_tables.rows(one.section, one.figures)])),
-                 ("file", "runs", lambda: summary.write(out, "runs", [
-                     row for one in measured for row in run_rows.rows(one.section, one.figures)]))]
+                                  lambda t=target, o=one, m=member, r=run: [
+                                      allocations.write(t, o.section, m.runs, r, options.gross)]))
+    tables = [("file", "summary", lambda: summary.write(out, "summary", [
+                  row for one in measured for row in summary.rows(one.section, one.figures, one.views)])),
+              ("file", "frames", lambda: summary.write(out, "frames", [
+                  row for one in measured for row in frame_verdicts.rows(one.section, one.figures, one.views)])),
+              ("file", "memory", lambda: summary.write(out, "memory", [
+                  row for one in measured for row in memory_tables.rows(one.section, one.figures)])),
+              ("file", "runs", lambda: summary.write(out, "runs", [
+                  row for one in measured for row in run_rows.rows(one.section, one.figures)]))]
     written: list[Path] = []
     pictures: list[Path] = []
-    for number, (kind, name, paths) in enumerate(_run(tasks, options.jobs), start=1):
+    for number, (kind, name, paths) in enumerate(_run(tables, tasks, options.jobs), start=1):
         (pictures if kind == "picture" else written).extend(paths)
-        tell(0.25 + 0.75 * number / len(tasks), f"wrote {name}")
+        tell(0.25 + 0.75 * number / (len(tables) + len(tasks)), f"wrote {name}")
     return written, pictures
 
 
-_TASKS: list[tuple[str, str, Callable[[], list[Path]]]] = []
+_Task = tuple[str, str, Callable[[], list[Path]]]
+_TASKS: list[_Task] = []
 
 
-def _run(tasks: list[tuple[str, str, Callable[[], list[Path]]]], jobs: int) -> Iterable[tuple[str, str, list[Path]]]:
-    """Runs tasks in forked workers, which find everything that was measured in their memory."""
+def _run(here: list[_Task], tasks: list[_Task], jobs: int) -> Iterable[tuple[str, str, list[Path]]]:
+    """Runs tasks in forked workers, which find everything that was measured in their memory; meanwhile those that shall
+    be run `here`: what they compute the text needs too, and a worker's memory is gone when it ends."""
     if jobs < 2 or len(tasks) < 2:
-        for kind, name, work in tasks:
+        for kind, name, work in [*here, *tasks]:
             yield kind, name, work()
         return
     _TASKS[:] = tasks
@@ -204,6 +206,8 @@ def _run(tasks: list[tuple[str, str, Callable[[], list[Path]]]], jobs: int) -> I
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _leave_interrupts_alone)
     try:
         waiting = [pool.submit(_work, number) for number in range(len(tasks))]
+        for kind, name, work in here:
+            yield kind, name, work()
         for finished in as_completed(waiting):
             number, paths = finished.result()
             yield tasks[number][0], tasks[number][1], paths

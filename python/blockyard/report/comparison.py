@@ -161,12 +161,12 @@ def rates(figures: Sequence[AllocatorFigures], variant: str, view: View = View.A
     for one in figures:
         repeats = len(one.runs.runs)
         rows.append([short_name(one), *(units.rate(one.rate_above(limit, view)) for limit in RATE_LIMITS_NS),
-                     str(repeats), units.duration(one.floor_call_ns)])
+                     str(repeats)])
     notes = ["null calls no allocator: its slow events are the machine's own"] if any(
         one.runs.is_null for one in figures) else ["without null in the campaign, the machine's own share is not known"]
     return Table(f"slow events a second: {view.value}, mallocs with touch and frees, {variant}",
                  ["allocator", *(f"above {units.duration(limit).replace('.00', '').replace('.0', '')}"
-                                 for limit in RATE_LIMITS_NS), "repeats", "timer floor"], rows, notes,
+                                 for limit in RATE_LIMITS_NS), "repeats"], rows, notes,
                  dim=null_rows(figures))
 
 

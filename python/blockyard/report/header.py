@@ -12,7 +12,8 @@ from blockyard.report import units
 
 @dataclass(frozen=True)
 class Header:
-    """The facts of one section's page. `floors_ns` is the range of the timer's floor over its allocators."""
+    """The facts of one section's page. `floors_ns`: the timer's floor that is taken off, and the most that a run
+    measured."""
 
     machine: str
     clock: str
@@ -34,9 +35,9 @@ class Header:
                f"{version}{self.clock}; {self._floor()}; {self.repeats}; {self.setting}"
 
     def _floor(self) -> str:
-        low, high = (units.duration(value) for value in self.floors_ns)
-        span = low if low == high else f"{low} to {high}"
-        return f"timer floor {span}, {'left in' if self.gross else 'taken off'}"
+        least, most = (units.duration(value) for value in self.floors_ns)
+        range_ = "" if least == most else f" (in single runs up to {most})"
+        return f"timer floor {least}{range_}, {'left in' if self.gross else 'taken off'}"
 
 
 def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], gross: bool) -> Header:
@@ -45,7 +46,8 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
     rate = f" at {median(rates):.3f} ticks/ns" if rates else ""
     step = max((one for one in figures if one.step_ticks > 1), key=lambda one: one.step_ticks, default=None)
     rate += f" in steps of {units.duration(step.step_ns)}" if step else ""
-    floors = [one.floor_call_ns for one in figures] or [0.0]
+    floors = [one.runs.floors_ns[0] for one in figures] or [0.0]
+    measured = [run.number("floor_call_ticks") / one.runs.ticks_per_ns for one in figures for run in one.runs.runs]
     counts = sorted({len(one.runs.runs) for one in figures})
     repeats = f"{counts[0]} to {counts[-1]} repeats" if len(counts) > 1 else \
         f"{counts[0] if counts else 0} repeat{'' if counts == [1] else 's'}"
@@ -53,8 +55,8 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
     if section.in_order:
         threads += " in the journal's order"
     stretch = _stretch(section.facts)
-    return Header(machine_line(facts), f"clock {_clock(facts)}{rate}", (min(floors), max(floors)), repeats,
-                  f"{pace_words(section.pace)}, {touch_words(section.touch)}, {threads}{stretch}", gross,
+    return Header(machine_line(facts), f"clock {_clock(facts)}{rate}", (min(floors), max([*floors, *measured])),
+                  repeats, f"{pace_words(section.pace)}, {touch_words(section.touch)}, {threads}{stretch}", gross,
                   results.blockyard)
 
 

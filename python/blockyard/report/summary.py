@@ -41,8 +41,8 @@ def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[
                            **{f"{label}_ns": None if value is None else round(value.value, 3)
                               for label, value in figure.items()},
                            **ends,
-                           "worst_is_at_least": found.worst.at_least, "floor_call_ns": round(one.floor_call_ns, 3),
-                           "floor_touch_ns": round(one.floor_touch_ns, 3)}
+                           "worst_is_at_least": found.worst.at_least, "floor_call_ns": round(one.runs.floors_ns[0], 3),
+                           "floor_touch_ns": round(one.runs.floors_ns[1], 3)}
 
 
 def _ends(intervals: dict[str, Interval | None]) -> dict[str, float | None]:
