@@ -1,6 +1,6 @@
 """How a section is cut into frames, audio buffers and phases: by its reference run, before anything is measured."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +21,8 @@ class Cuts:
     audio: FrameCut | NoFrames
     phases: Phases
     whole: FrameCut | NoFrames
+    known: dict[tuple[int, str], np.ndarray] = field(default_factory=dict, compare=False)
+    """By the identity of the cut and the phase, what was asked for: every allocator and view asks for the same."""
 
     def frames_in(self, name: str) -> np.ndarray:
         """Which frames begin in the phase of that name."""
@@ -33,7 +35,10 @@ class Cuts:
         return self._within(self.audio, name)
 
     def _within(self, cut: FrameCut, name: str) -> np.ndarray:
-        return self.phases.of_events(cut.edges[:-1]) == self.phases.names.index(name)
+        key = (id(cut), name)
+        if key not in self.known:
+            self.known[key] = self.phases.of_events(cut.edges[:-1]) == self.phases.names.index(name)
+        return self.known[key]
 
 
 def uncut() -> Cuts:

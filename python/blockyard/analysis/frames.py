@@ -179,9 +179,8 @@ def intervals(values_ns: np.ndarray) -> dict[str, tuple[float, float] | None]:
     least = float(np.partition(values_ns, place, axis=1)[:, place].min())
     repeats = tuple(_distribution(row, least) for row in values_ns)
     sampled = bootstrap.Sampled(_distribution(values_ns.ravel(), least), repeats)
-    ends = ((1 - bootstrap.CONFIDENCE) / 2, (1 + bootstrap.CONFIDENCE) / 2)
-    return {percentile.label: None if (found := bootstrap.quantiles(sampled, percentile, ends)) is None else
-            (float(found[0]), float(found[1])) for percentile in TAILS}
+    return {percentile.label: None if found is None else (found.low.value, found.high.value)
+            for percentile, found in zip(TAILS, bootstrap.intervals(sampled, TAILS), strict=True)}
 
 
 def _distribution(values_ns: np.ndarray, least: float) -> Distribution:
