@@ -26,7 +26,7 @@ namespace {
 
 [[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
   const unsigned size_class = class_of(size);
-  void* block = start_janitor_if_due() ? allocate_small(thread_heap, size_class) : nullptr;
+  void* block = start_janitor_if_due() ? allocate_small(thread_heap, row_place(size_class)) : nullptr;
   if (block == nullptr) {
     block = allocate_slow(thread_heap, size_class);
   }
@@ -80,13 +80,14 @@ bool keep_run(ThreadHeap* heap, void* block, PageTag& tag) {
 [[gnu::always_inline]] inline void* allocate(std::size_t size) {
   // Nine of ten allocations are of these sizes: no comparison, no jump more for them.
   if (size <= looked_up_limit) [[likely]] {
-    if (void* const block = allocate_small(thread_heap, class_table[(size + 15) / 16]); block != nullptr) [[likely]] {
+    if (void* const block = allocate_small(thread_heap, place_table[(size + 15) / 16]); block != nullptr) [[likely]] {
       return block;
     }
     return allocate_small_slow(size);
   }
   if (size <= small_limit) [[likely]] {
-    if (void* const block = allocate_small(thread_heap, class_of_computed(size)); block != nullptr) [[likely]] {
+    if (void* const block = allocate_small(thread_heap, row_place(class_of_computed(size))); block != nullptr)
+        [[likely]] {
       return block;
     }
     return allocate_small_slow(size);
@@ -136,12 +137,12 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
 }
 
 [[gnu::always_inline]] inline void deallocate(void* block) {
-  const std::size_t offset = region.offset_of(block);
-  if (check_range ? offset < region.bytes : block != nullptr) [[likely]] {
+  if (check_range ? region.contains(block) : block != nullptr) [[likely]] {
     // Another thread's block is as good as one's own: kept at hand it takes no atomic operation and is handed out again
     // while its line is warm. To its slab it stays in use.
-    if (const Owner owner = region.owner_of(offset >> granule_shift); owner.is_threads()) [[likely]] {
-      free_small(thread_heap, block, owner.size_class());
+    if (const std::size_t place = region.row_at(block); place != 0) [[likely]] {
+      ThreadHeap* const heap = thread_heap;
+      free_small(heap, block, heap->row_at(place));
       return;
     }
   }
@@ -281,7 +282,7 @@ void by_heap_free(by_heap* heap, void* block) {
   auto* const own = reinterpret_cast<ThreadHeap*>(heap);
   if (region.contains(block)) {
     if (const Owner owner = region.owner_of(region.granule_of(block)); owner.heap() == own->index) {
-      free_small(own, block, owner.size_class());
+      free_small(own, block, own->rows[owner.size_class()]);
       return;
     }
   }
@@ -294,7 +295,7 @@ void* by_heap_malloc(by_heap* heap, size_t size) {
     return allocate_large(size, block_alignment, nullptr, own);
   }
   const unsigned size_class = class_of(size);
-  void* block = allocate_small(own, size_class);
+  void* block = allocate_small(own, row_place(size_class));
   if (block == nullptr) {
     start_janitor_if_due();
     block = allocate_slow(own, size_class);

@@ -13,7 +13,7 @@ constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 
 std::size_t table_bytes(std::size_t bytes) {
   const std::size_t granules = bytes >> granule_shift;
-  return granules * (sizeof(std::uint32_t) + sizeof(Directory) + sizeof(Slab)) +
+  return granules * (sizeof(std::uint32_t) + sizeof(std::uint8_t) + sizeof(Directory) + sizeof(Slab)) +
          (bytes >> page_shift) * sizeof(PageTag);
 }
 
@@ -56,7 +56,11 @@ bool reserve_region() {
     region.slabs = reinterpret_cast<Slab*>(table);
     table += granules * sizeof(Slab);
     region.pages = reinterpret_cast<PageTag*>(table);
+    table += (bytes >> page_shift) * sizeof(PageTag);
     region.base = static_cast<char*>(base);
+    region.rows = reinterpret_cast<Atomic<std::uint8_t>*>(table);
+    region.rows_of_zero =
+        reinterpret_cast<std::uintptr_t>(table) - (reinterpret_cast<std::uintptr_t>(base) >> granule_shift);
     region.alignment = alignment;
     region.bytes = bytes;
     return true;
@@ -68,6 +72,7 @@ void populate_tables(std::uint32_t first_page, std::uint32_t pages) {
   const std::size_t granule = first_page / pages_per_granule;
   const std::size_t granules = (first_page + pages - 1) / pages_per_granule - granule + 1;
   populate_entries(region.owners, granule, granules);
+  populate_entries(region.rows, granule, granules);
   populate_entries(region.directory, granule, granules);
   populate_entries(region.slabs, granule, granules);
   populate_entries(region.pages, first_page, pages);

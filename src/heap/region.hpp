@@ -26,9 +26,9 @@ inline constexpr std::size_t largest_region = std::size_t{32} << 30;  // its tab
 inline constexpr std::size_t largest_region = std::size_t{256} << 30;
 #endif
 
-/// What free() asks of the granule behind a pointer: whose slab lies there, and of which class. Four bytes, so that one
-/// cache line answers for 256 KiB of blocks: the table of a heap of 200 MiB is 50 KiB and stays in the second-level
-/// cache, where an entry of 32 bytes that also held the remote list was a cache miss for most frees of cold blocks.
+/// Whose slab lies in a granule, and of which class: what every free asks that is not the plain case, for which
+/// Region::row_at has a byte. Four bytes, so that one cache line answers for 256 KiB of blocks: an entry of 32 bytes
+/// that also held the remote list was a cache miss for most frees of cold blocks.
 class Owner {
  public:
   constexpr Owner() = default;
@@ -45,8 +45,6 @@ class Owner {
   constexpr unsigned size_class() const { return word_ & 0xFFu; }
   constexpr std::uint32_t back() const { return word_ >> 24 & 0x7Fu; }  ///< granules from the slab's first to this one
   constexpr bool own() const { return (word_ & own_bit) != 0; }         ///< the heap is no thread's, but one's own
-  /// A slab of a thread's heap lies here, the caller's or another's: heap() is not 0 and own() is false.
-  constexpr bool is_threads() const { return static_cast<std::int32_t>(word_) > 0; }
 
  private:
   static constexpr std::uint32_t own_bit = std::uint32_t{1} << 31;
@@ -96,6 +94,8 @@ struct Region {
   std::size_t bytes = 0;                    ///< 0 until the first use
   std::size_t alignment = 0;                ///< of base: the largest alignment that a block can have
   Atomic<std::uint32_t>* owners = nullptr;  ///< a word of Owner for each granule
+  Atomic<std::uint8_t>* rows = nullptr;     ///< a byte for each granule: see row_at
+  std::uintptr_t rows_of_zero = 0;          ///< where that of address 0 would lie
   Directory* directory = nullptr;
   Slab* slabs = nullptr;
   PageTag* pages = nullptr;
@@ -105,6 +105,13 @@ struct Region {
   }
   bool contains(const void* pointer) const { return offset_of(pointer) < bytes; }
   Owner owner_of(std::size_t granule) const { return Owner::from(owners[granule].load(std::memory_order_relaxed)); }
+  /// The row_place of the class of a block; 0: the address is none of a block of a thread's slab. It lies in the region.
+  /// All that the fast path of free reads, a byte a granule, and by the address itself: what follows waits for this one
+  /// load.
+  std::size_t row_at(const void* pointer) const {
+    const std::uintptr_t granule = reinterpret_cast<std::uintptr_t>(pointer) >> granule_shift;
+    return reinterpret_cast<const Atomic<std::uint8_t>*>(rows_of_zero + granule)->load(std::memory_order_relaxed);
+  }
   std::size_t granule_of(const void* pointer) const { return offset_of(pointer) >> granule_shift; }
   std::size_t page_of(const void* pointer) const { return offset_of(pointer) >> page_shift; }
   char* page_address(std::size_t page) const { return base + (page << page_shift); }

@@ -32,19 +32,26 @@ constexpr unsigned class_of_computed(std::size_t size) {
 
 inline constexpr std::size_t looked_up_limit = 1024;
 
-/// One byte for each 16 bytes of size up to looked_up_limit: two cache lines, which are never cold. Nine of ten
-/// allocations of games are that small; a table of all sizes would be a cold line whenever a larger one comes.
-inline constexpr std::array<std::uint8_t, looked_up_limit / 16 + 1> class_table = [] {
+/// Where what a thread needs for class `index` stands in its heap (ThreadHeap::rows), in units of 8 bytes: what the
+/// tables say in place of the class, so that no shift comes between them and the row. 0 is no class.
+constexpr std::uint8_t row_place(unsigned index) { return static_cast<std::uint8_t>(2 * (index + 1)); }
+constexpr unsigned class_at(std::size_t place) { return static_cast<unsigned>(place / 2) - 1; }
+static_assert(class_at(row_place(class_count - 1)) == class_count - 1);
+
+/// The row_place of the class for each 16 bytes of size up to looked_up_limit: two cache lines, which are never cold.
+/// Nine of ten allocations of games are that small; a table of all sizes would be a cold line whenever a larger one
+/// comes.
+inline constexpr std::array<std::uint8_t, looked_up_limit / 16 + 1> place_table = [] {
   std::array<std::uint8_t, looked_up_limit / 16 + 1> table{};
   for (std::size_t slot = 0; slot < table.size(); ++slot) {
-    table[slot] = static_cast<std::uint8_t>(class_of_computed(slot * 16));
+    table[slot] = row_place(class_of_computed(slot * 16));
   }
   return table;
 }();
 
 /// Class of a size up to small_limit.
 inline unsigned class_of(std::size_t size) {
-  return size <= looked_up_limit ? class_table[(size + 15) / 16] : class_of_computed(size);
+  return size <= looked_up_limit ? class_at(place_table[(size + 15) / 16]) : class_of_computed(size);
 }
 
 static_assert(class_bytes(0) == 16 && class_bytes(7) == 128 && class_bytes(8) == 144);

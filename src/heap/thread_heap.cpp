@@ -62,6 +62,7 @@ void retire(ThreadHeap* heap, Slab* slab) {
   for (std::uint32_t part = 0; part < granules; ++part) {
     parts.turn();
     region.owners[granule + part].store(0, std::memory_order_relaxed);
+    region.rows[granule + part].store(0, std::memory_order_relaxed);
   }
   region.directory[granule].remote.store(0, std::memory_order_relaxed);
   --heap->slabs;
@@ -88,6 +89,7 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
     parts.turn();
     region.owners[granule + part].store(Owner(heap->index, size_class, part, heap->own).word(),
                                         std::memory_order_relaxed);
+    region.rows[granule + part].store(heap->own ? 0 : row_place(size_class), std::memory_order_relaxed);
   }
   Slab* const slab = &region.slabs[granule];
   const std::uint32_t bytes = class_bytes(size_class);
@@ -211,13 +213,13 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   }
   const std::uint32_t count = Depot::blocks_of(size_class);
   const Depot::Magazine& magazine = depot.magazine(index);
-  Bin& bin = heap->bins[size_class];
-  std::copy_n(magazine.blocks.begin(), count, bin.at_hand.begin() + 1);
-  depot.give_empty(size_class, index);
+  // At hand [0] is null, the last but one the newest, the last is handed out.
+  std::copy_n(magazine.blocks.begin(), count - 2, heap->bins[size_class].at_hand.begin() + 1);
   heap->allow_at_hand(size_class, at_hand_capacity(size_class));
-  heap->set_at_hand(size_class, count - 1);
-  heap->last_freed = nullptr;
-  return bin.at_hand[count];
+  heap->set_at_hand(size_class, magazine.blocks[count - 2], count - 1);
+  void* const block = magazine.blocks[count - 1];
+  depot.give_empty(size_class, index);
+  return block;
 }
 
 // Hands the older half of the blocks at hand over to whoever wants some of the class, which makes room for `block`.
@@ -228,9 +230,9 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
   }
   const std::uint16_t tick = process_heap.tick.load(std::memory_order_relaxed);
   const std::uint32_t capacity = at_hand_capacity(size_class);
-  std::uint32_t newest = heap->at_hand(size_class);
-  Bin& bin = heap->bins[size_class];
-  if (newest < capacity) {  // fewer were kept: see shed_blocks
+  const std::uint32_t held = heap->at_hand(size_class);
+  Row& row = heap->rows[size_class];
+  if (held < capacity) {  // fewer were kept: see shed_blocks
     if (!depot.has_room(size_class, tick)) {
       return false;
     }
@@ -241,15 +243,13 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
       return false;
     }
     const std::uint32_t count = Depot::blocks_of(size_class);
-    const auto oldest = bin.at_hand.begin() + 1;
+    const auto oldest = heap->bins[size_class].at_hand.begin() + 1;
     std::copy_n(oldest, count, depot.magazine(index).blocks.begin());
     depot.give_full(size_class, index);
-    std::copy(oldest + count, oldest + newest, oldest);
-    newest -= count;
+    std::copy(oldest + count, oldest + held - 1, oldest);
+    heap->set_at_hand(size_class, row.newest, held - count);
   }
-  bin.at_hand[newest + 1] = block;
-  heap->set_at_hand(size_class, newest + 1);
-  heap->last_freed = block;
+  heap->keep_at_hand(row, block);
   return true;
 }
 
@@ -262,7 +262,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
       return nullptr;
     }
     // A heap that another thread left has blocks of its own to give.
-    if (void* const block = allocate_small(heap, size_class); block != nullptr) {
+    if (void* const block = allocate_small(heap, row_place(size_class)); block != nullptr) {
       return block;
     }
   }
@@ -287,12 +287,11 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
     }
     make_current(bin, slab);
     if (bin.left != 0) {
-      return allocate_small(heap, size_class);
+      return allocate_small(heap, row_place(size_class));
     }
     block = take_freed(slab);
   }
   ++bin.current->used;
-  heap->last_freed = nullptr;
   return block;
 }
 
@@ -368,15 +367,17 @@ void send_back_to_other(ThreadHeap* heap, void* block) {
   }
   if (const std::uint32_t most = heap->most_at_hand(size_class); most != 0) {
     heap->allow_at_hand(size_class, most - 1);
-    send_back_to_other(heap, heap->take_at_hand(size_class));
+    send_back_to_other(heap, heap->take_at_hand(heap->rows[size_class]));
   }
-  heap->last_freed = block;
   send_back_to_other(heap, block);
 }
 
 }  // namespace
 
 void return_block(ThreadHeap* heap, void* block) {
+  if (check_last_freed && heap->returning[(heap->oldest - 1) % most_returning] == block) [[unlikely]] {
+    report_freed_twice(block);
+  }
   const std::size_t granule = region.granule_of(block);
   const Owner owner = region.owner_of(granule);
   if (owner.heap() != heap->index) {
@@ -384,21 +385,19 @@ void return_block(ThreadHeap* heap, void* block) {
     return;
   }
   __builtin_prefetch(&region.slabs[granule - owner.back()], 1);
-  heap->last_freed = block;
   send_back(heap, block);
 }
 
 void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
   heap->allow_at_hand(size_class, heap->most_at_hand(size_class) - std::min(less, heap->most_at_hand(size_class)));
   // A block given back may empty its slab and come here again, with fewer still: 28 deep at most.
-  while (heap->rows[size_class].newest > heap->rows[size_class].last) {
-    heap->last_freed = nullptr;  // whoever owns its slab may hand it out, and it may be freed here again
-    free_to_any_slab(heap, heap->take_at_hand(size_class));
+  Row& row = heap->rows[size_class];
+  while (row.newest != nullptr && row.second > row.last) {
+    free_to_any_slab(heap, heap->take_at_hand(row));
   }
 }
 
 void settle(ThreadHeap* heap) {
-  heap->last_freed = nullptr;  // from here on whoever owns its slab may hand it out, and it may be freed here again
   for (void*& place : heap->returning) {
     if (void* const block = std::exchange(place, nullptr); block != nullptr) {
       free_to_any_slab(heap, block);
@@ -412,8 +411,8 @@ void settle(ThreadHeap* heap) {
   }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     Bin& bin = heap->bins[size_class];
-    while (heap->at_hand(size_class) != 0) {
-      free_to_any_slab(heap, heap->take_at_hand(size_class));
+    while (void* const block = heap->take_at_hand(heap->rows[size_class])) {
+      free_to_any_slab(heap, block);
     }
     heap->allow_at_hand(size_class, at_hand_at_first(size_class));
     // Of a current slab those never handed out count as used.
@@ -458,7 +457,7 @@ void retire_all(ThreadHeap* heap) {
     Slab* const current = bin.current;
     bin.current = &empty_slab;
     bin.left = 0;
-    heap->set_at_hand(size_class, 0);
+    heap->set_at_hand(size_class, nullptr, 0);
     if (current != &empty_slab) {
       retire(heap, current);
     }
@@ -474,7 +473,6 @@ void retire_all(ThreadHeap* heap) {
     retire(heap, slab);
   }
   heap->returning = {};
-  heap->last_freed = nullptr;
   heap->pending.store(0, std::memory_order_relaxed);
   heap->taken = 0;
 }

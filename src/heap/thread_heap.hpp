@@ -31,7 +31,7 @@ inline constexpr std::uint32_t notify_never = 0xFFFF'FFFFu;  ///< `used` never f
 
 inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Owner holds
 
-/// What a thread needs to allocate from one class, in the first line of two while at most four blocks are at hand: a
+/// What a thread needs to allocate from one class, in the first line of four while at most five blocks are at hand: a
 /// rare class then costs one cold line, where a chain from the heap over its slab to the block's own link cost three.
 ///
 /// The blocks freed last are kept at hand, addresses only, so that most allocations and frees touch neither a slab's
@@ -39,14 +39,14 @@ inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Ow
 /// and thread. What does not fit goes to other threads by way of the depot, or back to its slab by way of
 /// ThreadHeap::returning. To their slabs the blocks at hand, and those not yet cut at `bump`, are in use.
 ///
-/// Where the newest stands is not said here but in ThreadHeap::rows: a free reads nothing of the bin, it only writes
-/// there, and nobody waits for a write.
+/// The newest stands not here but in ThreadHeap::rows, with the place of the next: a free reads nothing of the bin, it
+/// only writes there, and nobody waits for a write; and an allocation knows its block before it has read anything here.
 struct alignas(64) Bin {
   char* bump = nullptr;    ///< the next block never handed out of the current slab
   std::uint32_t left = 0;  ///< how many of those there are
   std::uint32_t block_bytes = 0;
-  Slab* current = nullptr;                        ///< never null: the empty slab where there is none
-  std::array<void*, most_at_hand + 1> at_hand{};  ///< from 1 on, the newest last; [0] is null
+  Slab* current = nullptr;                    ///< never null: the empty slab where there is none
+  std::array<void*, most_at_hand> at_hand{};  ///< all but the newest, from 1 on, the oldest first; [0] is null
 };
 static_assert(sizeof(Bin) == 256);
 
@@ -58,51 +58,71 @@ inline constexpr std::uint32_t most_returning = 8;
 inline constexpr std::uint32_t shortest_run = small_limit / page_bytes + 1;
 inline constexpr std::uint32_t longest_run = 20;
 
-/// The blocks at hand of a class, as byte offsets from the heap on: malloc and free then compute no address from a
-/// class and a count. Words, since a byte that was just written is not forwarded as fast.
+/// The newest block at hand of a class, and the place of the next, as byte offset from the heap on: malloc and free
+/// then compute no address from a class and a count. Words, since a byte that was just written is not forwarded as fast.
+///
+/// The block itself stands here since each load that an allocation needs before it knows its block is one more store of
+/// the free before to wait for: a tight pair took 25 cycles with the place alone.
 struct Row {
   static constexpr std::uint32_t step = sizeof(void*);
-  std::uint32_t newest = 0;  ///< place of the newest; that of at_hand[0] where there is none
-  std::uint32_t last = 0;    ///< the last place that may be used: see shed_blocks
+  void* newest = nullptr;  ///< null: none
+  /// Place of the one before it: of at_hand[0], which is null, where there is none; one below where `newest` is null.
+  std::uint32_t second = 0;
+  std::uint32_t last = 0;  ///< where `second` is when no more may be kept: see shed_blocks
 };
+static_assert(sizeof(Row) == 16);
 
-struct ThreadHeap {
+struct alignas(64) ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-      set_at_hand(size_class, 0);
+      set_at_hand(size_class, nullptr, 0);
       allow_at_hand(size_class, its_index == no_heap ? 0 : at_hand_at_first(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
     }
   }
 
+  /// The row of a class by its row_place.
+  Row& row_at(std::size_t place) { return *reinterpret_cast<Row*>(reinterpret_cast<char*>(this) + place * 8); }
   /// Blocks at hand of a class, and how many there may be.
   constexpr std::uint32_t at_hand(unsigned size_class) const {
-    return (rows[size_class].newest - place(size_class, 0)) / Row::step;
+    return (rows[size_class].second - place(size_class, 0)) / Row::step;
   }
   constexpr std::uint32_t most_at_hand(unsigned size_class) const {
     return (rows[size_class].last - place(size_class, 0)) / Row::step;
   }
-  constexpr void set_at_hand(unsigned size_class, std::uint32_t count) {
-    rows[size_class].newest = place(size_class, count);
+  constexpr void set_at_hand(unsigned size_class, void* newest, std::uint32_t count) {
+    rows[size_class].newest = newest;
+    rows[size_class].second = place(size_class, count);
   }
   constexpr void allow_at_hand(unsigned size_class, std::uint32_t count) {
     rows[size_class].last = place(size_class, count);
   }
-  /// Takes the newest block at hand; there must be one.
-  void* take_at_hand(unsigned size_class) {
-    void* const block = at(rows[size_class].newest);
-    rows[size_class].newest -= Row::step;
+  /// Takes the newest block at hand; null if there is none.
+  void* take_at_hand(Row& row) {
+    void* const block = row.newest;
+    if (block != nullptr) [[likely]] {
+      const std::uint32_t second = row.second;
+      row.newest = at(second);
+      row.second = second - Row::step;
+    }
     return block;
   }
-  /// Place of the block at hand number `count`, from 1 on; of 0 it is null.
+  /// Keeps one more at hand; there must be room.
+  void keep_at_hand(Row& row, void* block) {
+    const std::size_t second = row.second;
+    at(second + Row::step) = row.newest;
+    row.second = static_cast<std::uint32_t>(second + Row::step);
+    row.newest = block;
+  }
+  /// Where the second newest stands while so many are at hand.
   static constexpr std::uint32_t place(unsigned size_class, std::uint32_t count);
-  void*& at(std::uint32_t place) { return *reinterpret_cast<void**>(reinterpret_cast<char*>(this) + place); }
+  void*& at(std::size_t place) { return *reinterpret_cast<void**>(reinterpret_cast<char*>(this) + place); }
 
-  alignas(64) std::array<Row, class_count> rows{};  ///< every malloc and free reads one
-  std::uint32_t index = 0;                          ///< in the heap table, and in Owner; no_heap: the empty heap
-  std::uint32_t oldest = 0;    ///< place in `returning` of the block that came first, which the next to come takes
-  void* last_freed = nullptr;  ///< null once anything was allocated
+  std::uint32_t index = 0;   ///< in the heap table, and in Owner; no_heap: the empty heap
+  std::uint32_t oldest = 0;  ///< place in `returning` of the block that came first, which the next to come takes
+  std::uint64_t remote_adopted = 0;     ///< blocks that other threads freed and this heap took back
+  std::array<Row, class_count> rows{};  ///< every malloc and free reads one; see row_place
 
   std::array<Bin, class_count> bins{};
   /// Freed blocks for which there was no room at hand, of any class and of other threads' slabs too; null: none. Each
@@ -122,15 +142,15 @@ struct ThreadHeap {
   std::uint32_t detached = 0;                    ///< slabs without room, all classes
   std::uint32_t blocks = 0;                      ///< own heaps: blocks of whole pages, under the page heap's lock
   bool own = false;                              ///< made by by_heap_create, no thread's
-  bool unsettled = false;            ///< parked with blocks at hand or empty slabs, which the janitor gives back
-  std::uint16_t parked_at = 0;       ///< the janitor's tick
-  std::uint32_t slabs = 0;           ///< slabs owned
-  std::uint64_t remote_adopted = 0;  ///< blocks that other threads freed and this heap took back
+  bool unsettled = false;       ///< parked with blocks at hand or empty slabs, which the janitor gives back
+  std::uint16_t parked_at = 0;  ///< the janitor's tick
+  std::uint32_t slabs = 0;      ///< slabs owned
 };
+static_assert(offsetof(ThreadHeap, rows) == row_place(0) * 8);
 
 constexpr std::uint32_t ThreadHeap::place(unsigned size_class, std::uint32_t count) {
   return static_cast<std::uint32_t>(offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, at_hand) +
-                                    count * sizeof(void*));
+                                    count * sizeof(void*) - sizeof(void*));
 }
 
 /// A slab with no room at all, and a heap that has only such slabs and owns nothing: what a thread has before its first
@@ -159,24 +179,16 @@ inline void* encoded(void* link) {
 /// memory is exhausted.
 void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 
-/// The fast path: null sends the caller to allocate_slow.
-[[gnu::always_inline]] inline void* allocate_small(ThreadHeap* heap, unsigned size_class) {
-  const std::uint32_t newest = heap->rows[size_class].newest;
-  if (void* const block = heap->at(newest); block != nullptr) [[likely]] {
-    heap->rows[size_class].newest = newest - Row::step;
-    if (check_last_freed) {
-      heap->last_freed = nullptr;
-    }
+/// The fast path, for the class of a row_place: null sends the caller to allocate_slow.
+[[gnu::always_inline]] inline void* allocate_small(ThreadHeap* heap, std::size_t place) {
+  if (void* const block = heap->take_at_hand(heap->row_at(place)); block != nullptr) [[likely]] {
     return block;
   }
-  Bin& bin = heap->bins[size_class];
+  Bin& bin = heap->bins[class_at(place)];
   if (const std::uint32_t left = bin.left; left != 0) {
     char* const block = bin.bump;
     bin.left = left - 1;
     bin.bump = block + bin.block_bytes;
-    if (check_last_freed) {
-      heap->last_freed = nullptr;
-    }
     return block;
   }
   return nullptr;
@@ -211,22 +223,16 @@ void settle(ThreadHeap* heap);
 /// empty one, which has no room ever.
 [[gnu::noinline]] void return_block(ThreadHeap* heap, void* block);
 
-/// Free of a small block of `size_class` out of a slab of any thread's heap: `heap` keeps it.
-[[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, unsigned size_class) {
-  if (check_last_freed && heap->last_freed == block) [[unlikely]] {
+/// Free of a small block out of a slab of any thread's heap: `heap` keeps it, in `row`, that of its class.
+[[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, Row& row) {
+  if (check_last_freed && row.newest == block) [[unlikely]] {
     report_freed_twice(block);
   }
-  Row& row = heap->rows[size_class];
-  const std::uint32_t newest = row.newest;
-  if (newest >= row.last) [[unlikely]] {
+  if (row.second >= row.last) [[unlikely]] {
     return_block(heap, block);
     return;
   }
-  if (check_last_freed) {
-    heap->last_freed = block;
-  }
-  heap->at(newest + Row::step) = block;
-  row.newest = newest + Row::step;
+  heap->keep_at_hand(row, block);
 }
 
 /// Free of a small block by a thread that does not own its slab. Lock-free. `heap`, that thread's or null, keeps fewer

@@ -57,22 +57,26 @@ const char* check_kept(const ThreadHeap* heap, void* block, unsigned size_class)
 // Every block at hand stands there once; the blocks never handed out end where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
-  const std::uint32_t newest = heap->at_hand(size_class);
-  if (newest > heap->most_at_hand(size_class) || heap->most_at_hand(size_class) > most_at_hand ||
-      bin.at_hand[0] != nullptr) {
+  const std::uint32_t count = heap->at_hand(size_class);
+  void* const newest = heap->rows[size_class].newest;
+  if (count > heap->most_at_hand(size_class) || heap->most_at_hand(size_class) > most_at_hand ||
+      bin.at_hand[0] != nullptr || (newest == nullptr) != (count == 0)) {
     return "more blocks are at hand than there is room for, or fewer than none";
   }
   if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
     return "a heap's bump pointer is not in its current slab";
   }
-  const auto begin = bin.at_hand.begin() + 1;
-  const auto end = bin.at_hand.begin() + newest + 1;
-  for (auto block = begin; block != end; ++block) {
+  std::array<void*, most_at_hand> all{};
+  const auto end = std::copy_n(bin.at_hand.begin() + 1, std::max(count, 1u) - 1, all.begin()) + (count != 0 ? 1 : 0);
+  if (count != 0) {
+    all[count - 1] = newest;
+  }
+  for (auto block = all.begin(); block != end; ++block) {
     if (const char* const broken = check_kept(heap, *block, size_class); broken != nullptr) {
       return broken;
     }
     const auto same = [&](const void* other) { return other == *block; };
-    if (std::any_of(begin, block, same) || std::any_of(heap->returning.begin(), heap->returning.end(), same)) {
+    if (std::any_of(all.begin(), block, same) || std::any_of(heap->returning.begin(), heap->returning.end(), same)) {
       return "a block is at hand twice: it was freed twice";
     }
   }
