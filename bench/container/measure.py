@@ -367,6 +367,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="where figures are kept (results.jsonl beside the benchmark)")
     parser.add_argument("--picture", type=Path, help="draw the ratios there too (PNG or SVG; needs matplotlib)")
     parser.add_argument("--document", type=Path, help="write the ratios between the marks of docs/containers.md")
+    parser.add_argument("--tables", type=Path, help="write every row there, as a page of Markdown")
     options = parser.parse_args()
     if options.repeats < 1 or options.shrink < 1:
         raise SystemExit("blockyard: --repeats and --shrink are 1 or more")
@@ -395,6 +396,10 @@ def main() -> None:
         draw(options.picture, figures)
     if options.document:
         document(options.document, figures, peak_gb, sizes)
+    if options.tables:
+        import peer_table
+
+        peer_table.write(options.tables, {WORKLOADS[name].title: rows for name, rows in figures.items()})
 
 
 if __name__ == "__main__":

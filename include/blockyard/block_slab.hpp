@@ -151,9 +151,10 @@ inline void set_chain_next(void* block, const void* next, std::size_t stride) {
   std::memcpy(block, &link, sizeof link);
 }
 
-/// A block of `slab`, or nullptr when it has none left. The owner's.
+/// A block of `slab`, or nullptr when it has none left. The owner's. Cutting is laid out as the straight way: it fills
+/// containers.
 [[gnu::always_inline]] inline void* slab_take(Slab* slab, std::size_t stride) {
-  if (void* const block = slab->free; block != nullptr) [[likely]] {
+  if (void* const block = slab->free; block != nullptr) [[unlikely]] {
     void* const next = link_of(block);
     __builtin_prefetch(next, 1);
     slab->free = next;
@@ -163,6 +164,9 @@ inline void set_chain_next(void* block, const void* next, std::size_t stride) {
   if (std::byte* const block = slab->bump; block != slab->end) [[likely]] {
     slab->bump = block + stride;
     slab->excess += 1;
+    if (block == nullptr) {
+      __builtin_unreachable();  // spares callers the test for a slab that has none left
+    }
     return block;
   }
   return nullptr;

@@ -11,17 +11,17 @@
 
 namespace blockyard {
 
+/// Makes a link whose value is whatever the memory held: for one that is written before it is read.
+struct Unset {};
+
 /// A pointer to a block in 32 bits (block_slab.hpp); 0 is null. `void` stands for blocks whose stride is a multiple
 /// of 8.
 template <class T>
 class NearLink {
  public:
-  constexpr NearLink() = default;
-  explicit NearLink(T* target) noexcept {
-    if (target != nullptr) {
-      units_ = block::near_link(target, shift());
-    }
-  }
+  constexpr NearLink() noexcept : units_(0) {}
+  explicit NearLink(Unset) noexcept {}  // NOLINT: leaves units_ as it is
+  explicit NearLink(T* target) noexcept : units_(target == nullptr ? 0 : block::near_link(target, shift())) {}
   [[nodiscard]] T* get() const noexcept { return units_ == 0 ? nullptr : certain(); }
   /// get() of a link that is not null: no test.
   [[nodiscard]] T* certain() const noexcept { return static_cast<T*>(block::near_target(units_, shift())); }
@@ -38,14 +38,15 @@ class NearLink {
     }
   }
 
-  std::uint32_t units_ = 0;
+  std::uint32_t units_;
 };
 
 /// The same interface over a plain pointer.
 template <class T>
 class FarLink {
  public:
-  constexpr FarLink() = default;
+  constexpr FarLink() noexcept : target_(nullptr) {}
+  explicit FarLink(Unset) noexcept {}  // NOLINT: leaves target_ as it is
   explicit FarLink(T* target) noexcept : target_(target) {}
   [[nodiscard]] T* get() const noexcept { return target_; }
   [[nodiscard]] T* certain() const noexcept { return target_; }
@@ -53,7 +54,7 @@ class FarLink {
   friend bool operator==(FarLink, FarLink) = default;
 
  private:
-  T* target_ = nullptr;
+  T* target_;
 };
 
 }  // namespace blockyard

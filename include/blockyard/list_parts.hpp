@@ -51,7 +51,8 @@ class List<T, A, Ownership>::Element {
  private:
   friend class List;
   template <class... Arguments>
-  explicit Element(Arguments&&... arguments) : value_(std::forward<Arguments>(arguments)...) {}
+  explicit Element(Arguments&&... arguments)
+      : next_(Unset()), previous_(Unset()), value_(std::forward<Arguments>(arguments)...) {}
 
   Link next_;  ///< first: a list that is cleared becomes a chain of free blocks as it stands
   Link previous_;

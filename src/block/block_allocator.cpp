@@ -1,4 +1,8 @@
 // BlockAllocator: the public face of one pool.
+//
+// Bounds: what is out of line here is O(1), but for what walks slabs by its nature (reset, trim, statistics) or blocks
+// (invariants_hold). A pool is one record of the window, made with the first block; pool.cpp says what the system is
+// asked for.
 #include "blockyard/block_allocator.hpp"
 
 #include "base/bits.hpp"

@@ -1,4 +1,7 @@
 // Block allocators behind std::pmr::memory_resource.
+//
+// Bounds: a virtual call, a shift and a compare beside what a BlockAllocator's are (block_allocator.cpp); release() and
+// statistics() are O(slabs). Overhead: 32 allocators of 24 bytes; the operating system is asked by them alone.
 #include "blockyard/block_resource.hpp"
 
 #include <new>

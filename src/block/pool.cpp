@@ -1,4 +1,8 @@
 // The slow paths of a pool: which slab comes next, what becomes of one that is full or empty, when pages come and go.
+//
+// Bounds: O(1) for each slab that runs out or empties; a chain's next blocks, at most 16 KiB or 16 of them, are looked
+// at once; reset and trim are O(slabs). Overhead: 96 bytes of tables for each 32 KiB of a slab. The operating system is
+// asked when a page is taken (one madvise, two with huge pages) or given back (one or two), and when the window opens.
 #include "block/pool.hpp"
 
 #include <algorithm>

@@ -10,6 +10,7 @@
 #include "blockyard/hash_map.hpp"
 #include "blockyard/list.hpp"
 #include "blockyard/rb_map.hpp"
+#include "blockyard/rb_set.hpp"
 #include "failing.hpp"
 
 namespace blockyard {
@@ -96,6 +97,74 @@ TEST(AllocationFailure, rb_map_is_as_before_each_failed_insert_and_copy) {
           ASSERT_TRUE(copy.invariants_hold());
         },
         [&] { ASSERT_EQ(map.size(), 400u); });
+  }
+  EXPECT_EQ(Failing::live(), live);
+}
+
+// The rest of what allocates: keys of numbers, whose index is an array, and nodes whose links lie in a word that large
+// distances widen; both ends; room made beforehand; new orders; other keys.
+TEST(AllocationFailure, hash_map_of_numbers_is_as_before_each_failed_operation) {
+  using Tested = HashMap<int, std::string>;
+  const std::size_t live = Failing::live();
+  {
+    Tested map;
+    const std::string value = "a value too long for the string itself";
+    const auto has_first = [&](std::size_t entries) { return map.size() == entries && map.invariants_hold(); };
+    for (int i = 0; i < 200; ++i) {
+      const int key = i * (i % 16 == 15 ? 1'000'003 : 1);
+      fail_each_allocation([&] { map.insert(key, value, i % 3 == 0); },
+                           [&] { ASSERT_TRUE(has_first(static_cast<std::size_t>(i)) && !map.has(key)); });
+    }
+    fail_each_allocation([&] { map[-1] = value; },
+                         [&] { ASSERT_TRUE(map.invariants_hold() && (!map.has(-1) || map.get(-1).empty())); });
+    fail_each_allocation([&] { ASSERT_TRUE(map.replace_key(-1, 5'000'000)); },
+                         [&] { ASSERT_TRUE(has_first(201) && map.has(-1) && !map.has(5'000'000)); });
+    fail_each_allocation([&] { map.reserve(10'000); }, [&] { ASSERT_TRUE(has_first(201)); });
+    const int first = map.begin()->key;
+    fail_each_allocation([&] { map.sort(); },
+                         [&] { ASSERT_TRUE(has_first(201) && map.begin()->key == first) << "half sorted"; });
+    EXPECT_EQ(map.begin()->key, 0);
+    fail_each_allocation([] { const Tested made{{1, "one"}, {2, "two"}, {-7, std::string(50, 'x')}}; }, [] {});
+  }
+  EXPECT_EQ(Failing::live(), live);
+}
+
+TEST(AllocationFailure, rb_set_is_as_before_each_failed_insert_and_copy) {
+  using Tested = RBSet<std::string>;
+  const std::size_t live = Failing::live();
+  {
+    Tested set;
+    for (std::size_t i = 0; i < 300; ++i) {
+      const std::string value = std::to_string(i * 7919 % 401) + " is too long for the string itself";
+      fail_each_allocation([&] { set.insert(value); },
+                           [&] { ASSERT_TRUE(set.size() == i && !set.has(value) && set.invariants_hold()); });
+    }
+    fail_each_allocation(
+        [&] {
+          const Tested copy(set);
+          ASSERT_TRUE(copy.invariants_hold());
+        },
+        [&] { ASSERT_EQ(set.size(), 300u); });
+  }
+  EXPECT_EQ(Failing::live(), live);
+}
+
+TEST(AllocationFailure, containers_with_an_allocator_of_their_own_are_as_before) {
+  const std::size_t live = Failing::live();
+  {
+    List<std::string, DirectBlocks> list;
+    HashMap<std::string, int, HasherDefault, ComparatorDefault<std::string>, DirectBlocks> map;
+    RBMap<std::string, int, container::LessDefault, DirectBlocks> ordered;
+    for (int i = 0; i < 100; ++i) {
+      const auto size = static_cast<std::size_t>(i);
+      const std::string value = std::to_string(i) + " is too long for the string itself";
+      fail_each_allocation([&] { list.push_front(value); },
+                           [&] { ASSERT_TRUE(list.size() == size && list.invariants_hold()); });
+      fail_each_allocation([&] { map.insert(value, i); },
+                           [&] { ASSERT_TRUE(map.size() == size && map.invariants_hold()); });
+      fail_each_allocation([&] { ordered[value] = i; },
+                           [&] { ASSERT_TRUE(ordered.size() == size && ordered.invariants_hold()); });
+    }
   }
   EXPECT_EQ(Failing::live(), live);
 }
