@@ -146,7 +146,7 @@ struct alignas(64) ThreadHeap {
   std::uint16_t parked_at = 0;  ///< the janitor's tick
   std::uint32_t slabs = 0;      ///< slabs owned
 };
-static_assert(offsetof(ThreadHeap, rows) == row_place(0) * 8);
+static_assert(offsetof(ThreadHeap, rows) == row_place(0) * std::size_t{8});
 
 constexpr std::uint32_t ThreadHeap::place(unsigned size_class, std::uint32_t count) {
   return static_cast<std::uint32_t>(offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, at_hand) +
