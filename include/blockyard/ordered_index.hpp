@@ -1,8 +1,9 @@
 /// OrderedIndex: the B-tree that stands under RBMap and RBSet. Inside of rb_map.hpp and rb_set.hpp.
 ///
-/// This is the part that knows keys: it searches, enters and walks. How nodes lie and are kept balanced is
-/// OrderedTree's (ordered_tree.hpp). Where keys are small and trivially copyable, nodes hold copies of them, so that a
-/// search touches one node a level and then the element; for other keys a comparison looks at the element.
+/// This is the part that knows keys: it searches (numbers as sorted_numbers.hpp says), enters and walks. How nodes lie
+/// and are kept balanced is OrderedTree's (ordered_tree.hpp). Where keys are small and trivially copyable, nodes hold
+/// copies of them, so that a search touches one node a level and then the element; for other keys a comparison looks at
+/// the element.
 ///
 /// Bounds: find, insert and erase O(log size): three levels hold 200 000 elements. A full node first fills its
 /// neighbours up and is split only when these are full too, which keeps nodes about four fifths full under random
@@ -13,7 +14,6 @@
 #ifndef BLOCKYARD_ORDERED_INDEX_HPP
 #define BLOCKYARD_ORDERED_INDEX_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "blockyard/ordered_tree.hpp"
+#include "blockyard/sorted_numbers.hpp"
 
 namespace blockyard::container {
 
@@ -45,11 +46,29 @@ class OrderedIndex {
   using NodeLink = typename Links::template Link<Node>;
 
   static constexpr std::size_t key_bytes = copies_keys ? sizeof(K) : 0;
-  static constexpr std::size_t key_alignment = copies_keys ? alignof(K) : 1;
-  /// Elements of a node. 512 bytes of leaf were faster than 256 and as fast as 1024.
-  static constexpr std::size_t capacity = std::min<std::size_t>((512 - sizeof(Node)) / (sizeof(Raw) + key_bytes), 63);
+  using Numbers = SortedNumbers<std::conditional_t<compares_numbers, K, int>>;
 
-  static constexpr TreeShape layout = TreeShape::of(sizeof(Node), sizeof(Raw), capacity, key_bytes, key_alignment, 0);
+  static constexpr TreeShape shape_of(std::size_t elements) {
+    if constexpr (compares_numbers) {
+      // A slot more than elements, or several: the search may end behind the last key.
+      const std::size_t slots = (elements / Numbers::window + 1) * Numbers::window;
+      return TreeShape::of(sizeof(Node), sizeof(Raw), elements, key_bytes, Numbers::alignment, slots,
+                           Numbers::padding());
+    } else {
+      return TreeShape::of(sizeof(Node), sizeof(Raw), elements, key_bytes, copies_keys ? alignof(K) : 1, 0, 0);
+    }
+  }
+  /// Elements of a node. With 512 bytes of leaf, insertion and walks were faster than with 384 or less and as fast as
+  /// with 1024; branches of twice as many elements were slower.
+  static constexpr std::size_t fitting_capacity() {
+    std::size_t most = 63;
+    while (shape_of(most).leaf_bytes > 512) {
+      --most;
+    }
+    return most;
+  }
+  static constexpr std::size_t capacity = fitting_capacity();
+  static constexpr TreeShape layout = shape_of(capacity);
   using Shape = std::conditional_t<is_near, NearShape, FarShape<layout, Element>>;
   using Tree = OrderedTree<Shape>;
 
@@ -83,26 +102,24 @@ class OrderedIndex {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   [[nodiscard]] Element* find(const K& key) const {
-    for (const Node* node = root_.get(); node != nullptr;) {
-      const unsigned at = lower_bound_in(node, key);
-      if (at < node->count && !Less()(key, key_at(node, at))) {
-        return element_at(node, at);
-      }
-      node = child_at(node, at);
-    }
-    return nullptr;
+    Element* found = nullptr;
+    descend(key, [&](Node* node, unsigned at) {
+      const bool there = has_at(node, at, key);
+      found = there ? element_at(node, at) : nullptr;
+      return there;
+    });
+    return found;
   }
 
   /// The first element whose key is not less than `key`; nullptr if none.
   [[nodiscard]] Element* lower_bound(const K& key) const {
     Element* found = nullptr;
-    for (const Node* node = root_.get(); node != nullptr;) {
-      const unsigned at = lower_bound_in(node, key);
+    descend(key, [&](Node* node, unsigned at) {
       if (at < node->count) {
         found = element_at(node, at);
       }
-      node = child_at(node, at);
-    }
+      return false;
+    });
     return found;
   }
 
@@ -112,16 +129,15 @@ class OrderedIndex {
   };
   [[nodiscard, gnu::noinline]] Place place_of(const K& key) const {
     Place place;
-    for (Node* node = root_.get(); node != nullptr;) {
-      const unsigned at = lower_bound_in(node, key);
-      if (at < node->count && !Less()(key, key_at(node, at))) {
+    descend(key, [&](Node* node, unsigned at) {
+      if (has_at(node, at, key)) {
         place.found = element_at(node, at);
-        return place;
+        return true;
       }
       place.node = node;
       place.at = at;
-      node = child_at(node, at);
-    }
+      return false;
+    });
     return place;
   }
 
@@ -155,7 +171,7 @@ class OrderedIndex {
   [[nodiscard]] static Element* next(const Element* element, unsigned& hint) noexcept {
     typename Tree::Place place = place_in_home(element, hint);
     const Node* const node = place.node;
-    if (node->is_leaf && place.at + 1 < node->count) {
+    if (node->level == 0 && place.at + 1 < node->count) {
       // Elements lie in the order of their insertion: what comes soon is fetched before it is asked for.
       if (place.at + prefetch_distance < node->count) {
         __builtin_prefetch(element_at(node, place.at + prefetch_distance));
@@ -169,7 +185,7 @@ class OrderedIndex {
   }
   [[nodiscard]] static Element* previous(const Element* element, unsigned& hint) noexcept {
     typename Tree::Place place = place_in_home(element, hint);
-    if (place.node->is_leaf && place.at != 0) {
+    if (place.node->level == 0 && place.at != 0) {
       hint = place.at - 1;
       return element_at(place.node, hint);
     }
@@ -197,15 +213,9 @@ class OrderedIndex {
   }
 
   /// Levels of the tree; 0 when empty.
-  [[nodiscard]] unsigned depth() const noexcept {
-    unsigned levels = 0;
-    for (const Node* node = root_.get(); node != nullptr; node = child_at(node, 0)) {
-      ++levels;
-    }
-    return levels;
-  }
+  [[nodiscard]] unsigned depth() const noexcept { return root_ ? root_.certain()->level + 1u : 0; }
 
-  /// Order, counts, homes and parents: for tests. O(size).
+  /// Order, counts, homes, parents and padding: for tests. O(size).
   [[nodiscard]] bool invariants_hold() const {
     std::size_t count = 0;
     const Element* previous = nullptr;
@@ -218,7 +228,6 @@ class OrderedIndex {
 
  private:
   static constexpr unsigned prefetch_distance = 9;
-  static constexpr unsigned window = 16;
 
   static std::byte* bytes_of(const Node* node) noexcept {
     return reinterpret_cast<std::byte*>(const_cast<Node*>(node));
@@ -257,9 +266,8 @@ class OrderedIndex {
       return base_of(element);
     }
   }
-  /// nullptr below a leaf.
   static Node* child_at(const Node* node, unsigned at) noexcept {
-    return node->is_leaf ? nullptr : reinterpret_cast<const NodeLink*>(bytes_of(node) + layout.children)[at].certain();
+    return reinterpret_cast<const NodeLink*>(bytes_of(node) + layout.children)[at].certain();
   }
   static typename Tree::Place place_in_home(const Element* element, unsigned hint) noexcept {
     Node* const node = base_of(element)->home.certain();
@@ -267,54 +275,67 @@ class OrderedIndex {
     return {node, there ? hint : Tree::index_in(Shaped<Shape>::shape, node, base_of(element))};
   }
 
+  static bool has_at(const Node* node, unsigned at, const K& key) {
+    return at < node->count && !Less()(key, key_at(node, at));
+  }
+
+  // Calls `visit(node, at)` for the nodes from the root to a leaf, `at` being how many of their keys are less, until it
+  // returns true. The root says how many there are: the way down waits for no header.
+  template <class Visit>
+  [[gnu::always_inline]] void descend(const K& key, Visit&& visit) const {
+    Node* node = root_.get();
+    if (node == nullptr) {
+      return;
+    }
+    for (unsigned level = node->level;; --level) {
+      const unsigned at = lower_bound_in(node, key);
+      if (visit(node, at) || level == 0) {
+        return;
+      }
+      node = child_at(node, at);
+      if constexpr (copies_keys) {
+        // The search would wait for one line after the other, and at its end for the link's.
+        for (std::size_t line = 0; line < layout.leaf_bytes; line += 64) {
+          __builtin_prefetch(bytes_of(node) + line);
+        }
+      }
+    }
+  }
+
   // How many keys of a node are less than `key`, which are the first. Without branches that depend on keys: a
   // mispredicted one costs more than the comparisons.
   static unsigned lower_bound_in(const Node* node, const K& key) {
-    if constexpr (copies_keys) {
-      // The search would wait for one line after the other, and at its end for the link's.
-      const char* const lines = reinterpret_cast<const char*>(node);
-      for (std::size_t line = 64; line < layout.leaf_bytes; line += 64) {
-        __builtin_prefetch(lines + line);
-      }
-    }
     if constexpr (compares_numbers) {
-      if (node->count >= window) {
-        return lower_bound_of_numbers(keys_of(node), node->count, key);
+      return Numbers::template less_than<layout.key_slots>(keys_of(node), key);
+    } else {
+      unsigned base = 0;
+      for (unsigned count = node->count; count != 0;) {
+        const unsigned half = (count + 1) / 2;
+        base += half & (0u - static_cast<unsigned>(Less()(key_at(node, base + half - 1), key)));
+        count -= half;
       }
+      return base;
     }
-    unsigned base = 0;
-    for (unsigned count = node->count; count != 0;) {
-      const unsigned half = (count + 1) / 2;
-      base += half & (0u - static_cast<unsigned>(Less()(key_at(node, base + half - 1), key)));
-      count -= half;
-    }
-    return base;
   }
 
-  // Halving would wait for one load after the other, and compilers make jumps of it (4.4 mispredicted ones in a find
-  // among a million). So the last key of each window is looked at, all side by side, and then all keys of one window.
-  static unsigned lower_bound_of_numbers(const K* keys, unsigned count, const K wanted) {
-    unsigned begin = 0;
-    for (unsigned last = window - 1; last < capacity; last += window) {
-      begin += static_cast<unsigned>(last < count) & static_cast<unsigned>(keys[last] < wanted);
+  static bool padding_holds(const Node* node) {
+    const std::uint64_t padding = layout.padding;
+    for (std::size_t i = node->count; i < layout.key_slots; ++i) {
+      if (std::memcmp(keys_of(node) + i, &padding, sizeof(K)) != 0) {
+        return false;
+      }
     }
-    // What lies before the window is less, so it does no harm that it begins earlier where the node ends.
-    begin = std::min(begin * window, count - window);
-    unsigned less = 0;
-    for (unsigned i = 0; i < window; ++i) {
-      less += keys[begin + i] < wanted;
-    }
-    return begin + less;
+    return true;
   }
 
   static bool holds_below(const Node* node, unsigned level, const Element*& previous, std::size_t& count) {
-    if (node->count == 0 || node->is_leaf != (level == 1)) {
+    if (node->count == 0 || node->level + 1u != level || !padding_holds(node)) {
       return false;
     }
     for (unsigned i = 0; i <= node->count; ++i) {
-      if (!node->is_leaf) {
+      if (node->level != 0) {
         const Node* const child = child_at(node, i);
-        if (child->parent.get() != node || child->position != i || !holds_below(child, level - 1, previous, count)) {
+        if (child->parent.get() != node || !holds_below(child, level - 1, previous, count)) {
           return false;
         }
       }

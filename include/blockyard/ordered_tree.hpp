@@ -1,7 +1,7 @@
 /// OrderedTree: the part of the B-tree under RBMap and RBSet that does not compare keys. Inside of ordered_index.hpp.
 ///
 /// A tree holds *links* to elements, never elements: those stay where they were made. A tree node ("leaf", or "branch"
-/// with children) is about 512 bytes: a header, copies of keys where these are small, links to elements, and in a
+/// with children) is about 512 bytes: a header, links to elements, copies of keys where these are small, and in a
 /// branch links to children. Every element begins with a link to the node that links it (its *home*), so it finds its
 /// neighbours by itself.
 ///
@@ -39,9 +39,8 @@ struct FarLinks {
 template <class Links>
 struct alignas(8) TreeNode {
   typename Links::template Link<TreeNode> parent;
-  std::uint16_t position = 0;  ///< among the parent's children
-  std::uint8_t count = 0;      ///< of elements; a branch has a child more
-  bool is_leaf = true;
+  std::uint8_t count = 0;  ///< of elements; a branch has a child more
+  std::uint8_t level = 0;  ///< 0 is a leaf
 };
 
 /// What every element begins with.
@@ -52,27 +51,37 @@ struct TreeElement {
 
 /// Where in a node its parts lie, bytes from its begin.
 struct TreeShape {
-  std::uint16_t keys;
   std::uint16_t elements;
+  std::uint16_t keys;
   std::uint16_t children;
   std::uint16_t leaf_bytes;
   std::uint16_t branch_bytes;
   std::uint8_t capacity;       ///< most elements of a node
   std::uint8_t key_bytes;      ///< of the copy of a key; 0 where keys are not copied
+  std::uint8_t key_slots;      ///< places for keys; those beyond the node's count hold `padding`, 0: are whatever
   std::uint8_t element_shift;  ///< unit of a near link to an element, as a power of two
+  std::uint64_t padding;       ///< the bytes of a key that none comes after, over and over
 
   /// `key_bytes` and `key_alignment` of a copied key, else 0 and 1.
   static constexpr TreeShape of(std::size_t header_bytes, std::size_t link_bytes, std::size_t capacity,
-                                std::size_t key_bytes, std::size_t key_alignment, unsigned element_shift) {
+                                std::size_t key_bytes, std::size_t key_alignment, std::size_t key_slots,
+                                std::uint64_t padding) {
     const auto align = [](std::size_t at, std::size_t to) { return (at + to - 1) / to * to; };
-    const std::size_t keys = align(header_bytes, key_alignment);
-    const std::size_t elements = align(keys + capacity * key_bytes, link_bytes);
-    const std::size_t leaf = align(elements + capacity * link_bytes, 8);
-    const std::size_t branch = align(leaf + (capacity + 1) * link_bytes, 8);
-    return {static_cast<std::uint16_t>(keys),     static_cast<std::uint16_t>(elements),
-            static_cast<std::uint16_t>(leaf),     static_cast<std::uint16_t>(leaf),
-            static_cast<std::uint16_t>(branch),   static_cast<std::uint8_t>(capacity),
-            static_cast<std::uint8_t>(key_bytes), static_cast<std::uint8_t>(element_shift)};
+    const std::size_t node_alignment = key_alignment < 8 ? 8 : key_alignment;
+    const std::size_t elements = align(header_bytes, link_bytes);
+    const std::size_t keys = align(elements + capacity * link_bytes, key_alignment);
+    const std::size_t leaf = align(keys + (key_slots < capacity ? capacity : key_slots) * key_bytes, node_alignment);
+    const std::size_t branch = align(leaf + (capacity + 1) * link_bytes, node_alignment);
+    return {static_cast<std::uint16_t>(elements),
+            static_cast<std::uint16_t>(keys),
+            static_cast<std::uint16_t>(leaf),
+            static_cast<std::uint16_t>(leaf),
+            static_cast<std::uint16_t>(branch),
+            static_cast<std::uint8_t>(capacity),
+            static_cast<std::uint8_t>(key_bytes),
+            static_cast<std::uint8_t>(key_slots),
+            0,
+            padding};
   }
 };
 
@@ -89,13 +98,15 @@ struct NearShape : TreeShape {
 template <TreeShape Shape, class>
 struct FarShape {
   using Links = FarLinks;
-  static constexpr std::size_t keys = Shape.keys;
   static constexpr std::size_t elements = Shape.elements;
+  static constexpr std::size_t keys = Shape.keys;
   static constexpr std::size_t children = Shape.children;
   static constexpr std::size_t leaf_bytes = Shape.leaf_bytes;
   static constexpr std::size_t branch_bytes = Shape.branch_bytes;
   static constexpr unsigned capacity = Shape.capacity;
   static constexpr std::size_t key_bytes = Shape.key_bytes;
+  static constexpr unsigned key_slots = Shape.key_slots;
+  static constexpr std::uint64_t padding = Shape.padding;
   [[nodiscard]] static void* target(void* link) noexcept { return link; }
   [[nodiscard]] static void* link_to(const void* element) noexcept { return const_cast<void*>(element); }
 };
@@ -160,8 +171,11 @@ struct OrderedTree {
     return reinterpret_cast<std::byte*>(const_cast<Node*>(node));
   }
 
-  static Node* new_node(const Shape& shape, bool is_leaf);
+  static Node* new_node(const Shape& shape, unsigned level);
   static void free_node(const Shape& shape, Node* node) noexcept;
+  static void pad(const Shape& shape, Node* node, unsigned from, unsigned to) noexcept;
+  static void lower_count(const Shape& shape, Node* node, unsigned count) noexcept;
+  static unsigned position_of(const Shape& shape, const Node* node) noexcept;
   static void shift(const Shape& shape, Node* node, unsigned from, unsigned to, unsigned count) noexcept;
   static void transfer(const Shape& shape, const Node* from, unsigned at, Node* to, unsigned where,
                        unsigned count) noexcept;

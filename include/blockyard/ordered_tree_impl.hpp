@@ -12,15 +12,50 @@ namespace blockyard::container {
 
 // Tree nodes come and go once for dozens of elements.
 template <class Shape>
-auto OrderedTree<Shape>::new_node(const Shape& shape, bool is_leaf) -> Node* {
-  Node* const node = ::new (block::by_static_block_take(is_leaf ? shape.leaf_bytes : shape.branch_bytes)) Node;
-  node->is_leaf = is_leaf;
+auto OrderedTree<Shape>::new_node(const Shape& shape, unsigned level) -> Node* {
+  Node* const node = ::new (block::by_static_block_take(level == 0 ? shape.leaf_bytes : shape.branch_bytes)) Node;
+  node->level = static_cast<std::uint8_t>(level);
+  pad(shape, node, 0, shape.key_slots);
   return node;
 }
 
 template <class Shape>
 void OrderedTree<Shape>::free_node(const Shape& shape, Node* node) noexcept {
-  block::by_static_block_give(node, node->is_leaf ? shape.leaf_bytes : shape.branch_bytes);
+  block::by_static_block_give(node, node->level == 0 ? shape.leaf_bytes : shape.branch_bytes);
+}
+
+// What stands in the places of keys [from, to) that have gone.
+template <class Shape>
+void OrderedTree<Shape>::pad(const Shape& shape, Node* node, unsigned from, unsigned to) noexcept {
+  if (shape.key_slots != 0) {
+    std::byte* at = keys_of(shape, node) + from * shape.key_bytes;
+    std::size_t left = (to - from) * shape.key_bytes;
+    const std::uint64_t padding = shape.padding;
+    for (; left >= sizeof padding; left -= sizeof padding, at += sizeof padding) {
+      std::memcpy(at, &padding, sizeof padding);
+    }
+    std::memcpy(at, &padding, left);
+  }
+}
+
+// The last entries of a node have gone.
+template <class Shape>
+void OrderedTree<Shape>::lower_count(const Shape& shape, Node* node, unsigned count) noexcept {
+  pad(shape, node, count, node->count);
+  node->count = static_cast<std::uint8_t>(count);
+}
+
+// Where a node is among its parent's children. It is looked for: kept in the nodes, it would have to be put right in
+// all that lie behind a new one, a cache miss each.
+template <class Shape>
+[[gnu::noinline]] unsigned OrderedTree<Shape>::position_of(const Shape& shape, const Node* node) noexcept {
+  const NodeLink* const children = children_of(shape, node->parent.certain());
+  const NodeLink wanted(const_cast<Node*>(node));
+  unsigned at = 0;
+  while (!(children[at] == wanted)) {
+    ++at;
+  }
+  return at;
 }
 
 // Moves `count` entries within a node.
@@ -55,20 +90,16 @@ template <class Shape>
 void OrderedTree<Shape>::put_child(const Shape& shape, Node* branch, unsigned at, Node* node) noexcept {
   children_of(shape, branch)[at] = NodeLink(node);
   node->parent = NodeLink(branch);
-  node->position = static_cast<std::uint16_t>(at);
 }
 
 // Moves children [from, from + count) of a branch to a place in it or in another.
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::move_children(const Shape& shape, Node* source, unsigned from, Node* target,
                                                          unsigned to, unsigned count) noexcept {
-  if (source == target && to > from) {
-    for (unsigned i = count; i-- != 0;) {
-      put_child(shape, target, to + i, child_at(shape, source, from + i));
-    }
-  } else {
+  std::memmove(children_of(shape, target) + to, children_of(shape, source) + from, count * sizeof(NodeLink));
+  if (source != target) {
     for (unsigned i = 0; i < count; ++i) {
-      put_child(shape, target, to + i, child_at(shape, source, from + i));
+      child_at(shape, target, to + i)->parent = NodeLink(target);
     }
   }
 }
@@ -83,11 +114,11 @@ template <class Shape>
   transfer(shape, parent, at, right, count - 1, 1);
   transfer(shape, left, left->count - count + 1u, right, 0, count - 1);
   transfer(shape, left, left->count - count, parent, at, 1);
-  if (!left->is_leaf) {
+  if (left->level != 0) {
     move_children(shape, right, 0, right, count, right->count + 1u);
     move_children(shape, left, left->count + 1u - count, right, 0, count);
   }
-  left->count = static_cast<std::uint8_t>(left->count - count);
+  lower_count(shape, left, left->count - count);
   right->count = static_cast<std::uint8_t>(right->count + count);
 }
 
@@ -101,12 +132,12 @@ template <class Shape>
   transfer(shape, right, 0, left, left->count + 1u, count - 1);
   transfer(shape, right, count - 1, parent, at, 1);
   shift(shape, right, count, 0, right->count - count);
-  if (!left->is_leaf) {
+  if (left->level != 0) {
     move_children(shape, right, 0, left, left->count + 1u, count);
     move_children(shape, right, count, right, 0, right->count + 1u - count);
   }
   left->count = static_cast<std::uint8_t>(left->count + count);
-  right->count = static_cast<std::uint8_t>(right->count - count);
+  lower_count(shape, right, right->count - count);
 }
 
 // One step towards room in a full node: fills a neighbour up, else splits, after the parent was relieved if that is
@@ -115,7 +146,7 @@ template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::relieve(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at) {
   Node* const parent = node->parent.get();
   if (parent != nullptr) {
-    const unsigned at = node->position;
+    const unsigned at = position_of(shape, node);
     // A neighbour that is nearly full would soon be full again.
     const unsigned worth = shape.capacity / 8u + 1;
     if (at != 0) {
@@ -142,10 +173,10 @@ template <class Shape>
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::split(const Shape& shape, NodeLink& root, Node* node, unsigned wanted_at) {
   Node* parent = node->parent.get();
-  Node* const new_root = parent == nullptr ? new_node(shape, false) : nullptr;
+  Node* const new_root = parent == nullptr ? new_node(shape, node->level + 1u) : nullptr;
   Node* right = nullptr;
   try {
-    right = new_node(shape, node->is_leaf);
+    right = new_node(shape, node->level);
   } catch (...) {
     if (new_root != nullptr) {
       free_node(shape, new_root);
@@ -157,22 +188,22 @@ template <class Shape>
     put_child(shape, parent, 0, node);
     root = NodeLink(parent);
   }
+  const unsigned at = position_of(shape, node);
   // An ascending fill leaves full nodes behind: the split is where the next one goes.
-  const bool ascending = wanted_at == shape.capacity && node->position == parent->count;
+  const bool ascending = wanted_at == shape.capacity && at == parent->count;
   const unsigned keep = ascending ? shape.capacity - 2u : shape.capacity / 2u;
   const unsigned give = shape.capacity - keep - 1u;
   transfer(shape, node, keep + 1, right, 0, give);
-  if (!node->is_leaf) {
+  if (node->level != 0) {
     move_children(shape, node, keep + 1, right, 0, give + 1);
   }
   right->count = static_cast<std::uint8_t>(give);
-  const unsigned at = node->position;
   shift(shape, parent, at, at + 1, parent->count - at);
   move_children(shape, parent, at + 1, parent, at + 2, parent->count - at);
   ++parent->count;
   transfer(shape, node, keep, parent, at, 1);
   put_child(shape, parent, at + 1, right);
-  node->count = static_cast<std::uint8_t>(keep);
+  lower_count(shape, node, keep);
 }
 
 template <class Shape>
@@ -192,9 +223,9 @@ template <class Shape>
 auto OrderedTree<Shape>::find_again(const Shape& shape, Element* before, Element* after) noexcept -> Place {
   if (before != nullptr) {
     Node* const home = before->home.certain();
-    if (home->is_leaf) {
+    if (home->level == 0) {
       // At a leaf's end the place before the separator and the one after it are both right: take the one with room.
-      if (after != nullptr && home->count == shape.capacity && after->home.certain()->is_leaf) {
+      if (after != nullptr && home->count == shape.capacity && after->home.certain()->level == 0) {
         return {after->home.certain(), index_in(shape, after->home.certain(), after)};
       }
       return {home, index_in(shape, home, before) + 1};
@@ -202,12 +233,12 @@ auto OrderedTree<Shape>::find_again(const Shape& shape, Element* before, Element
   }
   // `before` went up to be a separator: the place is the beginning of the leaf after it, where `after` is.
   Node* const home = after->home.certain();
-  if (home->is_leaf) {
+  if (home->level == 0) {
     return {home, index_in(shape, home, after)};
   }
   // `after` went up: the end of the leaf before it.
   Node* leaf = child_at(shape, home, index_in(shape, home, after));
-  while (!leaf->is_leaf) {
+  while (leaf->level != 0) {
     leaf = child_at(shape, leaf, leaf->count);
   }
   return {leaf, leaf->count};
@@ -216,7 +247,7 @@ auto OrderedTree<Shape>::find_again(const Shape& shape, Element* before, Element
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::make_room(const Shape& shape, NodeLink& root, Place& place) {
   if (place.node == nullptr) {
-    place.node = new_node(shape, true);
+    place.node = new_node(shape, 0);
     root = NodeLink(place.node);
     return;
   }
@@ -241,10 +272,10 @@ template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::erase(const Shape& shape, NodeLink& root, Element* element) noexcept {
   Node* node = element->home.certain();
   unsigned at = index_in(shape, node, element);
-  if (!node->is_leaf) {
+  if (node->level != 0) {
     // The greatest of what is less takes its place; it is the last of a leaf.
     Node* leaf = child_at(shape, node, at);
-    while (!leaf->is_leaf) {
+    while (leaf->level != 0) {
       leaf = child_at(shape, leaf, leaf->count);
     }
     transfer(shape, leaf, leaf->count - 1u, node, at, 1);
@@ -252,7 +283,7 @@ template <class Shape>
     at = leaf->count - 1u;
   }
   shift(shape, node, at + 1, at, node->count - at - 1u);
-  --node->count;
+  lower_count(shape, node, node->count - 1u);
   mend(shape, root, node);
 }
 
@@ -268,7 +299,8 @@ void OrderedTree<Shape>::mend(const Shape& shape, NodeLink& root, Node* node) no
     if (node->count >= shape.capacity / 4u) {
       return;
     }
-    const unsigned at = node->position == 0 ? 0 : node->position - 1u;
+    const unsigned position = position_of(shape, node);
+    const unsigned at = position == 0 ? 0 : position - 1;
     Node* const left = child_at(shape, parent, at);
     Node* const right = child_at(shape, parent, at + 1);
     const unsigned together = left->count + right->count + 1u;
@@ -283,13 +315,13 @@ void OrderedTree<Shape>::mend(const Shape& shape, NodeLink& root, Node* node) no
     }
     transfer(shape, parent, at, left, left->count, 1);
     transfer(shape, right, 0, left, left->count + 1u, right->count);
-    if (!left->is_leaf) {
+    if (left->level != 0) {
       move_children(shape, right, 0, left, left->count + 1u, right->count + 1u);
     }
     left->count = static_cast<std::uint8_t>(together);
     shift(shape, parent, at + 1, at, parent->count - at - 1u);
     move_children(shape, parent, at + 2, parent, at + 1, parent->count - at - 1u);
-    --parent->count;
+    lower_count(shape, parent, parent->count - 1u);
     free_node(shape, right);
     node = parent;
   }
@@ -300,45 +332,44 @@ void OrderedTree<Shape>::shrink_root(const Shape& shape, NodeLink& root, Node* n
   if (node->count != 0) {
     return;
   }
-  Node* const child = node->is_leaf ? nullptr : child_at(shape, node, 0);
+  Node* const child = node->level == 0 ? nullptr : child_at(shape, node, 0);
   root = NodeLink(child);
   if (child != nullptr) {
     child->parent = NodeLink();
-    child->position = 0;
   }
   free_node(shape, node);
 }
 
 template <class Shape>
 [[gnu::noinline]] auto OrderedTree<Shape>::after(const Shape& shape, Place place) noexcept -> Place {
-  if (!place.node->is_leaf) {
+  if (place.node->level != 0) {
     return first(shape, child_at(shape, place.node, place.at + 1));
   }
   Node* node = place.node;
   unsigned at = place.at + 1;
   while (at == node->count) {
-    at = node->position;
-    node = node->parent.get();
-    if (node == nullptr) {
+    if (!node->parent) {
       return {};
     }
+    at = position_of(shape, node);
+    node = node->parent.certain();
   }
   return {node, at};
 }
 
 template <class Shape>
 [[gnu::noinline]] auto OrderedTree<Shape>::before(const Shape& shape, Place place) noexcept -> Place {
-  if (!place.node->is_leaf) {
+  if (place.node->level != 0) {
     return last(shape, child_at(shape, place.node, place.at));
   }
   Node* node = place.node;
   unsigned at = place.at;
   while (at == 0) {
-    at = node->position;
-    node = node->parent.get();
-    if (node == nullptr) {
+    if (!node->parent) {
       return {};
     }
+    at = position_of(shape, node);
+    node = node->parent.certain();
   }
   return {node, at - 1};
 }
@@ -346,7 +377,7 @@ template <class Shape>
 template <class Shape>
 [[gnu::noinline]] auto OrderedTree<Shape>::first(const Shape& shape, Node* root) noexcept -> Place {
   Node* node = root;
-  while (node != nullptr && !node->is_leaf) {
+  while (node != nullptr && node->level != 0) {
     node = child_at(shape, node, 0);
   }
   return {node, 0};
@@ -355,7 +386,7 @@ template <class Shape>
 template <class Shape>
 [[gnu::noinline]] auto OrderedTree<Shape>::last(const Shape& shape, Node* root) noexcept -> Place {
   Node* node = root;
-  while (node != nullptr && !node->is_leaf) {
+  while (node != nullptr && node->level != 0) {
     node = child_at(shape, node, node->count);
   }
   return {node, node == nullptr ? 0 : node->count - 1u};
@@ -363,7 +394,7 @@ template <class Shape>
 
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::clear(const Shape& shape, Node* node, Visit visit, void* context) noexcept {
-  if (node->is_leaf) {
+  if (node->level == 0) {
     visit(context, {node, 0}, node->count);
   } else {
     for (unsigned i = 0; i < node->count; ++i) {

@@ -61,7 +61,8 @@ consteval std::string_view find_type_name() {
 template <class T>
 struct TypeName {
   static constexpr std::size_t length = find_type_name<T>().size();
-  static constexpr std::array<char, length> characters = [] {
+  // Aligned as characters are: GCC would begin each longer array at a multiple of 32.
+  alignas(1) static constexpr std::array<char, length> characters = [] {
     std::array<char, length> copy{};
     for (std::size_t i = 0; i < length; ++i) {
       copy[i] = find_type_name<T>()[i];

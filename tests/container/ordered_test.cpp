@@ -82,7 +82,7 @@ TYPED_TEST_SUITE(NumberKeys, EveryNumber);
 // How a node is searched depends on the type of a number, its sign and its size.
 TYPED_TEST(NumberKeys, are_found_and_ordered_as_by_std_map) {
   using Limits = std::numeric_limits<TypeParam>;
-  std::vector<TypeParam> keys{Limits::lowest(), Limits::max(), TypeParam(0)};
+  std::vector<TypeParam> keys{Limits::lowest(), Limits::max(), TypeParam(0), Limits::infinity(), Limits::max()};
   std::mt19937_64 random(1);
   for (int i = 0; i < 20000; ++i) {
     if constexpr (std::is_floating_point_v<TypeParam>) {
@@ -110,6 +110,27 @@ TYPED_TEST(NumberKeys, are_found_and_ordered_as_by_std_map) {
   EXPECT_TRUE(map.invariants_hold());
   EXPECT_TRUE(std::equal(map.begin(), map.end(), expected.begin(), expected.end(),
                          [](const auto& a, const auto& b) { return a.key == b.first && a.value == b.second; }));
+}
+
+// Nodes are filled up with the greatest number.
+TYPED_TEST(NumberKeys, of_which_the_greatest_is_found_only_when_it_is_there) {
+  using Limits = std::numeric_limits<TypeParam>;
+  const TypeParam greatest = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  RBMap<TypeParam, int> map;
+  for (int size = 1; size < 300; ++size) {
+    map.insert(static_cast<TypeParam>(size % 100 * (std::is_same_v<TypeParam, bool> ? 0 : 1)), size);
+    ASSERT_FALSE(map.has(greatest));
+    ASSERT_EQ(map.lower_bound(greatest), nullptr);
+    auto* const element = map.insert(greatest, -1);
+    ASSERT_EQ(map.find(greatest), element);
+    ASSERT_EQ(map.back(), element);
+    ASSERT_TRUE(map.invariants_hold());
+    ASSERT_TRUE(map.erase(greatest));
+    if (size > 200) {
+      ASSERT_TRUE(map.erase(map.front()->key()));
+    }
+    ASSERT_TRUE(map.invariants_hold());
+  }
 }
 
 TEST(RBMap, a_comparator_that_throws_changes_nothing) {
