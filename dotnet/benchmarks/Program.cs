@@ -6,7 +6,7 @@ namespace Blockyard.Benchmarks
     internal static class Program
     {
         private const string Usage =
-            "usage: Benchmarks objects KIND COUNT | lifetimes | study DIR | packets ADDRESS | outbound FIRST-ADDRESS DEVICE"
+            "usage: Benchmarks objects KIND COUNT | lifetimes LAYOUT | study DIR | packets ADDRESS | outbound FIRST-ADDRESS DEVICE"
             + " | frame ADDRESS CLIENTS";
 
         private static int Main(string[] args)
@@ -16,8 +16,8 @@ namespace Blockyard.Benchmarks
                 case "objects" when args.Length == 3:
                     ObjectsBenchmark.Run(args[1], int.Parse(args[2]));
                     return 0;
-                case "lifetimes" when args.Length == 1:
-                    LifetimesBenchmark.Run();
+                case "lifetimes" when args.Length == 2:
+                    LifetimesBenchmark.Run(int.Parse(args[1]));
                     return 0;
                 case "study" when args.Length == 2:
                     LifetimesStudy.Run(args[1]);

@@ -64,6 +64,8 @@ namespace Blockyard.Memory
 
         internal static ThreadMemory Current => current ?? Start();
 
+        internal ThreadState* State => state;
+
         /// <summary>Counts the thread's frames, for containers that look whether theirs has ended.</summary>
         internal uint* FrameCell { get; }
 

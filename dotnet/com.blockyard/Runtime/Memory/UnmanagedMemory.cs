@@ -40,6 +40,9 @@ namespace Blockyard.Memory
             set => PersistentMemory.Heap = value;
         }
 
+        /// <summary>Temp and TempJob of the calling thread, looked up once for all that is allocated in one place.</summary>
+        public static ThreadAllocator ThisThread => new ThreadAllocator(ThreadMemory.Current.State);
+
         /// <summary>A block of at least <paramref name="size"/> bytes.</summary>
         /// <param name="size">Bytes; 0 gives a block that may be freed and has no usable byte.</param>
         /// <param name="alignment">A power of two up to <see cref="LargestAlignment"/>.</param>
@@ -126,7 +129,7 @@ namespace Blockyard.Memory
         public static int ReportLiveBlocks() => BlockTracker.ReportAll();
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private static void* MallocSlowly(long size, int alignment, Lifetime lifetime)
+        internal static void* MallocSlowly(long size, int alignment, Lifetime lifetime)
         {
             RawMemory.CheckAlignment(alignment);
             if (size < 0)
@@ -149,7 +152,7 @@ namespace Blockyard.Memory
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private static void FreeSlowly(void* block, Lifetime lifetime)
+        internal static void FreeSlowly(void* block, Lifetime lifetime)
         {
             if (block == null)
             {

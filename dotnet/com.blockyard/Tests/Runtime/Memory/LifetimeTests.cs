@@ -5,6 +5,7 @@ using System.Threading;
 using Blockyard.Diagnostics;
 using Blockyard.Memory;
 using NUnit.Framework;
+using static Blockyard.Tests.FreshThread;
 
 namespace Blockyard.Tests
 {
@@ -446,28 +447,6 @@ namespace Blockyard.Tests
                 {
                     Assert.Fail("byte " + i + " of " + one.Size + " was overwritten");
                 }
-            }
-        }
-
-        private static void OnFreshThread(Action test)
-        {
-            Exception? failure = null;
-            Thread thread = new Thread(() =>
-            {
-                try
-                {
-                    test();
-                }
-                catch (Exception exception)
-                {
-                    failure = exception;
-                }
-            });
-            thread.Start();
-            thread.Join();
-            if (failure != null)
-            {
-                throw new Exception("On the test's thread: " + failure.Message, failure);
             }
         }
     }
