@@ -142,7 +142,7 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
     // while its line is warm. To its slab it stays in use.
     if (const std::size_t place = region.row_at(block); place != 0) [[likely]] {
       ThreadHeap* const heap = thread_heap;
-      free_small(heap, block, heap->row_at(place));
+      free_small(heap, block, place);
       return;
     }
   }
@@ -282,7 +282,7 @@ void by_heap_free(by_heap* heap, void* block) {
   auto* const own = reinterpret_cast<ThreadHeap*>(heap);
   if (region.contains(block)) {
     if (const Owner owner = region.owner_of(region.granule_of(block)); owner.heap() == own->index) {
-      free_small(own, block, own->rows[owner.size_class()]);
+      free_small(own, block, row_place(owner.size_class()));
       return;
     }
   }

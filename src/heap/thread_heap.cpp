@@ -249,7 +249,7 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
     std::copy(oldest + count, oldest + held - 1, oldest);
     heap->set_at_hand(size_class, row.newest, held - count);
   }
-  heap->keep_at_hand(row, block);
+  heap->keep_at_hand(row_place(size_class), block);
   return true;
 }
 
@@ -337,27 +337,19 @@ void free_without_heap(void* block) {
 
 namespace {
 
-// The block takes its place among those on their way; the one that had it goes back into its slab.
-[[gnu::always_inline]] inline void send_back(ThreadHeap* heap, void* block) {
-  void*& place = heap->returning[heap->oldest];
-  void* const oldest = std::exchange(place, block);
-  heap->oldest = (heap->oldest + 1) % most_returning;
-  if (oldest != nullptr) [[likely]] {
-    free_to_any_slab(heap, oldest);
-  }
-}
-
 void send_back_to_other(ThreadHeap* heap, void* block) {
   const std::size_t granule = region.granule_of(block);
   // The exchange that publishes the block waits until its link is written: that line is wanted too.
   __builtin_prefetch(&region.directory[granule - region.owner_of(granule).back()], 1);
   __builtin_prefetch(block, 1);
-  send_back(heap, block);
+  send_back(heap, block, nullptr);
 }
+
+}  // namespace
 
 // Of another thread's blocks that nobody wants, one fewer is kept at hand each time, until an allocation finds none:
 // who frees another's level would be left with the last of each class, most of them alone in a slab.
-[[gnu::noinline]] void return_block_of_other(ThreadHeap* heap, void* block, unsigned size_class) {
+void return_block_of_other(ThreadHeap* heap, void* block, unsigned size_class) {
   if (heap == &empty_heap) {  // which nobody may write
     free_without_heap(block);
     return;
@@ -367,39 +359,29 @@ void send_back_to_other(ThreadHeap* heap, void* block) {
   }
   if (const std::uint32_t most = heap->most_at_hand(size_class); most != 0) {
     heap->allow_at_hand(size_class, most - 1);
-    send_back_to_other(heap, heap->take_at_hand(heap->rows[size_class]));
+    send_back_to_other(heap, heap->take_at_hand(row_place(size_class)));
   }
   send_back_to_other(heap, block);
 }
 
-}  // namespace
-
-void return_block(ThreadHeap* heap, void* block) {
-  if (check_last_freed && heap->returning[(heap->oldest - 1) % most_returning] == block) [[unlikely]] {
-    report_freed_twice(block);
+void return_to_other(ThreadHeap* heap, void* block) {
+  if (block != nullptr) {
+    free_remote(heap, block, static_cast<std::uint32_t>(region.granule_of(block)));
   }
-  const std::size_t granule = region.granule_of(block);
-  const Owner owner = region.owner_of(granule);
-  if (owner.heap() != heap->index) {
-    return_block_of_other(heap, block, owner.size_class());
-    return;
-  }
-  __builtin_prefetch(&region.slabs[granule - owner.back()], 1);
-  send_back(heap, block);
 }
 
 void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
   heap->allow_at_hand(size_class, heap->most_at_hand(size_class) - std::min(less, heap->most_at_hand(size_class)));
   // A block given back may empty its slab and come here again, with fewer still: 28 deep at most.
-  Row& row = heap->rows[size_class];
+  const Row& row = heap->rows[size_class];
   while (row.newest != nullptr && row.second > row.last) {
-    free_to_any_slab(heap, heap->take_at_hand(row));
+    free_to_any_slab(heap, heap->take_at_hand(row_place(size_class)));
   }
 }
 
 void settle(ThreadHeap* heap) {
-  for (void*& place : heap->returning) {
-    if (void* const block = std::exchange(place, nullptr); block != nullptr) {
+  for (Returning& place : heap->returning) {
+    if (void* const block = std::exchange(place, {}).block; block != nullptr) {
       free_to_any_slab(heap, block);
     }
   }
@@ -411,7 +393,7 @@ void settle(ThreadHeap* heap) {
   }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     Bin& bin = heap->bins[size_class];
-    while (void* const block = heap->take_at_hand(heap->rows[size_class])) {
+    while (void* const block = heap->take_at_hand(row_place(size_class))) {
       free_to_any_slab(heap, block);
     }
     heap->allow_at_hand(size_class, at_hand_at_first(size_class));
@@ -489,7 +471,7 @@ std::uint64_t live_bytes(const ThreadHeap* heap) {
     const Bin& bin = heap->bins[size_class];
     bytes -= (std::uint64_t{heap->at_hand(size_class)} + bin.left) * bin.block_bytes;
   }
-  for (const void* const block : heap->returning) {
+  for (const auto& [block, slab] : heap->returning) {
     if (block != nullptr) {
       bytes -= class_bytes(region.owner_of(region.granule_of(block)).size_class());
     }

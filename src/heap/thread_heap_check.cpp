@@ -76,7 +76,8 @@ const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
       return broken;
     }
     const auto same = [&](const void* other) { return other == *block; };
-    if (std::any_of(all.begin(), block, same) || std::any_of(heap->returning.begin(), heap->returning.end(), same)) {
+    if (std::any_of(all.begin(), block, same) || std::any_of(heap->returning.begin(), heap->returning.end(),
+                                                             [&](const Returning& each) { return same(each.block); })) {
       return "a block is at hand twice: it was freed twice";
     }
   }
@@ -93,7 +94,7 @@ const char* check(const ThreadHeap* heap) {
       return broken_bin;
     }
   }
-  for (void* const block : heap->returning) {
+  for (const auto& [block, slab] : heap->returning) {
     if (block != nullptr) {
       if (const char* const broken_kept = check_kept(heap, block, class_count); broken_kept != nullptr) {
         return broken_kept;

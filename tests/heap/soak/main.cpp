@@ -237,5 +237,6 @@ int main() {
   std::printf(
       "%zu rounds in %.0f s; resident at most %.1f MiB in the second third, %.1f in the last; every check passed\n",
       resident.size(), worked, static_cast<double>(middle) / 1048576, static_cast<double>(last) / 1048576);
+  std::fflush(stdout);
   behaviour::require(last <= middle + middle / 10 + (std::size_t{8} << 20), "resident memory grows");
 }
