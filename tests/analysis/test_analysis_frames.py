@@ -159,7 +159,7 @@ def test_stalls_that_follow_one_another_add_up_and_far_ones_do_not() -> None:
 
 
 def test_a_longer_buffer_holds_the_time_of_its_stretches() -> None:
-    found = frames.audio_verdict(np.full((1, 64), PERIOD / 10), 1024)
+    found = frames.audio_verdict(frames.in_buffers(np.full((1, 64), PERIOD / 10), 1024), 1024)
     assert found.verdict.frames == 4 and found.verdict.worst == pytest.approx(0.1)
 
 

@@ -9,7 +9,7 @@ of repeats it is the bootstrap distribution itself. docs/method.md says what fol
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations_with_replacement
 from math import factorial
 
@@ -81,6 +81,8 @@ def _inverse(sampled: Sampled, percentiles: Sequence[Percentile], probabilities:
     """Ticks, [percentile, probability]: the least pooled latency with at least that probability at or below."""
     ticks = sampled.pooled.ticks
     repeats = [repeat for repeat in sampled.repeats if repeat.samples]
+    if len(repeats) == 1:
+        return repeats[0].ticks_above(_most_above(repeats[0].samples, tuple(percentiles), tuple(probabilities)))
     choices, weights = _choices(len(repeats))
     sizes = np.array([repeat.samples for repeat in repeats], float)
     totals = choices @ sizes
@@ -100,6 +102,22 @@ def _inverse(sampled: Sampled, percentiles: Sequence[Percentile], probabilities:
         high = np.where(reached, middle, high)
         low = np.where(reached, low, np.minimum(middle + 1, high))
     return ticks[low].astype(float)
+
+
+@lru_cache(maxsize=4096)
+def _most_above(samples: int, percentiles: tuple[Percentile, ...], probabilities: tuple[float, ...]) -> np.ndarray:
+    """The same where one repeat stands for all, [percentile, probability]: how many of its samples at most may lie above
+    that latency. That depends on how many there are and on nothing else, so all allocators share it."""
+    allowed = np.array([[samples * (p.denominator - p.numerator) // p.denominator] for p in percentiles], float)
+    goals = np.asarray(probabilities, float)[None, :]
+    low = np.zeros((len(percentiles), goals.shape[1]), np.int64)
+    high = np.full_like(low, samples)
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        reached = _at_most(allowed, np.float64(samples), middle / samples) >= goals
+        low = np.where(reached, middle, low)
+        high = np.where(reached, high, middle - 1)
+    return low
 
 
 @cache

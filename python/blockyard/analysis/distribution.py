@@ -95,5 +95,10 @@ class Distribution:
         below = np.concatenate([np.zeros(1, np.uint64), self._cumulated])
         return (np.uint64(self.samples) - below[np.searchsorted(self.ticks, ticks, side="right")]).astype(np.int64)
 
+    def ticks_above(self, samples: np.ndarray) -> np.ndarray:
+        """For each of these the least ticks above which at most so many samples lie."""
+        needed = np.uint64(self.samples) - np.minimum(samples, self.samples).astype(np.uint64)
+        return self.ticks[np.searchsorted(self._cumulated, np.maximum(needed, np.uint64(1)))].astype(float)
+
     def latency(self, ticks: int) -> Nanoseconds:
         return Nanoseconds(ticks / self.ticks_per_ns, ticks == SATURATED, self.step_ns)

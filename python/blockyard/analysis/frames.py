@@ -198,14 +198,13 @@ def in_buffers(stretches_ns: np.ndarray, samples: int) -> np.ndarray:
     return stretches_ns[:, :whole].reshape(stretches_ns.shape[0], -1, joined).sum(axis=2)
 
 
-def audio_verdict(stretches_ns: np.ndarray, samples: int) -> AudioVerdict:
-    """Of allocator times by stretch of 64 samples, [repeat, stretch], for a buffer of `samples`.
+def audio_verdict(buffers: np.ndarray, samples: int) -> AudioVerdict:
+    """Of allocator times by buffer of `samples`, [repeat, buffer].
 
     A buffer is late by what was still to do when its time was over. Work comes as half of each buffer's time and
     whatever allocation took in it; a queue of two buffers is never emptied while nothing is late, and each buffer's
     time of lateness needs another one.
     """
-    buffers = in_buffers(stretches_ns, samples)
     period = samples / AUDIO_HZ * 1e9
     queued = _DOUBLE_BUFFERING + int(np.ceil(_latest(buffers, period) / period - 1e-9))
     latency = queued * period

@@ -1,6 +1,6 @@
 """The verdicts on frames and audio buffers, each computed once for whatever shows it, and as rows of frames.csv."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def frame_ends(one: AllocatorFigures, view: View, phase: str | None) -> Ends | N
 def audio_verdict(one: AllocatorFigures, view: View, samples: int, phase: str | None) -> AudioVerdict | None:
     key = ("audio", view, samples, phase)
     if key not in one.known:
-        chosen = _stretches(one, view, phase)
+        chosen = _buffers(one, view, samples, phase)
         one.known[key] = None if chosen is None else frames.audio_verdict(chosen, samples)
     return one.known[key]
 
@@ -45,8 +45,8 @@ def audio_ends(one: AllocatorFigures, view: View, samples: int, phase: str | Non
     """Of the time that allocation takes of a buffer."""
     key = ("intervals of buffers", view, samples, phase)
     if key not in one.known:
-        chosen = _stretches(one, view, phase)
-        one.known[key] = None if chosen is None else frames.intervals(frames.in_buffers(chosen, samples))
+        chosen = _buffers(one, view, samples, phase)
+        one.known[key] = None if chosen is None else frames.intervals(chosen)
     return one.known[key]
 
 
@@ -55,9 +55,24 @@ def _frames(one: AllocatorFigures, view: View, phase: str | None) -> np.ndarray 
     return values if values is None or phase is None else values[:, one.cuts.frames_in(phase)]
 
 
-def _stretches(one: AllocatorFigures, view: View, phase: str | None) -> np.ndarray | None:
-    values = one.audio.of(view) if one.audio else None
-    return values if values is None or phase is None else values[:, one.cuts.audio_in(phase)]
+def _buffers(one: AllocatorFigures, view: View, samples: int, phase: str | None) -> np.ndarray | None:
+    """Times by buffer of `samples`, [repeat, buffer]."""
+    def stretches() -> np.ndarray | None:
+        values = one.audio.of(view) if one.audio else None
+        return values if values is None or phase is None else values[:, one.cuts.audio_in(phase)]
+
+    def joined() -> np.ndarray | None:
+        chosen = _latest(one, "stretches", (view, phase), stretches)
+        return None if chosen is None else frames.in_buffers(chosen, samples)
+
+    return _latest(one, "buffers", (view, phase, samples), joined)
+
+
+def _latest(one: AllocatorFigures, name: str, key: tuple, find: Callable[[], np.ndarray | None]) -> np.ndarray | None:
+    """What was asked for last is kept, and only that: all of it would be a copy of the series for each length of buffer."""
+    if one.known.get(("latest", name), (None,))[0] != key:
+        one.known["latest", name] = (key, find())
+    return one.known["latest", name][1]
 
 
 def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[dict[str, object]]:

@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from blockyard.analysis.bootstrap import Interval
+from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures, open_rows
 from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
 from blockyard.analysis.sections import AllocatorRuns, Section
@@ -18,6 +19,8 @@ from blockyard.report.files import whole
 _COMBINATIONS = tuple((operation, part) for operation in Operation for part in Part
                       if operation is not Operation.FREE or part is Part.CALL)
 _ROWS_AT_ONCE = 1 << 20
+_ROWS_IN_CACHE = 1 << 14
+"""So many rows are taken apart at a time: a column at a time of more would fetch each row from memory once a column."""
 
 
 def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[dict[str, object]]:
@@ -86,13 +89,10 @@ def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gros
                               write_statistics=False,
                               column_encoding={name: _encoding(name) for name in names}) as writer:
             for begin in range(0, len(first), _ROWS_AT_ONCE):
-                part = slice(begin, begin + _ROWS_AT_ONCE)
-                columns = [np.ascontiguousarray(first[name][part]) for name in shared]
+                columns = _apart(first[begin : begin + _ROWS_AT_ONCE], dict.fromkeys(shared, 0))
                 for run in opened:
-                    columns += [np.ascontiguousarray(run.rows["start"][part]),
-                                _net(run.rows["call"][part], run.floor_call),
-                                _net(run.rows["touch"][part], run.floor_touch),
-                                np.ascontiguousarray(run.rows["cause"][part])]
+                    columns += _apart(run.rows[begin : begin + _ROWS_AT_ONCE], {
+                        "start": 0, "call": run.floor_call, "touch": run.floor_touch, "cause": 0})
                 writer.write_batch(pa.record_batch(columns, schema=schema))
 
     whole(target, write_rows)
@@ -100,12 +100,21 @@ def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gros
 
 
 def _encoding(name: str) -> str:
-    """Times and event numbers rise by little from row to row: their differences take a byte or two."""
-    return "DELTA_BINARY_PACKED" if name.startswith(("start", "event", "frame")) else "PLAIN"
+    """Times and event numbers rise by little from row to row: their differences take a byte or two. Of the rest the higher
+    bytes are nearly all alike: laid side by side they compress better and several times as fast."""
+    return "DELTA_BINARY_PACKED" if name.startswith(("start", "event", "frame")) else "BYTE_STREAM_SPLIT"
 
 
-def _net(ticks: np.ndarray, floor: int) -> np.ndarray:
-    ticks = np.ascontiguousarray(ticks)
-    result = np.where(ticks > floor, ticks - np.uint32(floor), np.uint32(0))
-    result[ticks == np.iinfo(np.uint32).max] = np.iinfo(np.uint32).max
-    return result
+def _apart(rows: np.ndarray, floors: dict[str, int]) -> list[np.ndarray]:
+    """The columns named, each of its own, with that many ticks off; what is saturated stays so."""
+    found = {name: np.empty(len(rows), rows.dtype[name]) for name in floors}
+    for begin in range(0, len(rows), _ROWS_IN_CACHE):
+        part = slice(begin, begin + _ROWS_IN_CACHE)
+        for name, floor in floors.items():
+            values = rows[name][part]
+            if floor:
+                ticks = values
+                values = np.maximum(ticks, np.uint32(floor)) - np.uint32(floor)
+                values[ticks == SATURATED] = SATURATED
+            found[name][part] = values
+    return list(found.values())
