@@ -62,7 +62,7 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
                              (scatter.marks_from(found),) * passes.PLANES)
         plane = passes.bins(rows, frame, 2)[passes.MALLOC_AS_RUN]
         caption = header.of(results, section, [one], False).caption(one.runs)
-        picture = scatter.Scatter(folder / "density", "glibc", "", caption, plane, found, (0, 420), edges)
+        picture = scatter.Scatter(folder / "density", "glibc", "", caption, plane, found, (0, 420), edges, one.step_ns)
         scatter.draw(picture, (".png",))
 
     ours()  # the first go also loads fonts

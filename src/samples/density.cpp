@@ -86,12 +86,24 @@ class Worker {
         add(as_run, attributed, row, ticks, static_cast<std::uint32_t>(r));
         least = std::min(least, ticks);
       }
-      add_inherent(frees ? Plane::free_inherent : Plane::malloc_inherent, first, least);
+      const Plane inherent = frees ? Plane::free_inherent : Plane::malloc_inherent;
+      if (runs.size() == 1) {
+        add_mark(inherent, first, least);
+      } else {
+        add_inherent(inherent, first, least);
+      }
     }
   }
 
-  /// Once all rows have passed.
-  void finish() {
+  /// Once all rows of so many runs have passed.
+  void finish(std::size_t runs) {
+    if (runs == 1) {  // its own minimum
+      for (const auto& [as_run, inherent] : {std::pair{Plane::malloc_as_run, Plane::malloc_inherent},
+                                             std::pair{Plane::free_as_run, Plane::free_inherent}}) {
+        of(inherent).counts = of(as_run).counts;
+        of(inherent).sizes = of(as_run).sizes;
+      }
+    }
     for (const auto& [as_run, attributed] : {std::pair{Plane::malloc_as_run, Plane::malloc_attributed},
                                              std::pair{Plane::free_as_run, Plane::free_attributed}}) {
       for (std::size_t cell = 0; cell < of(as_run).counts.size(); ++cell) {
@@ -130,6 +142,13 @@ class Worker {
   void add_inherent(Plane plane, const Row& row, std::uint32_t ticks) {
     const std::size_t cell = cell_of(row, ticks);
     if (cell != outside) fill(plane, cell, {row.start, row.size, ticks, row.event, 0, 0});
+  }
+
+  /// The mark alone: of a lone run, whose counts are copied in the end.
+  void add_mark(Plane plane, const Row& row, std::uint32_t ticks) {
+    if (ticks < frame_.marks_from[static_cast<std::size_t>(plane)]) [[likely]]
+      return;
+    if (cell_of(row, ticks) != outside) of(plane).marks.push_back({row.start, row.size, ticks, row.event, 0, 0});
   }
 
   void fill(Plane plane, std::size_t cell, const Mark& mark) {
@@ -178,7 +197,7 @@ std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const Frame
     for (std::size_t plane = 0; plane < planes; ++plane)
       join(workers[0]->grids()[plane], workers[share]->grids()[plane]);
   }
-  workers[0]->finish();
+  workers[0]->finish(runs.size());
   return std::move(workers[0]->grids());
 }
 

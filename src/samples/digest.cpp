@@ -35,17 +35,19 @@ bool slower(const Slow& left, const Slow& right) {
 
 }  // namespace
 
-/// One thread's share of a digest. Each phase has a set of tables for each run as it came, and one for the minimum over
-/// all.
+/// Sets of tables: one for each run as it came, then one for the minimum over all. A lone run is its own minimum.
+constexpr std::size_t sets_of(std::size_t runs) { return runs == 1 ? 1 : runs + 1; }
+
+/// One thread's share of a digest. Each phase has its sets of tables.
 class Digest::Worker {
  public:
   // calloc, not a vector: pages that no latency falls into stay untouched and cost nothing.
   Worker(std::size_t runs, std::size_t slowest, std::size_t phases)
-      : low_(static_cast<std::uint32_t*>(std::calloc(phases * (runs + 1) * tables * counted, sizeof(std::uint32_t)))),
-        high_(phases * (runs + 1) * tables),
-        machine_(phases * (runs + 1) * tables),
+      : low_(static_cast<std::uint32_t*>(std::calloc(phases * sets_of(runs) * tables * counted, sizeof(std::uint32_t)))),
+        high_(phases * sets_of(runs) * tables),
+        machine_(phases * sets_of(runs) * tables),
         by_cause_(operations * causes),
-        inherent_(runs),
+        inherent_(sets_of(runs) - 1),
         kept_(slowest) {
     if (!low_) throw std::bad_alloc();
   }
@@ -80,7 +82,7 @@ class Digest::Worker {
         lower(least, here);
         if (here.both > most.ticks) most = {offset + i, here.both, static_cast<std::uint32_t>(r)};
       }
-      add(inherent_, kind, klass, least);
+      if (inherent_ != 0) add(inherent_, kind, klass, least);
       if (most.ticks >= slow_from_) [[unlikely]]
         keep(most);
     }
@@ -209,7 +211,7 @@ Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows, std::uint32_t 
 
 Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uint32_t size_class_bits,
                                   std::uint32_t run, std::uint32_t phase) const {
-  const std::size_t begin = view == View::inherent ? runs_ : run == every ? 0 : run;
+  const std::size_t begin = view == View::inherent ? sets_of(runs_) - 1 : run == every ? 0 : run;
   const std::size_t end = view == View::inherent || run != every ? begin + 1 : runs_;
   const std::size_t first_phase = phase == every ? 0 : phase;
   const std::size_t end_phase = phase == every ? phases_ : phase + 1;
@@ -221,7 +223,8 @@ Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uin
       continue;
     for (const auto& worker : workers_) {
       for (std::size_t place = first_phase; place < end_phase; ++place) {
-        for (std::size_t set = place * (runs_ + 1) + begin; set < place * (runs_ + 1) + end; ++set) {
+        const std::size_t first = place * sets_of(runs_);
+        for (std::size_t set = first + begin; set < first + end; ++set) {
           const std::uint32_t* counts = worker->low(set, table);
           for (std::uint32_t ticks = 0; ticks < counted; ++ticks) low[ticks] += counts[ticks];
           high.add(worker->high(set, table));

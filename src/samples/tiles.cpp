@@ -69,7 +69,7 @@ class Worker {
         ++counts[2 + frees][cell + bin];
       least = std::min(least, ticks);
     }
-    ++counts[4 + frees][cell + bins_(least)];
+    if (runs.size() != 1) ++counts[4 + frees][cell + bins_(least)];
   }
 
   std::size_t column(std::uint64_t start) const {
@@ -116,6 +116,9 @@ Tiles tile(std::span<const Run> runs, std::uint64_t rows, const TileFrame& frame
       const auto& other = workers[share]->counts[plane];
       for (std::size_t cell = 0; cell < other.size(); ++cell) result.counts[plane][cell] += other[cell];
     }
+  }
+  if (runs.size() == 1) {  // a lone run is its own minimum
+    std::copy_n(&result.counts[0], 2, &result.counts[4]);
   }
   result.latencies.reserve(single.size() * runs.size());
   for (const std::uint64_t row : single) {

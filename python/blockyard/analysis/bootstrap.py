@@ -106,8 +106,8 @@ def _inverse(sampled: Sampled, percentiles: Sequence[Percentile], probabilities:
 
 @lru_cache(maxsize=4096)
 def _most_above(samples: int, percentiles: tuple[Percentile, ...], probabilities: tuple[float, ...]) -> np.ndarray:
-    """The same where one repeat stands for all, [percentile, probability]: how many of its samples at most may lie above
-    that latency. That depends on how many there are and on nothing else, so all allocators share it."""
+    """The same where one repeat stands for all, [percentile, probability]: how many of its samples at most may lie
+    above that latency. That depends on how many there are and on nothing else, so all allocators share it."""
     allowed = np.array([[samples * (p.denominator - p.numerator) // p.denominator] for p in percentiles], float)
     goals = np.asarray(probabilities, float)[None, :]
     low = np.zeros((len(percentiles), goals.shape[1]), np.int64)

@@ -69,9 +69,9 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
     try:
         measured = _measure(results, usable, out, options, tell)
         _refuse_empty_zoom(measured, options)
-        written, pictures = _write(measured, out, options, tell)
-        page_file = _page(results, measured, out, options, tell) if options.html else None
-        document = _document(results, measured, options, pictures)
+        files = _write(results, measured, out, options, tell)
+        written = files.written
+        document = _document(results, measured, files)
         rendered = blocks.text(document)
         for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(document, out))):
             whole(out / name, lambda path, content=content: path.write_text(content, encoding="utf-8"))
@@ -84,7 +84,7 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
     tell(1.0, "done")
     guidelines = [words for one in measured for words in _guidelines(one)]
     table = blocks.terminal(_terminal_blocks(results, measured, options))
-    return ReportResult(out, table, rendered, guidelines, sorted(pictures), sorted(written), page_file)
+    return ReportResult(out, table, rendered, guidelines, sorted(files.pictures), sorted(written), files.page)
 
 
 def _nothing(results: Results) -> str:
@@ -150,8 +150,17 @@ def _threads(allocators: int, options: ReportOptions) -> int:
     return 1 if allocators > 1 and options.jobs > 1 else min(options.jobs, 2)
 
 
-def _write(measured: list[Measured], out: Path, options: ReportOptions,
-           tell: Progress) -> tuple[list[Path], list[Path]]:
+@dataclass(frozen=True)
+class _Files:
+    """What was written, and of each section the tables of its text, made meanwhile."""
+
+    written: list[Path]
+    pictures: list[Path]
+    page: Path | None
+    tables: list[list[Block]]
+
+
+def _write(results: Results, measured: list[Measured], out: Path, options: ReportOptions, tell: Progress) -> _Files:
     tasks: list[_Task] = []
     for one in measured:
         one.folder.mkdir(parents=True, exist_ok=True)
@@ -182,12 +191,16 @@ def _write(measured: list[Measured], out: Path, options: ReportOptions,
                   row for one in measured for row in memory_tables.rows(one.section, one.figures)])),
               ("file", "runs", lambda: summary.write(out, "runs", [
                   row for one in measured for row in run_rows.rows(one.section, one.figures)]))]
-    written: list[Path] = []
-    pictures: list[Path] = []
+    texts: list[list[Block]] = []
+    tables.append(("file", "tables", lambda: texts.extend(list(_tables(one, options, results.machine))
+                                                          for one in measured) or []))
+    if options.html:
+        tables.append(("page", "the page", lambda: [_page(results, measured, out, options)]))
+    found: dict[str, list[Path]] = {"file": [], "picture": [], "page": []}
     for number, (kind, name, paths) in enumerate(_run(tables, tasks, options.jobs), start=1):
-        (pictures if kind == "picture" else written).extend(paths)
+        found[kind].extend(paths)
         tell(0.25 + 0.75 * number / (len(tables) + len(tasks)), f"wrote {name}")
-    return written, pictures
+    return _Files(found["file"], found["picture"], next(iter(found["page"]), None), texts)
 
 
 _Task = tuple[str, str, Callable[[], list[Path]]]
@@ -227,10 +240,9 @@ def _work(number: int) -> tuple[int, list[Path]]:
     return number, _TASKS[number][2]()
 
 
-def _page(results: Results, measured: list[Measured], out: Path, options: ReportOptions, tell: Progress) -> Path:
+def _page(results: Results, measured: list[Measured], out: Path, options: ReportOptions) -> Path:
     found = [page.PageSection(one.section, one.figures, one.header) for one in measured]
-    return page.write(out / "report.html", results, _notes(results), found, gross=options.gross, jobs=options.jobs,
-                      on_progress=lambda fraction, text: tell(0.25, text))
+    return page.write(out / "report.html", results, _notes(results), found, gross=options.gross, jobs=options.jobs)
 
 
 def _notes(results: Results) -> list[str]:
@@ -277,19 +289,19 @@ def _rates(one: Measured, members: list[AllocatorFigures], variant: str) -> list
         comparison.rates(members, variant)]
 
 
-def _document(results: Results, measured: list[Measured], options: ReportOptions, pictures: list[Path]) -> list[Block]:
+def _document(results: Results, measured: list[Measured], files: _Files) -> list[Block]:
     """The whole report."""
     found: list[Block] = [Heading(f"Blockyard report: {results.name}"), Paragraph(
         f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/report.md.")]
     if notes := _notes(results):
         found.append(Warnings(notes))
-    for one in measured:
+    for one, tables in zip(measured, files.tables, strict=True):
         found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
         if words := fidelity.sentences(one.section):
             found.append(Warnings(words))
         found += [Paragraph(words) for words in _guidelines(one)]
-        found += _tables(one, options, results.machine)
-        mine = sorted(path for path in pictures if path.parent == one.folder and path.suffix == ".png")
+        found += tables
+        mine = sorted(path for path in files.pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
         journal = journal_facts.facts(one.section)
         found += _rhythm(one)

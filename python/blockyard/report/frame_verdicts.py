@@ -69,7 +69,7 @@ def _buffers(one: AllocatorFigures, view: View, samples: int, phase: str | None)
 
 
 def _latest(one: AllocatorFigures, name: str, key: tuple, find: Callable[[], np.ndarray | None]) -> np.ndarray | None:
-    """What was asked for last is kept, and only that: all of it would be a copy of the series for each length of buffer."""
+    """What was asked for last is kept, and only that: all would be a copy of the series for each length of buffer."""
     if one.known.get(("latest", name), (None,))[0] != key:
         one.known["latest", name] = (key, find())
     return one.known["latest", name][1]

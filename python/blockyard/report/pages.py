@@ -35,9 +35,12 @@ def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header,
           options: ReportOptions, views: Sequence[View], threads: int) -> list[Task]:
     """The summary pictures first, then the density of each allocator.
 
-    Of three views the density of attributed is not drawn: as-run marks with a cross what attributed leaves out.
+    Of three views the density of attributed is not drawn: as-run marks with a cross what attributed leaves out. Nor is
+    that of inherent where no allocator has two repeats: it would be as-run's under another name.
     """
-    densities = [view for view in views if view is not View.ATTRIBUTED or len(views) < len(View)]
+    lone = View.AS_RUN in views and all(len(one.runs.runs) == 1 for one in figures)
+    densities = [view for view in views if not (view is View.ATTRIBUTED and len(views) == len(View))
+                 and not (view is View.INHERENT and lone)]
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for variant, members in comparison.variants(figures):
@@ -57,19 +60,37 @@ def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header,
             section, figures, m, header, folder / f"memory{s}", w)))
         found.append(Task(f"{section.journal} pareto", lambda m=members, w=variant, s=suffix: _pareto(
             section, figures, m, header, folder / f"pareto{s}", w)))
-    edges = latency_edges(figures)
-    found += [Task(f"{section.journal} {one.name}", lambda one=one: _scatters(
-        section, one, header, folder, options, densities, edges, threads)) for one in figures]
+    # One frame for all allocators of a section, so that their pictures can be laid side by side.
+    end = max((last_second(one) for one in figures), default=1.0)
+    times = (options.from_s or 0.0, min(options.to_s, end) if options.to_s else end * 1.001)
+    frame = _Frame(times, latency_edges(figures), _step(figures))
+    if times[0] < times[1]:
+        found += [Task(f"{section.journal} {one.name}", lambda one=one: _scatters(
+            section, one, header, folder, options, densities, frame, threads)) for one in figures]
     return found
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """Of density pictures: the edges, and the clock's step."""
+
+    times_s: tuple[float, float]
+    latencies_ns: tuple[float, float]
+    step_ns: float
+
+
 def latency_edges(figures: Sequence[AllocatorFigures]) -> tuple[float, float]:
-    """One latency axis for all allocators of a section, so that their pictures can be laid side by side."""
+    """Of the latency axis of all allocators of a section."""
     worst = max((value.value for one in figures for operation in OPERATIONS
                  if (value := one.whole(View.AS_RUN, operation).worst) is not None), default=1.0)
     decade = 10 ** np.floor(np.log10(max(worst, 1000.0)))
-    low = style.lower_edge(max((one.step_ns for one in figures), default=0.0))
+    low = style.lower_edge(_step(figures))
     return low, float(decade * next(step for step in (1, 2, 5, 10, 20) if worst * 1.1 <= decade * step))
+
+
+def _step(figures: Sequence[AllocatorFigures]) -> float:
+    """Of the clock, in ns: the coarsest that any allocator met."""
+    return max((one.step_ns for one in figures), default=0.0)
 
 
 def _dots(section: Section, members: list[AllocatorFigures], header: Header, target: Path, view: View,
@@ -169,12 +190,8 @@ def _with_samples(panels: list) -> list:
 
 
 def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: Path, options: ReportOptions,
-              views: Sequence[View], edges: tuple[float, float], threads: int) -> list[Path]:
-    rows = open_rows(one.runs, options.gross)
-    end = _last_second(rows)
-    times = (options.from_s or 0.0, min(options.to_s or end, end) if options.to_s else end * 1.001)
-    if not times[0] < times[1]:
-        return []
+              views: Sequence[View], frame: _Frame, threads: int) -> list[Path]:
+    rows, times, edges = open_rows(one.runs, options.gross), frame.times_s, frame.latencies_ns
     planes = [None] * passes.PLANES
     for (operation, view), plane in _PLANES.items():
         planes[plane] = scatter.marks_from(one.whole(view, operation))
@@ -196,17 +213,14 @@ def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: P
                 folder / f"{one.name}-{operation.value}-{view.value}{zoom}",
                 f"{one.name}: {_operation_title([one], operation)}",
                 _density_subtitle(section, one, view, found.samples),
-                header.caption(one.runs), bins[_PLANES[operation, view]], found, times, edges))
+                header.caption(one.runs), bins[_PLANES[operation, view]], found, times, edges, frame.step_ns))
     return written
 
 
 def last_second(one: AllocatorFigures) -> float:
     """When its last event started, in seconds of the replay's clock."""
-    return _last_second(open_rows(one.runs, gross=False))
-
-
-def _last_second(rows: Sequence[passes.Rows]) -> float:
-    return max((float(run.rows["start"][-4096:].max()) for run in rows if len(run.rows)), default=1e9) / 1e9
+    starts = (run.rows["start"] for run in open_rows(one.runs, gross=False) if len(run.rows))
+    return max((float(each[-4096:].max()) for each in starts), default=1e9) / 1e9
 
 
 def _operation_title(figures: Sequence[AllocatorFigures], operation: Operation) -> str:

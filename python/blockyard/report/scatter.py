@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.image import AxesImage
 
 from blockyard.analysis import causes, passes
 from blockyard.analysis.distribution import SATURATED, Distribution
@@ -28,7 +31,8 @@ _SHADES = 64
 
 @dataclass(frozen=True)
 class Scatter:
-    """One picture's content. `times_s` and `latencies_ns` are the frame's edges."""
+    """One picture's content. `times_s` and `latencies_ns` are the frame's edges, `step_ns` the clock's step: all three
+    of a section, so that its pictures can be laid side by side."""
 
     target: Path
     title: str
@@ -38,6 +42,7 @@ class Scatter:
     distribution: Distribution
     times_s: tuple[float, float]
     latencies_ns: tuple[float, float]
+    step_ns: float
 
 
 def marks_from(distribution: Distribution) -> int:
@@ -48,22 +53,41 @@ def marks_from(distribution: Distribution) -> int:
 def draw(scatter: Scatter, formats: Sequence[str] = (".png", ".svg")) -> list[Path]:
     """Writes the picture as PNG and SVG (the density embedded as an image, so that the SVG stays small)."""
     with matplotlib.rc_context(style.FONT):
-        page = style.figure(WIDTH, HEIGHT)
-        axis = style.axes(page, _LEFT, _BOTTOM, COLUMNS * CELL, ROWS * CELL)
-        style.latency_axis(axis, *scatter.latencies_ns, scatter.distribution.step_ns)
-        axis.set_xlim(*scatter.times_s)
-        axis.xaxis.grid(True, color=style.MINOR_GRID)
-        axis.tick_params("x", length=0, pad=8)
-        axis.set_xlabel("time since the replay's clock started (s)", labelpad=8)
-        axis.set_ylabel("latency", labelpad=6)
-        _density(page, scatter.bins)
-        shown = _marks(axis, scatter)
-        _percentile_labels(axis, scatter)
-        _size_bar(page)
-        style.put(page, 28, HEIGHT - 42, scatter.title, fontsize=22, fontweight="bold")
-        style.put(page, 28, HEIGHT - 72, f"{scatter.subtitle}; {shown}", fontsize=15, color=FAINT)
-        style.foot(page, scatter.caption)
-        return style.save(page, scatter.target, formats)
+        stage = _stage(scatter.times_s, scatter.latencies_ns, scatter.step_ns)
+        own = [*_marks(stage.axis, scatter), *_percentile_labels(stage.axis, scatter), *_words(stage.page, scatter)]
+        stage.density.set_data(shades(scatter.bins))
+        try:
+            return style.save(stage.page, scatter.target, formats, stage.furniture, [*own, stage.density])
+        finally:
+            for artist in own:
+                artist.remove()
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """What the pictures of one section have in common, drawn once by each process that draws them: text takes longer
+    than eleven million points."""
+
+    page: style.Figure
+    axis: style.Axes
+    density: AxesImage
+    furniture: style.Furniture
+
+
+@lru_cache(maxsize=1)
+def _stage(times_s: tuple[float, float], latencies_ns: tuple[float, float], step_ns: float) -> _Stage:
+    page = style.figure(WIDTH, HEIGHT)
+    axis = style.axes(page, _LEFT, _BOTTOM, COLUMNS * CELL, ROWS * CELL)
+    style.latency_axis(axis, *latencies_ns, step_ns)
+    axis.set_xlim(*times_s)
+    axis.xaxis.grid(True, color=style.MINOR_GRID)
+    axis.tick_params("x", length=0, pad=8)
+    axis.set_xlabel("time since the replay's clock started (s)", labelpad=8)
+    axis.set_ylabel("latency", labelpad=6)
+    axis.autoscale(False)
+    density = _density(page)
+    _size_bar(page)
+    return _Stage(page, axis, density, style.Furniture())
 
 
 def shades(bins: passes.Bins) -> np.ndarray:
@@ -91,24 +115,39 @@ def _palette() -> np.ndarray:
 _PALETTE = _palette()
 
 
-def _density(page: style.Figure, bins: passes.Bins) -> None:
+def _density(page: style.Figure) -> AxesImage:
     # Axes of its own without scales: the cells lie on whole pixels and nothing resamples them.
     axis = style.axes(page, _LEFT, _BOTTOM, COLUMNS * CELL, ROWS * CELL)
     axis.set_axis_off()
-    axis.imshow(shades(bins), aspect="auto", interpolation="none", extent=(0, 1, 0, 1))
+    image = axis.imshow(np.zeros((ROWS, COLUMNS, 4), np.uint8), aspect="auto", interpolation="none",
+                        extent=(0, 1, 0, 1))
     axis.set_xlim(0, 1)
     axis.set_ylim(0, 1)
+    return image
 
 
-def _marks(axis: style.Axes, scatter: Scatter) -> str:
+def _words(page: style.Figure, scatter: Scatter) -> list[Artist]:
+    return [style.put(page, 28, HEIGHT - 42, scatter.title, fontsize=22, fontweight="bold"),
+            style.put(page, 28, HEIGHT - 72, f"{scatter.subtitle}; {_shown(scatter)}", fontsize=15, color=FAINT),
+            style.foot(page, scatter.caption)]
+
+
+def _shown(scatter: Scatter) -> str:
+    """Of the marks."""
     marks = scatter.bins.marks
     total = len(marks)
     if total == 0:
         return "no event stands out"
-    least = marks["ticks"].min()
-    if total > MOST_MARKS:
-        marks = marks[np.argsort(marks["ticks"])[-MOST_MARKS:]]
-    marks = marks[np.argsort(marks["ticks"])]
+    kept = "" if total <= MOST_MARKS else f", the slowest {MOST_MARKS:,} drawn"
+    since = units.duration(marks["ticks"].min() / scatter.distribution.ticks_per_ns)
+    crosses = "; ×: machine" if (_drawn(scatter)["cause"] & causes.MACHINE).any() else ""
+    return f"circles: {total:,} events from p99.99 ({since}){crosses}{kept}"
+
+
+def _marks(axis: style.Axes, scatter: Scatter) -> list[Artist]:
+    marks = _drawn(scatter)
+    if not len(marks):
+        return []
     low, high = style.SIZE_RANGE
     sizes = np.log2(np.maximum(marks["size"], 1).astype(np.float64))
     hue = np.clip((sizes - low) * (255 / (high - low)), 0, 255).astype(np.uint8)
@@ -116,16 +155,19 @@ def _marks(axis: style.Axes, scatter: Scatter) -> str:
     latencies = np.clip(marks["ticks"] / scatter.distribution.ticks_per_ns, *scatter.latencies_ns)
     machine = (marks["cause"] & causes.MACHINE) != 0
     own = ~machine
-    axis.scatter(times[own], latencies[own], s=44, c=style.size_colours()[hue[own]], edgecolors=INK, linewidths=0.7,
-                 zorder=5, clip_on=False)
-    axis.scatter(times[machine], latencies[machine], s=34, c=FAINT, marker="x", linewidths=1.3, zorder=5, clip_on=False)
-    kept = "" if total <= MOST_MARKS else f", the slowest {MOST_MARKS:,} drawn"
-    since = units.duration(least / scatter.distribution.ticks_per_ns)
-    crosses = "; ×: machine" if machine.any() else ""
-    return f"circles: {total:,} events from p99.99 ({since}){crosses}{kept}"
+    return [axis.scatter(times[own], latencies[own], s=44, c=style.size_colours()[hue[own]], edgecolors=INK,
+                         linewidths=0.7, zorder=5, clip_on=False),
+            axis.scatter(times[machine], latencies[machine], s=34, c=FAINT, marker="x", linewidths=1.3, zorder=5,
+                         clip_on=False)]
 
 
-def _percentile_labels(axis: style.Axes, scatter: Scatter) -> None:
+def _drawn(scatter: Scatter) -> np.ndarray:
+    """The slowest marks, the slowest last."""
+    marks = scatter.bins.marks
+    return marks[np.argsort(marks["ticks"])][-MOST_MARKS:]
+
+
+def _percentile_labels(axis: style.Axes, scatter: Scatter) -> list[Artist]:
     """Names the tail at the right edge, where the eye ends."""
     found = [(percentile.label, scatter.distribution.percentile(percentile)) for percentile in (P50, P99, P999, P9999)]
     found.append(("worst", scatter.distribution.worst))
@@ -133,12 +175,14 @@ def _percentile_labels(axis: style.Axes, scatter: Scatter) -> None:
     low, high = np.log10(scatter.latencies_ns)
     heights = [(np.log10(max(value.value, scatter.latencies_ns[0])) - low) / (high - low) for _, value in known]
     places = style.spread(heights, 26 / (ROWS * CELL), 0.0, 1.0)
+    drawn: list[Artist] = []
     for (label, value), height, place in zip(known, heights, places, strict=True):
-        axis.plot([1.003, 1.012, 1.022], [height, height, place], transform=axis.transAxes, color=FAINT, linewidth=1,
-                  clip_on=False)
-        axis.text(1.026, place, label, transform=axis.transAxes, va="center", fontsize=13.5, color=FAINT)
-        axis.text(1.089, place, units.latency(value), transform=axis.transAxes, va="center", fontsize=13.5,
-                  fontweight="bold")
+        drawn += axis.plot([1.003, 1.012, 1.022], [height, height, place], transform=axis.transAxes, color=FAINT,
+                           linewidth=1, clip_on=False)
+        drawn.append(axis.text(1.026, place, label, transform=axis.transAxes, va="center", fontsize=13.5, color=FAINT))
+        drawn.append(axis.text(1.089, place, units.latency(value), transform=axis.transAxes, va="center", fontsize=13.5,
+                               fontweight="bold"))
+    return drawn
 
 
 def _size_bar(page: style.Figure) -> None:

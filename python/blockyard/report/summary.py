@@ -81,8 +81,9 @@ def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gros
                 "ticks_per_ns": [run.number("ticks_per_ns") for run in allocator.runs],
                 "floor_call_ticks": [run.floor_call for run in opened],
                 "floor_touch_ticks": [run.floor_touch for run in opened]}
-    schema = pa.schema([pa.field(name, pa.from_numpy_dtype(first.dtype[name.partition("_")[0]])) for name in names],
-                       metadata={"blockyard": json.dumps(metadata)})
+    # Not nullable: what can't be missing needs no levels that say that it is there.
+    schema = pa.schema([pa.field(name, pa.from_numpy_dtype(first.dtype[name.partition("_")[0]]), nullable=False)
+                        for name in names], metadata={"blockyard": json.dumps(metadata)})
 
     def write_rows(path: Path) -> None:
         with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, use_dictionary=False,
@@ -100,9 +101,9 @@ def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gros
 
 
 def _encoding(name: str) -> str:
-    """Times and event numbers rise by little from row to row: their differences take a byte or two. Of the rest the higher
-    bytes are nearly all alike: laid side by side they compress better and several times as fast."""
-    return "DELTA_BINARY_PACKED" if name.startswith(("start", "event", "frame")) else "BYTE_STREAM_SPLIT"
+    """Times rise by little from row to row: their differences take a byte or two. Of the rest the higher bytes are
+    nearly all alike: laid side by side they compress better and several times as fast."""
+    return "DELTA_BINARY_PACKED" if name.startswith("start") else "BYTE_STREAM_SPLIT"
 
 
 def _apart(rows: np.ndarray, floors: dict[str, int]) -> list[np.ndarray]:
@@ -111,10 +112,12 @@ def _apart(rows: np.ndarray, floors: dict[str, int]) -> list[np.ndarray]:
     for begin in range(0, len(rows), _ROWS_IN_CACHE):
         part = slice(begin, begin + _ROWS_IN_CACHE)
         for name, floor in floors.items():
-            values = rows[name][part]
+            values = found[name][part]
+            values[:] = rows[name][part]
             if floor:
-                ticks = values
-                values = np.maximum(ticks, np.uint32(floor)) - np.uint32(floor)
-                values[ticks == SATURATED] = SATURATED
-            found[name][part] = values
+                saturated = np.flatnonzero(values == SATURATED) if values.max() == SATURATED else ()
+                np.maximum(values, np.uint32(floor), out=values)
+                values -= np.uint32(floor)
+                if len(saturated):
+                    values[saturated] = SATURATED
     return list(found.values())

@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,14 +27,13 @@ class PageSection:
 
 
 def write(target: Path, results: Results, notes: Sequence[str], found: Sequence[PageSection], *, gross: bool = False,
-          jobs: int = 2, on_progress: Callable[[float, str], None] = lambda fraction, text: None) -> Path:
+          jobs: int = 2) -> Path:
     """Writes the page. Raises UserError where the build has no libraries for it, before anything is computed."""
     carried = libraries()
     facts: dict[str, Any] = {"name": results.name, "created_at": results.created_at, "blockyard": results.blockyard,
                              "notes": list(notes), "constants": content.constants(), "sections": []}
     packs: list[tuple[str, str]] = []
     for number, one in enumerate(found):
-        on_progress(number / len(found), f"page: {one.section.journal}")
         told = content.section(one.section, one.figures, one.header, views(one.figures), results.machine)
         told["columns"], made = events.prepare(one.figures, _traces(one, results), told["end_ns"], gross,
                                                 jobs, crowd=len(found))
