@@ -43,7 +43,8 @@ class Digest::Worker {
  public:
   // calloc, not a vector: pages that no latency falls into stay untouched and cost nothing.
   Worker(std::size_t runs, std::size_t slowest, std::size_t phases)
-      : low_(static_cast<std::uint32_t*>(std::calloc(phases * sets_of(runs) * tables * counted, sizeof(std::uint32_t)))),
+      : low_(
+            static_cast<std::uint32_t*>(std::calloc(phases * sets_of(runs) * tables * counted, sizeof(std::uint32_t)))),
         high_(phases * sets_of(runs) * tables),
         machine_(phases * sets_of(runs) * tables),
         by_cause_(operations * causes),

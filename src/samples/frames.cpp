@@ -78,7 +78,8 @@ class FrameSums::Worker {
     for (std::size_t c = 0; c < cuts_.size(); ++c) {
       for (const Stretch& stretch : parts_[c].stretches) {
         sums_[c].inherent[stretch.frame] += sum(least_.data(), parts_[c].mask.data(), stretch);
-        sums_[c].events[stretch.frame] += static_cast<std::uint32_t>(sum(ones().data(), parts_[c].mask.data(), stretch));
+        sums_[c].events[stretch.frame] +=
+            static_cast<std::uint32_t>(sum(ones().data(), parts_[c].mask.data(), stretch));
       }
     }
   }

@@ -20,7 +20,7 @@ SPIKE_EVENT = 30_000
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pictures of two allocators; one malloc in the middle of `spiky` takes 20 ms."""
-    campaign = Campaign(tmp_path_factory.mktemp("pictures"), ["calm", "spiky"])
+    campaign = Campaign(tmp_path_factory.mktemp("pictures"), ["calm", "spiky"], repeats=2)
     base, pair = lifelike(60_000, seconds=10)
     for name in ("calm", "spiky"):
         made = latencies(base, 1.0, 0.0, 1001)
@@ -28,7 +28,8 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name == "spiky":
             made["kind"][SPIKE_EVENT], made["call"][SPIKE_EVENT] = 0, 40_000_000
             made["start"][SPIKE_EVENT] = made["start"][SPIKE_EVENT - 1]
-        campaign.run(name, made)
+        for repeat in (1, 2):
+            campaign.run(name, made, repeat)
     campaign.events(pair)
     build(campaign.directory, options=ReportOptions(samples_parquet=False))
     return campaign.directory / "report" / "game" / "1x-page"
@@ -62,6 +63,42 @@ def test_every_allocator_has_a_density_scatter_of_full_size(drawn: Path, name: s
 def test_summary_pictures_are_there_and_not_blank(drawn: Path, name: str) -> None:
     image = pixels(drawn / f"{name}.png")
     assert image.shape[1] == 1600 and np.count_nonzero(saturated_colour(image)) > 1000
+
+
+def test_one_repeat_has_no_pictures_of_its_least(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    base, pair = lifelike(2_000, seconds=1)
+    campaign.run("one", latencies(base, 1.0, 0.0, 1))
+    campaign.events(pair)
+    build(campaign.directory, options=ReportOptions(samples_parquet=False))
+    folder = campaign.directory / "report" / "game" / "1x-page"
+    assert {"one-malloc-as-run", "comparison-as-run"} <= {path.stem for path in folder.glob("*.png")}
+    assert not list(folder.glob("*inherent*"))
+
+
+def test_a_picture_is_the_same_whatever_was_drawn_before_it_in_its_frame(tmp_path: Path) -> None:
+    from blockyard.analysis.distribution import Distribution
+    from blockyard.analysis.passes import MARK, Bins
+
+    def content(name: str, seed: int) -> scatter.Scatter:
+        random = np.random.default_rng(seed)
+        counts = random.integers(0, 3, (scatter.ROWS, scatter.COLUMNS)).astype(np.uint32)
+        marks = np.zeros(5, MARK)
+        marks["time"], marks["ticks"] = random.integers(0, 10**9, 5), random.integers(10**4, 10**6, 5)
+        marks["cause"][:2] = 8
+        found = Distribution(np.array([10 + seed, 10**6]), np.array([10**6, 10**3]), 1.0)
+        return scatter.Scatter(tmp_path / name, name, "words", "circumstances", Bins(
+            counts, np.full(counts.shape, 6, np.float32), marks), found, (0.0, 1.0), (1.0, 1e7), 1.0)
+
+    first, second = content("first", 1), content("second", 2)
+    scatter._stage.cache_clear()
+    scatter.draw(second, (".png",))
+    alone = pixels(tmp_path / "second.png")
+    scatter._stage.cache_clear()
+    for one in (first, second):
+        scatter.draw(one, (".png", ".svg"))
+    assert (pixels(tmp_path / "second.png") == alone).all()
+    assert (pixels(tmp_path / "first.png") != alone).any()
 
 
 def test_a_lone_outlier_is_a_visible_mark_where_it_happened(drawn: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +114,10 @@ def _measure(results: Results, usable: list[Section], out: Path, options: Report
         for section in usable:
             members = []
             cut = cuts.of(section, options.fps, options.thread)
-            measure = partial(figures.measure, cuts=cut, gross=options.gross, threads=_threads(total, options))
-            for one in pool.map(measure, section.measured):
+            shares = _shares(len(section.measured), options)
+            for waiting in [pool.submit(figures.measure, runs, cut, gross=options.gross, threads=threads)
+                            for runs, threads in zip(section.measured, shares, strict=True)]:
+                one = waiting.result()
                 members.append(one)
                 done += 1
                 tell(0.25 * done / total, f"measured {section.journal}, {one.name}")
@@ -148,6 +149,11 @@ def _refuse_empty_zoom(measured: list[Measured], options: ReportOptions) -> None
 def _threads(allocators: int, options: ReportOptions) -> int:
     """Allocators side by side while there are several; a lone one gets both threads."""
     return 1 if allocators > 1 and options.jobs > 1 else min(options.jobs, 2)
+
+
+def _shares(allocators: int, options: ReportOptions) -> list[int]:
+    """The threads of each; the last of an odd number has nobody beside it."""
+    return [_threads(allocators, options)] * (allocators - 1) + [_threads(2 - allocators % 2, options)]
 
 
 @dataclass(frozen=True)

@@ -36,16 +36,16 @@ def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header,
     """The summary pictures first, then the density of each allocator.
 
     Of three views the density of attributed is not drawn: as-run marks with a cross what attributed leaves out. Nor is
-    that of inherent where no allocator has two repeats: it would be as-run's under another name.
+    anything drawn of inherent where no allocator has two repeats: it would be as-run's picture under another name.
     """
     lone = View.AS_RUN in views and all(len(one.runs.runs) == 1 for one in figures)
-    densities = [view for view in views if not (view is View.ATTRIBUTED and len(views) == len(View))
-                 and not (view is View.INHERENT and lone)]
+    drawn = [view for view in views if not (view is View.INHERENT and lone)]
+    densities = [view for view in drawn if view is not View.ATTRIBUTED or len(views) < len(View)]
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for variant, members in comparison.variants(figures):
         suffix = "" if variant == "defaults" else f"-{variant}"
-        for view in views:
+        for view in drawn:
             found.append(Task(f"{section.journal} dots", lambda m=members, v=view, w=variant, s=suffix: _dots(
                 section, m, header, folder / f"comparison-{v.value}{s}", v, w)))
             found.append(Task(f"{section.journal} percentiles", lambda m=members, v=view, w=variant, s=suffix: _curves(

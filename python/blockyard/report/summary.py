@@ -19,6 +19,7 @@ from blockyard.report.files import whole
 _COMBINATIONS = tuple((operation, part) for operation in Operation for part in Part
                       if operation is not Operation.FREE or part is Part.CALL)
 _ROWS_AT_ONCE = 1 << 20
+_DIFFERENCES = "DELTA_BINARY_PACKED"
 _ROWS_IN_CACHE = 1 << 14
 """So many rows are taken apart at a time: a column at a time of more would fetch each row from memory once a column."""
 
@@ -86,8 +87,9 @@ def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gros
                         for name in names], metadata={"blockyard": json.dumps(metadata)})
 
     def write_rows(path: Path) -> None:
-        with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, use_dictionary=False,
-                              write_statistics=False,
+        packed = [name for name in names if _encoding(name) != _DIFFERENCES]  # differences don't get smaller
+        with pq.ParquetWriter(path, schema, compression=dict.fromkeys(names, "none") | dict.fromkeys(packed, "zstd"),
+                              compression_level=dict.fromkeys(packed, 1), use_dictionary=False, write_statistics=False,
                               column_encoding={name: _encoding(name) for name in names}) as writer:
             for begin in range(0, len(first), _ROWS_AT_ONCE):
                 columns = _apart(first[begin : begin + _ROWS_AT_ONCE], dict.fromkeys(shared, 0))
@@ -103,7 +105,7 @@ def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gros
 def _encoding(name: str) -> str:
     """Times rise by little from row to row: their differences take a byte or two. Of the rest the higher bytes are
     nearly all alike: laid side by side they compress better and several times as fast."""
-    return "DELTA_BINARY_PACKED" if name.startswith("start") else "BYTE_STREAM_SPLIT"
+    return _DIFFERENCES if name.startswith("start") else "BYTE_STREAM_SPLIT"
 
 
 def _apart(rows: np.ndarray, floors: dict[str, int]) -> list[np.ndarray]:
