@@ -75,7 +75,7 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
 }  // namespace lifetime
 
 /// As by_allocate(size, alignment, BY_TEMP_JOB): a few instructions while the thread's newest chunk has room.
-[[nodiscard]] BY_THREAD_LOCAL_ACCESS inline void* temp_job_allocate(
+[[nodiscard, gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void* temp_job_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   using namespace lifetime;
   JobCursor& cursor = by_job_cursor;
@@ -105,7 +105,7 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
 
 /// As by_deallocate(block, BY_TEMP_JOB): without an atomic operation where this thread allocated the block and its
 /// chunk is one of its newest.
-BY_THREAD_LOCAL_ACCESS inline void temp_job_deallocate(void* block) noexcept {
+[[gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void temp_job_deallocate(void* block) noexcept {
   using namespace lifetime;
   if (block == nullptr) {
     return;

@@ -236,14 +236,15 @@ TEST(Temp, a_scope_whose_frame_has_ended_does_nothing) {
 TEST(Temp, a_region_is_used_to_its_last_byte_and_the_next_block_falls_back) {
   const Region region(4096, 0);
   on_a_new_thread([] {
+    const by_temp_statistics before = temp_statistics();
     std::byte* const first = bytes(temp_allocate(4000, 16));
     std::byte* const last = bytes(temp_allocate(96, 1));
     EXPECT_EQ(last, first + 4000);
-    EXPECT_EQ(temp_statistics().overflow_full, 0u);
+    EXPECT_EQ(temp_statistics().overflow_full, before.overflow_full);
     std::byte* const outside = bytes(temp_allocate(1, 1));
     ASSERT_NE(outside, nullptr);
     EXPECT_FALSE(outside >= first && outside < first + 4096);
-    EXPECT_EQ(temp_statistics().overflow_full, 1u);
+    EXPECT_EQ(temp_statistics().overflow_full, before.overflow_full + 1);
   });
 }
 
