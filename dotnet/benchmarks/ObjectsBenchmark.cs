@@ -66,6 +66,10 @@ namespace Blockyard.Benchmarks
                     return Unmanaged(new List<Ptr<EntityPacked>>(), count);
                 case "unmanaged-presized":
                     return Unmanaged(new List<Ptr<EntityStruct>>(count), count);
+                case "list-alone":
+                    return PointersAlone(new List<IntPtr>(), count);
+                case "list-alone-presized":
+                    return PointersAlone(new List<IntPtr>(count), count);
                 case "unmanaged-pointers":
                     return Pointers<EntityStruct>(count);
                 case "chunked":
@@ -133,6 +137,17 @@ namespace Blockyard.Benchmarks
             }
 
             return (allocator, items);
+        }
+
+        /// <summary>No items at all: what a list of pointers takes by itself, whatever they point to.</summary>
+        private static object PointersAlone(List<IntPtr> items, int count)
+        {
+            for (int i = 0; i < count; i++)
+            {
+                items.Add((IntPtr)i);
+            }
+
+            return items;
         }
 
         /// <summary>A list of pointers again, outside of the collected heap and growing without a copy of itself.</summary>
