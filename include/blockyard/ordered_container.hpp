@@ -254,12 +254,13 @@ class OrderedContainer {
   void clear() noexcept {
     if constexpr (Blocks::can_reset) {
       if (blocks_.is_own()) {
-        index_.clear([](Element* element) { std::destroy_at(element); });
+        index_.template clear<!std::is_trivially_destructible_v<Element>>(
+            [](Element* element) { std::destroy_at(element); });
         blocks_.reset();
         return;
       }
     }
-    index_.clear([this](Element* element) {
+    index_.template clear<true>([this](Element* element) {
       std::destroy_at(element);
       blocks_.deallocate(element);
     });

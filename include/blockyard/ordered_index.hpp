@@ -194,8 +194,9 @@ class OrderedIndex {
     return element_at(place);
   }
 
-  /// Gives all tree nodes back, and calls `destroy(element)` for each element, in order.
-  template <class Destroy>
+  /// Gives all tree nodes back, and calls `destroy(element)` for each element, in order. Where that `touches` elements,
+  /// they are fetched ahead: the order of keys is none in memory.
+  template <bool touches, class Destroy>
   void clear(Destroy&& destroy) noexcept {
     Node* const root = root_.get();
     root_ = NodeLink();
@@ -205,6 +206,10 @@ class OrderedIndex {
           Shaped<Shape>::shape, root,
           [](void* context, typename Tree::Place place, unsigned count) {
             for (unsigned i = 0; i < count; ++i) {
+              if constexpr (touches) {
+                const unsigned ahead = place.at + i + prefetch_distance;
+                __builtin_prefetch(element_at(place.node, ahead < place.node->count ? ahead : place.at + i), 1);
+              }
               (*static_cast<std::remove_reference_t<Destroy>*>(context))(element_at(place.node, place.at + i));
             }
           },

@@ -44,6 +44,17 @@ inline void list_push(Index& head, Index index) {
   head = index;
 }
 
+/// Behind `before`, which is in a list.
+inline void list_insert_after(Index before, Index index) {
+  Slab& record = slab(index);
+  record.previous = before;
+  record.next = slab(before).next;
+  if (record.next != 0) {
+    slab(record.next).previous = index;
+  }
+  slab(before).next = index;
+}
+
 inline void list_remove(Index& head, Index index) {
   Slab& record = slab(index);
   (record.previous != 0 ? slab(record.previous).next : head) = record.next;

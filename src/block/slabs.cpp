@@ -45,6 +45,21 @@ bool page_release(Pool* pool, Index page) {
   return true;
 }
 
+namespace {
+
+// Behind the slab that lies before it, if that is empty too. Slabs that empty in the order of addresses, as those of a
+// container that is cleared do, are so handed out in that order again, and what fills them next lies in a row.
+void list_empty(Pool* pool, Index index) {
+  const Index before = index - slab_step(pool);
+  if (index != granule(index).page && granule(before).place == Place::empty) {
+    list_insert_after(before, index);
+  } else {
+    list_push(pool->empty, index);
+  }
+}
+
+}  // namespace
+
 void slab_emptied(Pool* pool, Slab* record) {
   const Index index = index_of(record);
   Granule& info = granule(index);
@@ -55,7 +70,7 @@ void slab_emptied(Pool* pool, Slab* record) {
   }
   list_remove(pool->partial, index);
   info.place = Place::empty;
-  list_push(pool->empty, index);
+  list_empty(pool, index);
   --pool->busy_slabs;
   Granule& page = granule(info.page);
   if (--page.busy == 0) {

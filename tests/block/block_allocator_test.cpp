@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory_resource>
@@ -87,6 +88,25 @@ TEST(BlockAllocator, is_in_address_order_again_after_frees_in_random_order) {
     adjacent += static_cast<char*>(taken[i]) - static_cast<char*>(taken[i - 1]) == 32;
   }
   EXPECT_GT(adjacent, 99000u);
+}
+
+// A container that is cleared and filled again is walked as fast as at first only if its slabs come back in order, too.
+TEST(BlockAllocator, slabs_emptied_in_order_are_filled_in_order_again) {
+  SKIP_IF_WATCHED();
+  BlockAllocator blocks(32, 8);
+  const std::vector<void*> first = take(blocks, 100000);
+  const std::size_t pages = blocks.statistics().pages;
+  for (void* const block : first) {
+    blocks.free(block);
+  }
+  ASSERT_TRUE(blocks.invariants_hold());
+  const std::vector<void*> again = take(blocks, 100000);
+  std::size_t backward = 0;
+  for (std::size_t i = 1; i < again.size(); ++i) {
+    backward += std::less<>()(again[i], again[i - 1]);
+  }
+  EXPECT_LE(backward, pages);  // some hundred slabs
+  ASSERT_TRUE(blocks.invariants_hold());
 }
 
 TEST(BlockAllocator, blocks_freed_in_order_are_not_written_to_and_are_handed_out_in_order_again) {
