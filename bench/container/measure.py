@@ -111,17 +111,19 @@ def bars() -> Iterator[Bar]:
             yield Bar(workload, ours, phase, peer, phase, at_most)
 
     yield from on("list", "List", "std/glibc", ("insert", 0.40), ("iterate", 0.50))
-    yield from on("list", "List", "List-direct", ("insert", STATIC), ("iterate", STATIC))
+    yield from on("list", "List", "List-direct", ("insert", STATIC), ("iterate", STATIC), ("total", STATIC))
     for keys in ("hash-map", "hash-map-shuffled"):
         yield from on(keys, "HashMap", "absl::node_hash_map", ("insert", 0.5), ("find", 0.75))
         yield from on(keys, "HashMap", "absl::flat_hash_map", ("insert", 1.5), ("find", 1.1), ("iterate", 0.6))
-        yield from on(keys, "HashMap", "HashMap-direct", ("insert", STATIC), ("find", STATIC), ("iterate", STATIC))
+        yield from on(keys, "HashMap", "HashMap-direct", ("insert", STATIC), ("find", STATIC), ("iterate", STATIC),
+                      ("total", STATIC))
     yield from on("hash-map-string", "HashMap", "std/glibc", ("insert", 0.6), ("iterate", 0.5), ("clear", 0.5),
                   ("bytes", 0.7))
-    yield from on("hash-map-string", "HashMap", "HashMap-direct", ("insert", STATIC), ("iterate", STATIC))
+    yield from on("hash-map-string", "HashMap", "HashMap-direct", ("insert", STATIC), ("iterate", STATIC),
+                  ("total", STATIC))
     yield from on("ordered-map", "RBMap", "std/glibc", ("insert", 0.30), ("find", 0.30))
     yield from on("ordered-map", "RBMap", "absl::btree_map", ("insert", 1.4), ("find", 1.4))
-    yield from on("ordered-map", "RBMap", "RBMap-direct", ("insert", STATIC), ("find", STATIC))
+    yield from on("ordered-map", "RBMap", "RBMap-direct", ("insert", STATIC), ("find", STATIC), ("total", STATIC))
     for ours in ("BlockAllocator", "StaticBlockAllocator"):
         yield from on("blocks", ours, "PagedAllocator", ("free", 1.0))
         yield from on("blocks", ours, "malloc/mimalloc", ("reallocate", 1.2))
@@ -132,6 +134,9 @@ def bars() -> Iterator[Bar]:
     yield from on("threads-hand-over", "StaticBlockAllocator", "malloc/mimalloc", ("allocate_and_free", 1.0))
     yield Bar("threads-moved", "HashMap", "fill_where_moved", "HashMap", "fill_where_made", 1.1)
 
+
+TOTAL = ("insert", "find", "iterate", "clear")
+"""What a container's `total` is the sum of: of an element, once each."""
 
 PEAK_GB = 2.45
 CODE_SIZE = 0.9
@@ -147,6 +152,13 @@ def row_name(implementation: str, malloc: str, mallocs: tuple[str, ...]) -> str:
 
 BROUGHT_IN = 1 << 30
 """Bytes touched and released before each process (see bring_in() in main.cpp): more than most cases take."""
+
+
+def with_totals(figures: dict[str, float]) -> dict[str, float]:
+    """A container's figures and their sums, cold and warm."""
+    sums = {f"total{again}": sum(figures[phase + again] for phase in TOTAL if phase + again in figures)
+            for again in ("", "_warm") if f"insert{again}" in figures}
+    return {**figures, **sums}
 
 
 def run_case(program: Path, workload: str, implementation: str, n: int, malloc: str) -> dict[str, float]:
@@ -214,7 +226,7 @@ class Results:
         figures: Figures = {}
         rows = [row_name(i, m, mallocs) for i, mallocs in WORKLOADS[name].rows for m in mallocs]
         for run in sorted((run for run in self.figures if run.workload == name), key=lambda run: rows.index(run.row)):
-            for phase, value in self.figures[run].items():
+            for phase, value in with_totals(self.figures[run]).items():
                 figures.setdefault(run.row, {}).setdefault(phase, []).append(value)
         return figures
 
