@@ -2,7 +2,9 @@
 
 Two synthetic campaigns whose rows are laid out as the replayer writes them, opened in a real headless Chromium:
   page      8 allocators x 5 repeats of a 3.5-million-event journal: bytes of the page, ms to the first picture
-            (median of 5 loads) and of a zoom's redraw, all charts included (median of 60, by the page's own marks)
+            (median of 5 loads) and of a zoom's redraw, all charts included (median of 60, by the page's own marks);
+            also from the wheel's event until the frame is finished, which adds layout and what the browser itself
+            paints, without a graphics processor on the same thread
   pipeline  11 million events x 9 allocators: seconds from samples on disk to the finished page, prompt to prompt
 
 Prints one JSON object.
@@ -24,6 +26,11 @@ ALLOCATORS = [("null", 0.05, 0.0), ("glibc", 1.1, 1.2), ("dlmalloc", 1.9, 1.6), 
               ("mimalloc", 0.7, 0.5), ("tlsf", 1.6, 0.1), ("snmalloc", 0.72, 0.7), ("scudo", 2.6, 1.4),
               ("rpmalloc", 0.8, 0.9)]
 LOADS, ZOOMS = 5, 60
+# Messages wait until the frame whose callbacks sent them is finished.
+WATCH_FRAMES = """window.frames_ms = []; addEventListener('wheel', () => { const begun = performance.now();
+    requestAnimationFrame(() => { const channel = new MessageChannel();
+        channel.port1.onmessage = () => frames_ms.push(performance.now() - begun); channel.port2.postMessage(0); }); },
+    { capture: true, passive: true })"""
 
 
 def report(folder: Path, *options: str) -> float:
@@ -56,19 +63,22 @@ def opened(file: Path) -> dict[str, float]:
             first.append(tab.evaluate("performance.getEntriesByName('blockyard:first-picture')[0].startTime"))
             everything.append(tab.evaluate("performance.getEntriesByName('blockyard:all-decoded')[0].startTime"))
         took = []
+        tab.evaluate(WATCH_FRAMES)
         for zoom in range(ZOOMS):
             tab.evaluate("performance.clearMeasures()")
             tab.wheel("#scatter", 0.2 + 0.6 * (zoom % 7) / 6, -240 if zoom % 12 < 9 else 700)
             tab.settle()
             took += tab.evaluate("performance.getEntriesByType('measure').filter(m => m.name.includes('range'))"
                                  ".map(m => m.duration)")
+        frames = tab.evaluate("frames_ms")
         problems = tab.problems
     if problems:
         raise SystemExit(f"bench/page: the page complained: {problems[0]}")
     took = took[:ZOOMS]
     return {"page_bytes": file.stat().st_size, "first_picture_ms": round(statistics.median(first)),
             "all_decoded_ms": round(statistics.median(everything)), "zooms": len(took),
-            "zoom_ms_median": round(statistics.median(took), 1), "zoom_ms_worst": round(max(took), 1)}
+            "zoom_ms_median": round(statistics.median(took), 1), "zoom_ms_worst": round(max(took), 1),
+            "zoom_frame_ms_median": round(statistics.median(frames), 1), "zoom_frame_ms_worst": round(max(frames), 1)}
 
 
 def pipeline(folder: Path, events: int) -> dict[str, float]:

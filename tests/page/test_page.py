@@ -78,6 +78,15 @@ def test_a_dragged_rectangle_zooms_into_its_time_and_latency_and_a_double_click_
     assert shown_range(opened) == (0, pytest.approx(SECONDS, abs=0.1))
 
 
+def test_nothing_of_a_closer_view_is_left_in_the_picture_of_the_whole(opened: Page) -> None:
+    before = {chart: picture(opened, chart) for chart in (SCATTER, PERCENTILES)}
+    opened.wheel("#scatter", 0.3, -900)
+    opened.evaluate("document.getElementById('scatter').focus()")
+    opened.press("PageUp", "Home")
+    assert shown_range(opened)[0] == 0
+    assert {chart: picture(opened, chart) for chart in before} == before
+
+
 def test_a_brush_on_time_drives_every_other_chart(opened: Page) -> None:
     there = [chart for chart in OTHERS if opened.evaluate(f"Boolean(document.querySelector('{chart}'))")]
     assert len(there) >= 3
@@ -90,11 +99,12 @@ def test_a_brush_on_time_drives_every_other_chart(opened: Page) -> None:
     assert int(table(opened)["glibc"]["events"].replace(",", "")) < int(figures["glibc"]["events"].replace(",", ""))
 
 
+@pytest.mark.parametrize("stretch", [(1, 3), (4, 4.2), (5, SECONDS)])
 @pytest.mark.parametrize("view", ["as-run", "attributed", "inherent"])
 @pytest.mark.parametrize("operation", ["malloc", "free"])
 def test_figures_of_a_brushed_stretch_are_within_the_stated_bound(tab: Page, page: Path, campaign: Campaign, view: str,
-                                                                  operation: str) -> None:
-    tab.open(page, f"#view={view}&op={operation}&s=1-3")
+                                                                  operation: str, stretch: tuple[float, float]) -> None:
+    tab.open(page, f"#view={view}&op={operation}&s={stretch[0]}-{stretch[1]}")
     row = table(tab)["jemalloc"]
     repeats = samples(campaign, "jemalloc")
     # Figures count whole stretches of time: the run's end, cut as the page says it is.
@@ -102,7 +112,7 @@ def test_figures_of_a_brushed_stretch_are_within_the_stated_bound(tab: Page, pag
     words = tab.evaluate("document.getElementById('range-words').textContent").split("stretches of ")[1]
     columns = round(end / ns(words.strip("."))) if words else 0
     columns = min((1 << power for power in range(8, 13)), key=lambda count: abs(count - columns))
-    first, behind = np.floor(1e9 / end * columns), np.ceil(3e9 / end * columns)
+    first, behind = np.floor(stretch[0] * 1e9 / end * columns), min(np.ceil(stretch[1] * 1e9 / end * columns), columns)
     place = repeats[0]["start"] / end * columns
     chosen = (place >= first) & (place < behind) & ((repeats[0]["kind"] == FREE) == (operation == "free"))
     latencies = np.stack([nanoseconds(rows)[chosen] for rows in repeats])
@@ -119,6 +129,9 @@ def test_figures_of_a_brushed_stretch_are_within_the_stated_bound(tab: Page, pag
         exact = values[int(np.ceil(len(values) * share)) - 1]
         assert ns(row[column]) == pytest.approx(exact, rel=0.022 + 0.005), column  # and three digits
     assert ns(row["worst"]) == pytest.approx(values[-1], rel=0.0014 + 0.005)
+    seconds = (behind - first) / columns * end / 1e9 * (1 if view == "inherent" else REPEATS)
+    least, most = ((values > 1000 * bound).sum() / seconds for bound in (1.022, 1 / 1.022))
+    assert least * 0.99 - 0.5 <= float(row[">1 us/s"].replace(",", "")) <= most * 1.01 + 0.5
 
 
 def test_hovering_names_the_event(tab: Page, page: Path, campaign: Campaign) -> None:

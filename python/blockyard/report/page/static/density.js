@@ -6,16 +6,22 @@ import { allocatorNamed, endSeconds, section, state } from "./state.js";
 import { latencyRange } from "./zoom.js";
 
 let ramp = null;
+let field = new Float32Array(0);
 
 export function themeDensity() {
   ramp = densityRamp();
 }
 
-/// Events per pixel, [row from above * columns + column]. A cell covers its stretch of time and its bin, or the clock's
+/// Events per pixel, as `values` [row from above * columns + column]; rows outside [top, bottom) have none. They last
+/// until the next redraw, which takes the same memory. A cell covers its stretch of time and its bin, or the clock's
 /// step where that is taller: no difference below a step is real, and stripes would be the clock's, not the
 /// allocator's.
 export function accumulate(model, columns, rows) {
-  const density = new Float32Array(columns * rows);
+  if (field.length === columns * rows) field.fill(0);
+  else field = new Float32Array(columns * rows);
+  const values = field;
+  let top = rows;
+  let bottom = 0;
   const cells = model.cells[`${state.operation}/${state.view}`];
   const cut = section().columns;
   const perColumn = endSeconds() / cut;
@@ -33,14 +39,23 @@ export function accumulate(model, columns, rows) {
       const y0 = spans[2 * bin];
       const y1 = spans[2 * bin + 1];
       if (y1 <= y0) continue;
+      if (y0 < top) top = y0;
+      if (y1 > bottom) bottom = y1;
       const share = cells.count[at] / ((x1 - x0) * (y1 - y0));
       for (let y = y0; y < y1; ++y) {
         const line = y * columns;
-        for (let x = x0; x < x1; ++x) density[line + x] += share;
+        for (let x = x0; x < x1; ++x) values[line + x] += share;
       }
     }
   }
-  return density;
+  return { values, columns, rows, top, bottom };
+}
+
+/// One more event in a pixel.
+export function addOne(density, x, y) {
+  density.values[y * density.columns + x] += 1;
+  if (y < density.top) density.top = y;
+  if (y >= density.bottom) density.bottom = y + 1;
 }
 
 /// Of every bin the pixel rows that it covers: [from above, to below), empty when it is out of sight.
@@ -69,15 +84,24 @@ function binSpans(rows) {
 }
 
 /// Colours of densities, into pixels; empty ones stay clear.
-export function shade(density, pixels) {
+export function shade({ values, columns, top, bottom }, pixels) {
+  const behind = bottom * columns;
   let most = 0;
-  for (let i = 0; i < density.length; ++i) if (density[i] > most) most = density[i];
+  for (let i = top * columns; i < behind; ++i) if (values[i] > most) most = values[i];
   const scale = 255 / Math.log1p(most * 4);
   const levels = 4096;
   const table = new Uint32Array(levels + 1);
   for (let i = 0; i <= levels; ++i)
     table[i] = ramp[Math.min(255, Math.floor(Math.log1p((i / levels) ** 2 * most * 4) * scale))];
-  for (let i = 0; i < density.length; ++i) {
-    if (density[i] > 0) pixels[i] = table[Math.floor(Math.sqrt(density[i] / most) * levels)];
+  // Neighbours in a row are often of one cell, or empty.
+  let before = 0;
+  let colour = 0;
+  for (let i = top * columns; i < behind; ++i) {
+    const value = values[i];
+    if (value !== before) {
+      before = value;
+      colour = value > 0 ? table[Math.floor(Math.sqrt(value / most) * levels)] : 0;
+    }
+    pixels[i] = colour;
   }
 }

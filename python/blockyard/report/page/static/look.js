@@ -66,8 +66,13 @@ export function onThemeChange(listener) {
   darkQuery.addEventListener("change", listener);
 }
 
+const inks = new Map();
+
+/// A colour of the page's style. Asked once for each theme: a question in mid-redraw has all styles worked out anew.
 export function ink(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const key = `${name} ${isDark()}`;
+  if (!inks.has(key)) inks.set(key, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return inks.get(key);
 }
 
 /// How an allocator is drawn in every chart: by the place of its base, a variant of one dashed differently.
@@ -164,10 +169,12 @@ export const CAUSES = constants.cause_classes.map(([name, mask], place) => {
   return { name, mask, mark, light, dark };
 });
 
-export function causeClass(cause) {
+const classOfCause = Uint8Array.from({ length: 256 }, (_, cause) => {
   const found = CAUSES.findIndex(({ mask }) => cause & mask);
   return found < 0 ? CAUSES.length - 1 : found;
-}
+});
+
+export const causeClass = (cause) => classOfCause[cause];
 
 /// 256 colours from few to many events, as 0xAABBGGRR: one hue, lightness alone tells.
 export function densityRamp() {

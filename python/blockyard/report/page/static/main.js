@@ -8,7 +8,7 @@ import { drawKey } from "./key.js";
 import { onThemeChange } from "./look.js";
 import { stepEvent } from "./marks.js";
 import { makeMemory } from "./memory.js";
-import { loadModel, modelIfReady, pointsOf } from "./model.js";
+import { loadModel, modelIfReady } from "./model.js";
 import { makePareto } from "./pareto.js";
 import { makePercentiles } from "./percentiles.js";
 import { makeScatter } from "./scatter.js";
@@ -24,6 +24,7 @@ import {
   state,
 } from "./state.js";
 import { makeStrip } from "./strip.js";
+import { sumsOf } from "./sums.js";
 import { drawTable, drawTableChoice, tableText, tableWords } from "./table.js";
 import { countWords, duration } from "./words.js";
 import { wholeRange, zoomTime } from "./zoom.js";
@@ -67,7 +68,7 @@ byId("copy-table").addEventListener("click", () => copyText(tableText(), "The ta
 // The other allocators are decoded one by one while nothing else happens, so that the first brush finds them ready.
 for (const one of section().allocators) {
   await new Promise((resolve) => setTimeout(resolve));
-  pointsOf(await loadModel(state.section, one.name), state.operation, state.view);
+  sumsOf(await loadModel(state.section, one.name), state.operation, state.view);
 }
 if (!isWhole()) drawFigures();
 performance.mark("blockyard:all-decoded");
@@ -87,8 +88,9 @@ async function drawPending() {
   } else {
     scatter.redraw();
     if (changed.has("range")) {
-      timeStrip.place();
+      // The charts ask for widths; what changes the page's elements comes after them.
       drawFigures();
+      timeStrip.place();
     }
     if (changed.has("sort")) {
       drawTable();

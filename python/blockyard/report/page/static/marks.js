@@ -1,13 +1,26 @@
 // The slowest events one by one: where their marks stand, how they are drawn, and which one is near a place.
+import { addOne } from "./density.js";
 import { CAUSES, causeClass, drawMark, ink, isDark } from "./look.js";
-import { modelIfReady, pointsOf } from "./model.js";
+import { modelIfReady, nsOfStep, pointsOf, STEPS_OF_LATENCY } from "./model.js";
 import { change, state } from "./state.js";
 import { latencyRange } from "./zoom.js";
 
 const MOST_SHAPES = 500; // the slowest ones; the others in sight are dots, or they would be a blot
 const REACH = 14; // pixels
 let sprites = [];
-let marks = { length: 0, x: [], y: [], cause: [], index: [] }; // in sight, slowest first
+let marks = roomFor(0); // in sight, slowest first
+const heights = { of: "", rows: new Float64Array(STEPS_OF_LATENCY) };
+
+/// Marks, none yet. The room is kept from redraw to redraw.
+function roomFor(most) {
+  return {
+    length: 0,
+    x: new Float32Array(most),
+    y: new Float32Array(most),
+    cause: new Uint8Array(most),
+    index: new Uint32Array(most),
+  };
+}
 
 export function themeMarks() {
   const ratio = devicePixelRatio || 1;
@@ -30,26 +43,22 @@ export const spriteOf = (cause) => sprites[cause].canvas;
 
 /// Finds the singles in sight as marks, slowest first, their places in pixels; those that a faster repeat made part of
 /// the crowd join the density.
-export function gatherMarks(model, columns, rows, density) {
-  const [low, high] = latencyRange();
-  const perOctave = rows / Math.log2(high / low);
+export function gatherMarks(model, density) {
+  const { columns, rows } = density;
+  const height = heightsOfSteps(rows);
   const scale = columns / (state.to - state.from);
-  const { time, ns, index, repeat } = pointsOf(model, state.operation, state.view);
+  const { time, ns, step, index, repeat } = pointsOf(model, state.operation, state.view);
   const { cause } = model.singles;
-  const found = {
-    length: 0,
-    x: new Float32Array(ns.length),
-    y: new Float32Array(ns.length),
-    cause: new Uint8Array(ns.length),
-    index: new Uint32Array(ns.length),
-  };
+  if (marks.x.length < ns.length) marks = roomFor(ns.length);
+  const found = marks;
+  found.length = 0;
   for (let i = 0; i < ns.length; ++i) {
     const x = (time[i] - state.from) * scale;
-    if (!(x >= 0 && x < columns) || (ns[i] < low && state.low !== null)) continue;
-    const y = rows - Math.log2(Math.max(ns[i], low) / low) * perOctave;
+    if (!(x >= 0 && x < columns)) continue;
+    const y = height[step[i]];
     if (y < 0) continue;
     if (ns[i] <= model.completeAbove) {
-      density[Math.min(rows - 1, Math.floor(y)) * columns + Math.floor(x)] += 1;
+      addOne(density, Math.floor(x), Math.min(rows - 1, Math.floor(y)));
       continue;
     }
     const why = causeClass(cause[repeat[i]][index[i]]);
@@ -60,7 +69,22 @@ export function gatherMarks(model, columns, rows, density) {
     found.cause[at] = why;
     found.index[at] = index[i];
   }
-  marks = found;
+}
+
+/// How far from above, in pixels, each step of latency is drawn; negative out of sight. Zooming in time leaves it.
+function heightsOfSteps(rows) {
+  const [low, high] = latencyRange();
+  const of = `${rows} ${low} ${high} ${state.low === null}`;
+  if (heights.of !== of) {
+    heights.of = of;
+    const perOctave = rows / Math.log2(high / low);
+    for (let step = 0; step < STEPS_OF_LATENCY; ++step) {
+      const ns = Math.fround(nsOfStep(step));
+      const below = ns < low && state.low !== null;
+      heights.rows[step] = below ? -1 : rows - Math.log2(Math.max(ns, low) / low) * perOctave;
+    }
+  }
+  return heights.rows;
 }
 
 /// All but those that have a shape, as dots into the picture of the density.

@@ -35,7 +35,7 @@ function decodeModel(section, pack) {
     );
     cells[`${operation}/inherent`] = decodeCells(pack.columns, `${operation}_inherent`, section.columns);
   }
-  return { cells, singles: decodeSingles(pack), points: {}, completeAbove: pack.complete_above_ns };
+  return { cells, singles: decodeSingles(section, pack), points: {}, sums: {}, completeAbove: pack.complete_above_ns };
 }
 
 /// Cells `start[c]` up to `start[c + 1]` lie in column c, in rising order of bin.
@@ -67,8 +67,9 @@ function lessCells(whole, part) {
   return { ...whole, count };
 }
 
-function decodeSingles(pack) {
+function decodeSingles(section, pack) {
   const { columns } = pack;
+  const time = Float64Array.from(columns.time, (units) => (units * pack.time_unit_ns) / 1e9);
   const steps = [];
   const cause = [];
   for (let repeat = 0; repeat < pack.repeats; ++repeat) {
@@ -86,9 +87,21 @@ function decodeSingles(pack) {
     cause,
     calls: columns.calls,
     phrases: pack.calls,
-    time: Float64Array.from(columns.time, (units) => (units * pack.time_unit_ns) / 1e9),
+    time,
+    column: columnsOf(section, time),
     size: Float64Array.from(columns.size, (place) => pack.sizes[place]),
   };
+}
+
+/// The column that each time lies in: [column * seconds, (column + 1) * seconds), the last without an end.
+function columnsOf(section, time) {
+  const seconds = section.end_ns / 1e9 / section.columns;
+  return Uint16Array.from(time, (at) => {
+    let column = Math.floor(at / seconds);
+    if (column * seconds > at) --column;
+    else if ((column + 1) * seconds <= at) ++column;
+    return Math.min(Math.max(column, 0), section.columns - 1);
+  });
 }
 
 /// Nanoseconds of a latency as the pack keeps it, in logarithmic steps.
@@ -97,11 +110,13 @@ const stepNs = Float64Array.from(
   (_, step) => 2 ** (step / constants.latency_steps) - 1,
 );
 
+export const STEPS_OF_LATENCY = stepNs.length;
 export const nsOfStep = (step) => stepNs[step];
 export const latencyOf = (singles, repeat, index) => stepNs[singles.steps[repeat][index]];
 
-/// The singles of one operation as a view shows them, slowest first: parallel arrays of time (s), ns, index into
-/// singles, repeat. As-run and attributed have a point for each repeat, inherent one for the least of them.
+/// The singles of one operation as a view shows them, slowest first: parallel arrays of time (s), ns, and the step that
+/// those are, index into singles, repeat. As-run and attributed have a point for each repeat, inherent one for the
+/// least of them.
 export function pointsOf(model, operation, view) {
   const key = `${operation}/${view}`;
   model.points[key] ??= makePoints(model.singles, operation === "free", view);
@@ -118,6 +133,7 @@ function makePoints(singles, frees, view) {
   const found = {
     time: new Float64Array(count),
     ns: new Float32Array(count),
+    step: new Uint16Array(count),
     index: new Uint32Array(count),
     repeat: new Uint8Array(count),
   };
@@ -125,6 +141,7 @@ function makePoints(singles, frees, view) {
     const place = places[stepNs.length - 1 - step]++;
     found.time[place] = singles.time[i];
     found.ns[place] = stepNs[step];
+    found.step[place] = step;
     found.index[place] = i;
     found.repeat[place] = repeat;
   });
@@ -154,7 +171,10 @@ export function binOf(ns) {
 }
 
 export const binLow = (bin) => (bin <= 1 ? (bin === 0 ? 0 : 1) : 2 ** ((bin - 1) / constants.per_octave));
-export const binMiddle = (bin) => (bin === 0 ? 0 : 2 ** ((bin - 0.5) / constants.per_octave));
+const middles = Float64Array.from({ length: constants.bins }, (_, bin) =>
+  bin === 0 ? 0 : 2 ** ((bin - 0.5) / constants.per_octave),
+);
+export const binMiddle = (bin) => middles[bin];
 
 /// The columns that a stretch of seconds touches: [first, behind the last].
 export function columnRange(section, from, to) {

@@ -12,6 +12,7 @@ import { latencyRange, moveLatency, wholeRange, zoomLatency, zoomTime } from "./
 
 const element = document.getElementById("scatter");
 const layer = document.createElement("canvas");
+let image = null; // what is put into the layer, kept: fresh memory for each redraw costs more than emptying it
 let chart = null;
 
 export function makeScatter() {
@@ -64,12 +65,14 @@ function paint(plot) {
   const columns = Math.max(1, Math.round(width / ratio));
   const rows = Math.max(1, Math.round(height / ratio));
   const density = accumulate(model, columns, rows);
-  gatherMarks(model, columns, rows, density);
-  layer.width = columns;
-  layer.height = rows;
+  gatherMarks(model, density);
   const surface = layer.getContext("2d");
-  const image = surface.createImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
+  if (image?.width !== columns || image.height !== rows) {
+    layer.width = columns;
+    layer.height = rows;
+    image = surface.createImageData(columns, rows);
+  }
+  const pixels = new Uint32Array(image.data.buffer).fill(0);
   shade(density, pixels);
   dotMarks(pixels, columns, rows);
   surface.putImageData(image, 0, 0);

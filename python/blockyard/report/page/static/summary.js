@@ -1,11 +1,15 @@
 // The figures of a stretch of time: exact ones of the whole run as the analysis computed them, and those of a brushed
 // stretch from histograms (within 2.2 %) and single events (within 0.14 %).
 import { constants } from "./data.js";
-import { binMiddle, binOf, columnRange, modelIfReady, pointsOf } from "./model.js";
+import { binMiddle, binOf, columnRange, modelIfReady, nsOfStep, STEPS_OF_LATENCY } from "./model.js";
 import { isWhole, section, state } from "./state.js";
+import { addEvents, slowerOfSteps, sumsOf } from "./sums.js";
 
 let keptKey = "";
 const kept = new Map();
+const stepLatency = Float32Array.from({ length: STEPS_OF_LATENCY }, (_, step) => nsOfStep(step));
+const stepBin = Uint16Array.from(stepLatency, binOf);
+const limitSteps = constants.limits_ns.map((limit) => stepLatency.findIndex((ns) => ns > limit));
 
 /// Of an allocator, for what is chosen: { samples, best, named, worst, atLeast, above, curve, exact }, or null while it
 /// is not there yet or has no such event.
@@ -31,12 +35,12 @@ function exactSummary(allocator) {
 }
 
 function stretchSummary(model, first, behind) {
-  const cells = model.cells[`${state.operation}/${state.view}`];
+  const { cells, points } = sumsOf(model, state.operation, state.view);
   const crowd = new Float64Array(constants.bins);
-  for (let at = cells.start[first], end = cells.start[behind]; at < end; ++at) crowd[cells.bin[at]] += cells.count[at];
-  const tail = tailOf(model, first, behind);
+  addEvents(crowd, cells, first, behind);
+  const slower = slowerOfSteps(points, first, behind);
   const all = crowd.slice();
-  for (const ns of tail) ++all[binOf(ns)];
+  for (let step = 0; step < STEPS_OF_LATENCY; ++step) all[stepBin[step]] += slower[step] - slower[step + 1];
   const upTo = new Float64Array(all.length);
   let samples = 0;
   for (let bin = 0; bin < all.length; ++bin) upTo[bin] = samples += all[bin];
@@ -44,16 +48,9 @@ function stretchSummary(model, first, behind) {
 
   const atRank = (rank) => {
     // Every latency above what the singles are complete from is a single: from the top, they come one by one.
-    const single = tail[samples - rank];
-    if (single > model.completeAbove) return single;
-    let low = 0;
-    let high = upTo.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (upTo[middle] >= rank) high = middle;
-      else low = middle + 1;
-    }
-    return binMiddle(low);
+    const step = firstPlace(STEPS_OF_LATENCY, (place) => slower[place] <= samples - rank) - 1;
+    if (step >= 0 && stepLatency[step] > model.completeAbove) return stepLatency[step];
+    return binMiddle(firstPlace(upTo.length - 1, (bin) => upTo[bin] >= rank));
   };
   const percentile = (numerator, denominator) =>
     samples * (denominator - numerator) >= constants.beyond * denominator
@@ -66,26 +63,25 @@ function stretchSummary(model, first, behind) {
     atLeast: false,
     exact: false,
     named: constants.percentiles.map(([, numerator, denominator]) => percentile(numerator, denominator)),
-    above: constants.limits_ns.map((limit) => {
-      let count = 0;
+    above: constants.limits_ns.map((limit, place) => {
+      let count = slower[limitSteps[place]];
       for (let bin = crowd.length - 1; bin > 0 && binMiddle(bin) > limit; --bin) count += crowd[bin];
-      for (let i = 0; i < tail.length && tail[i] > limit; ++i) ++count;
       return count;
     }),
     curve: constants.shares.map(([numerator, denominator]) => percentile(numerator, denominator)),
   };
 }
 
-/// Latencies of the singles whose time lies in the columns, slowest first.
-function tailOf(model, first, behind) {
-  const { time, ns } = pointsOf(model, state.operation, state.view);
-  const seconds = section().end_ns / 1e9 / section().columns;
-  const from = first * seconds;
-  const to = behind === section().columns ? Infinity : behind * seconds;
-  const found = new Float32Array(ns.length);
-  let count = 0;
-  for (let i = 0; i < ns.length; ++i) if (time[i] >= from && time[i] < to) found[count++] = ns[i];
-  return found.subarray(0, count);
+/// The first place below `behind` from which on a condition holds, else `behind`.
+function firstPlace(behind, holds) {
+  let low = 0;
+  let high = behind;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /// Seconds of the journal that the figures are counted over, all repeats together.
