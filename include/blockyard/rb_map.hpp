@@ -3,9 +3,9 @@
 /// move.
 ///
 /// Bounds: insert, find and erase O(log size); of what a find in a million elements touches, a leaf and the element lie
-/// outside of the caches nearby; next and prev O(1) amortised; clear O(size). Memory: a 32-bit link, key and value an element, and about 10 bytes of tree for small keys
-/// (23 bytes in all for two ints). The object is 16 bytes, 24 with DirectBlocks. Tree nodes come from the static pools
-/// in any case.
+/// outside of the caches nearby; next and prev O(1) amortised; clear O(size). Memory: a 32-bit link, key and value an
+/// element, and about 10 bytes of tree for small keys (23 bytes in all for two ints). The object is 16 bytes, 24 with
+/// DirectBlocks. Tree nodes come from the static pools in any case.
 ///
 /// Comparator: C()(a, b) is whether a comes before b. Keys that are trivially copyable and at most 8 bytes are compared
 /// as copies.

@@ -18,7 +18,8 @@ namespace {
 using namespace blockyard::heap;
 using namespace interleave;
 
-// Millions of interleavings, the same in every build, minutes long under a sanitizer; what is planted is looked for there too.
+// Millions of interleavings, the same in every build, minutes long under a sanitizer; what is planted is looked for
+// there too.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SKIP_UNDER_SANITIZERS() GTEST_SKIP() << "skipped: explores the same states as the release build, far slower"
 #else
