@@ -3,7 +3,8 @@
 /// Options: plant=KIND:N/KIND:N/... does KIND when 1000 + N bytes are asked for, and when the block of 1000 + N - 1
 /// bytes is freed: so N is an event's number where a journal's even events allocate and its odd ones free; background=N
 /// starts a thread called "planted-bg" that uses N ms of processor time; purge_ms=N has that thread unmap 16 MiB so
-/// long after the last free. Kinds:
+/// long after the last free; slept=1 repeats a sleep and a futex wait until the kernel has counted a switch for it: a wait
+/// whose time is over before the thread has left its core (the hypervisor had paused it) is none. Kinds:
 ///   sleep, futex    the thread sleeps 300 us, in nanosleep or in a futex wait that nobody ends
 ///   fault           one page that is not there is written
 ///   touched         the block that is returned lies on a page that is not there (16 bytes of it)
@@ -17,6 +18,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,6 +62,7 @@ char* absent = nullptr;  // pages that are not there
 char* advised = nullptr;
 const volatile char* file_page = nullptr;
 void* to_unmap = nullptr;
+bool until_switched = false;
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
@@ -93,6 +96,20 @@ void move_to_another_core() {
   sched_setaffinity(0, sizeof before, &before);
 }
 
+long voluntary_switches() {
+  rusage used;
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
+}
+
+template <typename Wait>
+void wait_with(Wait wait) {
+  if (!until_switched) return wait();
+  const long before = voluntary_switches();
+  do wait();
+  while (voluntary_switches() == before);
+}
+
 // What the call's block is, where the plant decides that.
 void* carry_out(Plant plant) {
   static std::atomic<std::uint32_t> nobody_wakes{0};
@@ -101,10 +118,10 @@ void* carry_out(Plant plant) {
     case Plant::nothing:
       break;
     case Plant::sleep:
-      nanosleep(&time, nullptr);
+      wait_with([&] { nanosleep(&time, nullptr); });
       break;
     case Plant::futex:
-      syscall(SYS_futex, &nobody_wakes, FUTEX_WAIT_PRIVATE, 0, &time, nullptr, 0);
+      wait_with([&] { syscall(SYS_futex, &nobody_wakes, FUTEX_WAIT_PRIVATE, 0, &time, nullptr, 0); });
       break;
     case Plant::fault:
       *absent_page() = 1;
@@ -219,6 +236,7 @@ int init(const by_adapter_setup* setup) {
   madvise(absent, arena_bytes, MADV_NOHUGEPAGE);
   advised = static_cast<char*>(map(advised_bytes, MAP_NORESERVE));
   to_unmap = map(advised_bytes, MAP_NORESERVE);
+  until_switched = option(*setup, "slept") == "1";
   const std::string file = option(*setup, "file");
   if (!plant(option(*setup, "plant")) || (!file.empty() && !prepare_file(file))) {
     std::strncpy(setup->error, "a plant or its file is not what it should be", setup->error_bytes - 1);
