@@ -1,7 +1,8 @@
 // Why: what leaks a block an hour, or breaks once in a million meetings of two threads, shows only after a long time.
 // Random work of every kind on several threads, in rounds; after each the world stands still, the invariant walker
 // looks at the whole heap, and resident memory is noted. BLOCKYARD_SOAK_SECONDS says how long (tests/heap/run-soak:
-// half an hour). Time in which the process was stopped does not count.
+// half an hour). Time in which the process was stopped does not count. BLOCKYARD_SOAK_LEAK: bytes that are leaked on
+// purpose each round, to see that it is found (heap.soak_finds_a_leak).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,50 @@ std::size_t resident_bytes() {
   behaviour::require(file != nullptr && std::fscanf(file, "%*u %lu", &pages) == 1, "resident memory can't be read");
   std::fclose(file);
   return pages * 4096;
+}
+
+// What memory was like at the end of a round, in bytes.
+struct Sample {
+  std::size_t resident;
+  by_heap_statistics heap;
+};
+
+Sample sample() { return {resident_bytes(), behaviour::statistics()}; }
+
+void print(const char* what, const Sample& sample) {
+  const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 1048576; };
+  const by_heap_statistics& heap = sample.heap;
+  std::printf(
+      "%s, MiB: %.0f resident, %.0f committed; of these %.0f used (%.0f live), %.0f ready, %.0f freed and perhaps "
+      "never written\n",
+      what, mib(sample.resident), mib(heap.committed), mib(heap.used), mib(heap.live), mib(heap.ready),
+      mib(std::max(heap.committed, heap.used + heap.ready) - heap.used - heap.ready));
+  std::fflush(stdout);
+}
+
+// Of every hundred samples, `rank` are at most so high.
+std::size_t percentile(const std::vector<Sample>& samples, std::size_t begin, std::size_t end, std::size_t rank) {
+  std::vector<std::size_t> sorted;
+  for (std::size_t at = begin; at < end; ++at) {
+    sorted.push_back(samples[at].resident);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[(sorted.size() - 1) * rank / 100];
+}
+
+// Flat: neither the median of the last third nor what only one sample in a hundred exceeds is more than a tenth, and
+// `room`, above that of the second third. The first third warms up. Not the highest sample: blocks above 1 MiB that were
+// freed wait half a second before they go back, and of those as many as 80 MiB may happen to wait at once where mostly
+// it is 20; so the highest of thousands of samples is a matter of luck (136, 141 and 148 MiB in the three thirds of one
+// half hour whose medians were 123, 117 and 121), and what leaks raises all of them.
+bool grows(const std::vector<Sample>& samples, std::size_t rank, std::size_t room) {
+  const std::size_t third = samples.size() / 3;
+  const std::size_t middle = percentile(samples, third, 2 * third, rank);
+  const std::size_t last = percentile(samples, 2 * third, samples.size(), rank);
+  std::printf("%zu %% of the samples: at most %.1f MiB in the second third, %.1f in the last\n", rank,
+              static_cast<double>(middle) / 1048576, static_cast<double>(last) / 1048576);
+  std::fflush(stdout);
+  return last > middle + middle / 10 + room;
 }
 
 std::size_t random_size(std::mt19937& random) {
@@ -189,33 +234,36 @@ int main() {
   }
 
   std::mt19937 random(99);
-  std::vector<std::size_t> resident;
-  resident.reserve(1'000'000);
+  const char* const leaked = std::getenv("BLOCKYARD_SOAK_LEAK");
+  const std::size_t leak = leaked == nullptr ? 0 : std::strtoul(leaked, nullptr, 10);
+  std::vector<void*> leaks;
+  std::vector<Sample> samples;
+  samples.reserve(200'000);
   double worked = 0;
   double reported = 0;
   while (worked < seconds) {
     const auto round_begun = std::chrono::steady_clock::now();
     begin_round.arrive_and_wait();
     short_lived_threads(random);
-    if (resident.size() % 4 == 0) {
+    if (samples.size() % 4 == 0) {
       level(random);
     }
     end_round.arrive_and_wait();
-    if (resident.size() % 16 == 0) {
+    if (samples.size() % 16 == 0) {
       forked_child(random);
     }
+    if (leak != 0) {
+      leaks.push_back(std::calloc(1, leak));
+      behaviour::require(leaks.back() != nullptr, "an allocation failed");
+      std::memset(leaks.back(), 1, leak);
+    }
     behaviour::require_sound_heap();
-    resident.push_back(resident_bytes());
+    samples.push_back(sample());
     worked += std::min(seconds_since(round_begun), longest_round_s);
     if (worked - reported >= 30) {
       reported = worked;
-      const by_heap_statistics now = behaviour::statistics();
-      const auto mib = [](std::uint64_t bytes) { return static_cast<unsigned>(bytes >> 20); };
-      std::printf(
-          "%5.0f s, %zu rounds, MiB: %u resident, %u committed, %u used, %u live, %u ready; every check passed\n",
-          reported, resident.size(), mib(resident.back()), mib(now.committed), mib(now.used), mib(now.live),
-          mib(now.ready));
-      std::fflush(stdout);
+      std::printf("%5.0f s, %zu rounds, every check passed; ", reported, samples.size());
+      print("now", samples.back());
     }
   }
   stopped.store(true);
@@ -228,15 +276,12 @@ int main() {
   }
   behaviour::require_sound_heap();
 
-  // Flat: the highest of the last third no more than a tenth and 8 MiB above the highest of the second. The first
-  // third warms up.
-  behaviour::require(resident.size() >= 9, "too few rounds to tell whether memory grows");
-  const auto third = static_cast<std::ptrdiff_t>(resident.size() / 3);
-  const std::size_t middle = *std::max_element(resident.begin() + third, resident.begin() + 2 * third);
-  const std::size_t last = *std::max_element(resident.begin() + 2 * third, resident.end());
-  std::printf(
-      "%zu rounds in %.0f s; resident at most %.1f MiB in the second third, %.1f in the last; every check passed\n",
-      resident.size(), worked, static_cast<double>(middle) / 1048576, static_cast<double>(last) / 1048576);
-  std::fflush(stdout);
-  behaviour::require(last <= middle + middle / 10 + (std::size_t{8} << 20), "resident memory grows");
+  behaviour::require(samples.size() >= 9, "too few rounds to tell whether memory grows");
+  std::printf("%zu rounds in %.0f s; every check passed\n", samples.size(), worked);
+  print("the highest", *std::max_element(samples.begin(), samples.end(), [](const Sample& one, const Sample& other) {
+          return one.resident < other.resident;
+        }));
+  const bool medians_grow = grows(samples, 50, std::size_t{4} << 20);
+  const bool peaks_grow = grows(samples, 99, std::size_t{8} << 20);
+  behaviour::require(!medians_grow && !peaks_grow, "resident memory grows");
 }
