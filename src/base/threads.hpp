@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include <cstdint>
+
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -34,6 +36,13 @@ inline void pause() {
   asm volatile("yield" ::: "memory");
 #endif
 }
+
+/// Sleeps until wake_one() is called for `word`, a 32-bit atomic of this process, or until `at_most_ns` have passed; not
+/// at all when it no longer holds `value`. Keeps errno.
+void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns);
+
+/// Wakes one thread that sleeps for `word`, if any does. Keeps errno.
+void wake_one(const void* word);
 
 /// A function called with the value last set by a thread when that thread ends, after the destructors of its
 /// thread_local objects. When it, or a later one of its kind, sets the value again, it is called again (the system

@@ -67,6 +67,7 @@ bool keep_run(ThreadHeap* heap, void* block, PageTag& tag) {
   if (size > PTRDIFF_MAX) {
     return exhausted();
   }
+  process_heap.prefetch_pages(size);
   if (owner == nullptr && alignment <= page_bytes) {
     if (void* const block = take_run(thread_heap, size); block != nullptr) {
       return block;
@@ -181,7 +182,8 @@ void after_fork_in_parent() {
   process_heap.sweep_lock.unlock();
 }
 void after_fork_in_child() {
-  after_fork_in_parent();
+  process_heap.pages.lock().unlock_in_child();
+  process_heap.sweep_lock.unlock();
   forget_janitor();
 }
 

@@ -38,7 +38,8 @@ void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state
   mark(first, length, state);
   Lists& lists = lists_[index_of(state)];
   const Level level = level_of(length);
-  std::uint32_t& head = lists.heads[level.first][level.second];
+  Ends& ends = lists.ends[level.first][level.second];
+  const std::uint32_t head = ends.head;
   PageTag& run = tag(first);
   run.age = age;
   run.previous = 0;
@@ -46,9 +47,9 @@ void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state
   if (head != 0) {
     tag(head).previous = first;
   } else {
-    lists.tails[level.first][level.second] = first;
+    ends.tail = first;
   }
-  head = first;
+  ends.head = first;
   lists.second_bitmap[level.first] =
       static_cast<std::uint16_t>(lists.second_bitmap[level.first] | (1u << level.second));
   lists.first_bitmap |= 1u << level.first;
@@ -60,15 +61,16 @@ void PageHeap::remove(std::uint32_t first) {
   const unsigned state = index_of(static_cast<PageState>(run.state));
   Lists& lists = lists_[state];
   const Level level = level_of(run.length);
+  Ends& ends = lists.ends[level.first][level.second];
   if (run.next != 0) {
     tag(run.next).previous = run.previous;
   } else {
-    lists.tails[level.first][level.second] = run.previous;
+    ends.tail = run.previous;
   }
   if (run.previous != 0) {
     tag(run.previous).next = run.next;
   } else {
-    lists.heads[level.first][level.second] = run.next;
+    ends.head = run.next;
     if (run.next == 0) {
       lists.second_bitmap[level.first] =
           static_cast<std::uint16_t>(lists.second_bitmap[level.first] & ~(1u << level.second));
@@ -118,14 +120,14 @@ std::uint32_t PageHeap::find(PageState state, std::uint32_t length) {
   }
   const unsigned second = lists.second_bitmap[level.first] & (~0u << level.second);
   if (second != 0) {
-    return lists.heads[level.first][static_cast<unsigned>(std::countr_zero(second))];
+    return lists.ends[level.first][static_cast<unsigned>(std::countr_zero(second))].head;
   }
   const std::uint32_t first = level.first + 1 >= 32 ? 0 : lists.first_bitmap & (~0u << (level.first + 1));
   if (first == 0) {
     return 0;
   }
   const auto row = static_cast<unsigned>(std::countr_zero(first));
-  return lists.heads[row][static_cast<unsigned>(std::countr_zero(lists.second_bitmap[row]))];
+  return lists.ends[row][static_cast<unsigned>(std::countr_zero(lists.second_bitmap[row]))].head;
 }
 
 // Makes raw pages out of address space never used before, whole chunks at a time.
@@ -187,6 +189,10 @@ PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer
     return {};
   }
   const std::lock_guard hold(lock_);
+  // What is not to be had after all is counted too: then memory is exhausted.
+  if (prefer == Prefer::ready && use == PageState::used_block) {
+    __atomic_store_n(&pages_taken_, pages_taken_ + length, __ATOMIC_RELAXED);
+  }
   for (const PageState state : orders[static_cast<unsigned>(prefer)]) {
     // Where what is just long enough happens to be aligned, as what a slab left is, nothing longer is cut.
     if (alignment > 1) {
@@ -290,7 +296,7 @@ PageRun PageHeap::take_old(Purge& purge) {
     const unsigned row = place / second_levels;
     const unsigned column = place % second_levels;
     // Lists are last in, first out: the oldest stands last, but for what is left of a run that was cut.
-    for (const std::uint32_t found : {lists.tails[row][column], lists.heads[row][column]}) {
+    for (const std::uint32_t found : {lists.ends[row][column].tail, lists.ends[row][column].head}) {
       if (static_cast<std::uint16_t>(purge.now - tag(found).age) < purge.minimum_age) {
         purge.more_to_come = true;
         continue;
@@ -325,7 +331,7 @@ PageRun PageHeap::take_lone(Purge& purge) {
       lists.lone_from = second_levels;
       return {};
     }
-    const std::uint32_t found = lists.tails[0][place];
+    const std::uint32_t found = lists.ends[0][place].tail;
     const PageTag run = tag(found);
     if (static_cast<std::uint16_t>(purge.now - run.age) < purge.lone_age) {
       lists.lone_from = place;
@@ -427,7 +433,7 @@ const char* PageHeap::check() {
         return "the first-level bitmap disagrees with the second";
       }
       for (unsigned column = 0; column < second_levels; ++column) {
-        const std::uint32_t head = lists.heads[row][column];
+        const std::uint32_t head = lists.ends[row][column].head;
         if (((unsigned{lists.second_bitmap[row]} >> column) & 1u) != (head != 0 ? 1u : 0u)) {
           return "the second-level bitmap disagrees with its list";
         }
@@ -440,7 +446,7 @@ const char* PageHeap::check() {
           }
           ++listed;
         }
-        if (head != 0 && last != lists.tails[row][column]) {
+        if (head != 0 && last != lists.ends[row][column].tail) {
           return "a list of free runs does not end where it says";
         }
       }

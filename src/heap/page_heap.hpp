@@ -90,6 +90,26 @@ class PageHeap {
   /// but a reserve made of them would miss every larger block.
   std::uint64_t reserve_pages() const { return __atomic_load_n(&reserve_pages_, __ATOMIC_RELAXED); }
 
+  /// Pages ever allocated as blocks with Prefer::ready, read without the lock. Counted under it: an atomic
+  /// read-modify-write behind an allocation would wait until its stores to cold tags are done.
+  std::uint64_t pages_taken() const { return __atomic_load_n(&pages_taken_, __ATOMIC_RELAXED); }
+
+  /// Asks for the lines that an allocation of so many ready pages looks at first. To be called some instructions before:
+  /// taking the lock holds back every load behind it until its own line has come.
+  void prefetch_lists(std::uint32_t length) {
+    const Lists& ready = lists_[index_of(PageState::free_ready)];
+    const Level level = level_of(length);
+    __builtin_prefetch(this, 1);
+    __builtin_prefetch(&ready.second_bitmap[level.first]);
+    __builtin_prefetch(&ready.ends[level.first][level.second], 1);
+  }
+
+  /// Asks for the lines that freeing the run is about to look at: those at its ends, of its neighbours.
+  void prefetch_ends(std::uint32_t first) {
+    __builtin_prefetch(&tag(first - 1), 1);
+    __builtin_prefetch(&tag(first + tag(first).length), 1);
+  }
+
   /// Walks every run: tags agree at both ends, lengths add up, no two free runs of one state touch, lists and bitmaps
   /// agree with the tags. O(pages). Returns null, or what is broken.
   const char* check();
@@ -104,11 +124,15 @@ class PageHeap {
   static constexpr std::uint32_t all_lists = first_levels * second_levels;
   static_assert(least_taken == second_levels);
 
+  /// Of one list: beside one another, since who looks at the one is about to look at the other.
+  struct Ends {
+    std::uint32_t head = 0;  ///< 0: the list is empty
+    std::uint32_t tail = 0;  ///< valid where there is a head
+  };
   struct Lists {
     std::uint32_t first_bitmap = 0;
     std::array<std::uint16_t, first_levels> second_bitmap{};
-    std::array<std::array<std::uint32_t, second_levels>, first_levels> heads{};
-    std::array<std::array<std::uint32_t, second_levels>, first_levels> tails{};  ///< valid where there is a head
+    std::array<std::array<Ends, second_levels>, first_levels> ends{};
     std::uint32_t purged_from = all_lists;    ///< place of the list that was looked at last for purging
     std::uint32_t lone_from = second_levels;  ///< the same of the lists of short runs
   };
@@ -141,6 +165,7 @@ class PageHeap {
   std::uint32_t top_ = 0;  // pages from here on were never used
   std::array<std::uint64_t, 3> pages_in_{};
   std::uint64_t reserve_pages_ = 0;
+  std::uint64_t pages_taken_ = 0;
   std::array<Lists, 3> lists_{};
 };
 

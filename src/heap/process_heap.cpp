@@ -205,14 +205,14 @@ std::uint32_t ProcessHeap::take_slab(std::uint32_t granules) {
   ReadySlabs& ready = ready_of(granules);
   if (const std::uint32_t granule = ready.stack.pop(slab_link); granule != 0) {
     ready.count.fetch_sub(1, std::memory_order_relaxed);
-    consumed_.fetch_add(length, std::memory_order_relaxed);
+    slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
     return granule;
   }
   const PageRun run = pages.allocate(length, pages_per_granule, Prefer::ready, PageState::used_slab);
   if (run.length == 0) {
     return 0;
   }
-  consumed_.fetch_add(length, std::memory_order_relaxed);
+  slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
   if (run.from != PageState::free_ready) {
     counts.ready_misses_slab.fetch_add(1, std::memory_order_relaxed);
     touch(run.first, length, counts.populated_by_program);
@@ -261,7 +261,6 @@ void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool*
   if (large) {
     counts.large_blocks.fetch_add(1, std::memory_order_relaxed);
   } else {
-    consumed_.fetch_add(length, std::memory_order_relaxed);
     if (run.from != PageState::free_ready) {
       counts.ready_misses_medium.fetch_add(1, std::memory_order_relaxed);
       if (run.from == PageState::free_raw) {
@@ -290,6 +289,7 @@ void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool*
 void ProcessHeap::free_pages(void* block) {
   const auto first = static_cast<std::uint32_t>(region.page_of(block));
   const PageTag& tag = region.pages[first];
+  pages.prefetch_ends(first);
   const bool populated = (tag.flags & page_populated) != 0;
   if ((tag.flags & page_owned) != 0) {
     const std::lock_guard hold(pages.lock());
@@ -315,7 +315,7 @@ void ProcessHeap::follow_demand() {
   const std::uint16_t now_tick = tick.load(std::memory_order_relaxed);
   const std::uint16_t ticks = static_cast<std::uint16_t>(now_tick - decayed_at_);
   decayed_at_ = now_tick;
-  const std::uint64_t consumed = consumed_.load(std::memory_order_relaxed);
+  const std::uint64_t consumed = slab_pages_taken_.load(std::memory_order_relaxed) + pages.pages_taken();
   const std::uint64_t now = consumed - consumed_seen_;
   consumed_seen_ = consumed;
   drawn_upon_ = now != 0;

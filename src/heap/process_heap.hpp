@@ -55,6 +55,13 @@ class ProcessHeap {
   /// A block of whole pages, linked to `owner` when that is not null. `*zeroed` tells whether the operating system has
   /// just zeroed it. Null when memory is exhausted. O(1) plus, after a ready miss, one write a page.
   void* allocate_pages(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* owner = nullptr);
+  /// Asks for the lines that allocate_pages looks at first.
+  void prefetch_pages(std::size_t size) {
+    if (size <= medium_limit) {
+      pages.prefetch_lists(static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift));
+      __builtin_prefetch(&demand_);
+    }
+  }
   void free_pages(void* block);
 
   /// What the janitor does in one round; `budget_ns` bounds it between steps (a step populates or purges at most one
@@ -113,13 +120,13 @@ class ProcessHeap {
   std::array<ReadySlabs, slab_lengths> ready_slabs_{};
   ParkedHeaps<> parked_;
   Atomic<std::uint64_t> reserve_floor_{0};  // pages
-  Atomic<std::uint64_t> consumed_{0};       // pages taken from the ready reserve since start
-  std::uint64_t consumed_seen_ = 0;         // at the last round; janitor only
-  bool drawn_upon_ = false;                 // likewise
-  bool purge_is_due_ = false;               // likewise
-  std::uint16_t decayed_at_ = 0;            // likewise
-  Atomic<std::uint64_t> demand_{0};         // pages taken in a round: a maximum that decays
-  Atomic<int> state_{0};                    // 0 untouched, 1 being readied, 2 ready, 3 failed
+  Atomic<std::uint64_t> slab_pages_taken_{0};
+  std::uint64_t consumed_seen_ = 0;  // pages of slabs and blocks at the last round; janitor only
+  bool drawn_upon_ = false;          // likewise
+  bool purge_is_due_ = false;        // likewise
+  std::uint16_t decayed_at_ = 0;     // likewise
+  Atomic<std::uint64_t> demand_{0};  // pages taken in a round: a maximum that decays
+  Atomic<int> state_{0};             // 0 untouched, 1 being readied, 2 ready, 3 failed
   Atomic<std::uint64_t> pages_in_work_{0};
   ThreadHeap* heaps_ = nullptr;
   std::uint32_t most_heaps_ = 0;  // entries of heaps_

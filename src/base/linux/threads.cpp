@@ -1,7 +1,27 @@
-// Thread ends and forks by way of POSIX.
+// Thread ends and forks by way of POSIX, sleep and wake-up by way of futexes.
 #include "base/threads.hpp"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
 namespace blockyard::base {
+
+void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns) {
+  const timespec limit{static_cast<time_t>(at_most_ns / 1'000'000'000), static_cast<long>(at_most_ns % 1'000'000'000)};
+  const int saved = errno;
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
+  errno = saved;
+}
+
+void wake_one(const void* word) {
+  const int saved = errno;
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  errno = saved;
+}
 
 bool ThreadExit::open(Callback callback) {
   open_ = pthread_key_create(&key_, callback) == 0;

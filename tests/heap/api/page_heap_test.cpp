@@ -1,12 +1,17 @@
 // The page heap alone, driven at random against a plain map of which pages are taken.
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <chrono>
 #include <map>
+#include <mutex>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "blockyard/heap.h"
 #include "heap/page_heap.hpp"
+#include "heap/page_lock.hpp"
 #include "heap/process_heap.hpp"
 
 namespace {
@@ -74,6 +79,34 @@ TEST(PageHeap, TheWalkerFindsATagThatWasOverwritten) {
   tail.length = length;
   process_heap.pages.free(run.first, PageState::free_ready, 0);
   EXPECT_EQ(process_heap.pages.check(), nullptr);
+}
+
+// Whoever holds it sleeps now and then, so that the others park. A wake-up that the unlocking thread owes and never
+// gives would cost each of them its whole longest sleep; none at all, and the test would not end.
+TEST(PageLock, ThreadsThatParkAreLetInOneByOneAndKeepErrno) {
+  PageLock lock;
+  int guarded = 0;
+  bool kept_errno = true;
+  constexpr int threads = 4;
+  constexpr int rounds = 2'000;
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < threads; ++worker) {
+    workers.emplace_back([&] {
+      for (int round = 0; round < rounds; ++round) {
+        errno = 77;
+        const std::lock_guard hold(lock);
+        kept_errno = kept_errno && errno == 77;
+        if (++guarded % 100 == 0) {
+          std::this_thread::sleep_for(std::chrono::microseconds(300));
+        }
+      }
+    });
+  }
+  for (std::thread& worker : workers) {
+    worker.join();
+  }
+  EXPECT_EQ(guarded, threads * rounds);
+  EXPECT_TRUE(kept_errno);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "heap/index_stack.hpp"
+#include "heap/page_lock.hpp"
 #include "heap/parked_heaps.hpp"
 #include "heap/pending_stack.hpp"
 #include "heap/remote_list.hpp"
@@ -353,6 +354,41 @@ TEST(HeapProtocols, AParkedHeapHasOneOwnerAndLosesNoRemoteFreeUnderAllInterleavi
 
 TEST(HeapProtocols, TheCheckOfParkingFindsAForgottenRelease) {
   EXPECT_NE(Explorer(3).explore(parking<AtomicsWithoutRelease>).violation, "");
+}
+
+// Three threads that each look once; who gets the lock writes what it guards.
+template <class Atomics>
+Explorer::Program page_lock() {
+  struct State {
+    BasicPageLock<Atomics> lock;
+    Plain<int> guarded;
+    int entered = 0;
+
+    void enter() {
+      if (lock.try_lock()) {
+        guarded.write(guarded.read() + 1);
+        ++entered;
+        lock.unlock();
+      }
+    }
+  };
+  auto state = std::make_shared<State>();
+  return {{[state] { state->enter(); }, [state] { state->enter(); }, [state] { state->enter(); }}, [state] {
+            if (state->entered == 0 || state->guarded.read() != state->entered) {
+              throw Violation("the page lock let two in, or none");
+            }
+          }};
+}
+
+TEST(HeapProtocols, ThePageLockLetsOneInUnderAllInterleavings) {
+  SKIP_UNDER_SANITIZERS();
+  const Explorer::Result result = Explorer(4).explore(page_lock<ModelAtomics>);
+  EXPECT_EQ(result.violation, "");
+  EXPECT_TRUE(result.complete);
+}
+
+TEST(HeapProtocols, TheCheckOfThePageLockFindsAForgottenRelease) {
+  EXPECT_NE(Explorer(2).explore(page_lock<AtomicsWithoutRelease>).violation, "");
 }
 
 }  // namespace
