@@ -17,7 +17,9 @@ from blockyard import native
 
 LINES = 11_000_000
 REPEATS = 3
-LOOKING_REPEATS = {"1": 25, "max": 60}  # by pace; at 1x single runs differ by a tenth, and the host's state by more
+LOOKING_ROUNDS = {"1": {"godot": 25}, "max": {"godot": 30, "supertux": 30, "wesnoth": 30, "zeroad": 30}}
+"""By pace and journal; at 1x single runs differ by a tenth, and the host's state by more."""
+LOOKING_SECONDS = {"godot": (20, 23), "supertux": (12, 15), "wesnoth": (14, 17), "zeroad": (3, 6)}
 PARTS = ("planning", "overhead", "pace", "looking")
 SOURCES = ("godot", "supertux", "warzone2100")
 
@@ -98,10 +100,31 @@ def latencies(folder: Path, floors: tuple[int, int], rate: float) -> np.ndarray:
 def looking(journals: Path, folder: Path) -> dict[str, Any]:
     """What looking for causes does to the figures: the same replay with it and without, in turn, page touch. At 1x as
     published figures are; finer at full speed in the journal's order, where every run does the same work."""
-    return {
-        pace: what_looking_does(*rounds_of_looking(journals, folder, pace, rounds), pace)
-        for pace, rounds in LOOKING_REPEATS.items()
-    }
+    figures: dict[str, Any] = {}
+    for pace, rounds in LOOKING_ROUNDS.items():
+        found, least = {}, {}
+        for name, number in rounds.items():
+            found[name], least[name] = rounds_of_looking(journals, folder, name, pace, number)
+        figures[pace] = {name: what_looking_does(found[name], least[name], pace) for name in rounds}
+        if len(rounds) > 1:
+            figures[pace]["all"] = {way: over_journals(list(found.values()), list(least.values()), way)
+                                    for way in WAYS if way != "off"}
+    return figures
+
+
+def over_journals(found: list["Rounds"], least: list["Least"], way: str) -> dict[str, Any]:
+    """The geometric mean of the journals' ratios to none: as-run with its interval, and of each event's minimum."""
+    runs = [tuple([run["p999_ns"] for run in one[name]] for name in (way, "off")) for one in found]
+    spread = np.exp(np.mean([np.log(resampled_ratios(*both, seed)) for seed, both in enumerate(runs)], axis=0))
+    plain = [statistics.median(ours) / statistics.median(theirs) for ours, theirs in runs]
+    minima = [tail(least_of(one, way)) / tail(least_of(one, "off")) for one in least]
+    return {"p999_ratio": statistics.geometric_mean(plain),
+            "p999_ratio_90_percent_interval": [float(np.percentile(spread, end)) for end in (5, 95)],
+            "inherent_p999_ratio": statistics.geometric_mean(minima)}
+
+
+def least_of(least: "Least", way: str) -> np.ndarray:
+    return np.minimum(least[way, 0], least[way, 1])
 
 
 Rounds = dict[str, list[dict[str, float]]]
@@ -111,9 +134,9 @@ Least = dict[tuple[str, int], np.ndarray]
 WAYS = {"perf": ("--look-with", "perf"), "getrusage": ("--look-with", "getrusage"), "off": ("--causes-above", "0")}
 
 
-def rounds_of_looking(journals: Path, folder: Path, pace: str, rounds: int) -> tuple[Rounds, Least]:
-    plan = folder / "looking.plan"
-    tool("plan", journals / "godot.journal.zst", "-o", plan, "--from", "20", "--to", "23")
+def rounds_of_looking(journals: Path, folder: Path, name: str, pace: str, rounds: int) -> tuple[Rounds, Least]:
+    plan, (begin, end) = folder / "looking.plan", LOOKING_SECONDS[name]
+    tool("plan", journals / f"{name}.journal.zst", "-o", plan, "--from", str(begin), "--to", str(end))
     found: Rounds = {way: [] for way in WAYS}
     least: Least = {}
     options = ("--pace", pace, "--touch", "page", *(["--in-order"] if pace == "max" else []))
@@ -152,7 +175,7 @@ def what_looking_does(found: Rounds, least: Least, pace: str) -> dict[str, Any]:
             [run["p999_ns"] for run in found[way]], [run["p999_ns"] for run in found["off"]]
         )
         if pace == "max":
-            whole = [tail(np.minimum(least[one, 0], least[one, 1])) for one in (way, "off")]
+            whole = [tail(least_of(least, one)) for one in (way, "off")]
             figures[way] |= {
                 "inherent_p999_ns": whole[0],
                 "inherent_p999_ratio": whole[0] / whole[1],
@@ -165,12 +188,16 @@ def tail(values: np.ndarray) -> float:
     return float(np.percentile(values, 99.9, method="inverted_cdf"))
 
 
+def resampled_ratios(ours: list[float], theirs: list[float], seed: int = 1) -> np.ndarray:
+    """The ratio of medians in 2000 bootstrap samples of the rounds. A round's runs stay together, because the machine's
+    state is common to them."""
+    rounds = np.random.default_rng(seed).integers(len(ours), size=(2000, len(ours)))
+    return np.median(np.array(ours)[rounds], axis=1) / np.median(np.array(theirs)[rounds], axis=1)
+
+
 def ratio_interval(ours: list[float], theirs: list[float]) -> list[float]:
-    """The ratio of medians in 2000 bootstrap samples of the rounds: between its 5th and 95th percentile. A round's runs
-    stay together, because the machine's state is common to them."""
-    rounds = np.random.default_rng(1).integers(len(ours), size=(2000, len(ours)))
-    ratios = np.median(np.array(ours)[rounds], axis=1) / np.median(np.array(theirs)[rounds], axis=1)
-    return [float(np.percentile(ratios, 5)), float(np.percentile(ratios, 95))]
+    """Between the 5th and the 95th percentile of these."""
+    return [float(np.percentile(resampled_ratios(ours, theirs), end)) for end in (5, 95)]
 
 
 def pace(journals: Path, folder: Path) -> dict[str, dict[str, Any]]:

@@ -4,8 +4,10 @@
 // event that is fast costs two comparisons and no system call, and everything rests on the base being fresh: nothing
 // that happened before an event may be charged to it. What could make it stale, and why it does not:
 //
-// - A page fault in a fast event. There is none: a fault takes longer than `shortest_ns`, and after whatever took that
-//   long the counters are read, whether or not the event is slow enough to be told about.
+// - A page fault in a fast event. There is none: a fault takes longer than `shortest_ns` and than half of the shortest
+//   of a few hundred that the run made itself, and after whatever took that long the counters are read, whether or not
+//   the event is slow enough to be told about. (An event that is slow enough and shorter than that did its own work: no
+//   look is needed to know.)
 // - The pacer's sleeps, waits for another thread, a look: the base is taken anew behind each.
 // - A preemption, migration or pause of the host while the thread spins or does the replayer's own work. All of them
 //   are gaps in the clock, and the loop reads the clock all the time: where two reads lie further apart than `gap_ns`,
@@ -35,9 +37,10 @@ inline constexpr std::uint8_t major_fault = 64;
 inline constexpr std::uint8_t machine = 128;  ///< time that the virtual machine was not given
 }  // namespace cause
 
-/// Where the counts come from. getrusage tells faults and both kinds of switches. perf's software counters tell
+/// Where the counts come from. getrusage tells faults and both kinds of switches. perf's software counter tells
 /// migrations besides, there and back included (getrusage's stand-in is the core before and after); the kernel must
-/// allow them.
+/// allow it. Faults are not asked of perf: a read takes three times as long as getrusage, and counting makes every fault
+/// slower, the measured ones too.
 enum class LookSource : std::uint8_t { off, getrusage, perf };
 
 struct LookSettings {
@@ -46,7 +49,11 @@ struct LookSettings {
   double ticks_per_ns = 1;
   std::uint32_t floor_call = 0;   ///< ticks
   std::uint32_t floor_touch = 0;  ///< ticks
+  double shortest_fault_ns = 0;   ///< of this machine; 0 where that is not known
 };
+
+/// The shortest of a few hundred page faults of the cheapest kind, which find the page of zeros: 0.3 ms.
+double shortest_fault_ns(double ticks_per_ns);
 
 /// One a thread, used on that thread alone. Allocates nothing. Trivially destructible: the kernel takes the counters
 /// back when the process ends.
@@ -58,11 +65,11 @@ class Looker {
   /// the host, takes longer.
   static constexpr double gap_ns = 1'000;
 
-  /// Opens the calling thread's counters; what the kernel refuses falls back to getrusage. Until then, off. About
+  /// Opens the calling thread's counter; what the kernel refuses falls back to getrusage. Until then, off. About
   /// 1 ms.
   void open(const LookSettings& settings);
 
-  /// Takes the base anew. One to three system calls, 0.3 us.
+  /// Takes the base anew. Two or three system calls, 0.4 us.
   void rebase();
 
   /// The loop has read the clock between events. Takes the base anew when it had stood still for longer than it should.
@@ -80,7 +87,7 @@ class Looker {
   }
 
   /// What happened to the thread since the base; takes it anew. The event lasted from `begin` to `end`, `fault` is the
-  /// bit for its minor faults. Without cause::looked. Costs a rebase().
+  /// bit for its minor faults. Without cause::looked. Costs a rebase() at most, half of it for an event below `gap_ns`.
   std::uint8_t look(std::uint64_t begin, std::uint64_t end, std::uint8_t fault);
 
   /// An event was over at `end`, unlooked at.
@@ -110,29 +117,29 @@ class Looker {
     std::uint64_t major_faults;
     std::uint64_t voluntary;
     std::uint64_t involuntary;
-    std::uint64_t switches;    ///< both, as perf counts them
     std::uint64_t migrations;  ///< perf's
     std::uint64_t cpu_ns;      ///< of the thread; stolen time is not in it
-    std::uint64_t ticks;       ///< when that was read
+    std::uint64_t cpu_ticks;   ///< when that was read, maybe in an earlier look
+    std::uint64_t ticks;       ///< when the others were
     std::uint32_t core;        ///< without perf
   };
 
-  [[nodiscard]] Counts read() const;
+  [[nodiscard]] Counts read(bool with_cpu) const;
   bool take();
-  bool open_counters();
 
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
   std::uint64_t limit_ = never;      ///< ticks from which the counters are read
   std::uint64_t told_from_ = never;  ///< ticks from which a row tells
   std::uint64_t gap_ = never;        ///< ticks
+  std::uint64_t cpu_lasts_ = 0;      ///< ticks until the thread's processor time is read again
   std::uint64_t longest_ = never;    ///< ticks that reading the counters takes when nothing interrupts it
   std::uint64_t floor_touch_ = 0;    ///< ticks
   std::uint64_t seen_ = 0;           ///< the last clock read between events
   std::uint64_t events_ = 0;
   double ticks_per_ns_ = 1;
   Counts base_{};
-  int counters_ = -1;  ///< perf's group
+  int counter_ = -1;  ///< perf's
   int refused_ = 0;
   LookSource source_ = LookSource::off;
 };

@@ -125,7 +125,8 @@ class Run {
                      .above_ns = settings_.causes_above_ns,
                      .ticks_per_ns = session_.ticks_per_ns,
                      .floor_call = totals_.floors.call,
-                     .floor_touch = totals_.floors.touch};
+                     .floor_touch = totals_.floors.touch,
+                     .shortest_fault_ns = shortest_fault_ns(session_.ticks_per_ns)};
     for (ReplayThread& thread : session_.threads) {
       thread.polluter =
           Polluter(lab_.polluted(), static_cast<std::uint64_t>(pollute_margin_ns * session_.ticks_per_ns));

@@ -2,6 +2,7 @@
 
 #include <linux/perf_event.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,77 +24,82 @@ constexpr double stolen_ns = 1'000;
 constexpr double cold_look_ns = 50'000;
 // The rate is known to 6 digits: over a longer stretch its error would pass for stolen time.
 constexpr double longest_comparison_ns = 100e6;
+// So that much shorter stretches are compared as long as there are looks.
+constexpr double cpu_lasts_ns = 10e6;
 
-int open_counter(std::uint64_t what, int group) {
+// The migrations of the calling thread.
+int open_counter() {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = PERF_TYPE_SOFTWARE;
-  attributes.config = what;
-  attributes.read_format = PERF_FORMAT_GROUP;
+  attributes.config = PERF_COUNT_SW_CPU_MIGRATIONS;
   attributes.exclude_hv = 1;
-  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC));
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 }  // namespace
 
-bool Looker::open_counters() {
-  constexpr std::array<std::uint64_t, 4> whats = {PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-                                                  PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_COUNT_SW_CPU_MIGRATIONS};
-  std::array<int, whats.size()> files{-1, -1, -1, -1};
-  for (std::size_t i = 0; i < whats.size(); ++i) {
-    files[i] = open_counter(whats[i], files[0]);
-    if (files[i] < 0) {
-      refused_ = errno;
-      while (i-- > 0) close(files[i]);
-      return false;
-    }
+double shortest_fault_ns(double ticks_per_ns) {
+  constexpr std::size_t pages = 257;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory =
+      mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return 0;
+  madvise(memory, pages * page, MADV_NOHUGEPAGE);
+  const auto* bytes = static_cast<const volatile char*>(memory);
+  std::uint64_t shortest = ~std::uint64_t{0};
+  for (std::size_t i = 0; i < pages; ++i) {
+    const std::uint64_t begin = base::ticks_fenced();
+    (void)bytes[i * page];
+    shortest = std::min(shortest, base::ticks_fenced() - begin);
   }
-  counters_ = files[0];
-  return true;
+  munmap(memory, pages * page);
+  return static_cast<double>(shortest) / ticks_per_ns;
 }
 
 void Looker::open(const LookSettings& settings) {
   if (settings.source == LookSource::off) return;
-  source_ = settings.source == LookSource::perf && open_counters() ? LookSource::perf : LookSource::getrusage;
+  source_ = LookSource::getrusage;
+  if (settings.source == LookSource::perf) {
+    counter_ = open_counter();
+    refused_ = counter_ < 0 ? errno : 0;
+    if (counter_ >= 0) source_ = LookSource::perf;
+  }
   ticks_per_ns_ = settings.ticks_per_ns;
   const auto ticks = [&](double ns) { return static_cast<std::uint64_t>(ns * ticks_per_ns_); };
   const auto above = static_cast<double>(settings.above_ns);
-  limit_ = settings.floor_call + ticks(std::min(above, shortest_ns));
+  limit_ = settings.floor_call +
+           ticks(std::max(std::min(above, shortest_ns), std::min(settings.shortest_fault_ns / 2, gap_ns)));
   told_from_ = settings.floor_call + ticks(above);
   floor_touch_ = settings.floor_touch;
   gap_ = ticks(gap_ns);
+  cpu_lasts_ = ticks(cpu_lasts_ns);
   rebase();
   longest_ = ticks(measure_cost() + cold_look_ns);
 }
 
-Looker::Counts Looker::read() const {
+Looker::Counts Looker::read(bool with_cpu) const {
   Counts now = base_;
-  bool ask = true;
-  if (source_ == LookSource::perf) {
-    std::array<std::uint64_t, 5> values{};  // how many, then each
-    if (::read(counters_, values.data(), sizeof values) == static_cast<ssize_t>(sizeof values)) {
-      now.minor_faults = values[1];
-      now.major_faults = values[2];
-      now.switches = values[3];
-      now.migrations = values[4];
-    }
-    ask = now.switches != base_.switches;  // of which kind they were, perf doesn't tell
-  } else {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  now.minor_faults = static_cast<std::uint64_t>(usage.ru_minflt);
+  now.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
+  now.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
+  now.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  if (source_ != LookSource::perf) {
     now.core = static_cast<std::uint32_t>(sched_getcpu());
-  }
-  if (ask) {
-    rusage usage{};
-    getrusage(RUSAGE_THREAD, &usage);
-    now.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
-    now.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
-    if (source_ != LookSource::perf) {
-      now.minor_faults = static_cast<std::uint64_t>(usage.ru_minflt);
-      now.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
+  } else if (now.voluntary != base_.voluntary || now.involuntary != base_.involuntary) {
+    std::uint64_t migrations = 0;  // nobody is moved who was not switched away from
+    if (::read(counter_, &migrations, sizeof migrations) == static_cast<ssize_t>(sizeof migrations)) {
+      now.migrations = migrations;
     }
   }
-  timespec cpu{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-  now.cpu_ns = static_cast<std::uint64_t>(cpu.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(cpu.tv_nsec);
+  if (with_cpu) {
+    timespec cpu{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    now.cpu_ns = static_cast<std::uint64_t>(cpu.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(cpu.tv_nsec);
+    now.cpu_ticks = base::ticks();
+  }
   now.ticks = base::ticks();
   return now;
 }
@@ -104,7 +110,7 @@ bool Looker::take() {
   bool at_once = true;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const std::uint64_t begin = base::ticks();
-    base_ = read();
+    base_ = read(true);
     seen_ = base_.ticks;
     if (seen_ - begin <= longest_) break;
     at_once = false;
@@ -120,7 +126,10 @@ std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t f
   if (source_ == LookSource::off) return 0;
   const Counts before = base_;
   const bool gap_before = begin - seen_ > gap_;
-  const Counts after = read();
+  // Where the event was too short for a pause of the host, the processor's time need not be asked: between here and
+  // when it was last read, the thread lost none that was not noticed as a gap.
+  const bool with_cpu = end - begin >= gap_ || end - before.cpu_ticks > cpu_lasts_;
+  const Counts after = read(with_cpu);
   const bool gap_behind = after.ticks - end > longest_;
   if (gap_behind) {
     take();
@@ -138,7 +147,7 @@ std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t f
   if (slept) bits |= cause::slept;
   if (after.migrations != before.migrations || after.core != before.core) bits |= cause::migrated;
   // A switch explains why the thread did not run. Where there was none, its processor did not run either.
-  const double between_ns = static_cast<double>(after.ticks - before.ticks) / ticks_per_ns_;
+  const double between_ns = static_cast<double>(after.cpu_ticks - before.cpu_ticks) / ticks_per_ns_;
   const double lost_ns = between_ns - static_cast<double>(after.cpu_ns - before.cpu_ns);
   const double event_ns = static_cast<double>(end - begin) / ticks_per_ns_;
   if (!preempted && !slept && between_ns < longest_comparison_ns && lost_ns > stolen_ns && lost_ns <= event_ns) {
