@@ -1,6 +1,8 @@
 """Shares of a campaign, run apart and joined."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,19 @@ def test_a_folder_that_holds_something_is_refused_as_output(lab: Lab, shares: li
     done = lab.blockyard("merge", shares[0], shares[1])
     assert done.returncode == 1
     assert "already holds something" in done.stderr
+
+
+def test_a_full_disk_leaves_nothing_half_joined_and_says_so(lab: Lab, shares: list[Path],
+                                                            a_full_disk: list[str]) -> None:
+    small = lab.folder / "small"
+    script = (f"head -c 100m /dev/zero > {small}/others 2>/dev/null; "
+              f"{sys.executable} -m blockyard merge {small}/whole {shares[0]} {shares[1]}; code=$?; ls {small}; "
+              "exit $code")
+    done = subprocess.run([*a_full_disk, "sh", "-c", script], env=lab.environment(), capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert done.returncode == 1
+    assert "is full; nothing was joined" in done.stderr and "--resume" not in done.stderr
+    assert done.stdout.split() == ["others"]
 
 
 def test_a_file_in_place_of_a_share_is_refused(lab: Lab, shares: list[Path]) -> None:

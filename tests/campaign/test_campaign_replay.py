@@ -308,16 +308,24 @@ def test_seconds_that_are_no_number_are_refused_before_anything_runs(lab: Lab, o
     assert f"'{option}': {value} is no number of seconds" in done.stderr
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e300"])
+def test_memory_that_no_machine_has_is_refused_before_anything_runs(lab: Lab, value: str) -> None:
+    done = lab.replay(lab.journal("game.txt"), "-a", "null", "--stream-above", value)
+    assert done.returncode == 2
+    assert "Invalid value for '--stream-above'" in done.stderr
+
+
 def test_resume_of_nothing_says_how_to_begin(lab: Lab) -> None:
     done = lab.replay("--resume")
     assert done.returncode == 1
     assert "holds no campaign" in done.stderr
 
 
-def test_a_plan_that_is_json_and_yet_none_is_refused(lab: Lab) -> None:
+@pytest.mark.parametrize("damage", [{"journals": 3}, {"repeats": 10**30}, {"repeats": 0}, {"touches": [True]}])
+def test_a_plan_that_is_json_and_yet_none_is_refused(lab: Lab, damage: dict[str, object]) -> None:
     lab.replay(lab.journal("game.txt"), "-a", "null", "--repeats", 1)
     path = lab.folder / "results/campaign.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "journals": 3}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
     done = lab.replay("--resume")
     assert done.returncode == 1
     assert "is not a campaign's plan" in done.stderr

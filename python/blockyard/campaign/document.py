@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from blockyard.campaign.schedule import Run, schedule, traces
-from blockyard.campaign.settings import Settings
+from blockyard.campaign.settings import MOST_REPEATS, Settings
 from blockyard.errors import UserError
 
 FORMAT = 1
@@ -80,6 +80,9 @@ def read(folder: Path) -> Campaign:
         if fields["format"] != FORMAT:
             raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
         campaign = Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
+        names = [*campaign.paces, *campaign.touches, campaign.threads]
+        if not 1 <= campaign.repeats <= MOST_REPEATS or not all(isinstance(name, str) for name in names):
+            raise ValueError
         campaign.all_runs()  # a plan that is JSON and yet none fails here
         return campaign
     except (FileNotFoundError, NotADirectoryError):

@@ -25,14 +25,15 @@ _UNFINISHED = {LOCK, PLANS, RUNS, MACHINE}
 
 
 @contextmanager
-def disk_errors(folder: Path) -> Iterator[None]:
-    """Turns what the file system refuses into a sentence; what was written before stays."""
+def disk_errors(folder: Path, when_full: str | None = None) -> Iterator[None]:
+    """Turns what the file system refuses into a sentence. `when_full` says what is left then and what to do; in a
+    campaign's own folder what was written before stays."""
     try:
         yield
     except OSError as error:
+        resume = f"finished runs are kept: free some space and go on with 'blockyard replay --resume -o {folder}'"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"the disk that holds {folder} is full; finished runs are kept: free some space and go on "
-                            f"with 'blockyard replay --resume -o {folder}'") from None
+            raise UserError(f"the disk that holds {folder} is full; {when_full or resume}") from None
         raise UserError(f"{folder} can't be written: {error.strerror or error}") from None
 
 

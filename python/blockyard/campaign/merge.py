@@ -67,7 +67,7 @@ def _join(output: Path, campaign: Campaign, shares: Sequence[Path], machines: Se
           found: dict[Run, Path]) -> None:
     """Builds the result beside its place and renames it, so that a full disk or Ctrl-C leaves nothing half joined."""
     partial = output.with_name(output.name + PARTIAL)
-    with disk_errors(output):
+    with disk_errors(output, "nothing was joined, and the shares are as they were: free some space and join again"):
         shutil.rmtree(partial, ignore_errors=True)
         try:
             partial.mkdir(parents=True)

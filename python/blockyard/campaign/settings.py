@@ -17,7 +17,7 @@ THREADS = ("journal", "one")
 CAUSES_ABOVE_NS = 250
 """From here on an event carries why it was slow: whatever the kernel does to one takes longer."""
 _MOST_POLLUTE_BYTES = 1 << 30
-_MOST_REPEATS = 1000  # the plan of all runs is kept in memory, and a day holds fewer
+MOST_REPEATS = 1000  # the plan of all runs is kept in memory, and a day holds fewer
 
 # Endings that say how a journal is stored, not which one it is.
 _STORAGE_ENDINGS = re.compile(r"(\.(zst|gz|byj|journal|txt|log))+$")
@@ -94,8 +94,8 @@ def check(settings: Settings) -> Settings:
     """Refuses what no campaign can be made of."""
     if settings.repeats < 1:
         raise UserError(f"{settings.repeats} repeats measure nothing; ask for at least 1")
-    if settings.repeats > _MOST_REPEATS:
-        raise UserError(f"{settings.repeats} repeats are too many; ask for at most {_MOST_REPEATS:,}")
+    if settings.repeats > MOST_REPEATS:
+        raise UserError(f"{settings.repeats} repeats are too many; ask for at most {MOST_REPEATS:,}")
     if settings.causes_above_ns < 0:
         raise UserError(f"{settings.causes_above_ns} ns is no latency; --causes-above takes 0 (no causes) or more")
     if not 0 <= settings.pollute_bytes <= _MOST_POLLUTE_BYTES:

@@ -14,8 +14,11 @@ from blockyard.campaign.drive import Outcome
 from blockyard.campaign.progress import display
 from blockyard.campaign.settings import Settings
 from blockyard.errors import UserError
+from blockyard.finite import Finite
 from blockyard.folder_option import OutputFolder
 from blockyard.seconds import Seconds
+
+_MOST_MIB = 1 << 24  # 16 TiB, more than any machine has
 
 _EPILOG = """\b
 Examples:
@@ -59,7 +62,7 @@ Examples:
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
 @click.option("--campaign", "campaign_file", metavar="FILE", type=click.Path(path_type=Path),
               help="Take journals and options from a campaign file; options given here win.")
-@click.option("--stream-above", type=click.FloatRange(min=0), metavar="MIB",
+@click.option("--stream-above", type=Finite(0, _MOST_MIB), metavar="MIB",
               help="Memory for a journal's events (32 bytes each); a longer one is read during its replay.  [512]")
 @click.option("--cooldown", type=Seconds(min=0), default=0.0, metavar="S",
               help="Seconds of rest before each run.")
