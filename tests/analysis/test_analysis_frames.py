@@ -85,6 +85,15 @@ def test_frames_can_be_cut_by_the_clock_instead(marked: Campaign) -> None:
     assert "50 frames a second by the clock" in found.cuts.frames.words
 
 
+def test_frames_are_judged_by_the_budget_of_the_rate_that_they_were_cut_at(marked: Campaign) -> None:
+    """120 frames a second have 8.3 ms each: as shares of 16.7 ms all were half of what they are."""
+    assert cut(marked).frames.rate_hz == 60
+    by_clock = cut(marked, fps=50).frames
+    assert by_clock.rate_hz == 50
+    assert by_clock.rates_hz == (30, 50, 60, 90, 120, 144, 240)
+    assert cut(marked, fps=120).frames.rates_hz == (30, 60, 90, 120, 144, 240)
+
+
 def test_a_journal_without_marks_is_cut_at_sixty_and_says_so(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
     game(campaign, "one")

@@ -184,6 +184,29 @@ def test_a_zoom_behind_the_last_event_is_refused(campaign: Campaign, report: Rep
     assert "--from 1000 lies behind the last event" in refusal(report("results", "--from", "1000"))
 
 
+def test_a_zoom_of_pictures_that_are_not_drawn_is_refused(campaign: Campaign, report: Report) -> None:
+    assert "--no-pictures draws none" in refusal(report("results", "--from", "0.1", *QUICK))
+    assert "--no-pictures draws none" in refusal(report("results", "--to", "0.1", *QUICK))
+
+
+@pytest.mark.parametrize("options, budget", [((), "60 Hz (16.7 ms)"), (("--fps", "100"), "100 Hz (10.0 ms)")])
+def test_the_verdict_in_the_terminal_is_of_the_rate_that_was_asked_for(campaign: Campaign, report: Report,
+                                                                       options: tuple[str, ...], budget: str) -> None:
+    found = report("results", *options, *QUICK)
+    assert found.returncode == 0, found.stderr
+    assert f"share of a frame at {budget}" in found.stdout
+    assert found.stdout.count("share of a frame") == 1
+    assert f"share of a frame at {budget}" in (campaign.directory / "report" / "report.txt").read_text()
+
+
+@pytest.mark.parametrize("rate", ["nan", "0", "inf"])
+def test_a_rate_that_is_no_number_of_frames_is_refused(campaign: Campaign, report: Report, rate: str) -> None:
+    result = report("results", "--fps", rate, *QUICK)
+    assert result.returncode == 2
+    assert "Invalid value for '--fps'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.parametrize("entries", [[(0, 0, 8, 0, 30, 0)], [(0, 3, 8, 0, 30, 0)], []],
                          ids=["one malloc", "one free", "no event"])
 def test_tiny_journals_work(tmp_path: Path, report: Report, entries: list[tuple[int, ...]]) -> None:

@@ -48,10 +48,22 @@ class FrameCut:
     thread: int
     words: str
     """Where the frames come from and which thread is judged, for every page: `frames marked by thread main`."""
+    hz: float | None = None
+    """How many a second, where they were cut by the clock."""
 
     @property
     def frames(self) -> int:
         return max(len(self.edges) - 1, 0)
+
+    @property
+    def rate_hz(self) -> float:
+        """Whose budget is the first to be judged by: a frame cut at 120 a second has no 16.7 ms."""
+        return self.hz or DEFAULT_FPS
+
+    @property
+    def rates_hz(self) -> tuple[float, ...]:
+        """All whose budgets are judged by."""
+        return tuple(sorted({*RATES_HZ, self.rate_hz}))
 
 
 @dataclass(frozen=True)
@@ -133,7 +145,7 @@ def cut(section: Section, line: Timeline, fps: float | None = None,
     rate = fps or DEFAULT_FPS
     why = f"{rate:g} frames a second by the clock" if fps else \
         f"no frame marks in the journal: cut into {rate:g} a second by the clock (--fps changes it)"
-    return _by_clock(section, line, 1e9 / rate / speed, judged, f"{why}, {_judged(section, judged)}")
+    return _by_clock(section, line, 1e9 / rate / speed, judged, f"{why}, {_judged(section, judged)}", rate)
 
 
 def audio_cut(section: Section, line: Timeline, judged: int) -> FrameCut | NoFrames:
@@ -269,10 +281,11 @@ def _marks(section: Section) -> tuple[list[tuple[int, int]], int]:
     return list(zip(arrays["frame_times"][mine].tolist(), arrays["frame_events"][mine].tolist(), strict=True)), marker
 
 
-def _by_clock(section: Section, line: Timeline, period: float, judged: int, words: str) -> FrameCut:
+def _by_clock(section: Section, line: Timeline, period: float, judged: int, words: str,
+              hz: float | None = None) -> FrameCut:
     count = max(int(line.duration_ns // period), 1)
     boundaries = np.arange(count + 1) * period
-    return FrameCut(timeline.edges(section, judged, boundaries), boundaries[:-1], judged, words)
+    return FrameCut(timeline.edges(section, judged, boundaries), boundaries[:-1], judged, words, hz)
 
 
 def _speed(pace: str) -> float | None:

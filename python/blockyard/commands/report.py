@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
+from blockyard.finite import Finite
 from blockyard.folder_option import OutputFolder
 from blockyard.seconds import Seconds
 
@@ -31,7 +32,7 @@ _VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent"
               help="Density pictures begin here (seconds).")
 @click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",
               help="Density pictures end here (seconds).")
-@click.option("--fps", type=click.FloatRange(1, 10_000), metavar="N",
+@click.option("--fps", type=Finite(1, 10_000), metavar="N",
               help="Cut frames by the clock, N a second, instead of at the journal's frame marks.")
 @click.option("--thread", metavar="NAME",
               help="Judge frames and audio buffers on this thread (name or number), not on the one that marks frames.")
@@ -55,6 +56,8 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
     """
     if from_s is not None and to_s is not None and from_s >= to_s:
         raise UserError(f"--from {from_s:g} is not before --to {to_s:g}")
+    if not pictures and (from_s is not None or to_s is not None):
+        raise UserError("--from and --to zoom the density pictures, and --no-pictures draws none; leave one out")
     from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
 
     options = ReportOptions(_VIEWS[view], by_size, allocations_csv, samples_parquet, pictures, html, gross, from_s,

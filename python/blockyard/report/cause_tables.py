@@ -47,9 +47,9 @@ def looked(figures: Sequence[AllocatorFigures]) -> str:
     span = "" if not costs else f"; a look takes {units.duration(min(costs))} to {units.duration(max(costs))}, after " \
                                 "the event and outside its time"
     above = " and ".join(units.duration(ns) for ns in thresholds)
-    why = sorted({str(one["reason"]) for one in looking if one.get("reason")})
+    why = "; ".join(sorted({str(one["reason"]) for one in looking if one.get("reason")}))
     return f"Events of {above} and more were looked into by {' and '.join(sources)}{span}." + \
-        (f" {'; '.join(why)}." if why else "")
+        (f" {why[0].upper()}{why[1:]}." if why else "")
 
 
 def rate_table(figures: Sequence[AllocatorFigures], limit_ns: float, variant: str) -> Table:

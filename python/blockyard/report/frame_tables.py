@@ -16,7 +16,6 @@ from blockyard.report.blocks import Block, Heading, Paragraph, Table
 from blockyard.report.comparison import UNSUPPORTED, null_rows, short_name
 from blockyard.report.frame_verdicts import Ends, audio_ends, audio_verdict, frame_ends, frame_verdict
 
-TERMINAL_HZ = 60
 _LISTED = 3
 _PHASES_APART = 6
 """Further phases stand in frames.csv."""
@@ -36,10 +35,10 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
     found.append(Heading(f"Frames, {variant}", 3))
     found.append(Paragraph(words(section, cuts)))
     if isinstance(cuts.frames, FrameCut):
-        found += [frame_table(figures, views, hz, variant, judged_phase(cuts)) for hz in frames.RATES_HZ]
+        found += [frame_table(figures, views, hz, variant, judged_phase(cuts)) for hz in cuts.frames.rates_hz]
         apart = [name for name in cuts.phases.names if name != judged_phase(cuts) and cuts.frames_in(name).any()] \
             if len(cuts.phases.names) > 1 else []
-        found += [frame_table(figures, views, TERMINAL_HZ, variant, name) for name in apart[:_PHASES_APART]]
+        found += [frame_table(figures, views, cuts.frames.rate_hz, variant, name) for name in apart[:_PHASES_APART]]
         found += frame_intervals(figures, views, variant, judged_phase(cuts))
         found += worst_tables(section, figures, variant)
     if isinstance(cuts.audio, FrameCut):
@@ -54,11 +53,11 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
 
 
 def terminal(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Block]:
-    """The verdict at 60 Hz and of one audio buffer."""
+    """The verdict at 60 Hz, or at the rate that frames were cut at, and of one audio buffer."""
     cuts = figures[0].cuts
     found: list[Block] = [Paragraph(words(section, cuts))]
     if isinstance(cuts.frames, FrameCut):
-        found.append(frame_table(figures, views, TERMINAL_HZ, variant, judged_phase(cuts)))
+        found.append(frame_table(figures, views, cuts.frames.rate_hz, variant, judged_phase(cuts)))
     if isinstance(cuts.audio, FrameCut):
         found.append(audio_table(figures, views, 256, variant, judged_phase(cuts)))
     return found

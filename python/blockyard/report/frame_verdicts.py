@@ -6,7 +6,7 @@ import numpy as np
 
 from blockyard.analysis import frames
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.frames import AudioVerdict, Verdict
+from blockyard.analysis.frames import AudioVerdict, FrameCut, Verdict
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Section
 
@@ -78,13 +78,14 @@ def _latest(one: AllocatorFigures, name: str, key: tuple, find: Callable[[], np.
 def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[dict[str, object]]:
     """frames.csv: a row an allocator, view, phase and budget. Shares are of the budget, 1 is all of it."""
     for one in figures:
+        rates = one.cuts.frames.rates_hz if isinstance(one.cuts.frames, FrameCut) else ()
         for view in views:
             for phase in (None, *(one.cuts.phases.names if len(one.cuts.phases.names) > 1 else ())):
                 shared = {"journal": section.journal, "pace": section.pace, "touch": section.touch,
                           "allocator": one.name, "view": view.value, "phase": phase or "all"}
-                for hz in frames.RATES_HZ:
+                for hz in rates:
                     if found := frame_verdict(one, view, 1e9 / hz, phase):
-                        yield {**shared, "budget": f"{hz} Hz",
+                        yield {**shared, "budget": f"{hz:g} Hz",
                                **_figures(found, frame_ends(one, view, phase)), **_queue(None)}
                 for samples in frames.AUDIO_SAMPLES:
                     if audio := audio_verdict(one, view, samples, phase):

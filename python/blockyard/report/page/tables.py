@@ -50,8 +50,8 @@ def _frames(section: Section, members: Sequence[AllocatorFigures], views: Sequen
     said = f"Share of the budget that allocation takes, with 95 % intervals. {frame_tables.words(section, cuts)}"
     shares = (("median", SHARE, True), ("p99", SHARE, True), ("p99.9", SHARE, True), ("worst", SHARE, True))
     over = tuple((f"over {round(share * 100)} %", COUNT, False) for share in frames.SHARES_OVER)
-    for hz in frames.RATES_HZ if isinstance(cuts.frames, FrameCut) else ():
-        yield Table(f"a frame at {hz} Hz", said, (("frames", COUNT, False), *shares, *over), {
+    for hz in cuts.frames.rates_hz if isinstance(cuts.frames, FrameCut) else ():
+        yield Table(f"a frame at {hz:g} Hz", said, (("frames", COUNT, False), *shares, *over), {
             view.value: {one.name: _verdict(found, frame_verdicts.frame_ends(one, view, phase)) for one in members
                          if (found := frame_verdicts.frame_verdict(one, view, 1e9 / hz, phase))} for view in views})
     queue = (("buffers queued", COUNT, True), ("latency", NS, True), ("good for", TEXT, False))

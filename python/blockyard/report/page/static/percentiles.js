@@ -20,7 +20,7 @@ const NAMED = [
   [0.9999, "p99.99"],
   [0.99999, "p99.999"],
 ];
-const CROWDED = ["p99", "p99.99"]; // left out of a narrow axis
+const CROWDED = ["p90", "p99.9", "p99.999"]; // left out of a narrow axis
 
 export function makePercentiles() {
   return new Chart(document.getElementById("percentiles"), describePercentiles, (width) => (width < 460 ? 320 : 400));
