@@ -97,6 +97,13 @@ def test_an_alignment_that_is_none_is_one_sentence(tmp_path: Path) -> None:
         CliRunner().invoke(command, ["--align", "12", "-o", str(tmp_path)], catch_exceptions=False)
 
 
+@pytest.mark.parametrize("beside", [("--count", "1000"), ("--size", "8"), ("--align", "8"), ("--temp-region", "64"),
+                                    ("--aged",)])
+def test_what_a_preset_sets_is_refused_beside_it(tmp_path: Path, beside: tuple[str, ...]) -> None:
+    with pytest.raises(UserError, match=f"--preset sets {beside[0]} itself"):
+        CliRunner().invoke(command, ["--preset", "study", *beside, "-o", str(tmp_path)], catch_exceptions=False)
+
+
 def test_a_folder_that_holds_something_else_is_refused_and_an_earlier_result_is_replaced(tmp_path: Path) -> None:
     run(tmp_path / "ours", "-a", "temp", "--repeats", "1")
     run(tmp_path / "ours", "-a", "temp", "--repeats", "1")

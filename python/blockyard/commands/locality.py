@@ -1,5 +1,6 @@
 """blockyard locality: how allocators place many equal blocks, and how long that takes."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -54,6 +55,8 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
         _refuse_measuring()
         _draw(draw, output)
         return
+    if preset is not None:
+        _refuse_beside_preset()
     if align & (align - 1):
         raise UserError(f"--align {align} is no power of two")
     test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region, aged)
@@ -85,11 +88,24 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
 
 def _refuse_measuring() -> None:
     """Options that say what to measure, beside one that says to measure nothing."""
+    for name, option in _given():
+        if name not in ("draw", "output"):
+            raise UserError(f"--draw measures nothing, so {option} can't go with it")
+
+
+def _refuse_beside_preset() -> None:
+    for name, option in _given():
+        if name in _STUDY:
+            raise UserError(f"--preset sets {option} itself; leave one of the two out")
+
+
+def _given() -> Iterator[tuple[str, str]]:
+    """Name and spelling of each option that stands in the command line."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)
-        if name not in ("draw", "output") and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UserError(f"--draw measures nothing, so {parameter.opts[-1]} can't go with it")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            yield name, parameter.opts[-1]
 
 
 def _draw(source: Path, output: Path) -> None:
