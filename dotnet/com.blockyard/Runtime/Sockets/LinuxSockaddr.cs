@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 
 namespace Blockyard.Sockets
 {
@@ -24,21 +25,22 @@ namespace Blockyard.Sockets
         [MethodImpl(MethodImplOptions.AggressiveInlining)] // Mono inlines only the shortest by itself
         internal static bool TryRead(byte* from, uint length, SocketAddr* to)
         {
-            if (length >= LengthIPv4 && *(ushort*)from == LinuxNative.FamilyIPv4)
+            Head* name = (Head*)from;
+            uint head = name->FamilyAndPort;
+            if (length >= LengthIPv4 && (ushort)head == LinuxNative.FamilyIPv4)
             {
-                SocketAddr.Write(to, AddressFamily.InterNetwork, Port(from), *(uint*)(from + 4), 0, 0, 0);
+                SocketAddr.Write(to, (uint)AddressFamily.InterNetwork | PortBits(head), name->AddressIPv4, 0, 0);
                 return true;
             }
 
-            if (length >= LengthIPv6 && *(ushort*)from == LinuxNative.FamilyIPv6)
+            if (length >= LengthIPv6 && (ushort)head == LinuxNative.FamilyIPv6)
             {
-                SocketAddr.Write(
-                    to, AddressFamily.InterNetworkV6, Port(from), *(ulong*)(from + 8), *(ulong*)(from + 16),
-                    *(uint*)(from + 24), *(uint*)(from + 4));
+                ulong first = (uint)AddressFamily.InterNetworkV6 | PortBits(head) | ((ulong)name->ScopeIPv6 << 32);
+                SocketAddr.Write(to, first, name->HighIPv6, name->LowIPv6, name->FlowIPv6);
                 return true;
             }
 
-            SocketAddr.Write(to, 0, 0, 0, 0, 0, 0);
+            SocketAddr.Write(to, 0, 0, 0, 0);
             return false;
         }
 
@@ -80,13 +82,34 @@ namespace Blockyard.Sockets
 #pragma warning restore CS0169, CS0649
         }
 
+        /// <summary>The port, which follows the family with its high byte first, from bit 16 on.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
-        private static ushort Port(byte* address) => (ushort)((address[2] << 8) | address[3]);
+        private static uint PortBits(uint head) => ((head & 0xFF0000) << 8) | ((head >> 8) & 0xFF0000);
 
         private static void SetPort(byte* address, int port)
         {
             address[2] = (byte)(port >> 8);
             address[3] = (byte)port;
+        }
+
+        /// <summary>sockaddr_in and sockaddr_in6 in one: as fields, since Mono adds up every offset to a pointer anew.</summary>
+        [StructLayout(LayoutKind.Explicit)]
+        private struct Head
+        {
+#pragma warning disable CS0649 // the kernel assigns them
+            [FieldOffset(0)]
+            internal uint FamilyAndPort;
+            [FieldOffset(4)]
+            internal uint AddressIPv4;
+            [FieldOffset(4)]
+            internal uint FlowIPv6;
+            [FieldOffset(8)]
+            internal ulong HighIPv6;
+            [FieldOffset(16)]
+            internal ulong LowIPv6;
+            [FieldOffset(24)]
+            internal uint ScopeIPv6;
+#pragma warning restore CS0649
         }
     }
 }

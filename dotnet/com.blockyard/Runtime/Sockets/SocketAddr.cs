@@ -45,16 +45,19 @@ namespace Blockyard.Sockets
         }
 
         /// <summary>Writes all of one in its place, which Mono does not do for what a constructor or a call returns.</summary>
+        /// <param name="to">Where.</param>
+        /// <param name="head">The family, the port from bit 16 on, the scope from bit 32 on.</param>
+        /// <param name="high">The address's first eight bytes.</param>
+        /// <param name="low">The last eight.</param>
+        /// <param name="flow">IPv6's flow information.</param>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
-        internal static void Write(SocketAddr* to, AddressFamily family, ushort port, ulong high, ulong low, uint scope, uint flow)
+        internal static void Write(SocketAddr* to, ulong head, ulong high, ulong low, uint flow)
         {
-            // As the fields lie; the last four bytes are padding.
-            *(ushort*)to = (ushort)family;
-            *((ushort*)to + 1) = port;
-            *((uint*)to + 1) = scope;
-            *((ulong*)to + 1) = high;
-            *((ulong*)to + 2) = low;
-            *((ulong*)to + 3) = flow;
+            Words* words = (Words*)to;
+            words->Head = head;
+            words->High = high;
+            words->Low = low;
+            words->Flow = flow;
         }
 
         /// <summary>An address and a port.</summary>
@@ -258,6 +261,15 @@ namespace Blockyard.Sockets
             }
 
             return BitConverter.ToUInt64(bytes, 0);
+        }
+
+        /// <summary>The fields as words that are written whole; the last has four bytes of padding.</summary>
+        private struct Words
+        {
+            internal ulong Head;
+            internal ulong High;
+            internal ulong Low;
+            internal ulong Flow;
         }
     }
 }
