@@ -144,7 +144,8 @@ def test_every_png_has_an_svg_beside_it(drawn: Path) -> None:
 
 def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None:
     starts = np.arange(2000) * 16_666_667.0
-    lines = [frame_pictures.Line(f"allocator {place}", style.colour(place), {View.AS_RUN: np.full(2000, 5e4)}, False)
+    steady = {View.AS_RUN: np.full((3, 2000), 5e4)}
+    lines = [frame_pictures.Line.of_repeats(f"allocator {place}", style.colour(place), steady, is_null=False)
              for place in range(4)]
     phases = Phases((Phase("play", 0, 9, 0.0, float(starts[-1])),), named=False)
     frame_pictures.draw(tmp_path / "frames", "Frames", "as-run", "a test", starts, lines, phases)
@@ -156,6 +157,13 @@ def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None
         assert len(rows) > 300, line.name
         found.append((round(np.median(rows)), round(np.median(columns))))
     assert len(set(found)) == len(lines)
+
+
+def test_the_worst_frame_beside_a_line_of_medians_is_that_of_any_repeat() -> None:
+    repeats = np.full((3, 100), 5e4)
+    repeats[1, 40] = 7e6
+    line = frame_pictures.Line.of_repeats("one", "#000000", {View.INHERENT: repeats[:1], View.AS_RUN: repeats}, False)
+    assert line.main.max() == 5e4 and line.worst_ns == 7e6
 
 
 def test_a_zoom_draws_the_stretch_alone_under_a_name_of_its_own(tmp_path: Path) -> None:

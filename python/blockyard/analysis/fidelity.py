@@ -107,8 +107,10 @@ def sentences(section: Section) -> list[str]:
     late = [allocator for allocator in section.measured if any(_is_late(run, section.pace) for run in allocator.runs)]
     if late:
         worst = max(lateness_p99_ns(run) or 0 for allocator in late for run in allocator.runs)
-        who = "every allocator" if len(late) == len(section.measured) > 1 else _names(late)
-        found.append(f"{who} could not keep the journal's pace in some run (one event in a hundred started "
+        told = ("no allocator could keep the journal's pace in every run"
+                if len(late) == len(section.measured) > 1
+                else f"{_names(late)} could not keep the journal's pace in some run")
+        found.append(f"{told} (one event in a hundred started "
                      f"{worst / 1e6:.1f} ms late or more): read those tails with care; replay on a machine with more "
                      "free cores, close other programs, or choose a lower --pace")
     waiting = [allocator for allocator in section.measured

@@ -119,17 +119,18 @@ def _frames(section: Section, figures: Sequence[AllocatorFigures], members: list
     cuts = members[0].cuts
     lines = []
     for one in members:
-        found = {view: np.median(values, axis=0) for view in views
-                 if one.frames is not None and (values := one.frames.of(view)) is not None}
-        if found and all(map(len, found.values())):
-            lines.append(frame_pictures.Line(comparison.short_name(one), _colour(figures, one), found,
-                                             one.runs.is_null))
+        repeats = {view: values for view in views
+                   if one.frames is not None and (values := one.frames.of(view)) is not None}
+        if repeats and all(values.shape[1] for values in repeats.values()):
+            lines.append(frame_pictures.Line.of_repeats(comparison.short_name(one), _colour(figures, one), repeats,
+                                                        one.runs.is_null))
     if not lines:
         return []
+    grey = "; grey: null" if any(line.is_null for line in lines) else ""
     return frame_pictures.draw(
         target, f"Time in the allocator in each frame: {section.journal}",
-        f"{cuts.frames.words}; {_of_variant(variant)}\n{frame_pictures.words(views)}; medians of the repeats; "
-        "grey: null", header.caption(), cuts.frames.starts_ns, lines, cuts.phases)
+        f"{cuts.frames.words}; {_of_variant(variant)}\n{frame_pictures.words(views)}; medians of the repeats{grey}",
+        header.caption(), cuts.frames.starts_ns, lines, cuts.phases)
 
 
 def _causes(section: Section, members: list[AllocatorFigures], header: Header, target: Path,
