@@ -32,8 +32,9 @@ def describe(outcome: Outcome) -> Iterator[str]:
     yield ""
     if not images:
         yield (
-            f"blockyard: nothing was recorded: {outcome.request.command[0]} never loaded the recorder. It is linked "
-            "statically, changes its user, clears its environment, or runs a program that does"
+            f"blockyard: nothing was recorded: {outcome.request.command[0]} never began to record. "
+            "Unless a line above says why, it is linked statically, changes its user, clears its environment, or runs a "
+            "program that does"
         )
         return
     if not journals and not any(image["running"] for image in images):
