@@ -33,8 +33,8 @@ def describe(outcome: Outcome) -> Iterator[str]:
     if not images:
         yield (
             f"blockyard: nothing was recorded: {outcome.request.command[0]} never began to record. "
-            "Unless a line above says why, it is linked statically, changes its user, clears its environment, or runs a "
-            "program that does"
+            "Unless a line above says why, it is linked statically, changes its user, clears its environment, or runs "
+            "a program that does"
         )
         return
     if not journals and not any(image["running"] for image in images):
