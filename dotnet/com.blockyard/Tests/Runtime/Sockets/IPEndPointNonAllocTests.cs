@@ -234,6 +234,8 @@ namespace Blockyard.Tests
             using (Socket four = new Socket(AddressFamily.InterNetwork, SocketType.Dgram, ProtocolType.Udp))
             {
                 dual.DualMode = true;
+                ShareNoPort(dual);
+                ShareNoPort(four);
                 dual.Bind(new IPEndPoint(IPAddress.IPv6Any, 0));
                 four.Bind(new IPEndPoint(IPAddress.Loopback, 0));
                 four.SendTo(new byte[3], new IPEndPoint(IPAddress.Loopback, Port(dual)));
@@ -248,10 +250,15 @@ namespace Blockyard.Tests
         private Socket Bound()
         {
             Socket socket = new Socket(loopback.AddressFamily, SocketType.Dgram, ProtocolType.Udp);
+            ShareNoPort(socket);
             socket.Bind(new IPEndPoint(loopback, 0));
             socket.ReceiveTimeout = 5000;
             return socket;
         }
+
+        /// <summary>Mono lets UDP sockets share ports: one run in some hundreds had two clients on one.</summary>
+        private static void ShareNoPort(Socket socket) =>
+            socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, false);
 
         private void Send(Socket from, int size) => from.SendTo(new byte[size], server.LocalEndPoint!);
 
