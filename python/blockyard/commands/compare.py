@@ -18,7 +18,7 @@ _WIDE = 110
 _EPILOG = """\b
 Examples:
   blockyard compare results-main results-branch
-  blockyard compare main branch --gate p99.9:5% --gate free/p99:10% --junit gate.xml
+  blockyard compare main branch --gate p99.9:5% --junit gate.xml
 """
 
 
