@@ -14,7 +14,8 @@ namespace Blockyard.Benchmarks
     /// 250; the ways take turns within a round, and medians over the rounds are printed. On loopback a sender's time holds the
     /// kernel's receiving as well, which it does at once on the sender's thread; sent out of a device, as a server sends, it
     /// does not. Sending is measured with one packet for each client in turn, and with four in a row for each, as of a
-    /// state that takes several packets.
+    /// state that takes several packets. Two more ways are C's own loops of the same calls (<see cref="NativeCalls"/>), where
+    /// they were built: what no library that makes these calls gets under.
     /// </remarks>
     internal sealed class PacketsBenchmark
     {
@@ -36,6 +37,7 @@ namespace Blockyard.Benchmarks
         private readonly DatagramBatch outgoing = new DatagramBatch(Clients, PacketSize);
         private readonly DatagramBatch severalEach = new DatagramBatch(Clients * Several, PacketSize);
         private readonly byte[] buffer = new byte[1500];
+        private readonly bool hasNative;
 
         private PacketsBenchmark(IPAddress local, UdpSocket[] clients, Func<int, SocketAddr> addressOf)
         {
@@ -58,6 +60,8 @@ namespace Blockyard.Benchmarks
                     severalEach.Add(PacketSize, addresses[i]);
                 }
             }
+
+            hasNative = NativeCalls.TryAdd(addresses);
         }
 
         internal static void Run(string address)
@@ -76,6 +80,8 @@ namespace Blockyard.Benchmarks
                 ("nonalloc", benchmark.ReceiveNonAlloc),
                 ("single", benchmark.ReceiveSingle),
                 ("batch", benchmark.ReceiveBatch),
+                ("c_single", () => NativeCalls.ReceiveEach(benchmark.socket.Handle, Clients)),
+                ("c_batch", () => NativeCalls.ReceiveBatch(benchmark.socket.Handle, Clients)),
             });
             benchmark.MeasureSending("send");
         }
@@ -93,10 +99,10 @@ namespace Blockyard.Benchmarks
             });
             long before = PacketsOf(device);
             benchmark.MeasureSending("outbound");
-            const long Ways = 4;
+            long ways = benchmark.hasNative ? 6 : 4;
 
             // Several each may be one packet each to the device, which cuts it.
-            if (PacketsOf(device) - before < Ways * Rounds * Clients)
+            if (PacketsOf(device) - before < ways * Rounds * Clients)
             {
                 throw new InvalidOperationException("Packets did not reach " + device + ": the measurement is void.");
             }
@@ -125,6 +131,8 @@ namespace Blockyard.Benchmarks
                 ("nonalloc", () => SendNonAlloc(1)),
                 ("single", () => SendSingle(1)),
                 ("batch", SendBatch),
+                ("c_single", () => NativeCalls.SendEach(socket.Handle, 1)),
+                ("c_batch", () => NativeCalls.SendBatch(socket.Handle, 1)),
             });
             Measure(name + "_several", Several, DrainClients, new (string, Action)[]
             {
@@ -132,11 +140,14 @@ namespace Blockyard.Benchmarks
                 ("nonalloc", () => SendNonAlloc(Several)),
                 ("single", () => SendSingle(Several)),
                 ("batch", SendSeveralBatched),
+                ("c_single", () => NativeCalls.SendEach(socket.Handle, Several)),
+                ("c_batch", () => NativeCalls.SendBatch(socket.Handle, Several)),
             });
         }
 
-        private void Measure(string direction, int packetsEach, Action prepare, (string Name, Action Way)[] ways)
+        private void Measure(string direction, int packetsEach, Action prepare, (string Name, Action Way)[] all)
         {
+            (string Name, Action Way)[] ways = hasNative ? all : Array.FindAll(all, way => !way.Name.StartsWith("c_"));
             List<double>[] times = new List<double>[ways.Length];
             List<double>[] bytes = new List<double>[ways.Length];
             double packets = Clients * packetsEach;
