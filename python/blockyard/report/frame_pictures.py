@@ -52,10 +52,10 @@ def main_view(views: Collection[View]) -> View:
 
 
 def words(views: Sequence[View]) -> str:
-    """What line and shade are, for the subtitle."""
+    """What the worst beside a name, line and shade are, for the subtitle."""
     line = main_view(views)
-    shaded = View.AS_RUN in views and View.INHERENT in views
-    return f"line: {line.value}" + ("; shaded: from inherent to as-run" if shaded else "")
+    shaded = "; shaded: from inherent to as-run" if View.AS_RUN in views and View.INHERENT in views else ""
+    return f"worst: of any repeat; line: {line.value}{shaded}"
 
 
 def draw(target: Path, title: str, subtitle: str, caption: str, starts_ns: np.ndarray, lines: Sequence[Line],
@@ -117,7 +117,7 @@ def _allocator(axis: style.Axes, starts_ns: np.ndarray, line: Line, width: float
     _line(axis, starts_ns, line.main, width, color=line.colour, linewidth=1.4)
     axis.text(0.0, 1.06, line.name, transform=axis.transAxes, fontsize=17, fontweight="bold", color=line.colour)
     middle, worst = (units.duration(value) for value in (float(np.median(line.main)), line.worst_ns))
-    axis.text(1.0, 1.06, f"median {middle}, worst of any repeat {worst}", transform=axis.transAxes, fontsize=13,
+    axis.text(1.0, 1.06, f"median {middle}, worst {worst}", transform=axis.transAxes, fontsize=13,
               color=FAINT, ha="right")
 
 
