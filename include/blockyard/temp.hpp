@@ -22,15 +22,20 @@ inline constexpr std::size_t max_alignment = BY_LIFETIME_MAX_ALIGNMENT;
 
 namespace lifetime {
 
-/// The calling thread's temp region, and where its next block may begin. All null before the first block, and for good
-/// in a process that is checked or observed: then every call takes the slow path, however the calling code was compiled.
+/// The calling thread's temp region, and where its next block may begin. Empty before the first block, and for good in a
+/// process that is checked or observed: then every call takes the slow path, however the calling code was compiled.
 struct TempRegion {
-  std::uintptr_t next;  ///< address
-  std::uintptr_t end;   ///< of the region
-  std::uintptr_t begin;
-  std::uintptr_t last;  ///< where the newest block begins; `next` when there is none
-  std::uintptr_t peak;  ///< the furthest that `next` had been when it went back
-  std::size_t bytes;    ///< end - begin
+  std::uintptr_t room = 0;  ///< bytes from where the next block may begin to `stop`
+  std::uintptr_t stop = 0;  ///< address: the region's end, or one byte behind where a cursor's piece goes up to the end
+  std::uintptr_t last = 0;  ///< where the newest block begins; next() when there is none
+  /// What block - `last` is at least for the older blocks of the region, a negative number: for no other address, since
+  /// as many bytes before the region are nobody's.
+  std::uintptr_t older = ~std::uintptr_t{0};
+  std::uintptr_t begin = 0;
+  std::uintptr_t peak = 0;  ///< the furthest that next() had been when it went back
+  std::size_t bytes = 0;    ///< of the region
+
+  [[nodiscard]] std::uintptr_t next() const noexcept { return stop - room; }
 };
 /// A region is never larger (by_temp_configure), and an address so many bytes on never wraps.
 inline constexpr std::size_t most_region_bytes = std::size_t{1} << 30;
@@ -57,44 +62,67 @@ constexpr std::size_t taken_by(std::size_t size, std::size_t alignment) noexcept
   return alignment <= alignof(std::max_align_t) ? round_up(size, alignment) : size;
 }
 
+/// Its negative: added to the room that is left it carries if, and only if, there is as much. That of size 0, and of
+/// those that no address space holds, never does.
+constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) noexcept {
+  return (0 - size) & (alignment <= alignof(std::max_align_t) ? 0 - alignment : ~std::size_t{0});
+}
+
 }  // namespace lifetime
 
 /// As by_allocate(size, alignment, BY_TEMP): a few instructions while the region has room.
-[[nodiscard]] BY_THREAD_LOCAL_ACCESS inline void* temp_allocate(
+[[nodiscard, gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void* temp_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   lifetime::TempRegion& region = lifetime::by_temp_region;
-  std::uintptr_t begin = region.next;
-  // Size 0 wraps and takes the slow path.
-  if (lifetime::is_valid_alignment(alignment) && size - 1 < lifetime::most_region_bytes) [[likely]] {
-    // Each block's place follows from the place of the one before, a chain that bounds how fast they can follow one
-    // another. Behind a branch, which is predicted, rounding is no part of it; what blocks take keeps the branch from
-    // being taken where the alignment stays the same.
-    if ((begin & (alignment - 1)) != 0) [[unlikely]] {
-      begin = lifetime::round_up(begin, alignment);
-      asm("" : "+r"(begin));  // or GCC makes a conditional move of it, and that waits for the rounding
-    }
-    const std::uintptr_t next = begin + lifetime::taken_by(size, alignment);
-    if (next <= region.end) [[likely]] {
-      region.last = begin;
-      region.next = next;
-      return reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
-    }
+  std::uintptr_t room = region.room;
+  std::uintptr_t begin = region.stop - room;
+  bool rounded = lifetime::is_valid_alignment(alignment);
+  // Each block's place follows from the place of the one before, a chain that bounds how fast they can follow one
+  // another: one addition. Behind a branch, which is predicted, rounding is no part of it; what blocks take keeps the
+  // branch from being taken where the alignment stays the same.
+  if ((begin & (alignment - 1)) != 0) [[unlikely]] {
+    const std::uintptr_t padding = (0 - begin) & (alignment - 1);
+    rounded = rounded && padding <= room;
+    begin += padding;
+    room -= padding;
+    asm("" : "+r"(begin), "+r"(room));  // or GCC makes conditional moves of it, and those wait for the rounding
   }
-  return lifetime::by_temp_allocate_slow(size, alignment);
+  void* block = nullptr;
+  if (rounded && __builtin_add_overflow(room, lifetime::minus_taken_by(size, alignment), &room)) [[likely]] {
+    region.last = begin;
+    block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
+  } else {
+    block = lifetime::by_temp_allocate_slow(size, alignment);
+    room = region.room;
+  }
+  // On both ways, so that compilers know in a register what the next call would load.
+  region.room = room;
+  return block;
 }
 
+namespace lifetime {
+
+/// Takes back what the region gave from `address` on.
+[[gnu::always_inline]] inline void take_back_to(TempRegion& region, std::uintptr_t address) noexcept {
+  if (region.next() > region.peak) {
+    region.peak = region.next();
+  }
+  region.room = region.stop - address;
+  region.last = address;
+}
+
+}  // namespace lifetime
+
 /// As by_deallocate(block, BY_TEMP).
-BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
+[[gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
   lifetime::TempRegion& region = lifetime::by_temp_region;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  if (address < region.last && address >= region.begin) [[likely]] {
+  const std::uintptr_t from_last = address - region.last;
+  if (from_last >= region.older) [[likely]] {
     return;
   }
-  if (address == region.last) {
-    if (region.next > region.peak) {
-      region.peak = region.next;
-    }
-    region.next = address;
+  if (from_last == 0) {
+    lifetime::take_back_to(region, address);
     return;
   }
   lifetime::by_temp_deallocate_slow(block);
@@ -106,12 +134,8 @@ BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block, std::size_t size
   lifetime::TempRegion& region = lifetime::by_temp_region;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   if (address - region.begin < region.bytes) [[likely]] {
-    if (address + size + (size == 0) == region.next || address == region.last) {
-      if (region.next > region.peak) {
-        region.peak = region.next;
-      }
-      region.next = address;
-      region.last = address;
+    if (address + size + (size == 0) == region.next() || address == region.last) {
+      lifetime::take_back_to(region, address);
     }
     return;
   }

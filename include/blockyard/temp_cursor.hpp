@@ -92,9 +92,9 @@ class temp_cursor {
   }
 
   /// As temp_deallocate(), and faster for what lies in the cursor's newest row of blocks: it stays.
-  void deallocate(void* block) noexcept {
-    if (!is_own(block)) {
-      temp_deallocate(block);
+  [[gnu::always_inline]] void deallocate(void* block) noexcept {
+    if (!is_own(block)) [[unlikely]] {
+      by_deallocate(block, BY_TEMP);  // a call: in place it would cost the others registers
     }
   }
 

@@ -43,8 +43,21 @@ void* pointer_to(std::uintptr_t address) { return reinterpret_cast<void*>(addres
 
 void start_region(ThreadState* state) {
   const std::uintptr_t begin = address_of(state->region);
-  region_of(state) = {begin, begin + state->region_bytes, begin, begin, begin, state->region_bytes};
+  TempRegion& region = region_of(state);
+  region.begin = region.peak = begin;
+  region.bytes = state->region_bytes;
+  region.older = 0 - (state->region_bytes + 1);  // a cursor's piece may have put `last` one byte behind the end
+  go_on_at(region, begin);
   state->figures.region_bytes = state->region_bytes;
+}
+
+// What lies in the address space before a region: nobody's, as large as the region may grow to and that byte.
+std::size_t gap_before(std::size_t reserved) { return base::align_up(reserved + 1, max_alignment); }
+
+void release_region(ThreadState* state) {
+  show(state->region, state->reserved);
+  const std::size_t gap = gap_before(state->reserved);
+  base::release_pages(state->region - gap, gap + state->reserved);
 }
 
 // Makes the region `bytes` large. No block is in it. False, and nothing happened, when memory is exhausted.
@@ -52,15 +65,19 @@ bool resize_region(ThreadState* state, std::size_t bytes, std::size_t limit) {
   if (bytes > state->reserved) {
     // As much address space as it may grow to, so that growing asks the operating system for nothing.
     const std::size_t room = base::align_up(std::max(bytes, limit), std::size_t{4096});
-    void* const pages = base::reserve_pages(room, max_alignment);
-    if (pages == nullptr) {
+    const std::size_t gap = gap_before(room);
+    auto* const space = static_cast<std::byte*>(base::reserve_space(gap + room, max_alignment));
+    if (space == nullptr) {
+      return false;
+    }
+    if (!base::commit_pages(space + gap, room)) {
+      base::release_pages(space, gap + room);
       return false;
     }
     if (state->region != nullptr) {
-      show(state->region, state->reserved);
-      base::release_pages(state->region, state->reserved);
+      release_region(state);
     }
-    state->region = static_cast<std::byte*>(pages);
+    state->region = space + gap;
     state->reserved = room;
     hide(state->region, bytes);
   } else if (bytes > state->region_bytes) {
@@ -80,11 +97,11 @@ bool open_region(ThreadState* state) {
 }
 
 // The byte behind a cursor's piece may lie behind the region.
-void note_peak(TempRegion& region) { region.peak = std::max(region.peak, std::min(region.next, region.end)); }
+void note_peak(TempRegion& region) { region.peak = std::max(region.peak, std::min(region.next(), end_of(region))); }
 
 // Where the block after this one begins. What it takes beyond its bytes it takes only where that is there.
-std::uintptr_t end_of(const TempRegion& region, std::uintptr_t begin, std::size_t bytes, std::size_t alignment) {
-  return begin + std::min(taken_by(bytes, alignment), region.end - begin);
+std::uintptr_t behind_block(const TempRegion& region, std::uintptr_t begin, std::size_t bytes, std::size_t alignment) {
+  return begin + std::min(taken_by(bytes, alignment), end_of(region) - begin);
 }
 
 void* take(ThreadState* state, TempRegion& region, std::uintptr_t begin, std::size_t size, std::size_t alignment) {
@@ -98,8 +115,8 @@ void* take(ThreadState* state, TempRegion& region, std::uintptr_t begin, std::si
     show_fresh(pointer_to(begin), bytes);
     announce_allocated(pointer_to(begin), size, alignment);
   }
+  go_on_at(region, behind_block(region, begin, bytes, alignment));
   region.last = begin;
-  region.next = end_of(region, begin, bytes, alignment);
   return pointer_to(begin);
 }
 
@@ -131,7 +148,7 @@ void free_watched(ThreadState* state, TempRegion& region, void* block) {
   hide(block, found->size);
   if (found == &state->blocks.newest()) {
     note_peak(region);
-    region.next = found->begin;
+    go_on_at(region, found->begin);
     state->blocks.cut(state->blocks.count() - 1);
   }
 }
@@ -173,7 +190,7 @@ void hide_from(ThreadState* state, TempRegion& region, std::uintptr_t from) {
     end_watched_block(state->blocks.newest());
     state->blocks.cut(state->blocks.count() - 1);
   }
-  hide(pointer_to(from), region.next - from);
+  hide(pointer_to(from), region.next() - from);
 }
 
 unsigned bucket_of(std::size_t peak) {
@@ -227,7 +244,7 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
   auto& counter = bytes > state->region_bytes ? state->figures.overflow_too_large : state->figures.overflow_full;
   counter += 1;
   // Where the block would lie if the region had no end.
-  const std::size_t position = std::min(region.next, region.end) - region.begin + state->demand;
+  const std::size_t position = std::min(region.next(), end_of(region)) - region.begin + state->demand;
   state->demand += base::align_up(position, alignment) - position + taken_by(bytes, alignment);
   return block;
 }
@@ -250,7 +267,7 @@ void end_temp_frame(ThreadState* state) {
   state->demand = 0;
   if (state->pinned != 0) {
     // The pieces of open cursors stay theirs, and the region where it is, until a frame ends without them.
-    region.next = region.last = state->pinned;
+    go_on_at(region, state->pinned);
     region.peak = region.begin;
     return;
   }
@@ -265,10 +282,10 @@ void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::
   const std::uintptr_t address = address_of(block);
   if (address % alignment == 0) {
     const bool inside = address - region.begin < region.bytes;
-    const bool newest = address == region.last || address + old_bytes == region.next;
-    if (inside && newest && bytes <= region.end - address) {
+    const bool newest = address == region.last || address + old_bytes == region.next();
+    if (inside && newest && bytes <= end_of(region) - address) {
       note_peak(region);
-      region.next = end_of(region, address, bytes, alignment);
+      go_on_at(region, behind_block(region, address, bytes, alignment));
       region.last = address;
       return block;
     }
@@ -302,8 +319,9 @@ void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
     start_region(state);  // left behind by a thread that ended
   }
   const std::size_t bytes = size + (size == 0);
-  const std::uintptr_t begin = base::align_up(region.next, alignment);
-  if (begin <= region.end && bytes <= region.end - begin && region.begin != 0) {
+  const std::uintptr_t begin = base::align_up(region.next(), alignment);
+  const std::uintptr_t end = end_of(region);
+  if (begin <= end && bytes <= end - begin && region.begin != 0) {
     return take(state, region, begin, size, alignment);
   }
   return take_outside(state, region, size, alignment);
@@ -348,7 +366,7 @@ by_temp_mark by_temp_mark_now(void) {
   }
   const TempRegion& region = region_of(state);
   state->outside_floor = state->outside.count();
-  return {state->frame, region.next - region.begin, state->outside.count()};
+  return {state->frame, region.next() - region.begin, state->outside.count()};
 }
 
 void by_temp_rewind(by_temp_mark mark) {
@@ -365,11 +383,10 @@ void by_temp_rewind(by_temp_mark mark) {
   state->outside_floor = mark.outside;
   TempRegion& region = region_of(state);
   const std::uintptr_t position = std::max(region.begin + mark.position, state->pinned);
-  if (position < region.next) {
+  if (position < region.next()) {
     note_peak(region);
     hide_from(state, region, position);
-    region.next = position;
-    region.last = position;
+    go_on_at(region, position);
   }
 }
 

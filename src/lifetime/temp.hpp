@@ -5,6 +5,16 @@
 
 namespace blockyard::lifetime {
 
+/// The address behind `region`.
+inline std::uintptr_t end_of(const TempRegion& region) { return region.begin + region.bytes; }
+
+/// The next block of `region` begins at `address`, at most one byte behind its end; none is the newest.
+inline void go_on_at(TempRegion& region, std::uintptr_t address) {
+  region.stop = address > end_of(region) ? address : end_of(region);
+  region.room = region.stop - address;
+  region.last = address;
+}
+
 /// Ends the frame of `state`, whose thread is the calling one: frees what did not fit, counts the frame, lets the
 /// region grow.
 void end_temp_frame(ThreadState* state);

@@ -22,12 +22,13 @@ std::uintptr_t behind(std::uintptr_t piece_end) { return piece_end + 1; }
 
 // Whether nothing came behind the piece, so that the region goes on where the cursor stands.
 bool is_newest(const TempRegion& region, std::uintptr_t piece_end) {
-  return piece_end != 0 && region.next == behind(piece_end);
+  return piece_end != 0 && region.next() == behind(piece_end);
 }
 
 // Up to the piece's end nothing but the cursor allocates, and no scope goes back.
 void leave_to_cursor(ThreadState* state, TempRegion& region, std::uintptr_t piece_end) {
-  region.next = region.last = state->pinned = behind(piece_end);
+  state->pinned = behind(piece_end);
+  go_on_at(region, state->pinned);
 }
 
 }  // namespace
@@ -51,10 +52,10 @@ TempCut by_temp_cursor_cut(std::uintptr_t next, std::uintptr_t end, std::size_t 
   }
   const bool goes_on = is_newest(region, end);
   if (goes_on) {
-    region.next = next;
+    go_on_at(region, next);
   }
-  const std::uintptr_t block = round_up(region.next, strictest);
-  const std::size_t room = block < region.end ? region.end - block : 0;
+  const std::uintptr_t block = round_up(region.next(), strictest);
+  const std::size_t room = block < end_of(region) ? end_of(region) - block : 0;
   const std::size_t bytes = size <= room ? round_up(size + (size == 0), granularity) : size;
   if (bytes > room) {
     void* const outside = take_outside(state, region, size, strictest);
@@ -77,7 +78,7 @@ void by_temp_cursor_close(std::uintptr_t next, std::uintptr_t end, std::size_t d
     return;  // it never had a piece, or its thread has ended
   }
   if (is_newest(by_temp_region, end)) {
-    by_temp_region.next = by_temp_region.last = next;
+    go_on_at(by_temp_region, next);
   }
   // In the reverse order of their beginnings the pin goes back with each. In another order, or deeper than is noted, it
   // may stay higher than it had to be until the last one ends, never lower: the newest row is the only one above what
