@@ -76,6 +76,8 @@ namespace Blockyard.Benchmarks
                     return Chunked<EntityStruct>(count);
                 case "chunked-packed":
                     return Chunked<EntityPacked>(count);
+                case "pages-alone":
+                    return Pages<EntityStruct>(count);
                 case "wrapped":
                     WrappedAllocator<EntityWrapper> wrapped =
                         new WrappedAllocator<EntityWrapper>(sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
@@ -148,6 +150,20 @@ namespace Blockyard.Benchmarks
             }
 
             return items;
+        }
+
+        /// <summary>No item is written: what the kernel takes for the pages that the items lie in, whatever hands them out.</summary>
+        private static object Pages<T>(int count)
+            where T : unmanaged
+        {
+            const int ItemsPerBlock = 32768;
+            UnmanagedAllocator<T> allocator = new UnmanagedAllocator<T>(ItemsPerBlock, zeroed: false);
+            for (int left = count; left > 0; left -= ItemsPerBlock)
+            {
+                allocator.AllocateSpan(Math.Min(left, ItemsPerBlock));
+            }
+
+            return allocator;
         }
 
         /// <summary>A list of pointers again, outside of the collected heap and growing without a copy of itself.</summary>

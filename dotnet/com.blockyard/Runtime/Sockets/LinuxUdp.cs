@@ -1,6 +1,7 @@
 using System;
 using System.Diagnostics;
 using System.Net.Sockets;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
 namespace Blockyard.Sockets
@@ -38,6 +39,7 @@ namespace Blockyard.Sockets
         /// <summary>The longest datagrams that still share a message: less once the kernel or the way refused to cut one.</summary>
         internal int LongestSegment => longestSegment;
 
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal override bool TryReceive(Span<byte> buffer, out Received received)
         {
             // A struct, where Mono would clear what stackalloc gives by a call.
@@ -59,11 +61,13 @@ namespace Blockyard.Sockets
                         : LinuxNative.ReceiveFrom(descriptor, to, room, Flags, from, &length);
                     if (bytes >= 0)
                     {
-                        SocketAddr address = LinuxSockaddr.Read(from, length);
-                        received = new Received(address, (int)Math.Min(bytes, buffer.Length), bytes > buffer.Length);
-
-                        // Without an address it was no datagram: the socket is being shut down.
-                        return !address.IsNone;
+                        int stored = buffer.Length;
+                        bool isTruncated = bytes > stored;
+                        fixed (Received* result = &received)
+                        {
+                            // Without an address it was no datagram: the socket is being shut down.
+                            return Received.TryWrite(result, from, length, isTruncated ? stored : (int)bytes, isTruncated);
+                        }
                     }
 
                     int error = direct ? *DirectCalls.ErrorNumber() : Marshal.GetLastWin32Error();
@@ -76,6 +80,7 @@ namespace Blockyard.Sockets
             }
         }
 
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal override bool TrySend(ReadOnlySpan<byte> datagram, in SocketAddr to)
         {
             LinuxSockaddr.Name room;

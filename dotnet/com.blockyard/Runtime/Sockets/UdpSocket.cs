@@ -21,6 +21,7 @@ namespace Blockyard.Sockets
     {
         private readonly Socket socket;
         private readonly UdpTransport transport;
+        private readonly LinuxUdp? linux;
         private readonly DescriptorGuard guard;
 
         /// <summary>Takes a UDP socket over.</summary>
@@ -50,6 +51,7 @@ namespace Blockyard.Sockets
 
             this.socket = socket;
             transport = Open(socket, Backend);
+            linux = transport as LinuxUdp;
             guard = new DescriptorGuard(ownsSocket ? new Action(socket.Dispose) : Nothing);
         }
 
@@ -139,7 +141,7 @@ namespace Blockyard.Sockets
             guard.Enter();
             try
             {
-                return transport.TryReceive(buffer, out received);
+                return linux != null ? linux.TryReceive(buffer, out received) : transport.TryReceive(buffer, out received);
             }
             catch (SocketException) when (guard.IsClosed)
             {
@@ -232,7 +234,7 @@ namespace Blockyard.Sockets
             guard.Enter();
             try
             {
-                return transport.TrySend(datagram, to);
+                return linux != null ? linux.TrySend(datagram, to) : transport.TrySend(datagram, to);
             }
             catch (SocketException) when (guard.IsClosed)
             {
