@@ -25,6 +25,8 @@ from pathlib import Path
 from published import Published, Refused
 from tables import TABLES
 
+from blockyard.errors import UserError
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "results" / name for name in ("standard.md", "standard-frames.md", "heap.md")]
 _MARKED = re.compile(r"(<!-- table ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -79,8 +81,10 @@ def main() -> None:
         texts = {page: page.read_text(encoding="utf-8") for page in pages}
         written = {page: filled(text, found, page) for page, text in texts.items()}
         copies = {to: source for page, text in texts.items() for to, source in pictures(text, found, page).items()}
-    except Refused as error:
+    except (Refused, UserError) as error:
         raise SystemExit(f"publish: {error}") from None
+    except subprocess.CalledProcessError:
+        raise SystemExit("publish: the report could not be made; the reason stands above") from None
     for page, text in written.items():  # all is known to be there: nothing is left half done
         page.write_text(text, encoding="utf-8")
     for to, source in copies.items():

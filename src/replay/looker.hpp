@@ -64,6 +64,9 @@ class Looker {
   /// Longer than any stretch of the replayer's own work between two clock reads; a switch away and back, or a pause of
   /// the host, takes longer.
   static constexpr double gap_ns = 1'000;
+  /// The shortest event that is told a pause of the host: to ask costs more than all else, and what follows within
+  /// microseconds pays for it (a page fault 0.1 us). Of the pauses known, nearly all were longer.
+  static constexpr double pause_ns = 4'000;
 
   /// Opens the calling thread's counter; what the kernel refuses falls back to getrusage. Until then, off. About
   /// 1 ms.
@@ -87,7 +90,8 @@ class Looker {
   }
 
   /// What happened to the thread since the base; takes it anew. The event lasted from `begin` to `end`, `fault` is the
-  /// bit for its minor faults. Without cause::looked. Costs a rebase() at most, half of it for an event below `gap_ns`.
+  /// bit for its minor faults. Without cause::looked. Costs a rebase() at most, less than half of it for an event below
+  /// `pause_ns`.
   std::uint8_t look(std::uint64_t begin, std::uint64_t end, std::uint8_t fault);
 
   /// An event was over at `end`, unlooked at.
@@ -132,6 +136,8 @@ class Looker {
   std::uint64_t limit_ = never;      ///< ticks from which the counters are read
   std::uint64_t told_from_ = never;  ///< ticks from which a row tells
   std::uint64_t gap_ = never;        ///< ticks
+  std::uint64_t pause_ = never;      ///< ticks
+  std::uint64_t unread_ = 0;         ///< ticks of the slow events since the thread's processor time was last read
   std::uint64_t cpu_lasts_ = 0;      ///< ticks until the thread's processor time is read again
   std::uint64_t longest_ = never;    ///< ticks that reading the counters takes when nothing interrupts it
   std::uint64_t floor_touch_ = 0;    ///< ticks

@@ -22,6 +22,7 @@
 #include "replay/drive.hpp"
 #include "replay/failure.hpp"
 #include "replay/handshake.hpp"
+#include "replay/keep_awake.hpp"
 #include "replay/lab.hpp"
 #include "replay/output_file.hpp"
 #include "replay/pacer.hpp"
@@ -67,8 +68,9 @@ void chain_leftovers(Session& session, std::uint32_t slots) {
 class Run {
  public:
   /// `board` is null for a run that is not traced.
-  Run(const RunSettings& settings, TraceBoard* board)
+  Run(const RunSettings& settings, const KeepAwake& awake, TraceBoard* board)
       : settings_(settings),
+        awake_(awake),
         plan_(settings.plan),
         lab_(plan_, session_, settings),
         watch_(session_, background_, watch_settings()) {
@@ -225,6 +227,7 @@ class Run {
     totals_.counters_at_start = loaded_.counters();
     watch_.start_clock();
     const Usage before = usage_now();
+    const std::uint64_t awake_cpu_ns = awake_.cpu_ns();
     const std::uint64_t stream_cpu_ns = stream_ ? stream_->cpu_ns() : 0;
     session_.clock_start = base::ticks() + static_cast<std::uint64_t>(clock_lead_ns * session_.ticks_per_ns);
     session_.phase.store(Phase::running, std::memory_order_release);
@@ -232,6 +235,7 @@ class Run {
     main_.replay();
     await(session_.finished, static_cast<std::uint32_t>(session_.threads.size()));
     totals_.usage = usage_now() - before;
+    totals_.awake_cpu_ns = awake_.cpu_ns() - awake_cpu_ns;
     if (totals_.stream) totals_.stream->cpu_ns = stream_->cpu_ns() - stream_cpu_ns;
     const std::uint64_t peak = peak_resident_bytes();
     totals_.counters_at_stop = loaded_.counters();
@@ -353,6 +357,7 @@ class Run {
   }
 
   const RunSettings& settings_;
+  const KeepAwake& awake_;
   Session session_;
   PlanFile plan_;
   Lab lab_;
@@ -372,12 +377,14 @@ class Run {
 
 void run(const RunSettings& settings) {
   block_interrupts();
+  KeepAwake awake;
+  if (settings.keep_awake) awake.start();
   TraceBoard* board = nullptr;
   if (settings.traced) {
     make_folder(settings.output);
     board = &go_on_traced(settings.output);
   }
-  Run(settings, board).execute();
+  Run(settings, awake, board).execute();
 }
 
 std::string pace_text(double pace) {

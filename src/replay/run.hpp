@@ -24,6 +24,7 @@ struct RunSettings {
   LookSource look_with = LookSource::perf;                  ///< what may be used for that
   std::uint64_t pollute_bytes = 0;                          ///< walked between events; rounded up to 4 KiB
   bool in_order = false;  ///< each event begins when all before it in the journal are over; threads stay on a core each
+  bool keep_awake = false;  ///< a process of the idle class on each core, so that none falls asleep between events
   bool untimed = false;
   bool traced = false;  ///< system calls are written down, and nothing is timed
   bool verify = false;

@@ -89,6 +89,8 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       "--in-order", settings->in_order,
       "begin each event when all before it in the journal are over, each thread on one core: every repeat does "
       "the same work");
+  command->add_flag("--keep-awake", settings->keep_awake,
+                    "a loop of the kernel's idle class on each core, so that none falls asleep between events");
   CLI::Option* untimed =
       command->add_flag("--untimed", settings->untimed, "no clock around calls: total CPU time only");
   command

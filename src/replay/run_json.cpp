@@ -63,6 +63,7 @@ Json common(const RunFacts& facts, const char* status) {
   run["threads"] = (plan.flags & plan_one_thread) != 0 ? "one" : "journal";
   run["replay_threads"] = plan.threads;
   run["in_order"] = settings.in_order;
+  run["keep_awake"] = settings.keep_awake;
   run["untimed"] = settings.untimed;
   run["verified"] = settings.verify;
   run["traced"] = settings.traced;
@@ -111,7 +112,7 @@ Json looking_json(const RunSettings& settings, const Looking& looking) {
 Json busy_cores(const Totals& totals) {
   constexpr std::uint64_t shortest_ns = 200'000'000;
   if (totals.wall_ns < shortest_ns || totals.usage.machine_ns == Usage::unknown) return nullptr;
-  const std::uint64_t own = totals.usage.cpu_ns();
+  const std::uint64_t own = totals.usage.cpu_ns() + totals.awake_cpu_ns;
   const std::uint64_t others = totals.usage.machine_ns > own ? totals.usage.machine_ns - own : 0;
   return static_cast<double>(others) / static_cast<double>(totals.wall_ns);
 }
@@ -167,6 +168,7 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["voluntary_switches"] = usage.voluntary_switches;
   run["involuntary_switches"] = usage.involuntary_switches;
   run["busy_cores"] = busy_cores(totals);
+  run["awake_cpu_ns"] = totals.awake_cpu_ns;
   run["peak_resident_bytes"] = totals.peak_resident_bytes;
   run["lab_resident_bytes"] = totals.lab_resident_bytes;
   run["teardown_resident_bytes"] = totals.teardown_resident_bytes;

@@ -49,7 +49,8 @@ struct Totals {
   Floors floors{};
   double ticks_per_ns = 0;
   std::uint64_t wall_ns = 0;
-  Usage usage;  ///< while the clock ran
+  Usage usage;                     ///< while the clock ran
+  std::uint64_t awake_cpu_ns = 0;  ///< meanwhile, of the processes that kept the cores awake
   std::uint64_t peak_resident_bytes = 0;
   std::uint64_t lab_resident_bytes = 0;
   std::uint64_t teardown_resident_bytes = 0;

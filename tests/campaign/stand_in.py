@@ -42,7 +42,7 @@ def run() -> None:
                   f"{' untimed' if '--untimed' in sys.argv else ''}{' traced' if '--trace' in sys.argv else ''}\n")
     with (HERE / "options.log").open("a") as log:
         given = [f"{name} {option(name)}" for name in ("--causes-above", "--pollute") if option(name)]
-        log.write(" ".join([*given, *(["--in-order"] if "--in-order" in sys.argv else [])]) + "\n")
+        log.write(" ".join([*given, *(flag for flag in ("--in-order", "--keep-awake") if flag in sys.argv)]) + "\n")
     if BEHAVIOUR.get("log_environment"):
         (HERE / "environment.json").write_text(json.dumps(dict(os.environ)))
     time.sleep(BEHAVIOUR.get("slow", 0))

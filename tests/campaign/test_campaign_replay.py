@@ -215,6 +215,7 @@ def test_resume_with_the_same_options_is_accepted(lab: Lab) -> None:
     (["-a", "null", "--repeats", "2", "--causes-above", "0"], "its causes are told above (ns) 250 there and 0 here"),
     (["-a", "null", "--repeats", "2", "--pollute", "64K"], "its polluted bytes are 0 there and 65536 here"),
     (["-a", "null", "--repeats", "2", "--in-order"], "its runs in the journal's order are off there and on here"),
+    (["-a", "null", "--repeats", "2", "--keep-awake"], "its cores kept awake are off there and on here"),
     (["-a", "null", "--repeats", "2", "--trace"], "its traced runs are off there and on here"),
     (["-a", "null", "--repeats", "2", "--from", "0.5"], "its stretch of game is - - there and 0.5 - here"),
     (["-a", "null", "--repeats", "2", "--shard", "1/2"], "its share is the whole there and 1/2 here"),
@@ -229,11 +230,12 @@ def test_resume_refuses_another_campaign_and_says_what_differs(lab: Lab, argumen
 
 def test_what_runs_look_for_and_walk_stays_with_the_campaign(lab: Lab) -> None:
     journal = lab.journal("game.txt")
-    lab.replay(journal, "-a", "null", "--repeats", 1, "--causes-above", 700, "--pollute", "1M", "--in-order")
+    lab.replay(journal, "-a", "null", "--repeats", 1, "--causes-above", 700, "--pollute", "1M", "--in-order",
+               "--keep-awake")
     shutil.rmtree(lab.folder / "results/runs/game/null/1x-page/1")
     lab.replay("--resume")
     assert [line.split("--")[1:] for line in lab.command_lines()] == 2 * [
-        ["causes-above 700 ", "pollute 1048576 ", "in-order"]]
+        ["causes-above 700 ", "pollute 1048576 ", "in-order ", "keep-awake"]]
 
 
 def test_a_campaign_of_before_causes_looks_for_none(lab: Lab) -> None:
@@ -241,7 +243,7 @@ def test_a_campaign_of_before_causes_looks_for_none(lab: Lab) -> None:
     shutil.rmtree(lab.folder / "results/runs/game/null/1x-page/1")
     path = lab.folder / "results/campaign.json"
     fields = json.loads(path.read_text())
-    del fields["causes_above_ns"], fields["pollute_bytes"], fields["in_order"], fields["traced"]
+    del fields["causes_above_ns"], fields["pollute_bytes"], fields["in_order"], fields["keep_awake"], fields["traced"]
     path.write_text(json.dumps(fields))
     lab.replay("--resume")
     assert lab.command_lines()[1].split("--")[1:] == ["causes-above 0"]

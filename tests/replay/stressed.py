@@ -139,9 +139,9 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
                        capture_output=True)
         command = [native.path("blockyard-replay"), "run", plan, "--adapter",
                    native.path(f"blockyard-adapter-{asked.allocator}.so"), "--pace", asked.pace,
-                   *([] if asked.racing else ["--in-order"])]
+                   *([] if asked.racing else ["--in-order"]), *(["--keep-awake"] if asked.keep_awake else [])]
         for repeat in range(asked.repeats):
-            turns = (False, *[True] * STRESSED)
+            turns = (False, *[True] * asked.stressed)
             for busy in turns if repeat % 2 else reversed(turns):
                 with stressed(busy):
                     sides[busy].replay(command, Path(name) / "run")
@@ -159,7 +159,7 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
         failed.append(f"{stretch.name}: the stressor moved as-run's p{TAIL} by less than {LEAST_MOVE}")
     for percent in PERCENTILES:
         one, other = quiet.inherent(percent), busy_side.inherent(percent)
-        fewer = busy_side.inherent(percent, STRESSED)
+        fewer = busy_side.inherent(percent, asked.stressed)
         print(f"  inherent p{percent:<7} {one:12,.1f} ns quiet {other:12,.1f} ns stressed   {other / one:.3f}"
               f"   ({fewer / one:.3f} in as many repeats)")
         if abs(other - one) > MOST_CHANGE * one:
@@ -178,6 +178,9 @@ def main() -> int:
     options.add_argument("--length", type=float, help="seconds of each journal; the bundled one else goes to its end")
     options.add_argument("--racing", action="store_true",
                          help="do not hold threads to the journal's order, nor to one core each")
+    options.add_argument("--keep-awake", action="store_true", help="replay with that option, quiet and stressed")
+    options.add_argument("--stressed", type=int, default=STRESSED, metavar="N",
+                         help="stressed repeats for each quiet one; a paced replay is disturbed less")
     asked = options.parse_args()
     chosen = [one for one in stretches(asked.length) if asked.journal in (None, one.name)]
     failed = [reason for one in chosen for reason in check(one, asked)]

@@ -1,5 +1,6 @@
 """Pictures by their pixels: they are there, in size, show what was measured, and let an outlier be seen."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None
     lines = [frame_pictures.Line.of_repeats(f"allocator {place}", style.colour(place), steady, is_null=False)
              for place in range(4)]
     phases = Phases((Phase("play", 0, 9, 0.0, float(starts[-1])),), named=False)
-    frame_pictures.draw(tmp_path / "frames", "Frames", "as-run", "a test", starts, lines, phases)
+    frame_pictures.draw(tmp_path / "frames", "Frames", "as-run", "a test", starts, lines, phases, 60.0)
     image = pixels(tmp_path / "frames.png")
     found = []
     for line in lines:
@@ -157,6 +158,18 @@ def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None
         assert len(rows) > 300, line.name
         found.append((round(np.median(rows)), round(np.median(columns))))
     assert len(set(found)) == len(lines)
+
+
+@pytest.mark.parametrize("rate_hz", [60.0, 100.0, 25.0])
+def test_frames_cut_at_any_rate_have_its_budget_drawn(tmp_path: Path, rate_hz: float) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    base, pair = lifelike(20_000, seconds=4)
+    campaign.run("one", latencies(base, 1, 1, 1001))
+    campaign.events(pair)
+    result = build(campaign.directory, options=ReportOptions(views=(View.AS_RUN,), fps=rate_hz))
+    drawn, = (path for path in result.pictures if path.name == "frames.svg")
+    words = re.findall(r"<!-- (.*?) -->", drawn.read_text())  # matplotlib notes there what its outlines spell
+    assert {"240 Hz", f"{rate_hz:g} Hz", f"10 % of {rate_hz:g} Hz", f"1 % of {rate_hz:g} Hz"} <= set(words)
 
 
 def test_the_worst_frame_beside_a_line_of_medians_is_that_of_any_repeat() -> None:

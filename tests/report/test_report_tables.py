@@ -2,6 +2,7 @@
 
 import json
 import re
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from conftest import known_rows
+from rich.console import Console
 from synthetic import FREE, MALLOC, REALLOC, ZEROED, Campaign, lifelike_campaign, rows
 
 from blockyard.analysis.distribution import SATURATED
@@ -201,17 +203,31 @@ def test_repeats_with_different_calibrations_are_brought_to_one_tick(tmp_path: P
 
 def test_guideline_names_minimum_median_worst_tenth_of_a_percent_and_worst(campaign: Campaign) -> None:
     guideline, = build(campaign.directory, options=TABLES).guidelines
-    assert "101 ns (quick) to 601 ns (slow) at the least" in guideline
-    assert "1.10 us (quick) to 1.60 us (slow) at the median" in guideline
-    assert "an unknown time in the worst 0.1 % (too few events)" in guideline
-    assert "2.10 us (quick) to 2.60 us (slow) at the absolute worst" in guideline
+    found = guideline.splitlines()
+    assert "As it ran, malloc with its first touch:" in found
+    assert "Inherent (with the machine's noise gone), malloc with its first touch:" in found
+    for line in ("malloc, at the least: 101 ns (quick) to 601 ns (slow)",
+                 "malloc, median: 1.10 us (quick) to 1.60 us (slow)",
+                 "malloc, worst 0.1 %: unknown (too few events)",
+                 "malloc, absolute worst: 2.10 us (quick) to 2.60 us (slow)"):
+        assert line in found
+
+
+def test_the_terminal_has_the_guideline_of_one_view_a_finding_a_line(campaign: Campaign) -> None:
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(build(campaign.directory, options=TABLES).table)
+    found = [line.rstrip() for line in console.export_text().splitlines()]
+    begin = next(place for place, line in enumerate(found) if line.startswith("As a guideline"))
+    guideline = found[begin : found.index("", begin)]
+    assert len(guideline) <= 12 and sum(line.startswith("free, ") for line in guideline) == 4
+    assert max(map(len, guideline)) <= 80
 
 
 def test_guideline_of_a_handful_of_events_says_that_the_median_is_unknown(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=1)
     campaign.run("one", rows([(0, MALLOC, 8, 0, 10 + 2000, 0)]), 1)
     guideline, = build(campaign.directory, options=TABLES).guidelines
-    assert "an unknown time at the median (too few events)" in guideline
+    assert "malloc, median: unknown (too few events)" in guideline.splitlines()
 
 
 @pytest.mark.parametrize("fact", ["Test Processor 9000", "Linux 6.1.0", "tsc at 2.000 ticks/ns", "timer floor 5.00 ns",
@@ -226,6 +242,12 @@ def test_a_campaign_in_the_journals_order_says_so(campaign: Campaign) -> None:
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "in_order": True}))
     assert "the journal's threads in the journal's order" in " ".join(
         build(campaign.directory, options=TABLES).text.split())
+
+
+def test_a_campaign_whose_cores_were_kept_awake_says_so(campaign: Campaign) -> None:
+    plan = campaign.directory / "campaign.json"
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "keep_awake": True}))
+    assert "the journal's threads, cores kept awake" in " ".join(build(campaign.directory, options=TABLES).text.split())
 
 
 def test_lines_of_the_text_report_fit_eighty_columns(campaign: Campaign) -> None:

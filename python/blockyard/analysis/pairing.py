@@ -187,10 +187,12 @@ def _refuse_other_options(base: Campaign, new: Campaign) -> None:
         if here != there:
             raise UserError(f"BASE was replayed with {option} {here} and NEW with {option} {there}: only runs with the "
                             "same options are compared")
-    if base.in_order != new.in_order:
-        kept, free = ("BASE", "NEW") if base.in_order else ("NEW", "BASE")
-        raise UserError(f"{kept} was replayed with --in-order and {free} without: only runs with the same options are "
-                        "compared")
+    for option, name in (("--in-order", "in_order"), ("--keep-awake", "keep_awake")):
+        here, there = (getattr(plan, name) for plan in (base, new))
+        if here != there:
+            kept, free = ("BASE", "NEW") if here else ("NEW", "BASE")
+            raise UserError(f"{kept} was replayed with {option} and {free} without: only runs with the same options "
+                            "are compared")
 
 
 def _refuse_one_streamed(base: Section, new: Section) -> None:

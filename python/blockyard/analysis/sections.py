@@ -84,6 +84,7 @@ class Section:
     touch: str
     threads: str
     in_order: bool
+    keep_awake: bool
     facts: dict[str, Any]
     folder: Path
     allocators: tuple[AllocatorRuns, ...]
@@ -178,7 +179,7 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
         floors = _least_floors([*timed, *unnamed.get((journal, pace, touch), [])])
         members = [_allocator(entries[name], found[name], untimed.get((journal, pace, name), []), floors)
                    for name in entries if name in found]
-        section = Section(journal, pace, touch, plan.threads, plan.in_order, plan.journal(journal),
+        section = Section(journal, pace, touch, plan.threads, plan.in_order, plan.keep_awake, plan.journal(journal),
                           directory / "runs" / journal, tuple(members), unfinished.get((journal, pace, touch), 0))
         _refuse_mixed_machines(section)
         sections.append(section)

@@ -35,6 +35,7 @@ class Campaign:
     causes_above_ns: int = 0
     pollute_bytes: int = 0
     in_order: bool = False
+    keep_awake: bool = False
     traced: bool = False
 
     def runs(self) -> list[Run]:
@@ -116,6 +117,7 @@ def requested_differences(campaign: Campaign, settings: Settings, hashes: dict[s
     found += _unequal("its causes are told above (ns)", campaign.causes_above_ns, settings.causes_above_ns)
     found += _unequal("its polluted bytes are", campaign.pollute_bytes, settings.pollute_bytes)
     found += _unequal("its runs in the journal's order are", campaign.in_order, settings.in_order)
+    found += _unequal("its cores kept awake are", campaign.keep_awake, settings.keep_awake)
     found += _unequal("its traced runs are", campaign.traced, settings.traced)
     return found
 
@@ -127,7 +129,7 @@ def share_differences(first: Campaign, other: Campaign) -> list[str]:
                         ("touches", "touches"), ("repeats", "repeats"), ("threads", "threads"),
                         ("untimed runs", "untimed"), ("thresholds of causes (ns)", "causes_above_ns"),
                         ("polluted bytes", "pollute_bytes"), ("runs in the journal's order", "in_order"),
-                        ("traced runs", "traced")):
+                        ("cores kept awake", "keep_awake"), ("traced runs", "traced")):
         found += _unequal(f"their {word} are", getattr(first, field), getattr(other, field))
     found += _unequal("their journals are", *([entry["name"] for entry in one.journals] for one in (first, other)))
     found += _unequal("their allocators are", *([entry["name"] for entry in one.allocators] for one in (first, other)))

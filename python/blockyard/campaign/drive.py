@@ -68,7 +68,7 @@ def start(wanted: Settings, output: Path, show: Display, *, shard: tuple[int, in
             touches=list(wanted.touches), repeats=wanted.repeats, threads=wanted.threads, untimed=wanted.untimed,
             shard=f"{shard[0]}/{shard[1]}" if shard else None, stream_above_mib=wanted.stream_above_mib,
             causes_above_ns=wanted.causes_above_ns, pollute_bytes=wanted.pollute_bytes, in_order=wanted.in_order,
-            traced=wanted.traced)
+            keep_awake=wanted.keep_awake, traced=wanted.traced)
         _refuse_unpaced(campaign)
         _refuse_without_room(folder, campaign, _share(campaign))
         # Looked at last, when nothing of Blockyard's own keeps the machine busy any more.
@@ -293,7 +293,7 @@ def _run_one(campaign: Campaign, run: Run, choice: Choice, folder: Folder, show:
         _plan_again(campaign, journal, folder, show)
     partial = folder.begin_run(run)
     request = runner.Request(run, choice, plan, campaign.threads, campaign.touches[0], campaign.stream_above_mib,
-                             campaign.causes_above_ns, campaign.pollute_bytes, campaign.in_order)
+                             campaign.causes_above_ns, campaign.pollute_bytes, campaign.in_order, campaign.keep_awake)
     try:
         result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor,
                                  tick=show.tick)

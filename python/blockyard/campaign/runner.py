@@ -36,6 +36,7 @@ class Request:
     causes_above_ns: int = 0
     pollute_bytes: int = 0
     in_order: bool = False
+    keep_awake: bool = False
 
 
 def environment(choice: Choice) -> dict[str, str]:
@@ -58,6 +59,8 @@ def command_line(request: Request, output: Path) -> list[str]:
         line += ["--pollute", str(request.pollute_bytes)]
     if request.in_order:
         line.append("--in-order")
+    if request.keep_awake and not run.traced:
+        line.append("--keep-awake")
     if run.untimed:
         line.append("--untimed")
     if request.stream_above_mib is not None:

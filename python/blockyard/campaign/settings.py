@@ -48,6 +48,7 @@ class Settings:
     causes_above_ns: int = CAUSES_ABOVE_NS
     pollute_bytes: int = 0
     in_order: bool = False
+    keep_awake: bool = False
     traced: bool = False
     name: str = "replay"
 
@@ -153,7 +154,8 @@ def journals_folder() -> Path | None:
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "allocators": list, "pace": list, "touch": list, "repeats": int, "threads": str, "untimed": bool,
-    "causes_above": int, "pollute": (int, str), "in_order": bool, "trace": bool, "journal": list}
+    "causes_above": int, "pollute": (int, str), "in_order": bool, "keep_awake": bool,
+    "trace": bool, "journal": list}
 _JOURNAL_KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "path": str, "from": (int, float), "to": (int, float)}
 
@@ -189,7 +191,7 @@ def read_campaign(path: Path) -> Settings:
     for key, field in (("causes_above", "causes_above_ns"), ("trace", "traced")):
         if key in table:
             settings = replace(settings, **{field: table[key]})
-    return replace(settings, **{key: table[key] for key in ("repeats", "threads", "untimed", "in_order")
+    return replace(settings, **{key: table[key] for key in ("repeats", "threads", "untimed", "in_order", "keep_awake")
                                 if key in table})
 
 

@@ -56,6 +56,9 @@ Examples:
 @click.option("--in-order", is_flag=True, default=None,
               help="Begin each event when all before it in the journal are over, on whatever thread, and keep each "
                    "thread on one core: every repeat does the same work, and none waits for another thread's lock.")
+@click.option("--keep-awake", is_flag=True, default=None,
+              help="Run a loop of the kernel's class for idle work on each core, so that none falls asleep between "
+                   "events: as in a busy program, and on a virtual machine steadier.")
 @click.option("--trace", is_flag=True, default=None,
               help="Add a run of each in which every event's system calls are written down and nothing is measured.")
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")
@@ -69,7 +72,7 @@ Examples:
 def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Path, repeats: int | None,
             pace: str | None, touch: str | None, threads: str | None, from_s: float | None, to_s: float | None,
             untimed: bool | None, causes_above: int | None, pollute: str | None, in_order: bool | None,
-            trace: bool | None, resume: bool, shard: str | None, campaign_file: Path | None,
+            keep_awake: bool | None, trace: bool | None, resume: bool, shard: str | None, campaign_file: Path | None,
             stream_above: float | None, cooldown: float) -> None:
     """Replay journals on allocators and measure every event.
 
@@ -79,7 +82,7 @@ def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Pat
     base = _base(journals, campaign_file, from_s, to_s)
     given = {"allocators": allocators or None, "repeats": repeats, "threads": threads, "untimed": untimed,
              "stream_above_mib": stream_above,
-             "causes_above_ns": causes_above, "in_order": in_order, "traced": trace,
+             "causes_above_ns": causes_above, "in_order": in_order, "keep_awake": keep_awake, "traced": trace,
              "pollute_bytes": settings.parse_size(pollute) if pollute else None,
              "paces": settings.parse_list(pace, settings.parse_pace) if pace else None,
              "touches": settings.parse_list(touch, settings.parse_touch) if touch else None}

@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
     except OSError as error:
         raise UserError(f"{error.filename or out} can't be written: {error.strerror or error}") from None
     tell(1.0, "done")
-    guidelines = [words for one in measured for words in _guidelines(one)]
+    guidelines = [words for one in measured for words in _guidelines(one, one.views)]
     table = blocks.terminal(_terminal_blocks(results, measured, options))
     return ReportResult(out, table, rendered, guidelines, sorted(files.pictures), sorted(written), files.page)
 
@@ -262,10 +262,16 @@ def _notes(results: Results) -> list[str]:
     return found
 
 
-def _guidelines(one: Measured) -> list[str]:
-    return [guideline.paragraph(one.section, members, one.views, variant)
+def _guidelines(one: Measured, views: Sequence[View]) -> list[str]:
+    """One a variant, a finding a line."""
+    return ["\n".join(guideline.lines(one.section, members, views, variant))
             for variant, members in comparison.variants(one.figures)
             if any(not member.runs.is_null for member in members)]
+
+
+def _most_trusted(views: Sequence[View]) -> tuple[View, ...]:
+    """The one that a short text keeps to: without the machine's interruptions, where they are known."""
+    return (next(view for view in (View.ATTRIBUTED, View.AS_RUN, View.INHERENT) if view in views),)
 
 
 def _tables(one: Measured, options: ReportOptions, machine: dict[str, Any]) -> Iterable[Block]:
@@ -305,7 +311,7 @@ def _document(results: Results, measured: list[Measured], files: _Files) -> list
         found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
         if words := fidelity.sentences(one.section):
             found.append(Warnings(words))
-        found += [Paragraph(words) for words in _guidelines(one)]
+        found += [Paragraph(words) for words in _guidelines(one, one.views)]
         found += tables
         mine = sorted(path for path in files.pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
@@ -335,5 +341,5 @@ def _terminal_blocks(results: Results, measured: list[Measured], options: Report
             found += frame_tables.terminal(one.section, members, one.views, variant)
             if all(member.looked_into for member in members):
                 found.append(cause_tables.rate_table(members, 10_000, variant))
-        found += [Paragraph(words) for words in _guidelines(one)[:1]]
+        found += [Paragraph(words) for words in _guidelines(one, _most_trusted(one.views))[:1]]
     return found

@@ -18,6 +18,7 @@ _MOST_COLUMNS = 3
 _PIXELS_A_POINT = 2.4
 """Of more frames than that, each point is the worst of its stretch."""
 BUDGETS_HZ = (30, 60, 144, 240)
+"""And the rate that frames were cut at, where it is another."""
 _BUDGET_COLOUR = "#c0392b"
 _PHASE_COLOURS = ("#eef0f3", "#ffffff", "#f7f1e6", "#eef5ee")
 _BY_TRUST = (View.ATTRIBUTED, View.AS_RUN, View.INHERENT)
@@ -59,14 +60,15 @@ def words(views: Sequence[View]) -> str:
 
 
 def draw(target: Path, title: str, subtitle: str, caption: str, starts_ns: np.ndarray, lines: Sequence[Line],
-         phases: Phases) -> list[Path]:
-    """Panels in rows, all on the same axes; `null` is the thin grey line in each."""
+         phases: Phases, rate_hz: float) -> list[Path]:
+    """Panels in rows, all on the same axes; `null` is the thin grey line in each. Shares are marked of a frame at
+    `rate_hz`."""
     nulls = [line for line in lines if line.is_null]
     shown = [line for line in lines if not line.is_null] or list(nulls)
     columns = min(_MOST_COLUMNS, len(shown))
     rows = -(-len(shown) // columns)
     width = (WIDTH - _LEFT - _RIGHT - (columns - 1) * _ACROSS) / columns
-    low, high = _range(lines)
+    low, high = _range(lines, rate_hz)
     with matplotlib.rc_context(style.FONT):
         height = _BOTTOM + _TOP + rows * _PANEL + (rows - 1) * _DOWN
         page = style.figure(WIDTH, height)
@@ -82,7 +84,7 @@ def draw(target: Path, title: str, subtitle: str, caption: str, starts_ns: np.nd
             if place + columns < len(shown):
                 axis.set_xticklabels([])
             _phases(axis, phases)
-            _budgets(axis, labelled=column == 0)
+            _budgets(axis, rate_hz, labelled=column == 0)
             for null in nulls if line not in nulls else ():
                 _line(axis, starts_ns, null.main, width, color=style.NULL_COLOUR, linewidth=0.9)
             _allocator(axis, starts_ns, line, width)
@@ -100,11 +102,11 @@ def worst_of_stretches(starts_ns: np.ndarray, values: np.ndarray, points: int) -
     return starts_ns[edges], np.maximum.reduceat(values, edges)
 
 
-def _range(lines: Sequence[Line]) -> tuple[float, float]:
+def _range(lines: Sequence[Line], rate_hz: float) -> tuple[float, float]:
     values = np.concatenate([values for line in lines for values in line.by_view.values()])
     some = values[values > 0]
     low = 10 ** np.floor(np.log10(max(np.quantile(some, 0.02), 100.0))) if len(some) else 100.0
-    return low, max(float(some.max()) * 1.5 if len(some) else 0.0, 1e9 / BUDGETS_HZ[-1] * 6)
+    return low, max(float(some.max()) * 1.5 if len(some) else 0.0, max(1e9 / BUDGETS_HZ[-1] * 6, 1e9 / rate_hz * 1.5))
 
 
 def _allocator(axis: style.Axes, starts_ns: np.ndarray, line: Line, width: float) -> None:
@@ -130,17 +132,22 @@ def _points(width: float) -> int:
     return int(width / _PIXELS_A_POINT)
 
 
-def _budgets(axis: style.Axes, labelled: bool) -> None:
-    """Whole frames at the usual rates, and a tenth and a hundredth of one at 60."""
-    marks = [(1e9 / hz, f"{hz} Hz") for hz in BUDGETS_HZ] + [(1e9 / 60 / 10, "10 % of 60 Hz"),
-                                                             (1e9 / 60 / 100, "1 % of 60 Hz")]
+def budget_marks(rate_hz: float) -> list[tuple[float, str]]:
+    """Whole frames at the usual rates and at the one that frames were cut at, and a tenth and a hundredth of that one:
+    ns and label."""
+    wholes = [(1e9 / hz, f"{hz:g} Hz") for hz in sorted({*BUDGETS_HZ, rate_hz})]
+    return wholes + [(1e9 / rate_hz * share, f"{share * 100:g} % of {rate_hz:g} Hz") for share in (0.1, 0.01)]
+
+
+def _budgets(axis: style.Axes, rate_hz: float, labelled: bool) -> None:
+    marks = budget_marks(rate_hz)
     bottom, top = axis.get_ylim()
     for place, (budget, label) in enumerate(marks):
         if bottom < budget < top:
             axis.axhline(budget, color=_BUDGET_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), zorder=1)
         if labelled and bottom < budget < top:
             # Side by side, as the upper ones lie close together.
-            axis.annotate(label, (0.02 + 0.15 * (place % 4), budget), xycoords=("axes fraction", "data"), fontsize=10,
+            axis.annotate(label, (0.02 + 0.15 * (place % 5), budget), xycoords=("axes fraction", "data"), fontsize=10,
                           color=_BUDGET_COLOUR, va="bottom", zorder=6)
 
 

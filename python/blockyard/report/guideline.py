@@ -1,6 +1,6 @@
 """The study's closing guideline, worded from the data at hand: minimum, median, worst 0.1 %, absolute worst."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from blockyard.analysis.distribution import Distribution, Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
@@ -9,40 +9,38 @@ from blockyard.analysis.sections import Section
 from blockyard.report import units
 from blockyard.report.comparison import short_name
 
+_VIEW_WORDS = {View.AS_RUN: "As it ran",
+               View.ATTRIBUTED: "Attributed (without the events that the machine interrupted)",
+               View.INHERENT: "Inherent (with the machine's noise gone)"}
 
-def paragraph(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> str:
-    """One paragraph over the allocators of one variant; `null` is no allocator and left out."""
+
+def lines(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[str]:
+    """Over the allocators of one variant, a finding a line, view by view; `null` is no allocator and left out."""
     contenders = [one for one in figures if not one.runs.is_null]
     if not contenders:
-        return "No guideline: nothing but null was measured."
-    count = f"{len(contenders)} allocators" if len(contenders) > 1 else contenders[0].name
-    several = {"defaults": "in their defaults", "favoured": "each favoured"}
-    setting = several[variant] if len(contenders) > 1 else variant
-    sentences = []
+        return ["No guideline: nothing but null was measured."]
+    several = {"defaults": "allocators in their defaults", "favoured": "allocators, each favoured"}
+    who = f"{len(contenders)} {several[variant]}" if len(contenders) > 1 else f"{contenders[0].name}, {variant}"
+    found = [f"As a guideline for {section.journal} ({who}):"]
     for view in views:
-        told = [_operation(contenders, view, operation) for operation in (Operation.MALLOC, Operation.FREE)]
-        words = f"{_VIEW_WORDS[view]} {'; '.join(words for words in told if words)}."
-        sentences.append(words[0].upper() + words[1:] if sentences else words)
-    return f"As a guideline from {section.title} ({count}, {setting}): {' '.join(sentences)}"
+        touch = ", malloc with its first touch" if any(one.touched for one in contenders) else ""
+        found.append(f"{_VIEW_WORDS[view]}{touch}:")
+        for operation in (Operation.MALLOC, Operation.FREE):
+            found += _operation(contenders, view, operation)
+    return found
 
 
-_VIEW_WORDS = {View.AS_RUN: "as it ran,",
-               View.ATTRIBUTED: "without the events that the machine interrupted (attributed),",
-               View.INHERENT: "with the machine's noise gone (inherent),"}
-
-
-def _operation(contenders: Sequence[AllocatorFigures], view: View, operation: Operation) -> str:
-    found = [(short_name(one), one.whole(view, operation)) for one in contenders]
-    found = [(name, distribution) for name, distribution in found if distribution.samples]
-    if not found:
-        return ""
-    touch = " with its first touch" if operation is Operation.MALLOC and any(one.touched for one in contenders) else ""
-    median = _range(found, lambda one: one.percentile(P50))
-    tail = _range(found, lambda one: one.percentile(P999))
-    return (f"a {operation.value}{touch} takes {_range(found, lambda one: one.best)} at the least, "
-            + (f"{median} at the median, " if median else "an unknown time at the median (too few events), ")
-            + (f"{tail} or more in the worst 0.1 %" if tail else "an unknown time in the worst 0.1 % (too few events)")
-            + f", and {_range(found, lambda one: one.worst)} at the absolute worst")
+def _operation(contenders: Sequence[AllocatorFigures], view: View, operation: Operation) -> Iterator[str]:
+    known = [(short_name(one), one.whole(view, operation)) for one in contenders]
+    known = [(name, distribution) for name, distribution in known if distribution.samples]
+    if not known:
+        return
+    for words, pick, tail in (("at the least", lambda one: one.best, ""),
+                              ("median", lambda one: one.percentile(P50), ""),
+                              ("worst 0.1 %", lambda one: one.percentile(P999), " or more"),
+                              ("absolute worst", lambda one: one.worst, "")):
+        span = _range(known, pick)
+        yield f"{operation.value}, {words}: {span + tail if span else 'unknown (too few events)'}"
 
 
 def _range(found: list[tuple[str, Distribution]], pick: Callable[[Distribution], Nanoseconds | None]) -> str:

@@ -54,6 +54,8 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
     threads = "the journal's threads" if section.threads == "journal" else "all events on one thread"
     if section.in_order:
         threads += " in the journal's order"
+    if section.keep_awake:
+        threads += ", cores kept awake"
     stretch = _stretch(section.facts)
     return Header(machine_line(facts), f"clock {_clock(facts)}{rate}", (min(floors), max([*floors, *measured])),
                   repeats, f"{pace_words(section.pace)}, {touch_words(section.touch)}, {threads}{stretch}", gross,

@@ -130,7 +130,7 @@ def _frames(section: Section, figures: Sequence[AllocatorFigures], members: list
     return frame_pictures.draw(
         target, f"Time in the allocator in each frame: {section.journal}",
         f"{cuts.frames.words}; {_of_variant(variant)}\n{frame_pictures.words(views)}; medians of the repeats{grey}",
-        header.caption(), cuts.frames.starts_ns, lines, cuts.phases)
+        header.caption(), cuts.frames.starts_ns, lines, cuts.phases, cuts.frames.rate_hz)
 
 
 def _causes(section: Section, members: list[AllocatorFigures], header: Header, target: Path,

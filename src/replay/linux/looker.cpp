@@ -73,6 +73,7 @@ void Looker::open(const LookSettings& settings) {
   told_from_ = settings.floor_call + ticks(above);
   floor_touch_ = settings.floor_touch;
   gap_ = ticks(gap_ns);
+  pause_ = ticks(pause_ns);
   cpu_lasts_ = ticks(cpu_lasts_ns);
   rebase();
   longest_ = ticks(measure_cost() + cold_look_ns);
@@ -112,6 +113,7 @@ bool Looker::take() {
     const std::uint64_t begin = base::ticks();
     base_ = read(true);
     seen_ = base_.ticks;
+    unread_ = 0;
     if (seen_ - begin <= longest_) break;
     at_once = false;
   }
@@ -126,10 +128,12 @@ std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t f
   if (source_ == LookSource::off) return 0;
   const Counts before = base_;
   const bool gap_before = begin - seen_ > gap_;
-  // Where the event was too short for a pause of the host, the processor's time need not be asked: between here and
-  // when it was last read, the thread lost none that was not noticed as a gap.
-  const bool with_cpu = end - begin >= gap_ || end - before.cpu_ticks > cpu_lasts_;
+  // Behind an event too short to tell a pause of the host, the processor's time is not asked for: between here and when
+  // it was last read, the thread lost none that was not noticed as a gap, or that is not told.
+  const bool with_cpu = end - begin >= pause_ || end - before.cpu_ticks > cpu_lasts_;
   const Counts after = read(with_cpu);
+  const std::uint64_t unread = unread_;
+  unread_ = with_cpu ? 0 : unread + (end - begin);
   const bool gap_behind = after.ticks - end > longest_;
   if (gap_behind) {
     take();
@@ -146,11 +150,14 @@ std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t f
   if (preempted) bits |= cause::preempted;
   if (slept) bits |= cause::slept;
   if (after.migrations != before.migrations || after.core != before.core) bits |= cause::migrated;
-  // A switch explains why the thread did not run. Where there was none, its processor did not run either.
+  // A switch explains why the thread did not run. Where there was none, its processor did not run either. What events
+  // before this one may have lost, after which it was not asked for, is not this one's for certain.
   const double between_ns = static_cast<double>(after.cpu_ticks - before.cpu_ticks) / ticks_per_ns_;
-  const double lost_ns = between_ns - static_cast<double>(after.cpu_ns - before.cpu_ns);
+  const double lost_ns =
+      between_ns - static_cast<double>(after.cpu_ns - before.cpu_ns) - static_cast<double>(unread) / ticks_per_ns_;
   const double event_ns = static_cast<double>(end - begin) / ticks_per_ns_;
-  if (!preempted && !slept && between_ns < longest_comparison_ns && lost_ns > stolen_ns && lost_ns <= event_ns) {
+  if (end - begin >= pause_ && !preempted && !slept && between_ns < longest_comparison_ns && lost_ns > stolen_ns &&
+      lost_ns <= event_ns) {
     bits |= cause::machine;
   }
   return bits;

@@ -7,7 +7,7 @@ import numpy as np
 
 from blockyard.analysis import worst_frames
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.frames import FrameCut
+from blockyard.analysis.frames import DEFAULT_FPS, FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Section
 from blockyard.report import frame_tables
@@ -24,6 +24,7 @@ def facts(section: Section, members: Sequence[AllocatorFigures]) -> dict[str, An
     known = isinstance(cuts.frames, FrameCut)
     return {"words": frame_tables.words(section, cuts), "known": known,
             "group": _group(cuts.frames.frames) if known else 1,
+            "rate_hz": cuts.frames.rate_hz if known else DEFAULT_FPS,
             "phases": [{"name": phase.name, "begin_s": phase.begin_ns / 1e9, "end_s": phase.end_ns / 1e9}
                        for phase in cuts.phases.phases] if len(cuts.phases.phases) > 1 else []}
 

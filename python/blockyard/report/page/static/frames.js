@@ -10,12 +10,7 @@ import { duration, secondsWords } from "./words.js";
 
 const PIXELS_A_POINT = 4; // closer points make a carpet of a dozen lines
 const LEAST_NS = 10; // a frame without any allocation is drawn here: a logarithmic axis has no zero
-const BUDGETS = [
-  ["a frame at 60 Hz", 1e9 / 60],
-  ["10 % of it", 1e8 / 60],
-  ["1 % of it", 1e7 / 60],
-  ["a frame at 240 Hz", 1e9 / 240],
-];
+const FAST_HZ = 240;
 
 const framesElement = document.getElementById("frames");
 let joinedPoints = 1; // of the pack's, in each point that is drawn now
@@ -106,7 +101,18 @@ function frameRange(plot) {
       if (ns > high) high = ns;
     }
   }
-  return roomyLog(Math.min(low, 1e6), Math.max(high, BUDGETS[0][1]));
+  return roomyLog(Math.min(low, 1e6), Math.max(high, budgets()[0][1]));
+}
+
+// A frame at the rate that frames are judged by first, shares of it, and a fast one.
+function budgets() {
+  const hz = section().frames.rate_hz;
+  const lines = [
+    [`a frame at ${Number(hz.toPrecision(6))} Hz`, 1e9 / hz],
+    ["10 % of it", 1e8 / hz],
+    ["1 % of it", 1e7 / hz],
+  ];
+  return hz === FAST_HZ ? lines : [...lines, [`a frame at ${FAST_HZ} Hz`, 1e9 / FAST_HZ]];
 }
 
 function budgetLines(plot) {
@@ -119,7 +125,7 @@ function budgetLines(plot) {
   context.textBaseline = "alphabetic";
   context.fillStyle = context.strokeStyle = ink("faint");
   context.setLineDash([4 * ratio, 4 * ratio]);
-  for (const [words, ns] of BUDGETS) {
+  for (const [words, ns] of budgets()) {
     const y = plot.valToPos(ns, "y", true);
     if (y < top || y > top + height) continue;
     context.beginPath();
