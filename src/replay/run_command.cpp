@@ -101,6 +101,7 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       ->add_flag("--trace", settings->traced,
                  "write down which event makes which system calls (syscalls.npy) instead of timing any")
       ->excludes("--verify")
+      ->excludes("--keep-awake")
       ->excludes(untimed);
   command->add_flag("--populate", settings->populate,
                     "the favoured variant: memory for the journal's peak populated beforehand");

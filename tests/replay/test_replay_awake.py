@@ -76,3 +76,8 @@ def test_a_run_says_that_its_cores_were_kept_awake_and_takes_that_for_nobodys_lo
     # No core sleeps: what the run, the idle class and everything else took is all that there was, none counted twice.
     taken = made.facts["busy_cores"] + (made.facts["awake_cpu_ns"] + made.facts["cpu_ns"]) / made.facts["wall_ns"]
     assert taken < 1.15 * len(os.sched_getaffinity(0))
+
+
+def test_a_traced_run_measures_nothing_and_refuses_it(tmp_path: Path) -> None:
+    made = run(planned(spaced(4), tmp_path), tmp_path, "--keep-awake", "--trace", pace="1")
+    assert made.done.returncode == 2 and "--keep-awake" in made.done.stderr
