@@ -113,11 +113,9 @@ void retire_unless_last(ThreadHeap* heap, Slab* slab) {
   }
 }
 
-// Takes a slab's remote frees back in O(1): what was free comes behind the last of them.
-void adopt(ThreadHeap* heap, std::uint32_t granule) {
+// Puts a slab's remote frees, which were just taken, into its list in O(1): what was free comes behind the last of them.
+void adopt(ThreadHeap* heap, std::uint32_t granule, const RemoteBatch& batch) {
   Slab* const slab = &region.slabs[granule];
-  Directory& entry = region.directory[granule];
-  const RemoteBatch batch = RemoteList<>::adopt(entry.remote, entry.oldest);
   char* const base = region.granule_address(granule);
   if (slab->free != nullptr) {
     *reinterpret_cast<void**>(base + (std::size_t{batch.last} - 1) * block_alignment) = encoded(slab->free);
@@ -183,24 +181,47 @@ void make_current(Bin& bin, Slab* slab) {
 }  // namespace
 
 std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
+  // Two at a time, both lists taken before either is looked at: an exchange waits until every store before it has got
+  // its line, and what an adoption writes is cold.
+  struct Taken {
+    std::uint32_t granule;
+    RemoteBatch batch;
+  };
+  std::array<Taken, 2> taken;
   std::uint32_t adopted = 0;
-  while (adopted < most) {
-    if (heap->taken == 0) {
-      heap->taken = PendingStack<>::take(heap->pending);
+  std::uint32_t some = 0;
+  do {
+    for (some = 0; some < taken.size() && adopted + some < most; ++some) {
       if (heap->taken == 0) {
-        break;
+        heap->taken = PendingStack<>::take(heap->pending);
+        if (heap->taken == 0) {
+          break;
+        }
       }
+      const std::uint32_t granule = heap->taken;
+      Directory& entry = region.directory[granule];
+      __builtin_prefetch(&region.slabs[granule], 1);
+      // Read before adopting: from then on another thread may announce the slab again and write the link.
+      heap->taken = entry.pending_next.load(std::memory_order_relaxed);
+      taken[some] = {granule, RemoteList<>::adopt(entry.remote, entry.oldest)};
     }
-    const std::uint32_t granule = heap->taken;
-    // Read before adopting: from then on another thread may announce the slab again and write the link.
-    heap->taken = region.directory[granule].pending_next.load(std::memory_order_relaxed);
-    adopt(heap, granule);
-    ++adopted;
-  }
+    for (std::uint32_t each = 0; each < some; ++each) {
+      adopt(heap, taken[each].granule, taken[each].batch);
+    }
+    adopted += some;
+  } while (some == taken.size() && adopted < most);
   return adopted;
 }
 
 namespace {
+
+// One by one: a call of the C library's memmove is cold code where it is seldom made.
+void copy_blocks(void* const* from, void** to, std::uint32_t count) {
+  for (std::uint32_t each = 0; each < count; ++each) {
+    to[each] = from[each];
+    __asm__("" ::: "memory");  // else the compiler makes that call of it
+  }
+}
 
 // Takes blocks that other threads freed, when none is at hand: one to hand out, the others at hand. Null: none wait.
 void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
@@ -214,7 +235,7 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   const std::uint32_t count = Depot::blocks_of(size_class);
   const Depot::Magazine& magazine = depot.magazine(index);
   // At hand [0] is null, the last but one the newest, the last is handed out.
-  std::copy_n(magazine.blocks.begin(), count - 2, heap->bins[size_class].at_hand.begin() + 1);
+  copy_blocks(magazine.blocks.data(), heap->bins[size_class].at_hand.data() + 1, count - 2);
   heap->allow_at_hand(size_class, at_hand_capacity(size_class));
   heap->set_at_hand(size_class, magazine.blocks[count - 2], count - 1);
   void* const block = magazine.blocks[count - 1];
@@ -243,10 +264,10 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
       return false;
     }
     const std::uint32_t count = Depot::blocks_of(size_class);
-    const auto oldest = heap->bins[size_class].at_hand.begin() + 1;
-    std::copy_n(oldest, count, depot.magazine(index).blocks.begin());
+    void** const oldest = heap->bins[size_class].at_hand.data() + 1;
+    copy_blocks(oldest, depot.magazine(index).blocks.data(), count);
     depot.give_full(size_class, index);
-    std::copy(oldest + count, oldest + held - 1, oldest);
+    copy_blocks(oldest + count, oldest, held - 1 - count);
     heap->set_at_hand(size_class, row.newest, held - count);
   }
   heap->keep_at_hand(row_place(size_class), block);
@@ -270,6 +291,10 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   void* block = take_freed(bin.current);
   if (block == nullptr) {
+    // What comes now is seldom, its lines are cold, and between one and the next stands an atomic operation.
+    __builtin_prefetch(&heap->pending, 1);
+    __builtin_prefetch(&region.slabs[heap->waiting[size_class].listed], 1);
+    depot.prefetch(size_class);
     if ((block = take_handed_over(heap, size_class)) != nullptr) {
       return block;
     }
