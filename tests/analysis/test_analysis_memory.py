@@ -89,11 +89,12 @@ def test_runs_of_an_older_blockyard_have_no_blocks_and_faults(tmp_path: Path) ->
 def test_deferred_cost_is_the_median_over_repeats_and_unknown_where_not_measured(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=3)
     for repeat, cpu in enumerate((5, 7, 100), start=1):
-        campaign.run("one", rows([(0, MALLOC, 64, 0, 10, 0)]), repeat, background={"threads": 2, "cpu_ns": cpu,
-                                                                                   "names": ["purger"]},
+        campaign.run("one", rows([(0, MALLOC, 64, 0, 10, 0)]), repeat, timed_ns=[0, 90, 1, 50][repeat],
+                     background={"threads": 2, "cpu_ns": cpu, "names": ["purger"]},
                      thread_start_ns=[1000, 3000], after_last_free={"cpu_ns": cpu * 2}, walk_ns_a_block=3.5)
     found = deferred.of(sections.read(campaign.directory).sections[0].measured[0])
     assert (found.background_threads, found.background_cpu, found.background_names) == (2, 7, ("purger",))
+    assert (found.timed, found.timed_and_background) == (50, 95), "the sum of each repeat, then the median of the sums"
     assert (found.thread_start, found.after_last_free_cpu, found.walk_a_block) == (2000, 14, 3.5)
     assert found.thread_stop is None and found.settled_after is None and found.cpu_untimed is None
 

@@ -5,11 +5,12 @@ import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
-from synthetic import Campaign, latencies, lifelike
+from synthetic import LOOKING, Campaign, latencies, lifelike
 
 from blockyard.analysis.latency import View
 from blockyard.analysis.phases import Phase, Phases
@@ -213,3 +214,29 @@ def test_labels_are_spread_without_overlap_and_stay_inside() -> None:
     ordered = sorted(placed)
     assert min(b - a for a, b in pairwise(ordered)) >= 0.1 - 1e-9
     assert ordered[0] >= 0 and ordered[-1] <= 1 + 1e-9 and placed[3] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("letters", [10, 150, 200, 260])
+def test_no_subtitle_reaches_the_edge_of_its_picture(tmp_path: Path, letters: int) -> None:
+    with matplotlib.rc_context(style.FONT):
+        page = style.figure(1600, 120)
+        style.subtitle(page, 70, "wide" * (letters // 4))
+        style.save(page, tmp_path / "page", (".png",))
+    ink = (pixels(tmp_path / "page.png") < 250).any(axis=(0, 2))
+    assert ink.any() and not ink[1600 - 28 + 1:].any()
+
+
+def test_no_ink_touches_the_edges_of_favoured_pictures(tmp_path: Path) -> None:
+    """Of all subtitles theirs are the longest."""
+    names = ["calm@favoured", "other@favoured", "null"]
+    campaign = Campaign(tmp_path / "r", names, repeats=2)
+    base, pair = lifelike(30_000, seconds=4)
+    for name in names:
+        for repeat in (1, 2):
+            campaign.run(name, latencies(base, 1.0, 1.0, 1000 + repeat), repeat, looking=LOOKING)
+    campaign.events(pair, range(0, 4_000_000_000, 16_666_667))
+    build(campaign.directory, options=ReportOptions(samples_parquet=False))
+    drawn = list((campaign.directory / "report").rglob("*.png"))
+    assert {"comparison-attributed-favoured", "frames-favoured", "memory-favoured", "pareto-favoured"} <= {
+        path.stem for path in drawn}
+    assert [path.name for path in drawn if (pixels(path)[:, [0, 1, -2, -1]] < 250).any()] == []

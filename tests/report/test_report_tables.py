@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from conftest import known_rows
 from rich.console import Console
-from synthetic import FREE, MALLOC, REALLOC, ZEROED, Campaign, lifelike_campaign, rows
+from synthetic import FREE, LOOKING, MALLOC, REALLOC, ZEROED, Campaign, latencies, lifelike, lifelike_campaign, rows
 
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.latency import View
@@ -253,6 +253,35 @@ def test_a_campaign_whose_cores_were_kept_awake_says_so(campaign: Campaign) -> N
 def test_lines_of_the_text_report_fit_eighty_columns(campaign: Campaign) -> None:
     text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_no_line_of_the_whole_text_report_is_wider_than_eighty_columns(tmp_path: Path) -> None:
+    """Slow events with every cause at once, as machines under load show them, and threads of the allocator's own."""
+    campaign = Campaign(tmp_path / "r", ["blockyard", "rpmalloc@favoured", "null"], repeats=2)
+    base, pair = lifelike(20_000, seconds=4)
+    base["size"][base["size"] > 1000] = 4 << 20
+    for name in ("blockyard", "rpmalloc@favoured", "null"):
+        for repeat in (1, 2):
+            made = latencies(base, 1.0, 1.0, 1000 + repeat)
+            made["cause"][made["cause"] > 0] = 255
+            campaign.run(name, made, repeat, looking=LOOKING, timed_ns=123_456_789_000,
+                         background={"threads": 12, "cpu_ns": 7_654_321_000, "names": ["purger"]},
+                         after_last_free={"cpu_ns": 10**9, "settled_after_ns": 10**9, "resident_bytes": 123 << 20})
+    campaign.events(pair, range(0, 4_000_000_000, 16_666_667))
+    campaign.journal_facts(phases=[{"name": "load", "time_ns": 0, "event": 5},
+                                   {"name": "play", "time_ns": 2 * 10**9, "event": 10_000}])
+    text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "page fault in the touch" in " ".join(text.split()), "a folded cause keeps its words"
+
+
+def test_the_processor_time_of_an_allocators_own_threads_is_added_to_its_calls(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.run("one", rows([(0, MALLOC, 64, 0, 10, 0)]), timed_ns=2_000_000,
+                 background={"threads": 1, "cpu_ns": 5_000_000, "names": ["janitor"]})
+    table = build(campaign.directory, options=TABLES).text.partition("processor time, medians")[2]
+    row = next(line.split() for line in table.splitlines() if line.startswith("one"))
+    assert row[:8] == ["one", "2.00", "ms", "1", "5.00", "ms", "7.00", "ms"]
 
 
 def test_markdown_tables_have_as_many_cells_as_columns(campaign: Campaign) -> None:

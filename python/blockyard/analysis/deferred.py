@@ -22,6 +22,8 @@ class Deferred:
     """Of a replay without a clock around each event."""
     timed: float | None
     """Sum of the timed calls and touches of all threads."""
+    timed_and_background: float | None
+    """The same and the processor time of the allocator's own threads, summed by repeat."""
     after_last_free_cpu: float | None
     settled_after: float | None
     """How long after teardown memory still changed."""
@@ -38,9 +40,13 @@ def of(allocator: AllocatorRuns) -> Deferred:
         known = [value for run in runs if (value := _number(run.facts, path, of_list)) is not None]
         return float(median(known)) if known else None
 
+    sums = [calls + behind for run in allocator.runs
+            if (calls := _number(run.facts, ("timed_ns",), mean)) is not None
+            and (behind := _number(run.facts, ("background", "cpu_ns"), mean)) is not None]
     names = {str(name) for run in allocator.runs for name in _list(run.facts.get("background"), "names")}
     return Deferred(middle("background", "threads"), middle("background", "cpu_ns"), tuple(sorted(names)),
                     middle("cpu_ns"), middle("cpu_ns", runs=allocator.untimed), middle("timed_ns"),
+                    float(median(sums)) if sums else None,
                     middle("after_last_free", "cpu_ns"), middle("after_last_free", "settled_after_ns"),
                     middle("after_last_free", "resident_bytes"), middle("thread_start_ns"), middle("thread_stop_ns"),
                     middle("walk_ns_a_block"), middle("pollute_bytes"))

@@ -85,17 +85,35 @@ def _text(block: Block) -> str:
 def _text_table(table: Table) -> str:
     heads = _head_lines(table)
     widths = [max(map(len, column)) for column in zip(*heads, *table.rows, strict=True)]
+    gap, rows = 2, table.rows
+    room = WIDTH - sum(widths[:-1]) - gap * (len(widths) - 1)
+    sentence = widths[-1] > room >= _SENTENCE
+    if sentence:
+        rows = [line for row in rows for line in _wrapped(row, room)]
+        widths[-1] = room
+    elif widths[-1] > room:
+        gap = 1
 
     def line(cells: list[str]) -> str:
-        first, *others = (cell.rjust(width) if place else cell.ljust(width)
-                          for place, (cell, width) in enumerate(zip(cells, widths, strict=True)))
-        return "  ".join([first, *others]).rstrip()
+        last = len(cells) - 1
+        return (" " * gap).join(cell.ljust(width) if place == 0 or (sentence and place == last) else cell.rjust(width)
+                                for place, (cell, width) in enumerate(zip(cells, widths, strict=True))).rstrip()
 
     head = "\n".join(map(line, heads))
     notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in table.notes]
     title = [textwrap.fill(table.title, WIDTH)] if table.title else []
-    return "\n".join([*title, head, "-" * (sum(widths) + 2 * len(widths) - 2),
-                      *map(line, table.rows), *notes]) + "\n"
+    return "\n".join([*title, head, "-" * (sum(widths) + gap * (len(widths) - 1)),
+                      *map(line, rows), *notes]) + "\n"
+
+
+_SENTENCE = 16
+"""A last column that may be folded to no fewer letters than that; figures are narrower."""
+
+
+def _wrapped(row: list[str], room: int) -> list[list[str]]:
+    """The row and, below it, what its last cell has beyond so many letters."""
+    first, *others = textwrap.wrap(row[-1], room) or [""]
+    return [[*row[:-1], first], *([*[""] * (len(row) - 1), words] for words in others)]
 
 
 def _head_lines(table: Table) -> list[list[str]]:

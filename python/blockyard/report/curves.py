@@ -39,7 +39,7 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
             _panel(axis, name, lines)
         axis.set_xlabel("percentile of events (linear up to p90, then one step for each further nine)", labelpad=8)
         style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
+        style.subtitle(page, 70, subtitle)
         style.foot(page, caption)
         return style.save(page, target)
 

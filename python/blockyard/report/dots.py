@@ -37,7 +37,7 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
             _panel(axis, name, rows, low, high, step, names=number == 0)
         _key(page, height)
         style.put(page, 28, height - 44, title, fontsize=22, fontweight="bold")
-        style.put(page, 28, height - 74, subtitle, fontsize=15, color=FAINT)
+        style.subtitle(page, 74, subtitle)
         style.foot(page, caption)
         return style.save(page, target)
 

@@ -56,7 +56,7 @@ def words(views: Sequence[View]) -> str:
     """What the worst beside a name, line and shade are, for the subtitle."""
     line = main_view(views)
     shaded = "; shaded: from inherent to as-run" if View.AS_RUN in views and View.INHERENT in views else ""
-    return f"worst: of any repeat; line: {line.value}{shaded}"
+    return f"worst: of any repeat, {line.value}; line: {line.value}{shaded}"
 
 
 def draw(target: Path, title: str, subtitle: str, caption: str, starts_ns: np.ndarray, lines: Sequence[Line],
@@ -91,7 +91,7 @@ def draw(target: Path, title: str, subtitle: str, caption: str, starts_ns: np.nd
         style.put(page, _LEFT + (WIDTH - _LEFT - _RIGHT) / 2, _BOTTOM - 62, "time since the replay's clock started (s)",
                   ha="center")
         style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.put(page, 28, height - 104, subtitle, fontsize=15, color=FAINT, linespacing=1.5)
+        style.subtitle(page, 104, subtitle)
         style.foot(page, caption)
         return style.save(page, target)
 

@@ -58,7 +58,7 @@ def over_time(target: Path, title: str, subtitle: str, caption: str, found: Sequ
             axis = below
         axis.set_xlabel("time since the replay's clock started (s)", labelpad=8)
         style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
+        style.subtitle(page, 70, subtitle)
         style.foot(page, caption)
         return style.save(page, target)
 
@@ -89,7 +89,7 @@ def pareto(target: Path, title: str, subtitle: str, caption: str, points: Sequen
         axis.set_ylabel("p99.9 of malloc and first touch", labelpad=6)
         _name_points(axis, points, named)
         style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.put(page, 28, height - 70, subtitle, fontsize=15, color=FAINT)
+        style.subtitle(page, 70, subtitle)
         style.foot(page, caption)
         return style.save(page, target)
 

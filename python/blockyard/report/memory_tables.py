@@ -11,6 +11,11 @@ from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Table
 from blockyard.report.comparison import null_rows, short_name
 
+DEFERRED_NOTE = ("calls and their CPU: what the allocator cost in all while the clock ran, the work of its own threads "
+                 "included")
+SETTLED_NOTE = ("what an allocator's threads still do, until 50 ms went by without a change in it or in the resident "
+                "memory; what it would do later (many purge after 0.5 to 10 s) is not seen")
+
 
 def blocks(figures: Sequence[AllocatorFigures], variant: str) -> list[Block]:
     return [Heading(f"Memory and deferred cost, {variant}", 3), *memory_tables(figures, variant),
@@ -80,21 +85,24 @@ def rows(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[dict
 
 def deferred_tables(figures: Sequence[AllocatorFigures], variant: str) -> list[Table]:
     found = [(one, deferred.of(one.runs)) for one in figures]
-    work = [[short_name(one), _duration(told.timed), _duration(told.cpu), _duration(told.cpu_untimed),
+    work = [[short_name(one), _duration(told.timed),
              units.ABSENT if told.background_threads is None else f"{told.background_threads:.0f}",
-             _duration(told.background_cpu)] for one, told in found]
+             _duration(told.background_cpu), _duration(told.timed_and_background), _duration(told.cpu),
+             _duration(told.cpu_untimed)] for one, told in found]
     after = [[short_name(one), _duration(told.after_last_free_cpu), _duration(told.settled_after),
               units.size(told.resident_after)] for one, told in found]
     threads = [[short_name(one), _duration(told.thread_start), _duration(told.thread_stop),
                 _duration(told.walk_a_block), units.size(told.pollute_bytes)] for one, told in found]
     unknown = f"{units.ABSENT} not measured in these runs"
     tables = [Table(f"processor time, medians over repeats, {variant}",
-                    ["allocator", "timed\ncalls", "whole\nprocess", "untimed", "own\nthreads", "their\nCPU"], work,
-                    [unknown] if any(units.ABSENT in row for row in work) else [], dim=null_rows(figures))]
+                    ["allocator", "timed\ncalls", "own\nthreads", "their\nCPU", "calls and\ntheir CPU",
+                     "whole\nprocess", "untimed"], work,
+                    [DEFERRED_NOTE, *([unknown] if any(units.ABSENT in row for row in work) else [])],
+                    dim=null_rows(figures))]
     if any(cell != units.ABSENT for row in after for cell in row[1:]):
         tables.append(Table(f"after the last free, {variant}",
                             ["allocator", "CPU of\nown threads", "settled\nafter", "resident\nthen"], after,
-                            ["what an allocator's threads still do, until it and the resident memory stand still"],
+                            [SETTLED_NOTE],
                             dim=null_rows(figures)))
     if any(cell != units.ABSENT for row in threads for cell in row[1:4]):
         tables.append(Table(f"threads and placement, {variant}",

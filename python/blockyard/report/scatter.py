@@ -128,7 +128,7 @@ def _density(page: style.Figure) -> AxesImage:
 
 def _words(page: style.Figure, scatter: Scatter) -> list[Artist]:
     return [style.put(page, 28, HEIGHT - 42, scatter.title, fontsize=22, fontweight="bold"),
-            style.put(page, 28, HEIGHT - 72, f"{scatter.subtitle}; {_shown(scatter)}", fontsize=15, color=FAINT),
+            style.subtitle(page, 72, f"{scatter.subtitle}; {_shown(scatter)}", WIDTH - 440),
             style.foot(page, scatter.caption)]
 
 

@@ -33,6 +33,8 @@ LINES = ("#0072b2", "#d55e00", "#009e73", "#b3478f", "#56a5d8", "#c78a00", "#1b3
 _SIZE_ANCHORS = ((4, "#2b3a9b"), (6, "#2f7fd0"), (10, "#2fae9f"), (15, "#dfa200"), (20, "#e2571e"), (26, "#8e1b3a"))
 
 PIXELS_PER_INCH = 100
+_MARGIN = 28
+_SMALLEST = 6.0
 _FOOT_LETTERS = 178
 """So many letters of 11.5 points fill the width of a picture."""
 FONT = {"font.family": "DejaVu Sans", "font.size": 15, "axes.edgecolor": FAINT, "axes.linewidth": 1.0,
@@ -74,6 +76,18 @@ def put(page: Figure, x: float, y: float, words: str, **style: object) -> Text:
     """Text at pixels from the lower left corner."""
     whole_width, whole_height = page.get_size_inches() * PIXELS_PER_INCH
     return page.text(x / whole_width, y / whole_height, words, **style)
+
+
+def subtitle(page: Figure, from_top: float, words: str, width: float | None = None) -> Text:
+    """Below the title, its last line so many pixels below the upper edge; smaller where a line would not fit into the
+    width (to the right margin unless told)."""
+    whole_width, whole_height = page.get_size_inches() * PIXELS_PER_INCH
+    made = put(page, _MARGIN, whole_height - from_top, words, fontsize=15, color=FAINT, linespacing=1.5)
+    pen, room = FigureCanvasAgg(page).get_renderer(), width or whole_width - 2 * _MARGIN
+    # Step by step: letters are fitted to pixels, so that their width is not in proportion to their size.
+    while made.get_window_extent(pen).width > room and made.get_fontsize() > _SMALLEST:
+        made.set_fontsize(made.get_fontsize() - 0.25)
+    return made
 
 
 def foot(page: Figure, caption: str) -> Text:

@@ -12,9 +12,10 @@ from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.frames import AudioVerdict, FrameCut, Verdict
 from blockyard.analysis.latency import P999, Operation, View
 from blockyard.analysis.sections import Section
-from blockyard.report import cause_tables, frame_tables, frame_verdicts, units
+from blockyard.report import cause_tables, frame_tables, frame_verdicts, memory_tables, units
 
 NS, BYTES, COUNT, RATE, SHARE, TEXT = "ns", "bytes", "count", "rate", "share", "text"
+_DEFERRED = memory_tables.DEFERRED_NOTE[0].upper() + memory_tables.DEFERRED_NOTE[1:]
 _UNKNOWN = f"{units.ABSENT}: not measured in these runs."
 
 
@@ -148,12 +149,14 @@ def _memory(members: Sequence[AllocatorFigures]) -> Iterator[Table]:
 def _deferred(members: Sequence[AllocatorFigures]) -> Iterator[Table]:
     found = {one.name: deferred.of(one.runs) for one in members}
     yield Table("processor time", "Medians over repeats; untimed: a replay without a clock around each event. "
-                f"{_UNKNOWN}",
-                (("timed calls", NS, True), ("whole process", NS, True), ("untimed", NS, True),
-                 ("own threads", COUNT, False), ("their CPU", NS, False), ("after last free", NS, True),
-                 ("settled after", NS, False), ("resident then", BYTES, True)),
-                {"": {name: [told.timed, told.cpu, told.cpu_untimed, told.background_threads, told.background_cpu,
-                             told.after_last_free_cpu, told.settled_after, told.resident_after]
+                f"{_DEFERRED}. After last free, settled after, resident then: "
+                f"{memory_tables.SETTLED_NOTE}. {_UNKNOWN}",
+                (("timed calls", NS, False), ("own threads", COUNT, False), ("their CPU", NS, False),
+                 ("calls and their CPU", NS, True), ("whole process", NS, True), ("untimed", NS, True),
+                 ("after last free", NS, True), ("settled after", NS, False), ("resident then", BYTES, True)),
+                {"": {name: [told.timed, told.background_threads, told.background_cpu, told.timed_and_background,
+                             told.cpu, told.cpu_untimed, told.after_last_free_cpu, told.settled_after,
+                             told.resident_after]
                       for name, told in found.items()}})
     yield Table("threads and placement", f"Walk: to read the freshly allocated blocks afterwards. {_UNKNOWN}",
                 (("a thread's start", NS, True), ("its end", NS, True), ("walk a fresh block", NS, True),

@@ -30,7 +30,7 @@ export function bytesWords(count) {
     value /= 1024;
     unit = larger;
   }
-  return unit === "B" ? `${value} B` : `${threeDigits(value)} ${unit}`;
+  return unit === "B" ? `${Math.round(value)} B` : `${threeDigits(value)} ${unit}`;
 }
 
 export function countWords(count) {
