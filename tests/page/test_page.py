@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Page
-from conftest import REPEATS, SECONDS, SHOTS, nanoseconds, samples
+from conftest import REPEATS, SECONDS, SHOTS, nanoseconds, page_of, samples
 from synthetic import FREE, Campaign
+from synthetic import rows as rows_of
 
 
 def table(tab: Page) -> dict[str, dict[str, str]]:
@@ -276,6 +277,26 @@ def test_allocators_can_be_left_out(opened: Page) -> None:
     assert set(table(opened)) == {"null", "glibc", "jemalloc", "mimalloc"}
     opened.click("#allocators label:nth-child(1)")
     assert set(table(opened)) == {"glibc", "jemalloc", "mimalloc"}
+
+
+def test_without_any_allocator_the_charts_and_the_table_say_so(opened: Page) -> None:
+    for place in (1, 2, 3, 4):
+        opened.click(f"#allocators label:nth-child({place})")
+    for element in ("percentiles", "frames", "memory", "pareto", "table-words"):
+        assert opened.evaluate(f"document.getElementById('{element}').textContent") == "No allocator is chosen."
+    assert opened.problems == []
+
+
+def test_bytes_are_whole_in_the_table(tab: Page, tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["one"])
+    campaign.run("one", rows_of([(0, 0, 64, 0, 10, 0), (1, FREE, 64, 1000, 10, 0)]),
+                 after_last_free={"cpu_ns": 1, "settled_after_ns": 1, "resident_bytes": 26.579332398377463})
+    campaign.events(np.array([1, 0]))
+    tab.open(page_of(campaign))
+    tab.evaluate("""(() => { const pick = document.getElementById('show'); pick.value = 'processor time';
+                 pick.dispatchEvent(new Event('change')); })()""")
+    tab.settle()
+    assert table(tab)["one"]["resident then"] == "27 B"
 
 
 def test_every_chart_is_drawn_anew_for_another_operation_and_view(opened: Page) -> None:

@@ -11,7 +11,7 @@ from blockyard.report import style
 from blockyard.report.style import FAINT, INK
 
 WIDTH = 1600
-_LEFT, _RIGHT, _GAP, _BOTTOM, _TOP, _ROW = 176, 56, 60, 152, 148, 46
+_LEFT, _RIGHT, _GAP, _BOTTOM, _TOP, _ROW = 176, 56, 96, 152, 148, 46
 # Light to dark along one blue: the order survives any colour vision and any printer.
 _DOTS = ((P50, "#a9cdea", 11), (P99, "#5a9fd4", 11), (P999, "#1f6cb0", 12), (P9999, "#0b3c6f", 12))
 _WORST = "#d55e00"

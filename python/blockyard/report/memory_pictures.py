@@ -14,7 +14,7 @@ from blockyard.report.style import FAINT, INK
 
 WIDTH = 1600
 _LEFT, _RIGHT, _PANEL, _GAP, _BOTTOM, _TOP = 138, 232, 420, 84, 128, 128
-_FAULTS = 200
+_FAULTS, _FEW_FAULTS = 200, 100
 
 Named = Callable[[str], tuple[str, str, bool]]
 """Of an allocator: its short name, its colour, whether it is `null`."""
@@ -47,8 +47,9 @@ def over_time(target: Path, title: str, subtitle: str, caption: str, found: Sequ
                 name, colour, is_null = named(one.allocator)
                 if one.faults_per_s is not None and not is_null:
                     below.plot(times, one.faults_per_s, color=colour, linewidth=1.3)
-            below.set_yscale("symlog", linthresh=100)
-            below.set_ylim(0, None)
+            below.set_yscale("symlog", linthresh=_FEW_FAULTS)
+            # Up to a labelled mark, also where nothing faulted.
+            below.set_ylim(0, max(below.get_ylim()[1], _FEW_FAULTS))
             below.yaxis.grid(True, color=style.GRID)
             below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
             below.yaxis.set_minor_formatter(NullFormatter())

@@ -80,6 +80,8 @@ export class Chart {
   }
 }
 
+export const NONE_CHOSEN = "No allocator is chosen.";
+
 const FONT = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 
 export function axis(words) {

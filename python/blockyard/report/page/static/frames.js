@@ -1,7 +1,7 @@
 // Allocator time in each frame, a line for each allocator, against shares of a frame's budget.
 import { openPack } from "./data.js";
 import { makeButton } from "./dom.js";
-import { Chart, latencyAxis, roomyLog, timeAxis } from "./chart.js";
+import { Chart, latencyAxis, NONE_CHOSEN, roomyLog, timeAxis } from "./chart.js";
 import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
 import { nsOfStep } from "./model.js";
@@ -46,6 +46,7 @@ export function drawWorstFrames() {
 
 function describeFrames() {
   const { columns } = framePacks.get(state.section) ?? { columns: {} };
+  if (!shownAllocators().length) return NONE_CHOSEN;
   if (!section().frames.known) return section().frames.words;
   const allocators = shownAllocators().filter((one) => columns[`${one.name}/${state.view}`]);
   if (!allocators.length) return "None of the chosen allocators has frames.";

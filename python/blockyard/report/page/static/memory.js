@@ -1,5 +1,5 @@
 // Resident memory through the run, a line for each allocator, and below them the bytes that the program asked for.
-import { axis, Chart, timeAxis } from "./chart.js";
+import { axis, Chart, NONE_CHOSEN, timeAxis } from "./chart.js";
 import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
 import { section, shownAllocators, state } from "./state.js";
@@ -13,6 +13,7 @@ export function makeMemory() {
 
 function describeMemory() {
   const allocators = shownAllocators().filter((one) => one.resident);
+  if (!shownAllocators().length) return NONE_CHOSEN;
   if (!allocators.length) return "Not in this report: the runs of the chosen allocators recorded no memory.";
   const times = Array.from({ length: STEPS + 1 }, (_, i) => state.from + ((state.to - state.from) * i) / STEPS);
   const lines = allocators.map((one) => held(one.resident, times));

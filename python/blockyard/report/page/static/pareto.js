@@ -1,7 +1,7 @@
 // p99.9 against peak resident memory: what lies lower left is better in both; the stairs join those that none beats in
 // both.
 import { constants } from "./data.js";
-import { axis, Chart, hideTip, latencyAxis, showTip, tipTable } from "./chart.js";
+import { axis, Chart, hideTip, latencyAxis, NONE_CHOSEN, showTip, tipTable } from "./chart.js";
 import { drawMark, ink, lineStyle } from "./look.js";
 import { shownAllocators } from "./state.js";
 import { peakOf, summaryOf } from "./summary.js";
@@ -22,6 +22,7 @@ function paretoPoints() {
 
 function describePareto() {
   const found = paretoPoints();
+  if (!shownAllocators().length) return NONE_CHOSEN;
   if (!found.length) return "Too few events in this stretch of time for a p99.9 (it needs 10,000).";
   return {
     data: [found.map((point) => point.peak), found.map((point) => point.ns)],

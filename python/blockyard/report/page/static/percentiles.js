@@ -1,7 +1,7 @@
 // Latency by percentile: evenly up to p90 in the left half, then one equal step for each further nine; the worst event
 // stands alone at the right edge.
 import { constants } from "./data.js";
-import { axis, Chart, latencyAxis, roomyLog } from "./chart.js";
+import { axis, Chart, latencyAxis, NONE_CHOSEN, roomyLog } from "./chart.js";
 import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { section, shownAllocators } from "./state.js";
 import { summaryOf } from "./summary.js";
@@ -21,6 +21,7 @@ const NAMED = [
   [0.99999, "p99.999"],
 ];
 const CROWDED = ["p90", "p99.9", "p99.999"]; // left out of a narrow axis
+const leftOut = (width, name) => (width < 460 && CROWDED.includes(name)) || (width < 680 && name === "p99.999");
 
 export function makePercentiles() {
   return new Chart(document.getElementById("percentiles"), describePercentiles, (width) => (width < 460 ? 320 : 400));
@@ -28,6 +29,7 @@ export function makePercentiles() {
 
 function describePercentiles() {
   const allocators = shownAllocators();
+  if (!allocators.length) return NONE_CHOSEN;
   const found = allocators.map(summaryOf);
   if (!found.some(Boolean)) return "No such event in this stretch of time.";
   const floor = Math.max(1, Math.min(...section().allocators.map((one) => one.step_ns)) / 2);
@@ -47,12 +49,10 @@ function describePercentiles() {
       },
       axes: [
         axis({
-          size: 34,
+          size: 40,
+          gap: 12, // the latency axis writes its lowest label beside
           splits: () => [...NAMED.map(([share]) => position(share)), WORST],
-          values: (plot) => [
-            ...NAMED.map(([, name]) => (plot.width < 460 && CROWDED.includes(name) ? "" : name)),
-            "worst",
-          ],
+          values: (plot) => [...NAMED.map(([, name]) => (leftOut(plot.width, name) ? "" : name)), "worst"],
           filter: (plot, splits) => splits,
           space: 0,
         }),

@@ -1,5 +1,6 @@
 // The figures, an allocator a row: any column sorts, and the whole can be copied. Latencies are those of the chosen
 // stretch; the other tables are of the whole run, as the analysis made them (report/page/tables.py).
+import { NONE_CHOSEN } from "./chart.js";
 import { constants } from "./data.js";
 import { swatchOf } from "./look.js";
 import { change, isWhole, section, shownAllocators, state } from "./state.js";
@@ -169,6 +170,7 @@ export function tableText() {
 }
 
 export function tableWords() {
+  if (!shownAllocators().length) return NONE_CHOSEN;
   const chosen = chosenTable();
   const least = "✓: the lowest, or within 2 % of it";
   if (chosen) return `Of the whole run, whatever is brushed. ${chosen.words} ${least}; null does not compete.`;
