@@ -80,11 +80,17 @@ class Worker {
       const Plane as_run = frees ? Plane::free_as_run : Plane::malloc_as_run;
       const Plane attributed = frees ? Plane::free_attributed : Plane::malloc_attributed;
       std::uint32_t least = saturated;
+      std::size_t struck = 0;
       for (std::size_t r = 0; r < runs.size(); ++r) {
         const Row& row = runs[r].rows[i];
         const std::uint32_t ticks = latency(row, runs[r]).both;
         add(as_run, attributed, row, ticks, static_cast<std::uint32_t>(r));
         least = std::min(least, ticks);
+        struck += by_machine(row);
+      }
+      if (returns(struck, runs.size())) [[unlikely]] {
+        for (std::size_t r = 0; r < runs.size(); ++r)
+          add_returned(attributed, runs[r].rows[i], least, static_cast<std::uint32_t>(r));
       }
       const Plane inherent = frees ? Plane::free_inherent : Plane::malloc_inherent;
       if (runs.size() == 1) {
@@ -125,18 +131,29 @@ class Worker {
     return static_cast<std::size_t>(across) * frame_.height + rows_(ticks, row.event);
   }
 
-  /// The attributed plane holds, until finish(), the few events that are *not* to be in it: the others are in as_run.
+  /// The attributed plane holds, until finish(), the few events that are *not* to be in it, less those that are returned
+  /// (maybe fewer than none: the arithmetic wraps): the others are in as_run.
   void add(Plane as_run, Plane attributed, const Row& row, std::uint32_t ticks, std::uint32_t run) {
     const std::size_t cell = cell_of(row, ticks);
     if (cell == outside) return;
     const Mark mark{row.start, row.size, ticks, row.event, run, row.cause};
     fill(as_run, cell, mark);
-    if ((row.cause & cause_machine) == 0) {
+    if (!by_machine(row)) {
       if (ticks >= frame_.marks_from[static_cast<std::size_t>(attributed)]) of(attributed).marks.push_back(mark);
     } else {
       ++of(attributed).counts[cell];
       of(attributed).sizes[cell] += size_step(row.size);
     }
+  }
+
+  void add_returned(Plane attributed, const Row& row, std::uint32_t ticks, std::uint32_t run) {
+    const std::size_t cell = cell_of(row, ticks);
+    if (cell == outside) return;
+    Grid& grid = of(attributed);
+    --grid.counts[cell];
+    grid.sizes[cell] -= size_step(row.size);
+    if (ticks >= frame_.marks_from[static_cast<std::size_t>(attributed)])
+      grid.marks.push_back({row.start, row.size, ticks, row.event, run, row.cause});
   }
 
   void add_inherent(Plane plane, const Row& row, std::uint32_t ticks) {

@@ -16,6 +16,21 @@ constexpr std::size_t table_index(Metric metric, std::size_t size_class) {
   return static_cast<std::size_t>(metric) * size_classes + size_class;
 }
 
+/// Puts latencies in, whether they are in there or not, each `times` over.
+void put(std::vector<std::uint64_t>& low, Distribution& above, const Distribution& more, std::uint64_t times) {
+  Distribution high;
+  for (std::size_t i = 0; i < more.ticks.size(); ++i) {
+    const std::uint64_t count = more.counts[i] * times;
+    if (more.ticks[i] < counted) {
+      low[more.ticks[i]] += count;
+    } else {
+      high.ticks.push_back(more.ticks[i]);
+      high.counts.push_back(count);
+    }
+  }
+  above = merged(above, high);
+}
+
 /// Takes latencies out that are all in there; a count may become 0.
 void subtract(std::vector<std::uint64_t>& low, Distribution& above, const Distribution& gone) {
   std::size_t place = 0;
@@ -47,6 +62,7 @@ class Digest::Worker {
             static_cast<std::uint32_t*>(std::calloc(phases * sets_of(runs) * tables * counted, sizeof(std::uint32_t)))),
         high_(phases * sets_of(runs) * tables),
         machine_(phases * sets_of(runs) * tables),
+        returned_(phases * tables),
         by_cause_(operations * causes),
         inherent_(sets_of(runs) - 1),
         kept_(slowest) {
@@ -57,6 +73,7 @@ class Digest::Worker {
   Fault pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end, std::uint64_t previous,
              std::uint64_t offset, std::uint32_t phase) {
     first_set_ = phase * (inherent_ + 1);
+    phase_ = phase;
     for (std::uint64_t i = begin; i < end; ++i) {
       const Row& first = runs[0].rows[i];
       const std::uint32_t event = first.event;
@@ -68,9 +85,10 @@ class Digest::Worker {
 
       Latency least = latency(first, runs[0]);
       Slow most{offset + i, least.both, 0};
+      std::size_t struck = 0;
       add(0, kind, klass, least);
       if (first.cause != 0) [[unlikely]]
-        explain(0, kind, klass, first.cause, least);
+        struck += explain(0, kind, klass, first, least);
       for (std::size_t r = 1; r < runs.size(); ++r) {
         const Row& row = runs[r].rows[i];
         if (row.event != event || row.kind != kind || row.size != first.size) {
@@ -79,11 +97,13 @@ class Digest::Worker {
         const Latency here = latency(row, runs[r]);
         add(r, kind, klass, here);
         if (row.cause != 0) [[unlikely]]
-          explain(r, kind, klass, row.cause, here);
+          struck += explain(r, kind, klass, row, here);
         lower(least, here);
         if (here.both > most.ticks) most = {offset + i, here.both, static_cast<std::uint32_t>(r)};
       }
       if (inherent_ != 0) add(inherent_, kind, klass, least);
+      if (returns(struck, runs.size())) [[unlikely]]
+        keep_in(returned_, phase_ * tables, kind, klass, least);
       if (most.ticks >= slow_from_) [[unlikely]]
         keep(most);
     }
@@ -95,6 +115,8 @@ class Digest::Worker {
   }
   const Tail& high(std::size_t set, std::size_t table) const { return high_[set * tables + table]; }
   const Tail& machine(std::size_t set, std::size_t table) const { return machine_[set * tables + table]; }
+  /// Counts in each run of its phase.
+  const Tail& returned(std::size_t phase, std::size_t table) const { return returned_[phase * tables + table]; }
   const Tail& by_cause(Operation operation, std::uint8_t cause) const {
     return by_cause_[static_cast<std::size_t>(operation) * causes + cause];
   }
@@ -130,18 +152,25 @@ class Digest::Worker {
   }
 
   /// An event that was looked at: by its cause, and once more where the machine did it, for the view without those.
-  void explain(std::size_t run, std::uint8_t kind, std::size_t klass, std::uint8_t cause, const Latency& value) {
+  /// Whether the machine did.
+  bool explain(std::size_t run, std::uint8_t kind, std::size_t klass, const Row& row, const Latency& value) {
     const Operation operation = kind == kind_free         ? Operation::free
                                 : kind == kind_reallocate ? Operation::realloc
                                                           : Operation::malloc;
-    by_cause_[static_cast<std::size_t>(operation) * causes + cause].add(value.both);
-    if ((cause & cause_machine) == 0) return;
+    by_cause_[static_cast<std::size_t>(operation) * causes + row.cause].add(value.both);
+    if (!by_machine(row)) return false;
+    keep_in(machine_, (first_set_ + run) * tables, kind, klass, value);
+    return true;
+  }
+
+  /// In the tables that begin at `first`.
+  static void keep_in(std::vector<Tail>& tails, std::size_t first, std::uint8_t kind, std::size_t klass,
+                      const Latency& value) {
     const Metric call = call_of(kind);
-    const std::size_t set = first_set_ + run;
-    machine_[set * tables + table_index(call, klass)].add(value.call);
+    tails[first + table_index(call, klass)].add(value.call);
     if (kind == kind_free) return;
-    if (value.touched) machine_[set * tables + table_index(next(call, 1), klass)].add(value.touch);
-    machine_[set * tables + table_index(next(call, 2), klass)].add(value.both);
+    if (value.touched) tails[first + table_index(next(call, 1), klass)].add(value.touch);
+    tails[first + table_index(next(call, 2), klass)].add(value.both);
   }
 
   /// A heap whose top is the fastest of those kept; a row of latency 0 is kept while there is room.
@@ -161,9 +190,11 @@ class Digest::Worker {
   std::unique_ptr<std::uint32_t, Free> low_;
   std::vector<Tail> high_;
   std::vector<Tail> machine_;
+  std::vector<Tail> returned_;
   std::vector<Tail> by_cause_;
   std::size_t inherent_;
   std::size_t first_set_ = 0;
+  std::size_t phase_ = 0;
   std::size_t kept_;
   std::uint32_t slow_from_ = 0;
   std::vector<Slow> slowest_;
@@ -219,6 +250,7 @@ Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uin
   std::vector<std::uint64_t> low(counted);
   TailSum high;
   TailSum machine;
+  TailSum returned;
   for (std::size_t table = 0; table < tables; ++table) {
     if ((metric_bits >> (table / size_classes) & 1) == 0 || (size_class_bits >> (table % size_classes) & 1) == 0)
       continue;
@@ -231,11 +263,13 @@ Distribution Digest::distribution(View view, std::uint32_t metric_bits, std::uin
           high.add(worker->high(set, table));
           if (view == View::attributed) machine.add(worker->machine(set, table));
         }
+        if (view == View::attributed) returned.add(worker->returned(place, table));
       }
     }
   }
   Distribution above = high.sum();
   if (!machine.empty()) subtract(low, above, machine.sum());
+  if (!returned.empty()) put(low, above, returned.sum(), end - begin);
   Distribution result;
   for (std::uint32_t ticks = 0; ticks < counted; ++ticks) {
     if (low[ticks] == 0) continue;

@@ -61,11 +61,14 @@ class FrameSums::Worker {
     for (std::size_t k = 0; k < count; ++k) event_[k] = runs[0].rows[first + k].event;
     for (std::size_t c = 0; c < cuts_.size(); ++c) divide(cuts_[c], parts_[c], runs[0].rows + first, count);
     least_.fill(saturated);
+    struck_.fill(~std::uint32_t{0});
     for (std::size_t r = 0; r < runs.size(); ++r) {
       for (std::size_t k = 0; k < count; ++k) {
         const Row& row = runs[r].rows[first + k];
         ticks_[k] = latency(row, runs[r]).both;
-        own_[k] = (row.cause & cause_machine) != 0 ? 0 : ticks_[k];
+        const std::uint32_t struck = by_machine(row) ? ~std::uint32_t{0} : 0;
+        own_[k] = ticks_[k] & ~struck;
+        struck_[k] &= struck;
         least_[k] = std::min(least_[k], ticks_[k]);
       }
       for (std::size_t c = 0; c < cuts_.size(); ++c) {
@@ -75,11 +78,25 @@ class FrameSums::Worker {
         }
       }
     }
+    if (runs.size() > 1) add_returned(runs.size(), count);
     for (std::size_t c = 0; c < cuts_.size(); ++c) {
       for (const Stretch& stretch : parts_[c].stretches) {
         sums_[c].inherent[stretch.frame] += sum(least_.data(), parts_[c].mask.data(), stretch);
         sums_[c].events[stretch.frame] +=
             static_cast<std::uint32_t>(sum(ones().data(), parts_[c].mask.data(), stretch));
+      }
+    }
+  }
+
+  /// What the machine interrupted in every run counts with its least, in each; most blocks have no such event.
+  void add_returned(std::size_t runs, std::size_t count) {
+    std::uint32_t any = 0;
+    for (std::size_t k = 0; k < count; ++k) any |= own_[k] = least_[k] & struck_[k];
+    if (any == 0) return;
+    for (std::size_t c = 0; c < cuts_.size(); ++c) {
+      for (const Stretch& stretch : parts_[c].stretches) {
+        const std::uint64_t ticks = sum(own_.data(), parts_[c].mask.data(), stretch);
+        for (std::size_t r = 0; r < runs; ++r) sums_[c].attributed[r][stretch.frame] += ticks;
       }
     }
   }
@@ -120,6 +137,7 @@ class FrameSums::Worker {
   Column ticks_{};
   Column own_{};
   Column least_{};
+  Column struck_{};  ///< all ones where the machine interrupted the row in every run so far
 };
 
 FrameSums::FrameSums(std::vector<Cut> cuts, std::size_t runs, std::size_t threads)

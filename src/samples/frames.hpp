@@ -26,7 +26,7 @@ struct Cut {
 struct FrameTimes {
   std::vector<std::uint32_t> events;                   ///< by frame
   std::vector<std::vector<std::uint64_t>> as_run;      ///< by run and frame
-  std::vector<std::vector<std::uint64_t>> attributed;  ///< the same without the events that the machine interrupted
+  std::vector<std::vector<std::uint64_t>> attributed;  ///< the same by View::attributed
   std::vector<std::uint64_t> inherent;                 ///< by frame: each event's minimum over all runs
 };
 

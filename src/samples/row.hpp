@@ -47,11 +47,18 @@ inline std::size_t size_class(std::uint64_t size) {
 /// Bits of `cause` that mean that the machine did it: preempted, migrated, an interrupt or a pause of the host.
 inline constexpr std::uint8_t cause_machine = 8 | 32 | 128;
 
+inline bool by_machine(const Row& row) { return (row.cause & cause_machine) != 0; }
+
+/// Of an event that the machine interrupted in `struck` of `runs` repeats: whether attributed counts its least over all
+/// of them, in each. The machine strikes at random, so what is there every time is the event's own; a lone repeat knows
+/// of no other time.
+inline bool returns(std::size_t struck, std::size_t runs) { return struck == runs && runs > 1; }
+
 /// How latencies are looked at.
 enum class View : std::uint32_t {
   as_run = 0,      ///< every repeat as it came
   inherent = 1,    ///< per event the minimum over all repeats
-  attributed = 2,  ///< as run, less the events that the machine interrupted
+  attributed = 2,  ///< as run, less the events that the machine interrupted; see returns()
 };
 inline constexpr std::size_t views = 3;
 

@@ -19,6 +19,8 @@ Distribution counted(std::vector<std::uint32_t> values) {
   return result;
 }
 
+}  // namespace
+
 Distribution merged(const Distribution& left, const Distribution& right) {
   Distribution result;
   result.ticks.reserve(left.ticks.size() + right.ticks.size());
@@ -33,8 +35,6 @@ Distribution merged(const Distribution& left, const Distribution& right) {
   }
   return result;
 }
-
-}  // namespace
 
 void Tail::fold() {
   folded_ = merged(folded_, counted(std::move(fresh_)));

@@ -14,6 +14,9 @@ struct Distribution {
   std::vector<std::uint64_t> counts;
 };
 
+/// Both together. O(n).
+Distribution merged(const Distribution& left, const Distribution& right);
+
 /// Keeps values as they come; when there are many, folds them into counts of distinct ones. Memory: 4 bytes a value up
 /// to 65,536 of them, then 16 bytes a distinct value. Amortised O(log n) a value. Throws std::bad_alloc.
 class Tail {

@@ -60,16 +60,21 @@ class Worker {
     const std::size_t frees = first.kind == kind_free;
     const std::size_t cell = column(first.start) * frame_.bins;
     std::uint32_t least = saturated;
+    std::size_t struck = 0;
     for (const Run& run : runs) {
       const Row& row = run.rows[i];
       const std::uint32_t ticks = latency(row, run).both;
       const std::size_t bin = bins_(ticks);
       ++counts[frees][cell + bin];
-      if (row.cause & cause_machine) [[unlikely]]
+      if (by_machine(row)) [[unlikely]] {
         ++counts[2 + frees][cell + bin];
+        ++struck;
+      }
       least = std::min(least, ticks);
     }
     if (runs.size() != 1) ++counts[4 + frees][cell + bins_(least)];
+    if (returns(struck, runs.size())) [[unlikely]]
+      counts[6 + frees][cell + bins_(least)] += static_cast<std::uint32_t>(runs.size());
   }
 
   std::size_t column(std::uint64_t start) const {

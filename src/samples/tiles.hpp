@@ -15,12 +15,14 @@ namespace blockyard::samples {
 enum class TilePlane : std::uint32_t {
   malloc_as_run = 0,
   free_as_run = 1,
-  malloc_by_machine = 2,  ///< the part of as-run that the attributed view leaves out
+  malloc_by_machine = 2,  ///< the part of as-run that the machine interrupted: attributed leaves it out ...
   free_by_machine = 3,
   malloc_inherent = 4,
   free_inherent = 5,
+  malloc_returned = 6,  ///< ... and has these instead: see returns().
+  free_returned = 7,
 };
-inline constexpr std::size_t tile_planes = 6;
+inline constexpr std::size_t tile_planes = 8;
 
 /// How time and latency are cut. Latency is the call and the touch together; a reallocate counts as malloc.
 struct TileFrame {

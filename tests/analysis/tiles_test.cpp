@@ -29,7 +29,7 @@ class Tiling : public testing::TestWithParam<std::size_t> {
     for (std::uint32_t i = 0; i < events; ++i) {
       const auto kind = static_cast<std::uint8_t>(random() % 5);
       for (auto& repeat : rows) {
-        const std::uint8_t cause = random() % 9 == 0 ? 1 | 8 : 1;
+        const std::uint8_t cause = i % 50 == 7 || random() % 9 == 0 ? 1 | 8 : 1;
         repeat.push_back(row(i, kind, i * 1000ULL, static_cast<std::uint32_t>(random() >> (random() % 32)), cause));
       }
       frees += kind == kind_free;
@@ -76,6 +76,22 @@ TEST_P(Tiling, CountsWhatTheMachineDidApartInTheSameCells) {
     for (std::size_t cell = 0; cell < found.counts[plane].size(); ++cell)
       ASSERT_LE(found.counts[2 + plane][cell], found.counts[plane][cell]);
   }
+}
+
+TEST_P(Tiling, CountsTheLeastOfWhatTheMachineStruckEveryTimeOnceForEachRepeat) {
+  const Tiles found = tiled({});
+  std::uint64_t every = 0;
+  for (std::size_t i = 0; i < events; ++i) every += by_machine(rows[0][i]) && by_machine(rows[1][i]);
+  EXPECT_EQ(total(found.counts[6]) + total(found.counts[7]), 2 * every);
+  for (std::size_t plane = 0; plane < 2; ++plane) {
+    for (std::size_t cell = 0; cell < found.counts[plane].size(); ++cell) {
+      ASSERT_LE(found.counts[6 + plane][cell], 2 * found.counts[4 + plane][cell]);  // where inherent has them
+      ASSERT_TRUE(found.counts[6 + plane][cell] == 0 || found.counts[plane][cell] != 0);
+    }
+  }
+  runs.pop_back();
+  const Tiles lone = tiled({});
+  EXPECT_EQ(total(lone.counts[6]) + total(lone.counts[7]), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Tiling, testing::Values(1, 2));

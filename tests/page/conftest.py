@@ -38,8 +38,14 @@ def page_of(campaign: synthetic.Campaign) -> Path:
 
 @pytest.fixture(scope="session")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> synthetic.Campaign:
-    return synthetic.lifelike_campaign(tmp_path_factory.mktemp("page") / "results", ALLOCATORS, EVENTS, REPEATS,
+    made = synthetic.lifelike_campaign(tmp_path_factory.mktemp("page") / "results", ALLOCATORS, EVENTS, REPEATS,
                                        SECONDS)
+    for repeat, rows in enumerate(samples(made, "jemalloc"), start=1):
+        # Slow and fast ones: some that the machine strikes every time, some that it strikes in one repeat alone.
+        struck = (rows["event"] % 50 == 7) | (rows["event"] % 50 == 10 + repeat)
+        rows["cause"][struck] |= 1 | 8
+        np.save(made.folder("jemalloc", repeat) / "samples.npy", rows)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,9 @@ import { addressOf, allocatorNamed, change, chooseSection, section, state } from
 
 const VIEW_WORDS = {
   "as-run": "As-run: every repeat as it came, the machine's interruptions included.",
-  attributed: "Attributed: as-run less the events that the machine slowed down (preempted, migrated, interrupted).",
+  attributed:
+    "Attributed: as-run less the events that the machine slowed down (preempted, migrated, interrupted); " +
+    "one that it slowed down in every repeat counts with the least of them.",
   inherent: "Inherent: of each event the least over all repeats, a lower bound of what the allocator does.",
 };
 const toast = document.getElementById("toast");

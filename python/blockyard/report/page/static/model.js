@@ -29,10 +29,9 @@ function decodeModel(section, pack) {
   for (const operation of ["malloc", "free"]) {
     const asRun = decodeCells(pack.columns, `${operation}_as_run`, section.columns);
     cells[`${operation}/as-run`] = asRun;
-    cells[`${operation}/attributed`] = lessCells(
-      asRun,
-      decodeCells(pack.columns, `${operation}_by_machine`, section.columns),
-    );
+    const byMachine = decodeCells(pack.columns, `${operation}_by_machine`, section.columns);
+    const returned = decodeCells(pack.columns, `${operation}_returned`, section.columns);
+    cells[`${operation}/attributed`] = withCells(withCells(asRun, byMachine, -1), returned, +1);
     cells[`${operation}/inherent`] = decodeCells(pack.columns, `${operation}_inherent`, section.columns);
   }
   return { cells, singles: decodeSingles(section, pack), points: {}, sums: {}, completeAbove: pack.complete_above_ns };
@@ -54,14 +53,15 @@ function decodeCells(columns, name, columnCount) {
   return { start, bin, count: columns[`${name}.count`] };
 }
 
-function lessCells(whole, part) {
+/// The part's counts are added or taken off, by the sign; its cells are all among those of the whole.
+function withCells(whole, part, sign) {
   if (part.bin.length === 0) return whole;
   const count = whole.count.slice();
   for (let column = 0; column + 1 < whole.start.length; ++column) {
     let at = whole.start[column];
     for (let other = part.start[column]; other < part.start[column + 1]; ++other) {
       while (whole.bin[at] < part.bin[other]) ++at;
-      count[at] -= part.count[other];
+      count[at] += sign * part.count[other];
     }
   }
   return { ...whole, count };
@@ -115,8 +115,8 @@ export const nsOfStep = (step) => stepNs[step];
 export const latencyOf = (singles, repeat, index) => stepNs[singles.steps[repeat][index]];
 
 /// The singles of one operation as a view shows them, slowest first: parallel arrays of time (s), ns, and the step that
-/// those are, index into singles, repeat. As-run and attributed have a point for each repeat, inherent one for the
-/// least of them.
+/// those are, index into singles, repeat. As-run and attributed have a point for each repeat (attributed none of those
+/// that the machine interrupted, unless it did in all: then each at the least), inherent one for the least of them.
 export function pointsOf(model, operation, view) {
   const key = `${operation}/${view}`;
   model.points[key] ??= makePoints(model.singles, operation === "free", view);
@@ -153,16 +153,29 @@ function forEachPoint(singles, frees, view, visit) {
   for (let i = 0; i < singles.length; ++i) {
     if ((kind[i] === 3) !== frees) continue;
     if (view === "inherent") {
-      let least = 0;
-      for (let r = 1; r < repeats; ++r) if (steps[r][i] < steps[least][i]) least = r;
+      const least = leastRepeat(steps, repeats, i);
       visit(steps[least][i], i, least);
       continue;
     }
+    let struck = 0;
+    if (view === "attributed") for (let r = 0; r < repeats; ++r) struck += byMachine(cause[r][i]);
+    if (struck === repeats && repeats > 1) {
+      const least = steps[leastRepeat(steps, repeats, i)][i];
+      for (let r = 0; r < repeats; ++r) visit(least, i, r);
+      continue;
+    }
     for (let r = 0; r < repeats; ++r) {
-      if (view === "attributed" && cause[r][i] & constants.machine_causes) continue;
-      visit(steps[r][i], i, r);
+      if (struck === 0 || !byMachine(cause[r][i])) visit(steps[r][i], i, r);
     }
   }
+}
+
+const byMachine = (cause) => (cause & constants.machine_causes) !== 0;
+
+function leastRepeat(steps, repeats, i) {
+  let least = 0;
+  for (let r = 1; r < repeats; ++r) if (steps[r][i] < steps[least][i]) least = r;
+  return least;
 }
 
 /// The bin of a latency, as the tiles were cut.
