@@ -9,7 +9,8 @@ class View(Enum):
 
     AS_RUN = "as-run"
     ATTRIBUTED = "attributed"
-    """As-run without the events that the machine interrupted; there where slow events were looked into."""
+    """As-run without the events that the machine interrupted (those that it interrupted in every one of two or more
+    repeats count with their least); there where slow events were looked into."""
     INHERENT = "inherent"
 
 
