@@ -1,5 +1,6 @@
 """What a recording came to, in the words that the user sees."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def describe(outcome: Outcome) -> Iterator[str]:
     yield from _describe_trouble(outcome, journals)
     complete = [journal for _, journal in journals if not journal["error"]]
     if complete:
-        yield f"next: blockyard info {max(complete, key=_recorded)['path']}"
+        yield f"next: blockyard info {shlex.quote(max(complete, key=_recorded)['path'])}"
 
 
 def _journals(outcome: Outcome) -> list[_Pair]:

@@ -202,9 +202,10 @@ void ByjSource::check_footer(const std::string& payload) {
 }
 
 void ByjSource::end_torn() {
-  const std::string what = "the journal ends in the middle of a section (the file was cut short); the " +
-                           std::to_string(events_) + " events before it are whole";
-  if (torn_tail_ == TornTail::error) fail(what + " and `blockyard cut` saves them");
+  const std::string torn = "the journal ends in the middle of a section (the file was cut short); ";
+  const std::string what = events_ == 0 ? torn + "no event before it is whole"
+                                        : torn + "the " + std::to_string(events_) + " events before it are whole";
+  if (torn_tail_ == TornTail::error) fail(events_ == 0 ? what : what + " and `blockyard cut` saves them");
   notes_.push_back(place(offset_) + ": " + what);
   offset_ = size_;
 }

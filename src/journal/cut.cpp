@@ -43,7 +43,7 @@ class Stretch {
       }
       begin();
     }
-    if (event.time_ns >= options_.to_ns) {
+    if (options_.to_ns != CutOptions{}.to_ns && event.time_ns >= options_.to_ns) {
       cut_at_end_ = true;
       return false;
     }

@@ -11,7 +11,7 @@ namespace blockyard::journal {
 
 struct CutOptions {
   std::uint64_t from_ns = 0;
-  std::uint64_t to_ns = ~std::uint64_t{0};  ///< exclusive
+  std::uint64_t to_ns = ~std::uint64_t{0};  ///< exclusive; the default: to the end
   bool overwrite = false;
 };
 

@@ -49,7 +49,7 @@ void check_given(const Event& event, std::uint32_t number, std::uint64_t next_bl
 Planner::Planner(const std::string& plan_path, const PlanOptions& options)
     : options_(options),
       from_ns_(options.from_s ? to_ns(*options.from_s) : 0),
-      to_ns_(options.to_s ? to_ns(*options.to_s) : ~std::uint64_t{0}),
+      to_ns_(options.to_s ? to_ns(*options.to_s) : 0),
       writer_(plan_path),
       pair_(plan_path) {}
 
@@ -59,7 +59,7 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
     if (at + lookups_ahead < events.size()) slot_of_block_.prefetch(touched_block(events[at + lookups_ahead]) + 1);
     const std::uint64_t index = pair_.size();
     const bool measured = index >= preamble_events && event.time_ns >= from_ns_;
-    if (measured && event.time_ns >= to_ns_) {
+    if (measured && options_.to_s && event.time_ns >= to_ns_) {
       ended_ = true;
       return false;
     }

@@ -90,7 +90,7 @@ def test_it_fails_when_every_allocator_is_missing(lab: Lab) -> None:
     ("crash", "it crashed (SIGSEGV)"),
     ("killed", "it was killed (SIGKILL), most likely because the machine ran out of memory"),
     ("sentence", "the allocator returned no block for 64 bytes at event 7"),
-    ("silent", "it ended without a result"),
+    ("silent", "it ended with exit code 0 but without a result"),
 ])
 def test_a_failed_run_is_reported_with_its_reason_and_the_others_go_on(lab: Lab, fate: str, reason: str) -> None:
     lab.behave(fail={"glibc": fate})

@@ -143,6 +143,13 @@ TEST_F(Convert, cut_restores_what_lives_at_its_start_as_preamble) {
   EXPECT_EQ(got.events[2].block, 0U);
 }
 
+TEST_F(Convert, cut_to_the_end_keeps_an_event_at_the_last_time_there_is) {
+  spill(folder_ / "a.txt", "a 1 A0 7 5\na 2 B0 7 18446744073709551615\n");
+  const Outcome outcome = cut(folder_ / "a.txt", folder_ / "b.byj", {.from_ns = 5}, {});
+  EXPECT_EQ(outcome.events, 2U);
+  EXPECT_FALSE(read(folder_ / "b.byj").header.cut_at_end);
+}
+
 TEST_F(Convert, stretches_side_by_side_hold_every_event_once) {
   const Whole written = sample(50'000, 4);
   write(folder_ / "a.byj", written);
@@ -167,6 +174,15 @@ TEST_F(Convert, cut_saves_what_is_whole_of_a_file_that_was_cut_short) {
   EXPECT_EQ(outcome.events % 65'536, 0U);
   EXPECT_GT(outcome.events, 0U);
   EXPECT_NO_THROW(check(folder_ / "c.byj", {}));
+}
+
+TEST_F(Convert, of_a_file_cut_short_before_its_first_events_nothing_is_said_to_be_whole) {
+  write(folder_ / "a.byj", sample(200'000));
+  spill(folder_ / "b.byj", slurp(folder_ / "a.byj").substr(0, 1000));
+  const std::string said = error_of(folder_ / "b.byj");
+  EXPECT_NE(said.find("cut short"), std::string::npos) << said;
+  EXPECT_NE(said.find("no event before it is whole"), std::string::npos) << said;
+  EXPECT_EQ(said.find("saves them"), std::string::npos) << said;
 }
 
 TEST_F(Convert, an_empty_stretch_is_an_error) {

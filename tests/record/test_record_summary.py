@@ -26,11 +26,13 @@ def test_the_summary_and_info_count_alike_and_say_that_a_realloc_is_in_both(tmp_
 
 
 def test_of_many_journals_the_one_with_most_events_is_named_next(tmp_path):
+    folder = tmp_path / "two words"
+    folder.mkdir()
     script = "for i in 1 2 3 4 5; do (echo $i > /dev/null); /bin/true; done; ls -lR /usr/lib > /dev/null"
-    done = record(tmp_path / "shim.byj", "bash", "-c", script)
+    done = record(folder / "shim.byj", "bash", "-c", script)
     assert done.exit_code == 0, done.stderr
-    largest = max(tmp_path.glob("*.byj"), key=lambda path: events(str(path)))
-    assert done.stderr.splitlines()[-1] == f"next: blockyard info {largest}"
+    largest = max(folder.glob("*.byj"), key=lambda path: events(str(path)))
+    assert done.stderr.splitlines()[-1] == f"next: blockyard info '{largest}'", "it can be pasted"
     assert re.search(r"^  \d+ journals of \d+ processes with [\d,]+ events in ", done.stderr, re.MULTILINE)
     assert len(done.stderr.splitlines()) < 20
 

@@ -222,6 +222,13 @@ TEST_F(Planning, AStretchBeginsWithTheBlocksAliveOnTheThreadsThatAllocatedThem) 
   EXPECT_EQ(planned.pair.size(), 7u) << "events behind the stretch are not read";
 }
 
+TEST_F(Planning, WithoutAnEndTheLastTimeThereIsIsMeasuredToo) {
+  Events events;
+  events.allocate(0, 10);
+  events.allocate(~std::uint64_t{0}, 20);
+  EXPECT_EQ(plan(events).facts.header.measured_events, 2u);
+}
+
 TEST_F(Planning, AJournalsOwnPreambleIsNotMeasured) {
   Events events;
   const auto block = events.allocate(0, 10);

@@ -129,7 +129,7 @@ def _reason(code: int, messages: str, written: dict[str, Any] | None) -> str:
     if code < 0:
         return f"it crashed ({_signal_name(-code)}){said}"
     if code == 0:
-        return f"it ended without a result{said}"
+        return f"it ended with exit code 0 but without a result{said}"
     return f"it ended with exit code {code}{said}"
 
 

@@ -1,5 +1,6 @@
 """blockyard merge: shares of a campaign joined."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -22,4 +23,4 @@ def command(output: Path, shares: tuple[Path, ...]) -> None:
     click.echo(f"{total - len(absent)} of {total} runs joined in {output}")
     if absent:
         click.echo(f"{len(absent)} runs are in none of the shares, the first is {absent[0]}", err=True)
-    click.echo(f"next: blockyard report {output}")
+    click.echo(f"next: blockyard report {shlex.quote(str(output))}")

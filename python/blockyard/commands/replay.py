@@ -1,5 +1,6 @@
 """blockyard replay: journals on allocators, measured."""
 
+import shlex
 import signal
 import sys
 from dataclasses import replace
@@ -142,4 +143,5 @@ def _finish(outcome: Outcome, output: Path, part: tuple[int, int] | None) -> Non
     if outcome.succeeded == 0:
         raise UserError("no run succeeded; the reasons stand above")
     click.echo(f"{outcome.succeeded} of {outcome.total} runs measured in {output}")
-    click.echo(f"next: blockyard merge OUT {output} OTHER-SHARES..." if part else f"next: blockyard report {output}")
+    folder = shlex.quote(str(output))
+    click.echo(f"next: blockyard merge OUT {folder} OTHER-SHARES..." if part else f"next: blockyard report {folder}")

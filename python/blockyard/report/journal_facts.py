@@ -136,7 +136,7 @@ def _threads(facts: dict[str, Any]) -> Table:
                       _count(thread["remote_frees"]), units.size(thread["bytes"]))
     rest = len(busiest) - _MOST_THREADS
     if rest > 0:
-        table.caption = f"and {rest} less busy {'thread' if rest == 1 else 'threads'}: --json lists all"
+        table.caption = f"and {rest:,} less busy {'thread' if rest == 1 else 'threads'}: --json lists all"
         table.caption_justify = "left"
     return table
 
