@@ -168,9 +168,19 @@ class TestBadInput:
 
 @pytest.mark.parametrize("verb", ["info", "check", "convert"])
 def test_a_file_cut_short_is_refused_and_cut_is_named_to_save_it(verb, byj, tmp_path):
-    (tmp_path / "short.byj").write_bytes(byj.read_bytes()[:-200])
+    assert tool("repeat", byj, 20_000, "-o", tmp_path / "long.byj").returncode == 0
+    (tmp_path / "short.byj").write_bytes((tmp_path / "long.byj").read_bytes()[:-200])
     extra = ["-o", "out.byj"] if verb == "convert" else []
     expect_sentence(tool(verb, "short.byj", *extra, cwd=tmp_path), "cut short", "blockyard cut")
+
+
+@pytest.mark.parametrize("verb", ["info", "check", "convert"])
+def test_a_file_cut_short_before_its_first_events_has_nothing_to_save(verb, byj, tmp_path):
+    (tmp_path / "short.byj").write_bytes(byj.read_bytes()[:-200])
+    extra = ["-o", "out.byj"] if verb == "convert" else []
+    result = tool(verb, "short.byj", *extra, cwd=tmp_path)
+    expect_sentence(result, "cut short", "no event before it is whole")
+    assert "blockyard cut" not in result.stderr
 
 
 class TestOutput:
