@@ -84,8 +84,8 @@ typedef enum by_leaks {
   BY_LEAKS_STACKS = 2  ///< with the place that allocated it
 } by_leaks;
 
-/// Blocks allocated before the mode was switched on are not followed. While it is on, temp job takes a lock (and with
-/// stacks some microseconds) for each block.
+/// Blocks allocated before the mode was switched on are not followed, and nothing is reported while it is off. While it is
+/// on, temp job takes a lock (and with stacks some microseconds) for each block.
 BY_API void by_leaks_set(by_leaks mode);
 
 /// Reported blocks since the start.

@@ -106,7 +106,7 @@ bool wanted_at_exit() {
   if (set >= 0) {
     return set != 0;
   }
-  return leaks_wanted();
+  return leaks_wanted() != 0;
 }
 
 __attribute__((constructor)) void remember_process() { reporter.store(getpid(), std::memory_order_relaxed); }
@@ -120,9 +120,22 @@ __attribute__((destructor)) void report_at_exit() {
 
 }  // namespace
 
-bool leaks_wanted() {
+int leaks_wanted() {
   const char* const asked = std::getenv("BLOCKYARD_LEAKS");
-  return asked != nullptr && (std::strcmp(asked, "1") == 0 || std::strcmp(asked, "2") == 0);
+  if (asked == nullptr || *asked == '\0') {
+    return 0;
+  }
+  if (asked[0] >= '0' && asked[0] <= '2' && asked[1] == '\0') {
+    return asked[0] - '0';
+  }
+  static constinit std::atomic<bool> said{false};
+  if (!said.exchange(true, std::memory_order_relaxed)) {
+    char line[128];
+    const int length = std::snprintf(
+        line, sizeof line, "blockyard: BLOCKYARD_LEAKS=%.48s is not 0, 1 or 2; leak detection stays off\n", asked);
+    say(STDERR_FILENO, line, static_cast<std::size_t>(length));
+  }
+  return 0;
 }
 
 extern "C" void by_block_record_type(TypeRecord* record) noexcept {

@@ -196,7 +196,7 @@ bool process_is_checked() {
 }
 
 bool process_is_watched() {
-  static const bool watched = process_is_checked() || listener() != nullptr || leaks_wanted();
+  static const bool watched = process_is_checked() || listener() != nullptr || leaks_wanted() != 0;
   return watched;
 }
 

@@ -23,9 +23,9 @@ struct Pool;
 struct Slab;
 struct TypeRecord;
 
-/// Whether BLOCKYARD_LEAKS in the environment asks for leak reports: 1, or 2, which means stacks where blocks have
-/// them.
-bool leaks_wanted();
+/// BLOCKYARD_LEAKS in the environment: 1 asks for leak reports, 2 for stacks too where blocks have them. 0 without it, and
+/// where it is anything else, which is said once.
+int leaks_wanted();
 
 /// Whether this process is observed. Cheap after the first call.
 bool process_is_watched();

@@ -14,6 +14,7 @@
 #include "base/pages.hpp"
 #include "base/stack.hpp"
 #include "base/threads.hpp"
+#include "block/watch.hpp"
 #include "lifetime/temp_job.hpp"
 
 namespace blockyard::lifetime {
@@ -120,20 +121,12 @@ void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
   }
 }
 
-int mode_of_environment() {
-  const char* const asked = std::getenv("BLOCKYARD_LEAKS");
-  if (asked == nullptr || asked[0] < '0' || asked[0] > '2' || asked[1] != 0) {
-    return BY_LEAKS_OFF;
-  }
-  return asked[0] - '0';
-}
-
 }  // namespace
 
 by_leaks leak_mode() {
   int now = mode.load(std::memory_order_relaxed);
   if (now < 0) {
-    const int wanted = mode_of_environment();
+    const int wanted = block::leaks_wanted();
     if (mode.compare_exchange_strong(now, wanted, std::memory_order_relaxed)) {
       follow_jobs(wanted != BY_LEAKS_OFF);
       now = wanted;
@@ -173,6 +166,9 @@ void forget_block(std::uint32_t number) {
 }
 
 void report_old_blocks(std::uint64_t frame) {
+  if (leak_mode() == BY_LEAKS_OFF) {
+    return;  // those followed until it was switched off stay listed, for when it is on again
+  }
   const std::uint32_t allowed = frames_allowed.load(std::memory_order_relaxed);
   for (;;) {
     Record old;

@@ -66,6 +66,16 @@ TEST_F(Leaks, nothing_is_reported_while_detection_is_off) {
   destroy(block, Lifetime::temp_job);
 }
 
+TEST_F(Leaks, a_block_followed_before_detection_was_switched_off_is_reported_once_it_is_on_again) {
+  by_leaks_set(BY_LEAKS_ON);
+  int* const block = make<int>(Lifetime::temp_job, 1);
+  by_leaks_set(BY_LEAKS_OFF);
+  EXPECT_EQ(end_frames(10), "");
+  by_leaks_set(BY_LEAKS_ON);
+  EXPECT_NE(end_frames(1).find("a temp job block of 4 bytes"), std::string::npos);
+  destroy(block, Lifetime::temp_job);
+}
+
 TEST_F(Leaks, eight_workers_that_end_their_own_frames_do_not_age_temp_job) {
   by_leaks_set(BY_LEAKS_ON);
   int* const block = make<int>(Lifetime::temp_job, 1);

@@ -80,6 +80,14 @@ TEST(Misuse, a_temp_job_block_that_is_left_is_reported_as_the_environment_asks) 
   EXPECT_NE(said("2").find(reported), std::string::npos);
   EXPECT_NE(said("2").find(place), std::string::npos);
 }
+TEST(Misuse, a_leak_mode_that_is_none_is_said_once_and_none_is_on) {
+  for (const char* const mode : {"3", "on", "12", "-1"}) {
+    const Outcome outcome = run("leave_a_temp_job_block", std::string("BLOCKYARD_LEAKS=") + mode);
+    EXPECT_EQ(outcome.status, 0) << outcome.said;
+    EXPECT_EQ(outcome.said,
+              std::string("blockyard: BLOCKYARD_LEAKS=") + mode + " is not 0, 1 or 2; leak detection stays off\n");
+  }
+}
 TEST(Misuse, right_use_is_let_alone_in_checked_processes) {
   const Outcome outcome = run("right_use", "BLOCKYARD_CHECK=1");
   EXPECT_EQ(outcome.status, 0) << outcome.said;

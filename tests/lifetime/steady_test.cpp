@@ -34,7 +34,7 @@ void frame(std::vector<void*>& older, std::vector<void*>& newer) {
   }
   older.clear();
   older.swap(newer);
-  by_thread_end_frame();
+  by_frame_end(200'000);
 }
 
 class SteadyProgram {

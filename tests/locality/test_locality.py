@@ -97,6 +97,12 @@ def test_an_alignment_that_is_none_is_one_sentence(tmp_path: Path) -> None:
         CliRunner().invoke(command, ["--align", "12", "-o", str(tmp_path)], catch_exceptions=False)
 
 
+def test_a_temp_region_without_temp_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--temp-region is the size of temp's region, and temp is not among"):
+        CliRunner().invoke(command, ["-a", "temp-job", "--temp-region", "4096", "-o", str(tmp_path)],
+                           catch_exceptions=False)
+
+
 @pytest.mark.parametrize("beside", [("--count", "1000"), ("--size", "8"), ("--align", "8"), ("--temp-region", "64"),
                                     ("--aged",)])
 def test_what_a_preset_sets_is_refused_beside_it(tmp_path: Path, beside: tuple[str, ...]) -> None:

@@ -68,6 +68,8 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
         errors.print(sentence, markup=False)
     if not chosen:
         raise UserError("none of these allocators can be had here")
+    if temp_region is not None and "temp" not in [one.name for one in chosen]:
+        raise UserError("--temp-region is the size of temp's region, and temp is not among the allocators")
     _make(output)
     with errors.status("starting") as status:
         results = measure(chosen, test, repeats,

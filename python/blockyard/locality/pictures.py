@@ -110,7 +110,8 @@ def _distances(results: Mapping[str, Sequence[Measured]], test: Test | str) -> F
             right = at > len(apart) / 2
             axis.annotate(f"{apart[at]:+,} at block {at + 2}{more}", (numbers[at], edge),
                           xytext=(-10 if right else 10, drop), textcoords="offset points", fontsize=12,
-                          ha="right" if right else "left")
+                          ha="right" if right else "left",
+                          bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1})
         margin = (high - low) * 0.06
         axis.set_ylim(low - margin, high + margin)
         axis.set_xlim(0, len(apart) + 2)
