@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define BY_SAMPLES_ABI 3u
+#define BY_SAMPLES_ABI 4u
 #define BY_SAMPLES_API __attribute__((visibility("default")))
 
 /// One repeat of one allocator; `rows` as in samples.npy, any alignment.

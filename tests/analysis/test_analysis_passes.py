@@ -1,12 +1,17 @@
 """The native passes over sample rows, held against the same sums done by numpy."""
 
+import re
+import zlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from synthetic import FREE, REALLOC, latencies, lifelike, rows
 
-from blockyard.analysis import passes
+from blockyard.analysis import passes, samples_library
 from blockyard.analysis.distribution import SATURATED
 
+ROOT = Path(__file__).resolve().parents[2]
 FLOORS = (10, 4)
 CLASS_EDGES = (64, 1 << 10, 1 << 15, 1 << 20)
 
@@ -300,3 +305,12 @@ def test_frames_hold_the_time_of_their_own_events_on_their_own_thread(threads: i
             assert len(runs) == 1 or every_time(runs).any()
             own = np.where(every_time(runs), np.minimum.reduce(each), own)
             assert np.array_equal(found.attributed[repeat], total(own))
+
+
+def test_the_number_of_the_interface_goes_up_with_it() -> None:
+    """A library that was not built anew is told by this number alone. Who changes samples.h, or what a call of it
+    returns, raises both numbers, then writes the new pair here."""
+    header = (ROOT / "src" / "samples" / "samples.h").read_text()
+    declarations = " ".join(re.sub(r"//.*", "", header).split())
+    assert f"BY_SAMPLES_ABI {samples_library.ABI}u" in declarations
+    assert (samples_library.ABI, zlib.crc32(declarations.encode())) == (4, 653462342)

@@ -14,6 +14,8 @@ import pytest
 from conftest import ROOT, known_campaign, known_rows
 from synthetic import Campaign, lifelike_campaign, rows
 
+from blockyard.analysis import samples_library
+
 Report = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("--no-pictures", "--no-samples-parquet")
 
@@ -231,6 +233,67 @@ def test_an_interrupt_ends_the_report_without_a_trace_or_half_a_file(tmp_path: P
     said = process.communicate()[1]
     assert process.returncode == 130 and "Traceback" not in said and "interrupted" in said
     assert not list(campaign.directory.rglob("*.partial"))
+
+
+def slow_report(tmp_path: Path) -> subprocess.Popen[str]:
+    """A report that draws for a while, waited for until its first picture is there."""
+    names = [f"a{number}" for number in range(12)]
+    campaign = lifelike_campaign(tmp_path / "results", [(name, 1.0, 1.0) for name in names], 20_000, 1)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    process = subprocess.Popen([sys.executable, "-m", "blockyard", "report", "results"], cwd=tmp_path, env=environment,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list((campaign.directory / "report" / "game" / "1x-page").glob("*.png")):
+        time.sleep(0.02)
+    return process
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    return [int(child) for task in Path(f"/proc/{process.pid}/task").iterdir()
+            for child in (task / "children").read_text().split()]
+
+
+@pytest.mark.parametrize("number, words", [
+    (signal.SIGKILL, "a process that drew pictures was killed, most likely because the machine ran out of memory; "),
+    (signal.SIGSEGV, "a process that drew pictures ended with SIGSEGV: a fault of Blockyard or of a library below it"),
+    (signal.SIGTERM, "a process that drew pictures ended with SIGTERM: ")])
+def test_a_worker_that_dies_ends_the_report_with_a_sentence(tmp_path: Path, number: int, words: str) -> None:
+    process = slow_report(tmp_path)
+    os.kill(workers_of(process)[0], number)
+    out, said = process.communicate()  # returns when nobody is left who could write
+    assert words in refusal(subprocess.CompletedProcess([], process.returncode, out, said))
+    assert not list((tmp_path / "results").rglob("report.txt"))
+
+
+def test_workers_end_by_themselves_when_the_report_is_killed(tmp_path: Path) -> None:
+    process = slow_report(tmp_path)
+    process.kill()
+    assert process.communicate()[0] == ""  # a worker that waited on for its next task would hold this open for ever
+
+
+def stale_library(tmp_path: Path, report: Report, monkeypatch: pytest.MonkeyPatch, source: str) -> str:
+    """What a report says whose libblockyard-samples.so was built from this."""
+    (tmp_path / "build" / "src").mkdir(parents=True)
+    library = tmp_path / "build" / "src" / "libblockyard-samples.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=source, text=True, check=True)
+    monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path / "build"))
+    found = refusal(report("results"))
+    assert str(library) in found and "build it anew with 'make build'" in found
+    return found
+
+
+def test_a_native_library_of_another_version_is_refused(campaign: Campaign, report: Report, tmp_path: Path,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    found = stale_library(tmp_path, report, monkeypatch, "unsigned by_samples_abi(void) { return 3; }")
+    assert f"its interface is number 3, and {samples_library.ABI} is needed" in found
+
+
+@pytest.mark.parametrize("source, words", [
+    (f"unsigned by_samples_abi(void) {{ return {samples_library.ABI}; }}", "it has no by_samples_"),
+    ("int nothing;", "can't be loaded")])
+def test_a_native_library_that_lacks_something_is_refused(campaign: Campaign, report: Report, tmp_path: Path,
+                                                          monkeypatch: pytest.MonkeyPatch, source: str,
+                                                          words: str) -> None:
+    assert words in stale_library(tmp_path, report, monkeypatch, source)
 
 
 def test_a_disk_that_is_full_is_said_to_be(campaign: Campaign, tmp_path: Path) -> None:

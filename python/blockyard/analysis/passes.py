@@ -7,10 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from blockyard import native
-from blockyard.errors import UserError
+from blockyard.analysis import samples_library
 
-ABI = 3
 AS_RUN, INHERENT, ATTRIBUTED = range(3)
 MALLOC_CALL, MALLOC_TOUCH, MALLOC_BOTH, REALLOC_CALL, REALLOC_TOUCH, REALLOC_BOTH, FREE_CALL = range(7)
 MALLOC_AS_RUN, FREE_AS_RUN, MALLOC_INHERENT, FREE_INHERENT, MALLOC_ATTRIBUTED, FREE_ATTRIBUTED = range(6)
@@ -92,30 +90,23 @@ class Bins:
 
 @cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(native.path("libblockyard-samples.so")))
     pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
-    for name, result, arguments in [
-            ("by_samples_abi", u32, []),
-            ("by_samples_digest_new", pointer, [u32, u32, u32]),
-            ("by_samples_digest_delete", None, [pointer]),
-            ("by_samples_digest_feed", _Fault, [pointer, ctypes.POINTER(_Run), u32, u64, u32]),
-            ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, u32, pointer, pointer, size]),
-            ("by_samples_digest_cause", size, [pointer, u32, u32, pointer, pointer, size]),
-            ("by_samples_digest_slowest", size, [pointer, pointer, size]),
-            ("by_samples_frames_new", pointer, [ctypes.POINTER(_Cut), u32, u32, u32]),
-            ("by_samples_frames_delete", None, [pointer]),
-            ("by_samples_frames_feed", None, [pointer, ctypes.POINTER(_Run), u32, u64]),
-            ("by_samples_frames_copy", ctypes.c_int, [pointer, u32, pointer, pointer, pointer, pointer]),
-            ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Frame), u32]),
-            ("by_samples_bins_delete", None, [pointer]),
-            ("by_samples_bins_counts", pointer, [pointer, u32]),
-            ("by_samples_bins_sizes", pointer, [pointer, u32]),
-            ("by_samples_bins_marks", pointer, [pointer, u32, ctypes.POINTER(size)])]:
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    if library.by_samples_abi() != ABI:
-        raise UserError("libblockyard-samples.so is of another version than this blockyard; build it with 'make build'")
-    return library
+    return samples_library.functions([
+        ("by_samples_digest_new", pointer, [u32, u32, u32]),
+        ("by_samples_digest_delete", None, [pointer]),
+        ("by_samples_digest_feed", _Fault, [pointer, ctypes.POINTER(_Run), u32, u64, u32]),
+        ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, u32, pointer, pointer, size]),
+        ("by_samples_digest_cause", size, [pointer, u32, u32, pointer, pointer, size]),
+        ("by_samples_digest_slowest", size, [pointer, pointer, size]),
+        ("by_samples_frames_new", pointer, [ctypes.POINTER(_Cut), u32, u32, u32]),
+        ("by_samples_frames_delete", None, [pointer]),
+        ("by_samples_frames_feed", None, [pointer, ctypes.POINTER(_Run), u32, u64]),
+        ("by_samples_frames_copy", ctypes.c_int, [pointer, u32, pointer, pointer, pointer, pointer]),
+        ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Frame), u32]),
+        ("by_samples_bins_delete", None, [pointer]),
+        ("by_samples_bins_counts", pointer, [pointer, u32]),
+        ("by_samples_bins_sizes", pointer, [pointer, u32]),
+        ("by_samples_bins_marks", pointer, [pointer, u32, ctypes.POINTER(size)])])
 
 
 def run_array(runs: Sequence[Rows]) -> ctypes.Array:

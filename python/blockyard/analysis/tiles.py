@@ -7,8 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from blockyard import native
-from blockyard.analysis import passes
+from blockyard.analysis import passes, samples_library
 
 PER_OCTAVE = 16
 """Bins of latency an octave. The middle of a bin is at most 2.2 % from anything in it."""
@@ -64,16 +63,12 @@ class Tiles:
 
 @cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(native.path("libblockyard-samples.so")))
     pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
-    for name, result, arguments in [
-            ("by_samples_tile", pointer, [pointer, u32, u64, ctypes.POINTER(_Frame), pointer, ctypes.c_size_t, u32]),
-            ("by_samples_tiles_delete", None, [pointer]),
-            ("by_samples_tiles_counts", pointer, [pointer, u32]),
-            ("by_samples_tiles_latencies", pointer, [pointer])]:
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+    return samples_library.functions([
+        ("by_samples_tile", pointer, [pointer, u32, u64, ctypes.POINTER(_Frame), pointer, ctypes.c_size_t, u32]),
+        ("by_samples_tiles_delete", None, [pointer]),
+        ("by_samples_tiles_counts", pointer, [pointer, u32]),
+        ("by_samples_tiles_latencies", pointer, [pointer])])
 
 
 def tile(runs: Sequence[passes.Rows], single: np.ndarray, end_ns: float, ticks_per_ns: float, threads: int) -> Tiles:

@@ -7,8 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from blockyard import native
-from blockyard.analysis import samples
+from blockyard.analysis import samples, samples_library
 from blockyard.analysis.sections import Run, Section
 from blockyard.errors import UserError
 
@@ -85,16 +84,12 @@ class _Facts(ctypes.Structure):
 
 @cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(native.path("libblockyard-samples.so")))
     pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
-    for name, result, arguments in [
-            ("by_samples_timeline_read", pointer, [pointer, u64, u64, u64, ctypes.POINTER(_Facts)]),
-            ("by_samples_timeline_delete", None, [pointer]),
-            ("by_samples_timeline_column", pointer, [pointer, u32]),
-            ("by_samples_first_events", None, [pointer, u64, u32, pointer, size, pointer])]:
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+    return samples_library.functions([
+        ("by_samples_timeline_read", pointer, [pointer, u64, u64, u64, ctypes.POINTER(_Facts)]),
+        ("by_samples_timeline_delete", None, [pointer]),
+        ("by_samples_timeline_column", pointer, [pointer, u32]),
+        ("by_samples_first_events", None, [pointer, u64, u32, pointer, size, pointer])])
 
 
 def _copied(address: int, length: int) -> np.ndarray:

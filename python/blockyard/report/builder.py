@@ -1,11 +1,8 @@
 """Makes a report: measures every section, writes its tables, has its pictures drawn by worker processes."""
 
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +26,7 @@ from blockyard.report import (
     run_rows,
     study,
     summary,
+    workers,
 )
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
@@ -210,40 +208,20 @@ def _write(results: Results, measured: list[Measured], out: Path, options: Repor
 
 
 _Task = tuple[str, str, Callable[[], list[Path]]]
-_TASKS: list[_Task] = []
 
 
 def _run(here: list[_Task], tasks: list[_Task], jobs: int) -> Iterable[tuple[str, str, list[Path]]]:
-    """Runs tasks in forked workers, which find everything that was measured in their memory; meanwhile those that shall
-    be run `here`: what they compute the text needs too, and a worker's memory is gone when it ends."""
+    """Runs tasks in workers; meanwhile those that shall be run `here`: what they compute the text needs too, and a
+    worker's memory is gone when it ends."""
     if jobs < 2 or len(tasks) < 2:
         for kind, name, work in [*here, *tasks]:
             yield kind, name, work()
         return
-    _TASKS[:] = tasks
-    # Ctrl-C is for the parent: it lets each worker finish its picture, and begins no other.
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _leave_interrupts_alone)
-    try:
-        waiting = [pool.submit(_work, number) for number in range(len(tasks))]
+    with workers.running([work for _, _, work in tasks], jobs) as running:
         for kind, name, work in here:
             yield kind, name, work()
-        for finished in as_completed(waiting):
-            number, paths = finished.result()
+        for number, paths in running.results():
             yield tasks[number][0], tasks[number][1], paths
-    except BrokenProcessPool:
-        raise UserError("a process that drew pictures was killed, most likely because the machine ran out of memory; "
-                        "report fewer journals or allocators at a time (--journal, --allocator)") from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        _TASKS.clear()
-
-
-def _leave_interrupts_alone() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _work(number: int) -> tuple[int, list[Path]]:
-    return number, _TASKS[number][2]()
 
 
 def _page(results: Results, measured: list[Measured], out: Path, options: ReportOptions) -> Path:

@@ -1,0 +1,43 @@
+"""Finds libblockyard-samples.so, and refuses one that was built for another blockyard."""
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+
+from blockyard import native
+from blockyard.errors import UserError
+
+ABI = 4
+"""BY_SAMPLES_ABI of samples.h. Goes up with any change of what a call there takes, does or returns."""
+_NAME = "libblockyard-samples.so"
+
+Functions = Sequence[tuple[str, type | None, Sequence[type]]]
+"""Names with their results and arguments."""
+
+
+@cache
+def _opened() -> ctypes.CDLL:
+    found = native.path(_NAME)
+    try:
+        library = ctypes.CDLL(str(found))
+        library.by_samples_abi.restype = ctypes.c_uint32
+        abi = library.by_samples_abi()
+    except (OSError, AttributeError) as error:
+        raise UserError(f"{found} can't be loaded ({error}); build it anew with 'make build'") from None
+    if abi != ABI:
+        raise UserError(f"{found} is of another version than this blockyard (its interface is number {abi}, and "
+                        f"{ABI} is needed); build it anew with 'make build'")
+    return library
+
+
+def functions(wanted: Functions) -> ctypes.CDLL:
+    """The library, with these declared."""
+    library = _opened()
+    for name, result, arguments in wanted:
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise UserError(f"{native.path(_NAME)} is of another version than this blockyard (it has no {name}); build "
+                            "it anew with 'make build'") from None
+        function.restype, function.argtypes = result, arguments
+    return library
