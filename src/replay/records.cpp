@@ -7,6 +7,7 @@ namespace blockyard::replay {
 namespace {
 
 constexpr std::uint64_t least_capacity = 2 * chunk_ops;
+constexpr std::uint64_t whole = ~std::uint64_t{0};  // the mask of a ring that holds all of its thread's records
 
 Record record_of(const Op& op) {
   return {.event = op.event,
@@ -26,13 +27,12 @@ Records::Records(const PlanFile& plan, std::uint64_t most_bytes)
   for (const PlanThread& thread : plan.threads())
     ops += thread.ops + 1;  // and one of zeros, which prefetching may read
   const std::uint64_t most = most_bytes / sizeof(Record);
-  std::size_t records = 0;
+  std::uint64_t taken = 0;
   std::size_t chunk = 0;
   for (const PlanThread& thread : plan.threads()) {
     Ring ring;
-    ring.first_record = records;
     ring.capacity = thread.ops + 1;
-    ring.mask = ~std::uint64_t{0};
+    ring.mask = whole;
     if (ops > most) {
       const double share = static_cast<double>(thread.ops) / static_cast<double>(ops);
       const auto fits = static_cast<std::uint64_t>(share * static_cast<double>(most));
@@ -45,10 +45,34 @@ Records::Records(const PlanFile& plan, std::uint64_t most_bytes)
     }
     ring.next_chunk = chunk;
     ring.end_chunk = chunk += thread.chunks;
-    records += ring.capacity;
+    taken += ring.capacity;
     rings_.push_back(ring);
   }
+  if (streamed_) grow(most, taken);
+  std::size_t records = 0;
+  for (Ring& ring : rings_) {
+    ring.first_record = records;
+    records += ring.capacity;
+  }
   memory_ = PopulatedMemory(records * sizeof(Record));
+}
+
+// Powers of two leave up to half of the memory over. The least rings get it: a thread of few events may have them all
+// at once, and who catches up with the clock runs through a ring of 8192 in less than a millisecond.
+void Records::grow(std::uint64_t most, std::uint64_t taken) {
+  for (;;) {
+    Ring* least = nullptr;
+    for (Ring& ring : rings_) {
+      const bool fits = ring.mask != whole && taken + ring.capacity <= most;
+      if (fits && (least == nullptr || ring.capacity < least->capacity)) least = &ring;
+    }
+    if (least == nullptr) return;
+    const std::uint64_t needed = plan_.threads()[static_cast<std::size_t>(least - rings_.data())].ops + 1;
+    const std::uint64_t room = 2 * least->capacity;
+    taken += std::min(room, needed) - least->capacity;
+    least->capacity = std::min(room, needed);
+    least->mask = room < needed ? room - 1 : whole;
+  }
 }
 
 void Records::attach(std::span<ReplayThread> threads) {

@@ -17,7 +17,7 @@ namespace blockyard::replay {
 /// Owns the records' memory, which is populated when constructed, and fills it from the plan.
 ///
 /// When all records fit into `most_bytes`, each thread's lie there one after another and fill() puts all of them in.
-/// Else a thread has a ring, sized by its share of the events: the plan's chunks come in at one end, records that
+/// Else a thread has a ring, sized by its share of the events and then by what is left over: the plan's chunks come in at one end, records that
 /// nobody needs any more go out at the other. A ring holds at least two chunks (256 KiB of records), so that many busy
 /// threads may take more than `most_bytes`; a thread whose records fit into its share is held as a whole.
 ///
@@ -51,6 +51,8 @@ class Records {
     std::size_t next_chunk = 0;  ///< of the plan
     std::size_t end_chunk = 0;
   };
+
+  void grow(std::uint64_t most, std::uint64_t taken);
 
   const PlanFile& plan_;
   std::vector<Ring> rings_;
