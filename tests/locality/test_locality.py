@@ -148,6 +148,16 @@ def test_a_row_counts_distances_lines_and_pages() -> None:
     assert (found.allocate_cold, found.allocate_warm) == (250, 225)
 
 
+def test_lines_and_pages_of_many_large_blocks_in_any_order_are_counted() -> None:
+    size, count = 1 << 20, 200_000
+    addresses = np.random.default_rng(1).permutation(count) * (size + 64) + 64
+    found = tables.row("some", [measured(addresses.tolist())], Test(count, size, 4, None))
+    assert found.lines == 1000 * size / 64
+    # The gaps of a line are smaller than a page, so that every page from the first to the last is touched.
+    last = count * (size + 64) - 1
+    assert found.pages == pytest.approx((last // 4096 + 1) * 1000 / count)
+
+
 def test_a_placement_without_a_pattern_is_said_as_a_share() -> None:
     assert tables.placement(np.array([3, 9, 3, -40, 7])) == "3 bytes for 40%, 4 distances"
 

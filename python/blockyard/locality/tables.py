@@ -58,10 +58,11 @@ def row(name: str, repeats: Sequence[Measured], test: Test) -> Row:
 
 def _touched(addresses: np.ndarray, size: int, unit: int) -> int:
     """How many lines or pages hold a byte of any block."""
-    first, last = addresses // unit, (addresses + size - 1) // unit
-    span = int((last - first).max()) + 1
-    within = first[:, None] + np.arange(span)
-    return len(np.unique(within[within <= last[:, None]]))
+    ordered = np.sort(addresses)
+    first, last = ordered // unit, (ordered + size - 1) // unit
+    # Of equal sizes, so a block that begins later ends later too.
+    seen = np.concatenate([first[:1] - 1, last[:-1]])
+    return int((last - np.maximum(first - 1, seen)).sum())
 
 
 def write_study_files(folder: Path, name: str, repeats: Sequence[Measured], test: Test) -> list[Path]:
