@@ -27,12 +27,17 @@ constinit Atomic<Phase>& phase = janitor_phase;
 
 constinit Atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor sleeps longer than a round
 
-// While idle the sleep doubles from a round's period up to the first of these, which no thread need end (waking another
-// thread is a system call of 3 to 10 us, paid by whoever runs the reserve low). After a quarter of a second without any
-// demand it goes on doubling up to the second; a thread that runs the reserve low then ends it.
-constexpr std::uint64_t longest_nap_ns = 4'000'000;
+// A round costs some 10 us, waking up for it included, so it is long where little is taken: the pause doubles up to the
+// longest nap after a round in which the program took less than little_taken, and halves after one in which it took more
+// than much_taken, a sixteenth of the reserve. Whoever runs the reserve low meanwhile ends a pause longer than the
+// shortest nap (waking another thread is a system call of 3 to 10 us). After a quarter of a second in which nothing was
+// taken the pause goes on doubling up to the longest sleep.
+constexpr std::uint64_t shortest_nap_ns = 4'000'000;
+constexpr std::uint64_t longest_nap_ns = 16'000'000;
 constexpr std::uint64_t longest_sleep_ns = 250'000'000;
 constexpr std::uint64_t idle_before_sleep_ns = 250'000'000;
+constexpr std::uint64_t little_taken = 32;  // pages
+constexpr std::uint64_t much_taken = 64;
 // While free memory waits to be old enough to go back.
 constexpr std::uint64_t longest_wait_for_purge_ns = 32'000'000;
 
@@ -55,13 +60,15 @@ void* run(void*) {
   std::uint64_t idle_ns = 0;
   while (settings.janitor) {
     const std::uint64_t period = std::uint64_t{settings.period_us} * 1000;
-    const bool worked = process_heap.maintain(period);
-    idle_ns = worked || process_heap.was_drawn_upon() ? 0 : idle_ns + pause;
+    const bool more_to_do = process_heap.maintain(period);
+    const std::uint64_t taken = process_heap.taken_lately();
+    idle_ns = more_to_do || taken != 0 ? 0 : idle_ns + pause;
     const std::uint64_t longest = idle_ns < idle_before_sleep_ns ? longest_nap_ns
                                   : process_heap.purge_is_due()  ? longest_wait_for_purge_ns
                                                                  : longest_sleep_ns;
-    pause = worked ? period : std::clamp(pause * 2, period, std::max(longest, period));
-    sleep_up_to(pause, pause > std::max(longest_nap_ns, period));
+    const std::uint64_t next = taken > much_taken ? pause / 2 : taken < little_taken ? pause * 2 : pause;
+    pause = more_to_do ? period : std::clamp(next, period, std::max(longest, period));
+    sleep_up_to(pause, pause > std::max(shortest_nap_ns, period));
   }
   phase.store(Phase::absent, std::memory_order_relaxed);
   return nullptr;
@@ -80,14 +87,20 @@ void allow_janitor() {
 }
 
 void wake_janitor() {
-  Phase seen = phase.load(std::memory_order_relaxed);
-  if (seen == Phase::running) [[likely]] {
+  if (phase.load(std::memory_order_relaxed) == Phase::running) [[likely]] {
     if (asleep.load(std::memory_order_relaxed) != 0 && asleep.exchange(0, std::memory_order_relaxed) != 0) {
       const int saved = errno;
       syscall(SYS_futex, &asleep, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
       errno = saved;
     }
-  } else if (seen == Phase::absent && settings.janitor) {
+  } else {
+    want_janitor();
+  }
+}
+
+void want_janitor() {
+  Phase seen = phase.load(std::memory_order_relaxed);
+  if (seen == Phase::absent && settings.janitor) {
     phase.compare_exchange_strong(seen, Phase::due, std::memory_order_relaxed);
   } else if (seen == Phase::forbidden && settings.janitor) {
     phase.compare_exchange_strong(seen, Phase::wanted_early, std::memory_order_relaxed);

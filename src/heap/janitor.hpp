@@ -16,6 +16,9 @@ extern constinit Atomic<JanitorPhase> janitor_phase;
 /// otherwise: two loads.
 void wake_janitor();
 
+/// As wake_janitor, but lets it sleep where there is one: for what can wait until it comes by itself.
+void want_janitor();
+
 void start_janitor();
 /// Called where starting a thread is safe: on the slow path of an allocation before it has touched anything. Starting
 /// one allocates. True when it was tried.

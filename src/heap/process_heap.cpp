@@ -217,7 +217,7 @@ std::uint32_t ProcessHeap::take_slab(std::uint32_t granules) {
     counts.ready_misses_slab.fetch_add(1, std::memory_order_relaxed);
     touch(run.first, length, counts.populated_by_program);
   }
-  if (pages.reserve_pages() < reserve_target() / 2) {
+  if (reserve_is_low()) {
     wake_janitor();
   }
   return granule_of_page(run.first);
@@ -268,7 +268,7 @@ void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool*
         tag.flags = page_populated;
       }
     }
-    if (pages.reserve_pages() < reserve_target() / 2) {
+    if (reserve_is_low()) {
       wake_janitor();
     }
   }
@@ -305,12 +305,13 @@ void ProcessHeap::free_pages(void* block) {
   const bool purgeable = tag.length >= pages_per_chunk;
   pages.free(first, populated ? PageState::free_ready : PageState::free_stale, tick.load(std::memory_order_relaxed));
   if (purgeable) {
-    wake_janitor();  // it gives back what is not wanted again before it is old
+    want_janitor();  // it gives back what is not wanted again before it is old, and never sleeps that long
   }
 }
 
 // A burst in one round may be followed by as large a one before the janitor is back: keep twice the largest recent
-// round. The maximum halves in 176 ms, so that a level's load is not held against its play.
+// round. What is to be populated for it is forgotten by a half each tick of 16 ms, so that nothing is populated for a
+// load that is over; what is to be kept once it is populated, in 176 ms.
 void ProcessHeap::follow_demand() {
   const std::uint16_t now_tick = tick.load(std::memory_order_relaxed);
   const std::uint16_t ticks = static_cast<std::uint16_t>(now_tick - decayed_at_);
@@ -318,22 +319,46 @@ void ProcessHeap::follow_demand() {
   const std::uint64_t consumed = slab_pages_taken_.load(std::memory_order_relaxed) + pages.pages_taken();
   const std::uint64_t now = consumed - consumed_seen_;
   consumed_seen_ = consumed;
-  drawn_upon_ = now != 0;
-  std::uint64_t demand = demand_.load(std::memory_order_relaxed);
-  for (unsigned step = 0; step < std::min<unsigned>(ticks, 64) && demand != 0; ++step) {
-    demand -= (demand + 15) / 16;
+  taken_lately_ = now;
+  // A process that was stopped, or a machine that slept, has not been quiet: at most the janitor's longest sleep counts.
+  constexpr int longest_sleep_ticks = 16;
+  quiet_ticks_ = static_cast<std::uint16_t>(
+      now >= PageHeap::reserve_run ? 0 : std::min(quiet_ticks_ + std::min<int>(ticks, longest_sleep_ticks), 0xFFFF));
+  for (unsigned step = 0; step < std::min<unsigned>(ticks, 64) && past_demand_ != 0; ++step) {
+    past_demand_ -= (past_demand_ + 15) / 16;
   }
-  demand_.store(std::max(now, demand), std::memory_order_relaxed);
+  past_demand_ = std::max(now, past_demand_);
+  demand_.store(std::max(now, demand_.load(std::memory_order_relaxed) >> std::min<unsigned>(ticks, 63)),
+                std::memory_order_relaxed);
+}
+
+std::uint64_t ProcessHeap::reserve_for(std::uint64_t demand) {
+  const std::uint64_t configured = settings.reserve_bytes >> page_shift;
+  return std::max(configured, std::min(2 * demand, 4 * configured));
 }
 
 std::uint64_t ProcessHeap::reserve_target() const {
-  const std::uint64_t configured = settings.reserve_bytes >> page_shift;
-  const std::uint64_t followed = std::min(2 * demand_.load(std::memory_order_relaxed), 4 * configured);
-  return std::max({configured, followed, reserve_floor_.load(std::memory_order_relaxed)});
+  return std::max(reserve_for(demand_.load(std::memory_order_relaxed)), reserve_floor_.load(std::memory_order_relaxed));
 }
 
+// A quarter of it is gone: half would be late, since two MiB may take the janitor 6 ms. Where there is none yet, half, as
+// a program begins with less than the whole: slabs have been cut from it.
+bool ProcessHeap::reserve_is_low() const {
+  const std::uint64_t target = reserve_target();
+  const bool running = janitor_phase.load(std::memory_order_relaxed) == JanitorPhase::running;
+  return pages.reserve_pages() < target - target / (running ? 4 : 2);
+}
+
+// First what large blocks left and nobody wanted for so long that it might have gone back: mostly it is resident, and
+// writing to it costs next to nothing.
 bool ProcessHeap::populate_chunk() {
-  const PageRun run = pages.allocate(pages_per_chunk, pages_per_chunk, Prefer::raw, PageState::used_block);
+  PageHeap::Purge left{.state = PageState::free_stale,
+                       .now = tick.load(std::memory_order_relaxed),
+                       .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16)};
+  PageRun run = pages.take_old(left);
+  if (run.length == 0) {
+    run = pages.allocate(pages_per_chunk, pages_per_chunk, Prefer::raw, PageState::used_block);
+  }
   if (run.length == 0) {
     return false;
   }
@@ -345,30 +370,47 @@ bool ProcessHeap::populate_chunk() {
   return true;
 }
 
-// Gives one old free run back: of stale pages any, of ready ones what the reserve does not need. Short ready runs,
-// which count as no reserve, stay while they are less than 1/32 of what is in use, 1/128 while the program takes next
-// to nothing: they serve what fits them. A whole chunk is only given back where one is too much, else the next round
-// would populate it again.
+// Free pages that are not given back, of those in runs long enough for the reserve: while the program comes and goes, a
+// sixth of what it has in use beyond 40 MiB, since populating again what was given back a moment ago is the janitor's
+// dearest work, and more would not leave resident within a quarter above what lives. Once the program has taken little
+// for a second, the reserve, and an eighth of what is in use beyond 112 MiB.
+std::uint64_t ProcessHeap::kept_free(std::uint64_t used) const {
+  constexpr std::uint16_t ticks_before_quiet = 62;
+  constexpr std::uint64_t none_while_busy = 20 * pages_per_chunk;
+  constexpr std::uint64_t none_while_quiet = 56 * pages_per_chunk;
+  const std::uint64_t target = reserve_target();
+  if (quiet_ticks_ >= ticks_before_quiet) {
+    return target + (used > none_while_quiet ? (used - none_while_quiet) / 8 : 0);
+  }
+  return std::max({target, reserve_for(past_demand_), used > none_while_busy ? (used - none_while_busy) / 6 : 0});
+}
+
+// Gives one old free run back. Short ready runs, which count as no reserve, stay while they are less than 1/32 of what is
+// in use, 1/128 while the program takes next to nothing: they serve what fits them. A whole chunk is only given back
+// where one is too much, else the next round would populate it again.
 bool ProcessHeap::purge_chunk() {
+  const PageHeap::Totals totals = pages.totals();
+  const std::uint64_t reserve = pages.reserve_pages();
+  const std::uint64_t kept = kept_free(totals.used);
   // Short runs are what slabs are cut from, and little each: they wait two seconds.
   PageHeap::Purge purge{.state = PageState::free_stale,
                         .now = tick.load(std::memory_order_relaxed),
                         .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16),
                         .lone_age = 2'000 / 16};
-  PageRun run = pages.take_old(purge);
+  PageRun run;
+  if (totals.stale != 0 && reserve + totals.stale > kept) {
+    run = pages.take_old(purge);
+  }
   if (run.length == 0) {
-    const PageHeap::Totals totals = pages.totals();
-    const std::uint64_t reserve = pages.reserve_pages();
-    const std::uint64_t target = reserve_target();
     // Less than 256 KiB was taken in any round of late.
-    const bool idle = demand_.load(std::memory_order_relaxed) < PageHeap::reserve_run;
+    const bool idle = past_demand_ < PageHeap::reserve_run;
     const std::uint64_t scattered = std::max<std::uint64_t>(pages_per_chunk / 2, totals.used / 32) / (idle ? 4 : 1);
-    const bool too_much = reserve > target + pages_per_chunk;
-    const bool more_than_needed = idle && reserve > target + PageHeap::reserve_run;
+    const bool too_much = reserve > kept + pages_per_chunk;
+    const bool more_than_needed = idle && reserve > kept + PageHeap::reserve_run;
     if (too_much || more_than_needed || totals.ready > reserve + scattered) {
       purge.state = PageState::free_ready;
       if (!too_much) {
-        purge.longest = more_than_needed ? static_cast<std::uint32_t>(reserve - target) : PageHeap::reserve_run;
+        purge.longest = more_than_needed ? static_cast<std::uint32_t>(reserve - kept) : PageHeap::reserve_run;
       }
       run = pages.take_old(purge);
     }
@@ -386,6 +428,7 @@ bool ProcessHeap::purge_chunk() {
 }
 
 // Heaps that wait for a thread get no slow paths that would adopt their remote frees: do it for them, a few at a time.
+// True where some are left.
 bool ProcessHeap::sweep_parked() {
   const std::lock_guard hold(sweep_lock);
   constexpr std::uint32_t most_heaps_swept = 16;
@@ -394,15 +437,16 @@ bool ProcessHeap::sweep_parked() {
   constexpr std::uint16_t parked_before_settling = 8;  // ticks: an eighth of a second
   const std::uint16_t now = tick.load(std::memory_order_relaxed);
   bool settled = false;
-  bool worked = depot.drain(now, false, most_drained);
+  bool more = depot.drain(now, false, most_drained);
   for (std::uint32_t swept = 0; swept < most_heaps_swept; ++swept) {
     const std::uint32_t index = parked_.take_to_sweep(heap_link);
     if (index == 0) {
       break;
     }
     ThreadHeap* const heap = heap_at(index);
-    if (adopt_pending(heap, most_adopted) != 0) {
-      heap->unsettled = worked = true;
+    if (const std::uint32_t adopted = adopt_pending(heap, most_adopted); adopted != 0) {
+      heap->unsettled = true;
+      more |= adopted == most_adopted;
     }
     // One heap a round, and none that was in use a moment ago: while it is swept, a thread that begins cannot have it.
     if (heap->unsettled && !settled && static_cast<std::uint16_t>(now - heap->parked_at) >= parked_before_settling) {
@@ -413,7 +457,7 @@ bool ProcessHeap::sweep_parked() {
     parked_.park(index, heap_link);
   }
   keep_spare_heaps();
-  return worked;
+  return more || settled;
 }
 
 bool ProcessHeap::maintain(std::uint64_t budget_ns) {
@@ -421,20 +465,17 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
   tick.store(static_cast<std::uint16_t>(started / 16'000'000), std::memory_order_relaxed);
   follow_demand();
-  bool worked = false;
   while (pages.reserve_pages() < reserve_target() && within_budget() && populate_chunk()) {
-    worked = true;
   }
   for (const std::uint32_t granules : slab_granules) {
     while (ready_of(granules).count.load(std::memory_order_relaxed) < ready_target(granules) && within_budget() &&
            cut_ready_slab(granules)) {
-      worked = true;
     }
   }
-  if (!drawn_upon_) {
+  if (taken_lately_ == 0) {
     drop_surplus_slabs();
   }
-  worked |= sweep_parked();
+  const bool swept = sweep_parked();
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.
   // A look that finds none is repeated once: a look sees a few lists only.
   purge_is_due_ = false;
@@ -442,8 +483,7 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
   for (int looks = 0; looks < found + 2 && found < 4 && within_budget(); ++looks) {
     found += purge_chunk() ? 1 : 0;
   }
-  worked |= found != 0;
-  return worked;
+  return swept || found != 0 || !within_budget();
 }
 
 bool ProcessHeap::prefault(std::size_t bytes) {

@@ -65,10 +65,10 @@ class ProcessHeap {
   void free_pages(void* block);
 
   /// What the janitor does in one round; `budget_ns` bounds it between steps (a step populates or purges at most one
-  /// chunk). Returns whether there was anything to do.
+  /// chunk). Returns whether there is more to do at once.
   bool maintain(std::uint64_t budget_ns);
-  /// Whether the program took from the reserve between the last two rounds of maintain().
-  bool was_drawn_upon() const { return drawn_upon_; }
+  /// Pages that the program took from the reserve between the last two rounds of maintain().
+  std::uint64_t taken_lately() const { return taken_lately_; }
   /// Whether memory waits that will soon be old enough to be given back.
   bool purge_is_due() const { return purge_is_due_; }
 
@@ -111,10 +111,13 @@ class ProcessHeap {
   void keep_spare_heaps();
   ThreadHeap* new_heap(std::uint32_t waiting);
   bool populate_chunk();
+  std::uint64_t kept_free(std::uint64_t used) const;
   bool purge_chunk();
   bool sweep_parked();
   void follow_demand();
+  static std::uint64_t reserve_for(std::uint64_t demand);
   std::uint64_t reserve_target() const;
+  bool reserve_is_low() const;
   void touch(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
 
   std::array<ReadySlabs, slab_lengths> ready_slabs_{};
@@ -122,9 +125,11 @@ class ProcessHeap {
   Atomic<std::uint64_t> reserve_floor_{0};  // pages
   Atomic<std::uint64_t> slab_pages_taken_{0};
   std::uint64_t consumed_seen_ = 0;  // pages of slabs and blocks at the last round; janitor only
-  bool drawn_upon_ = false;          // likewise
+  std::uint64_t taken_lately_ = 0;   // likewise
+  std::uint64_t past_demand_ = 0;    // likewise: as demand_, but decays slowly
   bool purge_is_due_ = false;        // likewise
   std::uint16_t decayed_at_ = 0;     // likewise
+  std::uint16_t quiet_ticks_ = 0;    // likewise: since the program last took much in a round
   Atomic<std::uint64_t> demand_{0};  // pages taken in a round: a maximum that decays
   Atomic<int> state_{0};             // 0 untouched, 1 being readied, 2 ready, 3 failed
   Atomic<std::uint64_t> pages_in_work_{0};
