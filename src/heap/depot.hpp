@@ -2,12 +2,14 @@
 // without a look at a slab or at a block: the depot of Bonwick and Adams, "Magazines and Vmem", 2001.
 //
 // A thread that frees another's block and has no room at hand leaves half of what it holds of the class here; a thread
-// that finds none at hand takes one magazine. Two changes of a lock-free stack each for up to 14 blocks, in the corner
-// of the core that the thread runs on if it can be (shelves.hpp). To their slabs these blocks are in use.
+// that finds none at hand takes one magazine. One atomic exchange each for up to 14 blocks (magazine_ring.hpp). Each of
+// four cores (the fifth shares with the first) has a corner with a ring of its own for each class, where its threads
+// look first: blocks stay with the core whose cache holds them while it has any to give. To their slabs these blocks are
+// in use.
 //
-// Bound: 64 KiB of blocks a class, 40 classes, 2 MiB if all are full. Blocks are taken only of classes that a thread
-// lately wanted and found none of, and go back to their slabs when that is three ticks (48 ms) of the janitor's clock
-// ago: a level that is freed leaves none here.
+// Bound: 32 KiB of blocks a class and corner, 40 classes, 5 MiB if all of four are full. Blocks are taken only of
+// classes that a thread lately wanted and found none of, and go back to their slabs when that is three ticks (48 ms) of
+// the janitor's clock ago: a level that is freed leaves none here.
 #pragma once
 
 #include <sched.h>
@@ -15,11 +17,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "heap/atomic.hpp"
-#include "heap/shelves.hpp"
+#include "heap/magazine_ring.hpp"
+#include "heap/prefetch.hpp"
 #include "heap/size_class.hpp"
 
 /// Of glibc 2.35 and later: where the kernel's restartable sequences have their area, from the thread pointer on.
@@ -34,103 +39,161 @@ static_assert(class_bytes(depot_classes - 1) == 2048);
 /// Blocks of a magazine of class `index`: half of what a thread keeps at hand.
 constexpr std::uint32_t magazine_blocks(unsigned index) { return at_hand_capacity(index) / 2; }
 
-constexpr std::uint32_t magazines_of(unsigned index) {
-  constexpr std::uint32_t bytes_a_class = 64u << 10;
-  constexpr std::uint32_t most = 36;
-  return std::min(bytes_a_class / (magazine_blocks(index) * class_bytes(index)), most);
+/// Cores share a corner beyond that. More would be more lines to look at in vain.
+inline constexpr unsigned corner_count = 4;
+
+/// Magazines that can wait in a corner, as a power of two.
+constexpr unsigned magazines_shift(unsigned index) {
+  constexpr std::uint32_t bytes_a_corner = 32u << 10;
+  constexpr std::uint32_t most = 16;
+  const std::uint32_t fitting = std::min(bytes_a_corner / (magazine_blocks(index) * class_bytes(index)), most);
+  return static_cast<unsigned>(std::bit_width(fitting)) - 1;
 }
 
-inline constexpr std::uint32_t magazine_count = [] {
-  std::uint32_t count = 0;
+/// Where the magazines of a class lie among all: looked up, since a division would stand between a call and its lines.
+struct DepotPlan {
+  std::uint16_t first = 0;
+  std::uint8_t shift = 0;
+};
+inline constexpr std::array<DepotPlan, depot_classes> depot_plans = [] {
+  std::array<DepotPlan, depot_classes> plans{};
+  std::uint32_t first = 0;
   for (unsigned index = 0; index < depot_classes; ++index) {
-    count += magazines_of(index);
+    plans[index] = {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(magazines_shift(index))};
+    first += corner_count << magazines_shift(index);
   }
-  return count;
+  return plans;
 }();
+inline constexpr std::uint32_t magazine_count = depot_plans.back().first + (corner_count << depot_plans.back().shift);
 
 class Depot {
  public:
   static constexpr unsigned classes = depot_classes;
   static constexpr std::uint32_t blocks_of(unsigned index) { return magazine_blocks(index); }
 
-  /// Always full, or empty.
-  struct alignas(64) Magazine {
+  /// Full, or empty.
+  struct alignas(128) Magazine {
+    Atomic<std::uint64_t> turn{0};  ///< of its place: see magazine_ring.hpp
     std::array<void*, most_at_hand / 2> blocks{};
-    Atomic<std::uint32_t> next{0};  ///< link in its stack
   };
   static_assert(sizeof(Magazine) == 128);
 
-  /// Makes all magazines empty ones, once, before any other call; populates them.
+  /// Populates it, once, before any other call.
   void initialise();
 
-  /// An empty magazine of the class to be filled, its index; 0: none, or none of the class is wanted. Lock-free.
-  std::uint32_t take_empty(unsigned size_class, std::uint16_t tick) {
-    return is_wanted(demand_[size_class], tick) ? Shelves<>::take_empty(corners_[size_class], here(), link_) : 0;
-  }
-  void give_full(unsigned size_class, std::uint32_t index) {
-    Shelves<>::give_full(corners_[size_class], demand_[size_class].filled, here(), index, link_);
+  /// Calls fill(Magazine&) for an empty magazine of the class and hands it over. False: none is empty, or none of the
+  /// class is wanted. Lock-free.
+  template <class Fill>
+  bool give(unsigned size_class, std::uint16_t tick, Fill&& fill) {
+    const unsigned core = here();
+    return is_wanted(corner(size_class, core).givers, tick) && in_turn(core, [&](unsigned each) {
+             return Ring::give(corner(size_class, each).givers.given, shift(size_class),
+                               TurnsToWrite{*this, size_class, each},
+                               [&](std::uint64_t place) { fill(magazine(size_class, each, place)); });
+           });
   }
 
-  /// A full one, its index; 0: there is none, and the class is wanted from now on. Lock-free.
-  std::uint32_t take_full(unsigned size_class, std::uint16_t tick) {
-    Demand& demand = demand_[size_class];
-    // Not written again in the same tick: the line is every thread's.
-    if (const std::uint32_t now = std::uint32_t{tick} + 1; demand.wanted_at.load(std::memory_order_relaxed) != now) {
-      demand.wanted_at.store(now, std::memory_order_relaxed);
+  /// Calls use(const Magazine&) for a full one. False: there is none, and the class is wanted from now on. Lock-free.
+  template <class Use>
+  bool take(unsigned size_class, std::uint16_t tick, Use&& use) {
+    const unsigned core = here();
+    // Said once a tick: the lines are the givers'.
+    Takers& its = corner(size_class, core).takers;
+    if (const std::uint32_t now = std::uint32_t{tick} + 1; its.said_at.load(std::memory_order_relaxed) != now) {
+      its.said_at.store(now, std::memory_order_relaxed);
+      say_wanted(size_class, now);
     }
-    return Shelves<>::take_full(corners_[size_class], demand.filled, here(), link_);
-  }
-  void give_empty(unsigned size_class, std::uint32_t index) {
-    Shelves<>::give_empty(corners_[size_class], here(), index, link_);
+    return in_turn(core, [&](unsigned each) {
+      return Ring::take(corner(size_class, each).takers.taken, shift(size_class), TurnsToWrite{*this, size_class, each},
+                        [&](std::uint64_t place) { use(std::as_const(magazine(size_class, each, place))); });
+    });
   }
 
-  Magazine& magazine(std::uint32_t index) { return magazines_[index]; }
-
-  /// Asks for the lines that the other calls for the class look at first: who comes here seldom finds them cold, and
-  /// each atomic operation holds back every load behind it.
+  /// Asks for the line that take() looks at first: who comes here seldom finds it cold.
   void prefetch(unsigned size_class) {
     if (size_class < classes) {
-      __builtin_prefetch(&demand_[size_class]);
-      __builtin_prefetch(&corners_[size_class][here()], 1);
+      prefetch_to_write(&corner(size_class, here()).takers);
     }
   }
 
-  /// Whether take_empty would find one at the moment.
-  bool has_room(unsigned size_class, std::uint16_t tick) const {
-    return is_wanted(demand_[size_class], tick) && std::any_of(corners_[size_class].begin(), corners_[size_class].end(),
-                                                               [](const auto& each) { return !each.empty.empty(); });
+  /// Whether give() would find an empty one at the moment.
+  bool has_room(unsigned size_class, std::uint16_t tick) {
+    const unsigned core = here();
+    return is_wanted(corner(size_class, core).givers, tick) && in_turn(core, [&](unsigned each) {
+             return Ring::has_room(corner(size_class, each).givers.given, shift(size_class),
+                                   Turns{*this, size_class, each});
+           });
   }
 
   /// Frees the blocks of classes that nobody wants any more (`all`: of all) into their slabs, at most `most` magazines.
   /// One thread at a time. Returns whether there was any.
   bool drain(std::uint16_t tick, bool all, std::uint32_t most);
 
+  /// In a forked child, before anybody uses the heap there: what threads that are gone had begun.
+  void mend_in_child();
+
   /// Bytes of the blocks that wait here; racy.
-  std::uint64_t bytes() const;
+  std::uint64_t bytes();
   /// Null, or what is broken; nobody may use the heap meanwhile. O(magazines).
-  const char* check() const;
+  const char* check();
 
  private:
-  // Cores share a corner beyond that. More would be more lines to look at in vain.
-  static constexpr unsigned corner_count = 4;
-  using Corners = std::array<Shelves<>::Corner, corner_count>;
+  using Ring = MagazineRing<>;
 
-  // What every thread reads of a class and seldom writes.
-  struct Demand {
+  struct Turns {
+    Depot& depot;
+    unsigned size_class;
+    unsigned core;
+    Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
+      return depot.magazine(size_class, core, place).turn;
+    }
+  };
+  // Who looks at a turn goes on to the blocks, behind an atomic operation that holds back what was not asked for before.
+  struct TurnsToWrite {
+    Depot& depot;
+    unsigned size_class;
+    unsigned core;
+    Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
+      Magazine& its = depot.magazine(size_class, core, place);
+      prefetch_to_write(&its);
+      prefetch_to_write(&its.blocks.back());
+      return its.turn;
+    }
+  };
+
+  // What those who hand over look at first, and what those who take: a line each, which the others do not write.
+  struct alignas(64) Givers {
+    Atomic<std::uint64_t> given{0};
     Atomic<std::uint32_t> wanted_at{0};  ///< the janitor's tick plus 1; 0: not wanted
-    Atomic<std::uint32_t> filled{0};     ///< see shelves.hpp
+  };
+  struct alignas(64) Takers {
+    Atomic<std::uint64_t> taken{0};
+    Atomic<std::uint32_t> said_at{0};  ///< what a taker wrote to wanted_at last
+  };
+  struct Corner {
+    Givers givers;
+    Takers takers;
   };
 
   static constexpr std::uint16_t wanted_for = 3;  // ticks
 
-  static bool is_wanted(const Demand& demand, std::uint16_t tick) {
-    const std::uint32_t at = demand.wanted_at.load(std::memory_order_relaxed);
+  static unsigned shift(unsigned size_class) { return depot_plans[size_class].shift; }
+
+  static bool is_wanted(const Givers& givers, std::uint16_t tick) {
+    const std::uint32_t at = givers.wanted_at.load(std::memory_order_relaxed);
     return at != 0 && static_cast<std::uint16_t>(tick + 1 - at) < wanted_for;
+  }
+
+  void say_wanted(unsigned size_class, std::uint32_t at) {
+    for (Corner& each : corners_[size_class]) {
+      each.givers.wanted_at.store(at, std::memory_order_relaxed);
+    }
   }
 
   // The corner of the core that the calling thread runs on; a core that cannot be told is the first. Read where the
   // kernel writes it for each thread (0 where it does not): sched_getcpu reads it there too, but who seldom calls it
-  // waits for three cold lines of code and addresses.
+  // waits for three cold lines of code and addresses. Whoever is moved to another core meanwhile uses the wrong one,
+  // which is as good.
   static unsigned here() {
     if (&__rseq_offset != nullptr) [[likely]] {
       // Its first word is the core.
@@ -140,19 +203,29 @@ class Depot {
     return static_cast<unsigned>(std::max(sched_getcpu(), 0)) % corner_count;
   }
 
+  // Tries this corner, then the others in turn, until one does.
+  template <class Try>
+  static bool in_turn(unsigned core, Try&& one) {
+    for (unsigned away = 0; away < corner_count; ++away) {
+      if (one((core + away) % corner_count)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Corner& corner(unsigned size_class, unsigned core) { return corners_[size_class][core]; }
+  Magazine& magazine(unsigned size_class, unsigned core, std::uint64_t place) {
+    const DepotPlan& plan = depot_plans[size_class];
+    return magazines_[plan.first + (core << plan.shift) + place];
+  }
+
   // Calls visit(size_class, magazine) for every full magazine; racy while threads use them, but ends.
   template <class Visit>
-  void for_each_full(Visit&& visit) const;
+  void for_each_full(Visit&& visit);
 
-  struct Links {
-    Depot& depot;
-    Atomic<std::uint32_t>& operator()(std::uint32_t index) const { return depot.magazines_[index].next; }
-  };
-
-  std::array<Corners, classes> corners_{};
-  alignas(64) std::array<Demand, classes> demand_{};
-  Links link_{*this};
-  std::array<Magazine, magazine_count + 1> magazines_{};  // [0] is none
+  std::array<std::array<Corner, corner_count>, classes> corners_{};
+  std::array<Magazine, magazine_count> magazines_{};
 };
 
 extern constinit Depot depot;

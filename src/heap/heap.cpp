@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/pages.hpp"
+#include "heap/depot.hpp"
 #include "heap/fault.hpp"
 #include "heap/janitor.hpp"
 #include "heap/process_heap.hpp"
@@ -184,6 +185,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   process_heap.pages.lock().unlock_in_child();
   process_heap.sweep_lock.unlock();
+  depot.mend_in_child();
   forget_janitor();
 }
 

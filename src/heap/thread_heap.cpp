@@ -200,7 +200,7 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
       }
       const std::uint32_t granule = heap->taken;
       Directory& entry = region.directory[granule];
-      __builtin_prefetch(&region.slabs[granule], 1);
+      prefetch_to_write(&region.slabs[granule]);
       // Read before adopting: from then on another thread may announce the slab again and write the link.
       heap->taken = entry.pending_next.load(std::memory_order_relaxed);
       taken[some] = {granule, RemoteList<>::adopt(entry.remote, entry.oldest)};
@@ -228,18 +228,15 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   if (size_class >= Depot::classes || heap->own) {
     return nullptr;
   }
-  const std::uint32_t index = depot.take_full(size_class, process_heap.tick.load(std::memory_order_relaxed));
-  if (index == 0) {
-    return nullptr;
-  }
-  const std::uint32_t count = Depot::blocks_of(size_class);
-  const Depot::Magazine& magazine = depot.magazine(index);
-  // At hand [0] is null, the last but one the newest, the last is handed out.
-  copy_blocks(magazine.blocks.data(), heap->bins[size_class].at_hand.data() + 1, count - 2);
-  heap->allow_at_hand(size_class, at_hand_capacity(size_class));
-  heap->set_at_hand(size_class, magazine.blocks[count - 2], count - 1);
-  void* const block = magazine.blocks[count - 1];
-  depot.give_empty(size_class, index);
+  void* block = nullptr;
+  depot.take(size_class, process_heap.tick.load(std::memory_order_relaxed), [&](const Depot::Magazine& magazine) {
+    const std::uint32_t count = Depot::blocks_of(size_class);
+    // At hand [0] is null, the last but one the newest, the last is handed out.
+    copy_blocks(magazine.blocks.data(), heap->bins[size_class].at_hand.data() + 1, count - 2);
+    heap->allow_at_hand(size_class, at_hand_capacity(size_class));
+    heap->set_at_hand(size_class, magazine.blocks[count - 2], count - 1);
+    block = magazine.blocks[count - 1];
+  });
   return block;
 }
 
@@ -259,14 +256,12 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
     }
     heap->allow_at_hand(size_class, capacity);
   } else {
-    const std::uint32_t index = depot.take_empty(size_class, tick);
-    if (index == 0) {
-      return false;
-    }
     const std::uint32_t count = Depot::blocks_of(size_class);
     void** const oldest = heap->bins[size_class].at_hand.data() + 1;
-    copy_blocks(oldest, depot.magazine(index).blocks.data(), count);
-    depot.give_full(size_class, index);
+    if (!depot.give(size_class, tick,
+                    [&](Depot::Magazine& magazine) { copy_blocks(oldest, magazine.blocks.data(), count); })) {
+      return false;
+    }
     copy_blocks(oldest + count, oldest, held - 1 - count);
     heap->set_at_hand(size_class, row.newest, held - count);
   }
@@ -292,8 +287,10 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
   void* block = take_freed(bin.current);
   if (block == nullptr) {
     // What comes now is seldom, its lines are cold, and between one and the next stands an atomic operation.
-    __builtin_prefetch(&heap->pending, 1);
-    __builtin_prefetch(&region.slabs[heap->waiting[size_class].listed], 1);
+    prefetch_to_write(&heap->pending);
+    // Where none waits, a line that is here: a look at page 0 of the table would cost a walk of the page table.
+    const std::uint32_t waiting = heap->waiting[size_class].listed;
+    prefetch_to_write(waiting != 0 ? static_cast<void*>(&region.slabs[waiting]) : &bin);
     depot.prefetch(size_class);
     if ((block = take_handed_over(heap, size_class)) != nullptr) {
       return block;
@@ -365,8 +362,8 @@ namespace {
 void send_back_to_other(ThreadHeap* heap, void* block) {
   const std::size_t granule = region.granule_of(block);
   // The exchange that publishes the block waits until its link is written: that line is wanted too.
-  __builtin_prefetch(&region.directory[granule - region.owner_of(granule).back()], 1);
-  __builtin_prefetch(block, 1);
+  prefetch_to_write(&region.directory[granule - region.owner_of(granule).back()]);
+  prefetch_to_write(block);
   send_back(heap, block, nullptr);
 }
 

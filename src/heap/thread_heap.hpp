@@ -16,6 +16,7 @@
 
 #include "heap/atomic.hpp"
 #include "heap/hardening.hpp"
+#include "heap/prefetch.hpp"
 #include "heap/region.hpp"
 #include "heap/size_class.hpp"
 
@@ -275,7 +276,7 @@ void settle(ThreadHeap* heap);
     return;
   }
   Slab* const slab = &region.slabs[granule - owner.back()];
-  __builtin_prefetch(slab, 1);
+  prefetch_to_write(slab);
   send_back(heap, block, slab);
 }
 

@@ -5,13 +5,14 @@
 #include <array>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "heap/index_stack.hpp"
+#include "heap/magazine_ring.hpp"
 #include "heap/page_lock.hpp"
 #include "heap/parked_heaps.hpp"
 #include "heap/pending_stack.hpp"
 #include "heap/remote_list.hpp"
-#include "heap/shelves.hpp"
 #include "interleave/explorer.hpp"
 
 namespace {
@@ -183,81 +184,78 @@ TEST(HeapProtocols, TheCheckOfTheReadyStackFindsAForgottenRelease) {
   EXPECT_NE(Explorer(3).explore(ready_stack<AtomicsWithoutRelease>).violation, "");
 }
 
-// What empties the corners, with a planted bug: one look in vain, and nobody looks again.
+// With a planted bug: who takes looks whether a place is full, but does not claim it.
 template <class Atomics>
-struct ShelvesForgottenAtOnce : Shelves<Atomics> {
-  static void found_none(typename Shelves<Atomics>::Word& filled) { filled.store(0, std::memory_order_relaxed); }
+struct RingWithoutClaim : MagazineRing<Atomics> {
+  template <class TurnOf, class Use>
+  static bool take(typename MagazineRing<Atomics>::Word& taken, unsigned shift, TurnOf&& turn_of, Use&& use) {
+    const std::uint64_t at = taken.load(std::memory_order_relaxed);
+    auto& turn = turn_of(MagazineRing<Atomics>::place(at, shift));
+    const std::uint64_t seen = turn.load(std::memory_order_acquire);
+    if (seen != (at >> shift) * 2 + 1) {
+      return false;
+    }
+    taken.store(at + 1, std::memory_order_relaxed);
+    use(MagazineRing<Atomics>::place(at, shift));
+    turn.store(seen + 1, std::memory_order_release);
+    return true;
+  }
 };
 
-// The depot: two cores hand two magazines to and fro, while the janitor takes back what waits. What was put into a
-// magazine comes out of it once, and nothing stays behind.
-template <class Atomics, template <class> class Tested = Shelves>
+// The depot: threads hand magazines on through two places. What was put into one comes out of it once, and nothing
+// stays behind.
+template <class Atomics, template <class> class Tested = MagazineRing>
 Explorer::Program depot() {
-  using Link = typename Atomics::template atomic<std::uint32_t>;
+  using Word = typename Atomics::template atomic<std::uint64_t>;
   struct State {
-    std::array<typename Shelves<Atomics>::Corner, 2> corners;
-    Link filled;
-    std::array<Link, 3> links;
-    std::array<Plain<int>, 3> contents;  // of a magazine: 0 while it is empty
+    unsigned shift = 1;
+    Word given, taken;
+    std::array<Word, 2> turns;
+    std::array<Plain<int>, 2> contents;  // of a place: 0 while it is empty
     int put = 0;
-    int taken = 0;
+    std::set<int> came;
 
-    auto link() {
-      return [this](std::uint32_t index) -> Link& { return links[index]; };
+    auto turn() {
+      return [this](std::uint64_t place) -> Word& { return turns[place]; };
     }
-    void give(unsigned core) {
-      if (const std::uint32_t index = Tested<Atomics>::take_empty(corners, core, link()); index != 0) {
-        if (contents[index].read() != 0) {
-          throw Violation("a full magazine was taken for an empty one, or an empty one twice");
+    bool give() {
+      return Tested<Atomics>::give(given, shift, turn(), [this](std::uint64_t place) {
+        if (contents[place].read() != 0) {
+          throw Violation("a full magazine was filled again");
         }
-        contents[index].write(1);
-        ++put;
-        Tested<Atomics>::give_full(corners, filled, core, index, link());
-      }
+        contents[place].write(++put);
+      });
     }
-    bool take(unsigned core) {
-      const std::uint32_t index = Tested<Atomics>::take_full(corners, filled, core, link());
-      if (index != 0) {
-        if (contents[index].read() != 1) {
+    bool take() {
+      return Tested<Atomics>::take(taken, shift, turn(), [this](std::uint64_t place) {
+        const int what = contents[place].read();
+        if (what == 0) {
           throw Violation("a magazine was taken before its blocks were visible, or twice");
         }
-        contents[index].write(0);
-        ++taken;
-        Tested<Atomics>::give_empty(corners, core, index, link());
-      }
-      return index != 0;
-    }
-    void empty_out() {
-      if (!take(0)) {
-        Tested<Atomics>::found_none(filled);
-      }
+        contents[place].write(0);
+        came.insert(what);
+      });
     }
   };
   auto state = std::make_shared<State>();
-  state->filled.store(2, std::memory_order_relaxed);  // something was put down before
-  Tested<Atomics>::give_empty(state->corners, 0, 1, state->link());
-  Tested<Atomics>::give_empty(state->corners, 1, 2, state->link());
-  return {{[state] { state->give(0); },
+  state->give();
+  return {{[state] { state->give(); },
            [state] {
-             state->take(1);
-             state->give(1);
+             state->take();
+             state->give();
            },
            [state] {
-             state->empty_out();
-             state->empty_out();
+             state->take();
+             state->take();
            }},
           [state] {
-            while (state->take(0)) {
+            while (state->take()) {
             }
-            if (state->taken != state->put) {
+            if (static_cast<int>(state->came.size()) != state->put) {
               throw Violation("a full magazine was lost");
             }
-            std::set<std::uint32_t> empty;
-            while (const std::uint32_t index = Tested<Atomics>::take_empty(state->corners, 0, state->link())) {
-              empty.insert(index);
-            }
-            if (empty != std::set<std::uint32_t>{1, 2}) {
-              throw Violation("an empty magazine was lost");
+            if (!state->give() || !state->give() || state->give()) {
+              throw Violation("a place was lost");
             }
           }};
 }
@@ -274,8 +272,80 @@ TEST(HeapProtocols, TheCheckOfTheDepotFindsAForgottenRelease) {
   EXPECT_NE(Explorer(2).explore([] { return depot<AtomicsWithoutRelease>(); }).violation, "");
 }
 
-TEST(HeapProtocols, TheCheckOfTheDepotFindsAMagazineThatNobodyLooksForAgain) {
-  EXPECT_NE(Explorer(3).explore([] { return depot<ModelAtomics, ShelvesForgottenAtOnce>(); }).violation, "");
+TEST(HeapProtocols, TheCheckOfTheDepotFindsAMagazineThatNobodyClaimed) {
+  EXPECT_NE(Explorer(2).explore([] { return depot<ModelAtomics, RingWithoutClaim>(); }).violation, "");
+}
+
+// A fork takes a thread away while it fills a place, or empties one: the child loses what that thread had, no more.
+class RingAfterFork : public ::testing::Test {
+ protected:
+  static constexpr unsigned shift = 2;
+  using Ring = MagazineRing<>;
+
+  auto turn() {
+    return [this](std::uint64_t place) -> Ring::Word& { return turns_[place]; };
+  }
+  bool give(int what) {
+    return Ring::give(given_, shift, turn(), [&](std::uint64_t place) { contents_[place] = what; });
+  }
+  std::vector<int> take_all() {
+    std::vector<int> all;
+    while (Ring::take(taken_, shift, turn(), [&](std::uint64_t place) { all.push_back(contents_[place]); })) {
+    }
+    return all;
+  }
+  void mend() {
+    Ring::mend(given_, taken_, shift, turn(),
+               [this](std::uint64_t from, std::uint64_t to) { contents_[to] = contents_[from]; });
+  }
+  // As many as there are places, round twice.
+  void expect_whole() {
+    for (int round = 0; round < 2; ++round) {
+      for (int each = 1; each <= 4; ++each) {
+        EXPECT_TRUE(give(each));
+      }
+      EXPECT_FALSE(give(5));
+      EXPECT_EQ(take_all(), (std::vector<int>{1, 2, 3, 4}));
+    }
+  }
+
+  Ring::Word given_{0};
+  Ring::Word taken_{0};
+  std::array<Ring::Word, 4> turns_{};
+  std::array<int, 4> contents_{};
+};
+
+TEST_F(RingAfterFork, AMagazineThatWasBeingFilledIsLostAndTheOthersAreNot) {
+  give(1);
+  give(2);
+  take_all();  // so that the places do not begin at the first
+  give(3);
+  given_.store(given_.load() + 1);  // claimed, and never filled
+  give(5);
+  EXPECT_EQ(take_all(), std::vector<int>{3});  // what was filled after it can't be seen
+  mend();
+  EXPECT_EQ(take_all(), std::vector<int>{5});
+  expect_whole();
+}
+
+TEST_F(RingAfterFork, AMagazineThatWasBeingTakenIsLostAndTheOthersAreNot) {
+  for (int each = 1; each <= 4; ++each) {
+    give(each);
+  }
+  taken_.store(taken_.load() + 1);  // claimed, and never given back
+  EXPECT_FALSE(give(5));
+  mend();
+  EXPECT_TRUE(give(5));
+  EXPECT_EQ(take_all(), (std::vector<int>{2, 3, 4, 5}));
+  expect_whole();
+}
+
+TEST_F(RingAfterFork, WhereNobodyWasInterruptedNothingIsLost) {
+  give(1);
+  give(2);
+  mend();
+  EXPECT_EQ(take_all(), (std::vector<int>{1, 2}));
+  expect_whole();
 }
 
 // Parking: a thread ends while another frees one of its blocks, a third begins and takes over its heap, and the
