@@ -12,7 +12,7 @@
 namespace blockyard::replay {
 
 void Part::prepare() {
-  await(session_.turn, thread_.index);
+  if (thread_.index != 0) await(thread_.turn, 1);
   current_thread = &thread_;
   thread_.kernel_id = gettid();
   if (session_.board != nullptr) {
@@ -36,7 +36,8 @@ void Part::prepare() {
   });
   thread_.progress.done.store(0, std::memory_order_relaxed);
   stay_on(thread_.core);  // threads that the allocator has started by now go where they like
-  announce(session_.turn, thread_.index + 1);
+  const std::size_t next = std::size_t{thread_.index} + 1;
+  announce(next < session_.threads.size() ? session_.threads[next].turn : session_.restored, 1);
 }
 
 void Part::replay() {
@@ -47,7 +48,7 @@ void Part::replay() {
 }
 
 void Part::clear_up() {
-  await(session_.turn, thread_.index);
+  if (thread_.index != 0) await(thread_.turn, 2);
   // For a thread that ends now, to its end: its thread-local destructors are the allocator's too.
   if (thread_.mark != nullptr) thread_.mark->doing.store(Mark::outside, std::memory_order_release);
   for (std::uint32_t slot = thread_.chain; slot != none;) {
@@ -65,7 +66,6 @@ void Part::run() {
   prepare();
   await(session_.go, 1);
   replay();
-  await(session_.cleared, 1);
   clear_up();
   current_thread = nullptr;
   thread_.left_ticks = base::ticks();

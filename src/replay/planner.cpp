@@ -54,6 +54,7 @@ Planner::Planner(const std::string& plan_path, const PlanOptions& options)
       pair_(plan_path) {}
 
 bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) {
+  preamble_events_ = preamble_events;
   for (std::size_t at = 0; at < events.size(); ++at) {
     const Event& event = events[at];
     if (at + lookups_ahead < events.size()) slot_of_block_.prefetch(touched_block(events[at + lookups_ahead]) + 1);
@@ -269,6 +270,11 @@ void Planner::emit(const Event& event, std::uint32_t number, std::uint32_t threa
 
 void Planner::end_without_measured_event() const {
   if (pair_.size() == 0 && !ended_) throw journal::Error("the journal has no events");
+  if (!ended_ && pair_.size() <= preamble_events_) {
+    throw journal::Error(
+        "there is nothing to measure: the whole journal is its preamble, the blocks alive before it begins (a text's "
+        "allocations at time 0 are, unless it begins with the lines '# blockyard journal text 1' and '# preamble 0')");
+  }
   const std::string span = "between " + seconds(from_ns_) + " and " + (options_.to_s ? seconds(to_ns_) : "the end");
   if (ended_) throw journal::Error("no allocation or free lies " + span + " of the journal; choose a longer stretch");
   throw journal::Error("no allocation or free lies " + span + ": the journal ends at " + seconds(last_time_ns_));

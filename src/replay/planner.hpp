@@ -107,6 +107,7 @@ class Planner {
   std::uint64_t live_bytes_ = 0;
   std::uint64_t live_blocks_ = 0;
   std::uint64_t last_time_ns_ = 0;
+  std::uint64_t preamble_events_ = 0;
   bool measuring_ = false;
   bool ended_ = false;
 };

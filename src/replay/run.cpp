@@ -217,8 +217,7 @@ class Run {
       }
     }
     main_.prepare();
-    await(session_.turn, static_cast<std::uint32_t>(session_.threads.size()));
-    announce(session_.turn, 0);
+    await(session_.restored, 1);
   }
 
   void replay() {
@@ -279,10 +278,9 @@ class Run {
     totals_.rounding = rounding_of_live_blocks(session_, plan_.header().slots, loaded_.usable_size);
     chain_leftovers(session_, plan_.header().slots);
     const std::uint64_t begin = base::ticks();
-    announce(session_.cleared, 1);
     main_.clear_up();
     for (std::size_t index = 1; index < session_.threads.size(); ++index) {
-      announce(session_.turn, static_cast<std::uint32_t>(index));
+      announce(session_.threads[index].turn, 2);
       see_off(index);
     }
     totals_.teardown_ns = ns(base::ticks() - begin);

@@ -93,7 +93,10 @@ struct ReplayThread {
   pid_t kernel_id = 0;            ///< gettid()
   std::uint64_t start_ticks = 0;  ///< that the allocator's start of the thread took
   std::uint64_t stop_ticks = 0;   ///< that its stop took, the kernel's end of the thread included
-  std::uint64_t left_ticks = 0;   ///< when it was through with all of the replay
+  /// 1 when it may start and restore its preamble, 2 when it may free what is left. Each waits for its own: one that all
+  /// waited for would wake all of them for every single one.
+  std::atomic<std::uint32_t> turn{0};
+  std::uint64_t left_ticks = 0;  ///< when it was through with all of the replay
   void* signal_stack = nullptr;
   std::size_t signal_stack_bytes = 0;
 
@@ -122,10 +125,9 @@ struct Session {
   std::mutex lock;
 
   std::atomic<Phase> phase{Phase::starting};
-  std::atomic<std::uint32_t> turn{0};  ///< the thread that may start and restore its preamble, then free what is left
+  std::atomic<std::uint32_t> restored{0};  ///< 1 once every thread has started and restored its preamble
   std::atomic<std::uint32_t> go{0};
   std::atomic<std::uint32_t> finished{0};  ///< threads that are through with their records
-  std::atomic<std::uint32_t> cleared{0};   ///< 1 once the leftovers may be freed
 };
 
 /// The calling thread's, null on threads that are the lab's or the allocator's own.

@@ -84,9 +84,9 @@ class Planning : public testing::Test {
     return planned;
   }
 
-  std::string error_of(const Events& events, const PlanOptions& options = {}) {
+  std::string error_of(const Events& events, const PlanOptions& options = {}, std::uint64_t preamble_events = 0) {
     try {
-      plan(events, options);
+      plan(events, options, preamble_events);
     } catch (const journal::Error& error) {
       return error.what();
     }
@@ -298,6 +298,12 @@ TEST_F(Planning, AnEmptyStretchSaysWhereTheJournalEnds) {
   events.allocate(1'000'000'000, 8);
   EXPECT_EQ(error_of(events, {.from_s = 5.0}),
             "no allocation or free lies between 5.000 s and the end: the journal ends at 1.000 s");
+}
+
+TEST_F(Planning, AJournalThatIsNothingButAPreambleSaysSo) {
+  Events events;
+  events.allocate(0, 8);
+  EXPECT_EQ(error_of(events, {}, 1).find("there is nothing to measure: the whole journal is its preamble"), 0u);
 }
 
 TEST_F(Planning, AJournalWithoutEventsIsAnError) { EXPECT_EQ(error_of(Events()), "the journal has no events"); }

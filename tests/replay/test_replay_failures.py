@@ -75,6 +75,17 @@ def test_a_journal_that_pauses_does_not_hang(tmp_path: Path) -> None:
     replayed(journal, tmp_path, "--patience", "1", pace="1")
 
 
+def test_thousands_of_threads_are_no_hang(tmp_path: Path) -> None:
+    """Each that starts is progress, and wakes no other than the next."""
+    journal = Journal()
+    for thread in range(1, 2001):
+        journal.allocate(f"b{thread}", 64, ns=1000 * thread, thread=thread)
+    for thread in range(1, 2001):
+        journal.free(f"b{thread}", ns=5_000_000 + 1000 * thread, thread=thread % 2000 + 1)
+    made = replayed(journal, tmp_path, "--patience", "5")
+    assert len(made.rows) == 4000 and len(set(made.rows["thread"])) == 2000
+
+
 def test_an_allocator_that_does_not_start_is_a_failed_run(ten: Path, tmp_path: Path) -> None:
     made = run(ten, tmp_path, witness="refuse=1")
     assert made.done.returncode == 1

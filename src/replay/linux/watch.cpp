@@ -192,7 +192,7 @@ void Watch::check_progress() {
   const ReplayThread* stuck = nullptr;
   for (const ReplayThread& thread : session_.threads) {
     const std::uint64_t finished = thread.progress.done.load(std::memory_order_relaxed);
-    done += finished;
+    done += finished + thread.turn.load(std::memory_order_relaxed);  // a thread that starts is progress too
     // A thread that waits for the journal's reader waits for the disk: that may take long, and hangs nothing.
     if (phase == Phase::running && finished < thread.published.load(std::memory_order_relaxed) &&
         thread.progress.due.load(std::memory_order_relaxed) + patience < now) {

@@ -153,7 +153,7 @@ def _deferred(members: Sequence[AllocatorFigures]) -> Iterator[Table]:
                 f"{memory_tables.SETTLED_NOTE}. {_UNKNOWN}",
                 (("timed calls", NS, False), ("own threads", COUNT, False), ("their CPU", NS, False),
                  ("calls and their CPU", NS, True), ("whole process", NS, True), ("untimed", NS, True),
-                 ("after last free", NS, True), ("settled after", NS, False), ("resident then", BYTES, True)),
+                 ("after last free", NS, False), ("settled after", NS, False), ("resident then", BYTES, True)),
                 {"": {name: [told.timed, told.background_threads, told.background_cpu, told.timed_and_background,
                              told.cpu, told.cpu_untimed, told.after_last_free_cpu, told.settled_after,
                              told.resident_after]
