@@ -116,6 +116,13 @@ class Depot {
     }
   }
 
+  /// Likewise for give().
+  void prefetch_to_give(unsigned size_class) {
+    if (size_class < classes) {
+      __builtin_prefetch(&corner(size_class, here()).givers);
+    }
+  }
+
   /// Whether give() would find an empty one at the moment.
   bool has_room(unsigned size_class, std::uint16_t tick) {
     const unsigned core = here();
