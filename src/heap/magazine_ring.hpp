@@ -103,7 +103,11 @@ struct MagazineRing {
         return false;
       }
       if (seen > wanted) {  // another thread got on meanwhile
+        const std::uint64_t before = at;
         at = end.load(std::memory_order_relaxed);
+        if (at == before) {
+          return false;  // nobody did: an owner went on in a forked child, behind mend()
+        }
       } else if (end.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
         act(place(at, shift));
         turn.store(seen + 1, std::memory_order_release);

@@ -340,6 +340,22 @@ TEST_F(RingAfterFork, AMagazineThatWasBeingTakenIsLostAndTheOthersAreNot) {
   expect_whole();
 }
 
+// A signal handler forks while it interrupts the one who fills a place, and returns in the child: what goes on there after
+// the ring was mended may be lost, but nobody looks for a place for ever.
+TEST_F(RingAfterFork, WhoGoesOnInTheChildWhereAHandlerForkedKeepsNobodyWaiting) {
+  give(1);
+  EXPECT_TRUE(Ring::give(given_, shift, turn(), [&](std::uint64_t place) {
+    mend();
+    contents_[place] = 2;
+  }));
+  give(3);
+  take_all();
+  give(4);
+  mend();
+  take_all();
+  expect_whole();
+}
+
 TEST_F(RingAfterFork, WhereNobodyWasInterruptedNothingIsLost) {
   give(1);
   give(2);
