@@ -132,6 +132,8 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
     """Replays and prints; what does not hold, each a phrase."""
     sides = {False: Side(), True: Side()}
     with tempfile.TemporaryDirectory() as name:
+        # Before the first run: what the replayer takes of the heap to make it would lay glibc's blocks elsewhere once.
+        (Path(name) / "run").mkdir()
         plan = Path(name) / "journal.plan"
         ends = [option for option, value in (("--from", stretch.begin), ("--to", stretch.end)) if value is not None
                 for option in (option, str(value))]
