@@ -90,7 +90,9 @@ ThreadHeap* ProcessHeap::construct_heap() {
       return nullptr;
     }
   } while (!heap_count.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
-  return new (heap_at(index + 1)) ThreadHeap(&empty_slab, index + 1);
+  auto* const heap = new (heap_at(index + 1)) ThreadHeap(&empty_slab, index + 1);
+  heap->made.store(true, std::memory_order_release);
+  return heap;
 }
 
 // Heaps that no thread ever had, made in advance: a new thread's first allocation causes no page fault for its heap,

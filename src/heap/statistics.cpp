@@ -41,6 +41,9 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
   for (std::uint32_t index = 1; index <= heaps; ++index) {
     const ThreadHeap* const heap = process_heap.heap_at(index);
+    if (!heap->made.load(std::memory_order_acquire)) {
+      continue;  // a thread is at it, and it holds nothing yet
+    }
     statistics->remote_frees_adopted += heap->remote_adopted;
     live += live_bytes(heap);
     for_each_slab(heap, [&](const Slab* slab) {

@@ -161,6 +161,7 @@ struct alignas(64) ThreadHeap {
   bool unsettled = false;       ///< parked with blocks at hand or empty slabs, which the janitor gives back
   std::uint16_t parked_at = 0;  ///< the janitor's tick
   std::uint32_t slabs = 0;      ///< slabs owned
+  Atomic<bool> made{false};     ///< constructed: the table counts a heap before it is
 };
 static_assert(offsetof(ThreadHeap, rows) == row_place(0) * std::size_t{8});
 
