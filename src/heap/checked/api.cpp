@@ -127,7 +127,6 @@ unsigned char* allocate_guarded(std::size_t alignment, std::size_t size, Record*
   known->guarded = 1;
   if (!base::protect_pages(plain + pages, page_bytes)) {
     by_plain_free(plain);
-    guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
     known->lead = known->guarded = 0;
     return nullptr;
   }
@@ -161,7 +160,8 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   if (own == nullptr && wants_guard(size) && size <= region.bytes && alignment <= chunk_bytes) {
     if (guarded_blocks.fetch_add(1, std::memory_order_relaxed) < most_guarded) {
       block = allocate_guarded(alignment, size, &known);
-    } else {
+    }
+    if (block == nullptr) {
       guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
     }
   }
@@ -178,7 +178,7 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   known.allocated_by = static_cast<std::uint32_t>(gettid());
   known.own_heap = own == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(own->index);
   std::memset(block, fresh_poison, std::min(size, most_poisoned));
-  record_of(block) = known;
+  write_record(block, known);
   mark_live(block);
   errno = saved;
   return block;
@@ -289,7 +289,7 @@ void destroy(by_heap* heap) {
   empty_quarantine();
   for_each_live(
       [](const void* block, void* context) {
-        if (record_of(block).own_heap == static_cast<ThreadHeap*>(context)->index) {
+        if (own_heap_of(block) == static_cast<ThreadHeap*>(context)->index) {
           Record& record = record_of(block);
           record.freed_at = take_stack();
           record.freed_by = static_cast<std::uint32_t>(gettid());

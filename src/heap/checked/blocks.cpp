@@ -30,6 +30,22 @@ bool start_blocks() {
 
 Record& record_of(const void* pointer) { return records[unit_of(pointer)]; }
 
+void write_record(const void* block, const Record& known) {
+  Record& record = record_of(block);
+  record.size = known.size;
+  record.allocated_at = known.allocated_at;
+  record.freed_at = known.freed_at;
+  record.allocated_by = known.allocated_by;
+  record.freed_by = known.freed_by;
+  record.lead = known.lead;
+  record.guarded = known.guarded;
+  std::atomic_ref(record.own_heap).store(known.own_heap, std::memory_order_relaxed);
+}
+
+std::uint16_t own_heap_of(const void* block) {
+  return std::atomic_ref(record_of(block).own_heap).load(std::memory_order_relaxed);
+}
+
 void mark_live(const void* block) {
   const std::size_t unit = unit_of(block);
   live[unit / 64].fetch_or(bit_of(unit), std::memory_order_acq_rel);

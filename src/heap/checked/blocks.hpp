@@ -28,6 +28,12 @@ bool start_blocks();
 /// The record of the block that begins (or began, or might begin) at `pointer`, which the region contains.
 Record& record_of(const void* pointer);
 
+/// Writes the record of a block that is about to be live.
+void write_record(const void* block, const Record& known);
+/// Its own heap. Other threads may meanwhile free the block, and allocate and record it again: who looks for the blocks
+/// of one heap among all that are live sees the old one or the new one, and neither is a heap that it owns.
+std::uint16_t own_heap_of(const void* block);
+
 /// Marks a block live.
 void mark_live(const void* block);
 /// Marks it no longer live; false when it was not: of two racing frees one is told so.

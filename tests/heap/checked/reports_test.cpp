@@ -88,6 +88,18 @@ TEST_F(CheckedHeapDeathTest, AWriteBehindALargerBlockMeetsAGuardPage) {
                "a guard page was touched.*100000 bytes.*where_it_is_allocated");
 }
 
+TEST_F(CheckedHeapDeathTest, AllocationsThatFailTakeNoGuardPageFromThoseAfterThem) {
+  EXPECT_DEATH(
+      {
+        // More than there are guard pages for.
+        for (int i = 0; i < 20'000; ++i) {
+          by_free(by_malloc(std::size_t{32} << 30));
+        }
+        bytes_of(where_it_is_allocated(100'000))[100'000 + 16] = 1;
+      },
+      "a guard page was touched.*100000 bytes.*where_it_is_allocated");
+}
+
 TEST_F(CheckedHeapDeathTest, AWriteBeforeALargerBlockIsReportedWhenItIsFreed) {
   EXPECT_DEATH(
       {
