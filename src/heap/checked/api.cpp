@@ -222,6 +222,7 @@ void release(const Waiting& waiting) {
     report("something was written to a block after it was freed", waiting.block, &record_of(waiting.block));
   }
   by_plain_free(waiting.plain);
+  has_left_quarantine(waiting);
 }
 
 void deallocate(void* pointer, const char* doing) {
@@ -246,7 +247,7 @@ void deallocate(void* pointer, const char* doing) {
   }
   record.freed_at = stack;
   record.freed_by = static_cast<std::uint32_t>(gettid());
-  Waiting waiting{extent.plain, block, known.size, 0};
+  Waiting waiting{extent.plain, block, known.size, 0, known.own_heap != 0};
   if (known.guarded != 0) {
     waiting.guarded_bytes = extent.room + page_bytes;
     base::protect_pages(extent.plain, extent.room);
@@ -285,8 +286,9 @@ void destroy(by_heap* heap) {
   if (heap == nullptr) {
     return;
   }
-  // Nothing of it may wait, and nothing of it is live any more.
+  // Nothing of it may wait, nor be on its way back from there in another thread, and nothing of it is live any more.
   empty_quarantine();
+  wait_until_all_have_left();
   for_each_live(
       [](const void* block, void* context) {
         if (own_heap_of(block) == static_cast<ThreadHeap*>(context)->index) {
@@ -320,7 +322,7 @@ const char* check() {
   ready();
   start_stacks();
   start_trap();
-  base::around_fork(lock_quarantine, unlock_quarantine, unlock_quarantine);
+  base::around_fork(lock_quarantine, unlock_quarantine, unlock_quarantine_in_child);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "heap/checked/quarantine.hpp"
 
 #include <array>
+#include <atomic>
 #include <mutex>
 
+#include "base/pages.hpp"
 #include "base/threads.hpp"
 
 namespace blockyard::heap::checked {
@@ -13,12 +15,16 @@ constinit std::array<Waiting, most_waiting + 1> ring{};
 constinit std::size_t oldest = 0;
 constinit std::size_t count = 0;
 constinit std::size_t bytes = 0;
+constinit std::atomic<int> leaving{0};  // blocks of own heaps between here and their heap; raised under the lock
 
 Waiting take_oldest() {
   const Waiting taken = ring[oldest];
   oldest = (oldest + 1) % ring.size();
   --count;
   bytes -= taken.size;
+  if (taken.of_own_heap) {
+    leaving.fetch_add(1, std::memory_order_relaxed);
+  }
   return taken;
 }
 
@@ -39,7 +45,23 @@ Waiting leave_quarantine() {
   return count > 0 ? take_oldest() : Waiting{};
 }
 
+void has_left_quarantine(const Waiting& block) {
+  if (block.of_own_heap) {
+    leaving.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void wait_until_all_have_left() {
+  while (leaving.load(std::memory_order_acquire) > 0) {
+    base::yield_thread();
+  }
+}
+
 void lock_quarantine() { lock.lock(); }
 void unlock_quarantine() { lock.unlock(); }
+void unlock_quarantine_in_child() {
+  leaving.store(0, std::memory_order_relaxed);
+  lock.unlock();
+}
 
 }  // namespace blockyard::heap::checked

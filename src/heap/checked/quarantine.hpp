@@ -13,7 +13,8 @@ struct Waiting {
   unsigned char* block = nullptr;
   std::size_t size = 0;
   std::size_t guarded_bytes =
-      0;  ///< of a guarded block: bytes from `plain` that nobody may touch now, its guard included
+      0;                     ///< of a guarded block: bytes from `plain` that nobody may touch now, its guard included
+  bool of_own_heap = false;  ///< its heap is one's own, which may be destroyed
 };
 
 inline constexpr std::size_t most_waiting = 1024;  ///< blocks
@@ -26,8 +27,15 @@ Waiting enter_quarantine(const Waiting& block);
 /// The oldest block, out of turn; none when the quarantine is empty.
 Waiting leave_quarantine();
 
+/// To be called with every block that one of these returned, once it is back in its heap.
+void has_left_quarantine(const Waiting& block);
+/// Returns when every block of an own heap that had left is back in its heap: until then the heap must not go.
+void wait_until_all_have_left();
+
 /// Around fork: no thread is inside meanwhile.
 void lock_quarantine();
 void unlock_quarantine();
+/// In the child, where the threads that were giving blocks back are gone.
+void unlock_quarantine_in_child();
 
 }  // namespace blockyard::heap::checked

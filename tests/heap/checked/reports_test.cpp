@@ -2,8 +2,10 @@
 // the heap ends with a sentence, the stack that did it, and the stacks that it remembers.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "blockyard/heap.h"
@@ -222,6 +224,28 @@ TEST(CheckedHeap, AFreedBlockIsNotHandedOutAgainAtOnce) {
     ASSERT_NE(other, block);
     by_free(other);
   }
+}
+
+// Whoever frees makes room in the quarantine: it looks at an old block of any heap, the longer the larger, and gives it
+// back to that heap.
+TEST(CheckedHeap, AHeapIsDestroyedOnlyWhenNobodyGivesABlockBackToIt) {
+  constexpr std::size_t large = std::size_t{1} << 20;
+  std::atomic<bool> ended{false};
+  std::thread others([&] {
+    while (!ended.load()) {
+      by_free(by_malloc(large));
+    }
+  });
+  for (int round = 0; round < 300; ++round) {
+    by_heap* const heap = by_heap_create();
+    for (int i = 0; i < 4; ++i) {
+      by_heap_free(heap, by_heap_malloc(heap, large));
+    }
+    by_heap_destroy(heap);
+  }
+  ended.store(true);
+  others.join();
+  EXPECT_EQ(by_check(), nullptr);
 }
 
 TEST(CheckedHeap, ThousandsOfGuardedBlocksAreMoreThanTheGuardsAndStillServed) {
