@@ -17,9 +17,9 @@ namespace blockyard::replay {
 /// Owns the records' memory, which is populated when constructed, and fills it from the plan.
 ///
 /// When all records fit into `most_bytes`, each thread's lie there one after another and fill() puts all of them in.
-/// Else a thread has a ring, sized by its share of the events and then by what is left over: the plan's chunks come in at one end, records that
-/// nobody needs any more go out at the other. A ring holds at least two chunks (256 KiB of records), so that many busy
-/// threads may take more than `most_bytes`; a thread whose records fit into its share is held as a whole.
+/// Else a thread has a ring, sized by its share of the events and then by what is left over: the plan's chunks come in at
+/// one end, records that nobody needs any more go out at the other. A ring holds at least two chunks (256 KiB of records),
+/// so that many busy threads may take more than `most_bytes`; a thread whose records fit into its share is held as a whole.
 ///
 /// fill() is called by one thread at a time, which need not be the one that constructed it. It takes nothing from the
 /// heap.
