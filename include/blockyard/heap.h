@@ -94,7 +94,8 @@ BY_API size_t by_trim(void);
 
 /// The heap's share of the end of a frame: adopts the calling thread's waiting remote frees and, where the janitor is
 /// switched off, does its work; stops after `budget_ns` nanoseconds (it looks at the clock between steps of at most 2
-/// MiB). Programs call by_frame_end of frame.h, which calls this.
+/// MiB). Any thread: where another is at the janitor's work, this one leaves it to that one. Programs call by_frame_end of
+/// frame.h, which calls this.
 BY_API void by_heap_frame_end(uint64_t budget_ns);
 
 typedef struct by_heap_statistics {

@@ -186,6 +186,7 @@ void after_fork_in_child() {
   process_heap.pages.lock().unlock_in_child();
   process_heap.sweep_lock.unlock();
   depot.mend_in_child();
+  process_heap.forget_maintenance();
   forget_janitor();
 }
 

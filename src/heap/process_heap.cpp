@@ -321,7 +321,7 @@ void ProcessHeap::follow_demand() {
   const std::uint64_t consumed = slab_pages_taken_.load(std::memory_order_relaxed) + pages.pages_taken();
   const std::uint64_t now = consumed - consumed_seen_;
   consumed_seen_ = consumed;
-  taken_lately_ = now;
+  taken_lately_.store(now, std::memory_order_relaxed);
   // A process that was stopped, or a machine that slept, has not been quiet: at most the janitor's longest sleep counts.
   constexpr int longest_sleep_ticks = 16;
   quiet_ticks_ = static_cast<std::uint16_t>(
@@ -413,7 +413,9 @@ bool ProcessHeap::purge_chunk() {
       run = pages.take_old(purge);
     }
   }
-  purge_is_due_ = purge_is_due_ || purge.more_to_come || run.length != 0;
+  if (purge.more_to_come || run.length != 0) {
+    purge_is_due_.store(true, std::memory_order_relaxed);
+  }
   if (run.length == 0) {
     return false;
   }
@@ -459,6 +461,15 @@ bool ProcessHeap::sweep_parked() {
 }
 
 bool ProcessHeap::maintain(std::uint64_t budget_ns) {
+  if (maintaining_.exchange(true, std::memory_order_acquire)) {
+    return false;
+  }
+  const bool more_to_do = maintain_alone(budget_ns);
+  maintaining_.store(false, std::memory_order_release);
+  return more_to_do;
+}
+
+bool ProcessHeap::maintain_alone(std::uint64_t budget_ns) {
   const std::uint64_t started = base::monotonic_ns();
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
   tick.store(static_cast<std::uint16_t>(started / 16'000'000), std::memory_order_relaxed);
@@ -470,13 +481,13 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
            cut_ready_slab(granules)) {
     }
   }
-  if (taken_lately_ == 0) {
+  if (taken_lately() == 0) {
     drop_surplus_slabs();
   }
   const bool swept = sweep_parked();
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.
   // A look that finds none is repeated once: a look sees a few lists only.
-  purge_is_due_ = false;
+  purge_is_due_.store(false, std::memory_order_relaxed);
   int found = 0;
   for (int looks = 0; looks < found + 2 && found < 4 && within_budget(); ++looks) {
     found += purge_chunk() ? 1 : 0;

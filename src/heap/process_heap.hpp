@@ -65,12 +65,15 @@ class ProcessHeap {
   void free_pages(void* block);
 
   /// What the janitor does in one round; `budget_ns` bounds it between steps (a step populates or purges at most one
-  /// chunk). Returns whether there is more to do at once.
+  /// chunk). Returns whether there is more to do at once. Any thread; while another is at it, it does nothing: the
+  /// janitor that was switched off may be in its last round when a frame ends, or frames end on several threads.
   bool maintain(std::uint64_t budget_ns);
+  /// In a forked child, where whoever was at it is gone.
+  void forget_maintenance() { maintaining_.store(false, std::memory_order_relaxed); }
   /// Pages that the program took from the reserve between the last two rounds of maintain().
-  std::uint64_t taken_lately() const { return taken_lately_; }
+  std::uint64_t taken_lately() const { return taken_lately_.load(std::memory_order_relaxed); }
   /// Whether memory waits that will soon be old enough to be given back.
-  bool purge_is_due() const { return purge_is_due_; }
+  bool purge_is_due() const { return purge_is_due_.load(std::memory_order_relaxed); }
 
   /// Populates so that `bytes` stand ready, now, on the calling thread.
   bool prefault(std::size_t bytes);
@@ -112,6 +115,7 @@ class ProcessHeap {
   ThreadHeap* new_heap(std::uint32_t waiting);
   bool populate_chunk();
   std::uint64_t kept_free(std::uint64_t used) const;
+  bool maintain_alone(std::uint64_t budget_ns);
   bool purge_chunk();
   bool sweep_parked();
   void follow_demand();
@@ -124,12 +128,13 @@ class ProcessHeap {
   ParkedHeaps<> parked_;
   Atomic<std::uint64_t> reserve_floor_{0};  // pages
   Atomic<std::uint64_t> slab_pages_taken_{0};
-  std::uint64_t consumed_seen_ = 0;  // pages of slabs and blocks at the last round; janitor only
-  std::uint64_t taken_lately_ = 0;   // likewise
+  std::uint64_t consumed_seen_ = 0;  // pages of slabs and blocks at the last round; in maintain() only
   std::uint64_t past_demand_ = 0;    // likewise: as demand_, but decays slowly
-  bool purge_is_due_ = false;        // likewise
   std::uint16_t decayed_at_ = 0;     // likewise
   std::uint16_t quiet_ticks_ = 0;    // likewise: since the program last took much in a round
+  Atomic<std::uint64_t> taken_lately_{0};
+  Atomic<bool> purge_is_due_{false};
+  Atomic<bool> maintaining_{false};
   Atomic<std::uint64_t> demand_{0};  // pages taken in a round: a maximum that decays
   Atomic<int> state_{0};             // 0 untouched, 1 being readied, 2 ready, 3 failed
   Atomic<std::uint64_t> pages_in_work_{0};

@@ -176,8 +176,11 @@ TEST(Janitor, KeepsWhatTheReserveIsSetTo) {
 TEST(Janitor, SwitchedOffItLeavesItsWorkToTheEndOfAFrameAndComesBackWhenSwitchedOn) {
   ASSERT_EQ(by_heap_set(BY_HEAP_JANITOR, 0), 0);
   by_trim();
-  by_heap_frame_end(1'000'000'000);
-  EXPECT_GE(statistics().ready, by_heap_get(BY_HEAP_RESERVE));
+  // The janitor may be in its last round: a frame that ends meanwhile leaves the work to it.
+  EXPECT_TRUE(eventually([] {
+    by_heap_frame_end(1'000'000'000);
+    return statistics().ready >= by_heap_get(BY_HEAP_RESERVE);
+  }));
   ASSERT_EQ(by_heap_set(BY_HEAP_JANITOR, 1), 0);
   by_reserve(std::size_t{28} << 20);
   EXPECT_TRUE(eventually([] { return statistics().ready >= (std::uint64_t{28} << 20); }));

@@ -129,4 +129,30 @@ TEST(HeapWithDelays, NoBlockIsLostSharedOrChangedWhateverThreadsMeetWhere) {
   EXPECT_EQ(by_check(), nullptr);
 }
 
+// The janitor's work is one thread's at a time, also while it is switched off and on: its last round may go on while
+// frames end on several threads, each of which would do its work.
+TEST(HeapWithDelays, FramesEndOnSeveralThreadsWhileTheJanitorIsSwitchedOffAndOn) {
+  std::vector<std::thread> running;
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    running.emplace_back([seed] {
+      std::mt19937 random(seed);
+      for (int frame = 0; frame < 2'000; ++frame) {
+        if (random() % 50 == 0) {
+          EXPECT_EQ(by_heap_set(BY_HEAP_JANITOR, random() % 3 == 0 ? 1 : 0), 0);
+          by_reserve(random() % (std::size_t{8} << 20));
+        }
+        void* const block = by_malloc(random() % 80'000);
+        by_heap_frame_end(50'000);
+        by_free(block);
+      }
+    });
+  }
+  for (std::thread& thread : running) {
+    thread.join();
+  }
+  EXPECT_EQ(by_heap_set(BY_HEAP_JANITOR, 1), 0);
+  by_reserve(0);
+  EXPECT_EQ(by_check(), nullptr);
+}
+
 }  // namespace

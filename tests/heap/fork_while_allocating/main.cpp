@@ -1,13 +1,20 @@
 // Why: fork copies one thread and every lock as it stands. A child must be able to allocate, free, start threads and
-// fork again, whatever the other threads were in the middle of.
+// fork again, whatever the other threads were in the middle of; and without a janitor it must be able to do its work at the
+// end of a frame, also when the parent's was in the middle of it.
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
 #include "behaviour.hpp"
+
+#pragma weak by_heap_frame_end
+#pragma weak by_heap_set
+#pragma weak by_reserve
+#pragma weak by_trim
 
 namespace {
 
@@ -26,7 +33,29 @@ void churn(unsigned seed) {
   }
 }
 
+// The janitor is in the middle of its work most of the time: what it has populated is given back at once.
+void keep_janitor_busy() {
+  by_reserve(std::size_t{32} << 20);
+  while (!stop.load(std::memory_order_relaxed)) {
+    by_trim();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  by_reserve(0);
+}
+
+bool frame_end_does_the_janitors_work() {
+  constexpr std::size_t reserve = std::size_t{8} << 20;
+  by_heap_set(BY_HEAP_JANITOR, 0);  // first: the child's own janitor would be in its last round
+  by_reserve(reserve);
+  by_trim();
+  by_heap_frame_end(10'000'000'000);
+  return behaviour::statistics().ready >= reserve;
+}
+
 int child() {
+  if (!frame_end_does_the_janitors_work()) {
+    return 2;
+  }
   for (int i = 0; i < 2000; ++i) {
     std::free(std::malloc(static_cast<std::size_t>(i * 31 % 70000)));
   }
@@ -48,6 +77,7 @@ int main() {
   for (unsigned i = 0; i < 3; ++i) {
     threads.emplace_back(churn, i + 1);
   }
+  threads.emplace_back(keep_janitor_busy);
   for (int round = 0; round < 60; ++round) {
     const pid_t pid = fork();
     behaviour::require(pid >= 0, "fork failed");
@@ -57,6 +87,7 @@ int main() {
     }
     int status = 1;
     waitpid(pid, &status, 0);
+    behaviour::require(status != 2 << 8, "in a forked child the end of a frame no longer does the janitor's work");
     behaviour::require(status == 0, "a forked child could not allocate");
   }
   stop = true;
