@@ -8,8 +8,17 @@ namespace Blockyard.Benchmarks
     /// <summary>The article's table: so many items made, and each added to a list.</summary>
     internal static unsafe class ObjectsBenchmark
     {
+        /// <summary>At the end of a kind: the same without huge pages.</summary>
+        private const string InSmallPages = "-in-small-pages";
+
         internal static void Run(string kind, int count)
         {
+            if (kind.EndsWith(InSmallPages, StringComparison.Ordinal))
+            {
+                kind = kind.Substring(0, kind.Length - InSmallPages.Length);
+                UnmanagedMemory.HugePages = false;
+            }
+
             ProcessCost cost = new ProcessCost();
             object keep = Make(kind, count);
             cost.Print();

@@ -25,7 +25,8 @@ namespace Blockyard.Benchmarks
         {
             Result.Print("wall_ms", watch.Elapsed.TotalMilliseconds);
             Result.Print("cpu_ms", (Process.GetCurrentProcess().TotalProcessorTime - cpu).TotalMilliseconds);
-            Result.Print("peak_mb", PeakKilobytes() / 1024.0);
+            Result.Print("peak_mb", Kilobytes("/proc/self/status", "VmHWM:") / 1024.0);
+            Result.Print("huge_mb", Kilobytes("/proc/self/smaps_rollup", "AnonHugePages:") / 1024.0);
             int[] now = Collections();
             for (int generation = 0; generation < now.Length; generation++)
             {
@@ -44,17 +45,17 @@ namespace Blockyard.Benchmarks
             return counts;
         }
 
-        private static double PeakKilobytes()
+        private static double Kilobytes(string file, string name)
         {
-            foreach (string line in File.ReadAllLines("/proc/self/status"))
+            foreach (string line in File.ReadAllLines(file))
             {
-                if (line.StartsWith("VmHWM:", StringComparison.Ordinal))
+                if (line.StartsWith(name, StringComparison.Ordinal))
                 {
-                    return double.Parse(line.Substring(6, line.Length - 8).Trim());
+                    return double.Parse(line.Substring(name.Length, line.Length - name.Length - 2).Trim());
                 }
             }
 
-            throw new InvalidOperationException("This system does not tell a process's peak memory.");
+            throw new InvalidOperationException("This system does not tell a process's " + name.TrimEnd(':') + ".");
         }
 
         [DllImport("libc")]

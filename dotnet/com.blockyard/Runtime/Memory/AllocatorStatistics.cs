@@ -3,7 +3,7 @@ namespace Blockyard.Memory
     /// <summary>What a block allocator holds and has done, at one moment.</summary>
     public readonly struct AllocatorStatistics
     {
-        internal AllocatorStatistics(long live, long peak, long total, int blocks, long reserved, long used, int handles, long resets)
+        internal AllocatorStatistics(long live, long peak, long total, int blocks, long reserved, long used, long huge, int handles, long resets)
         {
             LiveItems = live;
             PeakItems = peak;
@@ -11,6 +11,7 @@ namespace Blockyard.Memory
             Blocks = blocks;
             BytesReserved = reserved;
             BytesUsed = used;
+            BytesInHugePages = huge;
             LiveHandles = handles;
             Resets = resets;
         }
@@ -33,6 +34,10 @@ namespace Blockyard.Memory
         /// <summary>Bytes of them that lie behind the bump pointer: items, and what alignment and block ends left over.</summary>
         public long BytesUsed { get; }
 
+        /// <summary>Bytes of those held that Linux gave as huge pages because they were asked for (see
+        /// <see cref="UnmanagedMemory.HugePages"/>); those that a system gives unasked are not counted.</summary>
+        public long BytesInHugePages { get; }
+
         /// <summary>Handles that are valid.</summary>
         public int LiveHandles { get; }
 
@@ -42,6 +47,6 @@ namespace Blockyard.Memory
         /// <inheritdoc/>
         public override string ToString() =>
             "live " + LiveItems + ", peak " + PeakItems + ", total " + TotalItems + ", blocks " + Blocks + ", reserved "
-            + BytesReserved + " B, used " + BytesUsed + " B, handles " + LiveHandles + ", resets " + Resets;
+            + BytesReserved + " B, used " + BytesUsed + " B, in huge pages " + BytesInHugePages + " B, handles " + LiveHandles + ", resets " + Resets;
     }
 }

@@ -8,7 +8,7 @@ namespace Blockyard.Memory
     /// one of its own size. Blocks are kept after <see cref="Rewind"/> and used again in order. Overhead: 16 bytes of
     /// table a block, and what is left at a block's end when a larger request did not fit. On Linux, blocks beyond the first
     /// 2 MiB are cut from slabs of <see cref="SlabMemory"/>, each as large as all before it, up to 64 MiB; of a slab no more
-    /// is used than the blocks that were cut.
+    /// is used than the blocks that were cut, and what a huge page (<see cref="SlabPages"/>) holds beyond the last of them.
     /// </remarks>
     internal sealed unsafe class BlockStack
     {
@@ -22,6 +22,8 @@ namespace Blockyard.Memory
         private int slabCount;
         private byte* slabCursor;
         private byte* slabLimit;
+        private byte* slabTaken;
+        private byte* slabUsable;
         private int count;
         private int current = -1;
         private long reserved;
@@ -42,6 +44,8 @@ namespace Blockyard.Memory
         internal int Count => count;
 
         internal long BytesReserved => reserved;
+
+        internal long BytesInHugePages { get; private set; }
 
         internal long BytesUsed => current < 0 ? 0 : usedBefore + ((long)Cursor - (long)blocks[current].Start);
 
@@ -104,6 +108,7 @@ namespace Blockyard.Memory
             count = 0;
             current = -1;
             reserved = 0;
+            BytesInHugePages = 0;
             usedBefore = 0;
             Cursor = null;
             Limit = null;
@@ -171,14 +176,18 @@ namespace Blockyard.Memory
                 slabs[slabCount++] = new Slab { Start = start, Bytes = slab };
                 slabCursor = start;
                 slabLimit = start + slab;
+                slabTaken = start;
+                slabUsable = start + (slab / Rounded(bytes) * Rounded(bytes));
             }
 
             byte* cut = slabCursor;
-            byte* next = cut + ((bytes + BlockBoundary - 1) & ~(BlockBoundary - 1));
+            byte* next = cut + Rounded(bytes);
             slabCursor = next < slabLimit ? next : slabLimit;
-            SlabMemory.Prepare(cut, bytes);
+            BytesInHugePages += SlabPages.Prepare(cut, bytes, ref slabTaken, slabUsable, reserved);
             return cut;
         }
+
+        private static long Rounded(long bytes) => (bytes + BlockBoundary - 1) & ~(BlockBoundary - 1);
 
         /// <summary>Bytes of the next slab: of some numbers of blocks that would do, the one that leaves the least at its end.</summary>
         private long SlabFor(long block)

@@ -95,7 +95,8 @@ namespace Blockyard.Memory
 
         /// <summary>What is held and was done until now.</summary>
         public AllocatorStatistics Statistics => new AllocatorStatistics(
-            live, Math.Max(peak, live), live + given, memory.Count, memory.BytesReserved, memory.BytesUsed, handles.Live, resets);
+            live, Math.Max(peak, live), live + given, memory.Count, memory.BytesReserved, memory.BytesUsed,
+            memory.BytesInHugePages, handles.Live, resets);
 
         /// <summary>One item.</summary>
         /// <exception cref="OutOfMemoryException">The runtime has no further block; the allocator stays as it was.</exception>

@@ -58,7 +58,7 @@ namespace Blockyard.Memory
 
         /// <summary>What is held and was done until now.</summary>
         public AllocatorStatistics Statistics => new AllocatorStatistics(
-            disposed ? 0 : live, live, live, memory.Count, memory.BytesReserved, memory.BytesUsed, 0, 0);
+            disposed ? 0 : live, live, live, memory.Count, memory.BytesReserved, memory.BytesUsed, memory.BytesInHugePages, 0, 0);
 
         /// <summary>A wrapper around a further item, whose bytes are zero.</summary>
         /// <exception cref="OutOfMemoryException">The runtime has no further block; the allocator stays as it was.</exception>
