@@ -21,6 +21,8 @@ constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
 constinit std::array<Atomic<std::uint64_t>, largest_region / chunk_bytes / 64> small_chunks{};
 constinit Atomic<std::uint32_t> small_count{0};
 
+constinit HugePageTrials trials;
+
 char* address_of(std::uint32_t index) { return region.page_address(std::size_t{index} * chunk); }
 
 void keep_small(std::uint32_t index) {
@@ -48,7 +50,25 @@ void allow_huge(std::uint32_t index) {
   base::advise_huge_pages(address_of(index), chunk_bytes);
 }
 
+void write_to(std::uint32_t page) { *const_cast<volatile char*>(region.page_address(page)) = 0; }
+
 }  // namespace
+
+void populate_raw_chunk(std::uint32_t first_page) {
+  const bool huge = settings.huge_pages && trials.next_is_huge();
+  if (settings.huge_pages) {
+    (huge ? allow_huge : keep_small)(first_page / chunk);
+  }
+  // Processor time: whoever the scheduler ran in between does not count.
+  const std::uint64_t before = huge ? base::thread_time_ns() : 0;
+  write_to(first_page);
+  if (huge) {
+    trials.took(base::thread_time_ns() - before);
+  }
+  for (std::uint32_t page = first_page + 1; page < first_page + chunk; ++page) {
+    write_to(page);
+  }
+}
 
 void give_back(std::uint32_t first_page, std::uint32_t pages) {
   const std::uint32_t end = first_page + pages;

@@ -27,17 +27,17 @@ constinit Atomic<Phase>& phase = janitor_phase;
 
 constinit Atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor sleeps longer than a round
 
-// A round costs some 10 us, waking up for it included, so it is long where little is taken: the pause doubles up to the
-// longest nap after a round in which the program took less than little_taken, and halves after one in which it took more
-// than much_taken, a sixteenth of the reserve. Whoever runs the reserve low meanwhile ends a pause longer than the
-// shortest nap (waking another thread is a system call of 3 to 10 us). After a quarter of a second in which nothing was
-// taken the pause goes on doubling up to the longest sleep.
+// A round costs 10 to 35 us, nearly all of it going to sleep and waking up, so it is long where little is taken: such
+// that the program takes three eighths of what it may take before it would have to wake the janitor (waking another
+// thread is a system call of 3 to 10 us), and at most twice as long as the last. Once it ran the reserve that low, the
+// pause is at most the shortest nap, which nobody ends. After a quarter of a second in which nothing was taken the pause
+// goes on doubling up to the longest sleep.
 constexpr std::uint64_t shortest_nap_ns = 4'000'000;
-constexpr std::uint64_t longest_nap_ns = 8'000'000;
+constexpr std::uint64_t longest_nap_ns = 32'000'000;
 constexpr std::uint64_t longest_sleep_ns = 250'000'000;
 constexpr std::uint64_t idle_before_sleep_ns = 250'000'000;
-constexpr std::uint64_t little_taken = 32;  // pages
-constexpr std::uint64_t much_taken = 64;
+constexpr unsigned aim_spent = 6;  // sixteenths
+constexpr unsigned all_spent = 16;
 // While free memory waits to be old enough to go back.
 constexpr std::uint64_t longest_wait_for_purge_ns = 32'000'000;
 
@@ -66,7 +66,11 @@ void* run(void*) {
     const std::uint64_t longest = idle_ns < idle_before_sleep_ns ? longest_nap_ns
                                   : process_heap.purge_is_due()  ? longest_wait_for_purge_ns
                                                                  : longest_sleep_ns;
-    const std::uint64_t next = taken > much_taken ? pause / 2 : taken < little_taken ? pause * 2 : pause;
+    const unsigned spent = process_heap.spent();
+    std::uint64_t next = std::min(pause * 2, pause * aim_spent / std::max(spent, 1u));
+    if (spent >= all_spent) {
+      next = std::min(next, shortest_nap_ns);
+    }
     pause = more_to_do ? period : std::clamp(next, period, std::max(longest, period));
     sleep_up_to(pause, pause > std::max(shortest_nap_ns, period));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <mutex>
+#include <utility>
 
 #include "heap/bound.hpp"
 #include "heap/injected_failure.hpp"
@@ -169,6 +170,7 @@ PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32
     insert(end, found + whole - end, state, age);
   }
   mark(first, end - first, use);
+  lowest_reserve_ = std::min(lowest_reserve_, reserve_pages_);
   return {first, end - first, state};
 }
 
@@ -256,6 +258,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
     insert(behind + more, room - more, PageState::free_ready, age);
   }
   mark(first, length, use);
+  lowest_reserve_ = std::min(lowest_reserve_, reserve_pages_);
   return true;
 }
 
@@ -378,6 +381,11 @@ PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
   }
   mark(first, end - first, PageState::used_block);
   return {first, end - first, run.from};
+}
+
+std::uint64_t PageHeap::take_lowest_reserve() {
+  const std::lock_guard hold(lock_);
+  return std::exchange(lowest_reserve_, reserve_pages_);
 }
 
 PageHeap::Totals PageHeap::totals() {

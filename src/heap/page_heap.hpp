@@ -90,6 +90,9 @@ class PageHeap {
   /// but a reserve made of them would miss every larger block.
   std::uint64_t reserve_pages() const { return __atomic_load_n(&reserve_pages_, __ATOMIC_RELAXED); }
 
+  /// The least that reserve_pages() has been since the last call.
+  std::uint64_t take_lowest_reserve();
+
   /// Pages ever allocated as blocks with Prefer::ready, read without the lock. Counted under it: an atomic
   /// read-modify-write behind an allocation would wait until its stores to cold tags are done.
   std::uint64_t pages_taken() const { return __atomic_load_n(&pages_taken_, __ATOMIC_RELAXED); }
@@ -165,6 +168,7 @@ class PageHeap {
   std::uint32_t top_ = 0;  // pages from here on were never used
   std::array<std::uint64_t, 3> pages_in_{};
   std::uint64_t reserve_pages_ = 0;
+  std::uint64_t lowest_reserve_ = 0;
   std::uint64_t pages_taken_ = 0;
   std::array<Lists, 3> lists_{};
 };

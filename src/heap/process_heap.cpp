@@ -312,16 +312,31 @@ void ProcessHeap::free_pages(void* block) {
 }
 
 // A burst in one round may be followed by as large a one before the janitor is back: keep twice the largest recent
-// round. What is to be populated for it is forgotten by a half each tick of 16 ms, so that nothing is populated for a
-// load that is over; what is to be kept once it is populated, in 176 ms.
-void ProcessHeap::follow_demand() {
+// round's. What counts is how far the reserve fell and what it could not serve: what is freed and taken again meanwhile
+// needs no more of it. What is to be populated for it is forgotten by a half each tick of 16 ms, so that nothing is
+// populated for a load that is over; what is to be kept once it is populated, in 176 ms.
+void ProcessHeap::follow_demand(std::uint64_t now_ns) {
+  // Of a longer round its part: the janitor lets rounds be long where little is taken.
+  constexpr std::uint64_t round_ns = 8'000'000;
+  const std::uint64_t elapsed = std::max(now_ns - followed_at_, round_ns);
+  followed_at_ = now_ns;
   const std::uint16_t now_tick = tick.load(std::memory_order_relaxed);
   const std::uint16_t ticks = static_cast<std::uint16_t>(now_tick - decayed_at_);
   decayed_at_ = now_tick;
   const std::uint64_t consumed = slab_pages_taken_.load(std::memory_order_relaxed) + pages.pages_taken();
-  const std::uint64_t now = consumed - consumed_seen_;
+  taken_lately_.store(consumed - consumed_seen_, std::memory_order_relaxed);
   consumed_seen_ = consumed;
-  taken_lately_.store(now, std::memory_order_relaxed);
+  const auto fallen = [](std::uint64_t before, std::uint64_t to) { return before > to ? before - to : 0; };
+  const std::uint64_t missed = counts.populated_by_program.load(std::memory_order_relaxed);
+  const std::uint64_t run_fall = fallen(reserve_left_, pages.take_lowest_reserve());
+  const std::uint64_t slab_fall = fallen(slabs_left_, ready_granules()) * pages_per_granule;
+  const std::uint64_t now = (run_fall + slab_fall + (missed - missed_seen_)) * round_ns / elapsed;
+  missed_seen_ = missed;
+  // Of what may be taken before the janitor is woken, or before slabs come from the page heap under its lock.
+  const std::uint64_t room = std::max<std::uint64_t>(fallen(reserve_left_, reserve_target() / 2), 1);
+  const std::uint64_t slab_room = std::max<std::uint64_t>(settings.ready_slabs * pages_per_granule, 1);
+  const std::uint64_t spent = std::max(16 * run_fall / room, 16 * slab_fall / slab_room);
+  spent_.store(static_cast<unsigned>(std::min<std::uint64_t>(spent, 64)), std::memory_order_relaxed);
   // A process that was stopped, or a machine that slept, has not been quiet: at most the janitor's longest sleep counts.
   constexpr int longest_sleep_ticks = 16;
   quiet_ticks_ = static_cast<std::uint16_t>(
@@ -362,7 +377,12 @@ bool ProcessHeap::populate_chunk() {
   }
   pages_in_work_.fetch_add(run.length, std::memory_order_relaxed);
   populate_tables(run.first, run.length);
-  touch(run.first, run.length, counts.populated_by_janitor);
+  if (run.from == PageState::free_raw) {
+    populate_raw_chunk(run.first);
+    counts.populated_by_janitor.fetch_add(run.length, std::memory_order_relaxed);
+  } else {
+    touch(run.first, run.length, counts.populated_by_janitor);
+  }
   pages.free(run.first, PageState::free_ready, tick.load(std::memory_order_relaxed));
   pages_in_work_.fetch_sub(run.length, std::memory_order_relaxed);
   return true;
@@ -473,7 +493,7 @@ bool ProcessHeap::maintain_alone(std::uint64_t budget_ns) {
   const std::uint64_t started = base::monotonic_ns();
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
   tick.store(static_cast<std::uint16_t>(started / 16'000'000), std::memory_order_relaxed);
-  follow_demand();
+  follow_demand(started);
   while (pages.reserve_pages() < reserve_target() && within_budget() && populate_chunk()) {
   }
   for (const std::uint32_t granules : slab_granules) {
@@ -492,6 +512,9 @@ bool ProcessHeap::maintain_alone(std::uint64_t budget_ns) {
   for (int looks = 0; looks < found + 2 && found < 4 && within_budget(); ++looks) {
     found += purge_chunk() ? 1 : 0;
   }
+  pages.take_lowest_reserve();
+  reserve_left_ = pages.reserve_pages();
+  slabs_left_ = ready_granules();
   return swept || found != 0 || !within_budget();
 }
 

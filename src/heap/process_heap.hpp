@@ -72,6 +72,9 @@ class ProcessHeap {
   void forget_maintenance() { maintaining_.store(false, std::memory_order_relaxed); }
   /// Pages that the program took from the reserve between the last two rounds of maintain().
   std::uint64_t taken_lately() const { return taken_lately_.load(std::memory_order_relaxed); }
+  /// How much of what may be taken from the reserve before the janitor is woken the program took at most between those
+  /// rounds, in sixteenths.
+  unsigned spent() const { return spent_.load(std::memory_order_relaxed); }
   /// Whether memory waits that will soon be old enough to be given back.
   bool purge_is_due() const { return purge_is_due_.load(std::memory_order_relaxed); }
 
@@ -118,7 +121,7 @@ class ProcessHeap {
   bool maintain_alone(std::uint64_t budget_ns);
   bool purge_chunk();
   bool sweep_parked();
-  void follow_demand();
+  void follow_demand(std::uint64_t now_ns);
   static std::uint64_t reserve_for(std::uint64_t demand);
   std::uint64_t reserve_target() const;
   bool reserve_is_low() const;
@@ -130,9 +133,14 @@ class ProcessHeap {
   Atomic<std::uint64_t> slab_pages_taken_{0};
   std::uint64_t consumed_seen_ = 0;  // pages of slabs and blocks at the last round; in maintain() only
   std::uint64_t past_demand_ = 0;    // likewise: as demand_, but decays slowly
+  std::uint64_t followed_at_ = 0;    // likewise: time of the last round
+  std::uint64_t missed_seen_ = 0;    // likewise: pages that the program populated
+  std::uint64_t reserve_left_ = 0;   // likewise: pages, at the end of the last round
+  std::uint64_t slabs_left_ = 0;     // likewise: granules of ready slabs
   std::uint16_t decayed_at_ = 0;     // likewise
   std::uint16_t quiet_ticks_ = 0;    // likewise: since the program last took much in a round
   Atomic<std::uint64_t> taken_lately_{0};
+  Atomic<unsigned> spent_{0};
   Atomic<bool> purge_is_due_{false};
   Atomic<bool> maintaining_{false};
   Atomic<std::uint64_t> demand_{0};  // pages taken in a round: a maximum that decays

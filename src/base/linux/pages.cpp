@@ -111,11 +111,19 @@ bool populate_pages(void* pages, std::size_t bytes) {
   return done;
 }
 
-std::uint64_t monotonic_ns() {
+namespace {
+
+std::uint64_t nanoseconds(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
+
+}  // namespace
+
+std::uint64_t monotonic_ns() { return nanoseconds(CLOCK_MONOTONIC); }
+
+std::uint64_t thread_time_ns() { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 void yield_thread() { sched_yield(); }
 
