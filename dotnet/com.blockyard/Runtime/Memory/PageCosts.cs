@@ -16,12 +16,19 @@ namespace Blockyard.Memory
         /// <summary>Time in small pages for each part of it that asking may lose: 5 %.</summary>
         internal const long SmallPerLoss = 20;
 
-        private const long LargestCredit = 16;
+        private const long LargestCredit = 8;
 
         /// <summary>Bytes of small pages that make one observation; a mean of fewer would be the system call's own time.</summary>
         private const long Observation = 1024 * 1024;
 
+        /// <summary>Observations of which the middle one is the price of small pages: a few that were dear, since the memory
+        /// behind them had to be found, must not make dear huge pages look cheap.</summary>
+        private const int Remembered = 15;
+
         private readonly long hugePage;
+        private readonly long[] observed = new long[Remembered];
+        private readonly long[] sorted = new long[Remembered];
+        private uint observations;
         private long smallBytes;
         private long smallTime;
         private long small;
@@ -45,8 +52,11 @@ namespace Blockyard.Memory
                 return;
             }
 
-            long found = smallTime * hugePage / smallBytes;
-            small = small == 0 ? found : ((small * 3) + found) / 4;
+            observed[observations++ % Remembered] = smallTime * hugePage / smallBytes;
+            int count = (int)Math.Min(observations, Remembered);
+            Array.Copy(observed, sorted, count);
+            Array.Sort(sorted, 0, count);
+            small = sorted[count / 2];
             smallBytes = 0;
             smallTime = 0;
             if (balance < 0 && small >= lastAsked)

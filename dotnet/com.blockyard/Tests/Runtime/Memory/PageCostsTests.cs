@@ -94,6 +94,24 @@ namespace Blockyard.Tests
             Assert.IsTrue(costs.IsWorthAsking);
         }
 
+        [Test]
+        public void a_few_small_pages_that_were_dear_do_not_make_dear_huge_ones_look_cheap()
+        {
+            PageCosts costs = new PageCosts(HugePage);
+            for (int i = 0; i < 15; i++)
+            {
+                costs.TookSmall(HugePage, i % 3 == 0 ? 7000000 : Small);
+            }
+
+            while (costs.IsWorthAsking)
+            {
+                costs.Asked(given: true, Dear);
+            }
+
+            costs.TookSmall(HugePage, 7000000);
+            Assert.IsFalse(costs.IsWorthAsking);
+        }
+
         [TestCase(HugePage)]
         [TestCase(64 * 1024)]
         public void at_any_prices_no_more_is_lost_than_a_twentieth_of_the_small_pages_time_and_one_ask(long bytes)
