@@ -106,18 +106,22 @@ typedef struct by_heap_statistics {
   uint64_t populated_by_program;  ///< bytes, at the start and after ready misses
   uint64_t purged;                ///< bytes given back to the operating system
   uint64_t ready;                 ///< bytes free and populated now
-  uint64_t committed;  ///< bytes in use or populated now: slabs, large blocks, ready and perhaps-populated runs
-  uint64_t resident;   ///< bytes of all that, and of what waits to be given back, that are in memory now
-  uint64_t used;       ///< bytes of slabs and of blocks above 8 KiB
-  uint64_t live;       ///< bytes of live blocks, rounded up to their size class or pages
+  uint64_t
+      committed;  ///< bytes in use or populated now: slabs, large blocks, ready and perhaps-populated runs, and what
+                  ///< is being populated or given back
+  uint64_t resident;              ///< bytes of all that, and of what waits to be given back, that are in memory now
+  uint64_t used;                  ///< bytes of slabs and of blocks above 8 KiB
+  uint64_t live;                  ///< bytes of live blocks, rounded up to their size class or pages
   uint64_t remote_frees_adopted;  ///< blocks that another thread freed and their owner took back
   uint64_t remote_frees_waiting;  ///< blocks that another thread freed and their owner has not yet taken back
   uint64_t heaps;                 ///< heaps made so far: the most threads and own heaps at once
   double fragmentation;           ///< 1 - live / used: room inside slabs that no block uses
 } by_heap_statistics;
 
-/// Fills `*statistics`. O(slabs + pages), with a system call for each 16 MiB; other threads may be running, then the
-/// figures are those of slightly different moments.
+/// Fills `*statistics`. Any thread; O(slabs + pages), with a system call for each 16 MiB. While no other thread of the
+/// program allocates or frees: ready + used <= committed, live <= used, and used and live do not depend on what the janitor
+/// does meanwhile, but for one slab (at most 64 KiB) that it may be making and that then counts as used. Other threads may
+/// be running: then the figures are those of slightly different moments.
 BY_API void by_heap_read_statistics(by_heap_statistics* statistics);
 
 /// The invariant walker: checks every run of pages, slab and free list. NULL, or a sentence that says what is broken.

@@ -171,6 +171,9 @@ PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32
   }
   mark(first, end - first, use);
   lowest_reserve_ = std::min(lowest_reserve_, reserve_pages_);
+  if (use == PageState::in_work) {
+    pages_in_work_ += end - first;
+  }
   return {first, end - first, state};
 }
 
@@ -218,6 +221,9 @@ PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer
 void PageHeap::free(std::uint32_t first, PageState state, std::uint16_t age) {
   const std::lock_guard hold(lock_);
   const std::uint32_t length = tag(first).length;
+  if (static_cast<PageState>(tag(first).state) == PageState::in_work) {
+    pages_in_work_ -= length;
+  }
   release(first, length, state, age);
 }
 
@@ -309,9 +315,9 @@ PageRun PageHeap::take_old(Purge& purge) {
       const std::uint32_t length = tag(found).length;
       const std::uint32_t first = (found + chunk - 1) & ~(chunk - 1);
       if (first + chunk <= found + length) {
-        return carve(found, chunk, chunk, PageState::used_block);  // a whole huge page, so that none is split
+        return carve(found, chunk, chunk, PageState::in_work);  // a whole huge page, so that none is split
       }
-      const PageRun run = carve(found, length, 1, PageState::used_block);
+      const PageRun run = carve(found, length, 1, PageState::in_work);
       return with_raw_neighbours(run);
     }
   }
@@ -344,7 +350,7 @@ PageRun PageHeap::take_lone(Purge& purge) {
     const std::uint32_t end = found + run.length;
     if ((found % chunk != 0 && tag(found - 1).state == raw) ||
         (end % chunk != 0 && end < top_ && tag(end).state == raw)) {
-      return with_raw_neighbours(carve(found, run.length, 1, PageState::used_block));
+      return with_raw_neighbours(carve(found, run.length, 1, PageState::in_work));
     }
     remove(found);
     insert(found, run.length, purge.state, purge.now);
@@ -353,7 +359,7 @@ PageRun PageHeap::take_lone(Purge& purge) {
   return {};
 }
 
-// Adds the raw pages beside a used run, as far as its chunks go. They may be resident all the same: where huge pages
+// Adds the raw pages beside a run in work, as far as its chunks go. They may be resident all the same: where huge pages
 // are to be had, the first write to a chunk without any page brings all of it in.
 PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
@@ -363,14 +369,14 @@ PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
   if (tag(first - 1).state == raw) {
     first = std::max(first - tag(first - 1).length, first & ~(chunk - 1));
     if (first != run.first) {
-      carve_at(run.first - tag(run.first - 1).length, first, run.first, PageState::used_block);
+      carve_at(run.first - tag(run.first - 1).length, first, run.first, PageState::in_work);
     }
   }
   if (end < top_ && tag(end).state == raw) {
     const std::uint32_t behind = end;
     end = std::min(end + tag(end).length, (end + chunk - 1) & ~(chunk - 1));
     if (end != behind) {
-      carve_at(behind, behind, end, PageState::used_block);
+      carve_at(behind, behind, end, PageState::in_work);
     }
   }
   // One run of what were up to three: tags inside it are cleared.
@@ -379,7 +385,7 @@ PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
       tag(edge).state = static_cast<std::uint8_t>(PageState::inner);
     }
   }
-  mark(first, end - first, PageState::used_block);
+  mark(first, end - first, PageState::in_work);
   return {first, end - first, run.from};
 }
 
@@ -390,8 +396,8 @@ std::uint64_t PageHeap::take_lowest_reserve() {
 
 PageHeap::Totals PageHeap::totals() {
   const std::lock_guard hold(lock_);
-  Totals totals{pages_in_[0], pages_in_[1], pages_in_[2], 0, top_};
-  totals.used = totals.top - totals.ready - totals.stale - totals.raw;
+  Totals totals{pages_in_[0], pages_in_[1], pages_in_[2], 0, pages_in_work_, top_};
+  totals.used = totals.top - totals.ready - totals.stale - totals.raw - totals.in_work;
   return totals;
 }
 
@@ -400,6 +406,7 @@ const char* PageHeap::check() {
   std::array<std::uint64_t, 3> counted{};
   std::array<std::uint64_t, 3> runs{};
   std::uint64_t reserve = 0;
+  std::uint64_t in_work = 0;
   PageState before = PageState::inner;
   for (std::uint32_t page = 0; page < top_;) {
     const PageTag& head = tag(page);
@@ -424,8 +431,12 @@ const char* PageHeap::check() {
       ++runs[index_of(state)];
       reserve += state == PageState::free_ready && head.length >= reserve_run ? head.length : 0;
     }
+    in_work += state == PageState::in_work ? head.length : 0;
     before = state;
     page += head.length;
+  }
+  if (in_work != pages_in_work_) {
+    return "the count of pages in work differs from the runs";
   }
   if (reserve != reserve_pages_) {
     return "the count of reserve pages differs from the runs";

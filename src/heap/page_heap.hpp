@@ -20,6 +20,7 @@ enum class PageState : std::uint8_t {
   inner = 0,  ///< not the end of any run
   used_slab,
   used_block,
+  in_work,     ///< neither used nor free: the janitor, or who does its work, populates it or gives it back
   free_ready,  ///< every page is populated: may be handed out without a page fault to come
   free_stale,  ///< unknown: was handed out unpopulated, perhaps never written
   free_raw,    ///< unpopulated: the operating system gives zeroed pages at the first touch
@@ -64,7 +65,7 @@ class PageHeap {
     std::uint32_t longest = ~std::uint32_t{0};  ///< in pages: no list of longer runs is looked at
     bool more_to_come = false;                  ///< out: runs were too young, or not all lists have been looked at
   };
-  /// Takes an old free run as a used one, for the janitor to purge: an aligned chunk where the run holds one, else the
+  /// Takes an old free run into work, for the janitor to purge: an aligned chunk where the run holds one, else the
   /// whole run (then shorter than two chunks) and the raw pages beside it in the same chunks. Length 0 when none was
   /// found. O(1): looks at the newest and the oldest run of at most most_looked_at lists, longest runs first, and at
   /// most_short_looked_at short runs; the next call goes on behind them.
@@ -79,12 +80,14 @@ class PageHeap {
   static constexpr std::uint32_t reserve_run = 64;
 
   struct Totals {
-    std::uint64_t ready = 0;  ///< pages free and populated
-    std::uint64_t stale = 0;  ///< pages free, perhaps populated
-    std::uint64_t raw = 0;    ///< pages free, unpopulated, below the high-water mark
-    std::uint64_t used = 0;   ///< pages of slabs and blocks
-    std::uint64_t top = 0;    ///< pages below the high-water mark
+    std::uint64_t ready = 0;    ///< pages free and populated
+    std::uint64_t stale = 0;    ///< pages free, perhaps populated
+    std::uint64_t raw = 0;      ///< pages free, unpopulated, below the high-water mark
+    std::uint64_t used = 0;     ///< pages of slabs and blocks
+    std::uint64_t in_work = 0;  ///< pages that are being populated or given back
+    std::uint64_t top = 0;      ///< pages below the high-water mark
   };
+  /// All of one moment: they add up.
   Totals totals();
   /// Free ready pages in runs of at least reserve_run pages, read without the lock. Shorter runs serve what fits them,
   /// but a reserve made of them would miss every larger block.
@@ -167,6 +170,7 @@ class PageHeap {
   PageLock lock_;
   std::uint32_t top_ = 0;  // pages from here on were never used
   std::array<std::uint64_t, 3> pages_in_{};
+  std::uint64_t pages_in_work_ = 0;
   std::uint64_t reserve_pages_ = 0;
   std::uint64_t lowest_reserve_ = 0;
   std::uint64_t pages_taken_ = 0;

@@ -370,12 +370,11 @@ bool ProcessHeap::populate_chunk() {
                        .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16)};
   PageRun run = pages.take_old(left);
   if (run.length == 0) {
-    run = pages.allocate(pages_per_chunk, pages_per_chunk, Prefer::raw, PageState::used_block);
+    run = pages.allocate(pages_per_chunk, pages_per_chunk, Prefer::raw, PageState::in_work);
   }
   if (run.length == 0) {
     return false;
   }
-  pages_in_work_.fetch_add(run.length, std::memory_order_relaxed);
   populate_tables(run.first, run.length);
   if (run.from == PageState::free_raw) {
     populate_raw_chunk(run.first);
@@ -384,7 +383,6 @@ bool ProcessHeap::populate_chunk() {
     touch(run.first, run.length, counts.populated_by_janitor);
   }
   pages.free(run.first, PageState::free_ready, tick.load(std::memory_order_relaxed));
-  pages_in_work_.fetch_sub(run.length, std::memory_order_relaxed);
   return true;
 }
 
@@ -439,11 +437,9 @@ bool ProcessHeap::purge_chunk() {
   if (run.length == 0) {
     return false;
   }
-  pages_in_work_.fetch_add(run.length, std::memory_order_relaxed);
   give_back(run.first, run.length);
   counts.purged.fetch_add(run.length, std::memory_order_relaxed);
   pages.free(run.first, PageState::free_raw, 0);
-  pages_in_work_.fetch_sub(run.length, std::memory_order_relaxed);
   return true;
 }
 

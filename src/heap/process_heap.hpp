@@ -92,8 +92,6 @@ class ProcessHeap {
   Atomic<std::uint32_t> heap_count{0};
 
   ThreadHeap* heap_at(std::uint32_t index) { return heaps_ + index; }
-  /// Pages that are marked as used because they are being populated or purged at this moment; racy.
-  std::uint64_t pages_in_work() const { return pages_in_work_.load(std::memory_order_relaxed); }
   /// Heaps that a thread or a program ever had; racy.
   std::uint32_t heaps_in_use() const;
   /// Granules of slabs that stand ready; racy.
@@ -145,7 +143,6 @@ class ProcessHeap {
   Atomic<bool> maintaining_{false};
   Atomic<std::uint64_t> demand_{0};  // pages taken in a round: a maximum that decays
   Atomic<int> state_{0};             // 0 untouched, 1 being readied, 2 ready, 3 failed
-  Atomic<std::uint64_t> pages_in_work_{0};
   ThreadHeap* heaps_ = nullptr;
   std::uint32_t most_heaps_ = 0;  // entries of heaps_
   IndexStack<> spares_;           // heaps that no thread ever had

@@ -10,6 +10,32 @@
 
 using namespace blockyard::heap;
 
+namespace {
+
+struct Used {
+  PageHeap::Totals totals;
+  std::uint64_t ready_slabs;  // bytes
+};
+
+// Slabs that stand ready are used pages that nobody uses. The janitor takes the pages first and counts the slab then, or
+// gives a slab back the other way round: where the count was the same before and after, at most one slab is underway.
+Used totals_and_ready_slabs() {
+  Used now{};
+  std::uint32_t before = process_heap.ready_granules();
+  for (int looks = 0; looks < 16; ++looks) {
+    now.totals = process_heap.pages.totals();
+    const std::uint32_t after = process_heap.ready_granules();
+    if (after == before) {
+      break;
+    }
+    before = after;
+  }
+  now.ready_slabs = std::uint64_t{before} * granule_bytes;
+  return now;
+}
+
+}  // namespace
+
 extern "C" {
 
 void by_heap_read_statistics(by_heap_statistics* statistics) {
@@ -26,16 +52,15 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   statistics->populated_by_program = read(counts.populated_by_program) << page_shift;
   statistics->purged = read(counts.purged) << page_shift;
 
-  const PageHeap::Totals totals = process_heap.pages.totals();
-  const std::uint64_t ready_slabs = std::uint64_t{process_heap.ready_granules()} * granule_bytes;
+  // So that what is used and what slabs there are is of one moment as far as the janitor goes: under this lock alone it
+  // gives back slabs of heaps that wait.
+  std::unique_lock hold(process_heap.sweep_lock);
+  const auto [totals, ready_slabs] = totals_and_ready_slabs();
   statistics->ready = (totals.ready << page_shift) + ready_slabs;
-  statistics->committed = (totals.ready + totals.stale + totals.used) << page_shift;
-  statistics->resident = blockyard::base::resident_bytes(region.base, totals.top << page_shift);
-  const std::uint64_t not_used = ready_slabs + (process_heap.pages_in_work() << page_shift);
+  statistics->committed = (totals.ready + totals.stale + totals.used + totals.in_work) << page_shift;
   const std::uint64_t used = totals.used << page_shift;
-  statistics->used = used > not_used ? used - not_used : 0;
+  statistics->used = used > ready_slabs ? used - ready_slabs : 0;
 
-  const std::lock_guard hold(process_heap.sweep_lock);
   std::uint64_t slab_bytes = 0;
   std::uint64_t live = 0 - depot.bytes();
   const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
@@ -52,6 +77,8 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
       statistics->remote_frees_waiting += region.directory[granule].remote.load(std::memory_order_relaxed) >> 32;
     });
   }
+  hold.unlock();
+  statistics->resident = blockyard::base::resident_bytes(region.base, totals.top << page_shift);
   statistics->heaps = process_heap.heaps_in_use();
   // Blocks of whole pages are live as a whole; page 0, which is never handed out, is in the page heap's count.
   const std::uint64_t page_blocks =

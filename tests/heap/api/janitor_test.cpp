@@ -187,6 +187,31 @@ TEST(Janitor, SwitchedOffItLeavesItsWorkToTheEndOfAFrameAndComesBackWhenSwitched
   by_reserve(0);
 }
 
+// As blockyard/heap.h promises it: the program does nothing, and the janitor all that it can.
+TEST(Janitor, WhatItWorksOnIsNeitherUsedNorLive) {
+  constexpr std::uint64_t one_slab = std::uint64_t{64} << 10;
+  const std::uint64_t purge = by_heap_get(BY_HEAP_PURGE);
+  ASSERT_EQ(by_heap_set(BY_HEAP_PURGE, 0), 0);
+  by_trim();
+  const by_heap_statistics before = statistics();
+  std::uint64_t worked = 0;
+  int most = 200'000;
+  for (int round = 0; worked < (std::uint64_t{512} << 20) && most > 0; ++round) {
+    by_reserve(round % 2 == 0 ? std::size_t{64} << 20 : 0);
+    for (int look = 0; look < 500; ++look, --most) {
+      const by_heap_statistics now = statistics();
+      ASSERT_LE(now.used, before.used + one_slab);
+      ASSERT_LE(now.live, before.live + one_slab);
+      ASSERT_LE(now.live, now.used);
+      ASSERT_LE(now.ready + now.used, now.committed);
+      worked = now.populated_by_janitor - before.populated_by_janitor + now.purged - before.purged;
+    }
+  }
+  EXPECT_GT(worked, 0u);
+  by_reserve(0);
+  ASSERT_EQ(by_heap_set(BY_HEAP_PURGE, purge), 0);
+}
+
 TEST(Janitor, ResidentMemoryIsWhatTheProgramWroteToAndFallsWhenItIsGivenBack) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
   by_trim();

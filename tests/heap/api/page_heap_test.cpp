@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -23,6 +24,7 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
   std::mt19937 engine(12345);
   const auto random = [&engine] { return static_cast<std::uint32_t>(engine()); };
   std::map<std::uint32_t, std::uint32_t> taken;  // first page to length
+  std::set<std::uint32_t> in_work;               // of these
   const auto take = [&taken](const PageRun& run) {
     const auto after = taken.lower_bound(run.first);
     ASSERT_TRUE(after == taken.end() || after->first >= run.first + run.length);
@@ -44,18 +46,21 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
       purge.now = static_cast<std::uint16_t>(step);
       if (const PageRun run = process_heap.pages.take_old(purge); run.length != 0) {
         take(run);
+        in_work.insert(run.first);
       }
     } else if (!taken.empty()) {
       auto victim = std::next(taken.begin(), static_cast<std::ptrdiff_t>(random() % taken.size()));
       const std::uint32_t longer = victim->second + 1 + random() % 20;
-      if (random() % 8 == 0 && victim->second > 1) {
+      const bool used = in_work.count(victim->first) == 0;
+      if (used && random() % 8 == 0 && victim->second > 1) {
         process_heap.pages.shrink(victim->first, victim->second / 2, PageState::free_stale, 0);
         victim->second /= 2;
-      } else if (random() % 8 == 0 && process_heap.pages.grow(victim->first, longer)) {
+      } else if (used && random() % 8 == 0 && process_heap.pages.grow(victim->first, longer)) {
         victim->second = longer;
       } else {
         static constexpr PageState states[] = {PageState::free_ready, PageState::free_stale, PageState::free_raw};
         process_heap.pages.free(victim->first, states[random() % 3], 0);
+        in_work.erase(victim->first);
         taken.erase(victim);
       }
     }
