@@ -336,7 +336,10 @@ void ProcessHeap::follow_demand(std::uint64_t now_ns) {
   const std::uint64_t room = std::max<std::uint64_t>(fallen(reserve_left_, reserve_target() / 2), 1);
   const std::uint64_t slab_room = std::max<std::uint64_t>(settings.ready_slabs * pages_per_granule, 1);
   const std::uint64_t spent = std::max(16 * run_fall / room, 16 * slab_fall / slab_room);
-  spent_.store(static_cast<unsigned>(std::min<std::uint64_t>(spent, 64)), std::memory_order_relaxed);
+  // Where nothing is left to populate, coming back sooner would not help.
+  spent_.store(
+      exhausted_.load(std::memory_order_relaxed) ? 0 : static_cast<unsigned>(std::min<std::uint64_t>(spent, 64)),
+      std::memory_order_relaxed);
   // A process that was stopped, or a machine that slept, has not been quiet: at most the janitor's longest sleep counts.
   constexpr int longest_sleep_ticks = 16;
   quiet_ticks_ = static_cast<std::uint16_t>(
@@ -360,7 +363,11 @@ std::uint64_t ProcessHeap::reserve_target() const {
 
 // Half, not more: to wake the janitor took the program's thread 20 to 30 us where it had the reserve filled from three
 // quarters on.
-bool ProcessHeap::reserve_is_low() const { return pages.reserve_pages() < reserve_target() / 2; }
+// Nor where the janitor found nothing to populate, at the limit of the address space: it tries again when it comes by
+// itself (measured under ulimit -v: it was woken 300 to 1,000 times a second, for nothing).
+bool ProcessHeap::reserve_is_low() const {
+  return pages.reserve_pages() < reserve_target() / 2 && !exhausted_.load(std::memory_order_relaxed);
+}
 
 // First what large blocks left and nobody wanted for so long that it might have gone back: mostly it is resident, and
 // writing to it costs next to nothing.
@@ -490,8 +497,11 @@ bool ProcessHeap::maintain_alone(std::uint64_t budget_ns) {
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
   tick.store(static_cast<std::uint16_t>(started / 16'000'000), std::memory_order_relaxed);
   follow_demand(started);
-  while (pages.reserve_pages() < reserve_target() && within_budget() && populate_chunk()) {
+  bool exhausted = false;
+  while (!exhausted && pages.reserve_pages() < reserve_target() && within_budget()) {
+    exhausted = !populate_chunk();
   }
+  exhausted_.store(exhausted, std::memory_order_relaxed);
   for (const std::uint32_t granules : slab_granules) {
     while (ready_of(granules).count.load(std::memory_order_relaxed) < ready_target(granules) && within_budget() &&
            cut_ready_slab(granules)) {

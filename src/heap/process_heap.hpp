@@ -139,6 +139,7 @@ class ProcessHeap {
   std::uint16_t quiet_ticks_ = 0;    // likewise: since the program last took much in a round
   Atomic<std::uint64_t> taken_lately_{0};
   Atomic<unsigned> spent_{0};
+  Atomic<bool> exhausted_{false};  // the last round of maintain() wanted more ready and could not populate it
   Atomic<bool> purge_is_due_{false};
   Atomic<bool> maintaining_{false};
   Atomic<std::uint64_t> demand_{0};  // pages taken in a round: a maximum that decays

@@ -1,14 +1,70 @@
 // Why: under RLIMIT_AS, as batch systems set it, the heap must take a smaller region, fail with NULL and ENOMEM when
-// that is used up, and serve again after a free. The limit is set in a fresh process: the region is reserved at its
-// start.
+// that is used up, and serve again after a free; nor must the janitor, who finds nothing to populate there, be woken again
+// and again. The limit is set in a fresh process: the region is reserved at its start.
+#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "behaviour.hpp"
+
+namespace {
+
+// How often the janitor has gone to sleep since it was started; -1 where there is none.
+long naps_of_the_janitor() {
+  long naps = -1;
+  DIR* const tasks = opendir("/proc/self/task");
+  behaviour::require(tasks != nullptr, "the process's threads can't be listed");
+  while (const dirent* const task = readdir(tasks)) {
+    std::FILE* const file = std::fopen((std::string("/proc/self/task/") + task->d_name + "/status").c_str(), "r");
+    if (file == nullptr) {
+      continue;
+    }
+    char line[256];
+    bool janitor = false;
+    while (std::fgets(line, sizeof line, file) != nullptr) {
+      janitor = janitor || std::strncmp(line, "Name:\tby-janitor", 16) == 0;
+      if (janitor && std::sscanf(line, "voluntary_ctxt_switches: %ld", &naps) == 1) {
+        break;
+      }
+    }
+    std::fclose(file);
+  }
+  closedir(tasks);
+  return naps;
+}
+
+// At the limit a program that frees and allocates finds the reserve low at every block. By itself the janitor then comes
+// some 30 times a second; where each of those blocks wakes it, 250 times and more.
+void require_that_the_janitor_is_left_alone(std::vector<void*>& blocks, std::size_t size) {
+  constexpr double most_naps_a_second = 125;
+  const auto exchange = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      void*& block = blocks[static_cast<std::size_t>(i) % blocks.size()];
+      std::free(block);
+      block = std::malloc(size);
+      behaviour::require(block != nullptr, "memory that was freed could not be had again");
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+  };
+  exchange(200);  // until it runs and has seen that nothing is left
+  const long before = naps_of_the_janitor();
+  behaviour::require(before >= 0, "there is no janitor");
+  const auto begun = std::chrono::steady_clock::now();
+  exchange(2'000);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const double naps = static_cast<double>(naps_of_the_janitor() - before);
+  std::printf("%.0f naps in %.2f s\n", naps, seconds);
+  behaviour::require(naps <= 10 + most_naps_a_second * seconds, "the janitor is woken for nothing");
+}
+
+}  // namespace
 
 int main(int count, char** arguments) {
   if (count == 1) {
@@ -35,6 +91,7 @@ int main(int count, char** arguments) {
   errno = 0;
   behaviour::require(std::calloc(300, size) == nullptr && errno == ENOMEM,
                      "calloc beyond the limit did not fail with ENOMEM");
+  require_that_the_janitor_is_left_alone(blocks, size);
   for (std::size_t index = 0; index < blocks.size(); index += 2) {
     std::free(blocks[index]);
     blocks[index] = nullptr;
