@@ -33,7 +33,7 @@ constinit Atomic<std::uint32_t> asleep{0};  // futex word: 1 while the janitor s
 // pause is at most the shortest nap, which nobody ends. After a quarter of a second in which nothing was taken the pause
 // goes on doubling up to the longest sleep.
 constexpr std::uint64_t shortest_nap_ns = 4'000'000;
-constexpr std::uint64_t longest_nap_ns = 32'000'000;
+constexpr std::uint64_t longest_nap_ns = 16'000'000;
 constexpr std::uint64_t longest_sleep_ns = 250'000'000;
 constexpr std::uint64_t idle_before_sleep_ns = 250'000'000;
 constexpr unsigned aim_spent = 6;  // sixteenths

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
 #include "base/pages.hpp"
 #include "heap/depot.hpp"
@@ -328,7 +329,8 @@ void ProcessHeap::follow_demand(std::uint64_t now_ns) {
   consumed_seen_ = consumed;
   const auto fallen = [](std::uint64_t before, std::uint64_t to) { return before > to ? before - to : 0; };
   const std::uint64_t missed = counts.populated_by_program.load(std::memory_order_relaxed);
-  const std::uint64_t run_fall = fallen(reserve_left_, pages.take_lowest_reserve());
+  const std::uint64_t lowest = pages.take_lowest_reserve();
+  const std::uint64_t run_fall = fallen(reserve_left_, lowest);
   const std::uint64_t slab_fall = fallen(slabs_left_, ready_granules()) * pages_per_granule;
   const std::uint64_t now = (run_fall + slab_fall + (missed - missed_seen_)) * round_ns / elapsed;
   missed_seen_ = missed;
@@ -348,6 +350,12 @@ void ProcessHeap::follow_demand(std::uint64_t now_ns) {
     past_demand_ -= (past_demand_ + 15) / 16;
   }
   past_demand_ = std::max(now, past_demand_);
+  // Where blocks come and go, the run that they are cut from is never old, but what of it nobody needed for so long is.
+  lowest_now_ = std::min(lowest_now_, lowest);
+  if (static_cast<std::uint16_t>(now_tick - lowest_since_) >= settings.purge_ms / 16) {
+    lowest_since_ = now_tick;
+    lowest_before_ = std::exchange(lowest_now_, lowest);
+  }
   demand_.store(std::max(now, demand_.load(std::memory_order_relaxed) >> std::min<unsigned>(ticks, 63)),
                 std::memory_order_relaxed);
 }
@@ -393,19 +401,20 @@ bool ProcessHeap::populate_chunk() {
   return true;
 }
 
-// Free pages that are not given back, of those in runs long enough for the reserve: while the program comes and goes, a
-// sixth of what it has in use beyond 40 MiB, since populating again what was given back a moment ago is the janitor's
-// dearest work, and more would not leave resident within a quarter above what lives. Once the program has taken little
-// for a second, the reserve, and an eighth of what is in use beyond 112 MiB.
-std::uint64_t ProcessHeap::kept_free(std::uint64_t used) const {
+// Free pages that are not given back, of those in runs long enough for the reserve. While the program comes and goes: a
+// seventh of what is in use less 10 MiB and the shorter runs, since populating again what was given back a moment ago is
+// the janitor's dearest work, and more would not leave resident within a quarter above what lives, of which rounding,
+// tables, slabs cut in advance and blocks at hand take their part. Once it has taken little for a second: the reserve,
+// and an eighth of what is in use beyond 112 MiB.
+std::uint64_t ProcessHeap::kept_free(std::uint64_t used, std::uint64_t in_short_runs) const {
   constexpr std::uint16_t ticks_before_quiet = 62;
-  constexpr std::uint64_t none_while_busy = 20 * pages_per_chunk;
   constexpr std::uint64_t none_while_quiet = 56 * pages_per_chunk;
   const std::uint64_t target = reserve_target();
   if (quiet_ticks_ >= ticks_before_quiet) {
     return target + (used > none_while_quiet ? (used - none_while_quiet) / 8 : 0);
   }
-  return std::max({target, reserve_for(past_demand_), used > none_while_busy ? (used - none_while_busy) / 6 : 0});
+  const std::uint64_t other = 5 * pages_per_chunk + in_short_runs;
+  return std::max({target, reserve_for(past_demand_), used / 7 > other ? used / 7 - other : 0});
 }
 
 // Gives one old free run back. Short ready runs, which count as no reserve, stay while they are less than 1/32 of what is
@@ -414,7 +423,7 @@ std::uint64_t ProcessHeap::kept_free(std::uint64_t used) const {
 bool ProcessHeap::purge_chunk() {
   const PageHeap::Totals totals = pages.totals();
   const std::uint64_t reserve = pages.reserve_pages();
-  const std::uint64_t kept = kept_free(totals.used);
+  const std::uint64_t kept = kept_free(totals.used, totals.ready > reserve ? totals.ready - reserve : 0);
   // Short runs are what slabs are cut from, and little each: they wait two seconds.
   PageHeap::Purge purge{.state = PageState::free_stale,
                         .now = tick.load(std::memory_order_relaxed),
@@ -432,7 +441,9 @@ bool ProcessHeap::purge_chunk() {
     const bool more_than_needed = idle && reserve > kept + PageHeap::reserve_run;
     if (too_much || more_than_needed || totals.ready > reserve + scattered) {
       purge.state = PageState::free_ready;
-      if (!too_much) {
+      if (too_much && std::min(lowest_before_, lowest_now_) > kept + pages_per_chunk) {
+        purge.minimum_age = 0;
+      } else if (!too_much) {
         purge.longest = more_than_needed ? static_cast<std::uint32_t>(reserve - kept) : PageHeap::reserve_run;
       }
       run = pages.take_old(purge);

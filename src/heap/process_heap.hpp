@@ -115,7 +115,7 @@ class ProcessHeap {
   void keep_spare_heaps();
   ThreadHeap* new_heap(std::uint32_t waiting);
   bool populate_chunk();
-  std::uint64_t kept_free(std::uint64_t used) const;
+  std::uint64_t kept_free(std::uint64_t used, std::uint64_t in_short_runs) const;
   bool maintain_alone(std::uint64_t budget_ns);
   bool purge_chunk();
   bool sweep_parked();
@@ -134,6 +134,9 @@ class ProcessHeap {
   std::uint64_t followed_at_ = 0;    // likewise: time of the last round
   std::uint64_t missed_seen_ = 0;    // likewise: pages that the program populated
   std::uint64_t reserve_left_ = 0;   // likewise: pages, at the end of the last round
+  std::uint64_t lowest_now_ = 0;     // likewise: the least reserve since lowest_since_
+  std::uint64_t lowest_before_ = 0;  // likewise: in the purge age before that
+  std::uint16_t lowest_since_ = 0;   // likewise: tick
   std::uint64_t slabs_left_ = 0;     // likewise: granules of ready slabs
   std::uint16_t decayed_at_ = 0;     // likewise
   std::uint16_t quiet_ticks_ = 0;    // likewise: since the program last took much in a round
