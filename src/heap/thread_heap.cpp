@@ -271,33 +271,23 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
 
 }  // namespace
 
-void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
-  if (heap == &empty_heap) {
-    heap = process_heap.enter_thread();
-    if (heap == nullptr) {
-      return nullptr;
-    }
-    // A heap that another thread left has blocks of its own to give.
-    if (void* const block = allocate_small(heap, row_place(size_class)); block != nullptr) {
-      return block;
-    }
-  }
-  heap->allow_at_hand(size_class, std::max(heap->most_at_hand(size_class), at_hand_at_first(size_class)));
+namespace {
+
+// The rest of allocate_slow: the current slab has no block that was freed.
+[[gnu::noinline]] void* allocate_slower(ThreadHeap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
-  void* block = take_freed(bin.current);
-  if (block == nullptr) {
-    // What comes now is seldom, its lines are cold, and between one and the next stands an atomic operation.
-    prefetch_to_write(&heap->pending);
-    // Where none waits, a line that is here: a look at page 0 of the table would cost a walk of the page table.
-    const std::uint32_t waiting = heap->waiting[size_class].listed;
-    prefetch_to_write(waiting != 0 ? static_cast<void*>(&region.slabs[waiting]) : &bin);
-    depot.prefetch(size_class);
-    if ((block = take_handed_over(heap, size_class)) != nullptr) {
-      return block;
-    }
-    adopt_pending(heap, adopted_a_slow_path);
-    block = take_freed(bin.current);
+  // What comes now is seldom, its lines are cold, and between one and the next stands an atomic operation.
+  prefetch_to_write(&heap->pending);
+  // Where none waits, a line that is here: a look at page 0 of the table would cost a walk of the page table.
+  const std::uint32_t waiting = heap->waiting[size_class].listed;
+  prefetch_to_write(waiting != 0 ? static_cast<void*>(&region.slabs[waiting]) : &bin);
+  depot.prefetch(size_class);
+  void* block = take_handed_over(heap, size_class);
+  if (block != nullptr) {
+    return block;
   }
+  adopt_pending(heap, adopted_a_slow_path);
+  block = take_freed(bin.current);
   if (block == nullptr) {
     if (bin.current != &empty_slab) {
       link(heap, bin.current, SlabState::detached);
@@ -315,6 +305,32 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
   }
   ++bin.current->used;
   return block;
+}
+
+}  // namespace
+
+void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
+  if (heap == &empty_heap) [[unlikely]] {
+    heap = process_heap.enter_thread();
+    if (heap == nullptr) {
+      return nullptr;
+    }
+    // A heap that another thread left has blocks of its own to give.
+    if (void* const block = allocate_small(heap, row_place(size_class)); block != nullptr) {
+      return block;
+    }
+  }
+  // Who allocates more than is at hand comes here with each block: without the division behind at_hand_at_first, and
+  // without what allocate_slower keeps of the caller's registers.
+  if (heap->most_at_hand(size_class) < most_at_hand_at_first) [[unlikely]] {
+    heap->allow_at_hand(size_class, std::max(heap->most_at_hand(size_class), at_hand_at_first(size_class)));
+  }
+  Slab* const current = heap->bins[size_class].current;
+  if (void* const block = take_freed(current); block != nullptr) [[likely]] {
+    ++current->used;
+    return block;
+  }
+  return allocate_slower(heap, size_class);
 }
 
 void free_slow(ThreadHeap* heap, Slab* slab) {
