@@ -107,8 +107,7 @@ typedef struct by_heap_statistics {
   uint64_t purged;                ///< bytes given back to the operating system
   uint64_t ready;                 ///< bytes free and populated now
   uint64_t
-      committed;  ///< bytes in use or populated now: slabs, large blocks, ready and perhaps-populated runs, and what
-                  ///< is being populated or given back
+      committed;  ///< bytes in use, perhaps populated, or being populated or given back now: slabs, blocks, free runs
   uint64_t resident;              ///< bytes of all that, and of what waits to be given back, that are in memory now
   uint64_t used;                  ///< bytes of slabs and of blocks above 8 KiB
   uint64_t live;                  ///< bytes of live blocks, rounded up to their size class or pages
