@@ -106,8 +106,7 @@ typedef struct by_heap_statistics {
   uint64_t populated_by_program;  ///< bytes, at the start and after ready misses
   uint64_t purged;                ///< bytes given back to the operating system
   uint64_t ready;                 ///< bytes free and populated now
-  uint64_t
-      committed;  ///< bytes in use, perhaps populated, or being populated or given back now: slabs, blocks, free runs
+  uint64_t committed;             ///< bytes of slabs, blocks and free runs that are or may be populated, or are in work
   uint64_t resident;              ///< bytes of all that, and of what waits to be given back, that are in memory now
   uint64_t used;                  ///< bytes of slabs and of blocks above 8 KiB
   uint64_t live;                  ///< bytes of live blocks, rounded up to their size class or pages
