@@ -83,6 +83,26 @@ void PageHeap::remove(std::uint32_t first) {
   count(run.length, static_cast<PageState>(run.state), false);
 }
 
+void PageHeap::enter_work(std::uint32_t first) {
+  PageTag& run = tag(first);
+  pages_in_work_ += run.length;
+  run.previous = 0;
+  run.next = first_in_work_;
+  if (run.next != 0) {
+    tag(run.next).previous = first;
+  }
+  first_in_work_ = first;
+}
+
+void PageHeap::leave_work(std::uint32_t first) {
+  const PageTag& run = tag(first);
+  pages_in_work_ -= run.length;
+  if (run.next != 0) {
+    tag(run.next).previous = run.previous;
+  }
+  (run.previous != 0 ? tag(run.previous).next : first_in_work_) = run.next;
+}
+
 // Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page
 // of an interior pointer never looks like the beginning of a run.
 void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
@@ -172,7 +192,7 @@ PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32
   mark(first, end - first, use);
   lowest_reserve_ = std::min(lowest_reserve_, reserve_pages_);
   if (use == PageState::in_work) {
-    pages_in_work_ += end - first;
+    enter_work(first);
   }
   return {first, end - first, state};
 }
@@ -222,9 +242,18 @@ void PageHeap::free(std::uint32_t first, PageState state, std::uint16_t age) {
   const std::lock_guard hold(lock_);
   const std::uint32_t length = tag(first).length;
   if (static_cast<PageState>(tag(first).state) == PageState::in_work) {
-    pages_in_work_ -= length;
+    leave_work(first);
   }
   release(first, length, state, age);
+}
+
+void PageHeap::abandon_work(std::uint16_t age) {
+  const std::lock_guard hold(lock_);
+  while (first_in_work_ != 0) {
+    const std::uint32_t first = first_in_work_;
+    leave_work(first);
+    release(first, tag(first).length, PageState::free_stale, age);
+  }
 }
 
 void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
@@ -366,10 +395,12 @@ PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
   constexpr auto raw = static_cast<std::uint8_t>(PageState::free_raw);
   std::uint32_t first = run.first;
   std::uint32_t end = run.first + run.length;
+  leave_work(run.first);
   if (tag(first - 1).state == raw) {
     first = std::max(first - tag(first - 1).length, first & ~(chunk - 1));
     if (first != run.first) {
       carve_at(run.first - tag(run.first - 1).length, first, run.first, PageState::in_work);
+      leave_work(first);
     }
   }
   if (end < top_ && tag(end).state == raw) {
@@ -377,6 +408,7 @@ PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
     end = std::min(end + tag(end).length, (end + chunk - 1) & ~(chunk - 1));
     if (end != behind) {
       carve_at(behind, behind, end, PageState::in_work);
+      leave_work(behind);
     }
   }
   // One run of what were up to three: tags inside it are cleared.
@@ -386,6 +418,7 @@ PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
     }
   }
   mark(first, end - first, PageState::in_work);
+  enter_work(first);
   return {first, end - first, run.from};
 }
 
@@ -435,7 +468,14 @@ const char* PageHeap::check() {
     before = state;
     page += head.length;
   }
-  if (in_work != pages_in_work_) {
+  std::uint64_t listed_in_work = 0;
+  for (std::uint32_t run = first_in_work_; run != 0; run = tag(run).next) {
+    if (static_cast<PageState>(tag(run).state) != PageState::in_work) {
+      return "a run stands among those in work that is not";
+    }
+    listed_in_work += tag(run).length;
+  }
+  if (in_work != pages_in_work_ || in_work != listed_in_work) {
     return "the count of pages in work differs from the runs";
   }
   if (reserve != reserve_pages_) {

@@ -71,6 +71,10 @@ class PageHeap {
   /// most_short_looked_at short runs; the next call goes on behind them.
   PageRun take_old(Purge& purge);
 
+  /// In a forked child, where whoever had runs in work is gone: frees them as stale, of whose pages nothing is known.
+  /// O(such runs).
+  void abandon_work(std::uint16_t age);
+
   /// Pages below which giving a run back is not worth the system call: 64 KiB.
   static constexpr std::uint32_t least_taken = 16;
   static constexpr std::uint32_t most_looked_at = 8;
@@ -158,6 +162,8 @@ class PageHeap {
   void count(std::uint32_t length, PageState state, bool added);
   void insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
   void remove(std::uint32_t first);
+  void enter_work(std::uint32_t first);
+  void leave_work(std::uint32_t first);
   void release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
   PageRun take_lone(Purge& purge);
   PageRun with_raw_neighbours(const PageRun& run);
@@ -171,6 +177,7 @@ class PageHeap {
   std::uint32_t top_ = 0;  // pages from here on were never used
   std::array<std::uint64_t, 3> pages_in_{};
   std::uint64_t pages_in_work_ = 0;
+  std::uint32_t first_in_work_ = 0;  // 0: none; linked as free runs are
   std::uint64_t reserve_pages_ = 0;
   std::uint64_t lowest_reserve_ = 0;
   std::uint64_t pages_taken_ = 0;

@@ -503,6 +503,11 @@ bool ProcessHeap::maintain(std::uint64_t budget_ns) {
   return more_to_do;
 }
 
+void ProcessHeap::forget_maintenance() {
+  maintaining_.store(false, std::memory_order_relaxed);
+  pages.abandon_work(tick.load(std::memory_order_relaxed));
+}
+
 bool ProcessHeap::maintain_alone(std::uint64_t budget_ns) {
   const std::uint64_t started = base::monotonic_ns();
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };

@@ -69,7 +69,7 @@ class ProcessHeap {
   /// janitor that was switched off may be in its last round when a frame ends, or frames end on several threads.
   bool maintain(std::uint64_t budget_ns);
   /// In a forked child, where whoever was at it is gone.
-  void forget_maintenance() { maintaining_.store(false, std::memory_order_relaxed); }
+  void forget_maintenance();
   /// Pages that the program took from the reserve between the last two rounds of maintain().
   std::uint64_t taken_lately() const { return taken_lately_.load(std::memory_order_relaxed); }
   /// How much of what may be taken from the reserve before the janitor is woken the program took at most between those

@@ -1,5 +1,7 @@
 // The page heap alone, driven at random against a plain map of which pages are taken.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -84,6 +86,56 @@ TEST(PageHeap, TheWalkerFindsATagThatWasOverwritten) {
   tail.length = length;
   process_heap.pages.free(run.first, PageState::free_ready, 0);
   EXPECT_EQ(process_heap.pages.check(), nullptr);
+}
+
+// In a child nobody is left to give them back: neither what was being populated nor what was being purged, alone or with
+// the raw pages beside it.
+TEST(PageHeap, WhatWasInWorkAtAForkIsFreeInTheChild) {
+  ASSERT_TRUE(process_heap.initialise());
+  PageHeap& pages = process_heap.pages;
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  std::vector<PageRun> in_work;
+  for (int i = 0; i < 3; ++i) {
+    in_work.push_back(pages.allocate(chunk, chunk, Prefer::raw, PageState::in_work));
+  }
+  // Twenty pages of a chunk whose others are raw.
+  const PageRun cut = pages.allocate(chunk, chunk, Prefer::raw, PageState::used_block);
+  ASSERT_EQ(cut.length, chunk);
+  pages.shrink(cut.first, 120, PageState::free_raw, 0);
+  pages.shrink(cut.first, 100, PageState::free_stale, 0);
+  pages.free(cut.first, PageState::free_raw, 0);
+  PageHeap::Purge purge{.state = PageState::free_stale};
+  bool with_neighbours = false;
+  // Other tests may have left longer runs, which have their turn first.
+  for (int looks = 0; looks < 50'000 && !with_neighbours; ++looks) {
+    if (const PageRun run = pages.take_old(purge); run.length != 0) {
+      in_work.push_back(run);
+      with_neighbours = run.first < cut.first + 100 && run.first + run.length > cut.first + 120;
+    }
+  }
+  for (const PageRun& run : in_work) {
+    ASSERT_NE(run.length, 0u);
+  }
+  EXPECT_TRUE(with_neighbours);
+
+  const pid_t child = fork();
+  if (child == 0) {
+    const PageHeap::Totals totals = pages.totals();
+    const bool counted = totals.in_work == 0 && totals.stale >= 3 * chunk;
+    const bool sound = pages.check() == nullptr;
+    // And they serve again.
+    const PageRun again = pages.allocate(chunk, chunk, Prefer::stale, PageState::used_block);
+    _exit(!counted ? 1 : !sound ? 2 : again.from != PageState::free_stale ? 3 : 0);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  // In the parent they are still whose they were.
+  EXPECT_GE(pages.totals().in_work, 3 * chunk);
+  for (const PageRun& run : in_work) {
+    pages.free(run.first, PageState::free_stale, 0);
+  }
+  EXPECT_EQ(pages.check(), nullptr);
 }
 
 // Whoever holds it sleeps now and then, so that the others park. A wake-up that the unlocking thread owes and never
