@@ -1,9 +1,13 @@
 # The heap's own sources compiled once more with other definitions, and a test program on them.
 #   blockyard_heap_variant(NAME SOURCES ... DEFINITIONS ... OPTIONS ...)    OPTIONS go to the compiler and the linker
+#   With WITHOUT_HEAP: none of the heap's sources but those among SOURCES.
 function(blockyard_heap_variant name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEFINITIONS;OPTIONS" ${ARGN})
+  cmake_parse_arguments(arg "WITHOUT_HEAP" "" "SOURCES;DEFINITIONS;OPTIONS" ${ARGN})
   get_target_property(heap_sources blockyard_heap SOURCES)
   list(TRANSFORM heap_sources PREPEND ${PROJECT_SOURCE_DIR}/src/heap/)
+  if(arg_WITHOUT_HEAP)
+    set(heap_sources)
+  endif()
   get_target_property(base_sources blockyard_base SOURCES)
   add_executable(${name} ${arg_SOURCES} ${heap_sources} ${base_sources})
   target_include_directories(${name} PRIVATE

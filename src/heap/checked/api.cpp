@@ -21,6 +21,7 @@
 #include "heap/checked/report.hpp"
 #include "heap/checked/stacks.hpp"
 #include "heap/checked/trap.hpp"
+#include "heap/injected_failure.hpp"
 #include "heap/process_heap.hpp"
 
 namespace blockyard::heap::checked {
@@ -125,7 +126,7 @@ unsigned char* allocate_guarded(std::size_t alignment, std::size_t size, Record*
   std::memset(block + size, tail_poison, pages - lead - size);
   known->lead = static_cast<std::uint32_t>(lead);
   known->guarded = 1;
-  if (!base::protect_pages(plain + pages, page_bytes)) {
+  if (access_fails() || !base::protect_pages(plain + pages, page_bytes)) {
     by_plain_free(plain);
     known->lead = known->guarded = 0;
     return nullptr;
@@ -213,16 +214,24 @@ bool is_live_block(const void* pointer) {
   return ready() && region.contains(pointer) && region.offset_of(pointer) % block_alignment == 0 && is_live(pointer);
 }
 
-// A block whose time in quarantine is over goes back to the plain heap.
-void release(const Waiting& waiting) {
+// A block whose time in quarantine is over goes back to the plain heap. False where the system refuses to make its pages
+// accessible, as it may when the process has as many mappings as it can: then the block stays in quarantine, and where
+// that is full its pages are nobody's for good, as those of at most most_guarded blocks.
+bool release(const Waiting& waiting) {
   if (waiting.guarded_bytes != 0) {
-    base::commit_pages(waiting.plain, waiting.guarded_bytes);
+    if (access_fails() || !base::commit_pages(waiting.plain, waiting.guarded_bytes)) {
+      stay_in_quarantine(waiting);
+      return false;
+    }
     guarded_blocks.fetch_sub(1, std::memory_order_relaxed);
-  } else if (!is_filled(waiting.block, waiting.block + std::min(waiting.size, most_poisoned), freed_poison)) {
+  }
+  if (waiting.poisoned &&
+      !is_filled(waiting.block, waiting.block + std::min(waiting.size, most_poisoned), freed_poison)) {
     report("something was written to a block after it was freed", waiting.block, &record_of(waiting.block));
   }
   by_plain_free(waiting.plain);
   has_left_quarantine(waiting);
+  return true;
 }
 
 void deallocate(void* pointer, const char* doing) {
@@ -247,22 +256,28 @@ void deallocate(void* pointer, const char* doing) {
   }
   record.freed_at = stack;
   record.freed_by = static_cast<std::uint32_t>(gettid());
-  Waiting waiting{extent.plain, block, known.size, 0, known.own_heap != 0};
+  Waiting waiting{extent.plain, block, known.size, 0, true, known.own_heap != 0};
   if (known.guarded != 0) {
     waiting.guarded_bytes = extent.room + page_bytes;
-    base::protect_pages(extent.plain, extent.room);
-  } else {
+    const bool taken_away = !access_fails() && base::protect_pages(extent.plain, extent.room);
+    // A refusal may have come when a part was taken away.
+    waiting.poisoned = !taken_away && base::commit_pages(extent.plain, extent.room);
+  }
+  if (waiting.poisoned) {
     std::memset(block, freed_poison, std::min(known.size, most_poisoned));
   }
-  for (Waiting old = enter_quarantine(waiting); old.plain != nullptr; old = enter_quarantine({})) {
-    release(old);
+  Waiting old = enter_quarantine(waiting);
+  while (old.plain != nullptr && release(old)) {
+    old = enter_quarantine({});
   }
   errno = saved;
 }
 
 void empty_quarantine() {
-  for (Waiting old = leave_quarantine(); old.plain != nullptr; old = leave_quarantine()) {
-    release(old);
+  for (std::size_t left = blocks_in_quarantine(); left > 0; --left) {
+    if (const Waiting old = leave_quarantine(); old.plain != nullptr) {
+      release(old);
+    }
   }
 }
 

@@ -11,11 +11,18 @@ namespace blockyard::heap::checked {
 namespace {
 
 constinit base::Mutex lock;
-constinit std::array<Waiting, most_waiting + 1> ring{};
+// Room for as many as had to stay. Between calls one place is empty, so that the next block to enter has it.
+constinit std::array<Waiting, 2 * most_waiting> ring{};
 constinit std::size_t oldest = 0;
 constinit std::size_t count = 0;
 constinit std::size_t bytes = 0;
 constinit std::atomic<int> leaving{0};  // blocks of own heaps between here and their heap; raised under the lock
+
+void add(const Waiting& block) {
+  ring[(oldest + count) % ring.size()] = block;
+  ++count;
+  bytes += block.size;
+}
 
 Waiting take_oldest() {
   const Waiting taken = ring[oldest];
@@ -33,9 +40,7 @@ Waiting take_oldest() {
 Waiting enter_quarantine(const Waiting& block) {
   const std::lock_guard hold(lock);
   if (block.plain != nullptr) {
-    ring[(oldest + count) % ring.size()] = block;
-    ++count;
-    bytes += block.size;
+    add(block);
   }
   return count > most_waiting || bytes > most_waiting_bytes ? take_oldest() : Waiting{};
 }
@@ -43,6 +48,20 @@ Waiting enter_quarantine(const Waiting& block) {
 Waiting leave_quarantine() {
   const std::lock_guard hold(lock);
   return count > 0 ? take_oldest() : Waiting{};
+}
+
+std::size_t blocks_in_quarantine() {
+  const std::lock_guard hold(lock);
+  return count;
+}
+
+bool stay_in_quarantine(const Waiting& block) {
+  const std::lock_guard hold(lock);
+  if (count + 1 >= ring.size()) {
+    return false;
+  }
+  add(block);
+  return true;
 }
 
 void has_left_quarantine(const Waiting& block) {

@@ -1,5 +1,6 @@
 #include "heap/checked/stacks.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 
 #include "base/pages.hpp"
 #include "base/stack.hpp"
+#include "heap/atomic.hpp"
 #include "heap/checked/report.hpp"
 
 namespace blockyard::heap::checked {
@@ -16,11 +18,11 @@ constexpr std::uint32_t stacks = 1u << 16;
 constexpr std::uint32_t most_probes = 64;
 
 struct Entry {
-  std::atomic<std::uint64_t> hash{0};  // 0: free
+  Atomic<std::uint64_t> hash{0};  // 0: free; odd: the frames are there; even: they are being written
   std::array<void*, stack_depth> frames{};
 };
 
-constinit std::atomic<Entry*> table{nullptr};
+constinit Atomic<Entry*> table{nullptr};
 thread_local bool taking __attribute__((tls_model("initial-exec"))) = false;
 
 std::uint64_t hash_of(void* const* frames, std::size_t count) {
@@ -29,7 +31,7 @@ std::uint64_t hash_of(void* const* frames, std::size_t count) {
     hash = (hash ^ reinterpret_cast<std::uintptr_t>(frames[i])) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32;
   }
-  return hash | 1;
+  return hash | 3;
 }
 
 }  // namespace
@@ -48,8 +50,12 @@ std::uint32_t take_stack() {
     const std::uint32_t index = (static_cast<std::uint32_t>(hash >> 20) + probe) % stacks;
     Entry& entry = entries[index];
     std::uint64_t seen = entry.hash.load(std::memory_order_acquire);
-    if (seen == 0 && entry.hash.compare_exchange_strong(seen, hash, std::memory_order_acq_rel)) {
+    // Nobody waits for who is writing one: in a forked child that thread is gone.
+    const std::uint64_t underway = hash ^ 1;
+    if (seen == 0 &&
+        entry.hash.compare_exchange_strong(seen, underway, std::memory_order_acquire, std::memory_order_acquire)) {
       entry.frames = frames;
+      entry.hash.store(hash, std::memory_order_release);
       return index + 1;
     }
     if (seen == hash) {
@@ -59,18 +65,29 @@ std::uint32_t take_stack() {
   return 0;
 }
 
-void print_stack(std::uint32_t stack) {
+std::size_t read_stack(std::uint32_t stack, void* (&frames)[stack_depth]) {
   const Entry* const entries = table.load(std::memory_order_acquire);
-  if (stack == 0 || entries == nullptr) {
+  std::size_t count = 0;
+  if (stack != 0 && entries != nullptr) {
+    for (; count < stack_depth && entries[stack - 1].frames[count] != nullptr; ++count) {
+      frames[count] = entries[stack - 1].frames[count];
+    }
+  }
+  std::fill(frames + count, frames + stack_depth, nullptr);
+  return count;
+}
+
+void print_stack(std::uint32_t stack) {
+  void* frames[stack_depth];
+  const std::size_t count = read_stack(stack, frames);
+  if (count == 0) {
     say("    (no stack was taken)\n");
     return;
   }
   taking = true;
   bool inside = true;
-  for (void* const frame : entries[stack - 1].frames) {
-    if (frame == nullptr) {
-      break;
-    }
+  for (std::size_t at = 0; at < count; ++at) {
+    void* const frame = frames[at];
     char text[400];
     base::describe_address(frame, text, sizeof text);
     // The innermost frames are the heap's own.

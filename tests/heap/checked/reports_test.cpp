@@ -10,6 +10,7 @@
 
 #include "blockyard/heap.h"
 #include "heap/bound.hpp"
+#include "heap/injected_failure.hpp"
 
 // Names that the reports must show: not inlined, with symbols that the loader knows.
 #define BY_SHOWN extern "C" [[gnu::noinline, gnu::visibility("default")]]
@@ -224,6 +225,44 @@ TEST(CheckedHeap, AFreedBlockIsNotHandedOutAgainAtOnce) {
     ASSERT_NE(other, block);
     by_free(other);
   }
+}
+
+// A process that has as many mappings as it can is refused what splits one. What then can't be made accessible again must
+// not be handed out, must not be lost, and comes back once the system no longer refuses.
+TEST(CheckedHeap, AFreedBlockWhosePagesTheSystemKeepsIsHandedOutOnlyOnceItGivesThemBack) {
+  using blockyard::heap::access_is_refused;
+  const auto used = [] {
+    by_heap_statistics now{};
+    by_heap_read_statistics(&now);
+    return now.used;
+  };
+  free_many_others();
+  const std::uint64_t before = used();
+  constexpr std::size_t large = 100'000;
+  std::vector<void*> blocks(100);
+  for (void*& block : blocks) {
+    block = by_malloc(large);
+  }
+  for (void* block : blocks) {
+    by_free(block);
+  }
+  access_is_refused.store(true);
+  free_many_others();
+  for (void*& block : blocks) {
+    block = by_malloc(large);
+    ASSERT_NE(block, nullptr);
+    std::memset(block, 1, large);
+  }
+  EXPECT_GE(used(), before + 2 * blocks.size() * large);
+  EXPECT_EQ(by_check(), nullptr);
+  for (void* block : blocks) {
+    by_free(block);
+  }
+  free_many_others();
+  access_is_refused.store(false);
+  free_many_others();
+  EXPECT_LE(used(), before + blocks.size() * large / 2);
+  EXPECT_EQ(by_check(), nullptr);
 }
 
 // Whoever frees makes room in the quarantine: it looks at an old block of any heap, the longer the larger, and gives it

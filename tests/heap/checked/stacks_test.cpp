@@ -1,0 +1,65 @@
+// The checked heap's table of stacks, where several threads come with the same new stack at once. With a delay at every
+// atomic operation, and under ThreadSanitizer.
+#include "heap/checked/stacks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <barrier>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+
+namespace {
+
+using namespace blockyard::heap::checked;
+
+constexpr unsigned turns = 10;
+
+// One stack for each value of the lowest `left` bits of `path`: a frame for each bit, in the one function or the other.
+std::uint32_t go(unsigned path, unsigned left);
+template <bool one>
+[[gnu::noinline]] std::uint32_t turn(unsigned path, unsigned left) {
+  const std::uint32_t stack = go(path, left);
+  asm volatile("" ::"i"(one));  // no tail call, and not the same function as the other
+  return stack;
+}
+[[gnu::always_inline]] inline std::uint32_t go(unsigned path, unsigned left) {
+  return left == 0 ? take_stack() : ((path & 1) != 0 ? turn<true> : turn<false>)(path >> 1, left - 1);
+}
+
+TEST(StacksOfTheCheckedHeap, AThreadThatMeetsAnothersNewStackFindsAllItsFrames) {
+  start_stacks();
+  constexpr unsigned threads = 3;
+  constexpr unsigned paths = 1u << turns;
+  struct Found {
+    std::size_t count = 0;
+    void* frames[stack_depth] = {};
+  };
+  std::array<std::array<Found, paths>, threads> found;
+  std::barrier<> next(threads);
+  std::array<std::thread, threads> workers;
+  for (unsigned worker = 0; worker < threads; ++worker) {
+    workers[worker] = std::thread([&, worker] {
+      for (unsigned path = 0; path < paths; ++path) {
+        next.arrive_and_wait();
+        Found& its = found[worker][path];
+        its.count = read_stack(go(path, turns), its.frames);
+      }
+    });
+  }
+  for (std::thread& worker : workers) {
+    worker.join();
+  }
+  for (unsigned path = 0; path < paths; ++path) {
+    ASSERT_GT(found[0][path].count, turns);
+    for (unsigned worker = 1; worker < threads; ++worker) {
+      EXPECT_EQ(std::memcmp(found[0][path].frames, found[worker][path].frames, sizeof found[0][path].frames), 0);
+    }
+    if (path > 0) {
+      EXPECT_NE(std::memcmp(found[0][path].frames, found[0][path - 1].frames, sizeof found[0][path].frames), 0);
+    }
+  }
+}
+
+}  // namespace
