@@ -51,7 +51,11 @@ class temp_cursor {
 
  public:
   temp_cursor() noexcept : depth_(lifetime::by_temp_cursor_open()) {}
-  ~temp_cursor() { lifetime::by_temp_cursor_close(next_, end_, depth_); }
+  ~temp_cursor() {
+    std::uintptr_t room = room_;
+    asm("" : "+r"(room));  // or GCC computes with each block what is asked for here
+    lifetime::by_temp_cursor_close(end_ - room, end_, depth_);
+  }
   temp_cursor(const temp_cursor&) = delete;
   temp_cursor& operator=(const temp_cursor&) = delete;
 
@@ -60,33 +64,38 @@ class temp_cursor {
   /// address and so keep it in memory.
   [[nodiscard, gnu::always_inline]] void* allocate(std::size_t size, std::size_t alignment = Alignment) noexcept {
     if (lifetime::is_valid_alignment(alignment)) [[likely]] {
-      std::uintptr_t begin = next_;
+      std::uintptr_t room = room_;
+      std::uintptr_t begin = end_ - room;
       bool inside = true;
       if (alignment > Alignment) [[unlikely]] {
-        begin = lifetime::round_up(begin, alignment);
-        asm("" : "+r"(begin));  // a branch, as in temp_allocate()
-        inside = begin <= end_;
+        const std::uintptr_t padding = (0 - begin) & (alignment - 1);
+        inside = padding <= room;
+        begin += padding;
+        room -= padding;
+        asm("" : "+r"(begin), "+r"(room));  // a branch, as in temp_allocate()
       }
-      // What the block takes, less one: size 0 wraps and takes the slow path, no other does.
-      const std::size_t behind = (size - 1) | (Alignment - 1);
-      std::size_t taken = behind + 1;
-      bool fits = behind < end_ - begin;
+      bool fits = false;
       if (__builtin_constant_p(size) != 0) {
-        fits = behind < lifetime::most_region_bytes && begin + taken <= end_;  // of a known size, fewer instructions
+        const std::size_t taken = taken_by(size);
+        fits = size < lifetime::most_region_bytes && taken <= room;  // of a known size, fewer instructions
+        room -= taken;
       } else {
-        asm("" : "+r"(taken));  // or compilers add all three at once, which takes three times as long
+        // What the block takes, negative: as there, it carries if, and only if, there is room.
+        std::size_t minus_taken = (0 - size) & (0 - Alignment);
+        asm("" : "+r"(minus_taken));  // or GCC makes a number of the carry, and a branch of that
+        fits = __builtin_add_overflow(room, minus_taken, &room);
       }
-      if (fits && inside) [[likely]] {
-        next_ = begin + taken;
+      if (inside && fits) [[likely]] {
+        room_ = room;
         return reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
       }
     }
-    const lifetime::TempCut cut = lifetime::by_temp_cursor_cut(next_, end_, size, alignment, Alignment, depth_);
+    const lifetime::TempCut cut = lifetime::by_temp_cursor_cut(next(), end_, size, alignment, Alignment, depth_);
     if (cut.end != 0) {
       const auto begin = reinterpret_cast<std::uintptr_t>(cut.block);
-      begin_ = begin == next_ ? begin_ : begin;
-      next_ = begin + taken_by(size);
+      begin_ = begin == next() ? begin_ : begin;
       end_ = cut.end;
+      room_ = end_ - (begin + taken_by(size));
     }
     return cut.block;
   }
@@ -105,16 +114,17 @@ class temp_cursor {
       return;
     }
     const auto address = reinterpret_cast<std::uintptr_t>(block);
-    if (address + taken_by(size) == next_) {
+    if (address + taken_by(size) == next()) {
       lifetime::TempRegion& region = lifetime::by_temp_region;
-      region.peak = next_ > region.peak ? next_ : region.peak;
-      next_ = address;
+      region.peak = next() > region.peak ? next() : region.peak;
+      room_ = end_ - address;
     }
   }
 
  private:
+  [[nodiscard]] std::uintptr_t next() const noexcept { return end_ - room_; }
   [[nodiscard]] bool is_own(void* block) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(block) - begin_ < next_ - begin_;
+    return reinterpret_cast<std::uintptr_t>(block) - begin_ < next() - begin_;
   }
   static constexpr std::size_t taken_by(std::size_t size) noexcept {
     return lifetime::round_up(size + (size == 0), Alignment);
@@ -122,7 +132,7 @@ class temp_cursor {
 
   std::size_t depth_;
   std::uintptr_t begin_ = 0;  ///< of what it allocated in one row
-  std::uintptr_t next_ = 0;   ///< where the next block begins, a multiple of `Alignment`
+  std::uintptr_t room_ = 0;   ///< bytes from where the next block begins, a multiple of `Alignment`, to `end_`
   std::uintptr_t end_ = 0;    ///< of its piece
 };
 

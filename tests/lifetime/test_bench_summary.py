@@ -1,0 +1,64 @@
+"""What bench/lifetime/run makes of its measurements: ratios net of the loop, their spread, and the fastest peer."""
+
+import subprocess
+from pathlib import Path
+
+SUMMARY = Path(__file__).parents[2] / "bench" / "lifetime" / "summary.awk"
+OURS = ("nothing", "temp", "temp-cursor", "temp-job")
+
+
+def summary(rows: list[tuple[str, str, float, float, float]]) -> list[str]:
+    lines = "".join(f"{subject} {how} {take} {back} {end} 21.5\n" for subject, how, take, back, end in rows)
+    done = subprocess.run(
+        ["awk", "-v", "size=32", "-v", "repeats=3", "-f", str(SUMMARY)],
+        input=lines, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+def measured() -> list[tuple[str, str, float, float, float]]:
+    rows = []
+    for factor in (1.0, 3.0, 2.0):  # of the three repeats; the median one is the last
+        rows += [(name, "1", 1.0, 1.0, 0.0) for name in (*OURS, "null", "slow", "fast")]
+        rows += [(name, "2", 1.0, 1.0, 0.0) for name in ("nothing", "temp-job", "glibc")]
+        for how in ("warm", "cold", "program"):
+            rows += [
+                ("nothing", how, 0.2, 0.1, 0.0),
+                ("temp", how, 0.4 * factor, 0.2, 0.05),
+                ("temp-cursor", how, 0.1, 0.1, 0.05),
+                ("temp-job", how, 1.0, 1.0, 0.0),
+                ("slow", how, 8.0, 2.0, 0.0),
+                ("fast", how, 4.0, 2.1, 0.0),
+            ]
+    return rows
+
+
+def program_line(lines: list[str], what: str) -> str:
+    of_the_program = lines[next(i for i, line in enumerate(lines) if line.startswith("The program's own frames")) :]
+    return " ".join(next(line for line in of_the_program if line.startswith(f"  {what} ")).split())
+
+
+def test_a_ratio_is_of_medians_and_shows_the_repeats_least_and_greatest() -> None:
+    line = program_line(summary(measured()), "temp, allocate")
+    assert line.startswith(
+        "temp, allocate 0.200 (0.100 to 0.300) 0.158 (0.053 to 0.263) fast (0.800 and 4.000, loop 0.200 ns)"
+    )
+
+
+def test_allocating_and_freeing_are_each_compared_with_the_fastest_at_it() -> None:
+    lines = summary(measured())
+    assert " fast " in program_line(lines, "temp job, allocate")
+    assert " slow " in program_line(lines, "temp job, free")
+
+
+def test_what_is_shorter_than_the_loop_counts_as_nothing_not_less() -> None:
+    assert " 0.000 (0.000 to 0.000) fast" in program_line(summary(measured()), "temp, allocate by cursor")
+
+
+def test_no_loop_is_taken_out_of_the_frames_end() -> None:
+    line = program_line(summary(measured()), "temp, the frame's end alone")
+    assert line.startswith("temp, the frame's end alone 0.025 (0.025 to 0.025) 0.026 (0.026 to 0.026) slow")
+
+
+def test_the_clock_is_told() -> None:
+    assert any("took 21.5 ns" in line for line in summary(measured()))
