@@ -4,7 +4,7 @@
 /// into the operating system while memory stands ready. Larger blocks: O(1) under one lock, out of runs of whole pages.
 /// A background thread, the janitor, keeps a reserve of populated memory and gives back what nobody wants; when it is
 /// outrun, the calling thread populates for itself and counts a *ready miss*. That, and the first touch of a block
-/// above 1 MiB, is what is not bounded. Memory: rounding wastes at most 12.5 % above 128 bytes, tables 1 % of what is
+/// above 1 MiB, is what is not bounded. Memory: rounding wastes at most 25 % above 128 bytes, tables 1 % of what is
 /// in use, and the reserve (4 MiB unless set) comes on top. docs/heap.md draws it and says where each constant comes
 /// from.
 ///

@@ -33,7 +33,7 @@ extern "C" [[gnu::weak]] const std::ptrdiff_t __rseq_offset;
 namespace blockyard::heap {
 
 /// Classes of blocks up to 2 KiB: of longer ones a thread holds too few for a magazine to be worth it.
-inline constexpr unsigned depot_classes = 8 + 4 * 8;
+inline constexpr unsigned depot_classes = 8 + 4 * 4;
 static_assert(class_bytes(depot_classes - 1) == 2048);
 
 /// Blocks of a magazine of class `index`: half of what a thread keeps at hand.

@@ -1,5 +1,6 @@
-// Size classes of small blocks: 16-byte steps up to 128 bytes, then eight classes a doubling, so that rounding up
-// wastes at most 12.5 % above 128 bytes (and at most 15 bytes below).
+// Size classes of small blocks: 16-byte steps up to 128 bytes, then four classes a doubling, so that rounding up takes
+// at most a quarter above 128 bytes (and at most 15 bytes below). Eight a doubling would take an eighth; but what a
+// game's allocation waits for is mostly a class that its frame has not used yet, and fewer classes are fewer of those.
 #pragma once
 
 #include <array>
@@ -11,23 +12,26 @@ namespace blockyard::heap {
 
 inline constexpr std::size_t block_alignment = 16;  ///< bytes; every block is aligned at least so
 inline constexpr std::size_t small_limit = 8192;    ///< bytes; larger blocks are runs of whole pages
-inline constexpr unsigned class_count = 8 + 6 * 8;  ///< 16..128 by 16, then 8 each for 256, 512, 1K, 2K, 4K, 8K
+inline constexpr unsigned class_count = 8 + 6 * 4;  ///< 16..128 by 16, then 4 each to 256, 512, 1K, 2K, 4K, 8K
 
 /// Bytes of a block of class `index`.
 constexpr std::uint32_t class_bytes(unsigned index) {
   if (index < 8) {
     return (index + 1) * 16;
   }
-  const unsigned doubling = (index - 8) / 8;  // 0: up to 256
-  const unsigned step = (index - 8) % 8 + 1;
-  return (128u << doubling) + step * (16u << doubling);
+  const unsigned doubling = (index - 8) / 4;  // 0: up to 256
+  const unsigned step = (index - 8) % 4 + 1;
+  return (128u << doubling) + step * (32u << doubling);
 }
 
 /// The least class whose blocks hold `size` bytes, up to small_limit, computed.
 constexpr unsigned class_of_computed(std::size_t size) {
   const std::size_t last = size - (size != 0 ? 1 : 0);
-  const unsigned doubling = static_cast<unsigned>(std::bit_width(last | 128)) - 8;  // up to 256: 0, up to 512: 1
-  return doubling * 8 + static_cast<unsigned>(last >> (doubling + 4));
+  if (last < 128) {
+    return static_cast<unsigned>(last >> 4);
+  }
+  const unsigned doubling = static_cast<unsigned>(std::bit_width(last)) - 8;  // up to 256: 0, up to 512: 1
+  return 4 + doubling * 4 + static_cast<unsigned>(last >> (doubling + 5));
 }
 
 inline constexpr std::size_t looked_up_limit = 1024;
@@ -54,7 +58,7 @@ inline unsigned class_of(std::size_t size) {
   return size <= looked_up_limit ? class_at(place_table[(size + 15) / 16]) : class_of_computed(size);
 }
 
-static_assert(class_bytes(0) == 16 && class_bytes(7) == 128 && class_bytes(8) == 144);
+static_assert(class_bytes(0) == 16 && class_bytes(7) == 128 && class_bytes(8) == 160);
 static_assert(class_bytes(class_count - 1) == small_limit);
 static_assert(class_of_computed(small_limit) == class_count - 1);
 static_assert([] {
@@ -63,7 +67,7 @@ static_assert([] {
     if (class_bytes(index) < size || (index > 0 && class_bytes(index - 1) >= size)) {
       return false;
     }
-    if (size > 128 && (class_bytes(index) - size) * 8 > size) {
+    if (size > 128 && (class_bytes(index) - size) * 4 > size) {
       return false;
     }
   }
@@ -75,7 +79,7 @@ inline constexpr std::size_t granule_shift = 14;
 inline constexpr std::size_t granule_bytes = std::size_t{1} << granule_shift;
 
 /// Granules of the first slabs of class `index`: 16 KiB up to 1 KiB blocks, then twice and four times that. One granule
-/// keeps the first slab of every class small: 56 classes in use hold 1.75 MiB at most a thread.
+/// keeps the first slab of every class small: 32 classes in use hold 1 MiB at most a thread.
 constexpr std::uint32_t first_granules(unsigned index) {
   const std::uint32_t bytes = class_bytes(index);
   return bytes <= 1024 ? 1 : bytes <= 2048 ? 2 : 4;

@@ -226,7 +226,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
   }
 }
 
-/// Puts all blocks at hand, and those on their way, back into their slabs, at most 56 times 28, and 8, and gives the
+/// Puts all blocks at hand, and those on their way, back into their slabs, at most 32 times 28, and 8, and gives the
 /// process every slab that is then empty. For a heap that no thread has.
 void settle(ThreadHeap* heap);
 
