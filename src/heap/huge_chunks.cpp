@@ -54,13 +54,13 @@ void write_to(std::uint32_t page) { *const_cast<volatile char*>(region.page_addr
 
 }  // namespace
 
-void populate_raw_chunk(std::uint32_t first_page) {
-  const bool huge = settings.huge_pages && trials.next_is_huge();
+void populate_raw_chunk(std::uint32_t first_page, bool for_large_blocks) {
+  const bool huge = settings.huge_pages && trials.next_is_huge(base::monotonic_ns(), for_large_blocks);
   if (settings.huge_pages) {
     (huge ? allow_huge : keep_small)(first_page / chunk);
   }
   // Processor time: whoever the scheduler ran in between does not count.
-  const std::uint64_t before = huge ? base::thread_time_ns() : 0;
+  const std::uint64_t before = base::thread_time_ns();
   write_to(first_page);
   if (huge) {
     trials.took(base::thread_time_ns() - before);
@@ -68,6 +68,18 @@ void populate_raw_chunk(std::uint32_t first_page) {
   for (std::uint32_t page = first_page + 1; page < first_page + chunk; ++page) {
     write_to(page);
   }
+  trials.spend(base::thread_time_ns() - before);
+}
+
+bool some_chunks_are_small() { return small_count.load(std::memory_order_relaxed) != 0; }
+
+bool may_be_huge(std::uint32_t first_page, std::uint32_t pages) {
+  for (std::uint32_t index = first_page / chunk; index <= (first_page + pages - 1) / chunk; ++index) {
+    if ((small_chunks[index / 64].load(std::memory_order_relaxed) >> (index % 64) & 1) != 0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void give_back(std::uint32_t first_page, std::uint32_t pages) {
@@ -83,9 +95,12 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
     }
   }
   base::discard_pages(region.page_address(first_page), std::size_t{pages} << page_shift);
-  for (std::uint32_t index = first; huge && index <= last; ++index) {
+  for (std::uint32_t index = first; index <= last; ++index) {
     if (is_whole(index)) {
-      allow_huge(index);
+      discard_slab_table(index);
+      if (huge) {
+        allow_huge(index);
+      }
     }
   }
 }

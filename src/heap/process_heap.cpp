@@ -21,6 +21,7 @@ constinit ProcessHeap process_heap;
 namespace {
 
 constexpr std::array<std::uint32_t, 3> slab_granules{1, 2, 4};
+constexpr std::uint16_t ticks_before_quiet = 62;  // a second
 
 pthread_key_t exit_key;
 
@@ -175,7 +176,7 @@ void ProcessHeap::push_ready(std::uint32_t granule, std::uint32_t granules) {
 
 bool ProcessHeap::cut_ready_slab(std::uint32_t granules) {
   const auto length = static_cast<std::uint32_t>(granules * pages_per_granule);
-  const PageRun run = pages.allocate(length, pages_per_granule, Prefer::ready, PageState::used_slab);
+  const PageRun run = pages.allocate(length, pages_per_granule, Prefer::small_pages, PageState::used_slab);
   if (run.length == 0) {
     return false;
   }
@@ -350,6 +351,10 @@ void ProcessHeap::follow_demand(std::uint64_t now_ns) {
     past_demand_ -= (past_demand_ + 15) / 16;
   }
   past_demand_ = std::max(now, past_demand_);
+  const std::uint64_t long_blocks = pages.long_blocks_taken();
+  const int since_long = std::min(since_long_.load(std::memory_order_relaxed) + ticks, int{ticks_before_quiet});
+  since_long_.store(static_cast<std::uint16_t>(long_blocks != long_seen_ ? 0 : since_long), std::memory_order_relaxed);
+  long_seen_ = long_blocks;
   // Where blocks come and go, the run that they are cut from is never old, but what of it nobody needed for so long is.
   lowest_now_ = std::min(lowest_now_, lowest);
   if (static_cast<std::uint16_t>(now_tick - lowest_since_) >= settings.purge_ms / 16) {
@@ -392,7 +397,7 @@ bool ProcessHeap::populate_chunk() {
   }
   populate_tables(run.first, run.length);
   if (run.from == PageState::free_raw) {
-    populate_raw_chunk(run.first);
+    populate_raw_chunk(run.first, since_long_.load(std::memory_order_relaxed) < ticks_before_quiet);
     counts.populated_by_janitor.fetch_add(run.length, std::memory_order_relaxed);
   } else {
     touch(run.first, run.length, counts.populated_by_janitor);
@@ -407,7 +412,6 @@ bool ProcessHeap::populate_chunk() {
 // tables, slabs cut in advance and blocks at hand take their part. Once it has taken little for a second: the reserve,
 // and an eighth of what is in use beyond 112 MiB.
 std::uint64_t ProcessHeap::kept_free(std::uint64_t used, std::uint64_t in_short_runs) const {
-  constexpr std::uint16_t ticks_before_quiet = 62;
   constexpr std::uint64_t none_while_quiet = 56 * pages_per_chunk;
   const std::uint64_t target = reserve_target();
   if (quiet_ticks_ >= ticks_before_quiet) {

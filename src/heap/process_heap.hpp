@@ -138,8 +138,11 @@ class ProcessHeap {
   std::uint64_t lowest_before_ = 0;  // likewise: in the purge age before that
   std::uint16_t lowest_since_ = 0;   // likewise: tick
   std::uint64_t slabs_left_ = 0;     // likewise: granules of ready slabs
+  std::uint64_t long_seen_ = 0;      // likewise: long blocks taken
   std::uint16_t decayed_at_ = 0;     // likewise
   std::uint16_t quiet_ticks_ = 0;    // likewise: since the program last took much in a round
+  // Ticks since the last round in which long blocks were taken, at most a second's.
+  Atomic<std::uint16_t> since_long_{64};
   Atomic<std::uint64_t> taken_lately_{0};
   Atomic<unsigned> spent_{0};
   Atomic<bool> exhausted_{false};  // the last round of maintain() wanted more ready and could not populate it
