@@ -94,7 +94,7 @@ int main() {
     const pid_t pid = fork();
     behaviour::require(pid >= 0, "fork failed");
     if (pid == 0) {
-      alarm(20);  // a deadlock must fail the test, not hang it
+      alarm(60);  // a deadlock must fail the test, not hang it
       _exit(child());
     }
     int status = 1;

@@ -41,7 +41,7 @@ long naps_of_the_janitor() {
 }
 
 // At the limit a program that frees and allocates finds the reserve low at every block. By itself the janitor then comes
-// some 30 times a second; where each of those blocks wakes it, 250 times and more.
+// at most 63 times a second, every 16 ms; where each of those blocks wakes it, 250 times and more.
 void require_that_the_janitor_is_left_alone(std::vector<void*>& blocks, std::size_t size) {
   constexpr double most_naps_a_second = 125;
   const auto exchange = [&](int times) {
