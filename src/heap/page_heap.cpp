@@ -225,7 +225,7 @@ PageRun PageHeap::carve_from_chunk(bool huge, std::uint32_t length, std::uint32_
       if (may_be_huge(first, length) == huge) {
         return carve_at(found, first, first + length, use);
       }
-      first = (first / chunk + 1) * chunk;
+      first = ((first / chunk + 1) * chunk + alignment - 1) & ~(alignment - 1);
     }
     searched = end - found + 1;
   }

@@ -119,6 +119,25 @@ TEST(PageHeap, LongBlocksComeFromHugePagesAndSlabsFromSmallOnes) {
   by_heap_set(BY_HEAP_JANITOR, 1);
 }
 
+TEST(PageHeap, LongBlocksFromHugePagesAreAlignedBeyondAHugePage) {
+  by_heap_set(BY_HEAP_JANITOR, 0);
+  by_trim();
+  PageHeap& pages = process_heap.pages;
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  const PageRun run = pages.allocate(8 * chunk, 4 * chunk, Prefer::raw, PageState::in_work);
+  ASSERT_EQ(run.length, 8 * chunk);
+  give_back(run.first, 1);  // the only places so aligned ask for small pages
+  give_back(run.first + 4 * chunk, 1);
+  pages.free(run.first, PageState::free_ready, 0);
+  const PageRun block = pages.allocate(PageHeap::reserve_run, 4 * chunk, Prefer::ready, PageState::used_block);
+  EXPECT_EQ(block.length, PageHeap::reserve_run);
+  EXPECT_EQ(block.first % (4 * chunk), 0u);
+  EXPECT_EQ(pages.check(), nullptr);
+  pages.free(block.first, PageState::free_ready, 0);
+  by_trim();
+  by_heap_set(BY_HEAP_JANITOR, 1);
+}
+
 // The reserve's lowest point is what the program took at most before it gave some back.
 TEST(PageHeap, RemembersHowLowTheReserveWas) {
   ASSERT_EQ(by_prefault(std::size_t{8} << 20), 0);
