@@ -80,12 +80,15 @@ void temp_job_double_free() {
 void rewind_while_allocating() {
   rewindable arena;
   std::atomic<bool> stop{false};
+  std::atomic<int> allocated{0};
   std::thread other([&] {
     while (!stop.load()) {
       static_cast<void>(arena.try_allocate(64));
+      allocated.fetch_add(1);
     }
   });
-  for (int i = 0; i < 200'000; ++i) {
+  // As long as it takes for both to have had their turns: one core may be all that they have.
+  for (int i = 0; i < 200'000 || allocated.load() < 200'000; ++i) {
     arena.rewind();
   }
   stop.store(true);
