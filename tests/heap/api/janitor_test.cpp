@@ -97,6 +97,9 @@ TEST(Janitor, GivesAFreedLevelBackByItself) {
 
 // Blocks that outlive their neighbours: what surrounds them goes back, and when they go too, nothing of them may stay.
 TEST(Janitor, GivesBackWhatIsFreedAmongWhatHasGoneBack) {
+#if BLOCKYARD_CHECKED
+  GTEST_SKIP() << "of what is freed 16 MiB wait in quarantine, more than this test lets stay";
+#endif
   constexpr std::size_t bytes = 48'000;  // 12 pages: too short to be given back for its own sake
   by_trim();
   const std::uint64_t before = statistics().committed;
