@@ -95,12 +95,9 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
     }
   }
   base::discard_pages(region.page_address(first_page), std::size_t{pages} << page_shift);
-  for (std::uint32_t index = first; index <= last; ++index) {
+  for (std::uint32_t index = first; huge && index <= last; ++index) {
     if (is_whole(index)) {
-      discard_slab_table(index);
-      if (huge) {
-        allow_huge(index);
-      }
+      allow_huge(index);
     }
   }
 }

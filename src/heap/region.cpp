@@ -78,10 +78,4 @@ void populate_tables(std::uint32_t first_page, std::uint32_t pages) {
   populate_entries(region.pages, first_page, pages);
 }
 
-void discard_slab_table(std::uint32_t chunk) {
-  constexpr std::size_t slabs = chunk_bytes / granule_bytes;
-  static_assert(slabs * sizeof(Slab) % page_bytes == 0);
-  base::discard_pages(&region.slabs[chunk * slabs], slabs * sizeof(Slab));
-}
-
 }  // namespace blockyard::heap

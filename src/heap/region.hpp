@@ -135,8 +135,4 @@ bool reserve_region();
 /// changes nothing there: what a thread later looks up causes it no page fault.
 void populate_tables(std::uint32_t first_page, std::uint32_t pages);
 
-/// Gives back what describes the slabs of a chunk that the caller owns and that holds none: it reads as zero until
-/// populate_tables. Pages' tags stay, since the page heap writes to those of neighbours.
-void discard_slab_table(std::uint32_t chunk);
-
 }  // namespace blockyard::heap
