@@ -6,7 +6,8 @@ namespace Blockyard.Memory
     /// <remarks>
     /// What a huge page costs differs by a factor of 60 from one moment to the next: the kernel has one, or first has to move
     /// other pages about, or has one that a virtual machine's host first has to find memory for. So each is timed, and so are
-    /// small pages, in CPU time of the calling thread; <see cref="PageCosts"/> says which to take, for all threads together.
+    /// small pages, in CPU time of the calling thread; <see cref="PageCosts"/> says which to take, for all threads together, and
+    /// <see cref="CheaperWay"/> by which of two ways small ones are taken.
     /// </remarks>
     internal static unsafe class SlabPages
     {
@@ -17,6 +18,10 @@ namespace Blockyard.Memory
         private const long LargestPrepared = 4 * 1024 * 1024;
 
         private static readonly PageCosts Costs = new PageCosts(SlabMemory.Unit);
+
+        /// <summary>Small pages one by one, and by <see cref="PageCopies"/>; guarded as the costs are.</summary>
+        private static readonly CheaperWay Ways = new CheaperWay(SlabMemory.Unit / 2);
+
         private static volatile bool mayAsk = Environment.GetEnvironmentVariable("BLOCKYARD_HUGE_PAGES") != "0";
 
         /// <summary>Whether huge pages may be asked for.</summary>
@@ -40,56 +45,65 @@ namespace Blockyard.Memory
                 return 0;
             }
 
-            long end = (long)block + bytes;
+            long end = WholePages((long)block + bytes);
             long at = Math.Max((long)block & ~(SlabMemory.SmallPage - 1), (long)taken);
-            if (!mayAsk)
-            {
-                if (at < end)
-                {
-                    SlabMemory.Populate((byte*)at, end - at);
-                }
-
-                return 0;
-            }
-
             long huge = 0;
             while (at < end)
             {
-                long boundary = (at | (SlabMemory.Unit - 1)) + 1;
-                if (held >= LeastForHuge && boundary - at == SlabMemory.Unit && boundary <= (long)usable && Ask((byte*)at))
+                if (MayAskFor(at, usable, held))
                 {
-                    huge += SlabMemory.Unit;
-                    taken = (byte*)boundary;
-                    at = boundary;
+                    long got = Ask((byte*)at);
+                    huge += got == SlabMemory.Unit ? got : 0;
+                    at += got;
+                    if (got > 0)
+                    {
+                        continue;
+                    }
                 }
-                else
+
+                // Up to where the next huge page may be asked for: the fewer calls the better.
+                long next = PieceAfter(at);
+                while (next < end && !MayAskFor(next, usable, held))
                 {
-                    long next = Math.Min(boundary, end);
-                    TakeSmall((byte*)at, next - at);
-                    at = next;
+                    next += SlabMemory.Unit;
                 }
+
+                next = Math.Min(next, end);
+                TakeSmall((byte*)at, next - at);
+                at = next;
             }
 
+            taken = (byte*)Math.Max(at, (long)taken);
             return huge;
         }
 
-        private static bool Ask(byte* piece)
+        private static long WholePages(long end) => (end + SlabMemory.SmallPage - 1) & ~(SlabMemory.SmallPage - 1);
+
+        private static long PieceAfter(long address) => (address | (SlabMemory.Unit - 1)) + 1;
+
+        private static bool MayAskFor(long piece, byte* usable, long held)
         {
-            lock (Costs)
+            if (!mayAsk || held < LeastForHuge || (piece & (SlabMemory.Unit - 1)) != 0 || PieceAfter(piece) > (long)usable)
             {
-                if (!Costs.IsWorthAsking)
-                {
-                    return false;
-                }
+                return false;
             }
 
+            lock (Costs)
+            {
+                return Costs.IsWorthAsking;
+            }
+        }
+
+        /// <summary>Bytes that are there then: a huge page, or the small one that came in its place, or nothing.</summary>
+        private static long Ask(byte* piece)
+        {
             // The lock is not held meanwhile: a dear ask must not make other threads wait.
             long start = SlabMemory.ThreadNanoseconds();
             if (!SlabMemory.AdviseHuge(piece))
             {
                 // A kernel that knows no huge pages, or a limit on mappings that is reached.
                 mayAsk = false;
-                return false;
+                return 0;
             }
 
             *piece = 0;
@@ -100,18 +114,33 @@ namespace Blockyard.Memory
                 Costs.Asked(given, cost);
             }
 
-            return given;
+            return given ? SlabMemory.Unit : SlabMemory.SmallPage;
         }
 
         private static void TakeSmall(byte* start, long bytes)
         {
+            bool mayCopy = bytes >= PageCopies.Least && PageCopies.IsAvailable;
+            bool copy = false;
+            if (mayCopy)
+            {
+                lock (Costs)
+                {
+                    copy = Ways.TakeSecond;
+                }
+            }
+
             long begun = SlabMemory.ThreadNanoseconds();
-            if (SlabMemory.Populate(start, bytes))
+            bool copied = copy && PageCopies.TryFill(start, bytes);
+            if (copied || SlabMemory.Populate(start, bytes))
             {
                 long cost = SlabMemory.ThreadNanoseconds() - begun;
                 lock (Costs)
                 {
                     Costs.TookSmall(bytes, cost);
+                    if (mayCopy)
+                    {
+                        Ways.Took(copy, bytes, cost);
+                    }
                 }
             }
         }

@@ -100,10 +100,14 @@ namespace Blockyard.Tests
             try
             {
                 UnmanagedMemory.HugePages = true;
+                bool copies = PageCopies.IsAvailable;
                 long resident = Kilobytes("Rss:") * 1024;
                 using (UnmanagedAllocator<Item> allocator = Filled(100 * MiB))
                 {
                     Assert.AreEqual(0, allocator.Statistics.BytesInHugePages);
+
+                    // The page that came instead of a huge one was not copied to as well, which would have failed.
+                    Assert.AreEqual(copies, PageCopies.IsAvailable);
                     Assert.AreEqual(allocator.Statistics.BytesUsed, (Kilobytes("Rss:") * 1024) - resident, Slack);
                     Assert.IsTrue(UnmanagedMemory.HugePages);
                 }

@@ -10,13 +10,15 @@ namespace Blockyard.Tests
     [TestFixture]
     public unsafe class SlabTests
     {
-        [TestCase(0)]
-        [TestCase(64)]
-        [TestCase(4096)]
-        public void millions_of_items_are_zero_aligned_apart_and_keep_what_was_written(int alignment)
+        [TestCase(0, 5000)]
+        [TestCase(64, 5000)]
+        [TestCase(4096, 5000)]
+        [TestCase(0, 30001)]
+        public void millions_of_items_are_zero_aligned_apart_and_keep_what_was_written(int alignment, int itemsPerBlock)
         {
+            bool copies = PageCopies.IsAvailable;
             const int Bytes = 24 * 1024 * 1024;
-            using (UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>(itemsPerBlock: 5000, alignment: alignment))
+            using (UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>(itemsPerBlock, alignment: alignment))
             {
                 int stride = Math.Max(sizeof(Item), alignment);
                 List<Ptr<Item>> items = new List<Ptr<Item>>();
@@ -42,8 +44,11 @@ namespace Blockyard.Tests
                     }
                 }
 
-                Assert.AreEqual((items.Count + 4999) / 5000, allocator.Statistics.Blocks);
+                Assert.AreEqual((items.Count + itemsPerBlock - 1) / itemsPerBlock, allocator.Statistics.Blocks);
                 Assert.AreEqual((long)items.Count * stride, allocator.Statistics.BytesUsed);
+
+                // A page that two blocks share was copied to once only: a second time fails.
+                Assert.AreEqual(copies, PageCopies.IsAvailable);
             }
         }
 

@@ -1,0 +1,198 @@
+using System;
+using System.IO;
+using System.Runtime.InteropServices;
+
+namespace Blockyard.Memory
+{
+    /// <summary>Takes the small pages of a range by having Linux copy zeros into their places: userfaultfd, of which nothing else
+    /// is used. That way through the kernel is shorter than a fault's, which <see cref="SlabMemory.Populate"/> goes for each
+    /// page.</summary>
+    /// <remarks>
+    /// <para>The range is registered, filled and unregistered within one call, and its owner hands none of it out before, so no thread
+    /// ever waits for a page of it. What is copied is the kernel's one page of zeros. Any thread; three system calls and one for
+    /// the process's number; no garbage.</para>
+    /// <para>Not everywhere: 64-bit Linux 5.11 or later, and only in a process that no filter watches (seccomp), since a filter may
+    /// end a process for a call that it does not know. <c>BLOCKYARD_USERFAULTFD=0</c> turns it off. After a first failure, as for a
+    /// program that closed the descriptor, it is not tried again.</para>
+    /// </remarks>
+    internal static unsafe class PageCopies
+    {
+        /// <summary>Of a shorter range, in bytes, registering it costs what is saved.</summary>
+        internal const long Least = 256 * 1024;
+
+        private const string Library = "libc";
+        private const int CloseOnExec = 0x80000;
+        private const int FaultsOfUserModeOnly = 1;
+        private const ulong Version = 0xAA;
+        private const ulong Missing = 1;
+        private const int ReadOnly = 1;
+        private const int PrivateAnonymous = 0x22;
+        private const int NoHugePage = 15;
+
+        /// <summary>Bytes of zeros to copy from at once; they are all the same page of memory.</summary>
+        private const long SourceBytes = 1024 * 1024;
+
+        // _IOWR(0xAA, n, a struct's size) and its kin, the same on x86-64 and on 64-bit Arm.
+        private const ulong SetVersion = 0xC018AA3F;
+        private const ulong Register = 0xC020AA00;
+        private const ulong Unregister = 0x8010AA01;
+        private const ulong Copy = 0xC028AA03;
+
+        private static readonly Lazy<bool> Opened = new Lazy<bool>(Open);
+        private static int descriptor = -1;
+        private static byte* zeros;
+        private static int process;
+        private static volatile bool failed;
+
+        internal static bool IsAvailable => !failed && Opened.Value;
+
+        /// <summary>Takes the pages of a range of which none is there yet.</summary>
+        /// <param name="start">A multiple of a page.</param>
+        /// <param name="bytes">A multiple of a page.</param>
+        /// <returns>False when not all were taken; those that were not come with their first use, as ever.</returns>
+        internal static bool TryFill(byte* start, long bytes)
+        {
+            // A descriptor speaks of the process that opened it, also in a child that inherited it.
+            if (!IsAvailable || getpid() != process)
+            {
+                return false;
+            }
+
+            RegisteredRange range = new RegisteredRange { Start = (ulong)start, Bytes = (ulong)bytes, Mode = Missing };
+            if (ioctl(descriptor, (UIntPtr)Register, &range) != 0)
+            {
+                failed = true;
+                return false;
+            }
+
+            bool filled = true;
+            for (long at = 0; at < bytes && filled; at += SourceBytes)
+            {
+                Copied part = new Copied
+                {
+                    To = (ulong)start + (ulong)at,
+                    From = (ulong)zeros,
+                    Bytes = (ulong)Math.Min(SourceBytes, bytes - at),
+                };
+                filled = ioctl(descriptor, (UIntPtr)Copy, &part) == 0;
+            }
+
+            if (ioctl(descriptor, (UIntPtr)Unregister, &range) != 0)
+            {
+                // No page of it may stay behind that a thread would wait for: without the descriptor none does.
+                failed = true;
+                close(descriptor);
+            }
+
+            failed |= !filled;
+            return filled;
+        }
+
+        private static bool Open()
+        {
+            try
+            {
+                int number = RuntimeInformation.ProcessArchitecture switch
+                {
+                    Architecture.X64 => 323,
+                    Architecture.Arm64 => 282,
+                    _ => 0,
+                };
+                if (number == 0 || !SlabMemory.IsAvailable || !IsUnwatched()
+                    || Environment.GetEnvironmentVariable("BLOCKYARD_USERFAULTFD") == "0")
+                {
+                    return false;
+                }
+
+                descriptor = (int)syscall((IntPtr)number, (IntPtr)(CloseOnExec | FaultsOfUserModeOnly));
+                Interface wanted = new Interface { Version = Version };
+                if (descriptor < 0 || ioctl(descriptor, (UIntPtr)SetVersion, &wanted) != 0)
+                {
+                    return false;
+                }
+
+                zeros = (byte*)mmap(null, (UIntPtr)(ulong)SourceBytes, ReadOnly, PrivateAnonymous, -1, IntPtr.Zero);
+                if ((long)zeros == -1)
+                {
+                    return false;
+                }
+
+                madvise(zeros, (UIntPtr)(ulong)SourceBytes, NoHugePage);
+                byte all = 0;
+                for (long at = 0; at < SourceBytes; at += SlabMemory.SmallPage)
+                {
+                    // A page that was never read is not there to be copied from.
+                    all |= System.Threading.Volatile.Read(ref zeros[at]);
+                }
+
+                process = getpid();
+                return all == 0;
+            }
+            catch (Exception error) when (error is EntryPointNotFoundException || error is DllNotFoundException || error is IOException
+                || error is UnauthorizedAccessException)
+            {
+                return false;
+            }
+        }
+
+        private static bool IsUnwatched()
+        {
+            foreach (string line in File.ReadAllLines("/proc/self/status"))
+            {
+                if (line.StartsWith("Seccomp:", StringComparison.Ordinal))
+                {
+                    return line.Substring("Seccomp:".Length).Trim() == "0";
+                }
+            }
+
+            return false;
+        }
+
+        [DllImport(Library)]
+        private static extern IntPtr syscall(IntPtr number, IntPtr flags);
+
+        [DllImport(Library)]
+        private static extern int ioctl(int descriptor, UIntPtr request, void* argument);
+
+        [DllImport(Library)]
+        private static extern int close(int descriptor);
+
+        [DllImport(Library)]
+        private static extern int getpid();
+
+        [DllImport(Library)]
+        private static extern void* mmap(void* address, UIntPtr bytes, int protection, int flags, int descriptor, IntPtr offset);
+
+        [DllImport(Library)]
+        private static extern int madvise(void* address, UIntPtr bytes, int advice);
+
+#pragma warning disable CS0649 // the kernel assigns the rest
+        /// <summary>struct uffdio_api.</summary>
+        private struct Interface
+        {
+            internal ulong Version;
+            internal ulong Features;
+            internal ulong Calls;
+        }
+
+        /// <summary>struct uffdio_register, which begins with a struct uffdio_range.</summary>
+        private struct RegisteredRange
+        {
+            internal ulong Start;
+            internal ulong Bytes;
+            internal ulong Mode;
+            internal ulong Calls;
+        }
+
+        /// <summary>struct uffdio_copy.</summary>
+        private struct Copied
+        {
+            internal ulong To;
+            internal ulong From;
+            internal ulong Bytes;
+            internal ulong Mode;
+            internal long Done;
+        }
+#pragma warning restore CS0649
+    }
+}
