@@ -44,6 +44,12 @@ def test_a_program_that_links_blockyard_malloc_has_the_heap_in_the_place_of_mall
         "a thread: on the heap", "the heap is sound"]
 
 
+def test_a_program_that_links_blockyard_malloc_may_have_operators_of_its_own(installed: Path, tmp_path: Path) -> None:
+    run("cmake", "-S", HERE / "consumer", "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={installed}")
+    run("cmake", "--build", tmp_path, "--target", "consumer-replaced")
+    assert run(tmp_path / "consumer-replaced") == "1 made, 1 gone\n"
+
+
 def test_the_installed_headers_are_all_that_the_sources_have(installed: Path) -> None:
     headers = ROOT / "include" / "blockyard"
     there = {path.relative_to(headers) for path in headers.rglob("*.h*")}

@@ -1,10 +1,16 @@
 // All forms of operator new and delete, over heap.h.
+//
+// As the standard has it, every form but four calls another by its name, and that name may be a program's own: one that
+// replaces only operator new(size_t) and operator delete(void*), as many do, gets its new[], its nothrow new and its sized
+// deletes from here, and they must come to its functions, or a block of its own making would be freed into this heap.
+// Hence operators.list, by which the linker leaves these calls to the dynamic linker, and `weak`, by which a program that
+// links the heap instead may define any of them.
 #include <cstddef>
 #include <new>
 
 #include "blockyard/heap.h"
 
-#define BY_EXPORT __attribute__((visibility("default")))
+#define BY_EXPORT __attribute__((visibility("default"), weak))
 
 namespace {
 
@@ -26,8 +32,8 @@ void* allocate_or_handle(Try&& attempt) {
 template <class Try>
 void* allocate_or_null(Try&& attempt) noexcept {
   try {
-    return allocate_or_handle(attempt);
-  } catch (const std::bad_alloc&) {
+    return attempt();
+  } catch (...) {
     return nullptr;
   }
 }
@@ -36,46 +42,51 @@ std::size_t bytes_of(std::align_val_t alignment) { return static_cast<std::size_
 
 }  // namespace
 
+// The four that the others come to.
 BY_EXPORT void* operator new(std::size_t size) {
   if (void* const block = by_malloc(size); block != nullptr) [[likely]] {
     return block;
   }
   return allocate_or_handle([=] { return by_malloc(size); });
 }
-BY_EXPORT void* operator new[](std::size_t size) {
-  if (void* const block = by_malloc(size); block != nullptr) [[likely]] {
-    return block;
-  }
-  return allocate_or_handle([=] { return by_malloc(size); });
-}
-BY_EXPORT void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate_or_null([=] { return by_malloc(size); });
-}
-BY_EXPORT void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate_or_null([=] { return by_malloc(size); });
-}
 BY_EXPORT void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate_or_handle([=] { return by_aligned_alloc(bytes_of(alignment), size); });
 }
-BY_EXPORT void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return allocate_or_handle([=] { return by_aligned_alloc(bytes_of(alignment), size); });
+BY_EXPORT void operator delete(void* block) noexcept { by_free(block); }
+BY_EXPORT void operator delete(void* block, std::align_val_t) noexcept { by_free(block); }
+
+BY_EXPORT void* operator new[](std::size_t size) { return ::operator new(size); }
+BY_EXPORT void* operator new[](std::size_t size, std::align_val_t alignment) { return ::operator new(size, alignment); }
+BY_EXPORT void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate_or_null([=] { return ::operator new(size); });
+}
+BY_EXPORT void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate_or_null([=] { return ::operator new[](size); });
 }
 BY_EXPORT void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate_or_null([=] { return by_aligned_alloc(bytes_of(alignment), size); });
+  return allocate_or_null([=] { return ::operator new(size, alignment); });
 }
 BY_EXPORT void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate_or_null([=] { return by_aligned_alloc(bytes_of(alignment), size); });
+  return allocate_or_null([=] { return ::operator new[](size, alignment); });
 }
 
-BY_EXPORT void operator delete(void* block) noexcept { by_free(block); }
-BY_EXPORT void operator delete[](void* block) noexcept { by_free(block); }
-BY_EXPORT void operator delete(void* block, std::size_t) noexcept { by_free(block); }
-BY_EXPORT void operator delete[](void* block, std::size_t) noexcept { by_free(block); }
-BY_EXPORT void operator delete(void* block, const std::nothrow_t&) noexcept { by_free(block); }
-BY_EXPORT void operator delete[](void* block, const std::nothrow_t&) noexcept { by_free(block); }
-BY_EXPORT void operator delete(void* block, std::align_val_t) noexcept { by_free(block); }
-BY_EXPORT void operator delete[](void* block, std::align_val_t) noexcept { by_free(block); }
-BY_EXPORT void operator delete(void* block, std::size_t, std::align_val_t) noexcept { by_free(block); }
-BY_EXPORT void operator delete[](void* block, std::size_t, std::align_val_t) noexcept { by_free(block); }
-BY_EXPORT void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexcept { by_free(block); }
-BY_EXPORT void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept { by_free(block); }
+BY_EXPORT void operator delete[](void* block) noexcept { ::operator delete(block); }
+BY_EXPORT void operator delete(void* block, std::size_t) noexcept { ::operator delete(block); }
+BY_EXPORT void operator delete[](void* block, std::size_t) noexcept { ::operator delete[](block); }
+BY_EXPORT void operator delete(void* block, const std::nothrow_t&) noexcept { ::operator delete(block); }
+BY_EXPORT void operator delete[](void* block, const std::nothrow_t&) noexcept { ::operator delete[](block); }
+BY_EXPORT void operator delete[](void* block, std::align_val_t alignment) noexcept {
+  ::operator delete(block, alignment);
+}
+BY_EXPORT void operator delete(void* block, std::size_t, std::align_val_t alignment) noexcept {
+  ::operator delete(block, alignment);
+}
+BY_EXPORT void operator delete[](void* block, std::size_t, std::align_val_t alignment) noexcept {
+  ::operator delete[](block, alignment);
+}
+BY_EXPORT void operator delete(void* block, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  ::operator delete(block, alignment);
+}
+BY_EXPORT void operator delete[](void* block, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  ::operator delete[](block, alignment);
+}
