@@ -87,7 +87,7 @@ BY_API uint64_t by_heap_get(by_heap_setting setting);
 /// setting.
 BY_API void by_reserve(size_t bytes);
 /// Populates on the calling thread until `bytes` stand ready. May call the operating system; 0.1 to 0.5 ms a MiB. 0, or
-/// -1 with errno ENOMEM.
+/// -1 with errno ENOMEM, at once where it is more than the machine's memory.
 BY_API int by_prefault(size_t bytes);
 /// Gives every wholly free 2 MiB back to the operating system, now, the reserve included. Returns bytes.
 BY_API size_t by_trim(void);

@@ -44,6 +44,9 @@ bool populate_pages(void* pages, std::size_t bytes);
 /// for each 16 MiB; allocates nothing.
 std::size_t resident_bytes(const void* pages, std::size_t bytes);
 
+/// Bytes of memory that the machine has; where the system does not tell, the most that can be said. One system call.
+std::size_t memory_of_machine();
+
 /// Nanoseconds of CLOCK_MONOTONIC. No system call on Linux.
 std::uint64_t monotonic_ns();
 

@@ -545,6 +545,10 @@ bool ProcessHeap::maintain_alone(std::uint64_t budget_ns) {
 }
 
 bool ProcessHeap::prefault(std::size_t bytes) {
+  // More than there is would be populated until the system ends the process.
+  if (bytes > std::min(region.bytes, base::memory_of_machine())) {
+    return false;
+  }
   while (pages.reserve_pages() < bytes >> page_shift) {
     if (!populate_chunk()) {
       return false;

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -89,6 +90,11 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes) {
   }
   errno = saved;
   return resident * page_bytes;
+}
+
+std::size_t memory_of_machine() {
+  struct sysinfo now {};
+  return sysinfo(&now) == 0 ? std::size_t{now.totalram} * now.mem_unit : ~std::size_t{0};
 }
 
 void advise_huge_pages(void* pages, std::size_t bytes) {

@@ -53,6 +53,15 @@ TEST(Janitor, MemoryThatStandsReadyIsHandedOutWithoutAMiss) {
   }
 }
 
+// A size that went below zero must not be populated until the machine's memory is gone.
+TEST(Janitor, RefusesToPopulateMoreThanTheMachineHas) {
+  const by_heap_statistics before = statistics();
+  errno = 0;
+  EXPECT_EQ(by_prefault(~std::size_t{0}), -1);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(statistics().populated_by_program, before.populated_by_program);
+}
+
 // More heaps at once than a round sweeps: those that have waited longest must have their turn too.
 TEST(Janitor, AdoptsWhatOtherThreadsFreedInEveryHeapWhoseThreadHasEnded) {
   constexpr int threads = 60;
