@@ -11,12 +11,22 @@ namespace Blockyard.Benchmarks
         /// <summary>At the end of a kind: the same without huge pages.</summary>
         private const string InSmallPages = "-in-small-pages";
 
+        /// <summary>At the end of a kind: in small pages, of which none is copied into its place.</summary>
+        private const string ByFaults = "-by-faults";
+
         internal static void Run(string kind, int count)
         {
             if (kind.EndsWith(InSmallPages, StringComparison.Ordinal))
             {
                 kind = kind.Substring(0, kind.Length - InSmallPages.Length);
                 UnmanagedMemory.HugePages = false;
+            }
+
+            if (kind.EndsWith(ByFaults, StringComparison.Ordinal))
+            {
+                kind = kind.Substring(0, kind.Length - ByFaults.Length);
+                UnmanagedMemory.HugePages = false;
+                Environment.SetEnvironmentVariable("BLOCKYARD_USERFAULTFD", "0");
             }
 
             ProcessCost cost = new ProcessCost();
