@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "heap/checked/blocks.hpp"
+#include "heap/checked/plain.hpp"
 #include "heap/checked/report.hpp"
 #include "heap/region.hpp"
 
@@ -21,9 +22,9 @@ void on_fault(int number, siginfo_t* facts, void*) {
     return;  // the same instruction faults again, and meets what was there before
   }
   if (const void* const block = live_before(address); block != nullptr) {
-    const auto offset = static_cast<std::size_t>(static_cast<const char*>(address) - static_cast<const char*>(block));
     const Record& record = record_of(block);
-    if (record.guarded != 0 && offset < record.lead + record.size + 2 * page_bytes) {
+    const auto* const plain = static_cast<const char*>(block) - record.lead;
+    if (record.guarded != 0 && address < plain + by_plain_usable_size(plain)) {  // the guard page is its last
       report("a guard page was touched: beyond the end of a block", address, &record);
     }
   }

@@ -124,6 +124,22 @@ TEST_F(CheckedHeapDeathTest, SampledSmallBlocksHaveGuardPagesToo) {
       "a guard page was touched.*48 bytes.*where_it_is_allocated");
 }
 
+TEST_F(CheckedHeapDeathTest, ATouchOfAFreedGuardedBlockIsToldFromOneBehindTheBlockBeforeIt) {
+  // Behind the guard page of a live block, whose own end is just before it.
+  EXPECT_DEATH(
+      {
+        void* blocks[16];
+        for (void*& block : blocks) {
+          block = where_it_is_allocated(70'000);
+        }
+        for (int i = 1; i < 16; i += 2) {
+          where_it_is_freed(blocks[i]);
+        }
+        bytes_of(blocks[1])[5] = 1;
+      },
+      "a block was touched after it was freed.*70000 bytes.*where_it_is_allocated.*where_it_is_freed");
+}
+
 TEST_F(CheckedHeapDeathTest, AWriteToAFreedSmallBlockIsReportedWhenItsQuarantineEnds) {
   EXPECT_DEATH(
       {
