@@ -52,6 +52,7 @@ enum class BlockKind : std::uint32_t {
   followed,            ///< `number` is its leak record
   outside,             ///< a temp block that did not fit its region; `number` is its slot in the thread's table
   freed,
+  hidden = 0xdddd'dddd,  ///< freed in a checked process, which fills headers, too
 };
 struct BlockHeader {
   BlockKind kind;

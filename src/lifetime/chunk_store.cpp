@@ -90,6 +90,9 @@ Chunk* take_chunk(unsigned order) {
   while (now > peak && !peak_used.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
   void* const pages = memory[index].load(std::memory_order_relaxed);
+  if (static_cast<Chunk*>(pages)->magic == hidden_magic) {  // neither fresh nor discarded: those are zero
+    check_untouched(static_cast<Chunk*>(pages) + 1, bytes_of(order) - sizeof(Chunk));
+  }
   Chunk* const chunk = new (pages) Chunk;
   chunk->magic = chunk_magic;
   chunk->index = index;
@@ -101,7 +104,7 @@ Chunk* take_chunk(unsigned order) {
 void give_chunk(Chunk* chunk) {
   const std::uint32_t index = chunk->index;
   const unsigned order = chunk->order;
-  chunk->magic = 0;
+  chunk->magic = fills_hidden() ? hidden_magic : 0;
   used.fetch_sub(bytes_of(order), std::memory_order_relaxed);
   if (order <= last_kept_order) {
     free_chunks[order].push(index, link);

@@ -14,12 +14,13 @@
 namespace blockyard::lifetime {
 
 struct alignas(64) Chunk : JobChunk {
-  std::uint64_t magic;  ///< chunk_magic while any block may live
+  std::uint64_t magic;  ///< chunk_magic while any block may live, hidden_magic when what follows is as hide() left it
   std::uint32_t index;  ///< in the store's table
   std::uint32_t order;  ///< its size is chunk_bytes << order
   ChunkCount<> count;
 };
 inline constexpr std::uint64_t chunk_magic = 0x6b6e'7568'635f'7962;
+inline constexpr std::uint64_t hidden_magic = 0x6e65'6464'6968'7962;
 
 inline Chunk* chunk_of(const void* block) {
   return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(block) & ~(chunk_bytes - 1));

@@ -156,7 +156,24 @@ void free_watched(ThreadState* state, TempRegion& region, void* block) {
 bool is_outside(ThreadState* state, void* block) {
   const BlockHeader* const header = header_of(block);
   return header->kind == BlockKind::outside && header->number < state->outside.count() &&
-         state->outside[header->number] == block;
+         state->outside[header->number].block == block;
+}
+
+// Whenever that grew or is about to go back. Blocks that came into the region after one that did not fit, and were taken back one by one,
+// may be missing: a frame of a larger region tells.
+void note_demand(ThreadState* state) {
+  const TempRegion& region = region_of(state);
+  const std::size_t used = std::min(region.next(), end_of(region)) - region.begin;
+  state->peak_demand = std::max(state->peak_demand, used + state->demand);
+}
+
+// Forgets what did not fit, from slot `first` on: an endless region would have had it back.
+void cut_outside(ThreadState* state, std::size_t first) {
+  if (first < state->outside.count()) {
+    note_demand(state);
+    state->demand = state->outside[first].demand;
+    state->outside.cut(first);
+  }
 }
 
 void free_outside_block(ThreadState* state, void* block) {
@@ -164,21 +181,23 @@ void free_outside_block(ThreadState* state, void* block) {
     heap::report_fault(
         "deallocate of no temp block of this thread (freed already, of an earlier frame, or another thread's)", block);
   }
-  state->outside[header_of(block)->number] = nullptr;
+  state->outside[header_of(block)->number].block = nullptr;
   free_outside(block);
-  while (state->outside.count() > state->outside_floor && state->outside.newest() == nullptr) {
-    state->outside.cut(state->outside.count() - 1);
+  std::size_t first = state->outside.count();
+  while (first > state->outside_floor && state->outside[first - 1].block == nullptr) {
+    --first;
   }
+  cut_outside(state, first);
 }
 
 // Frees what did not fit, from slot `first` on.
 void free_outside_from(ThreadState* state, std::size_t first) {
   for (std::size_t slot = state->outside.count(); slot > first; --slot) {
-    if (void* const block = state->outside[slot - 1]) {
+    if (void* const block = state->outside[slot - 1].block) {
       free_outside(block);
     }
   }
-  state->outside.cut(first);
+  cut_outside(state, first);
 }
 
 // Ends every block of the region that begins at or after `from`.
@@ -231,7 +250,7 @@ void adapt_region(ThreadState* state, std::size_t demand) {
 void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment) {
   const std::size_t bytes = size + (size == 0);
   const std::size_t slot = state->outside.count();
-  if (!state->outside.push(nullptr)) {
+  if (!state->outside.push({nullptr, state->demand})) {
     errno = ENOMEM;
     return nullptr;
   }
@@ -240,31 +259,32 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
     state->outside.cut(slot);
     return nullptr;
   }
-  state->outside[slot] = block;
+  state->outside[slot].block = block;
   auto& counter = bytes > state->region_bytes ? state->figures.overflow_too_large : state->figures.overflow_full;
   counter += 1;
   // Where the block would lie if the region had no end.
   const std::size_t position = std::min(region.next(), end_of(region)) - region.begin + state->demand;
   state->demand += base::align_up(position, alignment) - position + taken_by(bytes, alignment);
+  note_demand(state);
   return block;
 }
 
 void end_temp_frame(ThreadState* state) {
+  note_demand(state);
+  const std::size_t demand = state->peak_demand;
   free_outside_from(state, 0);
   state->outside_floor = 0;
+  state->peak_demand = 0;
   state->frame += 1;
   if (state->region == nullptr) {
-    count_frame(state->figures, 0, state->demand);
-    state->demand = 0;
+    count_frame(state->figures, 0, demand);
     return;
   }
   TempRegion& region = region_of(state);
   note_peak(region);
   const std::size_t peak = region.peak - region.begin;
-  const std::size_t demand = peak + state->demand;
   hide_from(state, region, region.begin);
-  count_frame(state->figures, peak, demand);
-  state->demand = 0;
+  count_frame(state->figures, peak, std::max(peak, demand));
   if (state->pinned != 0) {
     // The pieces of open cursors stay theirs, and the region where it is, until a frame ends without them.
     go_on_at(region, state->pinned);
@@ -378,6 +398,9 @@ void by_temp_rewind(by_temp_mark mark) {
   const bool before_all = mark.frame == 0 && state->first_frame == state->frame;
   if (mark.frame != state->frame && !before_all) {
     return;
+  }
+  if (state->demand != 0) {
+    note_demand(state);
   }
   free_outside_from(state, std::min(mark.outside, state->outside.count()));
   state->outside_floor = mark.outside;

@@ -49,6 +49,7 @@ inline std::uintptr_t bump(JobCursor& cursor, std::size_t front, std::size_t byt
 }
 
 void reuse(JobCursor& cursor, Chunk* chunk) {
+  check_untouched(chunk + 1, chunk_bytes - sizeof(Chunk));
   chunk->count.reset();
   set_chunk(cursor, chunk);
   hide(chunk + 1, chunk_bytes - sizeof(Chunk));
@@ -175,7 +176,9 @@ void release_slow(void* block) {
     return;
   }
   announce_freed(block);
-  hide(block, watched_size(block));
+  // Its header, too, so that the chunk is as hide() left it when it is used again.
+  const std::size_t front = fills_hidden() ? watched_front : 0;
+  hide(static_cast<std::byte*>(block) - front, front + watched_size(block));
   JobCursor none;
   release(this_thread != nullptr ? this_thread->watched_job : none, block);
 }
@@ -214,9 +217,10 @@ void by_temp_job_deallocate_slow(void* block) noexcept {
       forget_block(header->number);
     }
   } else if (header->kind != BlockKind::live) {
-    heap::report_fault(
-        header->kind == BlockKind::freed ? "double free of a temp job block" : "deallocate of no temp job block",
-        block);
+    heap::report_fault(header->kind == BlockKind::freed || header->kind == BlockKind::hidden
+                           ? "double free of a temp job block"
+                           : "deallocate of no temp job block",
+                       block);
   }
   release_slow(block);
 }

@@ -122,7 +122,7 @@ bool PageArray<T>::grow() {
   return true;
 }
 
-template class PageArray<void*>;
+template class PageArray<OutsideBlock>;
 template class PageArray<WatchedBlock>;
 
 ThreadState* enter_thread() {

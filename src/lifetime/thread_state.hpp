@@ -50,6 +50,12 @@ struct WatchedBlock {
   bool live;
 };
 
+/// A temp block that did not fit its region.
+struct OutsideBlock {
+  void* block;         ///< nullptr: freed
+  std::size_t demand;  ///< of the thread, before it
+};
+
 struct TempFigures {
   Relaxed<std::uint64_t> frames;
   Relaxed<std::uint64_t> frames_by_peak[BY_PEAK_BUCKETS];
@@ -68,12 +74,14 @@ struct ThreadState {
   std::uint32_t settings = 0;     ///< which by_temp_configure() the region obeys
   std::uint64_t frame = 0;        ///< differs for every frame of every thread
   std::uint64_t first_frame = 0;  ///< the thread's first
-  std::size_t demand = 0;  ///< bytes by which an endless region would have been fuller: of blocks that did not fit
+  std::size_t demand = 0;         ///< bytes by which an endless region would be fuller now: of blocks that did not fit
+  std::size_t peak_demand =
+      0;  ///< bytes that an endless region would have had in use, at the most, when that went back
   std::size_t outside_floor = 0;  ///< slots of `outside` below it are not used again in this frame: a mark counts them
   std::size_t open_cursors = 0;   ///< whose pieces lie in the region
   std::uintptr_t pinned = 0;      ///< address: no scope goes back below it, for those pieces' sake; 0 without any
   std::uintptr_t pinned_before[8] = {};  ///< by a cursor's depth, from 1: `pinned` before its newest row of blocks
-  PageArray<void*> outside;              ///< this frame's blocks that did not fit; nullptr: freed
+  PageArray<OutsideBlock> outside;       ///< this frame's blocks that did not fit
   PageArray<WatchedBlock> blocks;        ///< of a watched process: this frame's blocks in the region, in address order
   TempRegion watched_temp{};             ///< of a watched process, whose by_temp_region stays null
   JobCursor watched_job{};

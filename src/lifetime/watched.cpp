@@ -55,8 +55,10 @@ void hide(void* memory, std::size_t bytes) {
   VALGRIND_MAKE_MEM_NOACCESS(memory, bytes);
 }
 
+bool fills_hidden() { return is_checked() && !poisons() && !RUNNING_ON_VALGRIND; }
+
 void check_untouched(const void* memory, std::size_t bytes) {
-  if (!is_checked() || poisons() || RUNNING_ON_VALGRIND) {
+  if (!fills_hidden()) {
     return;  // they have told already, at the place of the fault
   }
   const auto* const content = static_cast<const unsigned char*>(memory);

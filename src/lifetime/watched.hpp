@@ -20,7 +20,9 @@ inline constexpr unsigned char dead_pattern = 0xdd;   ///< no block
 /// In a checked process: fills memory that holds no block with dead_pattern, or poisons it under AddressSanitizer and
 /// Valgrind.
 void hide(void* memory, std::size_t bytes);
-/// In a checked process: ends the process with a sentence when memory that was hidden was written to since.
+/// Whether hide() fills: a checked process in which nobody else watches memory.
+bool fills_hidden();
+/// Where fills_hidden(): ends the process with a sentence when memory that was hidden was written to since.
 void check_untouched(const void* memory, std::size_t bytes);
 /// In a checked process: makes memory usable; its contents are unspecified.
 void show(void* memory, std::size_t bytes);

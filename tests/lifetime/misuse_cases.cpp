@@ -39,6 +39,33 @@ void write_after_scope() {
   static_cast<void>(temp_allocate(64, 16));
 }
 
+void write_to_a_block_outside_of_the_region_after_its_frame() {
+  constexpr std::size_t size = std::size_t{8} << 20;  // beyond the limit of any region
+  auto* const block = static_cast<volatile char*>(temp_allocate(size, 16));
+  by_thread_end_frame();
+  block[size / 2] = 1;
+  static_cast<void>(temp_allocate(size, 16));
+}
+
+void write_to_a_freed_temp_job_block() {
+  auto* const block = static_cast<char*>(allocate(64, 16, Lifetime::temp_job));
+  deallocate(block, Lifetime::temp_job);
+  static_cast<volatile char*>(block)[8] = 1;
+  for (int i = 0; i < 2000; ++i) {  // until its chunk is used again
+    deallocate(allocate(64, 16, Lifetime::temp_job), Lifetime::temp_job);
+  }
+}
+
+void write_to_a_freed_block_of_a_thread_that_ended() {
+  volatile char* block = nullptr;
+  std::thread([&] {
+    block = static_cast<volatile char*>(allocate(64, 16, Lifetime::temp_job));
+    deallocate(const_cast<char*>(block), Lifetime::temp_job);
+  }).join();
+  block[8] = 1;
+  static_cast<void>(allocate(64, 16, Lifetime::temp_job));
+}
+
 void deallocate_after_frame() {
   static_cast<void>(temp_allocate(64, 16));
   void* const block = temp_allocate(64, 16);
@@ -119,6 +146,13 @@ void right_use() {
     void* const job = allocate(100, 16, Lifetime::temp_job);
     std::memset(job, 1, 100);
     deallocate(job, Lifetime::temp_job);
+    for (int i = 0; i < 2000; ++i) {
+      void* const other = allocate(64, 64, Lifetime::temp_job);
+      std::memset(other, 1, 64);
+      deallocate(other, Lifetime::temp_job);
+    }
+    by_temp_job_trim();
+    std::thread([] { std::memset(allocate(100, 1, Lifetime::temp_job), 1, 100); }).join();
     by_frame_end(0);
   }
 }
@@ -126,16 +160,20 @@ void right_use() {
 constexpr struct {
   std::string_view name;
   void (*run)();
-} cases[] = {{"write_after_frame", write_after_frame},
-             {"write_to_a_cursors_block_after_frame", write_to_a_cursors_block_after_frame},
-             {"write_after_scope", write_after_scope},
-             {"deallocate_after_frame", deallocate_after_frame},
-             {"temp_of_another_thread", temp_of_another_thread},
-             {"stale_span", stale_span},
-             {"temp_job_double_free", temp_job_double_free},
-             {"rewind_while_allocating", rewind_while_allocating},
-             {"leave_a_temp_job_block", leave_a_temp_job_block},
-             {"right_use", right_use}};
+} cases[] = {
+    {"write_after_frame", write_after_frame},
+    {"write_to_a_cursors_block_after_frame", write_to_a_cursors_block_after_frame},
+    {"write_after_scope", write_after_scope},
+    {"write_to_a_block_outside_of_the_region_after_its_frame", write_to_a_block_outside_of_the_region_after_its_frame},
+    {"write_to_a_freed_temp_job_block", write_to_a_freed_temp_job_block},
+    {"write_to_a_freed_block_of_a_thread_that_ended", write_to_a_freed_block_of_a_thread_that_ended},
+    {"deallocate_after_frame", deallocate_after_frame},
+    {"temp_of_another_thread", temp_of_another_thread},
+    {"stale_span", stale_span},
+    {"temp_job_double_free", temp_job_double_free},
+    {"rewind_while_allocating", rewind_while_allocating},
+    {"leave_a_temp_job_block", leave_a_temp_job_block},
+    {"right_use", right_use}};
 
 }  // namespace
 

@@ -47,6 +47,13 @@ TEST(Misuse, writing_to_a_cursors_block_after_its_frame_is_caught) {
 TEST(Misuse, writing_to_a_temp_block_after_its_scope_is_caught) {
   expect_caught("write_after_scope", "use after free");
 }
+TEST(Misuse, writing_to_a_temp_block_outside_of_the_region_after_its_frame_is_caught) {
+  expect_caught("write_to_a_block_outside_of_the_region_after_its_frame", "use after free");
+}
+TEST(Misuse, writing_to_a_freed_temp_job_block_is_caught_when_its_chunk_is_used_again) {
+  expect_caught("write_to_a_freed_temp_job_block", "use after free");
+  expect_caught("write_to_a_freed_block_of_a_thread_that_ended", "use after free");
+}
 TEST(Misuse, deallocating_a_block_of_an_earlier_frame_is_caught) {
   expect_caught("deallocate_after_frame", "deallocate of no live temp block");
 }

@@ -316,6 +316,41 @@ TEST(Temp, the_region_grows_to_the_byte_that_the_frame_would_have_needed) {
   });
 }
 
+TEST(Temp, what_scopes_and_frees_gave_back_is_not_needed_twice) {
+  const Region region(1024, 100'000);
+  on_a_new_thread([] {
+    for (int i = 0; i < 50; ++i) {
+      const temp_scope scope;
+      static_cast<void>(temp_allocate(1024, 16));
+      static_cast<void>(temp_allocate(2000, 16));  // does not fit
+    }
+    for (int i = 0; i < 50; ++i) {
+      void* const block = temp_allocate(3008, 16);
+      temp_deallocate(block);
+    }
+    by_thread_end_frame();
+    std::byte* const first = bytes(temp_allocate(1024, 16));
+    EXPECT_EQ(bytes(temp_allocate(2000, 16)), first + 1024) << "the region is smaller than 1024 + 2000 bytes";
+    std::byte* const beyond = bytes(temp_allocate(1, 1));
+    EXPECT_FALSE(beyond >= first && beyond <= first + 3024) << "the region is larger";
+  });
+}
+
+TEST(Temp, what_did_not_fit_is_remembered_when_the_region_has_become_empty_again) {
+  const Region region(1024, 100'000);
+  on_a_new_thread([] {
+    void* const block = temp_allocate(1024, 16);
+    void* const outside = temp_allocate(512, 16);
+    temp_deallocate(block, 1024);
+    temp_deallocate(outside);
+    by_thread_end_frame();
+    std::byte* const first = bytes(temp_allocate(1024, 16));
+    EXPECT_EQ(bytes(temp_allocate(512, 16)), first + 1024);
+    std::byte* const beyond = bytes(temp_allocate(1, 1));
+    EXPECT_FALSE(beyond >= first && beyond <= first + 1536);
+  });
+}
+
 TEST(Temp, the_region_never_grows_beyond_its_limit) {
   const Region region(1024, 2048);
   on_a_new_thread([] {
