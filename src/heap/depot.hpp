@@ -2,12 +2,12 @@
 // without a look at a slab or at a block: the depot of Bonwick and Adams, "Magazines and Vmem", 2001.
 //
 // A thread that frees another's block and has no room at hand leaves half of what it holds of the class here; a thread
-// that finds none at hand takes one magazine. One atomic exchange each for up to 14 blocks (magazine_ring.hpp). Each of
+// that finds none at hand takes one magazine. One atomic exchange each for up to 30 blocks (magazine_ring.hpp). Each of
 // four cores (the fifth shares with the first) has a corner with a ring of its own for each class, where its threads
 // look first: blocks stay with the core whose cache holds them while it has any to give. To their slabs these blocks are
 // in use.
 //
-// Bound: 32 KiB of blocks a class and corner, 40 classes, 5 MiB if all of four are full. Blocks are taken only of
+// Bound: 32 KiB of blocks a class and corner, 24 classes, 3 MiB if all of four are full. Blocks are taken only of
 // classes that a thread lately wanted and found none of, and go back to their slabs when that is three ticks (48 ms) of
 // the janitor's clock ago: a level that is freed leaves none here.
 #pragma once
@@ -31,10 +31,6 @@
 extern "C" [[gnu::weak]] const std::ptrdiff_t __rseq_offset;
 
 namespace blockyard::heap {
-
-/// Classes of blocks up to 2 KiB: of longer ones a thread holds too few for a magazine to be worth it.
-inline constexpr unsigned depot_classes = 8 + 4 * 4;
-static_assert(class_bytes(depot_classes - 1) == 2048);
 
 /// Blocks of a magazine of class `index`: half of what a thread keeps at hand.
 constexpr std::uint32_t magazine_blocks(unsigned index) { return at_hand_capacity(index) / 2; }
@@ -72,11 +68,11 @@ class Depot {
   static constexpr std::uint32_t blocks_of(unsigned index) { return magazine_blocks(index); }
 
   /// Full, or empty.
-  struct alignas(128) Magazine {
+  struct alignas(64) Magazine {
     Atomic<std::uint64_t> turn{0};  ///< of its place: see magazine_ring.hpp
     std::array<void*, most_at_hand / 2> blocks{};
   };
-  static_assert(sizeof(Magazine) == 128);
+  static_assert(sizeof(Magazine) == 256);
 
   /// Populates it, once, before any other call.
   void initialise();
@@ -104,7 +100,12 @@ class Depot {
       say_wanted(size_class, now);
     }
     return in_turn(core, [&](unsigned each) {
-      return Ring::take(corner(size_class, each).takers.taken, shift(size_class), TurnsToWrite{*this, size_class, each},
+      Atomic<std::uint64_t>& taken = corner(size_class, each).takers.taken;
+      // Who takes what another core leaves finds its own corner empty each time: its lines are not asked for in vain.
+      if (each == core && !Ring::has_full(taken, shift(size_class), Turns{*this, size_class, each})) {
+        return false;
+      }
+      return Ring::take(taken, shift(size_class), TurnsToWrite{*this, size_class, each},
                         [&](std::uint64_t place) { use(std::as_const(magazine(size_class, each, place))); });
     });
   }
@@ -162,8 +163,10 @@ class Depot {
     unsigned core;
     Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
       Magazine& its = depot.magazine(size_class, core, place);
-      prefetch_to_write(&its);
-      prefetch_to_write(&its.blocks.back());
+      void* const* const end = its.blocks.data() + blocks_of(size_class);
+      for (auto line = reinterpret_cast<void* const*>(&its); line < end; line += 64 / sizeof(void*)) {
+        prefetch_to_write(line);
+      }
       return its.turn;
     }
   };

@@ -47,6 +47,13 @@ struct MagazineRing {
     return turn_of(place(at, shift)).load(std::memory_order_relaxed) == turn_at(at, shift, 0);
   }
 
+  /// Whether take() would find one at the moment.
+  template <class TurnOf>
+  static bool has_full(const Word& taken, unsigned shift, TurnOf&& turn_of) {
+    const std::uint64_t at = taken.load(std::memory_order_relaxed);
+    return turn_of(place(at, shift)).load(std::memory_order_relaxed) == turn_at(at, shift, 1);
+  }
+
   /// Calls visit(place) for every full one, the oldest first; racy while others use them, but ends.
   template <class TurnOf, class Visit>
   static void for_each_full(const Word& given, const Word& taken, unsigned shift, TurnOf&& turn_of, Visit&& visit) {

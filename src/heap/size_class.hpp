@@ -95,11 +95,16 @@ constexpr std::uint32_t next_granules(unsigned index, std::uint32_t held) {
 
 /// Freed blocks that a thread keeps at hand, out of their slabs: see Bin. At most 16 KiB a class, so that eight classes
 /// of large blocks do not hold megabytes.
-inline constexpr std::uint32_t most_at_hand = 28;
+inline constexpr std::uint32_t most_at_hand = 60;
 constexpr std::uint32_t at_hand_capacity(unsigned index) {
   const std::uint32_t fitting = static_cast<std::uint32_t>(granule_bytes) / class_bytes(index);
   return fitting < most_at_hand ? fitting : most_at_hand;
 }
+
+/// Classes that threads hand blocks of to one another, by way of the depot: up to 2 KiB. Of longer ones a thread holds
+/// too few for a magazine to be worth it.
+inline constexpr unsigned depot_classes = 8 + 4 * 4;
+static_assert(class_bytes(depot_classes - 1) == 2048);
 
 /// What a thread keeps at hand of a class as long as it has handed none over to another: a longer row of blocks lies on
 /// more cache lines, and between threads only it saves more than that costs.

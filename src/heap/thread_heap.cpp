@@ -223,6 +223,21 @@ void copy_blocks(void* const* from, void** to, std::uint32_t count) {
   }
 }
 
+}  // namespace
+
+void ThreadHeap::keep_many(unsigned size_class) {
+  const std::uint32_t capacity = at_hand_capacity(size_class);
+  if (!is_wide(size_class) && capacity > most_at_hand_at_first) {
+    const std::uint32_t count = at_hand(size_class);
+    copy_blocks(first_at_hand(size_class), wide[size_class].data(), count);
+    rows[size_class].last = wide_place(size_class);
+    rows[size_class].second = place(size_class, count);
+  }
+  allow_at_hand(size_class, capacity);
+}
+
+namespace {
+
 // Takes blocks that other threads freed, when none is at hand: one to hand out, the others at hand. Null: none wait.
 void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   if (size_class >= Depot::classes || heap->own) {
@@ -232,8 +247,8 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   depot.take(size_class, process_heap.tick.load(std::memory_order_relaxed), [&](const Depot::Magazine& magazine) {
     const std::uint32_t count = Depot::blocks_of(size_class);
     // At hand [0] is null, the last but one the newest, the last is handed out.
-    copy_blocks(magazine.blocks.data(), heap->bins[size_class].at_hand.data() + 1, count - 2);
-    heap->allow_at_hand(size_class, at_hand_capacity(size_class));
+    heap->keep_many(size_class);
+    copy_blocks(magazine.blocks.data(), heap->first_at_hand(size_class) + 1, count - 2);
     heap->set_at_hand(size_class, magazine.blocks[count - 2], count - 1);
     block = magazine.blocks[count - 1];
   });
@@ -254,10 +269,10 @@ bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
     if (!depot.has_room(size_class, tick)) {
       return false;
     }
-    heap->allow_at_hand(size_class, capacity);
+    heap->keep_many(size_class);
   } else {
     const std::uint32_t count = Depot::blocks_of(size_class);
-    void** const oldest = heap->bins[size_class].at_hand.data() + 1;
+    void** const oldest = heap->first_at_hand(size_class) + 1;
     if (!depot.give(size_class, tick,
                     [&](Depot::Magazine& magazine) { copy_blocks(oldest, magazine.blocks.data(), count); })) {
       return false;
@@ -420,7 +435,7 @@ void return_to_other(ThreadHeap* heap, void* block) {
 
 void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
   heap->allow_at_hand(size_class, heap->most_at_hand(size_class) - std::min(less, heap->most_at_hand(size_class)));
-  // A block given back may empty its slab and come here again, with fewer still: 28 deep at most.
+  // A block given back may empty its slab and come here again, with fewer still: 60 deep at most.
   const Row& row = heap->rows[size_class];
   while (row.newest != nullptr && row.second > row.last) {
     free_to_any_slab(heap, heap->take_at_hand(row_place(size_class)));
@@ -444,7 +459,7 @@ void settle(ThreadHeap* heap) {
     while (void* const block = heap->take_at_hand(row_place(size_class))) {
       free_to_any_slab(heap, block);
     }
-    heap->allow_at_hand(size_class, at_hand_at_first(size_class));
+    heap->keep_few(size_class);
     // Of a current slab those never handed out count as used.
     if (bin.current != &empty_slab && bin.current->used == bin.left) {
       retire(heap, bin.current);

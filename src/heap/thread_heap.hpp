@@ -3,7 +3,7 @@
 // Bound: allocate and free of a small block are O(1), without a lock and without an atomic read-modify-write on the
 // owner's thread; at most two lists of remote frees are adopted a slow path. A fresh slab comes from the ready stack
 // (lock-free), and only when that is empty from the page heap (one lock, O(1)). Overhead: 84 bytes for every 16 KiB of
-// slabs; for every size class in use at most one partly used slab, one empty one, and those of 12 to 28 blocks at hand;
+// slabs; for every size class in use at most one partly used slab, one empty one, and those of 12 to 60 blocks at hand;
 // and those of 8 blocks on their way back.
 #pragma once
 
@@ -33,7 +33,7 @@ inline constexpr std::uint32_t notify_never = 0xFFFF'FFFFu;  ///< `used` never f
 
 inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Owner holds
 
-/// What a thread needs to allocate from one class, in the first line of four while at most five blocks are at hand: a
+/// What a thread needs to allocate from one class, in the first line of two while at most five blocks are at hand: a
 /// rare class then costs one cold line, where a chain from the heap over its slab to the block's own link cost three.
 ///
 /// The blocks freed last are kept at hand, addresses only, so that most allocations and frees touch neither a slab's
@@ -47,10 +47,11 @@ struct alignas(64) Bin {
   char* bump = nullptr;    ///< the next block never handed out of the current slab
   std::uint32_t left = 0;  ///< how many of those there are
   std::uint32_t block_bytes = 0;
-  Slab* current = nullptr;                    ///< never null: the empty slab where there is none
-  std::array<void*, most_at_hand> at_hand{};  ///< all but the newest, from 1 on, the oldest first; [0] is null
+  Slab* current = nullptr;  ///< never null: the empty slab where there is none
+  /// All but the newest, from 1 on, the oldest first; [0] is null. Where more are kept they stand in ThreadHeap::wide.
+  std::array<void*, most_at_hand_at_first + 1> at_hand{};
 };
-static_assert(sizeof(Bin) == 256);
+static_assert(sizeof(Bin) == 128);
 
 /// A freed block on its way back into its slab; that is null where the block is another thread's, or there is none.
 /// Copied as a whole: two stores of eight bytes are not forwarded to a load of sixteen.
@@ -84,7 +85,7 @@ static_assert(sizeof(Row) == 16);
 struct alignas(64) ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
-      set_at_hand(size_class, nullptr, 0);
+      keep_few(size_class);
       allow_at_hand(size_class, its_index == no_heap ? 0 : at_hand_at_first(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
       bins[size_class].current = nothing;
@@ -93,12 +94,21 @@ struct alignas(64) ThreadHeap {
 
   /// The row of a class by its row_place.
   Row& row_at(std::size_t place) { return *reinterpret_cast<Row*>(reinterpret_cast<char*>(this) + place * 8); }
+  /// Where the blocks at hand of a class stand, all but the newest: the place of its `at_hand[0]`. More than fit into
+  /// its bin stand apart, so that the bins of a thread that shares no blocks lie in one page.
+  constexpr std::uint32_t first_place(unsigned size_class) const {
+    return is_wide(size_class) ? wide_place(size_class) : narrow_place(size_class);
+  }
+  void** first_at_hand(unsigned size_class) { return &at(first_place(size_class)); }
+  const void* const* first_at_hand(unsigned size_class) const {
+    return reinterpret_cast<const void* const*>(reinterpret_cast<const char*>(this) + first_place(size_class));
+  }
   /// Blocks at hand of a class, and how many there may be.
   constexpr std::uint32_t at_hand(unsigned size_class) const {
-    return (rows[size_class].second - place(size_class, 0)) / Row::step;
+    return (rows[size_class].second + Row::step - first_place(size_class)) / Row::step;
   }
   constexpr std::uint32_t most_at_hand(unsigned size_class) const {
-    return (rows[size_class].last - place(size_class, 0)) / Row::step;
+    return (rows[size_class].last + Row::step - first_place(size_class)) / Row::step;
   }
   constexpr void set_at_hand(unsigned size_class, void* newest, std::uint32_t count) {
     rows[size_class].newest = newest;
@@ -106,6 +116,13 @@ struct alignas(64) ThreadHeap {
   }
   constexpr void allow_at_hand(unsigned size_class, std::uint32_t count) {
     rows[size_class].last = place(size_class, count);
+  }
+  /// From now on as many may be kept as ever; those at hand stay.
+  void keep_many(unsigned size_class);
+  /// From now on no more than at first, and those in the bin; there is none at hand.
+  constexpr void keep_few(unsigned size_class) {
+    rows[size_class] = {nullptr, narrow_place(size_class) - Row::step, narrow_place(size_class) - Row::step};
+    allow_at_hand(size_class, at_hand_at_first(size_class));
   }
   /// Takes the newest block at hand; null if there is none.
   void* take_at_hand(std::size_t row) {
@@ -132,7 +149,12 @@ struct alignas(64) ThreadHeap {
     return row;
   }
   /// Where the second newest stands while so many are at hand.
-  static constexpr std::uint32_t place(unsigned size_class, std::uint32_t count);
+  constexpr std::uint32_t place(unsigned size_class, std::uint32_t count) const {
+    return first_place(size_class) + count * Row::step - Row::step;
+  }
+  static constexpr std::uint32_t narrow_place(unsigned size_class);
+  static constexpr std::uint32_t wide_place(unsigned size_class);
+  constexpr bool is_wide(unsigned size_class) const;
   void*& at(std::size_t place) { return *reinterpret_cast<void**>(reinterpret_cast<char*>(this) + place); }
 
   std::uint32_t index = 0;              ///< in the heap table, and in Owner; no_heap: the empty heap
@@ -162,12 +184,20 @@ struct alignas(64) ThreadHeap {
   std::uint16_t parked_at = 0;  ///< the janitor's tick
   std::uint32_t slabs = 0;      ///< slabs owned
   Atomic<bool> made{false};     ///< constructed: the table counts a heap before it is
+  /// The blocks at hand of each class whose blocks go from thread to thread, as in Bin::at_hand. Last: behind all bins.
+  using Wide = std::array<void*, blockyard::heap::most_at_hand>;
+  alignas(64) std::array<Wide, depot_classes> wide{};
 };
 static_assert(offsetof(ThreadHeap, rows) == row_place(0) * std::size_t{8});
 
-constexpr std::uint32_t ThreadHeap::place(unsigned size_class, std::uint32_t count) {
-  return static_cast<std::uint32_t>(offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, at_hand) +
-                                    count * sizeof(void*) - sizeof(void*));
+constexpr std::uint32_t ThreadHeap::narrow_place(unsigned size_class) {
+  return static_cast<std::uint32_t>(offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, at_hand));
+}
+constexpr std::uint32_t ThreadHeap::wide_place(unsigned size_class) {
+  return static_cast<std::uint32_t>(offsetof(ThreadHeap, wide) + size_class * sizeof(Wide));
+}
+constexpr bool ThreadHeap::is_wide(unsigned size_class) const {
+  return rows[size_class].last >= offsetof(ThreadHeap, wide) - Row::step;
 }
 
 /// A slab with no room at all, and a heap that has only such slabs and owns nothing: what a thread has before its first
@@ -226,7 +256,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
   }
 }
 
-/// Puts all blocks at hand, and those on their way, back into their slabs, at most 32 times 28, and 8, and gives the
+/// Puts all blocks at hand, and those on their way, back into their slabs, at most 32 times 60, and 8, and gives the
 /// process every slab that is then empty. For a heap that no thread has.
 void settle(ThreadHeap* heap);
 

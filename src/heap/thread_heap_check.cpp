@@ -39,7 +39,7 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
 }
 
 // A block at hand, or on its way back, is one of a slab of any thread's heap, and of `size_class` where that is one.
-const char* check_kept(const ThreadHeap* heap, void* block, unsigned size_class) {
+const char* check_kept(const ThreadHeap* heap, const void* block, unsigned size_class) {
   if (!region.contains(block)) {
     return "a pointer at hand is no block of this heap";
   }
@@ -57,17 +57,18 @@ const char* check_kept(const ThreadHeap* heap, void* block, unsigned size_class)
 // Every block at hand stands there once; the blocks never handed out end where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
+  const void* const* const at_hand = heap->first_at_hand(size_class);
   const std::uint32_t count = heap->at_hand(size_class);
   void* const newest = heap->rows[size_class].newest;
   if (count > heap->most_at_hand(size_class) || heap->most_at_hand(size_class) > most_at_hand ||
-      bin.at_hand[0] != nullptr || (newest == nullptr) != (count == 0)) {
+      at_hand[0] != nullptr || (newest == nullptr) != (count == 0)) {
     return "more blocks are at hand than there is room for, or fewer than none";
   }
   if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
     return "a heap's bump pointer is not in its current slab";
   }
-  std::array<void*, most_at_hand> all{};
-  const auto end = std::copy_n(bin.at_hand.begin() + 1, std::max(count, 1u) - 1, all.begin()) + (count != 0 ? 1 : 0);
+  std::array<const void*, most_at_hand> all{};
+  const auto end = std::copy_n(at_hand + 1, std::max(count, 1u) - 1, all.begin()) + (count != 0 ? 1 : 0);
   if (count != 0) {
     all[count - 1] = newest;
   }
