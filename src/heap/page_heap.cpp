@@ -175,6 +175,11 @@ bool PageHeap::extend(std::uint32_t length) {
   return true;
 }
 
+void PageHeap::note_lowest() {
+  lowest_.reserve = std::min(lowest_.reserve, reserve_pages_);
+  lowest_.ready = std::min(lowest_.ready, pages_in_[index_of(PageState::free_ready)]);
+}
+
 // Cuts the pages from `first` to `end` out of the free run at `found` and gives its ends back.
 PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use) {
   PageTag& run = tag(found);
@@ -191,7 +196,7 @@ PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32
     insert(end, found + whole - end, state, age);
   }
   mark(first, end - first, use);
-  lowest_reserve_ = std::min(lowest_reserve_, reserve_pages_);
+  note_lowest();
   if (use == PageState::in_work) {
     enter_work(first);
   }
@@ -333,7 +338,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
     insert(behind + more, room - more, PageState::free_ready, age);
   }
   mark(first, length, use);
-  lowest_reserve_ = std::min(lowest_reserve_, reserve_pages_);
+  note_lowest();
   return true;
 }
 
@@ -384,8 +389,10 @@ PageRun PageHeap::take_old(Purge& purge) {
       const std::uint32_t length = tag(found).length;
       const std::uint32_t first = (found + chunk - 1) & ~(chunk - 1);
       if (first + chunk <= found + length) {
+        purge.taken = chunk;
         return carve(found, chunk, chunk, PageState::in_work);  // a whole huge page, so that none is split
       }
+      purge.taken = length;
       const PageRun run = carve(found, length, 1, PageState::in_work);
       return with_raw_neighbours(run);
     }
@@ -419,6 +426,7 @@ PageRun PageHeap::take_lone(Purge& purge) {
     const std::uint32_t end = found + run.length;
     if ((found % chunk != 0 && tag(found - 1).state == raw) ||
         (end % chunk != 0 && end < top_ && tag(end).state == raw)) {
+      purge.taken = run.length;
       return with_raw_neighbours(carve(found, run.length, 1, PageState::in_work));
     }
     remove(found);
@@ -462,9 +470,44 @@ PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
   return {first, end - first, run.from};
 }
 
-std::uint64_t PageHeap::take_lowest_reserve() {
+PageRun PageHeap::take_raw(std::uint16_t epoch, bool* done) {
   const std::lock_guard hold(lock_);
-  return std::exchange(lowest_reserve_, reserve_pages_);
+  *done = false;
+  Lists& lists = lists_[index_of(PageState::free_raw)];
+  const Level shortest = level_of(least_swept);
+  Bound<most_looked_at> looks("more lists of raw runs were looked at than the stated bound");
+  for (std::uint32_t looked = 0; looked < most_looked_at; ++looked) {
+    looks.turn();
+    const std::uint32_t place = list_below(lists, lists.purged_from);
+    if (place < shortest.first * second_levels + shortest.second) {
+      lists.purged_from = all_lists;
+      *done = true;
+      return {};
+    }
+    // What has been swept comes back to the front of its list: all of it has been when the last one was.
+    const std::uint32_t found = lists.ends[place / second_levels][place % second_levels].tail;
+    if (tag(found).age != epoch) {
+      lists.purged_from = place + 1;  // there may be more of them
+      tag(found).age = epoch;         // which what stays of it keeps
+      return carve(found, std::min(tag(found).length, most_swept), 1, PageState::in_work);
+    }
+    lists.purged_from = place;
+  }
+  return {};
+}
+
+PageRun PageHeap::take_raw_behind(const PageRun& part) {
+  const std::lock_guard hold(lock_);
+  const std::uint32_t behind = part.first + part.length;
+  if (behind >= top_ || static_cast<PageState>(tag(behind).state) != PageState::free_raw) {
+    return {};
+  }
+  return carve(behind, std::min(tag(behind).length, most_swept), 1, PageState::in_work);
+}
+
+PageHeap::Lowest PageHeap::take_lowest() {
+  const std::lock_guard hold(lock_);
+  return std::exchange(lowest_, Lowest{reserve_pages_, pages_in_[index_of(PageState::free_ready)]});
 }
 
 PageHeap::Totals PageHeap::totals() {

@@ -65,12 +65,23 @@ class PageHeap {
     std::uint16_t lone_age = 0;                 ///< ticks for runs below least_taken beside raw pages; 0: none of them
     std::uint32_t longest = ~std::uint32_t{0};  ///< in pages: no list of longer runs is looked at
     bool more_to_come = false;                  ///< out: runs were too young, or not all lists have been looked at
+    std::uint32_t taken = 0;                    ///< out: pages of that state, without the raw ones beside them
   };
   /// Takes an old free run into work, for the janitor to purge: an aligned chunk where the run holds one, else the
   /// whole run (then shorter than two chunks) and the raw pages beside it in the same chunks. Length 0 when none was
   /// found. O(1): looks at the newest and the oldest run of at most most_looked_at lists, longest runs first, and at
   /// most_short_looked_at short runs; the next call goes on behind them.
   PageRun take_old(Purge& purge);
+
+  /// Takes the first pages, at most most_swept, of a free raw run of at least least_swept pages into work that was not yet
+  /// swept with this `epoch` (not 0): a run whose parts are freed with it has been. Longest first, at most most_looked_at
+  /// lists a call. Length 0: none was found; `*done` tells whether there is none. O(1).
+  PageRun take_raw(std::uint16_t epoch, bool* done);
+  /// Likewise what lies behind a part in work; length 0: no raw pages do. O(1).
+  PageRun take_raw_behind(const PageRun& part);
+
+  static constexpr std::uint32_t least_swept = pages_per_chunk;      ///< what of the tables describes so many is pages
+  static constexpr std::uint32_t most_swept = 16 * pages_per_chunk;  ///< else there might be none for a large block
 
   /// In a forked child, where whoever had runs in work is gone: frees them as stale, of whose pages nothing is known.
   /// O(such runs).
@@ -101,8 +112,12 @@ class PageHeap {
   /// but a reserve made of them would miss every larger block.
   std::uint64_t reserve_pages() const { return __atomic_load_n(&reserve_pages_, __ATOMIC_RELAXED); }
 
-  /// The least that reserve_pages() has been since the last call.
-  std::uint64_t take_lowest_reserve();
+  struct Lowest {
+    std::uint64_t reserve = 0;  ///< reserve_pages()
+    std::uint64_t ready = 0;    ///< free ready pages in runs of any length
+  };
+  /// The least that each has been since the last call.
+  Lowest take_lowest();
 
   /// Pages ever allocated as blocks with Prefer::ready, read without the lock. Counted under it: an atomic
   /// read-modify-write behind an allocation would wait until its stores to cold tags are done.
@@ -180,6 +195,7 @@ class PageHeap {
   bool extend(std::uint32_t length);
   PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
+  void note_lowest();
 
   PageLock lock_;
   std::uint32_t top_ = 0;  // pages from here on were never used
@@ -187,7 +203,7 @@ class PageHeap {
   std::uint64_t pages_in_work_ = 0;
   std::uint32_t first_in_work_ = 0;  // 0: none; linked as free runs are
   std::uint64_t reserve_pages_ = 0;
-  std::uint64_t lowest_reserve_ = 0;
+  Lowest lowest_;
   std::uint64_t pages_taken_ = 0;
   std::uint64_t long_blocks_taken_ = 0;
   std::array<Lists, 3> lists_{};

@@ -219,6 +219,7 @@ std::uint32_t ProcessHeap::take_slab(std::uint32_t granules) {
   slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
   if (run.from != PageState::free_ready) {
     counts.ready_misses_slab.fetch_add(1, std::memory_order_relaxed);
+    populate_tables(run.first, run.length);
     touch(run.first, length, counts.populated_by_program);
   }
   if (reserve_is_low()) {
@@ -268,6 +269,7 @@ void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool*
     if (run.from != PageState::free_ready) {
       counts.ready_misses_medium.fetch_add(1, std::memory_order_relaxed);
       if (run.from == PageState::free_raw) {
+        populate_tables(run.first, length);  // it goes back as ready, and slabs may be cut from it
         touch(run.first, length, counts.populated_by_program);
         tag.flags = page_populated;
       }
@@ -330,8 +332,8 @@ void ProcessHeap::follow_demand(std::uint64_t now_ns) {
   consumed_seen_ = consumed;
   const auto fallen = [](std::uint64_t before, std::uint64_t to) { return before > to ? before - to : 0; };
   const std::uint64_t missed = counts.populated_by_program.load(std::memory_order_relaxed);
-  const std::uint64_t lowest = pages.take_lowest_reserve();
-  const std::uint64_t run_fall = fallen(reserve_left_, lowest);
+  const PageHeap::Lowest lowest = pages.take_lowest();
+  const std::uint64_t run_fall = fallen(reserve_left_, lowest.reserve);
   const std::uint64_t slab_fall = fallen(slabs_left_, ready_granules()) * pages_per_granule;
   const std::uint64_t now = (run_fall + slab_fall + (missed - missed_seen_)) * round_ns / elapsed;
   missed_seen_ = missed;
@@ -356,7 +358,7 @@ void ProcessHeap::follow_demand(std::uint64_t now_ns) {
   since_long_.store(static_cast<std::uint16_t>(long_blocks != long_seen_ ? 0 : since_long), std::memory_order_relaxed);
   long_seen_ = long_blocks;
   // Where blocks come and go, the run that they are cut from is never old, but what of it nobody needed for so long is.
-  lowest_now_ = std::min(lowest_now_, lowest);
+  lowest_now_ = {std::min(lowest_now_.reserve, lowest.reserve), std::min(lowest_now_.ready, lowest.ready)};
   if (static_cast<std::uint16_t>(now_tick - lowest_since_) >= settings.purge_ms / 16) {
     lowest_since_ = now_tick;
     lowest_before_ = std::exchange(lowest_now_, lowest);
@@ -412,13 +414,30 @@ bool ProcessHeap::populate_chunk() {
 // tables, slabs cut in advance and blocks at hand take their part. Once it has taken little for a second: the reserve,
 // and an eighth of what is in use beyond 112 MiB.
 std::uint64_t ProcessHeap::kept_free(std::uint64_t used, std::uint64_t in_short_runs) const {
-  constexpr std::uint64_t none_while_quiet = 56 * pages_per_chunk;
   const std::uint64_t target = reserve_target();
   if (quiet_ticks_ >= ticks_before_quiet) {
-    return target + (used > none_while_quiet ? (used - none_while_quiet) / 8 : 0);
+    return target + kept_of(used, in_short_runs);
+  }
+  return std::max({target, reserve_for(past_demand_), kept_of(used, in_short_runs)});
+}
+
+std::uint64_t ProcessHeap::kept_of(std::uint64_t used, std::uint64_t in_short_runs) const {
+  constexpr std::uint64_t none_while_quiet = 56 * pages_per_chunk;
+  if (quiet_ticks_ >= ticks_before_quiet) {
+    return used > none_while_quiet ? (used - none_while_quiet) / 8 : 0;
   }
   const std::uint64_t other = 5 * pages_per_chunk + in_short_runs;
-  return std::max({target, reserve_for(past_demand_), used / 7 > other ? used / 7 - other : 0});
+  return used / 7 > other ? used / 7 - other : 0;
+}
+
+// Of all ready pages, in runs of any length and in slabs cut in advance, those that nobody needed for a purge age, beyond
+// the reserve, as much as was ever needed at once of late, and what a program that comes and goes has kept for it. Which
+// pages they are is all the same: what each frame takes and frees is merged and cut anew each time, and so never old.
+std::uint64_t ProcessHeap::never_needed(std::uint64_t used) const {
+  const std::uint64_t least = std::min(lowest_before_.ready, lowest_now_.ready) + slabs_left_ * pages_per_granule;
+  const std::uint64_t kept = std::max({settings.reserve_bytes >> page_shift,
+                                       reserve_floor_.load(std::memory_order_relaxed), past_demand_, kept_of(used, 0)});
+  return least > kept ? least - kept : 0;
 }
 
 // Gives one old free run back. Short ready runs, which count as no reserve, stay while they are less than 1/32 of what is
@@ -441,16 +460,25 @@ bool ProcessHeap::purge_chunk() {
     // Less than 256 KiB was taken in any round of late.
     const bool idle = past_demand_ < PageHeap::reserve_run;
     const std::uint64_t scattered = std::max<std::uint64_t>(pages_per_chunk / 2, totals.used / 32) / (idle ? 4 : 1);
+    const std::uint64_t unneeded = never_needed(totals.used);
+    const bool old = unneeded >= PageHeap::reserve_run;
     const bool too_much = reserve > kept + pages_per_chunk;
-    const bool more_than_needed = idle && reserve > kept + PageHeap::reserve_run;
-    if (too_much || more_than_needed || totals.ready > reserve + scattered) {
+    const bool more_than_needed = (idle || old) && reserve > kept + PageHeap::reserve_run;
+    if (too_much || more_than_needed || old || totals.ready > reserve + scattered) {
       purge.state = PageState::free_ready;
-      if (too_much && std::min(lowest_before_, lowest_now_) > kept + pages_per_chunk) {
+      if (too_much && std::min(lowest_before_.reserve, lowest_now_.reserve) > kept + pages_per_chunk) {
         purge.minimum_age = 0;
       } else if (!too_much) {
         purge.longest = more_than_needed ? static_cast<std::uint32_t>(reserve - kept) : PageHeap::reserve_run;
+        if (old) {
+          purge.longest = static_cast<std::uint32_t>(std::min<std::uint64_t>(purge.longest, unneeded));
+          purge.minimum_age = 0;
+        }
       }
       run = pages.take_old(purge);
+      for (PageHeap::Lowest* lowest : {&lowest_before_, &lowest_now_}) {
+        lowest->ready -= std::min<std::uint64_t>(lowest->ready, purge.taken);
+      }
     }
   }
   if (purge.more_to_come || run.length != 0) {
@@ -463,6 +491,35 @@ bool ProcessHeap::purge_chunk() {
   counts.purged.fetch_add(run.length, std::memory_order_relaxed);
   pages.free(run.first, PageState::free_raw, 0);
   return true;
+}
+
+// The tables of a freed level, once enough has gone back and nothing more waits to. At most eight runs a round.
+void ProcessHeap::give_tables_back() {
+  constexpr std::uint64_t worth_while = 8 * pages_per_chunk;
+  constexpr int most_runs = 8;
+  const std::uint64_t purged = counts.purged.load(std::memory_order_relaxed);
+  if (tables_epoch_ == 0) {
+    if (purged - tables_at_ < worth_while) {
+      return;
+    }
+    tables_at_ = purged;
+    tables_epoch_ = static_cast<std::uint16_t>(tick.load(std::memory_order_relaxed) | 1u);
+  }
+  bool done = false;
+  for (int looks = 0; !done && looks < most_runs; ++looks) {
+    PageRun part = pages.take_raw(tables_epoch_, &done);
+    while (part.length != 0) {
+      discard_tables(part.first, part.length);
+      const PageRun next = pages.take_raw_behind(part);
+      pages.free(part.first, PageState::free_raw, tables_epoch_);
+      part = next;
+    }
+  }
+  if (done) {
+    tables_epoch_ = 0;
+  } else {
+    purge_is_due_.store(true, std::memory_order_relaxed);
+  }
 }
 
 // Heaps that wait for a thread get no slow paths that would adopt their remote frees: do it for them, a few at a time.
@@ -479,6 +536,7 @@ bool ProcessHeap::sweep_parked() {
   for (std::uint32_t swept = 0; swept < most_heaps_swept; ++swept) {
     const std::uint32_t index = parked_.take_to_sweep(heap_link);
     if (index == 0) {
+      free_blocks_of_parked(now);
       break;
     }
     ThreadHeap* const heap = heap_at(index);
@@ -492,10 +550,32 @@ bool ProcessHeap::sweep_parked() {
       heap->unsettled = false;
       settled = true;
     }
+    parked_slabs_ += heap->slabs;
     parked_.park(index, heap_link);
   }
   keep_spare_heaps();
   return more || settled;
+}
+
+// At the end of a turn of the sweep. A block whose thread has ended, and which the others hand to one another by way of
+// the depot, each frame anew, is never free to its slab, and may well be all that a freed level has left in it: 7 MiB of
+// slabs were held so for 0.5 MiB of blocks. So while parked heaps have slabs the depot is emptied each half second, and
+// more and more seldom where they lose none by it.
+void ProcessHeap::free_blocks_of_parked(std::uint16_t now) {
+  constexpr std::uint16_t shortest_wait = 31;    // ticks: half a second
+  constexpr std::uint16_t longest_wait = 1'024;  // 16 s
+  constexpr std::uint32_t most_magazines = 256;
+  const std::uint32_t slabs = std::exchange(parked_slabs_, 0);
+  if (slabs < parked_before_ - parked_before_ / 8) {
+    empty_after_ = shortest_wait;
+    parked_before_ = slabs;
+  }
+  if (slabs != 0 && static_cast<std::uint16_t>(now - emptied_at_) >= empty_after_) {
+    depot.drain(now, true, most_magazines);
+    emptied_at_ = now;
+    empty_after_ = std::clamp<std::uint16_t>(2 * empty_after_, shortest_wait, longest_wait);
+    parked_before_ = slabs;
+  }
 }
 
 bool ProcessHeap::maintain(std::uint64_t budget_ns) {
@@ -538,7 +618,10 @@ bool ProcessHeap::maintain_alone(std::uint64_t budget_ns) {
   for (int looks = 0; looks < found + 2 && found < 4 && within_budget(); ++looks) {
     found += purge_chunk() ? 1 : 0;
   }
-  pages.take_lowest_reserve();
+  if (found == 0) {
+    give_tables_back();
+  }
+  pages.take_lowest();
   reserve_left_ = pages.reserve_pages();
   slabs_left_ = ready_granules();
   return swept || found != 0 || !within_budget();

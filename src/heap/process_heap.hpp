@@ -116,9 +116,13 @@ class ProcessHeap {
   ThreadHeap* new_heap(std::uint32_t waiting);
   bool populate_chunk();
   std::uint64_t kept_free(std::uint64_t used, std::uint64_t in_short_runs) const;
+  std::uint64_t kept_of(std::uint64_t used, std::uint64_t in_short_runs) const;
+  std::uint64_t never_needed(std::uint64_t used) const;
   bool maintain_alone(std::uint64_t budget_ns);
   bool purge_chunk();
+  void give_tables_back();
   bool sweep_parked();
+  void free_blocks_of_parked(std::uint16_t now);
   void follow_demand(std::uint64_t now_ns);
   static std::uint64_t reserve_for(std::uint64_t demand);
   std::uint64_t reserve_target() const;
@@ -134,13 +138,20 @@ class ProcessHeap {
   std::uint64_t followed_at_ = 0;    // likewise: time of the last round
   std::uint64_t missed_seen_ = 0;    // likewise: pages that the program populated
   std::uint64_t reserve_left_ = 0;   // likewise: pages, at the end of the last round
-  std::uint64_t lowest_now_ = 0;     // likewise: the least reserve since lowest_since_
-  std::uint64_t lowest_before_ = 0;  // likewise: in the purge age before that
+  PageHeap::Lowest lowest_now_;      // likewise: the least since lowest_since_
+  PageHeap::Lowest lowest_before_;   // likewise: in the purge age before that
   std::uint16_t lowest_since_ = 0;   // likewise: tick
   std::uint64_t slabs_left_ = 0;     // likewise: granules of ready slabs
   std::uint64_t long_seen_ = 0;      // likewise: long blocks taken
   std::uint16_t decayed_at_ = 0;     // likewise
   std::uint16_t quiet_ticks_ = 0;    // likewise: since the program last took much in a round
+  std::uint64_t tables_at_ = 0;      // likewise: pages given back when tables last were
+  std::uint16_t tables_epoch_ = 0;   // likewise: of the turn that gives tables back; 0: none is underway
+  std::uint32_t parked_slabs_ =
+      0;  // of parked heaps, as far as this turn of the sweep has come; in sweep_parked() only
+  std::uint32_t parked_before_ = 0;  // likewise: after the turn that the depot was last emptied for, or fewer since
+  std::uint16_t emptied_at_ = 0;     // likewise: tick at which it was
+  std::uint16_t empty_after_ = 0;    // likewise: ticks until it may be again
   // Ticks since the last round in which long blocks were taken, at most a second's.
   Atomic<std::uint16_t> since_long_{64};
   Atomic<std::uint64_t> taken_lately_{0};

@@ -8,9 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "blockyard/heap.h"
+#include "heap/process_heap.hpp"
 
 namespace {
+
+using namespace blockyard::heap;
 
 by_heap_statistics statistics() {
   by_heap_statistics values{};
@@ -102,6 +106,83 @@ TEST(Janitor, GivesAFreedLevelBackByItself) {
   }
   EXPECT_TRUE(eventually([&] { return statistics().committed + (std::uint64_t{180} << 20) <= committed; }));
   EXPECT_EQ(by_check(), nullptr);
+}
+
+// What describes a level's memory goes back with it, though blocks that stay lie among it; and comes in again before it is
+// wanted, without anything in it.
+TEST(Janitor, GivesTheTablesOfAFreedLevelBack) {
+  constexpr std::size_t bytes = 100;
+  constexpr std::size_t level_bytes = std::size_t{200} << 20;
+  const auto tables = [] {
+    const auto table = reinterpret_cast<std::uintptr_t>(region.slabs);
+    return blockyard::base::resident_bytes(
+        reinterpret_cast<const void*>(table & ~(page_bytes - 1)),
+        (process_heap.pages.totals().top / pages_per_granule * sizeof(Slab) + page_bytes - 1) & ~(page_bytes - 1));
+  };
+  for (int level = 0; level < 2; ++level) {
+    std::vector<char*> blocks;
+    for (std::size_t allocated = 0; allocated < level_bytes; allocated += bytes) {
+      blocks.push_back(static_cast<char*>(by_malloc(bytes)));
+      *blocks.back() = 1;
+    }
+    const std::size_t full = tables();
+    EXPECT_GE(full, level_bytes / granule_bytes * sizeof(Slab) / 2);
+    std::vector<char*> staying;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (i % 200'000 == 0) {
+        staying.push_back(blocks[i]);
+      } else {
+        by_free(blocks[i]);
+      }
+    }
+    EXPECT_TRUE(eventually([&] { return tables() <= full / 2; })) << tables() << " bytes of " << full;
+    EXPECT_EQ(by_check(), nullptr);
+    for (char* block : staying) {
+      EXPECT_EQ(*block, 1);
+      by_free(block);
+    }
+  }
+}
+
+// What a thread that has ended left goes from hand to hand by way of the depot, and is never free to its slab.
+TEST(Janitor, GivesBackTheSlabsOfEndedThreadsWhoseBlocksThreadsGoOnToUse) {
+  constexpr std::size_t bytes = 200;
+  constexpr std::size_t count = 200'000;
+  std::vector<void*> level(count);
+  std::thread([&] {
+    for (void*& block : level) {
+      block = by_malloc(bytes);
+    }
+  }).join();
+  const std::uint64_t with_level = statistics().used;
+  // One of 300 is freed in a frame that takes some first, so that the class is wanted: those go to the depot.
+  std::vector<void*> frame;
+  const auto take = [&] {
+    for (int i = 0; i < 600; ++i) {
+      frame.push_back(by_malloc(bytes));
+    }
+  };
+  const auto give = [&] {
+    for (void* block : frame) {
+      by_free(block);
+    }
+    frame.clear();
+  };
+  std::vector<void*> rest;
+  take();
+  for (std::size_t i = 0; i < count; ++i) {
+    (i % 300 == 0 ? frame : rest).push_back(level[i]);
+  }
+  give();
+  for (void* block : rest) {
+    by_free(block);
+  }
+  EXPECT_TRUE(eventually([&] {
+    take();
+    give();
+    return statistics().used + count * bytes * 9 / 10 <= with_level;
+  })) << statistics().used
+      << " bytes of " << with_level;
 }
 
 // Blocks that outlive their neighbours: what surrounds them goes back, and when they go too, nothing of them may stay.
