@@ -65,9 +65,11 @@ bool ProcessHeap::initialise() {
   return seen == 2;
 }
 
-// Room for 65,535 heaps, fewer where the region is small: the table takes a 64th of its address space at most.
+// Room for 65,535 heaps, fewer where the region is small: the table takes a 64th of its address space at most, or has
+// room for 63.
 bool ProcessHeap::reserve_heaps() {
-  most_heaps_ = static_cast<std::uint32_t>(std::min<std::size_t>(1u << 16, region.bytes / 64 / sizeof(ThreadHeap)));
+  most_heaps_ =
+      static_cast<std::uint32_t>(std::clamp<std::size_t>(region.bytes / 64 / sizeof(ThreadHeap), 1u << 6, 1u << 16));
   heaps_ = static_cast<ThreadHeap*>(
       base::reserve_pages((sizeof(ThreadHeap) * most_heaps_ + page_bytes - 1) & ~(page_bytes - 1), page_bytes));
   return heaps_ != nullptr;

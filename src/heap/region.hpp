@@ -122,7 +122,7 @@ struct Region {
 extern Region region;
 
 /// Reserves the address space and the tables, once; O(1), a handful of system calls. Tries 256 GiB and halves down to
-/// 64 MiB where RLIMIT_AS or the overcommit policy forbids more. False when even that cannot be had.
+/// 8 MiB where RLIMIT_AS or the overcommit policy forbids more. False when even that cannot be had.
 bool reserve_region();
 
 /// Brings the page of `place` in and changes nothing, whoever writes there. Nor does it race with who reads there: it is

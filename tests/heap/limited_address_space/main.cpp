@@ -1,8 +1,9 @@
 // Why: under RLIMIT_AS, as batch systems set it, the heap must take a smaller region, fail with NULL and ENOMEM when
-// that is used up, and serve again after a free; nor must the janitor, who finds nothing to populate there, be woken again
+// that is used up, and serve again after a free, down to limits that leave little more than the program itself; nor must the janitor, who finds nothing to populate there, be woken again
 // and again. The limit is set in a fresh process: the region is reserved at its start.
 #include <dirent.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -64,14 +65,51 @@ void require_that_the_janitor_is_left_alone(std::vector<void*>& blocks, std::siz
   behaviour::require(naps <= 10 + most_naps_a_second * seconds, "the janitor is woken for nothing");
 }
 
+[[noreturn]] void start_again(const char* name, const char* how, rlim_t bytes) {
+  const rlimit limit{bytes, bytes};
+  behaviour::require(setrlimit(RLIMIT_AS, &limit) == 0, "RLIMIT_AS cannot be set");
+  execl("/proc/self/exe", name, how, nullptr);
+  std::_Exit(1);
+}
+
+// The program and its libraries take some 12 MiB of these 40: a region of 64, or of 32 with its tables, has no room.
+int be_narrow() {
+  constexpr std::size_t size = 100'000;
+  std::vector<void*> blocks;
+  blocks.reserve(1024);
+  errno = 0;
+  while (blocks.size() < 1024) {
+    void* const block = std::malloc(size);
+    if (block == nullptr) {
+      break;
+    }
+    std::memset(block, 1, size);
+    blocks.push_back(block);
+  }
+  behaviour::require(blocks.size() < 1024 && errno == ENOMEM, "malloc beyond 40 MiB did not fail with ENOMEM");
+  std::printf("%zu blocks of 100 KB in 40 MiB\n", blocks.size());
+  behaviour::require(blocks.size() >= 30, "a process limited to 40 MiB got less than 3 MB");
+  for (void* block : blocks) {
+    std::free(block);
+  }
+  behaviour::require_sound_heap();
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   if (count == 1) {
-    const rlimit limit{rlim_t{1} << 30, rlim_t{1} << 30};
-    behaviour::require(setrlimit(RLIMIT_AS, &limit) == 0, "RLIMIT_AS cannot be set");
-    execl("/proc/self/exe", arguments[0], "limited", nullptr);
-    behaviour::require(false, "the program could not be started again");
+    const pid_t child = fork();
+    if (child == 0) {
+      start_again(arguments[0], "narrow", rlim_t{40} << 20);
+    }
+    int status = -1;
+    behaviour::require(waitpid(child, &status, 0) == child && status == 0, "40 MiB of address space did not do");
+    start_again(arguments[0], "limited", rlim_t{1} << 30);
+  }
+  if (std::strcmp(arguments[1], "narrow") == 0) {
+    return be_narrow();
   }
   std::vector<void*> blocks;
   blocks.reserve(4096);
