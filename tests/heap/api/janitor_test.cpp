@@ -144,47 +144,6 @@ TEST(Janitor, GivesTheTablesOfAFreedLevelBack) {
   }
 }
 
-// What a thread that has ended left goes from hand to hand by way of the depot, and is never free to its slab.
-TEST(Janitor, GivesBackTheSlabsOfEndedThreadsWhoseBlocksThreadsGoOnToUse) {
-  constexpr std::size_t bytes = 200;
-  constexpr std::size_t count = 200'000;
-  std::vector<void*> level(count);
-  std::thread([&] {
-    for (void*& block : level) {
-      block = by_malloc(bytes);
-    }
-  }).join();
-  const std::uint64_t with_level = statistics().used;
-  // One of 300 is freed in a frame that takes some first, so that the class is wanted: those go to the depot.
-  std::vector<void*> frame;
-  const auto take = [&] {
-    for (int i = 0; i < 600; ++i) {
-      frame.push_back(by_malloc(bytes));
-    }
-  };
-  const auto give = [&] {
-    for (void* block : frame) {
-      by_free(block);
-    }
-    frame.clear();
-  };
-  std::vector<void*> rest;
-  take();
-  for (std::size_t i = 0; i < count; ++i) {
-    (i % 300 == 0 ? frame : rest).push_back(level[i]);
-  }
-  give();
-  for (void* block : rest) {
-    by_free(block);
-  }
-  EXPECT_TRUE(eventually([&] {
-    take();
-    give();
-    return statistics().used + count * bytes * 9 / 10 <= with_level;
-  })) << statistics().used
-      << " bytes of " << with_level;
-}
-
 // Blocks that outlive their neighbours: what surrounds them goes back, and when they go too, nothing of them may stay.
 TEST(Janitor, GivesBackWhatIsFreedAmongWhatHasGoneBack) {
   constexpr std::size_t bytes = 48'000;  // 12 pages: too short to be given back for its own sake
