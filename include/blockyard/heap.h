@@ -84,7 +84,7 @@ BY_API int by_heap_set(by_heap_setting setting, uint64_t value);
 BY_API uint64_t by_heap_get(by_heap_setting setting);
 
 /// From now on the janitor keeps at least `bytes` populated and waiting: call it before a level. 0 returns to the
-/// setting.
+/// setting; more than the machine's memory changes nothing.
 BY_API void by_reserve(size_t bytes);
 /// Populates on the calling thread until `bytes` stand ready. May call the operating system; 0.1 to 0.5 ms a MiB. 0, or
 /// -1 with errno ENOMEM, at once where it is more than the machine's memory.

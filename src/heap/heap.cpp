@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdint>
@@ -336,7 +337,8 @@ void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size) {
 }
 
 void by_reserve(size_t bytes) {
-  if (process_heap.initialise()) {
+  // More than there is would be populated until the system ends the process.
+  if (process_heap.initialise() && bytes <= std::min(region.bytes, blockyard::base::memory_of_machine())) {
     process_heap.reserve(bytes);
     wake_janitor();
     start_janitor_if_due();

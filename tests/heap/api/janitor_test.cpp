@@ -66,6 +66,14 @@ TEST(Janitor, RefusesToPopulateMoreThanTheMachineHas) {
   EXPECT_EQ(statistics().populated_by_program, before.populated_by_program);
 }
 
+TEST(Janitor, ReservesNoMoreThanTheMachineHas) {
+  const std::uint64_t before = statistics().populated_by_janitor;
+  by_reserve(~std::size_t{0});
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  by_reserve(0);
+  EXPECT_LT(statistics().populated_by_janitor, before + (std::uint64_t{32} << 20));
+}
+
 // More heaps at once than a round sweeps: those that have waited longest must have their turn too.
 TEST(Janitor, AdoptsWhatOtherThreadsFreedInEveryHeapWhoseThreadHasEnded) {
   constexpr int threads = 60;
