@@ -144,7 +144,7 @@ def run(program: Program, with_heap: bool) -> Outcome:
         with errors.open("wb") as error_file:
             process = subprocess.Popen(command, cwd=work, env=environment, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=error_file, text=True, errors="replace",
-                                       start_new_session=True)
+                                       start_new_session=True, preexec_fn=_interruptible)
             try:
                 output, _ = process.communicate(timeout=program.seconds)
             except subprocess.TimeoutExpired:
@@ -159,6 +159,11 @@ def run(program: Program, with_heap: bool) -> Outcome:
         output = "".join(line for line in output.splitlines(keepends=True)
                          if SEEN not in line and "  BLOCKYARD_HEAP_" not in line)
         return Outcome(program.normalise(output), process.returncode, on_heap)
+
+
+def _interruptible() -> None:
+    """A shell has what it starts in the background ignore SIGINT, and tests of Python's own interrupt themselves."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def compare(program: Program) -> bool:
