@@ -86,8 +86,9 @@ BY_API uint64_t by_heap_get(by_heap_setting setting);
 /// From now on the janitor keeps at least `bytes` populated and waiting: call it before a level. 0 returns to the
 /// setting; more than the machine's memory changes nothing.
 BY_API void by_reserve(size_t bytes);
-/// Populates on the calling thread until `bytes` stand ready. May call the operating system; 0.1 to 0.5 ms a MiB. 0, or
-/// -1 with errno ENOMEM, at once where it is more than the machine's memory.
+/// Populates on the calling thread until `bytes` stand ready. May call the operating system; 0.1 to 0.5 ms a MiB, 3
+/// and more where a virtual machine's host has to find the memory. 0, or -1 with errno ENOMEM, at once where it is more
+/// than the machine's memory.
 BY_API int by_prefault(size_t bytes);
 /// Gives every wholly free 2 MiB back to the operating system, now, the reserve included. Returns bytes.
 BY_API size_t by_trim(void);

@@ -147,8 +147,7 @@ class ProcessHeap {
   std::uint16_t quiet_ticks_ = 0;    // likewise: since the program last took much in a round
   std::uint64_t tables_at_ = 0;      // likewise: pages given back when tables last were
   std::uint16_t tables_epoch_ = 0;   // likewise: of the turn that gives tables back; 0: none is underway
-  std::uint32_t parked_slabs_ =
-      0;  // of parked heaps, as far as this turn of the sweep has come; in sweep_parked() only
+  std::uint32_t parked_slabs_ = 0;   // in sweep_parked() only: of heaps that this turn of it has seen
   std::uint32_t parked_before_ = 0;  // likewise: after the turn that the depot was last emptied for, or fewer since
   std::uint16_t emptied_at_ = 0;     // likewise: tick at which it was
   std::uint16_t empty_after_ = 0;    // likewise: ticks until it may be again

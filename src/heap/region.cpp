@@ -8,7 +8,8 @@ constinit Region region;
 
 namespace {
 
-// The reserve, the slabs cut in advance and as much again: below that a program gets ENOMEM where the C library would serve.
+// The reserve, the slabs cut in advance and as much again: below that a program gets ENOMEM where the C library would
+// serve.
 constexpr std::size_t smallest_region = std::size_t{8} << 20;
 constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 

@@ -159,8 +159,8 @@ bool is_outside(ThreadState* state, void* block) {
          state->outside[header->number].block == block;
 }
 
-// Whenever that grew or is about to go back. Blocks that came into the region after one that did not fit, and were taken back one by one,
-// may be missing: a frame of a larger region tells.
+// Whenever that grew or is about to go back. Blocks that came into the region after one that did not fit, and were taken
+// back one by one, may be missing: a frame of a larger region tells.
 void note_demand(ThreadState* state) {
   const TempRegion& region = region_of(state);
   const std::size_t used = std::min(region.next(), end_of(region)) - region.begin;

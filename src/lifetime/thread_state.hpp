@@ -75,8 +75,7 @@ struct ThreadState {
   std::uint64_t frame = 0;        ///< differs for every frame of every thread
   std::uint64_t first_frame = 0;  ///< the thread's first
   std::size_t demand = 0;         ///< bytes by which an endless region would be fuller now: of blocks that did not fit
-  std::size_t peak_demand =
-      0;  ///< bytes that an endless region would have had in use, at the most, when that went back
+  std::size_t peak_demand = 0;    ///< bytes that an endless region would have had in use at the most in this frame
   std::size_t outside_floor = 0;  ///< slots of `outside` below it are not used again in this frame: a mark counts them
   std::size_t open_cursors = 0;   ///< whose pieces lie in the region
   std::uintptr_t pinned = 0;      ///< address: no scope goes back below it, for those pieces' sake; 0 without any
