@@ -1,4 +1,6 @@
 // The heap's figures and its invariant walker, both over all heaps of the process.
+#include <algorithm>
+#include <cstdint>
 #include <mutex>
 
 #include "heap/checked/plain_names.hpp"
@@ -61,6 +63,8 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   const std::uint64_t used = totals.used << page_shift;
   statistics->used = used > ready_slabs ? used - ready_slabs : 0;
 
+  // Threads go on meanwhile, and the counts of one slab are not of one moment: what is taken off may be more than there
+  // was when the rest was added. So the sum may fall below zero for a moment, or rise above what is used.
   std::uint64_t slab_bytes = 0;
   std::uint64_t live = 0 - depot.bytes();
   const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
@@ -83,7 +87,8 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   // Blocks of whole pages are live as a whole; page 0, which is never handed out, is in the page heap's count.
   const std::uint64_t page_blocks =
       statistics->used > slab_bytes + page_bytes ? statistics->used - slab_bytes - page_bytes : 0;
-  statistics->live = live + page_blocks;
+  statistics->live = static_cast<std::uint64_t>(std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(live + page_blocks), 0, static_cast<std::int64_t>(statistics->used)));
   if (statistics->used > 0) {
     statistics->fragmentation = 1.0 - static_cast<double>(statistics->live) / static_cast<double>(statistics->used);
   }

@@ -2,14 +2,111 @@
 // status page). Answered by glibc, they would speak of a heap that is not in use.
 #include <malloc.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "behaviour.hpp"
 
+// C23's, which this C library may not declare yet.
+extern "C" void free_sized(void* block, size_t size);
+extern "C" void free_aligned_sized(void* block, size_t alignment, size_t size);
+#pragma weak free_sized
+#pragma weak free_aligned_sized
+
+namespace {
+
+// What a status page shows must not be nonsense because threads allocate while it is asked for: a difference below zero
+// reads as 16 EiB. Hardly anything is live here, and what is freed goes from thread to thread: whoever counts meanwhile
+// may well see a freed block twice.
+void require_figures_that_hold_while_threads_allocate() {
+  std::atomic<bool> over{false};
+  std::array<std::atomic<void*>, 64> shared{};
+  const auto work = [&] {
+    for (std::size_t size = 64; !over.load(std::memory_order_relaxed); size = size % 1'984 + 64) {
+      for (const bool allocate : {true, false}) {
+        for (std::atomic<void*>& place : shared) {
+          std::free(place.exchange(allocate ? std::malloc(size) : nullptr));
+        }
+      }
+    }
+  };
+  std::array<std::thread, 3> threads;
+  for (std::thread& thread : threads) {
+    thread = std::thread(work);
+  }
+  for (int look = 0; look < 3'000; ++look) {
+    const struct mallinfo2 now = mallinfo2();
+    behaviour::require(now.uordblks <= now.arena && now.fordblks == now.arena - now.uordblks,
+                       "mallinfo2 says that more is live than there is while threads allocate");
+    const by_heap_statistics figures = behaviour::statistics();
+    behaviour::require(figures.live <= figures.used && figures.used <= figures.committed &&
+                           figures.fragmentation >= 0 && figures.fragmentation <= 1,
+                       "the statistics contradict themselves while threads allocate");
+  }
+  over = true;
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+// C's and POSIX's fine print of the rest of the family: zero sizes, impossible ones, errno, alignments.
+void require_the_fine_print() {
+  // Not to be seen through: the compiler warns of what is asked for on purpose.
+  volatile std::size_t huge = SIZE_MAX / 2;
+  errno = 5;
+  behaviour::require(reallocarray(nullptr, huge, 3) == nullptr && errno == ENOMEM,
+                     "reallocarray does not refuse an overflowing product");
+  void* block = reallocarray(nullptr, 10, 30);
+  behaviour::require(block != nullptr && malloc_usable_size(block) >= 300,
+                     "reallocarray gives less than was asked for");
+  std::memset(block, 9, 300);
+  behaviour::require(reallocarray(block, huge, 3) == nullptr && static_cast<char*>(block)[299] == 9,
+                     "a reallocarray that fails loses the block");
+  behaviour::require(reallocarray(block, 0, 30) == nullptr, "reallocarray to nothing does not free, as glibc's does");
+  behaviour::require(std::realloc(std::malloc(100), 0) == nullptr, "realloc to nothing does not free, as glibc's does");
+  block = std::realloc(nullptr, 0);
+  behaviour::require(block != nullptr, "realloc of nothing to nothing is no malloc(0)");
+  std::free(block);
+  void* const first = std::calloc(0, 8);
+  void* const second = std::malloc(0);
+  behaviour::require(first != nullptr && second != nullptr && first != second, "blocks of no bytes are not distinct");
+  std::free(first);
+  std::free(second);
+  errno = 5;
+  behaviour::require(posix_memalign(&block, 24, 8) == EINVAL && posix_memalign(&block, 4, 8) == EINVAL && errno == 5 &&
+                         posix_memalign(&block, 64, huge) == ENOMEM && errno == 5,
+                     "posix_memalign's errors are not its results, or it touches errno");
+  behaviour::require(posix_memalign(&block, 4096, 0) == 0 && reinterpret_cast<std::uintptr_t>(block) % 4096 == 0,
+                     "posix_memalign of nothing is not aligned");
+  std::free(block);
+  behaviour::require(errno == 5, "free touches errno");
+  errno = 0;
+  behaviour::require(std::malloc(huge) == nullptr && errno == ENOMEM, "malloc does not refuse PTRDIFF_MAX");
+  // Whatever alignment and size: freed with both, as C23 has it, with nothing of it left behind.
+  for (std::size_t alignment = 16; alignment <= 65'536; alignment *= 2) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, alignment, 3 * alignment, std::size_t{300'000}}) {
+      block = std::aligned_alloc(alignment, size);
+      behaviour::require(block != nullptr && reinterpret_cast<std::uintptr_t>(block) % alignment == 0 &&
+                             malloc_usable_size(block) >= size,
+                         "aligned_alloc gives less than was asked for");
+      free_aligned_sized(block, alignment, size);
+      block = std::malloc(size);
+      free_sized(block, size);
+    }
+  }
+  free_sized(nullptr, 100);
+  free_aligned_sized(nullptr, 64, 100);
+}
+
+}  // namespace
+
 int main() {
+  require_the_fine_print();
   const std::size_t before = mallinfo2().uordblks;
   std::vector<void*> blocks;
   blocks.reserve(64);
@@ -36,5 +133,6 @@ int main() {
   behaviour::require(std::strstr(text, "blockyard") != nullptr, "malloc_info was answered by another heap");
   std::free(text);
   behaviour::require(malloc_usable_size(nullptr) == 0, "a null pointer has a usable size");
+  require_figures_that_hold_while_threads_allocate();
   behaviour::require_sound_heap();
 }
