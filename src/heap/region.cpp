@@ -1,5 +1,7 @@
 #include "heap/region.hpp"
 
+#include <algorithm>
+
 #include "base/pages.hpp"
 
 namespace blockyard::heap {
@@ -15,8 +17,10 @@ constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 
 std::size_t table_bytes(std::size_t bytes) {
   const std::size_t granules = bytes >> granule_shift;
-  return granules * (sizeof(std::uint32_t) + sizeof(std::uint8_t) + sizeof(Directory) + sizeof(Slab)) +
-         (bytes >> page_shift) * sizeof(PageTag);
+  const std::size_t exact =
+      granules * (sizeof(std::uint32_t) + sizeof(std::uint8_t) + sizeof(Directory) + sizeof(Slab)) +
+      (bytes >> page_shift) * sizeof(PageTag);
+  return (exact + page_bytes - 1) & ~(page_bytes - 1);
 }
 
 // One write a page of the entries [first, first + count). The entries are the caller's, so nobody else writes them.
@@ -39,45 +43,90 @@ void discard_entries(Entry* table, std::size_t first, std::size_t end) {
   }
 }
 
+// Address space for a region of so many bytes, a multiple of chunk_bytes, and for its tables.
+struct Reservation {
+  char* base = nullptr;
+  char* tables = nullptr;
+  std::size_t bytes = 0;
+  std::size_t alignment = 0;
+
+  bool acquire(std::size_t wanted) {
+    bytes = wanted;
+    // Aligning a reservation costs as much address space again, which only a small region would miss.
+    alignment = bytes >= 16 * largest_alignment ? largest_alignment : chunk_bytes;
+    base = static_cast<char*>(base::reserve_pages(bytes, alignment));
+    if (base == nullptr) {
+      return false;
+    }
+    tables = static_cast<char*>(base::reserve_pages(table_bytes(bytes), page_bytes));
+    if (tables == nullptr) {
+      base::release_pages(base, bytes);
+    }
+    return tables != nullptr;
+  }
+  void release() const {
+    base::release_pages(tables, table_bytes(bytes));
+    base::release_pages(base, bytes);
+  }
+};
+
+// Of the room that was found, what the region takes: stacks of threads, 8 MiB each by default, libraries and the
+// program's own mappings want some too, and what the region has taken it keeps.
+std::size_t part_of(std::size_t room) {
+  constexpr std::size_t a_stack = std::size_t{12} << 20;
+  const std::size_t left = std::max(room / 6, std::min(a_stack, room / 3));
+  return std::max((room - left) & ~(chunk_bytes - 1), smallest_region);
+}
+
+// Finds how much there is where the largest region cannot be had, by trying: halves down to one that fits, then in steps
+// of a thirty-second of that up to the one that did not. At most 21 tries, of two to eight system calls.
+bool acquire_part(Reservation* found) {
+  std::size_t fitting = largest_region / 2;
+  while (!found->acquire(fitting)) {
+    fitting /= 2;
+    if (fitting < smallest_region) {
+      return false;
+    }
+  }
+  found->release();
+  for (std::size_t step = fitting / 2; step >= std::max(fitting / 32, chunk_bytes); step /= 2) {
+    if (found->acquire(fitting + step)) {
+      found->release();
+      fitting += step;
+    }
+  }
+  return found->acquire(part_of(fitting));
+}
+
 }  // namespace
 
 bool reserve_region() {
   if (region.bytes != 0) {
     return true;
   }
-  for (std::size_t bytes = largest_region; bytes >= smallest_region; bytes /= 2) {
-    // Aligning a reservation costs as much address space again, which only a small region would miss.
-    const std::size_t alignment = bytes >= 16 * largest_alignment ? largest_alignment : chunk_bytes;
-    void* const base = base::reserve_pages(bytes, alignment);
-    if (base == nullptr) {
-      continue;
-    }
-    char* const tables = static_cast<char*>(base::reserve_pages(table_bytes(bytes), page_bytes));
-    if (tables == nullptr) {
-      base::release_pages(base, bytes);
-      continue;
-    }
-    // Zero pages are valid tables: an untouched Owner, Directory, Slab or PageTag reads as all zero, which means
-    // "nothing here".
-    const std::size_t granules = bytes >> granule_shift;
-    char* table = tables;
-    region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(table);
-    table += granules * sizeof(std::uint32_t);
-    region.directory = reinterpret_cast<Directory*>(table);
-    table += granules * sizeof(Directory);
-    region.slabs = reinterpret_cast<Slab*>(table);
-    table += granules * sizeof(Slab);
-    region.pages = reinterpret_cast<PageTag*>(table);
-    table += (bytes >> page_shift) * sizeof(PageTag);
-    region.base = static_cast<char*>(base);
-    region.rows = reinterpret_cast<Atomic<std::uint8_t>*>(table);
-    region.rows_of_zero =
-        reinterpret_cast<std::uintptr_t>(table) - (reinterpret_cast<std::uintptr_t>(base) >> granule_shift);
-    region.alignment = alignment;
-    region.bytes = bytes;
-    return true;
+  Reservation found;
+  if (!found.acquire(largest_region) && !acquire_part(&found)) {
+    return false;
   }
-  return false;
+  // Zero pages are valid tables: an untouched Owner, Directory, Slab or PageTag reads as all zero, which means "nothing
+  // here".
+  const std::size_t granules = found.bytes >> granule_shift;
+  char* table = found.tables;
+  region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(table);
+  table += granules * sizeof(std::uint32_t);
+  region.directory = reinterpret_cast<Directory*>(table);
+  table += granules * sizeof(Directory);
+  region.slabs = reinterpret_cast<Slab*>(table);
+  table += granules * sizeof(Slab);
+  region.pages = reinterpret_cast<PageTag*>(table);
+  table += (found.bytes >> page_shift) * sizeof(PageTag);
+  region.base = found.base;
+  region.rows = reinterpret_cast<Atomic<std::uint8_t>*>(table);
+  region.rows_of_zero =
+      reinterpret_cast<std::uintptr_t>(table) - (reinterpret_cast<std::uintptr_t>(found.base) >> granule_shift);
+  region.alignment = found.alignment;
+  region.bytes = found.bytes;
+  return true;
 }
 
 void populate_tables(std::uint32_t first_page, std::uint32_t pages) {

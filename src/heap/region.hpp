@@ -91,7 +91,7 @@ static_assert(sizeof(PageTag) == 16);
 
 struct Region {
   char* base = nullptr;
-  std::size_t bytes = 0;                    ///< 0 until the first use
+  std::size_t bytes = 0;                    ///< a multiple of chunk_bytes; 0 until the first use
   std::size_t alignment = 0;                ///< of base: the largest alignment that a block can have
   Atomic<std::uint32_t>* owners = nullptr;  ///< a word of Owner for each granule
   Atomic<std::uint8_t>* rows = nullptr;     ///< a byte for each granule: see row_at
@@ -121,8 +121,9 @@ struct Region {
 /// The process's region; all zero before reserve_region succeeded, so that every pointer is then foreign.
 extern Region region;
 
-/// Reserves the address space and the tables, once; O(1), a handful of system calls. Tries 256 GiB and halves down to
-/// 8 MiB where RLIMIT_AS or the overcommit policy forbids more. False when even that cannot be had.
+/// Reserves the address space and the tables, once; O(1), a handful of system calls. 256 GiB; where RLIMIT_AS or the
+/// overcommit policy forbids that, five sixths of what there is, less where it is so little that no thread's stack would
+/// have room beside it, down to 8 MiB. False when even that cannot be had.
 bool reserve_region();
 
 /// Brings the page of `place` in and changes nothing, whoever writes there. Nor does it race with who reads there: it is

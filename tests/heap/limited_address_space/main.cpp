@@ -88,12 +88,71 @@ int be_narrow() {
   }
   behaviour::require(blocks.size() < 1024 && errno == ENOMEM, "malloc beyond 40 MiB did not fail with ENOMEM");
   std::printf("%zu blocks of 100 KB in 40 MiB\n", blocks.size());
-  behaviour::require(blocks.size() >= 30, "a process limited to 40 MiB got less than 3 MB");
+  behaviour::require(blocks.size() >= 120, "a process limited to 40 MiB got less than 12 MB");
   for (void* block : blocks) {
     std::free(block);
   }
   behaviour::require_sound_heap();
   return 0;
+}
+
+// Most of what address space a process has left at its start must be there to be allocated, at any limit and not only at
+// those that happen to be a little above a power of two; beside it a thread must be able to begin.
+int serve_most_of(std::size_t room) {
+  constexpr std::size_t size = 100'000;
+  std::thread([] {}).join();
+  std::vector<void*> blocks;
+  blocks.reserve(room / size + 1);
+  const std::size_t own = blocks.capacity() * sizeof(void*);
+  while (void* const block = std::malloc(size)) {
+    std::memset(block, 1, size);
+    blocks.push_back(block);
+  }
+  const double part = static_cast<double>(blocks.size() * size + own) / static_cast<double>(room);
+  std::fprintf(stderr, "%.1f MiB of room: %.1f %% were served\n", static_cast<double>(room) / (1 << 20), 100 * part);
+  behaviour::require(part >= 0.70, "less than seven tenths of the room that a limit leaves were served");
+  std::thread([] {}).join();
+  for (void* block : blocks) {
+    std::free(block);
+  }
+  behaviour::require_sound_heap();
+  return 0;
+}
+
+std::size_t address_space_in_use() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  std::size_t pages = 0;
+  behaviour::require(file != nullptr && std::fscanf(file, "%zu", &pages) == 1, "/proc/self/statm can't be read");
+  std::fclose(file);
+  return pages * 4096;
+}
+
+// Without the heap: how much its address space leaves of each limit is what the program with it is held to.
+int without_heap() { return static_cast<int>((address_space_in_use() + (1 << 20) - 1) >> 20); }
+
+void require_that_any_limit_serves(const char* name) {
+  const std::string preload = std::getenv("LD_PRELOAD") != nullptr ? std::getenv("LD_PRELOAD") : "";
+  const auto run = [&](const auto& then) {
+    const pid_t child = fork();
+    if (child == 0) {
+      then();
+      std::_Exit(1);
+    }
+    int status = -1;
+    behaviour::require(waitpid(child, &status, 0) == child && WIFEXITED(status), "a child ended by a signal");
+    return WEXITSTATUS(status);
+  };
+  const int alone = run([&] {
+    unsetenv("LD_PRELOAD");
+    execl("/proc/self/exe", name, "alone", nullptr);
+  });
+  // The preloaded library itself takes some too.
+  const std::size_t taken = (static_cast<std::size_t>(alone) + 1) << 20;
+  for (const std::size_t limit : {96u, 110u, 150u, 200u, 270u, 500u, 700u}) {
+    const std::string room = std::to_string((limit << 20) - taken);
+    behaviour::require(run([&] { start_again(name, room.c_str(), rlim_t{limit} << 20); }) == 0,
+                       "a limit of address space was not served");
+  }
 }
 
 }  // namespace
@@ -106,10 +165,17 @@ int main(int count, char** arguments) {
     }
     int status = -1;
     behaviour::require(waitpid(child, &status, 0) == child && status == 0, "40 MiB of address space did not do");
+    require_that_any_limit_serves(arguments[0]);
     start_again(arguments[0], "limited", rlim_t{1} << 30);
   }
   if (std::strcmp(arguments[1], "narrow") == 0) {
     return be_narrow();
+  }
+  if (std::strcmp(arguments[1], "alone") == 0) {
+    return without_heap();
+  }
+  if (const std::size_t room = std::strtoull(arguments[1], nullptr, 10); room != 0) {
+    return serve_most_of(room);
   }
   std::vector<void*> blocks;
   blocks.reserve(4096);
@@ -125,9 +191,9 @@ int main(int count, char** arguments) {
     behaviour::require(blocks.size() < 1024, "a process limited to 1 GiB got more than that");
   }
   behaviour::require(errno == ENOMEM, "malloc failed without ENOMEM");
-  behaviour::require(blocks.size() >= 200, "a process limited to 1 GiB got less than 200 MiB");
+  behaviour::require(blocks.size() >= 700, "a process limited to 1 GiB got less than 700 MiB");
   errno = 0;
-  behaviour::require(std::calloc(300, size) == nullptr && errno == ENOMEM,
+  behaviour::require(std::calloc(800, size) == nullptr && errno == ENOMEM,
                      "calloc beyond the limit did not fail with ENOMEM");
   require_that_the_janitor_is_left_alone(blocks, size);
   for (std::size_t index = 0; index < blocks.size(); index += 2) {
