@@ -18,6 +18,7 @@ void Depot::initialise() {
 
 bool Depot::drain(std::uint16_t tick, bool all, std::uint32_t most) {
   std::uint32_t drained = 0;
+  Bound<Loop::magazines_drained> magazines(most);
   for (unsigned size_class = 0; size_class < classes && drained < most; ++size_class) {
     const std::uint32_t wanted_at = corner(size_class, 0).givers.wanted_at.load(std::memory_order_relaxed);
     if (!all && is_wanted(corner(size_class, 0).givers, tick)) {
@@ -28,13 +29,16 @@ bool Depot::drain(std::uint16_t tick, bool all, std::uint32_t most) {
     }
     for (unsigned core = 0; core < corner_count; ++core) {
       const auto free_blocks = [&](std::uint64_t place) {
+        Bound<Loop::blocks_of_magazine> blocks(most_at_hand / 2);
         for (std::uint32_t each = 0; each < blocks_of(size_class); ++each) {
+          blocks.turn();
           void* const block = magazine(size_class, core, place).blocks[each];
           free_remote(nullptr, block, static_cast<std::uint32_t>(region.granule_of(block)));
         }
       };
       while (drained < most && Ring::take(corner(size_class, core).takers.taken, shift(size_class),
                                           Turns{*this, size_class, core}, free_blocks)) {
+        magazines.turn();
         ++drained;
       }
     }

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "heap/atomic.hpp"
+#include "heap/bound.hpp"
 #include "heap/magazine_ring.hpp"
 #include "heap/prefetch.hpp"
 #include "heap/size_class.hpp"
@@ -133,8 +134,8 @@ class Depot {
            });
   }
 
-  /// Frees the blocks of classes that nobody wants any more (`all`: of all) into their slabs, at most `most` magazines.
-  /// One thread at a time. Returns whether there was any.
+  /// Frees the blocks of classes that nobody wants any more (`all`: of all) into their slabs, at most `most` magazines,
+  /// of all that wait at most magazine_count. One thread at a time. Returns whether there was any.
   bool drain(std::uint16_t tick, bool all, std::uint32_t most);
 
   /// In a forked child, before anybody uses the heap there: what threads that are gone had begun.
@@ -164,7 +165,9 @@ class Depot {
     Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
       Magazine& its = depot.magazine(size_class, core, place);
       void* const* const end = its.blocks.data() + blocks_of(size_class);
+      Bound<Loop::lines_of_magazine> lines(sizeof(Magazine) / 64);
       for (auto line = reinterpret_cast<void* const*>(&its); line < end; line += 64 / sizeof(void*)) {
+        lines.turn();
         prefetch_to_write(line);
       }
       return its.turn;
@@ -216,7 +219,9 @@ class Depot {
   // Tries this corner, then the others in turn, until one does.
   template <class Try>
   static bool in_turn(unsigned core, Try&& one) {
+    Bound<Loop::corners_of_depot> corners(corner_count);
     for (unsigned away = 0; away < corner_count; ++away) {
+      corners.turn();
       if (one((core + away) % corner_count)) {
         return true;
       }

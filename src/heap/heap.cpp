@@ -104,13 +104,20 @@ unsigned aligned_class(std::size_t alignment, std::size_t size) {
   if (alignment > small_limit || size > small_limit) {
     return class_count;
   }
-  const std::size_t rounded = ((size == 0 ? 1 : size) + alignment - 1) & ~(alignment - 1);
-  unsigned index = class_of(rounded);
-  while (index < class_count && class_bytes(index) % alignment != 0) {
-    ++index;
-  }
-  return index;
+  return class_of(((size == 0 ? 1 : size) + alignment - 1) & ~(alignment - 1));
 }
+
+// The least class that holds a multiple of an alignment is one itself: none has to be looked for.
+static_assert([] {
+  for (std::size_t alignment = block_alignment; alignment <= small_limit; alignment *= 2) {
+    for (std::size_t size = alignment; size <= small_limit; size += alignment) {
+      if (class_bytes(class_of_computed(size)) % alignment != 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}());
 
 // Frees that are not the plain case: another thread's block, whole pages, null, or a pointer that is not ours.
 [[gnu::noinline]] void free_elsewhere(void* block) {

@@ -7,6 +7,7 @@
 
 #include "base/pages.hpp"
 #include "heap/atomic.hpp"
+#include "heap/bound.hpp"
 #include "heap/region.hpp"
 #include "heap/settings.hpp"
 
@@ -65,7 +66,9 @@ void populate_raw_chunk(std::uint32_t first_page, bool for_large_blocks) {
   if (huge) {
     trials.took(base::thread_time_ns() - before);
   }
+  Bound<Loop::pages_of_chunk> written(chunk);
   for (std::uint32_t page = first_page + 1; page < first_page + chunk; ++page) {
+    written.turn();
     write_to(page);
   }
   trials.spend(base::thread_time_ns() - before);
@@ -74,7 +77,9 @@ void populate_raw_chunk(std::uint32_t first_page, bool for_large_blocks) {
 bool some_chunks_are_small() { return small_count.load(std::memory_order_relaxed) != 0; }
 
 bool may_be_huge(std::uint32_t first_page, std::uint32_t pages) {
+  Bound<Loop::chunks_asked_about> chunks(2);
   for (std::uint32_t index = first_page / chunk; index <= (first_page + pages - 1) / chunk; ++index) {
+    chunks.turn();
     if ((small_chunks[index / 64].load(std::memory_order_relaxed) >> (index % 64) & 1) != 0) {
       return false;
     }
@@ -89,13 +94,17 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
   const std::uint32_t first = first_page / chunk;
   const std::uint32_t last = (end - 1) / chunk;
   const bool huge = settings.huge_pages;
+  Bound<Loop::chunks_given_back> parts(2);
   for (std::uint32_t index = first; huge && index <= last; ++index) {
+    parts.turn();
     if (!is_whole(index)) {
       keep_small(index);
     }
   }
   base::discard_pages(region.page_address(first_page), std::size_t{pages} << page_shift);
+  Bound<Loop::chunks_given_back> wholes(2);
   for (std::uint32_t index = first; huge && index <= last; ++index) {
+    wholes.turn();
     if (is_whole(index)) {
       allow_huge(index);
     }

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "heap/bound.hpp"
 #include "heap/remote_list.hpp"
 
 namespace blockyard::heap {
@@ -73,7 +74,9 @@ struct MagazineRing {
     const std::uint64_t first = taken.load(std::memory_order_relaxed);
     const std::uint64_t end = given.load(std::memory_order_relaxed);
     std::uint64_t kept = first;
+    Bound<Loop::places_mended> places(std::uint64_t{1} << shift);
     for (std::uint64_t at = first; at < end; ++at) {
+      places.turn();
       if (turn_of(place(at, shift)).load(std::memory_order_relaxed) == turn_at(at, shift, 1)) {
         if (kept != at) {
           move(place(at, shift), place(kept, shift));

@@ -215,8 +215,7 @@ PageRun PageHeap::carve(std::uint32_t found, std::uint32_t length, std::uint32_t
 // first pages of the chunks in it.
 PageRun PageHeap::carve_from_chunk(bool huge, std::uint32_t length, std::uint32_t alignment, PageState use) {
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
-  Bound<most_lists_for_chunk * most_places_for_chunk> looks(
-      "more places were looked at for a kind of page than stated");
+  Bound<Loop::places_for_kind_of_page> looks(most_lists_for_chunk * most_places_for_chunk);
   std::uint32_t searched = length;
   for (std::uint32_t looked = 0; looked < most_lists_for_chunk; ++looked) {
     const std::uint32_t found = find(PageState::free_ready, searched);
@@ -294,7 +293,9 @@ void PageHeap::free(std::uint32_t first, PageState state, std::uint16_t age) {
 
 void PageHeap::abandon_work(std::uint16_t age) {
   const std::lock_guard hold(lock_);
+  Bound<Loop::runs_in_work> runs([&] { return pages_in_work_; });  // each has one page at least
   while (first_in_work_ != 0) {
+    runs.turn();
     const std::uint32_t first = first_in_work_;
     leave_work(first);
     release(first, tag(first).length, PageState::free_stale, age);
@@ -367,7 +368,7 @@ PageRun PageHeap::take_old(Purge& purge) {
     const Level longest = level_of(purge.longest);
     lists.purged_from = std::min(lists.purged_from, longest.first * second_levels + longest.second);
   }
-  Bound<most_looked_at> looks("more lists were looked at for purging than the stated bound");
+  Bound<Loop::lists_for_purge> looks(most_looked_at);
   for (std::uint32_t looked = 0; looked < most_looked_at; ++looked) {
     looks.turn();
     const std::uint32_t place = list_below(lists, lists.purged_from);
@@ -408,7 +409,7 @@ PageRun PageHeap::take_lone(Purge& purge) {
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
   constexpr auto raw = static_cast<std::uint8_t>(PageState::free_raw);
   Lists& lists = lists_[index_of(purge.state)];
-  Bound<most_short_looked_at> looks("more short runs were looked at for purging than the stated bound");
+  Bound<Loop::short_runs_for_purge> looks(most_short_looked_at);
   for (std::uint32_t looked = 0; looked < most_short_looked_at; ++looked) {
     looks.turn();
     const std::uint32_t place = list_below(lists, lists.lone_from);
@@ -475,7 +476,7 @@ PageRun PageHeap::take_raw(std::uint16_t epoch, bool* done) {
   *done = false;
   Lists& lists = lists_[index_of(PageState::free_raw)];
   const Level shortest = level_of(least_swept);
-  Bound<most_looked_at> looks("more lists of raw runs were looked at than the stated bound");
+  Bound<Loop::lists_of_raw_runs> looks(most_looked_at);
   for (std::uint32_t looked = 0; looked < most_looked_at; ++looked) {
     looks.turn();
     const std::uint32_t place = list_below(lists, lists.purged_from);

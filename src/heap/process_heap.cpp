@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/pages.hpp"
+#include "heap/bound.hpp"
 #include "heap/depot.hpp"
 #include "heap/huge_chunks.hpp"
 #include "heap/injected_failure.hpp"
@@ -51,8 +52,10 @@ bool ProcessHeap::initialise() {
       depot.initialise();
       prefault(settings.reserve_bytes);
       for (const std::uint32_t granules : slab_granules) {
+        Bound<Loop::slabs_at_start> slabs([=] { return ready_target(granules); });
         while (ready_of(granules).count.load(std::memory_order_relaxed) < ready_target(granules) &&
                pages.reserve_pages() != 0 && cut_ready_slab(granules)) {
+          slabs.turn();
         }
       }
     }
@@ -103,7 +106,10 @@ ThreadHeap* ProcessHeap::construct_heap() {
 // also when a few threads begin together.
 void ProcessHeap::keep_spare_heaps() {
   constexpr std::uint32_t spares = 4;
-  while (spare_count_.load(std::memory_order_relaxed) < spares) {
+  Bound<Loop::spare_heaps> made(spares);
+  // Threads that begin meanwhile may take as many: not more of them are made in one round for that.
+  for (std::uint32_t turn = 0; turn < spares && spare_count_.load(std::memory_order_relaxed) < spares; ++turn) {
+    made.turn();
     ThreadHeap* const heap = construct_heap();
     if (heap == nullptr) {
       return;
@@ -137,7 +143,9 @@ ThreadHeap* ProcessHeap::make_own_heap() {
 
 void ProcessHeap::destroy_own_heap(ThreadHeap* heap) {
   retire_all(heap);
+  Bound<Loop::blocks_of_own_heap> blocks([&] { return pages.totals().used / shortest_run; });
   while (heap->blocks != 0) {
+    blocks.turn();
     free_pages(region.page_address(heap->blocks));
   }
   heap->own = false;
@@ -190,11 +198,16 @@ bool ProcessHeap::cut_ready_slab(std::uint32_t granules) {
   return true;
 }
 
-// What give_slab kept beyond the target, once the program has stopped taking any. At most 80 slabs.
+// What give_slab kept beyond the target, once the program has stopped taking any. At most 80 slabs, in our defaults; what
+// is kept meanwhile is the next round's.
 void ProcessHeap::drop_surplus_slabs() {
   for (const std::uint32_t granules : slab_granules) {
     ReadySlabs& ready = ready_of(granules);
-    while (ready.count.load(std::memory_order_relaxed) > ready_target(granules)) {
+    const std::uint32_t most = ready.count.load(std::memory_order_relaxed);
+    Bound<Loop::surplus_slabs> surplus(most);
+    for (std::uint32_t turn = 0; turn < most && ready.count.load(std::memory_order_relaxed) > ready_target(granules);
+         ++turn) {
+      surplus.turn();
       const std::uint32_t granule = ready.stack.pop(slab_link);
       if (granule == 0) {
         break;
@@ -243,7 +256,11 @@ void ProcessHeap::give_slab(std::uint32_t granule, std::uint32_t granules) {
 // hold that of the address space and stall every other thread's mmap (measured: 16 ms at p99.9 against 0.05 to 0.08
 // ms).
 void ProcessHeap::touch(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter) {
+  // The program: a block that may be populated at all; else what take_old found, or a slab.
+  Bound<Loop::pages_touched> touched(
+      [&] { return &counter == &counts.populated_by_program ? medium_limit >> page_shift : 2 * pages_per_chunk; });
   for (std::uint32_t page = first_page; page < first_page + length; ++page) {
+    touched.turn();
     *const_cast<volatile char*>(region.page_address(page)) = 0;
   }
   counter.fetch_add(length, std::memory_order_relaxed);
@@ -351,7 +368,10 @@ void ProcessHeap::follow_demand(std::uint64_t now_ns) {
   constexpr int longest_sleep_ticks = 16;
   quiet_ticks_ = static_cast<std::uint16_t>(
       now >= PageHeap::reserve_run ? 0 : std::min(quiet_ticks_ + std::min<int>(ticks, longest_sleep_ticks), 0xFFFF));
-  for (unsigned step = 0; step < std::min<unsigned>(ticks, 64) && past_demand_ != 0; ++step) {
+  constexpr unsigned most_steps = 64;
+  Bound<Loop::steps_of_decay> steps(most_steps);
+  for (unsigned step = 0; step < std::min<unsigned>(ticks, most_steps) && past_demand_ != 0; ++step) {
+    steps.turn();
     past_demand_ -= (past_demand_ + 15) / 16;
   }
   past_demand_ = std::max(now, past_demand_);
@@ -495,7 +515,8 @@ bool ProcessHeap::purge_chunk() {
   return true;
 }
 
-// The tables of a freed level, once enough has gone back and nothing more waits to. At most eight runs a round.
+// The tables of a freed level, once enough has gone back and nothing more waits to. At most eight runs a round, whole
+// ones: what could not be had of one for a moment would not be merged with what was swept of it before.
 void ProcessHeap::give_tables_back() {
   constexpr std::uint64_t worth_while = 8 * pages_per_chunk;
   constexpr int most_runs = 8;
@@ -508,9 +529,14 @@ void ProcessHeap::give_tables_back() {
     tables_epoch_ = static_cast<std::uint16_t>(tick.load(std::memory_order_relaxed) | 1u);
   }
   bool done = false;
+  Bound<Loop::runs_for_tables> runs(most_runs);
   for (int looks = 0; !done && looks < most_runs; ++looks) {
+    runs.turn();
     PageRun part = pages.take_raw(tables_epoch_, &done);
+    // Each but the last of a run is most_swept pages, and the next lies behind it.
+    Bound<Loop::parts_of_raw_run> parts([] { return (region.bytes >> page_shift) / PageHeap::most_swept + 1; });
     while (part.length != 0) {
+      parts.turn();
       discard_tables(part.first, part.length);
       const PageRun next = pages.take_raw_behind(part);
       pages.free(part.first, PageState::free_raw, tables_epoch_);
@@ -535,7 +561,9 @@ bool ProcessHeap::sweep_parked() {
   const std::uint16_t now = tick.load(std::memory_order_relaxed);
   bool settled = false;
   bool more = depot.drain(now, false, most_drained);
+  Bound<Loop::heaps_swept> heaps(most_heaps_swept);
   for (std::uint32_t swept = 0; swept < most_heaps_swept; ++swept) {
+    heaps.turn();
     const std::uint32_t index = parked_.take_to_sweep(heap_link);
     if (index == 0) {
       free_blocks_of_parked(now);
@@ -616,8 +644,11 @@ bool ProcessHeap::maintain_alone(std::uint64_t budget_ns) {
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.
   // A look that finds none is repeated once: a look sees a few lists only.
   purge_is_due_.store(false, std::memory_order_relaxed);
+  constexpr int most_purged = 4;
   int found = 0;
-  for (int looks = 0; looks < found + 2 && found < 4 && within_budget(); ++looks) {
+  Bound<Loop::looks_for_purge> purges(most_purged + 1);
+  for (int looks = 0; looks < found + 2 && found < most_purged && within_budget(); ++looks) {
+    purges.turn();
     found += purge_chunk() ? 1 : 0;
   }
   if (found == 0) {
@@ -634,7 +665,13 @@ bool ProcessHeap::prefault(std::size_t bytes) {
   if (bytes > std::min(region.bytes, base::memory_of_machine())) {
     return false;
   }
-  while (pages.reserve_pages() < bytes >> page_shift) {
+  // What large blocks left is populated first, 16 pages at least a turn, which need not make it any more reserve; then
+  // chunks. Where other threads take as fast as this one populates, that much is enough.
+  const std::uint64_t wanted = bytes >> page_shift;
+  const std::uint64_t most = pages.totals().stale / PageHeap::least_taken + wanted / pages_per_chunk + 2;
+  Bound<Loop::chunks_prefaulted> chunks(most);
+  for (std::uint64_t turn = 0; turn < most && pages.reserve_pages() < wanted; ++turn) {
+    chunks.turn();
     if (!populate_chunk()) {
       return false;
     }
@@ -646,17 +683,22 @@ std::size_t ProcessHeap::trim() {
   std::size_t given = 0;
   {
     const std::lock_guard hold(sweep_lock);
-    depot.drain(tick.load(std::memory_order_relaxed), true, ~std::uint32_t{0});
+    depot.drain(tick.load(std::memory_order_relaxed), true, magazine_count);
   }
+  // Each turn takes as much at least; what others free meanwhile may stay.
+  const PageHeap::Totals free = pages.totals();
+  std::uint64_t left = (free.stale + free.ready) / PageHeap::least_taken;
+  Bound<Loop::runs_trimmed> runs(left);
   // Each state twice: the janitor may have left off in the middle of the lists.
   for (const PageState state :
        {PageState::free_stale, PageState::free_stale, PageState::free_ready, PageState::free_ready}) {
-    for (;;) {
+    for (; left != 0; --left) {
       PageHeap::Purge purge{.state = state};
       const PageRun run = pages.take_old(purge);
       if (run.length == 0) {
         break;
       }
+      runs.turn();
       give_back(run.first, run.length);
       counts.purged.fetch_add(run.length, std::memory_order_relaxed);
       given += std::size_t{run.length} << page_shift;

@@ -78,11 +78,11 @@ class ProcessHeap {
   /// Whether memory waits that will soon be old enough to be given back.
   bool purge_is_due() const { return purge_is_due_.load(std::memory_order_relaxed); }
 
-  /// Populates so that `bytes` stand ready, now, on the calling thread.
+  /// Populates so that `bytes` stand ready, now, on the calling thread: at most so many and what large blocks left.
   bool prefault(std::size_t bytes);
   /// Keeps at least `bytes` ready from now on; the janitor does the work.
   void reserve(std::size_t bytes) { reserve_floor_.store(bytes >> page_shift, std::memory_order_relaxed); }
-  /// Gives every whole free chunk back, now. Returns bytes.
+  /// Gives every whole free chunk back, now, as far as it was free at the call. Returns bytes.
   std::size_t trim();
 
   PageHeap pages;

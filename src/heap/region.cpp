@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/pages.hpp"
+#include "heap/bound.hpp"
 
 namespace blockyard::heap {
 
@@ -23,11 +24,17 @@ std::size_t table_bytes(std::size_t bytes) {
   return (exact + page_bytes - 1) & ~(page_bytes - 1);
 }
 
+// What is populated at once is two chunks at most, of whose granules, 257 where they begin within one, 64 are described
+// by a page of the longest entries.
+constexpr std::size_t most_table_pages = 2 * chunk_bytes / granule_bytes / (page_bytes / sizeof(Slab)) + 1;
+
 // One write a page of the entries [first, first + count). The entries are the caller's, so nobody else writes them.
 template <class Entry>
 void populate_entries(Entry* table, std::size_t first, std::size_t count) {
   constexpr std::size_t entries_per_page = page_bytes / sizeof(Entry);
+  Bound<Loop::table_pages> table_pages(most_table_pages);
   for (std::size_t entry = first; entry < first + count; entry += entries_per_page) {
+    table_pages.turn();
     touch_without_change(&table[entry]);
   }
   touch_without_change(&table[first + count - 1]);

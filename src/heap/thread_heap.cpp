@@ -58,7 +58,7 @@ void retire(ThreadHeap* heap, Slab* slab) {
   const std::uint32_t granule = index_of(slab);
   const std::uint32_t granules = slab->granules;
   slab->state = static_cast<std::uint8_t>(SlabState::none);
-  Bound<most_granules> parts("a slab has more granules than the stated bound");
+  Bound<Loop::granules_of_slab> parts(most_granules);
   for (std::uint32_t part = 0; part < granules; ++part) {
     parts.turn();
     region.owners[granule + part].store(0, std::memory_order_relaxed);
@@ -84,7 +84,7 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   if (granule == 0) {
     return nullptr;
   }
-  Bound<most_granules> parts("a slab has more granules than the stated bound");
+  Bound<Loop::granules_of_slab> parts(most_granules);
   for (std::uint32_t part = 0; part < granules; ++part) {
     parts.turn();
     region.owners[granule + part].store(Owner(heap->index, size_class, part, heap->own).word(),
@@ -190,6 +190,7 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
   std::array<Taken, 2> taken;
   std::uint32_t adopted = 0;
   std::uint32_t some = 0;
+  Bound<Loop::lists_adopted> lists(most);
   do {
     for (some = 0; some < taken.size() && adopted + some < most; ++some) {
       if (heap->taken == 0) {
@@ -198,6 +199,7 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
           break;
         }
       }
+      lists.turn();
       const std::uint32_t granule = heap->taken;
       Directory& entry = region.directory[granule];
       prefetch_to_write(&region.slabs[granule]);
@@ -217,7 +219,9 @@ namespace {
 
 // One by one: a call of the C library's memmove is cold code where it is seldom made.
 void copy_blocks(void* const* from, void** to, std::uint32_t count) {
+  Bound<Loop::blocks_copied> blocks(most_at_hand / 2);
   for (std::uint32_t each = 0; each < count; ++each) {
+    blocks.turn();
     to[each] = from[each];
     __asm__("" ::: "memory");  // else the compiler makes that call of it
   }
@@ -437,12 +441,17 @@ void shed_blocks(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
   heap->allow_at_hand(size_class, heap->most_at_hand(size_class) - std::min(less, heap->most_at_hand(size_class)));
   // A block given back may empty its slab and come here again, with fewer still: 60 deep at most.
   const Row& row = heap->rows[size_class];
+  Bound<Loop::blocks_shed> shed(most_at_hand);
   while (row.newest != nullptr && row.second > row.last) {
+    shed.turn();
     free_to_any_slab(heap, heap->take_at_hand(row_place(size_class)));
   }
 }
 
 void settle(ThreadHeap* heap) {
+  Bound<Loop::blocks_settled> blocks(class_count * most_at_hand);
+  // Each that is given back was the heap's.
+  Bound<Loop::slabs_settled> slabs([=] { return heap->slabs; });
   for (Returning& place : heap->returning) {
     if (void* const block = std::exchange(place, {}).block; block != nullptr) {
       free_to_any_slab(heap, block);
@@ -457,6 +466,7 @@ void settle(ThreadHeap* heap) {
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     Bin& bin = heap->bins[size_class];
     while (void* const block = heap->take_at_hand(row_place(size_class))) {
+      blocks.turn();
       free_to_any_slab(heap, block);
     }
     heap->keep_few(size_class);
@@ -468,6 +478,7 @@ void settle(ThreadHeap* heap) {
     }
     std::uint32_t& listed = heap->waiting[size_class].listed;
     while (listed != 0 && region.slabs[listed].used == 0) {
+      slabs.turn();
       Slab* const slab = &region.slabs[listed];
       unlink(heap, slab);
       retire(heap, slab);
@@ -497,6 +508,7 @@ void free_remote(ThreadHeap* heap, void* block, std::uint32_t granule) {
 }
 
 void retire_all(ThreadHeap* heap) {
+  Bound<Loop::slabs_of_own_heap> slabs([=] { return heap->slabs; });
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     Bin& bin = heap->bins[size_class];
     Slab* const current = bin.current;
@@ -507,12 +519,14 @@ void retire_all(ThreadHeap* heap) {
       retire(heap, current);
     }
     while (heap->waiting[size_class].listed != 0) {
+      slabs.turn();
       Slab* const slab = &region.slabs[heap->waiting[size_class].listed];
       unlink(heap, slab);
       retire(heap, slab);
     }
   }
   while (heap->detached != 0) {
+    slabs.turn();
     Slab* const slab = &region.slabs[heap->detached];
     unlink(heap, slab);
     retire(heap, slab);

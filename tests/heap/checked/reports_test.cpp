@@ -196,12 +196,12 @@ TEST_F(CheckedHeapDeathTest, AFreeIntoADestroyedHeapIsReported) {
 TEST_F(CheckedHeapDeathTest, ALoopBeyondItsStatedBoundIsReported) {
   EXPECT_DEATH(
       {
-        blockyard::heap::Bound<2> bound("more turns than the stated bound");
+        blockyard::heap::Bound<blockyard::heap::Loop::heaps_swept> bound(2);
         bound.turn();
         bound.turn();
         bound.turn();
       },
-      "more turns than the stated bound");
+      "more turns of a loop than stated: parked heaps swept in a round");
 }
 
 TEST(CheckedHeap, FreshAndFreedBlocksAreFilledWithPoison) {

@@ -1,0 +1,201 @@
+// Why: docs/heap.md states how often each loop of the heap turns at most. Here the plain heap, as it is shipped and not
+// under the checked build's layer, is compiled with those bounds asserted. That each is really counted, and that this
+// program gets to its loop, is seen from one turn too many, planted in one loop after the other.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "blockyard/heap.h"
+#include "heap/bound.hpp"
+#include "heap/process_heap.hpp"
+
+namespace {
+
+using blockyard::heap::Loop;
+using blockyard::heap::process_heap;
+
+constexpr const char* planted = "BLOCKYARD_TEST_PLANTED_TURN";
+
+// Before the heap is readied, which runs loops too.
+[[gnu::constructor(101)]] void plant() {
+  if (const char* const loop = std::getenv(planted); loop != nullptr) {
+    blockyard::heap::planted_turn = static_cast<Loop>(std::atoi(loop));
+  }
+}
+
+void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+std::vector<void*> allocated(std::size_t count, std::size_t size) {
+  std::vector<void*> blocks(count);
+  for (void*& block : blocks) {
+    block = by_malloc(size);
+  }
+  return blocks;
+}
+
+void free_all(const std::vector<void*>& blocks) {
+  for (void* block : blocks) {
+    by_free(block);
+  }
+}
+
+// Without the janitor a frame's end does its work, here at once and as much as there is.
+void end_frames(int count) {
+  for (int frame = 0; frame < count; ++frame) {
+    by_heap_frame_end(1'000'000'000);
+  }
+}
+
+void hand_blocks_over() {
+  std::vector<void*> blocks = allocated(4'000, 64);
+  std::thread([&] { free_all(blocks); }).join();
+  free_all(allocated(100, 64));
+  blocks = allocated(4'000, 64);
+  std::thread([&] { free_all(blocks); }).join();
+}
+
+void use_own_heap() {
+  by_heap* const heap = by_heap_create();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 3'000; ++i) {
+    blocks.push_back(by_heap_malloc(heap, 100));
+  }
+  for (int i = 0; i < 5; ++i) {
+    by_heap_malloc(heap, 100'000);
+  }
+  free_all(blocks);  // as from another thread: they are adopted by the next allocations
+  for (int i = 0; i < 3'000; ++i) {
+    by_heap_malloc(heap, 100);
+  }
+  by_heap_destroy(heap);
+}
+
+// Chunks of which a part stays in use ask for small pages from then on; whole ones, and their tables, go back.
+void give_back() {
+  std::vector<void*> blocks = allocated(200, 300'000);
+  std::vector<void*> every_other;
+  std::vector<void*> rest;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    (i % 2 == 0 ? every_other : rest).push_back(blocks[i]);
+  }
+  free_all(every_other);
+  by_trim();
+  std::vector<void*> large = allocated(8, std::size_t{16} << 20);
+  free_all(allocated(20, 400'000));
+  free_all(large);
+  by_trim();
+  end_frames(20);
+  free_all(rest);
+}
+
+// Whoever waits for the page lock looks a few times before it parks.
+void wait_for_the_page_lock() {
+  const std::unique_lock hold(process_heap.pages.lock());
+  std::thread waiting([] { by_free(by_malloc(200'000)); });
+  pause_ms(50);
+  const_cast<std::unique_lock<blockyard::heap::PageLock>&>(hold).unlock();
+  waiting.join();
+}
+
+// What a forked child mends: the rings of the depot, and what the janitor was at.
+void fork_a_child() {
+  hand_blocks_over();
+  using namespace blockyard::heap;
+  process_heap.pages.allocate(16, 1, Prefer::ready, PageState::in_work);
+  const pid_t child = fork();
+  if (child == 0) {
+    by_free(by_malloc(100));
+    std::_Exit(by_check() == nullptr ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  process_heap.forget_maintenance();
+  if (status != 0) {
+    std::abort();
+  }
+}
+
+// A thread that has ended leaves blocks at hand and an empty slab of each class; they go back after an eighth of a second.
+void end_a_thread() {
+  std::thread([] {
+    for (std::size_t size = 64; size <= 8'192; size *= 2) {
+      free_all(allocated(500, size));
+    }
+  }).join();
+  end_frames(1);
+  pause_ms(200);
+  end_frames(3);
+}
+
+void purge() {
+  using namespace blockyard::heap;
+  free_all(allocated(3, std::size_t{5} << 20));
+  PageHeap::Purge short_ones{.state = PageState::free_stale, .now = 1'000, .minimum_age = 2'000, .lone_age = 1};
+  for (int look = 0; look < 100; ++look) {
+    const PageRun run = process_heap.pages.take_old(short_ones);
+    if (run.length == 0) {
+      break;
+    }
+    process_heap.pages.free(run.first, PageState::free_stale, 0);
+  }
+}
+
+// Work of every kind that a program can give the heap.
+void everything() {
+  by_heap_set(BY_HEAP_JANITOR, 0);
+  // More than stands ready, and all of it back at once.
+  std::vector<void*> blocks = allocated(200'000, 64);
+  free_all(blocks);
+  end_frames(1);
+  pause_ms(40);
+  end_frames(2);
+  free_all(allocated(40, 1'000'000));
+  by_prefault(std::size_t{32} << 20);
+  hand_blocks_over();
+  by_trim();
+  use_own_heap();
+  give_back();
+  wait_for_the_page_lock();
+  fork_a_child();
+  end_a_thread();
+  purge();
+  end_frames(20);
+}
+
+class HeapBoundsDeathTest : public testing::TestWithParam<std::size_t> {
+ protected:
+  HeapBoundsDeathTest() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+};
+
+TEST_P(HeapBoundsDeathTest, ATurnTooManyOfTheLoopIsReported) {
+  setenv(planted, std::to_string(GetParam()).c_str(), 1);
+  EXPECT_DEATH(everything(),
+               std::string("more turns of a loop than stated: ") + name_of(static_cast<Loop>(GetParam())));
+  unsetenv(planted);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryLoop, HeapBoundsDeathTest,
+                         testing::Range(std::size_t{0}, std::size_t{blockyard::heap::loop_count}), [](const auto& one) {
+                           std::string name;
+                           for (const char* at = name_of(static_cast<Loop>(one.param)); *at != '\0'; ++at) {
+                             name += std::isalnum(static_cast<unsigned char>(*at)) != 0 ? *at : '_';
+                           }
+                           return name;
+                         });
+
+TEST(HeapBounds, NoLoopTurnsMoreOftenThanStated) {
+  for (int round = 0; round < 3; ++round) {
+    everything();  // ends the program where one does
+  }
+  EXPECT_EQ(by_check(), nullptr);
+}
+
+}  // namespace
