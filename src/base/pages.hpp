@@ -20,6 +20,10 @@ void* reserve_space(std::size_t bytes, std::size_t alignment);
 /// refuses. One system call; harmless for what is committed already.
 bool commit_pages(void* pages, std::size_t bytes);
 
+/// Makes a stretch of reserved space readable: it reads as zeros, and whoever writes to it ends the program. False when
+/// the system refuses. One system call.
+bool commit_readable_pages(void* pages, std::size_t bytes);
+
 /// Takes access away until commit_pages: whoever touches the pages ends the program. Contents stay. False when the
 /// system refuses (each such stretch counts against the number of mappings that a process may have).
 bool protect_pages(void* pages, std::size_t bytes);

@@ -53,6 +53,9 @@ void start_region(ThreadState* state) {
 
 // What lies in the address space before a region: nobody's, as large as the region may grow to and that byte.
 std::size_t gap_before(std::size_t reserved) { return base::align_up(reserved + 1, max_alignment); }
+// The end of it can be read: whoever takes a region's first block for one of temp job looks for a header there, and is
+// told what is wrong.
+constexpr std::size_t readable_before = 4096;
 
 void release_region(ThreadState* state) {
   show(state->region, state->reserved);
@@ -70,7 +73,8 @@ bool resize_region(ThreadState* state, std::size_t bytes, std::size_t limit) {
     if (space == nullptr) {
       return false;
     }
-    if (!base::commit_pages(space + gap, room)) {
+    if (!base::commit_readable_pages(space + gap - readable_before, readable_before) ||
+        !base::commit_pages(space + gap, room)) {
       base::release_pages(space, gap + room);
       return false;
     }

@@ -104,6 +104,17 @@ void temp_job_double_free() {
   deallocate(block, Lifetime::temp_job);
 }
 
+// Nothing of the region lies before its first block.
+void temp_given_back_as_temp_job() { deallocate(temp_allocate(64, 16), Lifetime::temp_job); }
+void temp_reallocated_as_temp_job() {
+  static_cast<void>(reallocate(temp_allocate(64, 16), 64, 128, 16, Lifetime::temp_job));
+}
+
+void first_temp_block_reallocated_on_another_thread() {
+  void* const block = temp_allocate(64, 16);
+  std::thread([&] { static_cast<void>(reallocate(block, 64, 128, 16, Lifetime::temp)); }).join();
+}
+
 void rewind_while_allocating() {
   rewindable arena;
   std::atomic<bool> stop{false};
@@ -171,6 +182,9 @@ constexpr struct {
     {"temp_of_another_thread", temp_of_another_thread},
     {"stale_span", stale_span},
     {"temp_job_double_free", temp_job_double_free},
+    {"temp_given_back_as_temp_job", temp_given_back_as_temp_job},
+    {"temp_reallocated_as_temp_job", temp_reallocated_as_temp_job},
+    {"first_temp_block_reallocated_on_another_thread", first_temp_block_reallocated_on_another_thread},
     {"rewind_while_allocating", rewind_while_allocating},
     {"leave_a_temp_job_block", leave_a_temp_job_block},
     {"right_use", right_use}};

@@ -68,6 +68,18 @@ TEST(Misuse, a_double_free_of_temp_job_is_caught_in_every_process) {
   expect_caught("temp_job_double_free", "double free of a temp job block");
   expect_caught("temp_job_double_free", "double free of a temp job block", false);
 }
+TEST(Misuse, giving_a_temp_block_back_as_temp_job_is_caught_in_every_process) {
+  for (const bool checked : {false, true}) {
+    expect_caught("temp_given_back_as_temp_job", "deallocate of no temp job block", checked);
+    expect_caught("temp_reallocated_as_temp_job", "deallocate of no temp job block", checked);
+  }
+}
+TEST(Misuse, reallocating_another_threads_first_temp_block_is_caught_in_every_process) {
+  for (const bool checked : {false, true}) {
+    expect_caught("first_temp_block_reallocated_on_another_thread", "deallocate of no temp block of this thread",
+                  checked);
+  }
+}
 #if !defined(__SANITIZE_THREAD__)
 TEST(Misuse, rewinding_an_arena_while_another_thread_allocates_is_caught) {
   expect_caught("rewind_while_allocating", "while another thread");

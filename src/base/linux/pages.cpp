@@ -54,6 +54,13 @@ bool commit_pages(void* pages, std::size_t bytes) {
   return done;
 }
 
+bool commit_readable_pages(void* pages, std::size_t bytes) {
+  const int saved = errno;
+  const bool done = mprotect(pages, bytes, PROT_READ) == 0;
+  errno = saved;
+  return done;
+}
+
 bool protect_pages(void* pages, std::size_t bytes) {
   const int saved = errno;
   const bool done = mprotect(pages, bytes, PROT_NONE) == 0;
