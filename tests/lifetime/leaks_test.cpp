@@ -116,8 +116,17 @@ TEST_F(Leaks, a_temp_block_that_did_not_fit_its_region_is_no_leak) {
   asm volatile("" ::: "memory");
   return block;
 }
+[[gnu::noinline]] void* allocate_as_the_last_act() { return allocate(64, 16, Lifetime::temp_job); }
 
 namespace {
+
+TEST_F(Leaks, a_function_that_allocates_as_its_last_act_is_named) {
+  by_leaks_set(BY_LEAKS_STACKS);
+  void* const block = allocate_as_the_last_act();
+  const std::string report = end_frames(5);
+  EXPECT_NE(report.find("  at allocate_as_the_last_act()+0x"), std::string::npos) << report;
+  deallocate(block, Lifetime::temp_job);
+}
 
 TEST_F(Leaks, with_stacks_the_report_names_the_functions_that_allocated) {
   by_leaks_set(BY_LEAKS_STACKS);
