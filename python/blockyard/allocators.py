@@ -116,17 +116,18 @@ def load() -> dict[str, Allocator]:
     return dict(_load(_registry()))
 
 
-def resolve(spec: str | Sequence[str]) -> list[Choice]:
+def resolve(spec: str | Sequence[str], also: Sequence[str] = ()) -> list[Choice]:
     """The choices that `spec` names, each once, in order.
 
     A name is an allocator, `ALLOCATOR@favoured`, `NAME=FILE` for a shared object that exports malloc and free (or is
     an adapter itself), `defaults`, `favoured`, or `all` for both of these, defaults first. Raises UserError for a name
-    that does not exist; an allocator that exists but can't be had comes back with `missing`.
+    that does not exist, which says those that do, and `also`, the caller's own; an allocator that exists but can't be
+    had comes back with `missing`.
     """
     known = load()
     plans: dict[str, _Plan] = {}
     for word in _words(spec):
-        for plan in _plans(word, known):
+        for plan in _plans(word, known, also):
             if plans.setdefault(plan.name, plan) != plan:
                 raise UserError(f"two different allocators are called '{plan.name}': rename one of them")
     if not plans:
@@ -190,7 +191,7 @@ def _words(spec: str | Sequence[str]) -> list[str]:
     return [word.strip() for part in parts for word in part.split(",") if word.strip()]
 
 
-def _plans(word: str, known: Mapping[str, Allocator]) -> list[_Plan]:
+def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> list[_Plan]:
     if "=" in word:
         return [_foreign(word, known)]
     defaults = [_plan(allocator, None) for allocator in known.values()]
@@ -200,9 +201,9 @@ def _plans(word: str, known: Mapping[str, Allocator]) -> list[_Plan]:
         return groups[word]
     base, _, variant = word.partition("@")
     if base not in known:
-        near = difflib.get_close_matches(base, known, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(base, (*also, *known), n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else "a shared object of your own is NAME=FILE"
-        raise UserError(f"there is no allocator '{base}' (there are {', '.join(known)}, all): {hint}")
+        raise UserError(f"there is no allocator '{base}' (there are {', '.join((*also, *known))}, all): {hint}")
     if "@" not in word:
         return [_plan(known[base], None)]
     if variant != FAVOURED:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from blockyard import native
 from blockyard.commands import locality
@@ -131,7 +132,8 @@ def test_an_empty_folder_name_is_wrong_usage(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_allocator_that_does_not_exist_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no allocator 'tmep'"):
+    with pytest.raises(UserError, match=r"there is no allocator 'tmep' \(there are temp, temp-job, persistent, block, "
+                                        r"null, glibc,.*, all\): did you mean temp\?"):
         CliRunner().invoke(command, ["-a", "tmep", "-o", str(tmp_path)], catch_exceptions=False)
 
 
@@ -172,3 +174,20 @@ def test_no_distance_is_called_common_where_none_is() -> None:
 def test_labels_of_far_jumps_stay_short() -> None:
     assert [pictures._short(apart) for apart in (-24_580, 9_999_999, -(1177 << 20), 130 << 30)] == \
         ["-24,580", "9,999,999", "-1,177 MiB", "130 GiB"]
+
+
+@pytest.mark.parametrize("reach", [40, 9_000_000, 12_000_000, 3 << 30, 70 << 40])
+def test_an_axis_of_distances_has_short_labels_and_its_name_stands_beside_them_on_the_page(reach: int) -> None:
+    apart = np.random.default_rng(1).integers(-reach, reach, 999)
+    addresses = np.cumsum(np.append(reach * 1000, apart)).tolist()
+    page = pictures._distances({name: [measured(addresses)] for name in "abcd"}, Test(1000, 0, 4, None))
+    pen = FigureCanvasAgg(page).get_renderer()
+    page.draw(pen)
+    for axis in page.axes:
+        name = axis.yaxis.label.get_window_extent(pen)
+        assert name.x0 >= 0
+        low, high = axis.get_ylim()
+        ticks = zip(axis.get_yticks(), axis.get_yticklabels(), strict=True)
+        labels = [label.get_window_extent(pen) for at, label in ticks if low <= at <= high]
+        assert max(label.width for label in labels) < 115
+        assert name.x1 <= min(label.x0 for label in labels)

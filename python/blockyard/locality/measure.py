@@ -55,7 +55,7 @@ def subjects(spec: Sequence[str]) -> tuple[list[Subject], list[str]]:
     result = [Subject(word, (word,), {}) for word in dict.fromkeys(words) if word in OURS]
     missing = []
     others = [word for word in words if word not in OURS]
-    for choice in allocators.resolve(others) if others else []:
+    for choice in allocators.resolve(others, also=OURS) if others else []:
         if choice.missing:
             missing.append(f"{choice.name} is left out: {choice.missing}")
             continue

@@ -17,6 +17,7 @@ _WIDTH = 1500
 _PANEL_HEIGHT = 250
 _MOST_BARS = 8
 _SHORT_LABEL = 5  # characters
+_FAR = 10_000_000  # bytes, from which on a distance is said in MiB or GiB
 
 PICTURES = ("times", "distances", "buckets")
 
@@ -98,24 +99,25 @@ def _distances(results: Mapping[str, Sequence[Measured]], test: Test | str) -> F
     for place, (name, axis) in enumerate(panels.items()):
         apart = distances(results[name][0], _size(test))
         low, high = _window(apart)
+        unit, unit_name = _unit(max(-low, high))
         numbers = np.arange(2, len(apart) + 2)
-        axis.plot(numbers, np.clip(apart, low, high), ".", color=style.colour(place), markersize=3)
+        axis.plot(numbers, np.clip(apart, low, high) / unit, ".", color=style.colour(place), markersize=3)
         for edge, beyond, marker, drop in ((high, apart > high, "^", -16), (low, apart < low, "v", 8)):
             if not beyond.any():
                 continue
-            axis.plot(numbers[beyond], np.full(beyond.sum(), edge), marker, color=style.INK, markersize=7,
+            axis.plot(numbers[beyond], np.full(beyond.sum(), edge / unit), marker, color=style.INK, markersize=7,
                       clip_on=False)
             at = int(np.argmax(np.abs(np.where(beyond, apart, 0))))
             more = f", the furthest of {beyond.sum()}" if beyond.sum() > 1 else ""
             right = at > len(apart) / 2
-            axis.annotate(f"{apart[at]:+,} at block {at + 2}{more}", (numbers[at], edge),
+            axis.annotate(f"{apart[at]:+,} at block {at + 2}{more}", (numbers[at], edge / unit),
                           xytext=(-10 if right else 10, drop), textcoords="offset points", fontsize=12,
                           ha="right" if right else "left",
                           bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1})
         margin = (high - low) * 0.06
-        axis.set_ylim(low - margin, high + margin)
+        axis.set_ylim((low - margin) / unit, (high + margin) / unit)
         axis.set_xlim(0, len(apart) + 2)
-        axis.set_ylabel("bytes", fontsize=13)
+        axis.set_ylabel(unit_name, fontsize=13)
         axis.yaxis.set_major_locator(MaxNLocator(4))
         axis.yaxis.set_major_formatter("{x:,.0f}")
         axis.grid(True, color=style.GRID)
@@ -135,9 +137,16 @@ def _window(apart: np.ndarray) -> tuple[float, float]:
     return min(float(low), 0.0) - room * 0.5, float(high) + room * 0.8
 
 
+def _unit(furthest: float) -> tuple[int, str]:
+    """What an axis counts in, so that its labels stay short."""
+    if furthest < _FAR:
+        return 1, "bytes"
+    return (2**20, "MiB") if furthest < 10_000 * 2**20 else (2**30, "GiB")
+
+
 def _short(distance: int) -> str:
     """Bytes; a jump to another mapping in whole MiB or GiB, which is all that is to be seen of it."""
-    if abs(distance) < 10_000_000:
+    if abs(distance) < _FAR:
         return f"{distance:,}"
     mebibytes = distance / 2**20
     return f"{mebibytes:,.0f} MiB" if abs(mebibytes) < 10_000 else f"{mebibytes / 1024:,.0f} GiB"
