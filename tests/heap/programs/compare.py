@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 LIBRARY = Path(os.environ.get("BLOCKYARD_BUILD", ROOT / "build/release")) / "src/heap/malloc/libblockyard-malloc.so"
 SEEN = "blockyard: heap settings"
+HANGS = "hangs"
 NOBODY = 65534
 # Of Python's own test suite.
 PYTHON_TESTS = ("test_threading", "test_thread", "test_threading_local", "test_ctypes", "test_json", "test_pickle",
@@ -46,6 +47,8 @@ class Program:
     command: tuple[str, ...]
     """{here} is the folder of the scripts, {python} a Python with its tests. Run in a fresh, empty folder."""
     seconds: int = 120
+    """Without any processor time for it or its children, after which it hangs. A busy machine, or one that stops it,
+    makes it slow, and that is no difference."""
     normalise: Callable[[str], str] = str
     as_nobody: bool = False
     """It refuses to run as root."""
@@ -92,7 +95,7 @@ PROGRAMS = (
     Program("git", ("git",), shell("git.sh")),
     Program("gcc", ("g++",), shell("gcc.sh"), seconds=300),
     Program("python", ("python3", *(f"python:test.{name}" for name in PYTHON_TESTS)),
-            ("{python}", "-m", "test", "-j2", "--timeout", "300", *PYTHON_TESTS), seconds=900, normalise=python_result,
+            ("{python}", "-m", "test", "-j2", "--timeout", "3000", *PYTHON_TESTS), seconds=900, normalise=python_result,
             silent=True),
     Program("perl", ("perl",), ("perl", "{here}/words.pl")),
     Program("node", ("node",), ("node", "{here}/work.js")),
@@ -145,12 +148,9 @@ def run(program: Program, with_heap: bool) -> Outcome:
             process = subprocess.Popen(command, cwd=work, env=environment, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=error_file, text=True, errors="replace",
                                        start_new_session=True, preexec_fn=_interruptible)
-            try:
-                output, _ = process.communicate(timeout=program.seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                return Outcome(f"did not end within {program.seconds} s\n", -1, with_heap)
+            output = _output_of(process, program.seconds)
+            if output is None:
+                return Outcome(f"{HANGS}: it took no processor time for {program.seconds} s\n", -1, with_heap)
         told = errors.read_text(errors="replace")
         if process.returncode != 0:
             output += told[-2000:]
@@ -161,15 +161,60 @@ def run(program: Program, with_heap: bool) -> Outcome:
         return Outcome(program.normalise(output), process.returncode, on_heap)
 
 
+def _output_of(process: subprocess.Popen[str], seconds: int) -> str | None:
+    """What it prints until it ends; None, and it is ended, when it hangs."""
+    idle, before, slice_s = 0.0, 0.0, 0.5
+    while True:
+        begun = time.monotonic()
+        try:
+            return process.communicate(timeout=slice_s)[0]
+        except subprocess.TimeoutExpired:
+            now = _processor_seconds(process.pid)
+        # A slice that took much longer is time in which everything here was stopped.
+        idle = 0.0 if now != before else idle + min(time.monotonic() - begun, 2 * slice_s)
+        before = now
+        if idle > seconds:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return None
+
+
+def _processor_seconds(session: int) -> float:
+    """Of all processes of a session that live now, their ended children included."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(fields[3]) == session:
+            ticks += sum(int(part) for part in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _interruptible() -> None:
     """A shell has what it starts in the background ignore SIGINT, and tests of Python's own interrupt themselves."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def _run_up_to_twice(program: Program, with_heap: bool) -> Outcome:
+    """Tests among them, Python's own, wait for one another so long and no longer: on a busy machine one may fail once.
+    What fails twice has failed, and what passed only then is said."""
+    first = run(program, with_heap)
+    if first.code == 0:
+        return first
+    second = run(program, with_heap)
+    if second.code == 0:
+        side = "with" if with_heap else "without"
+        print(f"{program.name}: FAILED ONCE {side} the heap, and passed when it was run again; the first time:")
+        for line in first.output.splitlines()[-20:]:
+            print(f"    {line[:160]}")
+    return second
+
+
 def compare(program: Program) -> bool:
     begun = time.monotonic()
-    without = run(program, with_heap=False)
-    with_heap = run(program, with_heap=True)
+    without, with_heap = (_run_up_to_twice(program, one) for one in (False, True))
     took = time.monotonic() - begun
     if not with_heap.on_heap:
         print(f"{program.name}: FAILED, the heap was not under it")

@@ -7,7 +7,7 @@ game=$!
 sleep 15
 kill -0 "$game" 2> /dev/null && echo "runs after 15 s"
 kill -TERM "$game"
-for _ in $(seq 50); do kill -0 "$game" 2> /dev/null || break; sleep 0.1; done
+for _ in $(seq 600); do kill -0 "$game" 2> /dev/null || break; sleep 0.1; done
 kill -0 "$game" 2> /dev/null && { echo "did not end when told"; kill -KILL "$game"; }
 wait "$game"
 echo "ended with $?"
