@@ -372,7 +372,7 @@ PageRun PageHeap::take_old(Purge& purge) {
   for (std::uint32_t looked = 0; looked < most_looked_at; ++looked) {
     looks.turn();
     const std::uint32_t place = list_below(lists, lists.purged_from);
-    if (place < second_levels) {
+    if (place < least_taken) {
       lists.purged_from = all_lists;
       return purge.lone_age == 0 ? PageRun{} : take_lone(purge);
     }
@@ -414,10 +414,10 @@ PageRun PageHeap::take_lone(Purge& purge) {
     looks.turn();
     const std::uint32_t place = list_below(lists, lists.lone_from);
     if (place == 0) {
-      lists.lone_from = second_levels;
+      lists.lone_from = least_taken;
       return {};
     }
-    const std::uint32_t found = lists.ends[0][place].tail;
+    const std::uint32_t found = lists.ends[place / second_levels][place % second_levels].tail;
     const PageTag run = tag(found);
     if (static_cast<std::uint16_t>(purge.now - run.age) < purge.lone_age) {
       lists.lone_from = place;

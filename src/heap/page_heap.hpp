@@ -152,9 +152,9 @@ class PageHeap {
  private:
   static constexpr unsigned first_levels = 28;  // up to 2^27 pages: 512 GiB
   static constexpr unsigned second_levels = 16;
-  // A list's place: first level times second_levels plus second level. The first ones are of runs below least_taken.
+  // A list's place: first level times second_levels plus second level; of runs below 32 pages that is their length.
   static constexpr std::uint32_t all_lists = first_levels * second_levels;
-  static_assert(least_taken == second_levels);
+  static_assert(least_taken <= 2 * second_levels);
 
   /// Of one list: beside one another, since who looks at the one is about to look at the other.
   struct Ends {
@@ -165,8 +165,8 @@ class PageHeap {
     std::uint32_t first_bitmap = 0;
     std::array<std::uint16_t, first_levels> second_bitmap{};
     std::array<std::array<Ends, second_levels>, first_levels> ends{};
-    std::uint32_t purged_from = all_lists;    ///< place of the list that was looked at last for purging
-    std::uint32_t lone_from = second_levels;  ///< the same of the lists of short runs
+    std::uint32_t purged_from = all_lists;  ///< place of the list that was looked at last for purging
+    std::uint32_t lone_from = least_taken;  ///< the same of the lists of short runs
   };
   struct Level {
     unsigned first;
