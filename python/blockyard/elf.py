@@ -1,5 +1,6 @@
 """The little of the ELF format that the recorder needs: can a file be preloaded into, and renaming one symbol."""
 
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +25,8 @@ def script_interpreter(path: Path) -> Path | None:
     """What a script's first line names; None for anything else."""
     with path.open("rb") as file:
         first = file.readline(256)
-    if not first.startswith(b"#!"):
-        return None
-    words = first[2:].split()
-    return (
-        Path(words[0].decode(errors="replace")) if words and Path(words[0].decode(errors="replace")).is_file() else None
-    )
+    words = first[2:].split() if first.startswith(b"#!") else []
+    return Path(os.fsdecode(words[0])) if words else None
 
 
 def read_header(path: Path) -> Header | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from blockyard import elf, native
+from blockyard import elf, native, preload
 from blockyard.errors import UserError
 
 # Present functions that the recorder itself exports: --frame-symbol needs no library of its own for them.
@@ -58,7 +58,7 @@ class Outcome:
 def run(request: Request) -> Outcome:
     """Runs the program to its end and returns what was recorded. Raises UserError before anything was started."""
     program = _find_program(request.command[0])
-    _check_recordable(program)
+    preload.refuse_unfit(program, "the recorder", "or call the functions of blockyard/journal.h")
     _check_output(request)
     socket = f"blockyard-{os.getpid()}-{secrets.token_hex(8)}"
     with tempfile.TemporaryDirectory(prefix="blockyard-") as folder:
@@ -87,34 +87,6 @@ def _find_program(name: str) -> Path:
     return Path(found)
 
 
-def _check_recordable(program: Path) -> None:
-    seen = program
-    for _ in range(4):  # a script names its interpreter, which may be a script
-        interpreter = elf.script_interpreter(seen)
-        if interpreter is None:
-            break
-        seen = interpreter
-    header = elf.read_header(seen)
-    if header is None:
-        return
-    if header.bits != 64:
-        raise UserError(
-            f"{seen} is a {header.bits}-bit program; the recorder is a 64-bit library and can't be loaded into it"
-        )
-    if not header.is_dynamic:
-        raise UserError(
-            f"{seen} is linked statically, so nothing can be preloaded into it; link it dynamically, or call "
-            "the functions of blockyard/journal.h"
-        )
-    mode = seen.stat().st_mode
-    owner = seen.stat()
-    if (mode & 0o4000 and owner.st_uid != os.geteuid()) or (mode & 0o2000 and owner.st_gid != os.getegid()):
-        raise UserError(
-            f"{seen} changes its user or group when it starts, and the system then refuses to preload; record a "
-            "copy without the setuid bit"
-        )
-
-
 def _check_output(request: Request) -> None:
     output = request.output
     if output.is_dir():
@@ -130,7 +102,7 @@ def _check_output(request: Request) -> None:
 def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
     libraries = [_preloadable(native.path("libblockyard-record.so"), folder)]
     environment = dict(os.environ, BLOCKYARD_RECORD=socket)
-    if request.frame_symbol:
+    if request.frame_symbol is not None:
         if not request.frame_symbol.isascii() or not 0 < len(request.frame_symbol) <= elf.MOST_NAME_BYTES:
             raise UserError(
                 f"--frame-symbol takes the plain name of an exported function, not '{request.frame_symbol}'"
@@ -147,9 +119,9 @@ def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
 
 
 def _preloadable(library: Path, folder: Path) -> Path:
-    """LD_PRELOAD splits at spaces and colons: a path with one of them is reached through a link."""
+    """A path that LD_PRELOAD takes: the library's own, or that of a link to it."""
     library = library.resolve()
-    if not any(character in str(library) for character in " :"):
+    if not preload.is_split(library):
         return library
     link = folder / library.name
     link.symlink_to(library)

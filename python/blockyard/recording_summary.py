@@ -115,7 +115,7 @@ def _program(image: dict[str, Any]) -> str:
 def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
     images = outcome.summary["images"]
 
-    def total(name: str) -> float:
+    def total(name: str) -> Any:
         return sum(image.get(name, 0) for image in images)
 
     symbol = outcome.request.frame_symbol
@@ -126,20 +126,27 @@ def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
         )
     if total("waits"):
         yield (
-            f"  the program waited {total('waited_ms'):.1f} ms for the recorder ({total('waits'):,.0f} times): its "
-            "times there are longer than they would be"
+            f"  the program waited {total('waited_ms'):.1f} ms for the recorder ({counted(total('waits'), 'time')}): "
+            "its times there are longer than they would be"
         )
     if total("threads_refused"):
         yield (
-            f"  {total('threads_refused'):,.0f} threads were not recorded: more than 4,096 ran at a time; the journal "
+            f"  {_were(total('threads_refused'), 'thread')} not recorded: more than 4,096 ran at a time; the journal "
             "lacks their events"
         )
     if total("missed_frees"):
         yield (
-            f"  {total('missed_frees'):,.0f} blocks were freed in a way that can't be seen; a free was put in where "
+            f"  {_were(total('missed_frees'), 'block')} freed in a way that can't be seen; a free was put in where "
             "the address was given again"
         )
     if total("unknown_frees"):
-        yield f"  {total('unknown_frees'):,.0f} frees of blocks from before the recording were left out"
+        yield (
+            f"  {_were(total('unknown_frees'), 'free')} left out: of a block from before the recording, or a second "
+            "time"
+        )
     if outcome.summary["clock"] != "cycles":
         yield "  the cycle counter can't be trusted here: CLOCK_MONOTONIC was used, which costs more for each event"
+
+
+def _were(number: int, noun: str) -> str:
+    return f"{counted(number, noun)} {'was' if number == 1 else 'were'}"

@@ -58,6 +58,22 @@ def test_a_wrong_campaign_file_is_refused_in_a_sentence(tmp_path: Path, text: st
     assert sentence in str(refusal.value)
 
 
+@pytest.mark.parametrize("stretch", ["from = -1", "from = nan", "to = inf", "from = -1\nto = 2", "to = 1e300"])
+def test_seconds_of_a_campaign_file_that_are_no_place_in_a_journal_are_refused(lab: Lab, stretch: str) -> None:
+    lab.journal("game.txt")
+    write(lab.folder, f'allocators = ["null"]\n[[journal]]\npath = "game.txt"\n{stretch}\n')
+    done = lab.replay("--campaign", "own.toml")
+    assert done.returncode == 1
+    assert done.stderr.startswith("blockyard: ") and "is no place in game" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_campaign_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_bytes(b"\x89byj")
+    with pytest.raises(UserError, match="is not a campaign file: it is no text"):
+        settings.read_campaign(tmp_path / "own.toml")
+
+
 def test_a_campaign_file_and_journals_together_are_refused(lab: Lab) -> None:
     write(lab.folder, "")
     done = lab.replay(lab.journal("game.txt"), "--campaign", "own.toml")

@@ -154,6 +154,10 @@ def test_a_stretch_without_events_is_refused(lab: Lab) -> None:
     (["-a", "null", "--from", "3", "--to", "2"], "--to must lie after --from"),
     (["-a", "null", "--shard", "3/2"], "'3/2' is not a share"),
     (["-a", "null", "--shard", "1/9", "--repeats", "2"], "can't be shared by 9"),
+    (["-a", "null", "--shard", ""], "'' is not a share"),
+    (["-a", "null", "--pace", ""], "'' names nothing"),
+    (["-a", "null", "--touch", ""], "'' names nothing"),
+    (["-a", "null", "--pollute", ""], "'' is not a number of bytes"),
     (["-a", "nul"], "there is no allocator 'nul'"),
     ([], "no allocator was named"),
 ])

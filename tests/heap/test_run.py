@@ -43,6 +43,26 @@ def test_a_program_that_does_not_exist_is_one_sentence() -> None:
                              "permissions\n")
 
 
+def test_a_program_that_nothing_can_be_preloaded_into_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "static"
+    built = subprocess.run(["cc", "-static", "-x", "c", "-o", program, "-"], input="int main(void) { return 0; }",
+                           capture_output=True, text=True, check=False)
+    if built.returncode != 0:
+        pytest.skip(f"A STATIC PROGRAM COULD NOT BE BUILT: {built.stderr.splitlines()[-1]}")
+    result = blockyard("run", "--", str(program))
+    assert result.returncode == 1
+    assert result.stderr.startswith("blockyard: ") and "linked statically" in result.stderr
+
+
+def test_a_build_folder_with_a_space_in_its_name_is_refused_rather_than_ignored(tmp_path: Path) -> None:
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    (folder / "libblockyard-malloc.so").symlink_to(native.path("libblockyard-malloc.so"))
+    result = blockyard("run", "--", "true", BLOCKYARD_BUILD=str(folder))
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1 and "splits at spaces" in result.stderr
+
+
 def test_the_janitor_can_be_switched_off() -> None:
     script = "import threading, os; b = [bytes(5000) for _ in range(20000)]; print(len(os.listdir('/proc/self/task')))"
     assert blockyard("run", "--", sys.executable, "-c", script, BLOCKYARD_HEAP_JANITOR="0").stdout == "1\n"

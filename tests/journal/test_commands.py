@@ -64,6 +64,10 @@ def test_info_prints_what_the_study_prints_within_80_columns(byj):
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
 
+def test_info_leaves_no_letter_of_a_figure_out_in_a_narrow_terminal(byj):
+    assert blockyard("info", byj, columns=20).stdout == blockyard("info", byj).stdout
+
+
 def test_info_json_is_json(byj):
     facts = json.loads(blockyard("info", "--json", byj).stdout)
     assert facts["allocations"] == 3

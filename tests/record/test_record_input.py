@@ -69,6 +69,18 @@ def test_a_32_bit_program_is_refused(tmp_path):
     assert "32-bit" in sentence(record(tmp_path / "x.byj", str(program)))
 
 
+def test_a_script_whose_interpreter_is_missing(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/shell\n")
+    script.chmod(0o755)
+    assert "/no/such/shell" in sentence(record(tmp_path / "x.byj", str(script)))
+
+
+def test_standard_output_and_a_frame_symbol_without_a_name(tmp_path):
+    assert "standard output" in sentence(record("-", "true"))
+    assert "--frame-symbol" in sentence(record(tmp_path / "x.byj", "true", options=("--frame-symbol", "")))
+
+
 def test_a_setuid_program_of_another_user_is_refused(tmp_path):
     program = tmp_path / "other"
     shutil.copy(shutil.which("true"), program)
@@ -123,6 +135,8 @@ def test_the_programs_streams_and_exit_code_are_its_own(tmp_path):
     [
         (("--signal", "NOSUCH"), "no signal"),
         (("--signal", "KILL"), "can't be caught"),
+        (("--signal", "0"), "no signal"),
+        (("--signal", "99"), "no signal"),
         (("--for", "0"), "--for"),
         (("--after", "-1"), "--after"),
     ],

@@ -41,6 +41,14 @@ def test_report_prints_a_table_of_eighty_columns_and_where_the_rest_is(campaign:
     assert (campaign.directory / "report" / "report.txt").is_file()
 
 
+def test_a_narrow_terminal_leaves_no_letter_of_a_figure_out(campaign: Campaign, report: Report) -> None:
+    of_eighty = report("results", *QUICK).stdout
+    narrow = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "20"}
+    assert subprocess.run([sys.executable, "-m", "blockyard", "report", "results", *QUICK],
+                          cwd=campaign.directory.parent, env=narrow, capture_output=True, text=True,
+                          check=True).stdout == of_eighty
+
+
 def test_report_goes_where_it_is_told(campaign: Campaign, report: Report, tmp_path: Path) -> None:
     assert report("results", "-o", "elsewhere", *QUICK).returncode == 0
     assert (tmp_path / "elsewhere" / "summary.csv").is_file() and not (campaign.directory / "report").exists()

@@ -73,6 +73,7 @@ def around(busiest_s: float, length_s: float, duration_s: float) -> float:
 def measure(folder: Path, show: Display) -> Outcome:
     """Runs the demonstration, or what an interrupted one has left of it."""
     if (folder / document.FILE).is_file():
+        _refuse_another(folder)
         try:
             return drive.resume(folder, show, within_s=_LIMIT_S)
         except UserError as error:
@@ -88,13 +89,17 @@ def forget(folder: Path) -> None:
     """Removes an earlier demonstration, and nothing that isn't one."""
     if not (folder / document.FILE).is_file():
         return
-    if not _is_demo(folder):
-        raise UserError(f"{folder} holds a campaign that is not the demo; choose another folder")
+    _refuse_another(folder)
     for name in (RUNS, PLANS, REPORT):
         shutil.rmtree(folder / name, ignore_errors=True)
     # The plan last: until then an interrupted removal is still known for what it is.
     for name in (STORED, MACHINE, document.FILE, LOCK):
         (folder / name).unlink(missing_ok=True)
+
+
+def _refuse_another(folder: Path) -> None:
+    if not _is_demo(folder):
+        raise UserError(f"{folder} holds a campaign that is not the demo; choose another folder")
 
 
 def _is_demo(folder: Path) -> bool:

@@ -17,6 +17,8 @@ THREADS = ("journal", "one")
 CAUSES_ABOVE_NS = 250
 """From here on an event carries why it was slow: whatever the kernel does to one takes longer."""
 _MOST_POLLUTE_BYTES = 1 << 30
+MOST_CAUSES_ABOVE_NS = 10**18  # some 31 years, which no event takes, and within 64 bits
+_MOST_SECONDS = 1e9
 MOST_REPEATS = 1000  # the plan of all runs is kept in memory, and a day holds fewer
 
 # Endings that say how a journal is stored, not which one it is.
@@ -97,8 +99,9 @@ def check(settings: Settings) -> Settings:
         raise UserError(f"{settings.repeats} repeats measure nothing; ask for at least 1")
     if settings.repeats > MOST_REPEATS:
         raise UserError(f"{settings.repeats} repeats are too many; ask for at most {MOST_REPEATS:,}")
-    if settings.causes_above_ns < 0:
-        raise UserError(f"{settings.causes_above_ns} ns is no latency; --causes-above takes 0 (no causes) or more")
+    if not 0 <= settings.causes_above_ns <= MOST_CAUSES_ABOVE_NS:
+        raise UserError(f"{settings.causes_above_ns} ns is no latency; --causes-above takes 0 (no causes) to "
+                        f"{MOST_CAUSES_ABOVE_NS:,}")
     if not 0 <= settings.pollute_bytes <= _MOST_POLLUTE_BYTES:
         raise UserError(f"{settings.pollute_bytes} bytes can't be walked between events; use 0 to 1G")
     if settings.threads not in THREADS:
@@ -109,7 +112,10 @@ def check(settings: Settings) -> Settings:
         if not journal.path.is_file():
             raise UserError(f"there is no journal at {journal.path}")
         start = journal.from_s or 0.0
-        if start < 0 or (journal.to_s is not None and journal.to_s <= start):
+        for seconds in (start, journal.to_s):
+            if seconds is not None and not 0 <= seconds <= _MOST_SECONDS:
+                raise UserError(f"{seconds:g} s is no place in {journal.name}; a stretch begins at 0 or later")
+        if journal.to_s is not None and journal.to_s <= start:
             raise UserError(f"the stretch of {journal.name} from {start:g} s to {journal.to_s:g} s is empty; "
                             "--to must lie after --from")
     return settings
@@ -166,7 +172,9 @@ def read_campaign(path: Path) -> Settings:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"there is no campaign file at {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not a campaign file: it is no text") from None
+    except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not a campaign file: {error}") from None
     _check_keys(path, "the file", table, _KEYS)
     journals = []

@@ -4,10 +4,9 @@ import dataclasses
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from blockyard import allocators
+from blockyard import allocators, terminal
 from blockyard.allocators import Allocator, Choice
 
 
@@ -23,7 +22,7 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_facts(known[choice.base], choice) for choice in choices.values()], indent=2))
         return
-    console = Console(highlight=False)
+    console = terminal.for_tables()
     console.print(_table(known, choices))
     for line in _remarks(known, choices):
         console.print(line, markup=False)

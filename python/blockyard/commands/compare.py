@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from blockyard import terminal
 from blockyard.errors import UserError
 
 GATE_FAILED = 3
@@ -65,8 +66,9 @@ def command(base: Path, new: Path, gates: tuple[str, ...], strict: bool, allocat
             printed |= _write(path, render())
     if not printed:
         # With a reason in each row the table is wider than eighty columns.
-        width = max(Console().width, _WIDE) if everything else None
-        Console(highlight=False, width=width).print(blocks.terminal(document))
+        console = terminal.for_tables()
+        console.width = max(console.width, _WIDE if everything else 0)
+        console.print(blocks.terminal(document))
     lost = gate.losses(found) if chosen else []
     if lost or not all(one.passed for one in outcomes):
         sys.exit(GATE_FAILED)

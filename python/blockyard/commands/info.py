@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from blockyard import journal_tool
+from blockyard import journal_tool, terminal
 
 
 @click.command(short_help="Print what a journal holds.", epilog="Example: blockyard info game.byj")
@@ -22,4 +21,4 @@ def command(journal: Path, as_json: bool) -> None:
         return
     from blockyard.report.journal_facts import render  # only here: its imports would slow --json and --help
 
-    Console(highlight=False).print(render(facts))
+    terminal.for_tables().print(render(facts))

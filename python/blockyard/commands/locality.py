@@ -8,6 +8,7 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
+from blockyard import terminal
 from blockyard.errors import UserError
 from blockyard.folder_option import OutputFolder
 from blockyard.locality import files, pictures, tables
@@ -60,7 +61,7 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
     if align & (align - 1):
         raise UserError(f"--align {align} is no power of two")
     test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region, aged)
-    console = Console(highlight=False)
+    console = terminal.for_tables()
     errors = Console(stderr=True, highlight=False)
     _refuse_foreign(output)
     chosen, missing = subjects(spec or (*OURS, "defaults"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import recording, recording_summary
+from blockyard import journal_tool, recording, recording_summary
 from blockyard.errors import UserError
 from blockyard.seconds import Seconds
 
@@ -16,8 +16,8 @@ def _signal_number(_context: click.Context, _option: click.Parameter, value: str
         return None
     name = value.upper() if value.upper().startswith("SIG") else f"SIG{value.upper()}"
     try:
-        number = int(value) if value.isdigit() else int(signal.Signals[name])
-    except KeyError:
+        number = int(signal.Signals(int(value)) if value.isdecimal() else signal.Signals[name])
+    except (KeyError, ValueError):
         raise click.BadParameter(f"{value} is no signal; name one such as USR1") from None
     if number in (signal.SIGKILL, signal.SIGSTOP):
         raise click.BadParameter(f"{value} can't be caught by a program; name one such as USR1")
@@ -75,6 +75,8 @@ def command(
         raise UserError("--signal and --wait both say when to begin; give one of them")
     if after is not None and (wait or signal_number is not None):
         raise UserError("--after can't be combined with --wait or --signal: they say when to begin")
+    if output is not None:
+        journal_tool.refuse_standard_output(output)
     request = recording.Request(
         command=list(command_line),
         output=output or Path(Path(command_line[0]).name + ".byj"),

@@ -48,7 +48,7 @@ Examples:
               help="Measure up to this second of the journal.")
 @click.option("--untimed", is_flag=True, default=None,
               help="Add runs without a clock around each event, for the total CPU time.")
-@click.option("--causes-above", type=click.IntRange(min=0), metavar="NS",
+@click.option("--causes-above", type=click.IntRange(0, settings.MOST_CAUSES_ABOVE_NS), metavar="NS",
               help="Events of so many nanoseconds and more carry why they were slow; 0 looks at none.  "
                    f"[{settings.CAUSES_ABOVE_NS}]")
 @click.option("--pollute", metavar="BYTES",
@@ -84,11 +84,11 @@ def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Pat
     given = {"allocators": allocators or None, "repeats": repeats, "threads": threads, "untimed": untimed,
              "stream_above_mib": stream_above,
              "causes_above_ns": causes_above, "in_order": in_order, "keep_awake": keep_awake, "traced": trace,
-             "pollute_bytes": settings.parse_size(pollute) if pollute else None,
-             "paces": settings.parse_list(pace, settings.parse_pace) if pace else None,
-             "touches": settings.parse_list(touch, settings.parse_touch) if touch else None}
+             "pollute_bytes": settings.parse_size(pollute) if pollute is not None else None,
+             "paces": settings.parse_list(pace, settings.parse_pace) if pace is not None else None,
+             "touches": settings.parse_list(touch, settings.parse_touch) if touch is not None else None}
     chosen = {name: value for name, value in given.items() if value is not None}
-    part = settings.parse_shard(shard) if shard else None
+    part = settings.parse_shard(shard) if shard is not None else None
     if base is None:
         if not resume:
             raise UserError("no journal was given; name at least one, or a campaign file with --campaign")

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from blockyard import terminal
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
 from blockyard.finite import Finite
@@ -20,7 +21,8 @@ _VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent"
 
 @click.command(short_help="Tables and pictures of a campaign.")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=OutputFolder(), help="Where the report goes (default: DIRECTORY/report).")
+@click.option("-o", "--output", "--out", "out", metavar="DIR", type=OutputFolder(),
+              help="Where the report goes (default: DIRECTORY/report).")
 @click.option("--view", type=click.Choice(list(_VIEWS)), default="all", show_default=True,
               help="All repeats as they came, without what the machine interrupted, or each event's least; "
                    "both is the first and the last.")
@@ -64,7 +66,7 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
                             to_s, journals, allocators, fps=fps, thread=thread)
     with _bar() as tell:
         result = build(directory, out, options, tell)
-    console = Console(highlight=False)
+    console = terminal.for_tables()
     console.print(result.table)
     console.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
     if result.page:

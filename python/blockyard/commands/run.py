@@ -2,10 +2,11 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import click
 
-from blockyard import native
+from blockyard import native, preload
 from blockyard.errors import UserError
 
 
@@ -20,8 +21,12 @@ def command(command_line: tuple[str, ...]) -> None:
     program = shutil.which(command_line[0])
     if program is None:
         raise UserError(f"{command_line[0]} is no program that can be run; check the name and its permissions")
-    library = str(native.path("libblockyard-malloc.so"))
-    preloads = [library, *filter(None, os.environ.get("LD_PRELOAD", "").split(":"))]
+    preload.refuse_unfit(Path(program), "the heap", "or link it with the heap")
+    library = native.path("libblockyard-malloc.so")
+    if preload.is_split(library):
+        raise UserError(f"{library} can't be preloaded: LD_PRELOAD splits at spaces and colons; make a link to it "
+                        "elsewhere and preload that")
+    preloads = [str(library), *filter(None, os.environ.get("LD_PRELOAD", "").split(":"))]
     os.environ["LD_PRELOAD"] = ":".join(preloads)
     try:
         os.execv(program, list(command_line))

@@ -6,6 +6,7 @@ from blockyard.analysis.compare import OPERATIONS, Claim, Comparison, Section, V
 from blockyard.analysis.gate import Outcome, losses, percent
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, View
 from blockyard.analysis.sections import Results
+from blockyard.counted import counted
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph, Table, Warnings
 
@@ -33,7 +34,7 @@ def summary(comparison: Comparison) -> str:
 
 
 def _campaign(results: Results) -> str:
-    return f"{results.directory}, measured {results.created_at}, {results.repeats} repeats"
+    return f"{results.directory}, measured {results.created_at}, {counted(results.repeats, 'repeat')}"
 
 
 def _section(section: Section, confidence: float, everything: bool) -> list[Block]:
