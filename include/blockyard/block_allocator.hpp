@@ -40,7 +40,7 @@ class BY_API BlockAllocator {
 
   /// A block that lies ready, else nullptr: the fast path of allocate().
   [[nodiscard, gnu::always_inline]] void* take_ready() noexcept {
-#if BLOCKYARD_CHECKED
+#if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     return nullptr;
 #else
     return block::slab_take(current_, stride_);
@@ -49,7 +49,7 @@ class BY_API BlockAllocator {
 
   /// Gives back a block that this allocator's allocate() returned. nullptr is not a block.
   void free(void* block) noexcept {
-#if BLOCKYARD_CHECKED
+#if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     free_checked(block);
 #else
     block::Slab* const slab = block::slab_of(block, mask_);

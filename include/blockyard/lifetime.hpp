@@ -125,7 +125,7 @@ class temp_span {
 
  private:
   void check() const noexcept {
-#if BLOCKYARD_CHECKED
+#if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     if (frame_ != by_temp_frame()) {
       lifetime::report_stale_span(span_.data());
     }

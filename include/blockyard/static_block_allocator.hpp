@@ -108,7 +108,7 @@ class StaticBlockAllocator {
 
   /// A block that lies ready for this thread, else nullptr: the fast path of allocate().
   [[nodiscard, gnu::always_inline]] static void* take_ready() noexcept {
-#if BLOCKYARD_CHECKED
+#if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     return nullptr;
 #else
     return block::slab_take(block::by_thread_blocks->current[block::slot_of<stride>()], stride);
@@ -117,7 +117,7 @@ class StaticBlockAllocator {
 
   /// Gives back a block of this size, allocated on whichever thread. nullptr is not a block.
   static void free(void* taken) noexcept {
-#if BLOCKYARD_CHECKED
+#if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     block::by_static_block_free_checked(taken, stride);
 #else
     block::Slab* const slab = block::slab_of(taken, block::slab_mask_of(block::slab_shift_of(stride)));

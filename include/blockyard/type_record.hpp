@@ -17,7 +17,7 @@
 #include "blockyard/block_slab.hpp"
 
 #ifndef BLOCKYARD_COUNT_TYPES
-#if BLOCKYARD_CHECKED
+#if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
 #define BLOCKYARD_COUNT_TYPES 1
 #else
 #define BLOCKYARD_COUNT_TYPES 0
