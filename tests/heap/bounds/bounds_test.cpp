@@ -98,10 +98,10 @@ void give_back() {
 
 // Whoever waits for the page lock looks a few times before it parks.
 void wait_for_the_page_lock() {
-  const std::unique_lock hold(process_heap.pages.lock());
+  std::unique_lock hold(process_heap.pages.lock());
   std::thread waiting([] { by_free(by_malloc(200'000)); });
   pause_ms(50);
-  const_cast<std::unique_lock<blockyard::heap::PageLock>&>(hold).unlock();
+  hold.unlock();
   waiting.join();
 }
 
