@@ -45,6 +45,23 @@ def test_the_text_says_what_got_worse_within_80_columns(made: tuple[Path, Path])
     assert max(len(line.rstrip()) for line in found.text.splitlines() if "/" not in line) <= 80
 
 
+def test_a_campaign_beside_itself_is_refused_however_it_is_named(made: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(made[0])
+    assert "BASE and NEW are one campaign" in refused(made[0], made[0], "--gate", "p50:1%")
+    assert "BASE and NEW are one campaign" in refused(made[0], tmp_path / "link")
+
+
+def test_a_copy_of_a_campaign_is_refused_and_one_copied_allocator_is_said(copies: tuple[Path, Path]) -> None:
+    same = copies[0].with_name("same")
+    shutil.copytree(copies[0], same)
+    assert "are copies of one another" in refused(copies[0], same)
+    shutil.rmtree(copies[1] / "runs/game/glibc")
+    shutil.copytree(copies[0] / "runs/game/glibc", copies[1] / "runs/game/glibc")
+    found = compare(*copies)
+    assert found.code == 0
+    assert "the runs of glibc are the same ones in BASE and NEW" in " ".join(found.text.split())
+
+
 def test_another_machine_kind_is_refused(copies: tuple[Path, Path]) -> None:
     change_json(copies[1] / "machine.json", kind="other", kernel="6.9")
     assert "machines of different kinds (kernel 6.1.0 and 6.9)" in refused(*copies)

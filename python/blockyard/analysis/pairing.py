@@ -1,11 +1,12 @@
 """What of two campaigns may be compared: sections of the same journal, machine kind and options, by allocator."""
 
+import filecmp
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from blockyard.analysis import fidelity
-from blockyard.analysis.sections import AllocatorRuns, Results, Section
+from blockyard.analysis.sections import AllocatorRuns, Results, Run, Section
 from blockyard.campaign import document, machine
 from blockyard.campaign.document import Campaign
 from blockyard.errors import UserError
@@ -49,6 +50,8 @@ class Pairing:
 
 def pair(base: Results, new: Results, allocators: tuple[str, ...] = ()) -> Pairing:
     """Finds what both have; raises UserError where nothing is, or where a difference forbids it."""
+    if base.directory.samefile(new.directory):
+        raise UserError(f"BASE and NEW are one campaign, {base.directory}: nothing can differ; name two")
     plans = document.read(base.directory), document.read(new.directory)
     _refuse_other_machine(base, new)
     _refuse_other_journals(*plans)
@@ -70,7 +73,31 @@ def pair(base: Results, new: Results, allocators: tuple[str, ...] = ()) -> Pairi
     pairs = tuple(_pair(here[key], there[key], plans, new, allocators) for key in common)
     if not any(one.twins for one in pairs):
         raise UserError("no allocator has finished runs in both campaigns: there is nothing to compare")
+    notes += _same_runs(pairs)
     return Pairing(base, new, pairs, tuple(notes))
+
+
+def _same_runs(pairs: tuple[Pair, ...]) -> list[str]:
+    """A note for each pair in which runs are copies of one another; refuses where no others are."""
+    copies = [[one.name for one in each.twins if _are_copies(one)] for each in pairs]
+    if all(len(names) == len(each.twins) for names, each in zip(copies, pairs, strict=True)) and \
+            not any(each.lost for each in pairs):
+        raise UserError("the runs of BASE and NEW are copies of one another: nothing can differ; measure NEW anew")
+    return [f"{each.new.title}: the runs of {', '.join(names)} are the same ones in BASE and NEW, so that nothing of "
+            "theirs can differ" for names, each in zip(copies, pairs, strict=True) if names]
+
+
+def _are_copies(twins: Twins) -> bool:
+    """Two runs never take the same nanoseconds, so run.json tells; the samples are the proof, of one run for all."""
+    both = list(zip(twins.base.runs, twins.new.runs, strict=True))
+    return all(here.facts == there.facts for here, there in both) and _have_same_samples(*both[0])
+
+
+def _have_same_samples(here: Run, there: Run) -> bool:
+    try:
+        return filecmp.cmp(here.folder / "samples.npy", there.folder / "samples.npy", shallow=False)
+    except OSError:  # reading them for their figures says better what is wrong
+        return False
 
 
 def _key(section: Section) -> tuple:
