@@ -1,6 +1,9 @@
 """What the dynamic linker can preload, and into which programs."""
 
+import contextlib
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from blockyard import elf
@@ -8,6 +11,8 @@ from blockyard.errors import UserError
 
 # A script names its interpreter, which may be a script; the kernel follows as many.
 _MOST_INTERPRETERS = 4
+# Where a private folder goes when the path of TMPDIR has a space in it.
+_ELSEWHERE = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 
 
 def refuse_unfit(program: Path, what: str, otherwise: str) -> None:
@@ -42,6 +47,36 @@ def refuse_unfit(program: Path, what: str, otherwise: str) -> None:
         )
 
 
-def is_split(library: Path) -> bool:
-    """Whether LD_PRELOAD takes this path for several: it splits at spaces and colons."""
-    return any(character in str(library) for character in " :")
+def is_split(path: Path) -> bool:
+    """Whether LD_PRELOAD takes this path for something else: it splits at spaces and colons, and puts in what stands
+    for `$LIB` and its like."""
+    return any(character in str(path) for character in " :$")
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[Path]:
+    """A folder whose path LD_PRELOAD takes, for as long as the block runs. Raises UserError when none can be had."""
+    with contextlib.ExitStack() as until_end:
+        yield _made_in(until_end, [Path(tempfile.gettempdir()), *_ELSEWHERE])
+
+
+def _made_in(until_end: contextlib.ExitStack, places: list[Path]) -> Path:
+    for place in places:
+        # Relative, as TMPDIR may be, it would be another one for a program that changes its folder.
+        with contextlib.suppress(OSError):
+            if not is_split(place.absolute()):
+                made = tempfile.TemporaryDirectory(prefix="blockyard-", dir=place.absolute(),
+                                                   ignore_cleanup_errors=True)
+                return Path(until_end.enter_context(made))
+    raise UserError(f"no folder for what is preloaded could be made in {', '.join(map(str, places))}; let TMPDIR name "
+                    "one that can be written, without spaces and colons in its path")
+
+
+def linked(library: Path, folder: Path) -> Path:
+    """A path that LD_PRELOAD takes: the library's own, or that of a link to it in `folder`."""
+    library = library.resolve()
+    if not is_split(library):
+        return library
+    link = folder / library.name
+    link.symlink_to(library)
+    return link

@@ -1,19 +1,15 @@
 """Runs a program under the recorder: starts the collector, preloads the library, hands signals on."""
 
-import contextlib
 import json
 import os
 import secrets
 import shutil
-import signal
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from blockyard import elf, native, preload
+from blockyard import child, elf, native, preload
 from blockyard.errors import UserError
 
 # Present functions that the recorder itself exports: --frame-symbol needs no library of its own for them.
@@ -24,10 +20,6 @@ _KNOWN_FRAME_FUNCTIONS = {
     "eglSwapBuffers",
     "vkQueuePresentKHR",
 }
-# Handed on to the program; what the terminal sends (Ctrl-C, Ctrl-\) reaches it by itself.
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-_AWAITED = (*_FORWARDED, signal.SIGCHLD)
 
 
 @dataclass
@@ -61,11 +53,11 @@ def run(request: Request) -> Outcome:
     preload.refuse_unfit(program, "the recorder", "or call the functions of blockyard/journal.h")
     _check_output(request)
     socket = f"blockyard-{os.getpid()}-{secrets.token_hex(8)}"
-    with tempfile.TemporaryDirectory(prefix="blockyard-") as folder:
-        environment = _environment(request, socket, Path(folder))
+    with preload.private_folder() as folder:
+        environment = _environment(request, socket, folder)
         collector = _start_collector(request, socket)
         try:
-            exit_code = _run_program(program, request, environment)
+            exit_code = child.run(program, request.command, environment)
         except OSError as error:
             collector.stdin.close()
             collector.wait()
@@ -100,7 +92,7 @@ def _check_output(request: Request) -> None:
 
 
 def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
-    libraries = [_preloadable(native.path("libblockyard-record.so"), folder)]
+    libraries = [preload.linked(native.path("libblockyard-record.so"), folder)]
     environment = dict(os.environ, BLOCKYARD_RECORD=socket)
     if request.frame_symbol is not None:
         if not request.frame_symbol.isascii() or not 0 < len(request.frame_symbol) <= elf.MOST_NAME_BYTES:
@@ -116,16 +108,6 @@ def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
     others = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []
     environment["LD_PRELOAD"] = ":".join([*map(str, libraries), *others])
     return environment
-
-
-def _preloadable(library: Path, folder: Path) -> Path:
-    """A path that LD_PRELOAD takes: the library's own, or that of a link to it."""
-    library = library.resolve()
-    if not preload.is_split(library):
-        return library
-    link = folder / library.name
-    link.symlink_to(library)
-    return link
 
 
 def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
@@ -150,59 +132,3 @@ def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
         collector.wait()
         raise UserError("the recorder's collector did not start")
     return collector
-
-
-def _run_program(program: Path, request: Request, environment: dict[str, str]) -> int:
-    with _signals_held() as held:
-        process = subprocess.Popen(
-            request.command,
-            executable=program.absolute(),
-            env=environment,
-            close_fds=False,
-            preexec_fn=held.give_back,
-        )
-        code = _wait_passing_on(process)
-    return code if code >= 0 else 128 - code
-
-
-def _wait_passing_on(process: subprocess.Popen) -> int:
-    """Until the program ends; the signals that come for us meanwhile go to it."""
-    while (code := process.poll()) is None:
-        number = signal.sigwait(_AWAITED)
-        if number != signal.SIGCHLD:
-            process.send_signal(number)
-    return code
-
-
-@dataclass(frozen=True)
-class _HeldSignals:
-    """The signals' mask and handlers as `blockyard record` was started with them."""
-
-    mask: set[signal.Signals]
-    handlers: dict[signal.Signals, Any]
-
-    def give_back(self) -> None:
-        """Run in the child: the program starts with the signals that it would have had without a recorder."""
-        for number, handler in self.handlers.items():
-            # Python's own handler of Ctrl-C stands for the default action.
-            signal.signal(number, handler if handler == signal.SIG_IGN else signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
-
-
-@contextlib.contextmanager
-def _signals_held() -> Iterator[_HeldSignals]:
-    """Within, no signal is lost: those for the program wait until `_wait_passing_on` takes them, also one that comes
-    before the program has started or just before the wait begins, where a handler would come too early. What the
-    terminal sends reaches the program without us."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
-    # A parent that ignores SIGCHLD, as it may have been told to by its own, hears of no child.
-    handlers = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, signal.SIG_DFL)}
-    handlers |= {number: signal.signal(number, signal.SIG_IGN) for number in _FROM_TERMINAL}
-    try:
-        yield _HeldSignals(mask, handlers)
-    finally:
-        while signal.sigtimedwait(_AWAITED, 0) is not None:  # came after the program's end
-            pass
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -8,6 +8,8 @@ import sys
 import pytest
 from recorded import command, environment, record
 
+from blockyard import native
+
 
 def sentence(done) -> str:
     lines = [line for line in done.stderr.splitlines() if line]
@@ -146,3 +148,16 @@ def test_wrong_options_are_refused(tmp_path, options, word):
         command(tmp_path / "x.byj", "true", options=options), capture_output=True, text=True, env=environment()
     )
     assert done.returncode == 2 and word in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--frame-symbol", "no_such_function")])
+def test_folders_with_a_space_in_their_names_serve(tmp_path, options):
+    folder = tmp_path / "two words: one colon"
+    folder.mkdir()
+    for name in ("libblockyard-record.so", "libblockyard-frame-stub.so", "blockyard-collect", "blockyard-journal"):
+        shutil.copy(native.path(name), folder)
+    done = record(tmp_path / "x.byj", "true", options=options, BLOCKYARD_BUILD=str(folder), TMPDIR=str(folder))
+    assert done.exit_code == 0, done.stderr
+    assert "can't be preloaded" not in done.stderr and "cannot be preloaded" not in done.stderr
+    assert done.journal().info["program"].endswith("true")
+    assert not list(folder.glob("blockyard-?*/")), "nothing stays behind"

@@ -2,7 +2,7 @@
 
 import click
 
-from blockyard import native
+from blockyard import native, preload
 
 _PARTS = {"malloc": "libblockyard-malloc.so", "record": "libblockyard-record.so", "replay": "blockyard-replay"}
 
@@ -11,4 +11,8 @@ _PARTS = {"malloc": "libblockyard-malloc.so", "record": "libblockyard-record.so"
 @click.argument("part", type=click.Choice(sorted(_PARTS)))
 def command(part: str) -> None:
     """Print where a native part of Blockyard lies."""
-    click.echo(native.path(_PARTS[part]))
+    found = native.path(_PARTS[part])
+    click.echo(found)
+    if found.suffix == ".so" and preload.is_split(found):
+        click.echo("blockyard: LD_PRELOAD does not take this path, as it splits at spaces and colons; 'blockyard run' "
+                   "and 'blockyard record' find a way round", err=True)

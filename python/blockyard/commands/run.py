@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import click
 
-from blockyard import native, preload
+from blockyard import child, native, preload
 from blockyard.errors import UserError
 
 
@@ -22,13 +23,18 @@ def command(command_line: tuple[str, ...]) -> None:
     if program is None:
         raise UserError(f"{command_line[0]} is no program that can be run; check the name and its permissions")
     preload.refuse_unfit(Path(program), "the heap", "or link it with the heap")
-    library = native.path("libblockyard-malloc.so")
-    if preload.is_split(library):
-        raise UserError(f"{library} can't be preloaded: LD_PRELOAD splits at spaces and colons; make a link to it "
-                        "elsewhere and preload that")
-    preloads = [str(library), *filter(None, os.environ.get("LD_PRELOAD", "").split(":"))]
-    os.environ["LD_PRELOAD"] = ":".join(preloads)
+    library = native.path("libblockyard-malloc.so").absolute()
     try:
-        os.execv(program, list(command_line))
+        if not preload.is_split(library):
+            os.execve(program, list(command_line), _with_heap(library))
+        # A link to the library is there for as long as the program runs, so we stay, too.
+        with preload.private_folder() as folder:
+            code = child.run(Path(program), command_line, _with_heap(preload.linked(library, folder)))
     except OSError as error:
         raise UserError(f"{command_line[0]} can't be started: {error.strerror}") from None
+    sys.exit(code)
+
+
+def _with_heap(library: Path) -> dict[str, str]:
+    preloads = [str(library), *filter(None, os.environ.get("LD_PRELOAD", "").split(":"))]
+    return {**os.environ, "LD_PRELOAD": ":".join(preloads)}

@@ -1,0 +1,72 @@
+"""Runs a user's program as our child: the signals that come for us go to it."""
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Handed on to the program; what the terminal sends (Ctrl-C, Ctrl-\) reaches it by itself.
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_AWAITED = (*_FORWARDED, signal.SIGCHLD)
+
+
+def run(program: Path, command: Sequence[str], environment: dict[str, str]) -> int:
+    """Runs it to its end; its exit code, or 128 and the number of the signal that ended it. Raises OSError when it
+    can't be started."""
+    with _signals_held() as held:
+        process = subprocess.Popen(
+            command,
+            executable=program.absolute(),
+            env=environment,
+            close_fds=False,
+            preexec_fn=held.give_back,
+        )
+        code = _wait_passing_on(process)
+    return code if code >= 0 else 128 - code
+
+
+def _wait_passing_on(process: subprocess.Popen) -> int:
+    """Until the program ends; the signals that come for us meanwhile go to it."""
+    while (code := process.poll()) is None:
+        number = signal.sigwait(_AWAITED)
+        if number != signal.SIGCHLD:
+            process.send_signal(number)
+    return code
+
+
+@dataclass(frozen=True)
+class _HeldSignals:
+    """The signals' mask and handlers as `blockyard record` was started with them."""
+
+    mask: set[signal.Signals]
+    handlers: dict[signal.Signals, Any]
+
+    def give_back(self) -> None:
+        """Run in the child: the program starts with the signals that it would have had without a recorder."""
+        for number, handler in self.handlers.items():
+            # Python's own handler of Ctrl-C stands for the default action.
+            signal.signal(number, handler if handler == signal.SIG_IGN else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[_HeldSignals]:
+    """Within, no signal is lost: those for the program wait until `_wait_passing_on` takes them, also one that comes
+    before the program has started or just before the wait begins, where a handler would come too early. What the
+    terminal sends reaches the program without us."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    # A parent that ignores SIGCHLD, as it may have been told to by its own, hears of no child.
+    handlers = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, signal.SIG_DFL)}
+    handlers |= {number: signal.signal(number, signal.SIG_IGN) for number in _FROM_TERMINAL}
+    try:
+        yield _HeldSignals(mask, handlers)
+    finally:
+        while signal.sigtimedwait(_AWAITED, 0) is not None:  # came after the program's end
+            pass
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
