@@ -47,8 +47,10 @@ BY_API void* by_allocate(size_t size, size_t alignment, by_lifetime lifetime);
 BY_API void by_deallocate(void* block, by_lifetime lifetime);
 
 /// A block of `size` bytes with the contents of `block` up to the smaller size; `old_size` is what it was asked with.
-/// In place where it is temp's newest block and there is room, or where it does not grow. NULL for `block` acts as
-/// by_allocate; on failure NULL and `block` stays valid.
+/// In place where it has the alignment and is temp's newest block with room behind it, or does not grow (a persistent
+/// block that shrinks to less than half may move; so may any in a checked or recorded process). A temp block resized
+/// inside of a scope is one of the scope's. NULL for `block` acts as by_allocate; on failure NULL and `block` stays
+/// valid.
 BY_API void* by_reallocate(void* block, size_t old_size, size_t size, size_t alignment, by_lifetime lifetime);
 
 /// A place in the calling thread's temp memory, to go back to.
@@ -132,7 +134,7 @@ BY_API void by_rewindable_read_statistics(by_rewindable* arena, by_rewindable_st
 
 /// Of one thread's temp, or the sum over several.
 typedef struct by_temp_statistics {
-  uint64_t frames;                           ///< that ended
+  uint64_t frames;                           ///< that ended; a thread's end is that of its last, if that has a block
   uint64_t frames_by_peak[BY_PEAK_BUCKETS];  ///< [0]: peak below 1 KiB, [k]: from 2^(k-1) KiB to below 2^k KiB, the
                                              ///< last: from 16 MiB
   size_t region_bytes;                       ///< size of the region now; 0 before the first block

@@ -65,10 +65,10 @@ template <class T, class... Arguments>
     return nullptr;
   }
   if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
-    return new (block) T(std::forward<Arguments>(arguments)...);
+    return ::new (block) T(std::forward<Arguments>(arguments)...);
   } else {
     try {
-      return new (block) T(std::forward<Arguments>(arguments)...);
+      return ::new (block) T(std::forward<Arguments>(arguments)...);
     } catch (...) {
       deallocate(block, lifetime);
       throw;
@@ -126,7 +126,7 @@ class temp_span {
  private:
   void check() const noexcept {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
-    if (frame_ != by_temp_frame()) {
+    if (span_.data() != nullptr && frame_ != by_temp_frame()) {
       lifetime::report_stale_span(span_.data());
     }
 #endif

@@ -17,6 +17,7 @@
 #include "blockyard/rewindable.hpp"
 #include "blockyard/temp.hpp"
 #include "heap/fault.hpp"
+#include "lifetime/thread_state.hpp"
 #include "lifetime/watched.hpp"
 
 namespace {
@@ -61,6 +62,9 @@ void* bump(Piece* piece, std::size_t bytes, std::size_t alignment) {
   // Room for the worst alignment: one addition instead of a loop, where the block is not aligned by its piece anyway.
   const std::size_t step = bytes + (alignment > 8 ? alignment - 8 : 0);
   const std::size_t rounded = base::align_up(step, std::size_t{8});
+  if (rounded > piece->bytes) {
+    return nullptr;  // not counted: what fits no piece leaves this one to others, and `used` never wraps
+  }
   const std::size_t offset = piece->used.fetch_add(rounded, std::memory_order_relaxed);
   if (offset > piece->bytes || rounded > piece->bytes - offset) {
     return nullptr;
@@ -175,6 +179,7 @@ void unlock_arenas_after_fork() { pieces_lock.unlock(); }
 extern "C" {
 
 by_rewindable* by_rewindable_create(size_t bytes, by_rewindable* parent) {
+  lifetime::guard_forks();
   void* const memory = by_malloc(sizeof(by_rewindable));
   if (memory == nullptr || bytes > largest) {
     by_free(memory);

@@ -188,16 +188,18 @@ void free_outside_block(ThreadState* state, void* block) {
   state->outside[header_of(block)->number].block = nullptr;
   free_outside(block);
   std::size_t first = state->outside.count();
-  while (first > state->outside_floor && state->outside[first - 1].block == nullptr) {
+  while (first > 0 && state->outside[first - 1].block == nullptr) {
     --first;
   }
   cut_outside(state, first);
 }
 
-// Frees what did not fit, from slot `first` on.
-void free_outside_from(ThreadState* state, std::size_t first) {
-  for (std::size_t slot = state->outside.count(); slot > first; --slot) {
-    if (void* const block = state->outside[slot - 1].block) {
+// Frees what did not fit after `before` others of the frame.
+void free_outside_after(ThreadState* state, std::size_t before) {
+  std::size_t first = state->outside.count();
+  while (first > 0 && state->outside[first - 1].before >= before) {
+    --first;
+    if (void* const block = state->outside[first].block) {
       free_outside(block);
     }
   }
@@ -254,7 +256,7 @@ void adapt_region(ThreadState* state, std::size_t demand) {
 void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment) {
   const std::size_t bytes = size + (size == 0);
   const std::size_t slot = state->outside.count();
-  if (!state->outside.push({nullptr, state->demand})) {
+  if (!state->outside.push({nullptr, state->demand, state->outside_ever})) {
     errno = ENOMEM;
     return nullptr;
   }
@@ -264,6 +266,7 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
     return nullptr;
   }
   state->outside[slot].block = block;
+  state->outside_ever += 1;
   auto& counter = bytes > state->region_bytes ? state->figures.overflow_too_large : state->figures.overflow_full;
   counter += 1;
   // Where the block would lie if the region had no end.
@@ -273,11 +276,20 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
   return block;
 }
 
+bool is_frame_empty(ThreadState* state) {
+  note_demand(state);
+  const TempRegion& region = region_of(state);
+  return state->peak_demand == 0 && region.peak == region.begin;
+}
+
+void lock_settings_for_fork() { settings_lock.lock(); }
+void unlock_settings_after_fork() { settings_lock.unlock(); }
+
 void end_temp_frame(ThreadState* state) {
   note_demand(state);
   const std::size_t demand = state->peak_demand;
-  free_outside_from(state, 0);
-  state->outside_floor = 0;
+  free_outside_after(state, 0);
+  state->outside_ever = 0;
   state->peak_demand = 0;
   state->frame += 1;
   if (state->region == nullptr) {
@@ -384,30 +396,23 @@ void by_thread_end_frame(void) {
 }
 
 by_temp_mark by_temp_mark_now(void) {
-  ThreadState* const state = this_thread;
+  ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
   if (state == nullptr) {
-    return {0, 0, 0};
+    return {0, 0, 0};  // of no frame
   }
   const TempRegion& region = region_of(state);
-  state->outside_floor = state->outside.count();
-  return {state->frame, region.next() - region.begin, state->outside.count()};
+  return {state->frame, region.next() - region.begin, state->outside_ever};
 }
 
 void by_temp_rewind(by_temp_mark mark) {
   ThreadState* const state = this_thread;
-  if (state == nullptr) {
-    return;
-  }
-  // A mark from before the thread's first block has no frame yet: the first is meant.
-  const bool before_all = mark.frame == 0 && state->first_frame == state->frame;
-  if (mark.frame != state->frame && !before_all) {
+  if (state == nullptr || mark.frame != state->frame) {
     return;
   }
   if (state->demand != 0) {
     note_demand(state);
   }
-  free_outside_from(state, std::min(mark.outside, state->outside.count()));
-  state->outside_floor = mark.outside;
+  free_outside_after(state, mark.outside);
   TempRegion& region = region_of(state);
   const std::uintptr_t position = std::max(region.begin + mark.position, state->pinned);
   if (position < region.next()) {
@@ -427,6 +432,7 @@ int by_temp_configure(size_t region, size_t limit) {
     errno = EINVAL;
     return -1;
   }
+  guard_forks();
   const std::lock_guard lock(settings_lock);
   settings = {region, limit};
   settings_version.fetch_add(1, std::memory_order_relaxed);

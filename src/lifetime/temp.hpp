@@ -19,8 +19,14 @@ inline void go_on_at(TempRegion& region, std::uintptr_t address) {
 /// region grow.
 void end_temp_frame(ThreadState* state);
 
+/// Whether nothing was allocated in the frame of `state`, whose thread is the calling one.
+bool is_frame_empty(ThreadState* state);
+
 /// A block for which `region`, that of `state`, has no room: from temp job, and counted. nullptr with errno ENOMEM.
 void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment);
+
+void lock_settings_for_fork();
+void unlock_settings_after_fork();
 
 void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
 

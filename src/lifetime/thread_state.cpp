@@ -38,9 +38,11 @@ void lock_for_fork() {
   lock_arenas_for_fork();
   lock_leaks_for_fork();
   lock_chunks_for_fork();
+  lock_settings_for_fork();
 }
 
 void unlock_after_fork() {
+  unlock_settings_after_fork();
   unlock_chunks_after_fork();
   unlock_leaks_after_fork();
   unlock_arenas_after_fork();
@@ -80,7 +82,9 @@ void leave_thread(void* value) {
   auto* const state = static_cast<ThreadState*>(value);
   state->open_cursors = 0;
   state->pinned = 0;
-  end_temp_frame(state);
+  if (!is_frame_empty(state)) {
+    end_temp_frame(state);
+  }
   retire_job_chunks(by_job_cursor);
   retire_job_chunks(state->watched_job);
   by_temp_region = {};
@@ -125,14 +129,22 @@ bool PageArray<T>::grow() {
 template class PageArray<OutsideBlock>;
 template class PageArray<WatchedBlock>;
 
+void guard_forks() {
+  // The system's own lock is between this and a fork; a lock of ours could be what the child finds taken.
+  static constinit std::atomic<bool> guarded{false};
+  if (!guarded.load(std::memory_order_relaxed) && !guarded.exchange(true)) {
+    base::around_fork(lock_for_fork, unlock_after_fork, become_child);
+  }
+}
+
 ThreadState* enter_thread() {
+  guard_forks();
   ThreadState* state = nullptr;
   {
     const std::lock_guard lock(states_lock);
     if (!opened) {
       opened = true;
       thread_exit.open(leave_thread);
-      base::around_fork(lock_for_fork, unlock_after_fork, become_child);
     }
     if (parked != nullptr) {
       state = parked;
@@ -145,7 +157,6 @@ ThreadState* enter_thread() {
     }
     state->number = ++last_number;
     state->frame = (std::uint64_t{last_number} << 40) + 1;
-    state->first_frame = state->frame;
   }
   this_thread = state;
   thread_exit.set(state);
@@ -168,6 +179,7 @@ void add_figures(by_temp_statistics& total, const TempFigures& figures) {
 }
 
 void add_ended(by_temp_statistics& total) {
+  guard_forks();
   const std::lock_guard lock(states_lock);
   total.frames += ended.frames;
   for (unsigned k = 0; k < BY_PEAK_BUCKETS; ++k) {

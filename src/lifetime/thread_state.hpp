@@ -54,6 +54,7 @@ struct WatchedBlock {
 struct OutsideBlock {
   void* block;         ///< nullptr: freed
   std::size_t demand;  ///< of the thread, before it
+  std::size_t before;  ///< how many of the frame did not fit before it: slots are used again, this is not
 };
 
 struct TempFigures {
@@ -69,16 +70,15 @@ struct TempFigures {
 
 struct ThreadState {
   std::byte* region = nullptr;
-  std::size_t reserved = 0;       ///< bytes of address space at `region`
-  std::size_t region_bytes = 0;   ///< of it, those in use
-  std::uint32_t settings = 0;     ///< which by_temp_configure() the region obeys
-  std::uint64_t frame = 0;        ///< differs for every frame of every thread
-  std::uint64_t first_frame = 0;  ///< the thread's first
-  std::size_t demand = 0;         ///< bytes by which an endless region would be fuller now: of blocks that did not fit
-  std::size_t peak_demand = 0;    ///< bytes that an endless region would have had in use at the most in this frame
-  std::size_t outside_floor = 0;  ///< slots of `outside` below it are not used again in this frame: a mark counts them
-  std::size_t open_cursors = 0;   ///< whose pieces lie in the region
-  std::uintptr_t pinned = 0;      ///< address: no scope goes back below it, for those pieces' sake; 0 without any
+  std::size_t reserved = 0;      ///< bytes of address space at `region`
+  std::size_t region_bytes = 0;  ///< of it, those in use
+  std::uint32_t settings = 0;    ///< which by_temp_configure() the region obeys
+  std::uint64_t frame = 0;       ///< differs for every frame of every thread
+  std::size_t demand = 0;        ///< bytes by which an endless region would be fuller now: of blocks that did not fit
+  std::size_t peak_demand = 0;   ///< bytes that an endless region would have had in use at the most in this frame
+  std::size_t outside_ever = 0;  ///< blocks of this frame that did not fit, those freed since included
+  std::size_t open_cursors = 0;  ///< whose pieces lie in the region
+  std::uintptr_t pinned = 0;     ///< address: no scope goes back below it, for those pieces' sake; 0 without any
   std::uintptr_t pinned_before[8] = {};  ///< by a cursor's depth, from 1: `pinned` before its newest row of blocks
   PageArray<OutsideBlock> outside;       ///< this frame's blocks that did not fit
   PageArray<WatchedBlock> blocks;        ///< of a watched process: this frame's blocks in the region, in address order
@@ -96,6 +96,9 @@ extern constinit thread_local ThreadState* this_thread __attribute__((tls_model(
 
 /// Gives the calling thread a state. nullptr when memory is exhausted. Takes a lock; O(1).
 ThreadState* enter_thread();
+
+/// From now on, and from before the first lock of this room is taken, forks leave its locks free. O(1).
+void guard_forks();
 
 /// The newest of all states, and through next_known the others.
 ThreadState* known_threads();

@@ -90,6 +90,20 @@ TEST(Exhaustion, an_arena_fails_with_enomem_and_serves_again_after_its_rewind) {
             0);
 }
 
+TEST(Exhaustion, an_arena_that_cannot_give_a_large_block_goes_on_with_the_memory_it_has) {
+  EXPECT_EQ(in_little_memory([] {
+              rewindable arena;
+              auto* const first = static_cast<std::byte*>(arena.try_allocate(16, 8));
+              for (int i = 0; i < 3; ++i) {
+                if (first == nullptr || arena.try_allocate(std::size_t{1} << 40) != nullptr || errno != ENOMEM) {
+                  return 1;
+                }
+              }
+              return arena.try_allocate(16, 8) == first + 16 ? 0 : 2;
+            }),
+            0);
+}
+
 #endif
 
 }  // namespace

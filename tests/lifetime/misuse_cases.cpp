@@ -163,6 +163,9 @@ void right_use() {
       deallocate(other, Lifetime::temp_job);
     }
     by_temp_job_trim();
+    for (const int number : temp_span<int>()) {
+      std::fprintf(stderr, "an empty span has %d\n", number);
+    }
     std::thread([] { std::memset(allocate(100, 1, Lifetime::temp_job), 1, 100); }).join();
     by_frame_end(0);
   }

@@ -107,6 +107,20 @@ TEST(Lifetimes, one_that_is_none_fails_with_einval) {
   EXPECT_EQ(errno, EINVAL);
 }
 
+struct AllocatesItself {
+  explicit AllocatesItself(int wanted) : number(wanted) {}
+  static void* operator new(std::size_t size) { return ::operator new(size); }
+  static void operator delete(void* object) { ::operator delete(object); }
+  int number;
+};
+
+TEST(Lifetimes, make_constructs_what_has_an_operator_new_of_its_own) {
+  auto* const object = make<AllocatesItself>(Lifetime::temp_job, 7);
+  ASSERT_NE(object, nullptr);
+  EXPECT_EQ(object->number, 7);
+  destroy(object, Lifetime::temp_job);
+}
+
 TEST(Lifetimes, a_temp_span_holds_its_elements_for_the_frame) {
   const temp_span<int> numbers(100);
   numbers[99] = 5;

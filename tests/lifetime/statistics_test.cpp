@@ -46,8 +46,21 @@ TEST(Statistics, threads_that_have_ended_are_part_of_the_sum) {
     by_thread_end_frame();
     by_thread_end_frame();
   });
-  // Its end ends a frame, too.
-  EXPECT_EQ(statistics().temp.frames - before.temp.frames, 3u);
+  EXPECT_EQ(statistics().temp.frames - before.temp.frames, 2u);
+}
+
+TEST(Statistics, a_threads_end_ends_a_frame_that_has_a_block_and_no_other) {
+  const by_statistics_t before = statistics();
+  on_a_new_thread([] {
+    static_cast<void>(temp_allocate(10, 1));
+    by_thread_end_frame();
+    temp_deallocate(temp_allocate(3000, 1));
+  });
+  on_a_new_thread([] { deallocate(allocate(10, 1, Lifetime::temp_job), Lifetime::temp_job); });
+  const by_statistics_t after = statistics();
+  EXPECT_EQ(after.temp.frames - before.temp.frames, 2u);
+  EXPECT_EQ(after.temp.frames_by_peak[0] - before.temp.frames_by_peak[0], 1u);
+  EXPECT_EQ(after.temp.frames_by_peak[2] - before.temp.frames_by_peak[2], 1u);
 }
 
 std::vector<by_thread_statistics> of_threads() {

@@ -336,6 +336,60 @@ TEST(Temp, what_scopes_and_frees_gave_back_is_not_needed_twice) {
   });
 }
 
+TEST(Temp, what_did_not_fit_and_was_freed_is_not_needed_twice_where_scopes_begin_meanwhile) {
+  const Region region(1024, 100'000);
+  on_a_new_thread([] {
+    for (int i = 0; i < 50; ++i) {
+      void* const outside = temp_allocate(2000, 16);
+      {
+        const temp_scope scope;
+        void* const younger = temp_allocate(2000, 16);
+        temp_deallocate(younger);
+      }
+      temp_deallocate(outside);
+    }
+    by_thread_end_frame();
+    std::byte* const first = bytes(temp_allocate(4000, 16));
+    std::byte* const beyond = bytes(temp_allocate(1, 1));
+    EXPECT_FALSE(beyond >= first && beyond <= first + 4000) << "the region is larger than 4000 bytes";
+  });
+}
+
+TEST(Temp, a_scope_frees_what_did_not_fit_after_it_began_where_slots_were_used_again) {
+  const Region region(64, 0);
+  on_a_new_thread([] {
+    static_cast<void>(temp_allocate(64, 1));
+    by_statistics_t before;
+    by_statistics(&before);
+    void* const older = temp_allocate(100'000, 16);
+    {
+      const temp_scope scope;
+      temp_deallocate(older);
+      static_cast<void>(temp_allocate(100'000, 16));
+      const temp_scope inner;
+      static_cast<void>(temp_allocate(100'000, 16));
+    }
+    by_statistics_t after;
+    by_statistics(&after);
+    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
+              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+  });
+}
+
+TEST(Temp, a_scope_from_before_a_threads_first_block_and_the_end_of_its_frame_does_nothing) {
+  on_a_new_thread([] {
+    char* block = nullptr;
+    {
+      const temp_scope scope;
+      by_thread_end_frame();
+      block = static_cast<char*>(temp_allocate(100, 16));
+      std::strcpy(block, "stays");
+    }
+    EXPECT_NE(temp_allocate(100, 16), block);
+    EXPECT_STREQ(block, "stays");
+  });
+}
+
 TEST(Temp, what_did_not_fit_is_remembered_when_the_region_has_become_empty_again) {
   const Region region(1024, 100'000);
   on_a_new_thread([] {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "blockyard/lifetime.hpp"
+#include "blockyard/rewindable.hpp"
 #include "own_thread.hpp"
 
 namespace {
@@ -112,6 +113,55 @@ TEST(Threads, statistics_are_read_while_threads_end_their_frames) {
 }
 
 #if !defined(__SANITIZE_THREAD__)
+// Forks while another thread does one thing all the time; whether the child, doing the same, comes to its end.
+template <class Other>
+bool forks_well(Other&& other) {
+  std::atomic<bool> stop{false};
+  std::atomic<bool> started{false};
+  std::thread thread([&] {
+    while (!stop.load()) {
+      other();
+      started.store(true);
+    }
+  });
+  while (!started.load()) {
+    std::this_thread::yield();
+  }
+  bool well = true;
+  for (int i = 0; i < 100 && well; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);  // a lock that nobody holds any more is waited for until then
+      other();
+      std::thread([] { std::memset(temp_allocate(64, 16), 1, 64); }).join();
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    well = status == 0;
+  }
+  stop.store(true);
+  thread.join();
+  return well;
+}
+
+TEST(Threads, a_process_forks_while_another_thread_sets_regions) {
+  EXPECT_TRUE(forks_well([] { by_temp_configure(std::size_t{256} << 10, std::size_t{4} << 20); }));
+}
+
+TEST(Threads, a_process_forks_while_another_thread_reads_statistics) {
+  EXPECT_TRUE(forks_well([] {
+    by_statistics_t all;
+    by_statistics(&all);
+  }));
+}
+
+TEST(Threads, a_process_forks_while_another_thread_uses_an_arena) {
+  rewindable arena(4096);
+  static_cast<void>(arena.try_allocate(1000));
+  EXPECT_TRUE(forks_well([&] { static_cast<void>(arena.statistics()); }));
+}
+
 TEST(Threads, a_forked_child_allocates_ends_frames_and_does_not_report_its_parents_blocks) {
   by_leaks_set(BY_LEAKS_ON);
   std::atomic<bool> stop{false};
