@@ -15,6 +15,7 @@
 #include "heap/depot.hpp"
 #include "heap/fault.hpp"
 #include "heap/janitor.hpp"
+#include "heap/maintenance.hpp"
 #include "heap/process_heap.hpp"
 
 using namespace blockyard::heap;
@@ -194,7 +195,7 @@ void after_fork_in_child() {
   process_heap.pages.lock().unlock_in_child();
   process_heap.sweep_lock.unlock();
   depot.mend_in_child();
-  process_heap.forget_maintenance();
+  maintenance.forget();
   forget_janitor();
 }
 
@@ -346,21 +347,21 @@ void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size) {
 void by_reserve(size_t bytes) {
   // More than there is would be populated until the system ends the process.
   if (process_heap.initialise() && bytes <= std::min(region.bytes, blockyard::base::memory_of_machine())) {
-    process_heap.reserve(bytes);
+    process_heap.demand.keep_ready(bytes);
     wake_janitor();
     start_janitor_if_due();
   }
 }
 
 int by_prefault(size_t bytes) {
-  if (process_heap.initialise() && process_heap.prefault(bytes)) {
+  if (process_heap.initialise() && maintenance.prefault(bytes)) {
     return 0;
   }
   errno = ENOMEM;
   return -1;
 }
 
-size_t by_trim(void) { return process_heap.initialise() ? process_heap.trim() : 0; }
+size_t by_trim(void) { return process_heap.initialise() ? maintenance.trim() : 0; }
 
 void by_heap_frame_end(uint64_t budget_ns) {
   if (thread_heap != &empty_heap) {
@@ -370,7 +371,7 @@ void by_heap_frame_end(uint64_t budget_ns) {
     }
   }
   if (!settings.janitor && process_heap.initialise()) {
-    process_heap.maintain(budget_ns);
+    maintenance.run(budget_ns);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "heap/maintenance.hpp"
 #include "heap/process_heap.hpp"
 #include "heap/settings.hpp"
 
@@ -60,13 +61,13 @@ void* run(void*) {
   std::uint64_t idle_ns = 0;
   while (settings.janitor) {
     const std::uint64_t period = std::uint64_t{settings.period_us} * 1000;
-    const bool more_to_do = process_heap.maintain(period);
-    const std::uint64_t taken = process_heap.taken_lately();
+    const bool more_to_do = maintenance.run(period);
+    const std::uint64_t taken = process_heap.demand.taken_lately();
     idle_ns = more_to_do || taken != 0 ? 0 : idle_ns + pause;
     const std::uint64_t longest = idle_ns < idle_before_sleep_ns ? longest_nap_ns
-                                  : process_heap.purge_is_due()  ? longest_wait_for_purge_ns
+                                  : maintenance.purge_is_due()   ? longest_wait_for_purge_ns
                                                                  : longest_sleep_ns;
-    const unsigned spent = process_heap.spent();
+    const unsigned spent = process_heap.demand.spent();
     std::uint64_t next = std::min(pause * 2, pause * aim_spent / std::max(spent, 1u));
     if (spent >= all_spent) {
       next = std::min(next, shortest_nap_ns);

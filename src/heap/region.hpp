@@ -118,6 +118,13 @@ struct Region {
   char* granule_address(std::size_t granule) const { return base + (granule << granule_shift); }
 };
 
+inline std::uint32_t granule_of_page(std::uint32_t page) {
+  return static_cast<std::uint32_t>(page / pages_per_granule);
+}
+inline std::uint32_t page_of_granule(std::uint32_t granule) {
+  return static_cast<std::uint32_t>(granule * pages_per_granule);
+}
+
 /// The process's region; all zero before reserve_region succeeded, so that every pointer is then foreign.
 extern Region region;
 

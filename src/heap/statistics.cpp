@@ -23,10 +23,10 @@ struct Used {
 // gives a slab back the other way round: where the count was the same before and after, at most one slab is underway.
 Used totals_and_ready_slabs() {
   Used now{};
-  std::uint32_t before = process_heap.ready_granules();
+  std::uint32_t before = process_heap.ready_slabs.granules();
   for (int looks = 0; looks < 16; ++looks) {
     now.totals = process_heap.pages.totals();
-    const std::uint32_t after = process_heap.ready_granules();
+    const std::uint32_t after = process_heap.ready_slabs.granules();
     if (after == before) {
       break;
     }

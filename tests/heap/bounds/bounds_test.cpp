@@ -15,6 +15,7 @@
 
 #include "blockyard/heap.h"
 #include "heap/bound.hpp"
+#include "heap/maintenance.hpp"
 #include "heap/process_heap.hpp"
 
 namespace {
@@ -117,7 +118,7 @@ void fork_a_child() {
   }
   int status = -1;
   waitpid(child, &status, 0);
-  process_heap.forget_maintenance();
+  maintenance.forget();
   if (status != 0) {
     std::abort();
   }

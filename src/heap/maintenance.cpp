@@ -1,0 +1,337 @@
+#include "heap/maintenance.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/pages.hpp"
+#include "heap/bound.hpp"
+#include "heap/demand.hpp"
+#include "heap/depot.hpp"
+#include "heap/huge_chunks.hpp"
+#include "heap/page_heap.hpp"
+#include "heap/process_heap.hpp"
+#include "heap/settings.hpp"
+#include "heap/thread_heap.hpp"
+
+namespace blockyard::heap {
+
+constinit Maintenance maintenance;
+
+namespace {
+
+constinit PageHeap& pages = process_heap.pages;
+constinit ReadySlabs& ready_slabs = process_heap.ready_slabs;
+constinit Demand& demand = process_heap.demand;
+constinit Counts& counts = process_heap.counts;
+
+std::uint16_t tick_now() { return process_heap.tick.load(std::memory_order_relaxed); }
+
+bool cut_ready_slab(std::uint32_t granules) {
+  const auto length = static_cast<std::uint32_t>(granules * pages_per_granule);
+  const PageRun run = pages.allocate(length, pages_per_granule, Prefer::small_pages, PageState::used_slab);
+  if (run.length == 0) {
+    return false;
+  }
+  if (run.from != PageState::free_ready) {
+    populate_tables(run.first, length);
+    process_heap.touch(run.first, length, counts.populated_by_janitor);
+  }
+  ready_slabs.give(granule_of_page(run.first), granules);
+  return true;
+}
+
+// What give_slab kept beyond the target, once the program has stopped taking any. At most 80 slabs, in our defaults; what
+// is kept meanwhile is the next round's.
+void drop_surplus_slabs() {
+  for (const std::uint32_t granules : ReadySlabs::lengths) {
+    const std::uint32_t most = ready_slabs.count(granules);
+    Bound<Loop::surplus_slabs> surplus(most);
+    for (std::uint32_t turn = 0; turn < most && ready_slabs.count(granules) > ReadySlabs::target(granules); ++turn) {
+      surplus.turn();
+      const std::uint32_t granule = ready_slabs.take(granules);
+      if (granule == 0) {
+        break;
+      }
+      pages.free(page_of_granule(granule), PageState::free_ready, tick_now());
+    }
+  }
+}
+
+// First what large blocks left and nobody wanted for so long that it might have gone back: mostly it is resident, and
+// writing to it costs next to nothing.
+bool populate_chunk() {
+  PageHeap::Purge left{.state = PageState::free_stale,
+                       .now = tick_now(),
+                       .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16)};
+  PageRun run = pages.take_old(left);
+  if (run.length == 0) {
+    run = pages.allocate(pages_per_chunk, pages_per_chunk, Prefer::raw, PageState::in_work);
+  }
+  if (run.length == 0) {
+    return false;
+  }
+  populate_tables(run.first, run.length);
+  if (run.from == PageState::free_raw) {
+    populate_raw_chunk(run.first, demand.long_blocks_are_wanted());
+    counts.populated_by_janitor.fetch_add(run.length, std::memory_order_relaxed);
+  } else {
+    process_heap.touch(run.first, run.length, counts.populated_by_janitor);
+  }
+  pages.free(run.first, PageState::free_ready, tick_now());
+  return true;
+}
+
+}  // namespace
+
+void Maintenance::make_first_reserve() {
+  prefault(settings.reserve_bytes);
+  for (const std::uint32_t granules : ReadySlabs::lengths) {
+    Bound<Loop::slabs_at_start> slabs([=] { return ReadySlabs::target(granules); });
+    while (ready_slabs.count(granules) < ReadySlabs::target(granules) && pages.reserve_pages() != 0 &&
+           cut_ready_slab(granules)) {
+      slabs.turn();
+    }
+  }
+}
+
+// Gives one old free run back. Short ready runs, which count as no reserve, stay while they are less than 1/32 of what is
+// in use, 1/128 while the program takes next to nothing: they serve what fits them. A whole chunk is only given back
+// where one is too much, else the next round would populate it again.
+bool Maintenance::purge_chunk() {
+  const PageHeap::Totals totals = pages.totals();
+  const std::uint64_t reserve = pages.reserve_pages();
+  const std::uint64_t kept = demand.kept_free(totals.used, totals.ready > reserve ? totals.ready - reserve : 0);
+  // Short runs are what slabs are cut from, and little each: they wait two seconds.
+  PageHeap::Purge purge{.state = PageState::free_stale,
+                        .now = tick_now(),
+                        .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16),
+                        .lone_age = 2'000 / 16};
+  PageRun run;
+  if (totals.stale != 0 && reserve + totals.stale > kept) {
+    run = pages.take_old(purge);
+  }
+  if (run.length == 0) {
+    const bool idle = demand.is_idle();
+    const std::uint64_t scattered = std::max<std::uint64_t>(pages_per_chunk / 2, totals.used / 32) / (idle ? 4 : 1);
+    const std::uint64_t unneeded = demand.never_needed(totals.used);
+    const bool old = unneeded >= PageHeap::reserve_run;
+    const bool too_much = reserve > kept + pages_per_chunk;
+    const bool more_than_needed = (idle || old) && reserve > kept + PageHeap::reserve_run;
+    if (too_much || more_than_needed || old || totals.ready > reserve + scattered) {
+      purge.state = PageState::free_ready;
+      if (too_much && demand.lowest_reserve() > kept + pages_per_chunk) {
+        purge.minimum_age = 0;
+      } else if (!too_much) {
+        purge.longest = more_than_needed ? static_cast<std::uint32_t>(reserve - kept) : PageHeap::reserve_run;
+        if (old) {
+          purge.longest = static_cast<std::uint32_t>(std::min<std::uint64_t>(purge.longest, unneeded));
+          purge.minimum_age = 0;
+        }
+      }
+      run = pages.take_old(purge);
+      demand.count_given_back(purge.taken);
+    }
+  }
+  if (purge.more_to_come || run.length != 0) {
+    purge_is_due_.store(true, std::memory_order_relaxed);
+  }
+  if (run.length == 0) {
+    return false;
+  }
+  give_back(run.first, run.length);
+  counts.purged.fetch_add(run.length, std::memory_order_relaxed);
+  pages.free(run.first, PageState::free_raw, 0);
+  return true;
+}
+
+// The tables of a freed level, once enough has gone back and nothing more waits to. At most eight runs a round, whole
+// ones: what could not be had of one for a moment would not be merged with what was swept of it before.
+void Maintenance::give_tables_back() {
+  constexpr std::uint64_t worth_while = 8 * pages_per_chunk;
+  constexpr int most_runs = 8;
+  const std::uint64_t purged = counts.purged.load(std::memory_order_relaxed);
+  if (tables_epoch_ == 0) {
+    if (purged - tables_at_ < worth_while) {
+      return;
+    }
+    tables_at_ = purged;
+    tables_epoch_ = static_cast<std::uint16_t>(tick_now() | 1u);
+  }
+  bool done = false;
+  Bound<Loop::runs_for_tables> runs(most_runs);
+  for (int looks = 0; !done && looks < most_runs; ++looks) {
+    runs.turn();
+    PageRun part = pages.take_raw(tables_epoch_, &done);
+    // Each but the last of a run is most_swept pages, and the next lies behind it.
+    Bound<Loop::parts_of_raw_run> parts([] { return (region.bytes >> page_shift) / PageHeap::most_swept + 1; });
+    while (part.length != 0) {
+      parts.turn();
+      discard_tables(part.first, part.length);
+      const PageRun next = pages.take_raw_behind(part);
+      pages.free(part.first, PageState::free_raw, tables_epoch_);
+      part = next;
+    }
+  }
+  if (done) {
+    tables_epoch_ = 0;
+  } else {
+    purge_is_due_.store(true, std::memory_order_relaxed);
+  }
+}
+
+// Heaps that wait for a thread get no slow paths that would adopt their remote frees: do it for them, a few at a time.
+// True where some are left.
+bool Maintenance::sweep_parked() {
+  const std::lock_guard hold(process_heap.sweep_lock);
+  constexpr std::uint32_t most_heaps_swept = 16;
+  constexpr std::uint32_t most_adopted = 64;
+  constexpr std::uint32_t most_drained = 16;
+  constexpr std::uint16_t parked_before_settling = 8;  // ticks: an eighth of a second
+  const std::uint16_t now = tick_now();
+  bool settled = false;
+  bool more = depot.drain(now, false, most_drained);
+  Bound<Loop::heaps_swept> heaps(most_heaps_swept);
+  for (std::uint32_t swept = 0; swept < most_heaps_swept; ++swept) {
+    heaps.turn();
+    ThreadHeap* const heap = process_heap.take_to_sweep();
+    if (heap == nullptr) {
+      free_blocks_of_parked(now);
+      break;
+    }
+    if (const std::uint32_t adopted = adopt_pending(heap, most_adopted); adopted != 0) {
+      heap->unsettled = true;
+      more |= adopted == most_adopted;
+    }
+    // One heap a round, and none that was in use a moment ago: while it is swept, a thread that begins cannot have it.
+    if (heap->unsettled && !settled && static_cast<std::uint16_t>(now - heap->parked_at) >= parked_before_settling) {
+      settle(heap);
+      heap->unsettled = false;
+      settled = true;
+    }
+    parked_slabs_ += heap->slabs;
+    process_heap.park(heap);
+  }
+  process_heap.keep_spare_heaps();
+  return more || settled;
+}
+
+// At the end of a turn of the sweep. A block whose thread has ended, and which the others hand to one another by way of
+// the depot, each frame anew, is never free to its slab, and may well be all that a freed level has left in it: 7 MiB of
+// slabs were held so for 0.5 MiB of blocks. So while parked heaps have slabs the depot is emptied each half second, and
+// more and more seldom where they lose none by it.
+void Maintenance::free_blocks_of_parked(std::uint16_t now) {
+  constexpr std::uint16_t shortest_wait = 31;    // ticks: half a second
+  constexpr std::uint16_t longest_wait = 1'024;  // 16 s
+  constexpr std::uint32_t most_magazines = 256;
+  const std::uint32_t slabs = std::exchange(parked_slabs_, 0);
+  if (slabs < parked_before_ - parked_before_ / 8) {
+    empty_after_ = shortest_wait;
+    parked_before_ = slabs;
+  }
+  if (slabs != 0 && static_cast<std::uint16_t>(now - emptied_at_) >= empty_after_) {
+    depot.drain(now, true, most_magazines);
+    emptied_at_ = now;
+    empty_after_ = std::clamp<std::uint16_t>(2 * empty_after_, shortest_wait, longest_wait);
+    parked_before_ = slabs;
+  }
+}
+
+bool Maintenance::run(std::uint64_t budget_ns) {
+  if (running_.exchange(true, std::memory_order_acquire)) {
+    return false;
+  }
+  const bool more_to_do = run_alone(budget_ns);
+  running_.store(false, std::memory_order_release);
+  return more_to_do;
+}
+
+void Maintenance::forget() {
+  running_.store(false, std::memory_order_relaxed);
+  pages.abandon_work(tick_now());
+}
+
+bool Maintenance::run_alone(std::uint64_t budget_ns) {
+  const std::uint64_t started = base::monotonic_ns();
+  const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
+  process_heap.tick.store(static_cast<std::uint16_t>(started / 16'000'000), std::memory_order_relaxed);
+  demand.follow(started);
+  bool exhausted = false;
+  while (!exhausted && pages.reserve_pages() < demand.reserve_target() && within_budget()) {
+    exhausted = !populate_chunk();
+  }
+  demand.set_exhausted(exhausted);
+  for (const std::uint32_t granules : ReadySlabs::lengths) {
+    while (ready_slabs.count(granules) < ReadySlabs::target(granules) && within_budget() && cut_ready_slab(granules)) {
+    }
+  }
+  if (demand.taken_lately() == 0) {
+    drop_surplus_slabs();
+  }
+  const bool swept = sweep_parked();
+  // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.
+  // A look that finds none is repeated once: a look sees a few lists only.
+  purge_is_due_.store(false, std::memory_order_relaxed);
+  constexpr int most_purged = 4;
+  int found = 0;
+  Bound<Loop::looks_for_purge> purges(most_purged + 1);
+  for (int looks = 0; looks < found + 2 && found < most_purged && within_budget(); ++looks) {
+    purges.turn();
+    found += purge_chunk() ? 1 : 0;
+  }
+  if (found == 0) {
+    give_tables_back();
+  }
+  demand.end_round();
+  return swept || found != 0 || !within_budget();
+}
+
+bool Maintenance::prefault(std::size_t bytes) {
+  // More than there is would be populated until the system ends the process.
+  if (bytes > std::min(region.bytes, base::memory_of_machine())) {
+    return false;
+  }
+  // What large blocks left is populated first, 16 pages at least a turn, which need not make it any more reserve; then
+  // chunks. Where other threads take as fast as this one populates, that much is enough.
+  const std::uint64_t wanted = bytes >> page_shift;
+  const std::uint64_t most = pages.totals().stale / PageHeap::least_taken + wanted / pages_per_chunk + 2;
+  Bound<Loop::chunks_prefaulted> chunks(most);
+  for (std::uint64_t turn = 0; turn < most && pages.reserve_pages() < wanted; ++turn) {
+    chunks.turn();
+    if (!populate_chunk()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::size_t Maintenance::trim() {
+  std::size_t given = 0;
+  {
+    const std::lock_guard hold(process_heap.sweep_lock);
+    depot.drain(tick_now(), true, magazine_count);
+  }
+  // Each turn takes as much at least; what others free meanwhile may stay.
+  const PageHeap::Totals free = pages.totals();
+  std::uint64_t left = (free.stale + free.ready) / PageHeap::least_taken;
+  Bound<Loop::runs_trimmed> runs(left);
+  // Each state twice: the janitor may have left off in the middle of the lists.
+  for (const PageState state :
+       {PageState::free_stale, PageState::free_stale, PageState::free_ready, PageState::free_ready}) {
+    for (; left != 0; --left) {
+      PageHeap::Purge purge{.state = state};
+      const PageRun run = pages.take_old(purge);
+      if (run.length == 0) {
+        break;
+      }
+      runs.turn();
+      give_back(run.first, run.length);
+      counts.purged.fetch_add(run.length, std::memory_order_relaxed);
+      given += std::size_t{run.length} << page_shift;
+      pages.free(run.first, PageState::free_raw, 0);
+    }
+  }
+  return given;
+}
+
+}  // namespace blockyard::heap

@@ -1,0 +1,92 @@
+// The invariant walker of the page heap.
+#include <array>
+#include <mutex>
+
+#include "heap/page_heap.hpp"
+
+namespace blockyard::heap {
+
+const char* PageHeap::check() {
+  const std::lock_guard hold(lock_);
+  std::array<std::uint64_t, 3> counted{};
+  std::array<std::uint64_t, 3> runs{};
+  std::uint64_t reserve = 0;
+  std::uint64_t in_work = 0;
+  PageState before = PageState::inner;
+  for (std::uint32_t page = 0; page < top_;) {
+    const PageTag& head = tag(page);
+    const auto state = static_cast<PageState>(head.state);
+    if (state == PageState::inner || head.length == 0 || head.length > top_ - page) {
+      return "a run of pages has no valid tag at its first page";
+    }
+    const PageTag& tail = tag(page + head.length - 1);
+    if (tail.length != head.length || tail.state != head.state) {
+      return "the tags at the two ends of a run of pages differ";
+    }
+    for (std::uint32_t inner = page + 1; inner + 1 < page + head.length; ++inner) {
+      if (static_cast<PageState>(tag(inner).state) != PageState::inner) {
+        return "a page inside a run is marked as the end of one";
+      }
+    }
+    if (is_free(state)) {
+      if (state == before) {
+        return "two free runs of one state touch without being merged";
+      }
+      counted[index_of(state)] += head.length;
+      ++runs[index_of(state)];
+      reserve += state == PageState::free_ready && head.length >= reserve_run ? head.length : 0;
+    }
+    in_work += state == PageState::in_work ? head.length : 0;
+    before = state;
+    page += head.length;
+  }
+  std::uint64_t listed_in_work = 0;
+  for (std::uint32_t run = first_in_work_; run != 0; run = tag(run).next) {
+    if (static_cast<PageState>(tag(run).state) != PageState::in_work) {
+      return "a run stands among those in work that is not";
+    }
+    listed_in_work += tag(run).length;
+  }
+  if (in_work != pages_in_work_ || in_work != listed_in_work) {
+    return "the count of pages in work differs from the runs";
+  }
+  if (reserve != reserve_pages_) {
+    return "the count of reserve pages differs from the runs";
+  }
+  for (unsigned state = 0; state < 3; ++state) {
+    if (counted[state] != pages_in_[state]) {
+      return "the count of free pages differs from the runs";
+    }
+    std::uint64_t listed = 0;
+    for (unsigned row = 0; row < first_levels; ++row) {
+      const Lists& lists = lists_[state];
+      if (((lists.first_bitmap >> row) & 1u) != (lists.second_bitmap[row] != 0 ? 1u : 0u)) {
+        return "the first-level bitmap disagrees with the second";
+      }
+      for (unsigned column = 0; column < second_levels; ++column) {
+        const std::uint32_t head = lists.ends[row][column].head;
+        if (((unsigned{lists.second_bitmap[row]} >> column) & 1u) != (head != 0 ? 1u : 0u)) {
+          return "the second-level bitmap disagrees with its list";
+        }
+        std::uint32_t last = 0;
+        for (std::uint32_t run = head; run != 0; last = run, run = tag(run).next) {
+          const Level level = level_of(tag(run).length);
+          if (level.first != row || level.second != column ||
+              index_of(static_cast<PageState>(tag(run).state)) != state) {
+            return "a free run stands in the wrong list";
+          }
+          ++listed;
+        }
+        if (head != 0 && last != lists.ends[row][column].tail) {
+          return "a list of free runs does not end where it says";
+        }
+      }
+    }
+    if (listed != runs[state]) {
+      return "a free run stands in no list";
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace blockyard::heap
