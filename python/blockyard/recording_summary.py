@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from blockyard.counted import counted
+from blockyard.durations import duration
 from blockyard.recording import Outcome
 
 # Up to so many journals are told of one by one; of more, a line each for the largest.
@@ -81,7 +82,7 @@ def _describe_journal(image: dict[str, Any], journal: dict[str, Any]) -> Iterato
         return
     events = journal["events"]
     each = f", {journal['bytes'] / events:.2f} bytes each" if events else ""
-    yield f"  {journal['path']}: {_program(image)}, {events:,} events in {journal['seconds']:.2f} s{each}"
+    yield f"  {journal['path']}: {_program(image)}, {events:,} events in {duration(journal['seconds'] * 1e9)}{each}"
     yield (
         f"    {counted(journal['allocations'], 'allocation')}, {counted(journal['frees'], 'free')}"
         + (f" ({counted(journal['reallocates'], 'realloc')} in both)" if journal["reallocates"] else "")
@@ -126,8 +127,8 @@ def _describe_trouble(outcome: Outcome, journals: list[_Pair]) -> Iterator[str]:
         )
     if total("waits"):
         yield (
-            f"  the program waited {total('waited_ms'):.1f} ms for the recorder ({counted(total('waits'), 'time')}): "
-            "its times there are longer than they would be"
+            f"  the program waited {duration(total('waited_ms') * 1e6)} for the recorder "
+            f"({counted(total('waits'), 'time')}): its times there are longer than they would be"
         )
     if total("threads_refused"):
         yield (

@@ -2,8 +2,9 @@
 
 import pytest
 
-from blockyard.campaign.estimate import Estimate, clock_text
+from blockyard.campaign.estimate import Estimate
 from blockyard.campaign.schedule import Run, schedule
+from blockyard.durations import clock_text
 
 JOURNALS = {"j": {"duration_s": 8.0, "measured_events": 1_000_000}, "k": {"duration_s": 2.0, "measured_events": 1000}}
 

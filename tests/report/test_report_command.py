@@ -98,7 +98,7 @@ def test_a_run_that_lost_its_pace_is_marked_with_what_to_do(tmp_path: Path, repo
     campaign = Campaign(tmp_path / "results", ["one"])
     campaign.run("one", known_rows(1), lateness_ns={"p50": 9, "p99": 7_000_000, "p999": 8e6, "max": 9e6})
     said = words(report("results", *QUICK).stdout)
-    assert "one could not keep the journal's pace" in said and "7.0 ms late" in said and "lower --pace" in said
+    assert "one could not keep the journal's pace" in said and "7.00 ms late" in said and "lower --pace" in said
 
 
 def test_full_speed_has_no_pace_to_lose(tmp_path: Path, report: Report) -> None:

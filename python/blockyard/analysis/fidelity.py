@@ -5,6 +5,7 @@ from enum import IntEnum
 from statistics import median
 
 from blockyard.analysis.sections import AllocatorRuns, Run, Section
+from blockyard.durations import duration
 
 LATE_NS = 1_000_000
 """A run is marked when one event in a hundred started later than this against the journal's clock. A millisecond is
@@ -111,7 +112,7 @@ def sentences(section: Section) -> list[str]:
                 if len(late) == len(section.measured) > 1
                 else f"{_names(late)} could not keep the journal's pace in some run")
         found.append(f"{told} (one event in a hundred started "
-                     f"{worst / 1e6:.1f} ms late or more): read those tails with care; replay on a machine with more "
+                     f"{duration(worst)} late or more): read those tails with care; replay on a machine with more "
                      "free cores, close other programs, or choose a lower --pace")
     waiting = [allocator for allocator in section.measured
                if section.pace != "max" and any(_waits(run) for run in allocator.runs)]
@@ -169,7 +170,7 @@ def _outruns(section: Section) -> list[str]:
     times, waited_ns = max((found for _, found in told), key=lambda found: found[1])
     names = _names([allocator for allocator in section.measured if any(one is allocator for one, _ in told)])
     facts = (f"threads caught up with the reader of the journal, {times:,} times in the worst run, and waited for it "
-             f"{waited_ns / 1e6:,.1f} ms in all")
+             f"{duration(waited_ns)} in all")
     if section.pace == "max":
         return [f"{names}: {facts}; the waits lie between events and no latency has them in it, but how "
                 "long the whole took is the disk's speed as well: give the journal's events more memory "

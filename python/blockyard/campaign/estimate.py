@@ -44,13 +44,3 @@ class Estimate:
 
     def left_s(self, runs: Iterable[Run]) -> float:
         return sum(self.expected_s(run) for run in runs)
-
-
-def clock_text(seconds: float) -> str:
-    """`41 s`, `3:07 min`, `1:12 h`."""
-    whole = max(round(seconds), 0)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02} min"
-    return f"{whole // 3600}:{whole % 3600 // 60:02} h"

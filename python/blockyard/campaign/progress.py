@@ -11,8 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from blockyard.campaign.estimate import clock_text
 from blockyard.campaign.schedule import Run
+from blockyard.durations import clock_text
 
 _BAR_WIDTH = 24
 

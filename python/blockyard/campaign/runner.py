@@ -14,6 +14,7 @@ from typing import Any
 from blockyard import native
 from blockyard.allocators import Choice
 from blockyard.campaign.schedule import Run
+from blockyard.durations import duration
 
 # Room for allocators that use initial-exec thread-local storage and are loaded late (jemalloc, scudo): without it glibc
 # refuses them with "cannot allocate memory in static TLS block".
@@ -103,7 +104,7 @@ def run_once(request: Request, output: Path, *, limit_s: float, lock: int,
     written = _written(output)
     if process.returncode == 0 and written is not None and written.get("status") == "ok":
         return written
-    reason = f"it made no progress and was stopped after {limit_s:.0f} s" if hung else \
+    reason = f"it made no progress and was stopped after {duration(limit_s * 1e9)}" if hung else \
         _reason(process.returncode, messages, written)
     return _write_failure(request, output, reason, started_at, written or {})
 

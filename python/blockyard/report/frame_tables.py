@@ -211,7 +211,8 @@ def phase_blocks(figures: Sequence[AllocatorFigures], views: Sequence[View], var
     yield Heading(f"Phases, {variant}", 3)
     how = "as the program named them" if cuts.phases.named else "told apart by how much is allocated and kept"
     spans = {name: sum(phase.seconds for phase in cuts.phases.phases if phase.name == name) for name in names}
-    yield Paragraph(f"Phases, {how}: {', '.join(f'{name} {seconds:.1f} s' for name, seconds in spans.items())}.")
+    told = ", ".join(f"{name} {units.duration(seconds * 1e9)}" for name, seconds in spans.items())
+    yield Paragraph(f"Phases, {how}: {told}.")
     for name in names:
         mine = np.array([phase.name == name for phase in cuts.phases.phases])
         rows = []

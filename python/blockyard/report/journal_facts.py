@@ -75,7 +75,7 @@ def _summary(facts: dict[str, Any]) -> Table:
         row("command", " ".join(facts["command"]))
     row("file", f"{facts['form']}, {units.size(facts['file_bytes'])}, {facts['bytes_per_event']:.2f} bytes an event"
         + (", addresses kept" if facts["has_addresses"] and facts["form"] == "byj" else ""))
-    row("duration", units.duration(facts["duration_ns"]) if facts["paced"] else "unknown (unpaced: order only)")
+    row("duration", units.length(facts["duration_ns"]) if facts["paced"] else "unknown (unpaced: order only)")
     row("events", _count(facts["events"]))
     row("mallocs", f"{_count(facts['allocations'])} (calloc {_count(kinds['allocate_zeroed'])}, "
         f"aligned {_count(kinds['allocate_aligned'])}, realloc {_count(kinds['reallocate'])})")
@@ -89,7 +89,7 @@ def _summary(facts: dict[str, Any]) -> Table:
             "not counted in mallocs and sizes")
     row("total allocation", units.size(facts["total_bytes"]))
     row("max live bytes", units.size(facts["max_live_bytes"])
-        + (f" at {units.duration(facts['max_live_bytes_at_ns'])}" if facts["paced"] else ""))
+        + (f" at {units.moment(facts['max_live_bytes_at_ns'])}" if facts["paced"] else ""))
     row("max live blocks", _count(facts["max_live_blocks"]))
     sizes = facts["sizes"]
     row("allocation size", f"average {sizes['mean']:,.1f}, median {_count(sizes['median'])}, "
@@ -153,10 +153,10 @@ def _frames(facts: dict[str, Any]) -> Table:
     keys = ("p50", "p90", "p99", "p999")
     most = frames["most_events"]
     table.add_row("events", *(_count(frames["events"][key]) for key in keys), _count(most["events"]),
-                  units.duration(most["at_ns"]))
+                  units.moment(most["at_ns"]))
     if frames["marked"]:
         length = frames["length_ns"]
         table.add_row("length", *(units.duration(length[key]) for key in keys), units.duration(length["max"]), "")
     most = frames["most_bytes"]
-    table.add_row("bytes allocated", "", "", "", "", units.size(most["bytes"]), units.duration(most["at_ns"]))
+    table.add_row("bytes allocated", "", "", "", "", units.size(most["bytes"]), units.moment(most["at_ns"]))
     return table

@@ -2,21 +2,12 @@
 
 from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.distribution import Nanoseconds
+from blockyard.durations import duration, length, moment, three_digits
+
+__all__ = ["ABSENT", "duration", "interval", "latency", "length", "moment", "number", "rate", "size", "span"]
 
 ABSENT = "–"
 """What stands where a sample cannot support a figure; every table that has one explains it in a footnote."""
-
-
-def duration(ns: float) -> str:
-    """`0 ns`, `8.46 ns`, `1.23 us`, `45.6 ms`, `2.10 s`."""
-    if ns <= 0:
-        return "0 ns"
-    value, unit = ns, "ns"
-    for larger in ("us", "ms", "s"):
-        if value < 999.5:
-            break
-        value, unit = value / 1000, larger
-    return f"{_three_digits(value)} {unit}"
 
 
 def latency(value: Nanoseconds | None) -> str:
@@ -57,7 +48,7 @@ def size(count: float | None) -> str:
         if value < 1023.5:
             break
         value, unit = value / 1024, larger
-    return f"{value:.0f} B" if unit == "B" else f"{_three_digits(value)} {unit}"
+    return f"{value:.0f} B" if unit == "B" else f"{three_digits(value)} {unit}"
 
 
 def number(count: int | None) -> str:
@@ -68,9 +59,4 @@ def rate(per_second: float | None) -> str:
     """Events a second."""
     if per_second is None:
         return ABSENT
-    return "0" if per_second == 0 else f"{per_second:,.0f}" if per_second >= 100 else _three_digits(per_second)
-
-
-def _three_digits(value: float) -> str:
-    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{value:.{digits}f}"
+    return "0" if per_second == 0 else f"{per_second:,.0f}" if per_second >= 100 else three_digits(per_second)

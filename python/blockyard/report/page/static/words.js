@@ -1,9 +1,10 @@
-// Numbers as people read them: three significant digits and a unit, as report/units.py writes them.
+// Numbers as people read them: three significant digits and a unit, as report/units.py and durations.py write them.
 
 export const ABSENT = "–";
 
 export function duration(ns) {
   if (!(ns > 0)) return "0 ns";
+  if (ns >= 119.5e9) return clockWords(Math.round(ns / 1e9));
   let value = ns;
   let unit = "ns";
   for (const larger of ["us", "ms", "s"]) {
@@ -12,6 +13,11 @@ export function duration(ns) {
     unit = larger;
   }
   return `${threeDigits(value)} ${unit}`;
+}
+
+function clockWords(seconds) {
+  const [whole, unit] = seconds < 3600 ? [seconds, "min"] : [Math.floor(seconds / 60), "h"];
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")} ${unit}`;
 }
 
 /// A latency; less than a step of the clock reads as such, one that the measurement could not hold as at least that.
