@@ -1,6 +1,9 @@
 """`blockyard locality`: files as the study wrote them, and placements that are facts of our design."""
 
 import csv
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +94,40 @@ def test_pictures_are_written_as_png_and_svg(study: tuple[Path, str], picture: s
 def test_without_a_small_region_temp_never_jumps(tmp_path: Path) -> None:
     run(tmp_path, "-a", "temp", "--repeats", "1", "--count", "2000", "--size", "16", "--align", "16")
     assert rows(tmp_path / "Temp_buckets.csv")[1:] == [["0", "1999"]]
+
+
+def full(folder: Path, *arguments: str) -> str:
+    """Runs it where no file can grow beyond 20 KB, as no picture fits on a disk that is nearly full: what it says."""
+    done = subprocess.run([sys.executable, "-m", "blockyard", "locality", *arguments, "-o", folder], text=True,
+                          capture_output=True, check=False,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_a_full_disk_leaves_nothing_that_a_second_call_refuses(tmp_path: Path) -> None:
+    arguments = "-a", "block", "--repeats", "1"
+    said = full(tmp_path / "result", *arguments)
+    assert len(said.splitlines()) == 1 and "can't be written: File too large" in said
+    assert not (tmp_path / "result").exists()
+    run(tmp_path / "result", *arguments)
+
+
+def test_a_full_disk_leaves_an_earlier_result_as_it_was(tmp_path: Path) -> None:
+    run(tmp_path, "-a", "block", "--repeats", "1")
+    (tmp_path / "my notes").write_text("precious")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert "what is there is as it was" in full(tmp_path, "-a", "temp", "--repeats", "1")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert "what is there is as it was" in full(tmp_path, "--draw", str(tmp_path))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_a_killed_call_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / ".locality.partial").mkdir()
+    (tmp_path / ".locality.partial" / "times.png").write_text("half")
+    run(tmp_path, "-a", "block", "--repeats", "1")
+    assert not (tmp_path / ".locality.partial").exists()
 
 
 def test_an_alignment_that_is_none_is_one_sentence(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """blockyard locality: how allocators place many equal blocks, and how long that takes."""
 
+import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from blockyard.locality.measure import OURS, Test, measure, subjects
 _STUDY = {"count": 1000, "size": 4, "align": 4, "temp_region": 818 * 4, "aged": True}
 
 _TABLE = "locality.csv"
+# Where files are written before they take their place; left behind only by a call that was killed.
+_UNFINISHED = ".locality.partial"
 # A distance between fewer of the blocks than this is common by chance.
 _LEAST_COMMON = 0.01
 
@@ -71,19 +75,17 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
         raise UserError("none of these allocators can be had here")
     if temp_region is not None and "temp" not in [one.name for one in chosen]:
         raise UserError("--temp-region is the size of temp's region, and temp is not among the allocators")
-    _make(output)
+    with _filled(output):  # before the measuring: what can't be written is said at once
+        pass
     with errors.status("starting") as status:
         results = measure(chosen, test, repeats,
                           lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}"))
     rows = {name: tables.row(name, runs, test) for name, runs in results.items()}
-    try:
+    with _filled(output) as unfinished:
         for name, runs in results.items():
-            tables.write_study_files(output, name, runs, test)
-        tables.write_table(output / _TABLE, list(rows.values()))
-        pictures.draw(output, results, test)
-    except OSError as error:
-        raise UserError(f"{output} can't be written: {error.strerror or error}; what is there is not "
-                        "complete") from None
+            tables.write_study_files(unfinished, name, runs, test)
+        tables.write_table(unfinished / _TABLE, list(rows.values()))
+        pictures.draw(unfinished, results, test)
     _print(console, rows, {name: tables.placement(tables.distances(runs[0], test.size))
                            for name, runs in results.items()})
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
@@ -118,15 +120,12 @@ def _draw(source: Path, output: Path) -> None:
     if output.is_file():
         raise UserError(f"{output} is a file; -o needs a folder")
     if output.is_dir() and not output.samefile(source):
-        names = sorted(entry.name for entry in output.iterdir() if entry.name not in ours)
+        names = sorted(entry.name for entry in output.iterdir() if entry.name not in {*ours, _UNFINISHED})
         if names:
             raise UserError(f"{output} already holds other files ({names[0]}); choose a new or empty folder")
-    _make(output)
     blocks = sorted({len(runs[0].addresses) for runs in results.values()})
-    try:
-        pictures.draw(output, results, f"{' or '.join(map(str, blocks))} blocks; from the files in {source.name}")
-    except OSError as error:
-        raise UserError(f"{output} can't be written: {error.strerror or error}") from None
+    with _filled(output) as unfinished:
+        pictures.draw(unfinished, results, f"{' or '.join(map(str, blocks))} blocks; from the files in {source.name}")
     console = Console(highlight=False)
     for name, (run,) in results.items():
         count = len(run.addresses)
@@ -135,11 +134,29 @@ def _draw(source: Path, output: Path) -> None:
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
 
 
-def _make(output: Path) -> None:
+@contextlib.contextmanager
+def _filled(output: Path) -> Iterator[Path]:
+    """A folder to write to, whose files move to `output` when all are there: after a failure an earlier result is what
+    it was, and a new folder is not there."""
+    is_new = not output.exists()
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{output} can't be made: {error.strerror}; choose another folder with -o") from None
+    unfinished, kept = output / _UNFINISHED, "nothing is left of it" if is_new else "what is there is as it was"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        unfinished.mkdir()
+        yield unfinished
+        kept = "what is there is not complete"
+        for path in sorted(unfinished.iterdir()):
+            path.replace(output / path.name)
+    except OSError as error:
+        raise UserError(f"{output} can't be written: {error.strerror or error}; {kept}") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        if is_new and not any(output.iterdir()):
+            output.rmdir()
 
 
 def _refuse_foreign(output: Path) -> None:
@@ -147,7 +164,7 @@ def _refuse_foreign(output: Path) -> None:
     if output.exists() and not output.is_dir():
         raise UserError(f"{output} is a file; -o needs a folder")
     if output.is_dir() and not (output / _TABLE).is_file():
-        names = sorted(entry.name for entry in output.iterdir())
+        names = sorted(entry.name for entry in output.iterdir() if entry.name != _UNFINISHED)
         if names:
             raise UserError(f"{output} already holds other files ({names[0]}); choose a new or empty folder")
 
