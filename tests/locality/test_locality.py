@@ -160,6 +160,34 @@ def test_a_folder_that_holds_something_else_is_refused_and_an_earlier_result_is_
     assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["thesis.txt"]
 
 
+def test_an_earlier_results_files_do_not_stay_beside_the_new_ones(tmp_path: Path) -> None:
+    run(tmp_path, "-a", "temp,glibc", "--repeats", "1")
+    run(tmp_path, "-a", "glibc,temp-job", "--repeats", "1")
+    assert {path.name.split("_")[0] for path in tmp_path.glob("*_*.csv")} == {"glibc", "TempJob"}
+
+
+def test_an_allocator_that_cannot_be_measured_is_left_out_and_the_others_are_shown(tmp_path: Path) -> None:
+    # Half of the limit is address space of Blockyard's own heap; tlsf wants a pool of twice the blocks.
+    large = ("--count", "200", "--size", str(1 << 20), "--repeats", "2")
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, limit[1]))
+    try:
+        text = run(tmp_path / "some", "-a", "glibc,tlsf", *large)
+        with pytest.raises(UserError, match="tlsf: "):
+            CliRunner().invoke(command, ["-a", "tlsf", *large, "-o", str(tmp_path / "none")],
+                               catch_exceptions=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+    assert "tlsf is left out: " in text
+    assert {path.name.split("_")[0] for path in (tmp_path / "some").glob("*_*.csv")} == {"glibc"}
+
+
+def test_a_name_that_is_that_of_our_files_is_refused(tmp_path: Path) -> None:
+    library = native.path("libblockyard-malloc.so")
+    with pytest.raises(UserError, match="Temp is what the files of temp are called"):
+        CliRunner().invoke(command, ["-a", f"temp,Temp={library}", "-o", str(tmp_path / "x")], catch_exceptions=False)
+
+
 def test_an_empty_folder_name_is_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(command, ["-a", "temp", "-o", ""])

@@ -2,7 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -73,19 +73,25 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
         errors.print(sentence, markup=False)
     if not chosen:
         raise UserError("none of these allocators can be had here")
+    _refuse_file_names([one.name for one in chosen])
     if temp_region is not None and "temp" not in [one.name for one in chosen]:
         raise UserError("--temp-region is the size of temp's region, and temp is not among the allocators")
     with _filled(output):  # before the measuring: what can't be written is said at once
         pass
     with errors.status("starting") as status:
-        results = measure(chosen, test, repeats,
-                          lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}"))
+        results, failed = measure(chosen, test, repeats,
+                                  lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}"))
+    if not results:
+        raise UserError("\n".join(f"{name}: {why}" for name, why in failed.items()))
+    for name, why in failed.items():
+        errors.print(f"{name} is left out: {why}", markup=False, soft_wrap=True)
     rows = {name: tables.row(name, runs, test) for name, runs in results.items()}
     with _filled(output) as unfinished:
         for name, runs in results.items():
             tables.write_study_files(unfinished, name, runs, test)
         tables.write_table(unfinished / _TABLE, list(rows.values()))
         pictures.draw(unfinished, results, test)
+        tables.remove_study_files(output / _TABLE, results)
     _print(console, rows, {name: tables.placement(tables.distances(runs[0], test.size))
                            for name, runs in results.items()})
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
@@ -132,6 +138,13 @@ def _draw(source: Path, output: Path) -> None:
         console.print(f"{name}: allocate {run.cold_allocate / count:.1f} ns, free {run.cold_free / count:.1f} ns; "
                       f"{tables.placement(tables.distances(run, 0))}", markup=False, soft_wrap=True)
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
+
+
+def _refuse_file_names(names: Sequence[str]) -> None:
+    """A shared object of the user's, called as the files of one of ours are."""
+    for name, stem in tables.FILE_NAMES.items():
+        if stem in names:
+            raise UserError(f"{stem} is what the files of {name} are called; choose another name for the allocator")
 
 
 @contextlib.contextmanager
@@ -191,6 +204,6 @@ def _print(console: Console, rows: dict[str, tables.Row], placement: dict[str, s
         console.print(f"  {name}: {sentence}", markup=False)
     found = tables.ratios(rows)
     if found:
-        console.print("\nFirst passes beside the study's ratios:")
-        for what, call, study, ours in found:
-            console.print(f"  {what}, {call}: study {study:g}, here {ours:.1f}", markup=False)
+        console.print("\nThe study's ratios, and those here of first passes (and of warm ones):")
+        for what, call, study, cold, warm in found:
+            console.print(f"  {what}, {call}: study {study:g}, here {cold:.1f} ({warm:.1f})", markup=False)

@@ -66,14 +66,24 @@ def subjects(spec: Sequence[str]) -> tuple[list[Subject], list[str]]:
 
 
 def measure(chosen: Sequence[Subject], test: Test, repeats: int,
-            on_run: Callable[[str, int], None]) -> dict[str, list[Measured]]:
-    """All repeats of all subjects: A B C, C B A, so that a machine that drifts drifts for all alike."""
+            on_run: Callable[[str, int], None]) -> tuple[dict[str, list[Measured]], dict[str, str]]:
+    """All repeats of all subjects: A B C, C B A, so that a machine that drifts drifts for all alike.
+
+    One whose process fails is left out, and the others go on; the second result says why, by name.
+    """
     results: dict[str, list[Measured]] = {subject.name: [] for subject in chosen}
+    failed: dict[str, str] = {}
     for repeat in range(repeats):
         for subject in chosen if repeat % 2 == 0 else reversed(chosen):
+            if subject.name in failed:
+                continue
             on_run(subject.name, repeat + 1)
-            results[subject.name].append(_run(subject, test))
-    return results
+            try:
+                results[subject.name].append(_run(subject, test))
+            except UserError as error:
+                failed[subject.name] = str(error)
+                del results[subject.name]
+    return results, failed
 
 
 def _run(subject: Subject, test: Test) -> Measured:
@@ -86,7 +96,7 @@ def _run(subject: Subject, test: Test) -> Measured:
     done = subprocess.run(command, env={**os.environ, **subject.environment}, capture_output=True, text=True,
                           errors="replace", check=False)
     if done.returncode != 0:
-        raise UserError(f"{subject.name}: {native.sentence(_PROGRAM, done.returncode, done.stderr.splitlines())}")
+        raise UserError(native.sentence(_PROGRAM, done.returncode, done.stderr.splitlines()))
     facts = json.loads(done.stdout)
     return Measured(facts["version"], facts["cold"]["allocate_ns"], facts["cold"]["free_ns"],
                     np.array(facts["warm"]["allocate_ns"]), np.array(facts["warm"]["free_ns"]),

@@ -2,7 +2,7 @@
 
 import csv
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -65,21 +65,40 @@ def _touched(addresses: np.ndarray, size: int, unit: int) -> int:
     return int((last - np.maximum(first - 1, seen)).sum())
 
 
+def study_files(name: str) -> list[str]:
+    """What the three files of an allocator are called."""
+    return [f"{FILE_NAMES.get(name, name)}_{what}.csv" for what in ("times", "distances", "buckets")]
+
+
 def write_study_files(folder: Path, name: str, repeats: Sequence[Measured], test: Test) -> list[Path]:
     """NAME_times.csv, NAME_distances.csv and NAME_buckets.csv, with the study's headers."""
-    stem = FILE_NAMES.get(name, name)
+    times, places, counted = (folder / file for file in study_files(name))
     ticks = [("Allocate", _ticks([one.cold_allocate for one in repeats])),
              ("Deallocate", _ticks([one.cold_free for one in repeats]))]
     apart = distances(repeats[0], test.size)
     buckets = np.unique(apart, return_counts=True)
-    return [_write(folder / f"{stem}_times.csv", ("Operation", "Ticks"), ticks),
-            _write(folder / f"{stem}_distances.csv", ("Distance",), [(int(value),) for value in apart]),
-            _write(folder / f"{stem}_buckets.csv", ("Distance", "Count"),
+    return [_write(times, ("Operation", "Ticks"), ticks),
+            _write(places, ("Distance",), [(int(value),) for value in apart]),
+            _write(counted, ("Distance", "Count"),
                    [(int(value), int(count)) for value, count in zip(*buckets, strict=True)])]
 
 
 def _ticks(loops_ns: Sequence[float]) -> int:
     return round(float(np.median(loops_ns)) / TICK_NS)
+
+
+def remove_study_files(table: Path, kept: Container[str]) -> None:
+    """Removes the files of an earlier result's allocators, as its table names them, but those of `kept`."""
+    try:
+        with table.open(newline="") as file:
+            names = [line[0] for line in list(csv.reader(file))[1:] if line]
+    except (FileNotFoundError, UnicodeDecodeError, csv.Error):
+        return
+    for name in names:
+        # A name is one file's, in this folder: a table that says otherwise was not written here.
+        if name not in kept and Path(name).name == name:
+            for file_name in study_files(name):
+                (table.parent / file_name).unlink(missing_ok=True)
 
 
 def write_table(path: Path, rows: Sequence[Row]) -> Path:
@@ -97,14 +116,16 @@ def _write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]])
     return path
 
 
-def ratios(rows: Mapping[str, Row]) -> list[tuple[str, str, float, float]]:
-    """The study's ratios of first passes beside ours: what, of which call, the study's, ours."""
+def ratios(rows: Mapping[str, Row]) -> list[tuple[str, str, float, float, float]]:
+    """The study's ratios beside ours: what, of which call, the study's, ours of first passes, ours of warm ones."""
     result = []
     for slow, fast, allocate, free in (("persistent", "temp-job", 5.0, 8.0), ("temp-job", "temp", 2.0, 5.0)):
         if slow in rows and fast in rows:
             name = f"{slow} / {fast}"
-            result.append((name, "allocate", allocate, rows[slow].allocate_cold / rows[fast].allocate_cold))
-            result.append((name, "free", free, rows[slow].free_cold / rows[fast].free_cold))
+            result.append((name, "allocate", allocate, rows[slow].allocate_cold / rows[fast].allocate_cold,
+                           rows[slow].allocate_warm / rows[fast].allocate_warm))
+            result.append((name, "free", free, rows[slow].free_cold / rows[fast].free_cold,
+                           rows[slow].free_warm / rows[fast].free_warm))
     return result
 
 
