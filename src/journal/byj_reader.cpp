@@ -13,12 +13,22 @@ namespace blockyard::journal {
 
 using format::SectionHead;
 
+namespace {
+
+/// Not damage: a newer Blockyard reads on.
+class Newer : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace
+
 bool looks_like_byj(std::string_view first_bytes) {
   // A mangled magic still gets the .byj reader's message rather than "no journal".
   return first_bytes.size() >= 4 && first_bytes.substr(0, 4) == std::string_view(format::magic.data(), 4);
 }
 
-ByjSource::ByjSource(const std::string& path, TornTail torn_tail) : path_(path), torn_tail_(torn_tail) {
+ByjSource::ByjSource(const std::string& path, AtDamage at_damage) : path_(path), at_damage_(at_damage) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_ < 0) throw Error(path + " can't be opened: " + last_error());
   try {
@@ -27,7 +37,12 @@ ByjSource::ByjSource(const std::string& path, TornTail torn_tail) : path_(path),
     if (!S_ISREG(facts.st_mode)) throw Error(path + " is a pipe or device; a .byj is read from a file");
     size_ = static_cast<std::uint64_t>(facts.st_size);
     read_preface();
-    read_footer_ahead();
+    try {
+      read_footer_ahead();
+    } catch (const Error&) {
+      // Without it the journal is read as that of a recorder that was killed, up to the damage.
+      if (at_damage_ == AtDamage::fail) throw;
+    }
   } catch (...) {
     ::close(file_);
     throw;
@@ -128,9 +143,27 @@ std::span<const Event> ByjSource::next() {
       blocks_ = decoder_.end_block();
       time_ns_ = decoder_.end_time_ns();
     }
-    if (!read_next_block()) ended_ = true;
+    if (!advance()) ended_ = true;
   }
   return {};
+}
+
+// Damage ends the journal or is told, with what `cut` can do about it.
+bool ByjSource::advance() {
+  try {
+    return read_next_block();
+  } catch (const Newer&) {
+    throw;
+  } catch (const Error& error) {
+    if (at_damage_ == AtDamage::end) {
+      damage_ = error.what();
+      return false;
+    }
+    throw Error(std::string(error.what()) + (events_ == 0
+                                                 ? "; no event before it is whole"
+                                                 : "; the " + std::to_string(events_) +
+                                                       " events before it are whole, and `blockyard cut` saves them"));
+  }
 }
 
 // Advances over TABL sections to the next block; false at the end of the journal.
@@ -170,7 +203,7 @@ bool ByjSource::read_next_block() {
       offset_ = size_;
       return false;
     } else {
-      throw Error(place(at) + ": a section of unknown type stands here; a newer blockyard may read it");
+      throw Newer(place(at) + ": a section of unknown type stands here; a newer blockyard may read it");
     }
   }
 }
@@ -202,11 +235,11 @@ void ByjSource::check_footer(const std::string& payload) {
 }
 
 void ByjSource::end_torn() {
-  const std::string torn = "the journal ends in the middle of a section (the file was cut short); ";
-  const std::string what = events_ == 0 ? torn + "no event before it is whole"
-                                        : torn + "the " + std::to_string(events_) + " events before it are whole";
-  if (torn_tail_ == TornTail::error) fail(events_ == 0 ? what : what + " and `blockyard cut` saves them");
-  notes_.push_back(place(offset_) + ": " + what);
+  const std::string what = "the journal ends in the middle of a section (the file was cut short)";
+  if (at_damage_ == AtDamage::fail) fail(what);
+  notes_.push_back(place(offset_) + ": " + what +
+                   (events_ == 0 ? "; no event before it is whole"
+                                 : "; the " + std::to_string(events_) + " events before it are whole"));
   offset_ = size_;
 }
 

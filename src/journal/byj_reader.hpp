@@ -12,13 +12,9 @@
 
 namespace blockyard::journal {
 
-/// `torn_tail` decides what a file that ends inside a section is: an Error (the default), or a note, with all whole
-/// blocks delivered (what `cut` does to save them).
-enum class TornTail { error, note };
-
 class ByjSource final : public Source {
  public:
-  explicit ByjSource(const std::string& path, TornTail torn_tail = TornTail::error);
+  explicit ByjSource(const std::string& path, AtDamage at_damage = AtDamage::fail);
   ~ByjSource() override;
   ByjSource(const ByjSource&) = delete;
   ByjSource& operator=(const ByjSource&) = delete;
@@ -32,6 +28,9 @@ class ByjSource final : public Source {
   /// Where the section lies whose events next() returned last, for messages.
   std::uint64_t block_offset() const { return block_offset_; }
   bool has_footer() const { return has_footer_; }
+  /// With AtDamage::end, after next() returned empty: where and how the file is damaged; empty when it is whole or was
+  /// merely cut short, which a note says.
+  const std::string& damage() const { return damage_; }
 
  private:
   enum class Section { whole, torn, none };
@@ -41,13 +40,14 @@ class ByjSource final : public Source {
   Section read_section(std::uint64_t offset, format::SectionHead& head, std::string& payload) const;
   void read_preface();
   void read_footer_ahead();
+  bool advance();
   bool read_next_block();
   void check_footer(const std::string& payload);
   void end_torn();
 
   std::string path_;
   int file_ = -1;
-  TornTail torn_tail_;
+  AtDamage at_damage_;
   std::uint64_t size_ = 0;
   std::uint64_t offset_ = 0;
   std::uint64_t block_offset_ = 0;
@@ -60,6 +60,7 @@ class ByjSource final : public Source {
   Header header_;
   std::vector<format::IndexEntry> seen_;
   std::vector<std::string> notes_;
+  std::string damage_;
   std::string payload_;
   BlockDecoder decoder_;
 };

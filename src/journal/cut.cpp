@@ -14,13 +14,6 @@
 namespace blockyard::journal {
 namespace {
 
-std::unique_ptr<Source> open_leniently(const std::string& path) {
-  auto source = open(path);
-  if (dynamic_cast<ByjSource*>(source.get()) == nullptr) return source;
-  source.reset();
-  return std::make_unique<ByjSource>(path, TornTail::note);
-}
-
 std::string seconds(std::uint64_t ns) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f", static_cast<double>(ns) / 1e9);
@@ -56,11 +49,18 @@ class Stretch {
       new_ids_.insert(event.block + 1, moved.block);
     }
     journal_->add(moved, header());
+    last_ns_ = event.time_ns;
     ++measured_;
     return true;
   }
 
-  Outcome finish() {
+  /// `damage`: why the journal ends before its end, or empty.
+  Outcome finish(const std::string& damage) {
+    if (!damage.empty()) cut_at_end_ = true;
+    if (measured_ == 0 && !damage.empty()) {
+      throw Error(damage + (number_ == 0 ? "; no event before it is whole"
+                                         : "; no event before it is of the stretch, so there is nothing to save"));
+    }
     if (measured_ == 0) {
       throw Error(input_ + " has no event from " + seconds(options_.from_ns) + " s on" +
                   (options_.to_ns == CutOptions{}.to_ns ? "" : " before " + seconds(options_.to_ns) + " s") +
@@ -71,6 +71,9 @@ class Stretch {
     journal_->finish(header());
     outcome.events = journal_->events();
     outcome.bytes = journal_->bytes();
+    if (!damage.empty()) {
+      throw Error(damage + "; what comes before it, up to " + seconds(last_ns_) + " s, is in " + output_);
+    }
     return outcome;
   }
 
@@ -134,6 +137,7 @@ class Stretch {
   std::uint64_t next_block_ = 0;
   std::uint64_t preamble_events_ = 0;
   std::uint64_t measured_ = 0;
+  std::uint64_t last_ns_ = 0;  ///< of the input
   bool cut_at_end_ = false;
 };
 
@@ -144,7 +148,7 @@ Outcome cut(const std::string& input, const std::string& output, const CutOption
     throw Error("a stretch from " + seconds(options.from_ns) + " s to " + seconds(options.to_ns) +
                 " s is empty; --from must be below --to");
   }
-  const auto source = open_leniently(input);
+  const auto source = open(input, AtDamage::end);
   { const OutputFile refuses_a_bad_name_before_the_long_pass(output, input, options.overwrite); }
   Stretch stretch(output, input, *source, options);
   std::uint64_t number = 0;
@@ -158,7 +162,8 @@ Outcome cut(const std::string& input, const std::string& output, const CutOption
     }
     report(progress, *source);
   }
-  Outcome outcome = stretch.finish();
+  const auto* byj = dynamic_cast<const ByjSource*>(source.get());
+  Outcome outcome = stretch.finish(byj != nullptr ? byj->damage() : "");
   outcome.notes.assign(source->notes().begin(), source->notes().end());
   return outcome;
 }

@@ -16,7 +16,8 @@ struct CutOptions {
 };
 
 /// Streams in one pass; memory grows with the live blocks only. A journal that was cut short is read as far as it is
-/// whole, and a note says so. Throws Error; `output` appears only when all went well.
+/// whole, and a note says so. Of one that is damaged on the way what comes before the damage is written, and an Error
+/// says both. Throws Error; `output` appears only then and when all went well.
 Outcome cut(const std::string& input, const std::string& output, const CutOptions& options, const Progress& progress);
 
 }  // namespace blockyard::journal

@@ -27,8 +27,12 @@ class Source {
   virtual std::span<const std::string> notes() const = 0;
 };
 
+/// What a reader of a .byj does where the file is damaged or was cut short: throw (what everybody wants but `cut`), or
+/// end there, with all whole blocks before it delivered.
+enum class AtDamage { fail, end };
+
 /// Opens a journal in any form by looking at its first bytes: .byj, the study's text (plain, .zst, .gz), heaptrack (its
 /// interpreted and raw recordings, .zst or .gz). Throws Error.
-std::unique_ptr<Source> open(const std::string& path);
+std::unique_ptr<Source> open(const std::string& path, AtDamage at_damage = AtDamage::fail);
 
 }  // namespace blockyard::journal

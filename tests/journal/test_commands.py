@@ -1,5 +1,6 @@
 """info, check, cut, convert and repeat as a user meets them: what they print, and one sentence for each mistake."""
 
+import filecmp
 import gzip
 import json
 import os
@@ -185,6 +186,61 @@ def test_a_file_cut_short_before_its_first_events_has_nothing_to_save(verb, byj,
     result = tool(verb, "short.byj", *extra, cwd=tmp_path)
     expect_sentence(result, "cut short", "no event before it is whole")
     assert "blockyard cut" not in result.stderr
+
+
+class TestCutOfADamagedJournal:
+    """What comes before the damage is saved, with an error that says so."""
+
+    @pytest.fixture
+    def long(self, byj, tmp_path):
+        assert tool("repeat", byj, 30_000, "-o", tmp_path / "long.byj").returncode == 0
+        return tmp_path / "long.byj"
+
+    def damaged(self, long, at):
+        data = bytearray(long.read_bytes())
+        data[at] ^= 16
+        (long.parent / "bad.byj").write_bytes(data)
+
+    def text(self, journal):
+        """Its events as a file."""
+        path = journal.with_suffix(".txt")
+        assert tool("convert", journal, "-o", path, "--plain").returncode == 0
+        return path
+
+    def test_in_the_middle(self, long, tmp_path):
+        self.damaged(long, long.stat().st_size // 2)
+        expect_sentence(tool("check", "bad.byj", cwd=tmp_path), "damaged", "`blockyard cut` saves them")
+        result = tool("cut", "bad.byj", "-o", "saved.byj", cwd=tmp_path)
+        expect_sentence(result, "bad.byj, byte", "damaged here", "what comes before it, up to ", "is in saved.byj")
+        facts = json.loads(tool("info", "saved.byj", "--json", cwd=tmp_path).stdout)
+        assert 0 < facts["events"] < 150_000 and facts["events"] % 65_536 == 0 and facts["cut_at_end"]
+        assert tool("check", "saved.byj", cwd=tmp_path).returncode == 0
+        saved = self.text(tmp_path / "saved.byj").read_bytes()
+        assert saved.count(b"\n") >= facts["events"]
+        with self.text(long).open("rb") as whole:
+            assert whole.read(len(saved)) == saved
+
+    def test_in_the_footer(self, long, tmp_path):
+        self.damaged(long, long.stat().st_size - 40)
+        expect_sentence(tool("cut", "bad.byj", "-o", "saved.byj", cwd=tmp_path), "damaged", "is in saved.byj")
+        assert filecmp.cmp(self.text(tmp_path / "saved.byj"), self.text(long), shallow=False)
+
+    def test_in_the_tail(self, long, tmp_path):
+        self.damaged(long, long.stat().st_size - 16)
+        expect_sentence(tool("cut", "bad.byj", "-o", "saved.byj", cwd=tmp_path), "tail", "is in saved.byj")
+        assert filecmp.cmp(self.text(tmp_path / "saved.byj"), self.text(long), shallow=False)
+
+    def test_behind_the_stretch_it_is_no_error(self, long, tmp_path):
+        self.damaged(long, long.stat().st_size // 2)
+        result = tool("cut", "bad.byj", "--to", "3", "-o", "saved.byj", cwd=tmp_path)
+        assert (result.returncode, result.stderr) == (0, "")
+
+    def test_before_the_stretch_there_is_nothing_to_save(self, long, tmp_path):
+        self.damaged(long, long.stat().st_size // 2)
+        last = json.loads(tool("info", long, "--json").stdout)["duration_ns"] / 1e9
+        result = tool("cut", "bad.byj", "--from", last * 0.9, "-o", "saved.byj", cwd=tmp_path)
+        expect_sentence(result, "damaged here", "nothing to save")
+        assert not (tmp_path / "saved.byj").exists()
 
 
 class TestOutput:

@@ -23,7 +23,8 @@ def command(journal: Path, output: Path, from_s: float, to_s: float | None, forc
     """Write a stretch of JOURNAL as a journal of its own.
 
     The blocks alive where the stretch begins come first, as its preamble: a replay restores them and measures none.
-    Of a journal whose end is missing, what is whole is kept.
+    Of a journal whose end is missing, what is whole is kept. Of one that is damaged, what of the stretch lies before
+    the damage is written, and the command says so and exits with 1.
     """
     journal_tool.refuse_standard_output(output)
     arguments = ["cut", journal, "-o", output, "--from", repr(from_s)]

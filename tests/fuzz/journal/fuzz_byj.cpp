@@ -27,9 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // One input in two goes in as it is: what stands before the checksums is fuzzed as well.
   if (size > format::preface_bytes && bytes.back() % 2 == 0) reseal(bytes);
   const journal::fuzz::MemoryFile file(bytes);
-  for (const auto torn_tail : {journal::TornTail::error, journal::TornTail::note}) {
+  for (const auto at_damage : {journal::AtDamage::fail, journal::AtDamage::end}) {
     journal::fuzz::expect_sentence([&] {
-      journal::ByjSource source(file.path(), torn_tail);
+      journal::ByjSource source(file.path(), at_damage);
       journal::fuzz::walk(source, false);
     });
   }
