@@ -64,7 +64,7 @@ static_assert(sizeof(Directory) == 16);
 /// A slab's state, written by the owner's thread alone.
 struct alignas(64) Slab {
   void* free = nullptr;      ///< freed blocks, last in first out, links encoded
-  char* bump = nullptr;      ///< the next block never handed out
+  char* bump = nullptr;      ///< `limit`, or the first block of a slab that begins anew: see make_current
   char* limit = nullptr;     ///< end of the last block
   std::uint32_t used = 0;    ///< blocks handed out, remote frees not yet adopted included
   std::uint32_t notify = 0;  ///< free() takes the slow path when `used` falls to this: 0, or capacity - 1 when detached

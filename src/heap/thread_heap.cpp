@@ -5,6 +5,7 @@
 
 #include "heap/bound.hpp"
 #include "heap/depot.hpp"
+#include "heap/fault.hpp"
 #include "heap/page_heap.hpp"
 #include "heap/pending_stack.hpp"
 #include "heap/process_heap.hpp"
@@ -166,9 +167,16 @@ Slab* next_slab(ThreadHeap* heap, unsigned size_class) {
   return slab;
 }
 
-// From here on the heap allocates from `slab`. Blocks never handed out are the bin's to give: they count as used at
-// once, so that giving one does not touch the slab.
+// From here on the heap allocates from `slab`, which begins anew or has no block left that was never handed out: such
+// blocks are the bin's to give, all at once, and a slab leaves its bin when none is left there. They count as used from
+// here on, so that giving one does not touch the slab.
 void make_current(Bin& bin, Slab* slab) {
+#if BLOCKYARD_CHECKED
+  const bool anew = slab->used == 0 && slab->free == nullptr && slab->bump == region.granule_address(index_of(slab));
+  if (bin.left != 0 || (slab->bump != slab->limit && !anew)) {
+    report_broken("a slab that has handed out blocks has some left that were never handed out");
+  }
+#endif
   slab->state = static_cast<std::uint8_t>(SlabState::current);
   slab->notify = notify_never;
   bin.current = slab;

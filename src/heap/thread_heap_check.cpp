@@ -31,9 +31,11 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   if (free > slab->capacity) {
     return "a slab's free list leaves the slab or runs in a circle";
   }
-  const auto never = static_cast<std::uint32_t>((slab->limit - slab->bump) / slab->block_bytes);
-  if (slab->used + free + never != slab->capacity) {
-    return "a slab's used, free and never used blocks do not add up";
+  if (slab->bump != slab->limit) {
+    return "a slab has blocks left that were never handed out and are not its bin's";
+  }
+  if (slab->used + free != slab->capacity) {
+    return "a slab's used and free blocks do not add up";
   }
   return nullptr;
 }
