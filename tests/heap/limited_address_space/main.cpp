@@ -1,7 +1,7 @@
 // Why: under RLIMIT_AS, as batch systems set it, the heap must take a smaller region, fail with NULL and ENOMEM when
-// that is used up, and serve again after a free, down to limits that leave little more than the program itself; nor must the janitor, who finds nothing to populate there, be woken again
-// and again. The limit is set in a fresh process: the region is reserved at its start.
-#include <dirent.h>
+// that is used up, and serve again after a free, down to limits that leave little more than the program itself; nor must
+// the janitor, who finds nothing to populate there, be woken again and again. The limit is set in a fresh process: the
+// region is reserved at its start.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,30 +17,6 @@
 
 namespace {
 
-// How often the janitor has gone to sleep since it was started; -1 where there is none.
-long naps_of_the_janitor() {
-  long naps = -1;
-  DIR* const tasks = opendir("/proc/self/task");
-  behaviour::require(tasks != nullptr, "the process's threads can't be listed");
-  while (const dirent* const task = readdir(tasks)) {
-    std::FILE* const file = std::fopen((std::string("/proc/self/task/") + task->d_name + "/status").c_str(), "r");
-    if (file == nullptr) {
-      continue;
-    }
-    char line[256];
-    bool janitor = false;
-    while (std::fgets(line, sizeof line, file) != nullptr) {
-      janitor = janitor || std::strncmp(line, "Name:\tby-janitor", 16) == 0;
-      if (janitor && std::sscanf(line, "voluntary_ctxt_switches: %ld", &naps) == 1) {
-        break;
-      }
-    }
-    std::fclose(file);
-  }
-  closedir(tasks);
-  return naps;
-}
-
 // At the limit a program that frees and allocates finds the reserve low at every block. By itself the janitor then comes
 // at most 63 times a second, every 16 ms; where each of those blocks wakes it, 250 times and more.
 void require_that_the_janitor_is_left_alone(std::vector<void*>& blocks, std::size_t size) {
@@ -55,12 +31,13 @@ void require_that_the_janitor_is_left_alone(std::vector<void*>& blocks, std::siz
     }
   };
   exchange(200);  // until it runs and has seen that nothing is left
-  const long before = naps_of_the_janitor();
-  behaviour::require(before >= 0, "there is no janitor");
+  const int janitor = behaviour::thread_of_the_janitor();
+  behaviour::require(janitor != 0, "there is no janitor");
+  const long before = behaviour::rest_of(janitor).naps;
   const auto begun = std::chrono::steady_clock::now();
   exchange(2'000);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  const double naps = static_cast<double>(naps_of_the_janitor() - before);
+  const double naps = static_cast<double>(behaviour::rest_of(janitor).naps - before);
   std::printf("%.0f naps in %.2f s\n", naps, seconds);
   behaviour::require(naps <= 10 + most_naps_a_second * seconds, "the janitor is woken for nothing");
 }
