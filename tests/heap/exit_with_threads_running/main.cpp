@@ -32,7 +32,7 @@ int main() {
   for (int round = 0; round < 20; ++round) {
     const pid_t pid = fork();
     if (pid == 0) {
-      alarm(20);
+      behaviour::end_with_parent();
       for (int i = 0; i < 3; ++i) {
         std::thread(churn).detach();
       }
