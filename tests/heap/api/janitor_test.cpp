@@ -1,6 +1,8 @@
-// Memory ahead of need: reserve, prefault, purge. Steps are waited for by watching figures, never by a bare sleep.
+// Memory ahead of need: reserve, prefault, purge. Steps are waited for by watching figures, never by a bare sleep, and for
+// as long as the machine takes: what a janitor never does is the runner's to end.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <cerrno>
 #include <chrono>
@@ -22,21 +24,19 @@ by_heap_statistics statistics() {
   return values;
 }
 
-// Waits up to 20 s: far longer than the janitor needs, so that only a janitor that never comes fails.
 template <class Condition>
-bool eventually(Condition&& condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) {
-      return true;
-    }
+void await(Condition&& condition) {
+  while (!condition()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return false;
 }
+
+// For a frame whose end is to do all that there is to do.
+constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
 TEST(Janitor, KeepsAsMuchReadyAsWasAskedFor) {
   by_reserve(std::size_t{24} << 20);
-  EXPECT_TRUE(eventually([] { return statistics().ready >= (std::uint64_t{24} << 20); }));
+  await([] { return statistics().ready >= (std::uint64_t{24} << 20); });
   by_reserve(0);
 }
 
@@ -96,10 +96,10 @@ TEST(Janitor, AdoptsWhatOtherThreadsFreedInEveryHeapWhoseThreadHasEnded) {
     by_free(block);
   }
   by_reserve(std::size_t{32} << 20);  // wakes a janitor that has nothing else to do
-  EXPECT_TRUE(eventually([&] {
-    by_heap_frame_end(1'000'000'000);  // this thread's own heap is not the janitor's to look after
+  await([&] {
+    by_heap_frame_end(no_limit);  // this thread's own heap is not the janitor's to look after
     return statistics().remote_frees_waiting <= before;
-  }));
+  });
   by_reserve(0);
 }
 
@@ -112,7 +112,7 @@ TEST(Janitor, GivesAFreedLevelBackByItself) {
   for (void* block : level) {
     by_free(block);
   }
-  EXPECT_TRUE(eventually([&] { return statistics().committed + (std::uint64_t{180} << 20) <= committed; }));
+  await([&] { return statistics().committed + (std::uint64_t{180} << 20) <= committed; });
   EXPECT_EQ(by_check(), nullptr);
 }
 
@@ -143,7 +143,7 @@ TEST(Janitor, GivesTheTablesOfAFreedLevelBack) {
         by_free(blocks[i]);
       }
     }
-    EXPECT_TRUE(eventually([&] { return tables() <= full / 2; })) << tables() << " bytes of " << full;
+    await([&] { return tables() <= full / 2; });
     EXPECT_EQ(by_check(), nullptr);
     for (char* block : staying) {
       EXPECT_EQ(*block, 1);
@@ -175,19 +175,20 @@ TEST(Janitor, GivesBackWhatIsFreedAmongWhatHasGoneBack) {
   }
   // The reserve has followed the burst, and takes its time.
   std::uint64_t sparse = 0;
-  ASSERT_TRUE(eventually([&] {
+  await([&] {
     sparse = statistics().committed;
     return sparse <= before + lasting.size() * taken + waiting + (std::uint64_t{8} << 20);
-  }));
+  });
   for (void* block : lasting) {
     by_free(block);
   }
-  EXPECT_TRUE(eventually([&] { return statistics().committed + lasting.size() * bytes * 8 / 10 <= sparse; }));
+  await([&] { return statistics().committed + lasting.size() * bytes * 8 / 10 <= sparse; });
   EXPECT_EQ(by_check(), nullptr);
 }
 
 // A game's turns: much is freed and soon wanted again, over a heap that is large beside it. To give that back meanwhile
-// and populate it anew was most of the janitor's time. A machine that stops the program for a second spoils a try.
+// and populate it anew was most of the janitor's time. A machine so slow that the program seems quiet spoils a try, which
+// then does not count.
 TEST(Janitor, KeepsWhatAProgramThatComesAndGoesWillWantAgain) {
   constexpr std::size_t bytes = 200'000;
   const auto allocated = [](int blocks) {
@@ -203,16 +204,21 @@ TEST(Janitor, KeepsWhatAProgramThatComesAndGoesWillWantAgain) {
     }
   };
   const std::vector<void*> lasting = allocated(1'000);
+  using Clock = std::chrono::steady_clock;
   bool kept = false;
-  for (int attempt = 0; attempt < 10 && !kept; ++attempt) {
+  for (int tries = 0; tries < 10 && !kept;) {
+    Clock::duration longest{0};
     const std::vector<void*> turn = allocated(80);
     const std::uint64_t before = statistics().purged;
     free_all(turn);
     for (int frame = 0; frame < 100; ++frame) {  // longer than free memory waits before it goes back
+      const auto begun = Clock::now();
       const std::vector<void*> passing = allocated(4);
       std::this_thread::sleep_for(std::chrono::milliseconds(8));
       free_all(passing);
+      longest = std::max(longest, Clock::now() - begun);
     }
+    tries += longest < std::chrono::milliseconds(25) ? 1 : 0;
     kept = statistics().purged - before < 4 * bytes;
   }
   EXPECT_TRUE(kept);
@@ -234,7 +240,7 @@ TEST(Janitor, WhatAProgramSetsIsReadBackAndWhatIsOutOfRangeIsRefused) {
 TEST(Janitor, KeepsWhatTheReserveIsSetTo) {
   const std::uint64_t before = by_heap_get(BY_HEAP_RESERVE);
   ASSERT_EQ(by_heap_set(BY_HEAP_RESERVE, std::uint64_t{20} << 20), 0);
-  EXPECT_TRUE(eventually([] { return statistics().ready >= (std::uint64_t{20} << 20); }));
+  await([] { return statistics().ready >= (std::uint64_t{20} << 20); });
   EXPECT_EQ(by_heap_set(BY_HEAP_RESERVE, before), 0);
 }
 
@@ -242,13 +248,13 @@ TEST(Janitor, SwitchedOffItLeavesItsWorkToTheEndOfAFrameAndComesBackWhenSwitched
   ASSERT_EQ(by_heap_set(BY_HEAP_JANITOR, 0), 0);
   by_trim();
   // The janitor may be in its last round: a frame that ends meanwhile leaves the work to it.
-  EXPECT_TRUE(eventually([] {
-    by_heap_frame_end(1'000'000'000);
+  await([] {
+    by_heap_frame_end(no_limit);
     return statistics().ready >= by_heap_get(BY_HEAP_RESERVE);
-  }));
+  });
   ASSERT_EQ(by_heap_set(BY_HEAP_JANITOR, 1), 0);
   by_reserve(std::size_t{28} << 20);
-  EXPECT_TRUE(eventually([] { return statistics().ready >= (std::uint64_t{28} << 20); }));
+  await([] { return statistics().ready >= (std::uint64_t{28} << 20); });
   by_reserve(0);
 }
 
@@ -266,7 +272,7 @@ TEST(Janitor, WhatItWorksOnIsNeitherUsedNorLive) {
   }
   std::uint64_t worked = 0;
   int most = 200'000;
-  for (int round = 0; worked < (std::uint64_t{512} << 20) && most > 0; ++round) {
+  for (int round = 0; worked == 0 || (worked < (std::uint64_t{512} << 20) && most > 0); ++round) {
     by_reserve(round % 2 == 0 ? std::size_t{64} << 20 : 0);
     for (int look = 0; look < 500; ++look, --most) {
       const by_heap_statistics now = statistics();
@@ -277,7 +283,6 @@ TEST(Janitor, WhatItWorksOnIsNeitherUsedNorLive) {
       worked = now.populated_by_janitor - before.populated_by_janitor + now.purged - before.purged;
     }
   }
-  EXPECT_GT(worked, 0u);
   by_reserve(0);
   ASSERT_EQ(by_heap_set(BY_HEAP_PURGE, purge), 0);
 }

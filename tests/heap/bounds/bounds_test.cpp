@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -51,7 +53,7 @@ void free_all(const std::vector<void*>& blocks) {
 // Without the janitor a frame's end does its work, here at once and as much as there is.
 void end_frames(int count) {
   for (int frame = 0; frame < count; ++frame) {
-    by_heap_frame_end(1'000'000'000);
+    by_heap_frame_end(~std::uint64_t{0});
   }
 }
 
@@ -97,11 +99,24 @@ void give_back() {
   free_all(rest);
 }
 
+bool sleeps(pid_t thread) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const std::size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.compare(name_end, 3, ") S") == 0;
+}
+
 // Whoever waits for the page lock looks a few times before it parks.
 void wait_for_the_page_lock() {
   std::unique_lock hold(process_heap.pages.lock());
-  std::thread waiting([] { by_free(by_malloc(200'000)); });
-  pause_ms(50);
+  std::atomic<pid_t> thread{0};
+  std::thread waiting([&] {
+    thread = gettid();
+    by_free(by_malloc(200'000));
+  });
+  while (thread == 0 || !sleeps(thread)) {
+    pause_ms(1);
+  }
   hold.unlock();
   waiting.join();
 }
