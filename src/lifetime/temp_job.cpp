@@ -241,7 +241,7 @@ void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::s
       by_job_cursor.next = address + bytes;
       return block;
     }
-    if (bytes <= old_bytes) {
+    if (size <= old_size) {  // a block of size 0 may have no byte: it does not become one of 1 where it is
       return block;
     }
   }

@@ -69,6 +69,23 @@ TEST_P(EachLifetime, reallocate_keeps_the_contents_and_the_alignment) {
   deallocate(block, GetParam());
 }
 
+TEST_P(EachLifetime, a_block_of_size_zero_that_grows_shares_its_bytes_with_no_other) {
+  for (std::size_t alignment = 1; alignment <= 64; alignment *= 2) {
+    std::vector<unsigned char*> blocks;
+    for (int i = 0; i < 16; ++i) {
+      blocks.push_back(static_cast<unsigned char*>(allocate(0, alignment, GetParam())));
+    }
+    for (unsigned char*& block : blocks) {
+      block = static_cast<unsigned char*>(reallocate(block, 0, 1, alignment, GetParam()));
+      *block = 0xff;
+    }
+    for (unsigned char* const block : blocks) {
+      EXPECT_EQ(*block, 0xff);
+      deallocate(block, GetParam());
+    }
+  }
+}
+
 TEST_P(EachLifetime, reallocate_of_nothing_allocates) {
   void* const block = reallocate(nullptr, 0, 16, 16, GetParam());
   EXPECT_NE(block, nullptr);
