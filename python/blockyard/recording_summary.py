@@ -54,7 +54,11 @@ def describe(outcome: Outcome) -> Iterator[str]:
     else:
         yield from _list_journals(outcome, journals, told)
     for image in images:
-        if image["running"]:
+        if image.get("silent"):
+            yield (
+                f"  process {image['pid']} still runs and has recorded nothing yet; its journal will be {image['path']}"
+            )
+        elif image["running"]:
             yield f"  process {image['pid']} still runs; its journal goes on: {image['path']}"
     yield from _describe_trouble(outcome, journals)
     complete = [journal for _, journal in journals if not journal["error"]]

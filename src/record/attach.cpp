@@ -94,6 +94,13 @@ bool shake_hands(int socket, const Hello& hello, Attachment& attachment) {
   return granted;
 }
 
+void announce(const char* name, const Hello& hello) {
+  const int connection = connect_to_collector(name);
+  if (connection < 0) return;
+  static_cast<void>(send_all(connection, &hello, sizeof hello));
+  close(connection);
+}
+
 int start_collector(const char* folder) {
   char path[4096];
   // In a wheel and when installed the collector lies beside the library, as it does in a build folder.

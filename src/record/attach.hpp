@@ -15,6 +15,8 @@ struct Attachment {
 int connect_to_collector(const char* name);
 /// Says hello over `socket`, maps what comes back and closes the descriptors. False when refused or failed.
 bool shake_hands(int socket, const Hello& hello, Attachment& attachment);
+/// Tells the collector of a forked child that has no event yet; awaits no answer. System calls only.
+void announce(const char* name, const Hello& hello);
 /// Starts a collector of our own, in `folder`, at the other end of a socket; returns our end or -1.
 int start_collector(const char* folder);
 

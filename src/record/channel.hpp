@@ -8,7 +8,7 @@
 
 namespace blockyard::record {
 
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 /// Kinds of records in a ring. The first word of each is `payload << 8 | kind`, the second its stamp.
 enum class RecordKind : std::uint8_t {
@@ -122,6 +122,7 @@ struct Hello {
   std::uint64_t fork_stamp = 0;           ///< which fork of it, 0 when unknown
   std::uint64_t address_space_limit = 0;  ///< RLIMIT_AS in bytes
   std::uint32_t engine_only = 0;          ///< 1: by_journal_open() without a recorder; malloc is not recorded
+  std::uint32_t announces = 0;            ///< 1: a forked child that may record later; it awaits no answer
 };
 
 /// The answer; the region's file descriptor travels with it when `key` is not 0.

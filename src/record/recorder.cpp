@@ -124,9 +124,18 @@ void before_fork() {
 
 void after_fork_in_parent() { self.fork_stamp = 0; }
 
-// For kernels before 4.14, which do not wipe: there a child by a bare system call is not told from its parent.
 void after_fork_in_child() {
+  // For kernels before 4.14, which do not wipe: there a child by a bare system call is not told from its parent.
   if (process != &before_any && !kernel_wipes) *process = ProcessState{};
+  // The collector waits for a child that it knows of, also when all others have ended before the child's first event.
+  if (socket_name[0] == '\0') return;
+  const KeepErrno keep;
+  Hello hello;
+  hello.pid = getpid();
+  hello.parent_key = inherited_key;
+  hello.fork_stamp = self.fork_stamp;
+  hello.announces = 1;
+  announce(socket_name, hello);
 }
 
 void on_toggle_signal(int) {

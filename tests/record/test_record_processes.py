@@ -1,5 +1,6 @@
 """However a process ends, forks or becomes another program, its journal is there and right."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from recorded import command, environment, program, read, record
+
+from blockyard import native
 
 ROUNDS = 3000
 
@@ -114,6 +117,27 @@ def test_each_forked_child_gets_a_journal_that_begins_with_its_parents_blocks(tm
     )
     assert worked == [110_000, 110_001, 110_002, 110_003]
     assert "left out" not in done.stderr and "can't be seen" not in done.stderr
+
+
+def test_a_child_whose_first_event_comes_when_all_others_have_ended_is_recorded(tmp_path):
+    process = started(tmp_path / "orphan.byj", program("endings"), "orphan")
+    assert process.wait(timeout=60) == 7
+    told = next(line for line in iter(process.stderr.readline, "") if "has recorded nothing yet" in line)
+    path = Path(told.rstrip("\n").partition("its journal will be ")[2])
+    assert not path.exists()
+    process.communicate("go", timeout=60)  # to the child, and until it has ended, too
+    deadline = time.monotonic() + 60
+    while not is_complete(path):
+        assert time.monotonic() < deadline, "the journal was not completed"
+        time.sleep(0.05)
+    journal = read(path)
+    assert journal.kinds(900_001) == Counter(allocate=ROUNDS // 3)
+    assert journal.preamble > 0
+
+
+def is_complete(path: Path) -> bool:
+    found = path.exists() and native.call("blockyard-journal", ["info", "--json", path])
+    return bool(found) and not json.loads(found)["notes"]
 
 
 REAL = {

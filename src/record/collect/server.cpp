@@ -31,6 +31,7 @@ constexpr std::size_t merge_slice = 16'384;  // records between two looks at the
 constexpr int idle_ms = 5;                   // a ring of 4 MiB lasts 8 ms at 25 million events a second
 constexpr int busy_ms = 1;
 constexpr std::size_t most_snapshot_entries = 4'000'000;  // 256 MB or so of forked parents' blocks
+constexpr std::uint64_t millisecond_ns = 1'000'000;
 constexpr std::uint64_t second_ns = 1'000'000'000;
 
 sockaddr_un abstract_address(const std::string& name, socklen_t& bytes) {
@@ -88,6 +89,7 @@ Server::~Server() {
   for (const Process& process : processes_) {
     if (process.pidfd >= 0) close(process.pidfd);
   }
+  for (const Expected& child : expected_) close(child.pidfd);
 }
 
 void Server::listen_at(const std::string& name) {
@@ -103,11 +105,15 @@ void Server::listen_at(const std::string& name) {
 void Server::run() {
   if (settings_.connected >= 0) welcome(settings_.connected);
   std::uint64_t next_housekeeping = monotonic_ns() + second_ns;
+  std::uint64_t next_work = 0;
   bool busy = true;
-  while (input_open_ || !processes_.empty()) {
+  while (input_open_ || !processes_.empty() || !expected_.empty()) {
     wait_for_something(busy ? 0 : (processes_.empty() ? 1000 : idle_ms));
-    accept_programs();
+    // A child that has just announced itself is likely to attach next: it is not kept waiting by a round of work.
+    const bool is_due = monotonic_ns() >= next_work;
+    if (!accept_programs() && !is_due) continue;
     busy = work();
+    next_work = monotonic_ns() + idle_ms * millisecond_ns;
     const bool short_of_slots = std::any_of(processes_.begin(), processes_.end(),
                                             [](const Process& process) { return process.session->slots_are_short(); });
     const std::uint64_t now = monotonic_ns();
@@ -128,6 +134,8 @@ void Server::wait_for_something(int timeout_ms) {
   const std::size_t first_process = waiting.size();
   for (const Process& process : processes_)
     waiting.push_back({process.session->is_dead() ? -1 : process.pidfd, POLLIN, 0});
+  const std::size_t first_expected = waiting.size();
+  for (const Expected& child : expected_) waiting.push_back({child.pidfd, POLLIN, 0});
   poll(waiting.data(), waiting.size(), timeout_ms);
   if (input_open_ && (waiting[input].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0) {
     char ignored[64];
@@ -137,18 +145,26 @@ void Server::wait_for_something(int timeout_ms) {
   for (Process& process : processes_) {
     if (waiting[index++].revents != 0) process.session->mark_dead();
   }
+  index = first_expected;
+  std::erase_if(expected_, [&](const Expected& child) {
+    if (waiting[index++].revents == 0) return false;
+    close(child.pidfd);
+    return true;
+  });
 }
 
-void Server::accept_programs() {
-  if (listener_ < 0) return;
-  for (;;) {
+bool Server::accept_programs() {
+  bool announced = false;
+  bool others = false;
+  while (listener_ >= 0) {
     const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection < 0) return;
-    welcome(connection);
+    if (connection < 0) break;
+    (welcome(connection) ? others : announced) = true;
   }
+  return others || !announced;
 }
 
-void Server::welcome(int connection) {
+bool Server::welcome(int connection) {
   ucred peer{};
   socklen_t peer_bytes = sizeof peer;
   getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes);
@@ -158,12 +174,19 @@ void Server::welcome(int connection) {
   Welcome answer;
   const bool understood = recv(connection, &hello, sizeof hello, 0) == static_cast<ssize_t>(sizeof hello) &&
                           hello.version == protocol_version && (peer.uid == geteuid() || geteuid() == 0);
+  if (understood) child_is_known(hello);
   const pid_t pid = peer.pid != 0 ? peer.pid : hello.pid;
   const int pidfd = understood ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
   if (pidfd < 0) {
     send_welcome(connection, answer, -1);
     close(connection);
-    return;
+    return hello.announces == 0;
+  }
+  stop_expecting(pid);
+  if (hello.announces != 0) {
+    expected_.push_back({pid, pidfd});
+    close(connection);
+    return false;
   }
   end_earlier_image(pid);
   SessionSettings session;
@@ -199,7 +222,9 @@ void Server::welcome(int connection) {
     process.fork_stamp = hello.fork_stamp;
     Session* made = process.session.get();
     made->interpreter().on_fork = [this, made](std::uint64_t stamp, const LiveBlocks& live) {
-      keep_snapshot(made->settings().key, stamp, {live.in_order(), made->threads()});
+      const Fork fork{made->settings().key, stamp};
+      if (early_children_.erase(fork) == 0) childless_forks_.insert(fork);
+      keep_snapshot(fork.first, fork.second, {live.in_order(), made->threads()});
     };
     if (send_welcome(connection, answer, made->shared().file())) processes_.push_back(std::move(process));
   } catch (const std::system_error& error) {
@@ -207,6 +232,21 @@ void Server::welcome(int connection) {
     send_welcome(connection, Welcome{}, -1);
   }
   close(connection);
+  return true;
+}
+
+void Server::stop_expecting(pid_t pid) {
+  std::erase_if(expected_, [pid](const Expected& child) {
+    if (child.pid != pid) return false;
+    close(child.pidfd);
+    return true;
+  });
+}
+
+void Server::child_is_known(const Hello& hello) {
+  if (hello.fork_stamp == 0) return;
+  const Fork fork{hello.parent_key, hello.fork_stamp};
+  if (childless_forks_.erase(fork) == 0 && hello.announces != 0) early_children_.insert(fork);
 }
 
 // The same process in a new image: nothing of the old one runs any more. It is written out at once, so that it is known
@@ -250,11 +290,15 @@ OutputSettings Server::output_settings(pid_t pid, bool engine_only) {
     output.path = settings_.output;
     return output;
   }
+  output.path = own_path(pid, image);
+  return output;
+}
+
+std::string Server::own_path(pid_t pid, unsigned image) const {
   const std::filesystem::path base(settings_.output);
   std::string name = base.stem().string() + "." + std::to_string(pid);
   if (image > 1) name += "." + std::to_string(image);
-  output.path = base.parent_path() / (name + base.extension().string());
-  return output;
+  return base.parent_path() / (name + base.extension().string());
 }
 
 WindowPlan Server::window_plan() const {
@@ -348,13 +392,15 @@ void Server::finish(Process& process) {
 }
 
 void Server::tell_summary() {
-  // Give what just ended a moment to be written out; what runs on is named as running.
+  // Give what just ended a moment to be written out, and a child that was just forked one to say so; what runs on is
+  // named as running.
   const std::uint64_t deadline = monotonic_ns() + second_ns / 5;
   const auto some_are_ending = [this] {
     return std::any_of(processes_.begin(), processes_.end(),
                        [](const Process& process) { return process.session->is_dead(); });
   };
-  while (some_are_ending() || (!processes_.empty() && monotonic_ns() < deadline)) {
+  const auto some_may_end = [this] { return !processes_.empty() || !expected_.empty() || !childless_forks_.empty(); };
+  while (some_are_ending() || (some_may_end() && monotonic_ns() < deadline)) {
     wait_for_something(busy_ms);
     accept_programs();
     work();
@@ -375,6 +421,15 @@ std::string Server::summary() const {
                       {"program", process.session->settings().output.header.program},
                       {"running", true},
                       {"path", process.session->settings().output.path}});
+  }
+  for (const Expected& child : expected_) {
+    const auto images_before = images_.find(child.pid);
+    const unsigned image = images_before == images_.end() ? 1 : images_before->second + 1;
+    images.push_back({{"pid", child.pid},
+                      {"program", program_of(child.pid)},
+                      {"running", true},
+                      {"silent", true},
+                      {"path", own_path(child.pid, image)}});
   }
   const Json all = {
       {"images", images}, {"clock", clock_ == StampClock::cycles ? "cycles" : "monotonic"}, {"fences", fences_}};

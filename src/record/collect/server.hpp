@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -54,9 +55,14 @@ class Server {
 
   void listen_at(const std::string& name);
   void wait_for_something(int timeout_ms);
-  void accept_programs();
-  void welcome(int connection);
+  /// False when nobody but forked children came who announce themselves.
+  bool accept_programs();
+  /// False for such a child.
+  bool welcome(int connection);
+  void stop_expecting(pid_t pid);
+  void child_is_known(const Hello& hello);
   void end_earlier_image(pid_t pid);
+  std::string own_path(pid_t pid, unsigned image) const;
   OutputSettings output_settings(pid_t pid, bool engine_only);
   WindowPlan window_plan() const;
   void try_to_begin(Process& process);
@@ -80,6 +86,14 @@ class Server {
   bool first_name_taken_ = false;
   std::unordered_map<pid_t, unsigned> images_;  ///< process images seen of each process id
   std::list<Process> processes_;
+  struct Expected {
+    pid_t pid = 0;
+    int pidfd = -1;
+  };
+  std::vector<Expected> expected_;                       ///< forked children that run and have recorded nothing yet
+  using Fork = std::pair<std::uint64_t, std::uint64_t>;  ///< recording and stamp
+  std::set<Fork> childless_forks_;  ///< seen, but nobody has heard of the child: it may not have run yet, or never will
+  std::set<Fork> early_children_;   ///< children known before their fork's mark was merged
   std::map<std::pair<std::uint64_t, std::uint64_t>, ForkSnapshot> snapshots_;  ///< by recording and fork's stamp
   std::size_t snapshot_entries_ = 0;
   std::vector<std::string> finished_;  ///< summaries of images that ended, as JSON

@@ -56,6 +56,13 @@ int main(int, char** arguments) {
     execl(arguments[0], arguments[0], "return", static_cast<char*>(nullptr));
     return 2;
   }
+  if (std::strcmp(ending, "orphan") == 0) {
+    if (fork() != 0) _exit(7);
+    char word = 0;
+    // No event until it is told, when its parent has long ended.
+    if (read(STDIN_FILENO, &word, 1) == 1) work();
+    _exit(0);
+  }
   if (std::strcmp(ending, "churn") == 0) {
     std::puts("ready");
     std::fflush(stdout);
