@@ -31,6 +31,7 @@ class PageArray {
   T& operator[](std::size_t index) { return data_[index]; }
   T& newest() { return data_[count_ - 1]; }
   std::size_t count() const { return count_; }
+  bool is_full() const { return count_ == room_; }
   void cut(std::size_t count) { count_ = count; }
   T* begin() { return data_; }
   T* end() { return data_ + count_; }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "blockyard/lifetime.hpp"
@@ -20,6 +21,13 @@ by_temp_statistics temp_statistics() {
   by_statistics_t all;
   by_statistics(&all);
   return all.temp;
+}
+
+// Bytes of the process's address space.
+long address_space() {
+  long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * 4096;
 }
 
 // Regions of the given size for the threads of one test.
@@ -458,6 +466,53 @@ TEST(Temp, a_block_that_is_not_the_newest_moves_with_its_contents) {
     EXPECT_STREQ(larger, "moves");
   });
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Temp, a_thread_that_never_ends_a_frame_takes_no_more_memory_than_its_blocks) {
+  const Region region(64, 0);
+  on_a_new_thread([] {
+    constexpr std::size_t living = 100;
+    std::vector<char*> blocks(living);
+    long before = 0;
+    for (std::size_t i = 0; i < 500'000; ++i) {
+      char*& oldest = blocks[i % living];  // always some younger one lives
+      if (oldest != nullptr) {
+        ASSERT_EQ(oldest[99], static_cast<char>((i - living) % 127));
+        temp_deallocate(oldest);
+      }
+      oldest = static_cast<char*>(temp_allocate(100, 16));
+      oldest[99] = static_cast<char>(i % 127);
+      before = i == 10'000 ? address_space() : before;
+    }
+    EXPECT_LT(address_space() - before, 1 << 20);
+  });
+}
+
+TEST(Temp, a_scope_frees_the_right_blocks_after_slots_of_freed_ones_were_closed) {
+  const Region region(64, 0);
+  on_a_new_thread([] {
+    char* const oldest = static_cast<char*>(temp_allocate(100, 16));
+    std::strcpy(oldest, "older");
+    by_statistics_t before;
+    {
+      char* previous = static_cast<char*>(temp_allocate(100, 16));
+      by_statistics(&before);
+      const temp_scope scope;
+      for (int i = 0; i < 10'000; ++i) {
+        char* const next = static_cast<char*>(temp_allocate(100'000, 16));
+        temp_deallocate(previous);
+        previous = next;
+      }
+    }
+    by_statistics_t after;
+    by_statistics(&after);
+    EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
+              before.temp_job_chunk_bytes - before.temp_job_free_bytes);
+    EXPECT_STREQ(oldest, "older");
+    temp_deallocate(oldest);
+  });
+}
+#endif
 
 TEST(Temp, a_thread_that_never_ends_a_frame_keeps_every_block) {
   const Region region(256, 0);
