@@ -23,13 +23,6 @@ by_temp_statistics temp_statistics() {
   return all.temp;
 }
 
-// Bytes of the process's address space.
-long address_space() {
-  long pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * 4096;
-}
-
 // Regions of the given size for the threads of one test.
 class Region {
  public:
@@ -468,6 +461,13 @@ TEST(Temp, a_block_that_is_not_the_newest_moves_with_its_contents) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Bytes of the process's address space.
+long address_space() {
+  long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * 4096;
+}
+
 TEST(Temp, a_thread_that_never_ends_a_frame_takes_no_more_memory_than_its_blocks) {
   const Region region(64, 0);
   on_a_new_thread([] {
