@@ -44,11 +44,12 @@ constexpr bool is_valid_alignment(std::size_t alignment) {
   return alignment - 1 < max_alignment && (alignment & (alignment - 1)) == 0;
 }
 
+// Cold, so that compilers keep what leads to these calls out of the way, and the fast path in one piece.
 extern "C" {
 extern BY_API constinit thread_local TempRegion by_temp_region __attribute__((tls_model("initial-exec")));
-BY_API void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept;
-BY_API void by_temp_deallocate_slow(void* block) noexcept;
-BY_API void by_temp_deallocate_sized_slow(void* block, std::size_t size) noexcept;
+[[gnu::cold]] BY_API void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept;
+[[gnu::cold]] BY_API void by_temp_deallocate_slow(void* block) noexcept;
+[[gnu::cold]] BY_API void by_temp_deallocate_sized_slow(void* block, std::size_t size) noexcept;
 }
 
 /// `address` rounded up to `alignment`, a power of two.
@@ -76,22 +77,34 @@ constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) no
   lifetime::TempRegion& region = lifetime::by_temp_region;
   std::uintptr_t room = region.room;
   std::uintptr_t begin = region.stop - room;
-  bool rounded = lifetime::is_valid_alignment(alignment);
+  const std::size_t minus_taken = lifetime::minus_taken_by(size, alignment);
+  bool fits = lifetime::is_valid_alignment(alignment);
   // Each block's place follows from the place of the one before, a chain that bounds how fast they can follow one
   // another: one addition. Behind a branch, which is predicted, rounding is no part of it; what blocks take keeps the
   // branch from being taken where the alignment stays the same.
   if ((begin & (alignment - 1)) != 0) [[unlikely]] {
     const std::uintptr_t padding = (0 - begin) & (alignment - 1);
-    rounded = rounded && padding <= room;
-    begin += padding;
-    room -= padding;
-    asm("" : "+r"(begin), "+r"(room));  // or GCC makes conditional moves of it, and those wait for the rounding
+    std::uintptr_t left = 0;
+    fits = fits && padding <= room && __builtin_add_overflow(room - padding, minus_taken, &left);
+    if (fits) {
+      begin += padding;
+      room -= padding;
+      asm("" : "+r"(begin), "+r"(room));  // or GCC makes conditional moves of it, and those wait for the rounding
+    }
   }
   void* block = nullptr;
-  if (rounded && __builtin_add_overflow(room, lifetime::minus_taken_by(size, alignment), &room)) [[likely]] {
+  if (fits && __builtin_add_overflow(room, minus_taken, &room)) [[likely]] {
     region.last = begin;
     block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
   } else {
+    // Both are in their places already. But since they are stored here too, before the one call that reads them, each
+    // allocation's stores are followed by others on every way through the next allocation's code, and of several in a
+    // row compilers drop most of them but the last one's. They must not know what is stored here, or they drop this.
+    std::uintptr_t room_again = region.stop - begin;
+    std::uintptr_t last_again = region.last;
+    asm("" : "+r"(room_again), "+r"(last_again));
+    region.room = room_again;
+    region.last = last_again;
     block = lifetime::by_temp_allocate_slow(size, alignment);
     room = region.room;
   }

@@ -1,10 +1,12 @@
 // Temp: what lies where, what goes when, what happens when it is full.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <vector>
 
 #include "blockyard/lifetime.hpp"
@@ -247,6 +249,97 @@ TEST(Temp, a_region_is_used_to_its_last_byte_and_the_next_block_falls_back) {
     EXPECT_FALSE(outside >= first && outside < first + 4096);
     EXPECT_EQ(temp_statistics().overflow_full, before.overflow_full + 1);
   });
+}
+
+// Of calls in a row compilers drop the stores that a later one repeats (temp.hpp). What the slow path finds, and what is
+// left behind, must be as if none had been dropped, whichever of the calls it is that the region has no room for.
+struct Wanted {
+  std::size_t size;
+  std::size_t alignment;
+};
+
+// Distances from a region's begin; other blocks, and none at all, are numbers of their own.
+constexpr std::ptrdiff_t elsewhere = -1;
+constexpr std::ptrdiff_t no_block = -2;
+constexpr std::size_t small_region = 4096;
+
+// A region as blockyard.h describes it.
+class RegionModel {
+ public:
+  std::ptrdiff_t allocate(const Wanted& wanted) {
+    const auto [size, alignment] = wanted;
+    if ((alignment & (alignment - 1)) != 0 || size > PTRDIFF_MAX) {
+      return no_block;
+    }
+    const std::size_t begin = (place_ + alignment - 1) / alignment * alignment;
+    const std::size_t bytes = std::max<std::size_t>(size, 1);
+    if (begin > small_region || bytes > small_region - begin) {
+      return elsewhere;
+    }
+    const std::size_t taken = alignment > 16 ? bytes : (bytes + alignment - 1) / alignment * alignment;
+    place_ = std::min(begin + taken, small_region);
+    newest_ = begin;
+    return static_cast<std::ptrdiff_t>(begin);
+  }
+  void free(std::ptrdiff_t place) {
+    if (place >= 0 && static_cast<std::size_t>(place) == newest_) {
+      place_ = newest_;
+    }
+  }
+
+ private:
+  std::size_t place_ = 0;
+  std::size_t newest_ = 0;
+};
+
+TEST(Temp, calls_in_a_row_find_and_leave_what_single_calls_do) {
+  const Region region(small_region, small_region);
+  const Wanted kinds[] = {{16, 16}, {24, 8},        {4, 4}, {1, 1},   {40, 64},
+                          {0, 16},  {SIZE_MAX, 16}, {8, 3}, {48, 16}, {200, 32}};
+  constexpr std::size_t count = std::size(kinds);
+  for (std::size_t left = 0; left <= 240; left += 8) {
+    for (std::size_t kind = 0; kind < count * count; ++kind) {
+      const Wanted wanted[] = {kinds[kind % count], {24, 16}, kinds[kind / count], {12, 4}};
+      const std::size_t freed = (left / 8 + kind) % 4;
+      std::vector<std::ptrdiff_t> found;
+      on_a_new_thread([&] {
+        std::byte* const first = bytes(temp_allocate(small_region - left, 1));
+        void* blocks[5];
+        const auto note = [&](std::size_t blocks_to_note) {
+          for (std::size_t i = 0; i < blocks_to_note; ++i) {
+            const std::ptrdiff_t distance = bytes(blocks[i]) - first;
+            const bool inside = distance >= 0 && distance < static_cast<std::ptrdiff_t>(small_region);
+            found.push_back(blocks[i] == nullptr ? no_block : inside ? distance : elsewhere);
+          }
+        };
+        blocks[0] = temp_allocate(wanted[0].size, wanted[0].alignment);
+        blocks[1] = temp_allocate(24);
+        blocks[2] = temp_allocate(wanted[2].size, wanted[2].alignment);
+        blocks[3] = temp_allocate(12, 4);
+        note(4);
+        temp_deallocate(blocks[freed]);
+        blocks[0] = temp_allocate(1, 1);
+        blocks[1] = temp_allocate(wanted[0].size, wanted[0].alignment);
+        blocks[2] = temp_allocate(24);
+        blocks[3] = temp_allocate(wanted[2].size, wanted[2].alignment);
+        blocks[4] = temp_allocate(12, 4);
+        note(5);
+        by_thread_end_frame();
+      });
+      RegionModel model;
+      std::vector<std::ptrdiff_t> expected;
+      static_cast<void>(model.allocate({small_region - left, 1}));
+      for (const Wanted& one : wanted) {
+        expected.push_back(model.allocate(one));
+      }
+      model.free(expected[freed]);
+      for (const Wanted& one : {Wanted{1, 1}, wanted[0], wanted[1], wanted[2], wanted[3]}) {
+        expected.push_back(model.allocate(one));
+      }
+      ASSERT_EQ(found, expected) << left << " bytes left, kinds " << kind % count << " and " << kind / count
+                                 << ", block " << freed << " freed";
+    }
+  }
 }
 
 TEST(Temp, blocks_larger_than_the_region_are_counted_apart) {

@@ -16,6 +16,14 @@ void temp_allocate_sized_loop(void** blocks, std::size_t size) {
     blocks[i] = temp_allocate(size);
   }
 }
+void temp_allocate_row_loop(void** blocks) {
+  for (std::size_t i = 0; i < golden_blocks; i += 4) {
+    blocks[i] = temp_allocate(32);
+    blocks[i + 1] = temp_allocate(32);
+    blocks[i + 2] = temp_allocate(32);
+    blocks[i + 3] = temp_allocate(32);
+  }
+}
 void temp_free_loop(void** blocks) {
   for (std::size_t i = 0; i < golden_blocks; ++i) {
     temp_deallocate(blocks[i]);

@@ -31,6 +31,7 @@ void run_operations() {
   by_thread_end_frame();
   count([] { temp_allocate_loop(blocks); });
   count([] { temp_allocate_sized_loop(blocks, 32); });
+  count([] { temp_allocate_row_loop(blocks); });
   count([] { temp_free_loop(blocks); });
   count([] { temp_cursor_loop(blocks); });
   count([] { temp_cursor_sized_loop(blocks, 32); });

@@ -9,6 +9,7 @@ namespace golden {
 inline constexpr std::array names{
     "temp-allocate",        // temp_allocate(32)
     "temp-allocate-sized",  // of a size that the compiler does not know
+    "temp-allocate-row",    // four calls in a row
     "temp-free",            // temp_deallocate(block), in the order of the allocations
     "temp-cursor",          // a temp_cursor's whole life
     "temp-cursor-sized",    // of a size that the compiler does not know
