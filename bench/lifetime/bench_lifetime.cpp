@@ -220,17 +220,17 @@ template <class Subject>
   std::uint64_t freeing = 0;
   {
     Subject subject(adapter);
-    std::size_t i = 0;
-    for (const std::size_t* end = frame.runs.data();; ++end, ++i) {
-      i = by_fours(i, *end,
-                   [&](std::size_t n) BY_IN_PLACE { frame.blocks[n] = subject.allocate(frame.wanted[n].size); });
-      for (; i < *end; ++i) {
-        frame.blocks[i] = subject.allocate(frame.wanted[i].size);
+    std::size_t next = 0;
+    for (const std::size_t* end = frame.runs.data();; ++end, ++next) {
+      next = by_fours(next, *end,
+                      [&](std::size_t n) BY_IN_PLACE { frame.blocks[n] = subject.allocate(frame.wanted[n].size); });
+      for (; next < *end; ++next) {
+        frame.blocks[next] = subject.allocate(frame.wanted[next].size);
       }
-      if (i == blocks_a_frame) {
+      if (next == blocks_a_frame) {
         break;
       }
-      frame.blocks[i] = subject.allocate(frame.wanted[i].size, frame.wanted[i].alignment);
+      frame.blocks[next] = subject.allocate(frame.wanted[next].size, frame.wanted[next].alignment);
     }
     allocated = base::ticks_fenced();
     if (writes) {
