@@ -110,7 +110,8 @@ void Server::run() {
   while (input_open_ || !processes_.empty() || !expected_.empty()) {
     wait_for_something(busy ? 0 : (processes_.empty() ? 1000 : idle_ms));
     // A child that has just announced itself is likely to attach next: it is not kept waiting by a round of work.
-    const bool is_due = monotonic_ns() >= next_work;
+    // Not where the summary is to be told: this round does, and the loop must not end before it.
+    const bool is_due = monotonic_ns() >= next_work || (!input_open_ && !told_);
     if (!accept_programs() && !is_due) continue;
     busy = work();
     next_work = monotonic_ns() + idle_ms * millisecond_ns;
