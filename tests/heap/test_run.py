@@ -16,8 +16,9 @@ if native.find("libblockyard-malloc.so") is None:
 
 
 def blockyard(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    # bash warns of a locale that is not there.
     return subprocess.run([sys.executable, "-m", "blockyard", *arguments], capture_output=True, text=True,
-                          env={**os.environ, **environment}, check=False)
+                          env={**os.environ, "LC_ALL": "C", **environment}, check=False)
 
 
 def test_a_program_runs_on_the_heap_with_its_output_and_exit_code() -> None:
@@ -68,7 +69,7 @@ def spaced(tmp_path: Path) -> Path:
 def test_a_build_folder_with_a_space_in_its_name_serves_and_nothing_stays_behind(spaced: Path, tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    # The second cat is a child of the program: its heap comes through the same link.
+    # cat is a child of the program: its heap comes through the same link.
     result = blockyard("run", "--", "bash", "-c", "ls $TMPDIR >&2; cat /proc/self/maps; exit 7",
                        BLOCKYARD_BUILD=str(spaced), TMPDIR=str(temporary))
     assert str(spaced / "libblockyard-malloc.so") in result.stdout

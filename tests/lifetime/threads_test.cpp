@@ -1,6 +1,8 @@
 // Threads that come and go, frees that cross them, and fork.
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,7 +133,7 @@ bool forks_well(Other&& other) {
   for (int i = 0; i < 100 && well; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);  // a lock that nobody holds any more is waited for until then
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // one that waits for a lock that nobody holds ends with the test
       other();
       std::thread([] { std::memset(temp_allocate(64, 16), 1, 64); }).join();
       _exit(0);
