@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +20,14 @@ namespace {
 // the limit on a file's size is a failed write, which the summary tells.
 void ignore_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTTOU, SIGXFSZ}) std::signal(number, SIG_IGN);
+}
+
+// A recorded process takes three files, a forked child that has recorded nothing yet one; most shells allow 1,024.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // Started from within a program, it must not keep the program's files open.
@@ -61,6 +70,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   ignore_signals();
+  allow_many_files();
   if (settings.connected >= 0) let_go_of_inherited_files(settings.connected);
   try {
     blockyard::record::Server server(settings);
