@@ -120,8 +120,9 @@ def test_each_forked_child_gets_a_journal_that_begins_with_its_parents_blocks(tm
     assert "left out" not in done.stderr and "can't be seen" not in done.stderr
 
 
-def test_a_child_whose_first_event_comes_when_all_others_have_ended_is_recorded(tmp_path):
-    process = started(tmp_path / "orphan.byj", program("endings"), "orphan")
+@pytest.mark.parametrize("ending", ["orphan", "daemon"])
+def test_a_child_whose_first_event_comes_when_all_others_have_ended_is_recorded(tmp_path, ending):
+    process = started(tmp_path / "orphan.byj", program("endings"), ending)
     assert process.wait(timeout=60) == 7
     told = next(line for line in iter(process.stderr.readline, "") if "has recorded nothing yet" in line)
     path = Path(told.rstrip("\n").partition("its journal will be ")[2])

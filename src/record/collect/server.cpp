@@ -33,6 +33,7 @@ constexpr int busy_ms = 1;
 constexpr std::size_t most_snapshot_entries = 4'000'000;  // 256 MB or so of forked parents' blocks
 constexpr std::uint64_t millisecond_ns = 1'000'000;
 constexpr std::uint64_t second_ns = 1'000'000'000;
+constexpr std::uint64_t grace_ns = second_ns / 5;  // for a child that was forked to say that it runs
 
 sockaddr_un abstract_address(const std::string& name, socklen_t& bytes) {
   sockaddr_un address{};
@@ -107,8 +108,8 @@ void Server::run() {
   std::uint64_t next_housekeeping = monotonic_ns() + second_ns;
   std::uint64_t next_work = 0;
   bool busy = true;
-  while (input_open_ || !processes_.empty() || !expected_.empty()) {
-    wait_for_something(busy ? 0 : (processes_.empty() ? 1000 : idle_ms));
+  while (input_open_ || !processes_.empty() || !expected_.empty() || newcomers_may_come()) {
+    wait_for_something(busy ? 0 : (processes_.empty() && !newcomers_may_come() ? 1000 : idle_ms));
     // A child that has just announced itself is likely to attach next: it is not kept waiting by a round of work.
     // Not where the summary is to be told: this round does, and the loop must not end before it.
     const bool is_due = monotonic_ns() >= next_work || (!input_open_ && !told_);
@@ -150,9 +151,12 @@ void Server::wait_for_something(int timeout_ms) {
   std::erase_if(expected_, [&](const Expected& child) {
     if (waiting[index++].revents == 0) return false;
     close(child.pidfd);
+    newcomers_until_ = monotonic_ns() + grace_ns;
     return true;
   });
 }
+
+bool Server::newcomers_may_come() const { return monotonic_ns() < newcomers_until_; }
 
 bool Server::accept_programs() {
   bool announced = false;
@@ -179,6 +183,7 @@ bool Server::welcome(int connection) {
   const pid_t pid = peer.pid != 0 ? peer.pid : hello.pid;
   const int pidfd = understood ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
   if (pidfd < 0) {
+    if (hello.announces != 0) newcomers_until_ = monotonic_ns() + grace_ns;  // it has ended already
     send_welcome(connection, answer, -1);
     close(connection);
     return hello.announces == 0;
@@ -395,12 +400,14 @@ void Server::finish(Process& process) {
 void Server::tell_summary() {
   // Give what just ended a moment to be written out, and a child that was just forked one to say so; what runs on is
   // named as running.
-  const std::uint64_t deadline = monotonic_ns() + second_ns / 5;
+  const std::uint64_t deadline = monotonic_ns() + grace_ns;
   const auto some_are_ending = [this] {
     return std::any_of(processes_.begin(), processes_.end(),
                        [](const Process& process) { return process.session->is_dead(); });
   };
-  const auto some_may_end = [this] { return !processes_.empty() || !expected_.empty() || !childless_forks_.empty(); };
+  const auto some_may_end = [this] {
+    return !processes_.empty() || !expected_.empty() || !childless_forks_.empty() || newcomers_may_come();
+  };
   while (some_are_ending() || (some_may_end() && monotonic_ns() < deadline)) {
     wait_for_something(busy_ms);
     accept_programs();

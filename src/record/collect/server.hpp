@@ -59,6 +59,8 @@ class Server {
   bool accept_programs();
   /// False for such a child.
   bool welcome(int connection);
+  /// A forked child that recorded nothing has just ended: it may have forked one, as daemons do, that nobody has heard of.
+  bool newcomers_may_come() const;
   void stop_expecting(pid_t pid);
   void child_is_known(const Hello& hello);
   void end_earlier_image(pid_t pid);
@@ -91,6 +93,7 @@ class Server {
     int pidfd = -1;
   };
   std::vector<Expected> expected_;                       ///< forked children that run and have recorded nothing yet
+  std::uint64_t newcomers_until_ = 0;                    ///< monotonic ns
   using Fork = std::pair<std::uint64_t, std::uint64_t>;  ///< recording and stamp
   std::set<Fork> childless_forks_;  ///< seen, but nobody has heard of the child: it may not have run yet, or never will
   std::set<Fork> early_children_;   ///< children known before their fork's mark was merged

@@ -55,7 +55,8 @@ int main(int, char** arguments) {
     execl(arguments[0], arguments[0], "return", static_cast<char*>(nullptr));
     return 2;
   }
-  if (std::strcmp(ending, "orphan") == 0) {
+  const bool is_daemon = std::strcmp(ending, "daemon") == 0;
+  if (is_daemon || std::strcmp(ending, "orphan") == 0) {
     // The parent ends when its child runs, which on a busy machine may be long after the fork.
     int running[2];
     char word = 0;
@@ -64,6 +65,7 @@ int main(int, char** arguments) {
       close(running[1]);
       _exit(read(running[0], &word, 1) == 0 ? 7 : 3);
     }
+    if (is_daemon && fork() != 0) _exit(0);  // a child that has no event at all
     close(running[1]);
     // No event until it is told, when its parent has long ended.
     if (read(STDIN_FILENO, &word, 1) == 1) work();
