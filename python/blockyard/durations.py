@@ -31,7 +31,7 @@ def length(ns: float) -> str:
 
 def clock_text(seconds: float) -> str:
     """`41 s`, `3:07 min`, `1:12 h`: whole seconds."""
-    whole = max(round(seconds), 0)
+    whole = max(int(seconds + 0.5), 0)  # a half goes up, as on the page
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
