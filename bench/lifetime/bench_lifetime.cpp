@@ -35,11 +35,12 @@ namespace {
 
 using namespace blockyard;
 
-constexpr std::size_t blocks_a_pass = 1000;  // by fours, as those of a frame
-constexpr int passes = 2001;                 // the first hundred warm up
+constexpr std::size_t blocks_a_pass = 1000;
+constexpr int passes = 2001;  // the first hundred warm up
 constexpr int warm_up = 100;
 
 constexpr std::size_t blocks_a_frame = 500;
+static_assert(blocks_a_pass % 4 == 0 && blocks_a_frame % 4 == 0);  // by_fours leaves no rest of them
 constexpr int frames = 1200;
 constexpr int program_runs = 9;  // the first warms up
 constexpr std::uint32_t largest_block = 1024;

@@ -40,13 +40,13 @@ def _wait_passing_on(process: subprocess.Popen) -> int:
 
 @dataclass(frozen=True)
 class _HeldSignals:
-    """The signals' mask and handlers as `blockyard record` was started with them."""
+    """The signals' mask and handlers as we were started with them."""
 
     mask: set[signal.Signals]
     handlers: dict[signal.Signals, Any]
 
     def give_back(self) -> None:
-        """Run in the child: the program starts with the signals that it would have had without a recorder."""
+        """Run in the child: the program starts with the signals that it would have had without us."""
         for number, handler in self.handlers.items():
             # Python's own handler of Ctrl-C stands for the default action.
             signal.signal(number, handler if handler == signal.SIG_IGN else signal.SIG_DFL)
