@@ -13,7 +13,7 @@ FURTHEST = 2.0
 
 def draw(path: Path, sections: Sequence[tuple[str, Sequence[tuple[str, float, float]]]], note: str) -> None:
     """A panel for each section; its rows are text, ratio and what that is to be at most."""
-    sys.path.insert(0, str(ROOT / "python"))
+    sys.path.insert(0, str(ROOT / "lab" / "python"))
     try:
         from matplotlib.figure import Figure
         from matplotlib.lines import Line2D

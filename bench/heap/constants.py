@@ -54,7 +54,7 @@ def variants(path: Path) -> list[Variant]:
 def _name(*what: str) -> str:
     """Another one whenever the heap's sources are others: what was built or measured of those does not stand in."""
     digest = hashlib.sha1(usedforsecurity=False)
-    for source in sorted((ROOT / "src" / "heap").glob("*.[hc]pp")):
+    for source in sorted((ROOT / "library" / "src" / "heap").glob("*.[hc]pp")):
         digest.update(source.read_bytes())
     digest.update("\0".join(what).encode())
     return f"v{digest.hexdigest()[:10]}"
@@ -88,12 +88,12 @@ class Workshop:
         program = self._folder / "level"
         if not program.is_file():
             folder = ROOT / "tests" / "heap"
-            _run(["c++", "-std=c++20", "-O2", "-fno-builtin", "-pthread", f"-I{ROOT / 'include'}", f"-I{folder}",
+            _run(["c++", "-std=c++20", "-O2", "-fno-builtin", "-pthread", f"-I{ROOT / 'library' / 'include'}", f"-I{folder}",
                   folder / "level_given_back" / "main.cpp", "-o", program])
         return program
 
     def _prepare(self) -> None:
-        for name in ("adapters", "cmake", "include", "src"):
+        for name in ("cmake", "lab", "library"):
             shutil.copytree(ROOT / name, self._source / name, dirs_exist_ok=True)
         shutil.copy(ROOT / "CMakeLists.txt", self._source)
         _run(["cmake", "-S", self._source, "-B", self._build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
@@ -101,7 +101,7 @@ class Workshop:
         self._ready = True
 
     def _build_one(self, variant: Variant) -> None:
-        where = self._source / "src" / "heap" / variant.file
+        where = self._source / "library" / "src" / "heap" / variant.file
         before = where.read_text(encoding="utf-8") if variant.text else ""
         if variant.text:
             if before.count(variant.text) != 1:

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "adapters" / "build_crate.cmake"
+SCRIPT = Path(__file__).parents[2] / "lab" / "adapters" / "build_crate.cmake"
 
 
 def build(cargo: str, folder: Path) -> Path:

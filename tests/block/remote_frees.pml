@@ -1,4 +1,4 @@
-/* Spin model of src/block/remote_frees.hpp: two threads free blocks of one slab, its owner ends, an adopter takes the slab over.
+/* Spin model of library/src/block/remote_frees.hpp: two threads free blocks of one slab, its owner ends, an adopter takes the slab over.
  *
  * The slab's word is (count, notice); of the list only the number of blocks is modelled, since compare-and-swap makes each step on the
  * word one. Every step on shared memory is atomic here; what store buffers do is the test scheduler's part (remote_frees_test.cpp).

@@ -1,4 +1,4 @@
-// The remote-free protocol (src/block/remote_frees.hpp, the shipped source) in every interleaving; and bugs planted in
+// The remote-free protocol (library/src/block/remote_frees.hpp, the shipped source) in every interleaving; and bugs planted in
 // it, each of which the search must find.
 #include "block/remote_frees.hpp"
 

@@ -39,7 +39,7 @@ class Lab:
         return path
 
     def environment(self, **extra: str) -> dict[str, str]:
-        return {**os.environ, "BLOCKYARD_BUILD": str(self.build), "PYTHONPATH": str(ROOT / "python"), **extra}
+        return {**os.environ, "BLOCKYARD_BUILD": str(self.build), "PYTHONPATH": str(ROOT / "lab" / "python"), **extra}
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         # A job in the background of a script, or one of nohup, hands on signals that are ignored.

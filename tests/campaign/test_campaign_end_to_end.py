@@ -40,7 +40,7 @@ def journal(tmp_path: Path) -> Path:
 
 def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=False)
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}, check=False)
 
 
 def allocator(folder: Path, name: str, malloc: str) -> str:

@@ -11,7 +11,7 @@ CONSTANTS = tomllib.loads((ROOT / "bench" / "heap" / "constants.toml").read_text
 
 @pytest.mark.parametrize("constant", CONSTANTS, ids=lambda constant: constant["text"])
 def test_text_stands_once_in_its_file(constant: dict) -> None:
-    source = (ROOT / "src" / "heap" / constant["file"]).read_text(encoding="utf-8")
+    source = (ROOT / "library" / "src" / "heap" / constant["file"]).read_text(encoding="utf-8")
 
     assert source.count(constant["text"]) == 1
     assert all(instead != constant["text"] for instead in constant["values"].values())

@@ -21,7 +21,7 @@ LINES = "a 100 A0 7 1000\na 20 B0 9 2000\nf A0 9 3000\na 50 C0 7 2000000000\nf B
 
 
 def blockyard(*arguments: object, cwd: Path | None = None, columns: int = 80) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(ROOT / "python")}
+    environment = os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(ROOT / "lab" / "python")}
     return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], cwd=cwd, env=environment,
                           capture_output=True, text=True, check=False)
 
@@ -372,7 +372,7 @@ def test_a_text_journal_comes_through_a_pipe_of_the_shell(text):
     os.write(theirs, text.read_bytes())
     os.close(theirs)
     done = subprocess.run([sys.executable, "-m", "blockyard", "check", f"/dev/fd/{ours}"], pass_fds=[ours],
-                          env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")}, capture_output=True, text=True,
                           check=False)
     os.close(ours)
     assert (done.returncode, done.stderr) == (0, "")
@@ -383,6 +383,6 @@ def test_a_text_journal_comes_through_a_pipe_of_the_shell(text):
 def test_a_full_standard_output_is_one_sentence(verb, text):
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "blockyard", verb, text], stdout=full, stderr=subprocess.PIPE,
-                              env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, text=True, check=False)
+                              env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")}, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         1, "blockyard: the output can't be read or written: No space left on device\n")

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-# A room may include itself and these. The first rows are the library, which never includes the lab.
+# A component may include itself and these. The first rows are the library, which never includes the lab.
 LIBRARY = {
     "base": set(),
     "block": {"base"},
@@ -21,7 +21,7 @@ LAB = {
     "samples": {"base"},
     "locality": {"base", "journal", "replay"},
 }
-ROOMS = LIBRARY | LAB
+COMPONENTS = LIBRARY | LAB
 # Public headers of the lab; all others are the library's.
 LAB_HEADERS = {"adapter.h", "journal.h"}
 
@@ -55,7 +55,7 @@ def files(root: Path) -> list[Path]:
 
 
 def include_violations(root: Path) -> list[str]:
-    """Native code: every #include from one room into another that it may not know."""
+    """Native code: every #include from one component into another that it may not know."""
     return [f"{path.relative_to(root)} includes {target}: {reason}"
             for path in files(root) if path.suffix in _CODE
             for target in _INCLUDE.findall(path.read_text(errors="replace"))
@@ -63,29 +63,30 @@ def include_violations(root: Path) -> list[str]:
 
 
 def _reason(source: tuple[str, ...], target: str) -> str | None:
-    room, _, rest = target.partition("/")
-    if source[0] == "src" and len(source) > 2:
-        own = source[1]
-        if own not in ROOMS:
-            return f"{own} is a room that this test does not know"
-        if room in ROOMS and room != own and room not in ROOMS[own]:
-            return f"{own} may include {_list(ROOMS[own])} only"
-        if own in LIBRARY and room == "blockyard" and rest in LAB_HEADERS:
+    component, _, rest = target.partition("/")
+    product = {"library": LIBRARY, "lab": LAB}.get(source[0], {})
+    if product and source[1:2] == ("src",) and len(source) > 3:
+        own = source[2]
+        if own not in product:
+            return f"{own} is a component that this test does not know"
+        if component in COMPONENTS and component != own and component not in COMPONENTS[own]:
+            return f"{own} may include {_list(COMPONENTS[own])} only"
+        if own in LIBRARY and component == "blockyard" and rest in LAB_HEADERS:
             return "the library never includes the lab"
-    elif source[0] == "include":
-        if room in ROOMS:
+    elif source[1:2] == ("include",):
+        if component in COMPONENTS:
             return "a public header includes public headers only"
-        if source[-1] not in LAB_HEADERS and room == "blockyard" and rest in LAB_HEADERS:
+        if source[0] == "library" and component == "blockyard" and rest in LAB_HEADERS:
             return "the library never includes the lab"
-    elif source[0] in {"adapters", "examples"} and room in ROOMS:
-        return f"{source[0]} use the public headers only"
+    elif (source[0] == "examples" or source[:2] == ("lab", "adapters")) and component in COMPONENTS:
+        return f"{source[-2]} use the public headers only"
     return None
 
 
 def system_violations(root: Path) -> list[str]:
     """Library code outside base that asks which operating system it is compiled for."""
-    allowed = root / "include" / "blockyard" / "visibility.h"
-    folders = [root / "include", *(root / "src" / room for room in LIBRARY if room != "base")]
+    allowed = root / "library" / "include" / "blockyard" / "visibility.h"
+    folders = [root / "library" / "include", *(root / "library" / "src" / one for one in LIBRARY if one != "base")]
     return [f"{path.relative_to(root)} asks for {found.group()}: only base knows the operating system"
             for path in files(root)
             if path.suffix in _CODE and path != allowed and any(path.is_relative_to(folder) for folder in folders)
@@ -94,7 +95,7 @@ def system_violations(root: Path) -> list[str]:
 
 def import_violations(root: Path) -> list[str]:
     """Python: every import from one part of the package into another that it may not know."""
-    package = root / "python" / "blockyard"
+    package = root / "lab" / "python" / "blockyard"
     result = []
     for path in files(root):
         if path.suffix != ".py" or not path.is_relative_to(package):
@@ -137,5 +138,5 @@ def machine_violations(root: Path) -> list[str]:
     return result
 
 
-def _list(rooms: set[str]) -> str:
-    return ", ".join(sorted(rooms)) or "no other room"
+def _list(components: set[str]) -> str:
+    return ", ".join(sorted(components)) or "no other component"

@@ -16,7 +16,7 @@ layers = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(layers)
 
 
-def test_no_room_includes_one_that_it_may_not_know() -> None:
+def test_no_component_includes_one_that_it_may_not_know() -> None:
     assert layers.include_violations(ROOT) == []
 
 
@@ -34,33 +34,34 @@ def test_no_file_names_a_folder_of_one_machine() -> None:
 
 def test_the_checks_see_the_tree() -> None:
     names = {str(path.relative_to(ROOT)) for path in layers.files(ROOT)}
-    assert {"src/heap/heap.cpp", "include/blockyard/heap.h", "python/blockyard/cli.py"} <= names
+    assert {"library/src/heap/heap.cpp", "library/include/blockyard/heap.h", "lab/python/blockyard/cli.py"} <= names
     assert not any(name.startswith((".venv/", "build/")) for name in names)
 
 
 def test_python_and_cmake_say_the_same_version() -> None:
-    project = re.search(r"project\(blockyard VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
-    assert project is not None
-    assert project.group(1) == __version__
+    for name, file in (("blockyard", "CMakeLists.txt"), ("blockyard-library", "library/CMakeLists.txt")):
+        project = re.search(rf"project\({name} VERSION ([0-9.]+)", (ROOT / file).read_text())
+        assert project is not None
+        assert project.group(1) == __version__
 
 
 @pytest.mark.parametrize(("check", "file", "text", "sentence"), [
-    ("include_violations", "src/block/pool.cpp", '#include "journal/event.hpp"', "block may include base only"),
-    ("include_violations", "src/base/clock.cpp", '#include "heap/heap.hpp"', "base may include no other room only"),
-    ("include_violations", "src/heap/heap.cpp", "#  include <blockyard/journal.h>",
+    ("include_violations", "library/src/block/pool.cpp", '#include "journal/event.hpp"', "block may include base only"),
+    ("include_violations", "library/src/base/clock.cpp", '#include "heap/heap.hpp"', "base may include no other component only"),
+    ("include_violations", "library/src/heap/heap.cpp", "#  include <blockyard/journal.h>",
      "the library never includes the lab"),
-    ("include_violations", "src/heap/malloc/family.cpp", '#include "block/pool.hpp"', "heap may include base only"),
-    ("include_violations", "src/journal/reader.cpp", '#include "record/ring.hpp"', "journal may include base only"),
-    ("include_violations", "src/novelty/x.cpp", '#include "base/clock.hpp"', "a room that this test does not know"),
-    ("include_violations", "include/blockyard/list.hpp", '#include "block/pool.hpp"', "public headers only"),
-    ("include_violations", "adapters/glibc.cpp", '#include "replay/run.hpp"', "use the public headers only"),
-    ("system_violations", "src/heap/heap.cpp", "#ifdef __linux__", "only base knows the operating system"),
-    ("import_violations", "python/blockyard/analysis/tables.py", "from blockyard.report import style",
+    ("include_violations", "library/src/heap/malloc/family.cpp", '#include "block/pool.hpp"', "heap may include base only"),
+    ("include_violations", "lab/src/journal/reader.cpp", '#include "record/ring.hpp"', "journal may include base only"),
+    ("include_violations", "library/src/novelty/x.cpp", '#include "base/clock.hpp"', "a component that this test does not know"),
+    ("include_violations", "library/include/blockyard/list.hpp", '#include "block/pool.hpp"', "public headers only"),
+    ("include_violations", "lab/adapters/glibc.cpp", '#include "replay/run.hpp"', "use the public headers only"),
+    ("system_violations", "library/src/heap/heap.cpp", "#ifdef __linux__", "only base knows the operating system"),
+    ("import_violations", "lab/python/blockyard/analysis/tables.py", "from blockyard.report import style",
      "imports blockyard.report"),
-    ("import_violations", "python/blockyard/analysis/tables.py", "def f():\n    import blockyard.commands.replay",
+    ("import_violations", "lab/python/blockyard/analysis/tables.py", "def f():\n    import blockyard.commands.replay",
      "imports blockyard.commands"),
-    ("import_violations", "python/blockyard/native.py", "from blockyard import campaign", "imports blockyard.campaign"),
-    ("import_violations", "python/blockyard/campaign/drive.py", "from blockyard.analysis import samples",
+    ("import_violations", "lab/python/blockyard/native.py", "from blockyard import campaign", "imports blockyard.campaign"),
+    ("import_violations", "lab/python/blockyard/campaign/drive.py", "from blockyard.analysis import samples",
      "imports blockyard.analysis"),
     ("machine_violations", "docs/method.md", "see /home/somebody/results", "docs/method.md:1 names /home/somebody/"),
 ])
@@ -73,10 +74,10 @@ def test_a_planted_violation_is_found(tmp_path: Path, check: str, file: str, tex
 
 
 @pytest.mark.parametrize(("check", "file", "text"), [
-    ("include_violations", "src/replay/run.cpp", '#include "journal/event.hpp"\n#include "replay/run.hpp"'),
-    ("include_violations", "src/lifetime/temp.cpp", '#include "heap/heap.hpp"\n#include <blockyard/block.h>'),
-    ("system_violations", "src/base/linux/pages.cpp", "#ifdef __linux__"),
-    ("import_violations", "python/blockyard/report/page.py", "from blockyard.analysis import samples"),
+    ("include_violations", "lab/src/replay/run.cpp", '#include "journal/event.hpp"\n#include "replay/run.hpp"'),
+    ("include_violations", "library/src/lifetime/temp.cpp", '#include "heap/heap.hpp"\n#include <blockyard/block.h>'),
+    ("system_violations", "library/src/base/linux/pages.cpp", "#ifdef __linux__"),
+    ("import_violations", "lab/python/blockyard/report/page.py", "from blockyard.analysis import samples"),
     ("machine_violations", "docs/method.md", "worked at /workshop/rooted and /homework/"),
 ])
 def test_what_is_allowed_is_not_reported(tmp_path: Path, check: str, file: str, text: str) -> None:

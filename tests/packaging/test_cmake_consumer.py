@@ -51,8 +51,8 @@ def test_a_program_that_links_blockyard_malloc_may_have_operators_of_its_own(ins
 
 
 def test_the_installed_headers_are_all_that_the_sources_have(installed: Path) -> None:
-    headers = ROOT / "include" / "blockyard"
-    there = {path.relative_to(headers) for path in headers.rglob("*.h*")}
+    there = {path.relative_to(headers) for headers in (ROOT / "library/include/blockyard", ROOT / "lab/include/blockyard")
+             for path in headers.rglob("*.h*")}
     assert {path.relative_to(installed / "include" / "blockyard") for path in installed.rglob("*.h*")} == there
 
 

@@ -11,12 +11,12 @@ ROOT = Path(__file__).parents[2]
 
 def blockyard_help() -> str:
     done = subprocess.run([sys.executable, "-m", "blockyard", "--help"], capture_output=True, text=True, check=True,
-                          env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "COLUMNS": "80"})
+                          env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "80"})
     return done.stdout
 
 
 def test_help_shows_every_verb_with_an_example_below_it():
-    verbs = {path.stem.replace("_", "-") for path in (ROOT / "python/blockyard/commands").glob("[a-z]*.py")}
+    verbs = {path.stem.replace("_", "-") for path in (ROOT / "lab/python/blockyard/commands").glob("[a-z]*.py")}
     shown = dict(re.findall(r"^  ([a-z-]+) +\S.*\n +(\S.*)$", blockyard_help().partition("Commands")[2], re.MULTILINE))
     assert set(shown) == verbs
     for verb, example in shown.items():

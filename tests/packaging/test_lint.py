@@ -21,17 +21,17 @@ echo "$file" >> "$SEEN"
 class Tree:
     def __init__(self, root: Path) -> None:
         self.root = root
-        for folder in ("scripts", "src", "bin", "build/clang"):
+        for folder in ("scripts", "lab", "bin", "build/clang"):
             (root / folder).mkdir(parents=True)
         shutil.copy(SCRIPT, root / "scripts")
         (root / ".clang-tidy").write_text("Checks: '*'\n")
         (root / "bin/clang-tidy").write_text(STAND_IN)
         (root / "bin/clang-tidy").chmod(0o755)
-        (root / "src/shared.hpp").write_text("int shared();\n")
+        (root / "lab/shared.hpp").write_text("int shared();\n")
         for name in ("one", "two"):
-            (root / f"src/{name}.cpp").write_text(f'#include "shared.hpp"\nint {name}() {{ return 1; }}\n')
-        commands = [{"directory": str(root), "file": str(root / f"src/{name}.cpp"),
-                     "command": f"c++ -o {name}.o -c {root}/src/{name}.cpp"} for name in ("one", "two")]
+            (root / f"lab/{name}.cpp").write_text(f'#include "shared.hpp"\nint {name}() {{ return 1; }}\n')
+        commands = [{"directory": str(root), "file": str(root / f"lab/{name}.cpp"),
+                     "command": f"c++ -o {name}.o -c {root}/lab/{name}.cpp"} for name in ("one", "two")]
         (root / "build/clang/compile_commands.json").write_text(json.dumps(commands))
 
     def lint(self) -> tuple[int, str, set[str]]:
@@ -56,21 +56,21 @@ def test_a_clean_source_is_looked_at_once(tree: Tree) -> None:
 
 def test_a_changed_source_is_looked_at_again_alone(tree: Tree) -> None:
     tree.lint()
-    with (tree.root / "src/two.cpp").open("a") as source:
+    with (tree.root / "lab/two.cpp").open("a") as source:
         source.write("// NOLINT\n")
     assert tree.lint()[2] == {"two"}
 
 
 def test_a_changed_header_or_rule_has_all_that_it_concerns_looked_at_again(tree: Tree) -> None:
     tree.lint()
-    (tree.root / "src/shared.hpp").write_text("int shared(int);\n")
+    (tree.root / "lab/shared.hpp").write_text("int shared(int);\n")
     assert tree.lint()[2] == {"one", "two"}
     (tree.root / ".clang-tidy").write_text("Checks: '-*'\n")
     assert tree.lint()[2] == {"one", "two"}
 
 
 def test_a_finding_is_told_until_it_is_mended(tree: Tree) -> None:
-    source = tree.root / "src/one.cpp"
+    source = tree.root / "lab/one.cpp"
     source.write_text("int one() { return 1; }  // BAD\n")
     for _ in range(2):
         code, said, _ = tree.lint()

@@ -54,8 +54,8 @@ def test_the_wheel_holds_every_native_part_and_every_adapter(wheel: Path) -> Non
     names = {Path(name).name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("blockyard/native/")}
     assert {"blockyard-journal", "blockyard-replay", "blockyard-collect", "blockyard-probe", "libblockyard-record.so",
             "libblockyard-samples.so", "libblockyard-malloc.so", "allocators.toml"} <= names
-    adapters = {path.stem for path in (ROOT / "adapters").glob("*.cpp")} - {"probe"}
-    adapters |= {path.parent.name for path in (ROOT / "adapters" / "crates").glob("*/Cargo.toml")} - {"support", "lock"}
+    adapters = {path.stem for path in (ROOT / "lab" / "adapters").glob("*.cpp")} - {"probe"}
+    adapters |= {path.parent.name for path in (ROOT / "lab" / "adapters" / "crates").glob("*/Cargo.toml")} - {"support", "lock"}
     for adapter in adapters:
         file = f"blockyard-adapter-{adapter}.so"
         assert file in names or f"{file}.missing" in names
@@ -75,7 +75,7 @@ def test_the_wheel_holds_no_tests_and_no_build_leftovers(wheel: Path) -> None:
 
 def test_help_lists_the_verbs(blockyard: Path, tmp_path: Path) -> None:
     words = run(blockyard, "--help", cwd=tmp_path).split()
-    for verb in sorted(path.stem for path in (ROOT / "python" / "blockyard" / "commands").glob("[a-z]*.py")):
+    for verb in sorted(path.stem for path in (ROOT / "lab" / "python" / "blockyard" / "commands").glob("[a-z]*.py")):
         assert verb.replace("_", "-") in words
 
 

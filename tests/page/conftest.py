@@ -27,7 +27,7 @@ def report(directory: Path, *options: object, **environment: str) -> subprocess.
     """`blockyard report DIRECTORY --html`, tables and page alone."""
     return subprocess.run([sys.executable, "-m", "blockyard", "report", str(directory), "--html", "--no-pictures",
                            "--no-samples-parquet", *map(str, options)], capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **environment})
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), **environment})
 
 
 def page_of(campaign: synthetic.Campaign) -> Path:

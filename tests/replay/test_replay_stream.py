@@ -109,7 +109,7 @@ def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_s
 
 def blockyard(*arguments: object, under: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     done = subprocess.run([*under, sys.executable, "-m", "blockyard", *map(str, arguments)], capture_output=True,
-                          text=True, timeout=120, env=os.environ | {"PYTHONPATH": str(ROOT / "python")})
+                          text=True, timeout=120, env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")})
     assert done.returncode == 0, done.stderr
     return done
 
@@ -138,7 +138,7 @@ def test_a_campaign_interrupted_in_a_streamed_run_is_resumed(tmp_path: Path) -> 
     results = tmp_path / "results"
     words = ("-m", "blockyard", "replay", journal, "-a", "null", "--repeats", 2, "--stream-above", 0, "-o", results)
     process = subprocess.Popen([sys.executable, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "python")})
+                               text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")})
     runs = results / "runs/level/null/1x-page"
     deadline = time.monotonic() + 60
     while not (runs / "2.partial/samples.npy.part").exists():

@@ -59,7 +59,7 @@ class Compared:
 
 
 def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "80"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "80"}
     return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], env=environment,
                           capture_output=True, text=True, check=False)
 

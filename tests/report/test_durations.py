@@ -9,7 +9,7 @@ import pytest
 
 from blockyard.durations import duration, length, moment
 
-WORDS = Path(__file__).parents[2] / "python/blockyard/report/page/static/words.js"
+WORDS = Path(__file__).parents[2] / "lab/python/blockyard/report/page/static/words.js"
 TOLD = [(0, "0 ns"), (8.456, "8.46 ns"), (999.4, "999 ns"), (999.5, "1.00 us"), (45.6e6, "45.6 ms"), (2.1e9, "2.10 s"),
         (119.4e9, "119 s"), (119.5e9, "2:00 min"), (313532.6e6, "5:14 min"), (3599.4e9, "59:59 min"),
         (3600e9, "1:00 h"), (4330e9, "1:12 h")]

@@ -43,7 +43,7 @@ def test_report_prints_a_table_of_eighty_columns_and_where_the_rest_is(campaign:
 
 def test_a_narrow_terminal_leaves_no_letter_of_a_figure_out(campaign: Campaign, report: Report) -> None:
     of_eighty = report("results", *QUICK).stdout
-    narrow = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "20"}
+    narrow = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "20"}
     assert subprocess.run([sys.executable, "-m", "blockyard", "report", "results", *QUICK],
                           cwd=campaign.directory.parent, env=narrow, capture_output=True, text=True,
                           check=True).stdout == of_eighty
@@ -231,7 +231,7 @@ def test_tiny_journals_work(tmp_path: Path, report: Report, entries: list[tuple[
 def test_an_interrupt_ends_the_report_without_a_trace_or_half_a_file(tmp_path: Path) -> None:
     names = [f"a{number}" for number in range(12)]
     campaign = lifelike_campaign(tmp_path / "results", [(name, 1.0, 1.0) for name in names], 20_000, 1)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
     process = subprocess.Popen([sys.executable, "-m", "blockyard", "report", "results"], cwd=tmp_path, env=environment,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, process_group=0)
     pictures = campaign.directory / "report" / "game" / "1x-page"
@@ -247,7 +247,7 @@ def slow_report(tmp_path: Path) -> subprocess.Popen[str]:
     """A report that draws for a while, waited for until its first picture is there."""
     names = [f"a{number}" for number in range(12)]
     campaign = lifelike_campaign(tmp_path / "results", [(name, 1.0, 1.0) for name in names], 20_000, 1)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
     process = subprocess.Popen([sys.executable, "-m", "blockyard", "report", "results"], cwd=tmp_path, env=environment,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not list((campaign.directory / "report" / "game" / "1x-page").glob("*.png")):
@@ -280,8 +280,8 @@ def test_workers_end_by_themselves_when_the_report_is_killed(tmp_path: Path) -> 
 
 def stale_library(tmp_path: Path, report: Report, monkeypatch: pytest.MonkeyPatch, source: str) -> str:
     """What a report says whose libblockyard-samples.so was built from this."""
-    (tmp_path / "build" / "src").mkdir(parents=True)
-    library = tmp_path / "build" / "src" / "libblockyard-samples.so"
+    (tmp_path / "build").mkdir()
+    library = tmp_path / "build" / "libblockyard-samples.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=source, text=True, check=True)
     monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path / "build"))
     found = refusal(report("results"))
@@ -305,7 +305,7 @@ def test_a_native_library_that_lacks_something_is_refused(campaign: Campaign, re
 
 
 def test_a_disk_that_is_full_is_said_to_be(campaign: Campaign, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
     limited = subprocess.run(["bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$@"', "bash", sys.executable, "-m",
                               "blockyard", "report", "results"], cwd=tmp_path, env=environment, capture_output=True,
                              text=True, check=False)

@@ -1,4 +1,4 @@
-/* The stack of ready slabs and of parked heaps: src/heap/index_stack.hpp.
+/* The stack of ready slabs and of parked heaps: library/src/heap/index_stack.hpp.
  *
  * Three indices, three threads that pop one or two and push them again. No index is ever held by two threads.
  *

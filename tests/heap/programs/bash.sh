@@ -8,4 +8,4 @@ text=
 for i in $(seq 4000); do text+="line $i;"; done
 echo "${#text}" "${text//line/word}" | md5sum
 for i in 1 2 3 4 5 6 7 8; do (for k in $(seq 200); do echo "$i $k"; done | awk '{ s += $1 * $2 } END { print s }'); done
-ls "$ROOT"/src/*/*.cpp | wc -l
+ls "$ROOT"/*/src/*/*.cpp | wc -l

@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-LIBRARY = Path(os.environ.get("BLOCKYARD_BUILD", ROOT / "build/release")) / "src/heap/malloc/libblockyard-malloc.so"
+LIBRARY = Path(os.environ.get("BLOCKYARD_BUILD", ROOT / "build/release")) / "library/src/heap/malloc/libblockyard-malloc.so"
 SEEN = "blockyard: heap settings"
 HANGS = "hangs"
 NOBODY = 65534

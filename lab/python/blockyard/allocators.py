@@ -1,0 +1,370 @@
+"""The allocators that a replay can drive: what exists, what was asked for, what this machine has.
+
+`load` reads adapters/allocators.toml, `resolve` turns `-a glibc,jemalloc@favoured,mine=./libmine.so` into choices.
+Whether an allocator can be had is found out by starting it: a child process loads the adapter, allocates and frees.
+An allocator that fails there is a choice too, with the reason in `missing`. A shared object of the user's own that
+crashes there is to be run all the same, and its runs fail: `crashed` says so beforehand.
+"""
+
+import dataclasses
+import difflib
+import functools
+import json
+import os
+import platform
+import re
+import signal
+import site
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from blockyard import native
+from blockyard.errors import UserError
+
+FAVOURED = "favoured"
+PROBE = "blockyard-probe"
+FOREIGN_ADAPTER = "blockyard-adapter-foreign.so"
+# Adapters read these two: the library to drive, and its version where the library can't tell.
+LIBRARY_VARIABLE = "BLOCKYARD_ALLOCATOR_LIBRARY"
+VERSION_VARIABLE = "BLOCKYARD_ALLOCATOR_VERSION"
+# Debian's jemalloc and every scudo have more initial-exec TLS than dlopen finds room for by default.
+_STATIC_TLS = "glibc.rtld.optional_static_tls=20000"
+_PROBE_SECONDS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """One place where an allocator's shared object may lie."""
+
+    path: str
+    origin: str
+    package: str
+    fallback: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """The settings of one variant; `absent` says why there is none."""
+
+    environment: Mapping[str, str]
+    options: str
+    notes: str
+    populate: bool
+    absent: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Allocator:
+    """One entry of allocators.toml."""
+
+    name: str
+    title: str
+    adapter: str
+    libraries: tuple[Library, ...]
+    origin: str
+    version_from: str | None
+    notes: str
+    defaults: Variant
+    favoured: Variant
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        return ("defaults",) if self.favoured.absent else ("defaults", FAVOURED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """One allocator in one variant, ready to be driven, or `missing` with the reason.
+
+    `environment` is what a run's process needs on top of the surrounding one; `options` and `populate` are for
+    by_adapter_setup.
+    """
+
+    name: str
+    base: str
+    variant: str | None
+    title: str
+    adapter: Path
+    foreign: Path | None
+    environment: dict[str, str]
+    options: str
+    populate: bool
+    flags: frozenset[str]
+    version: str
+    origin: str
+    notes: str
+    missing: str | None
+    crashed: str | None = None
+
+    @property
+    def needs_lock(self) -> bool:
+        return "needs_lock" in self.flags
+
+    @property
+    def needs_pool(self) -> bool:
+        return "needs_pool" in self.flags
+
+
+def load() -> dict[str, Allocator]:
+    """Every allocator of allocators.toml, in its order."""
+    return dict(_load(_registry()))
+
+
+def resolve(spec: str | Sequence[str], also: Sequence[str] = ()) -> list[Choice]:
+    """The choices that `spec` names, each once, in order.
+
+    A name is an allocator, `ALLOCATOR@favoured`, `NAME=FILE` for a shared object that exports malloc and free (or is
+    an adapter itself), `defaults`, `favoured`, or `all` for both of these, defaults first. Raises UserError for a name
+    that does not exist, which says those that do, and `also`, the caller's own; an allocator that exists but can't be
+    had comes back with `missing`.
+    """
+    known = load()
+    plans: dict[str, _Plan] = {}
+    for word in _words(spec):
+        for plan in _plans(word, known, also):
+            if plans.setdefault(plan.name, plan) != plan:
+                raise UserError(f"two different allocators are called '{plan.name}': rename one of them")
+    if not plans:
+        raise UserError(f"no allocator was named; choose from {', '.join(known)}, or all")
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
+        return list(workers.map(_probed, plans.values()))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """A choice before anybody looked whether this machine has it."""
+
+    name: str
+    base: str
+    variant: str | None
+    title: str
+    adapter: str
+    foreign: Path | None
+    libraries: tuple[Library, ...]
+    origin: str
+    version_from: str | None
+    environment: tuple[tuple[str, str], ...]
+    options: str
+    populate: bool
+    notes: str
+
+
+def _registry() -> Path:
+    packaged = Path(__file__).resolve().parent / "native" / "allocators.toml"
+    if packaged.is_file():
+        return packaged
+    checkout = native.checkout()
+    if checkout is None:
+        raise UserError("this installation lacks allocators.toml; install the blockyard wheel again")
+    return checkout / "lab" / "adapters" / "allocators.toml"
+
+
+@functools.cache
+def _load(registry: Path) -> dict[str, Allocator]:
+    with registry.open("rb") as file:
+        entries = tomllib.load(file)
+    return {name: _allocator(name, entry) for name, entry in entries.items()}
+
+
+def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
+    favoured = entry.get(FAVOURED, {})
+    environment = {**entry.get("environment", {}), **favoured.get("environment", {})}
+    return Allocator(
+        name=name, title=entry["title"], adapter=entry["adapter"],
+        libraries=tuple(Library(path=item["path"].format(machine=platform.machine()), origin=item["from"],
+                                package=item["package"], fallback=item.get("fallback", False))
+                        for item in entry.get("library", [])),
+        origin=entry.get("from", ""), version_from=entry.get("version"), notes=entry.get("notes", ""),
+        defaults=Variant(entry.get("environment", {}), entry.get("options", ""), "", populate=False),
+        favoured=Variant(environment, ",".join(filter(None, [entry.get("options", ""), favoured.get("options", "")])),
+                         favoured.get("notes", ""), populate=True, absent=favoured.get("absent")))
+
+
+def _words(spec: str | Sequence[str]) -> list[str]:
+    parts = [spec] if isinstance(spec, str) else spec
+    return [word.strip() for part in parts for word in part.split(",") if word.strip()]
+
+
+def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> list[_Plan]:
+    if "=" in word:
+        return [_foreign(word, known)]
+    defaults = [_plan(allocator, None) for allocator in known.values()]
+    favoured = [_plan(allocator, FAVOURED) for allocator in known.values() if not allocator.favoured.absent]
+    groups = {"all": defaults + favoured, "defaults": defaults, FAVOURED: favoured}
+    if word in groups:
+        return groups[word]
+    base, _, variant = word.partition("@")
+    if base not in known:
+        near = difflib.get_close_matches(base, (*also, *known), n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else "a shared object of your own is NAME=FILE"
+        raise UserError(f"there is no allocator '{base}' (there are {', '.join((*also, *known))}, all): {hint}")
+    if "@" not in word:
+        return [_plan(known[base], None)]
+    if variant != FAVOURED:
+        raise UserError(f"there is no variant '{variant}' of {base}: write {base} or {base}@{FAVOURED}")
+    if known[base].favoured.absent:
+        raise UserError(f"{base} has no @{FAVOURED} variant: {known[base].favoured.absent}")
+    return [_plan(known[base], FAVOURED)]
+
+
+def _plan(allocator: Allocator, variant: str | None) -> _Plan:
+    settings = allocator.favoured if variant else allocator.defaults
+    return _Plan(
+        name=f"{allocator.name}@{variant}" if variant else allocator.name, base=allocator.name, variant=variant,
+        title=allocator.title, adapter=allocator.adapter, foreign=None, libraries=allocator.libraries,
+        origin=allocator.origin, version_from=allocator.version_from,
+        environment=tuple(sorted(settings.environment.items())), options=settings.options, populate=settings.populate,
+        notes="; ".join(filter(None, [allocator.notes, settings.notes])))
+
+
+def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
+    name, _, file = word.partition("=")
+    if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name) or name in {"all", "defaults", FAVOURED, ".", ".."}:
+        raise UserError(f"'{name}' can't name an allocator: use letters, digits, '_', '.', '+' and '-'")
+    if name in known:
+        raise UserError(f"'{name}' is an allocator of Blockyard's own: give {file} another name")
+    path = Path(file).expanduser().absolute()
+    if not path.is_file():
+        raise UserError(f"there is no file {file} to take the allocator '{name}' from")
+    return _Plan(name=name, base=name, variant=None, title=path.name, adapter=FOREIGN_ADAPTER, foreign=path,
+                 libraries=(), origin=path.name, version_from=None, environment=(), options="", populate=False,
+                 notes="")
+
+
+def _probed(plan: _Plan) -> Choice:
+    adapter = native.find(plan.adapter)
+    if adapter is None:
+        return _choice(plan, Path(plan.adapter), missing=_not_built(plan.adapter))
+    if plan.foreign is not None:
+        adapter_itself = dataclasses.replace(_probe(plan, plan.foreign, None), foreign=None)
+        if adapter_itself.missing is None and adapter_itself.crashed is None:
+            return adapter_itself
+        wrapped = _probe(plan, adapter, Library(str(plan.foreign), plan.foreign.name, "", False))
+        # One that crashes as it is and exports no malloc to be wrapped was an adapter.
+        return adapter_itself if wrapped.missing is not None and adapter_itself.crashed else wrapped
+    if not plan.libraries:
+        return _probe(plan, adapter, None)
+    first: Choice | None = None
+    for library in plan.libraries:
+        choice = _probe(plan, adapter, library)
+        if choice.missing is None:
+            if first is not None:
+                choice = dataclasses.replace(choice, notes=_joined(
+                    f"in place of {plan.libraries[0].package}, which is not here", choice.notes))
+            return choice
+        first = first or choice
+    assert first is not None
+    return first
+
+
+def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
+    """Starts the allocator in a child process and asks it for its version."""
+    environment = dict(plan.environment)
+    environment["GLIBC_TUNABLES"] = _merged_tunables(
+        [os.environ.get("GLIBC_TUNABLES", ""), _STATIC_TLS, environment.get("GLIBC_TUNABLES", "")])
+    origin = plan.origin
+    if library is not None:
+        found = _library_path(library)
+        if found is None:
+            return _choice(plan, adapter, missing=f"{library.package} is not installed")
+        environment[LIBRARY_VARIABLE] = found
+        origin = f"{library.origin} {library.package}".strip()
+    if plan.version_from:
+        version = _package_version(plan.version_from)
+        if version:
+            environment[VERSION_VARIABLE] = version
+    probe = native.find(PROBE)
+    if probe is None:
+        return _choice(plan, adapter, missing=_not_built(PROBE))
+    command = [str(probe), str(adapter), "--options", plan.options]
+    if plan.populate:
+        command.append("--populate")
+    try:
+        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True,
+                              errors="replace", timeout=_PROBE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return _choice(plan, adapter, missing=f"it did not answer within {_PROBE_SECONDS} s")
+    except OSError as error:
+        return _choice(plan, adapter, missing=f"{PROBE} can't be started: {error.strerror}")
+    if done.returncode < 0 and plan.foreign is not None:
+        return _choice(plan, adapter, environment=environment, origin=origin,
+                       crashed=f"it crashed ({_signal_name(-done.returncode)}) when it was asked for a few blocks")
+    if done.returncode != 0:
+        reason = native.sentence(adapter.name, done.returncode, done.stderr.splitlines())
+        if library is not None and library.package:
+            reason += f" (package {library.package})"
+        return _choice(plan, adapter, missing=reason)
+    facts = json.loads(done.stdout)
+    return _choice(plan, adapter, environment=environment, origin=origin, version=facts["version"],
+                   flags=frozenset(facts["flags"]))
+
+
+def _choice(plan: _Plan, adapter: Path, *, environment: dict[str, str] | None = None, origin: str | None = None,
+            version: str = "", flags: Iterable[str] = (), missing: str | None = None,
+            crashed: str | None = None) -> Choice:
+    if origin is None:
+        origin = plan.origin or (f"{plan.libraries[0].origin} {plan.libraries[0].package}" if plan.libraries else "")
+    return Choice(name=plan.name, base=plan.base, variant=plan.variant, title=plan.title, adapter=adapter,
+                  foreign=plan.foreign, environment=environment or {}, options=plan.options, populate=plan.populate,
+                  flags=frozenset(flags), version=version, origin=origin, notes=plan.notes, missing=missing,
+                  crashed=crashed)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _not_built(name: str) -> str:
+    """Why a native file is absent: a failed build leaves NAME.missing with one sentence in place of NAME."""
+    reason = native.find(f"{name}.missing")
+    if reason is not None:
+        return reason.read_text(errors="replace").strip()
+    return f"{name} was not built"
+
+
+def _library_path(library: Library) -> str | None:
+    """What dlopen is to be given, or None when a Python distribution is not installed."""
+    if not library.path.startswith("python:"):
+        return library.path
+    relative = library.path.removeprefix("python:")
+    folders = [sysconfig.get_path("platlib"), sysconfig.get_path("purelib"), site.getusersitepackages(), *sys.path]
+    for folder in folders:
+        candidate = Path(folder or ".") / relative
+        if candidate.is_file():
+            return str(candidate)
+    return None
+
+
+@functools.cache
+def _package_version(source: str) -> str | None:
+    kind, _, package = source.partition(":")
+    if kind != "dpkg":
+        raise ValueError(f"allocators.toml: a version can come from dpkg only, not from {source}")
+    try:
+        done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True,
+                              check=False)
+    except OSError:
+        return None
+    # "1:19.1.7-3~deb12u1": the upstream version stands between epoch and Debian's own revision.
+    return re.sub(r"^\d+:|-[^-]*$", "", done.stdout.strip()) if done.returncode == 0 else None
+
+
+def _merged_tunables(texts: Iterable[str]) -> str:
+    settings: dict[str, str] = {}
+    for text in texts:
+        for setting in filter(None, text.split(":")):
+            settings[setting.partition("=")[0]] = setting
+    return ":".join(settings.values())
+
+
+def _joined(*texts: str) -> str:
+    return "; ".join(filter(None, texts))

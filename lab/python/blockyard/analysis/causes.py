@@ -1,0 +1,88 @@
+"""Why events were slow: the bits of the column `cause`, and the share of each cause in a tail."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockyard.analysis import passes
+from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.latency import Operation, View
+
+LOOKED, FAULT_CALL, FAULT_TOUCH, PREEMPTED, SLEPT, MIGRATED, MAJOR_FAULT, HOST = (1 << bit for bit in range(8))
+MACHINE = PREEMPTED | MIGRATED | HOST
+"""What the attributed view leaves out (lab/src/samples/row.hpp)."""
+
+_BITS = ((PREEMPTED, "preempted"), (MIGRATED, "migrated"), (HOST, "the host paused"), (MAJOR_FAULT, "major page fault"),
+         (FAULT_CALL, "page fault in the call"), (FAULT_TOUCH, "page fault in the touch"), (SLEPT, "slept"))
+
+OWN, FAULTED, WAITED, INTERRUPTED, UNKNOWN = "own work", "page fault", "slept", "machine", "not looked at"
+CLASSES = (OWN, FAULTED, WAITED, INTERRUPTED, UNKNOWN)
+"""Each event belongs to one: the machine before all, then sleep, then page faults; what is left is the allocator's own
+work. An event that faulted and slept slept: the fault is the smaller part."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Events of one class and the time that they took together."""
+
+    events: int
+    ns: float
+
+
+def words(cause: int) -> str:
+    """`page fault in the touch, preempted`; `the allocator's own work`; `not looked at`."""
+    if cause == 0:
+        return "not looked at"
+    return ", ".join(name for bit, name in _BITS if cause & bit) or "the allocator's own work"
+
+
+def class_of(cause: int) -> str:
+    if cause == 0:
+        return UNKNOWN
+    if cause & MACHINE:
+        return INTERRUPTED
+    if cause & SLEPT:
+        return WAITED
+    return FAULTED if cause & (FAULT_CALL | FAULT_TOUCH | MAJOR_FAULT) else OWN
+
+
+def breakdown(one: AllocatorFigures, operation: Operation, above_ns: float) -> Mapping[str, Part]:
+    """Of the events of all repeats that took longer, as-run, mallocs with their touch: by class, all classes there."""
+    limit = above_ns * one.runs.ticks_per_ns
+    found = {name: [0, 0.0] for name in CLASSES}
+    for cause, ticks, counts in _by_cause(one, operation):
+        first = int(np.searchsorted(ticks, limit, side="right"))
+        told = found[class_of(cause)]
+        told[0] += int(counts[first:].sum())
+        told[1] += float(np.dot(ticks[first:].astype(float), counts[first:].astype(float)))
+    whole = one.whole(View.AS_RUN, operation)
+    first = int(np.searchsorted(whole.ticks, limit, side="right"))
+    ticks = float(np.dot(whole.ticks[first:].astype(float), whole.counts[first:].astype(float)))
+    explained = [sum(parts) for parts in zip(*found.values(), strict=True)]
+    found[UNKNOWN] = [int(whole.counts[first:].sum()) - explained[0], max(ticks - explained[1], 0.0)]
+    return {name: Part(int(events), time / one.runs.ticks_per_ns) for name, (events, time) in found.items()}
+
+
+def rates(one: AllocatorFigures, above_ns: float) -> dict[str, float] | None:
+    """Events a second by class, mallocs and frees together; None where nothing was timed."""
+    if one.measured_ns == 0:
+        return None
+    parts = [breakdown(one, operation, above_ns) for operation in (Operation.MALLOC, Operation.FREE)]
+    return {name: sum(part[name].events for part in parts) / (one.measured_ns / 1e9) for name in CLASSES}
+
+
+_OPERATIONS = {Operation.MALLOC: (0, 1), Operation.REALLOC: (1,), Operation.FREE: (2,)}
+
+
+def _by_cause(one: AllocatorFigures, operation: Operation) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """(cause, ticks, counts) of every cause but 0 that occurred. A malloc is also a realloc, as everywhere."""
+    if not one.looked_into:
+        return []
+    known = one.known
+    key = ("causes", operation)
+    if key not in known:
+        made = ((cause, *one.digest.by_cause(native, cause)) for native in _OPERATIONS[operation]
+                for cause in range(1, passes.CAUSES))
+        known[key] = [(cause, ticks, counts) for cause, ticks, counts in made if len(ticks)]
+    return known[key]

@@ -1,0 +1,68 @@
+"""The words in which latencies are looked at: views, operations, parts, size classes and percentiles."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class View(Enum):
+    """How the repeats of one event are looked at."""
+
+    AS_RUN = "as-run"
+    ATTRIBUTED = "attributed"
+    """As-run without the events that the machine interrupted (those that it interrupted in every one of two or more
+    repeats count with their least); there where slow events were looked into."""
+    INHERENT = "inherent"
+
+
+class Operation(Enum):
+    """What was called. MALLOC is every call that gives a block, reallocations included; REALLOC shows those apart."""
+
+    MALLOC = "malloc"
+    REALLOC = "realloc"
+    FREE = "free"
+
+
+class Part(Enum):
+    """What of an operation was timed. A free has only its call."""
+
+    CALL = "call"
+    TOUCH = "touch"
+    BOTH = "call+touch"
+
+
+SIZE_CLASSES = ("up to 64 B", "up to 1 KiB", "up to 32 KiB", "up to 1 MiB", "above 1 MiB")
+"""In the order of the native passes (lab/src/samples/row.hpp)."""
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """A share of the samples as an exact fraction, so that a rank never suffers from rounding."""
+
+    label: str
+    numerator: int
+    denominator: int
+
+    def rank(self, samples: int) -> int:
+        """Nearest rank: the place (from 1) of the smallest sample that at least this share of samples do not exceed."""
+        return max(1, -(-samples * self.numerator // self.denominator))
+
+    def supported(self, samples: int) -> bool:
+        """Whether enough samples lie beyond it to say anything."""
+        return samples * (self.denominator - self.numerator) >= SAMPLES_BEYOND * self.denominator
+
+
+SAMPLES_BEYOND = 10
+"""A percentile is printed only when at least so many samples lie beyond it: with ten, the number beyond has a standard
+error of a third; with one, the percentile would be the worst event under another name."""
+
+P50 = Percentile("p50", 50, 100)
+P99 = Percentile("p99", 99, 100)
+P999 = Percentile("p99.9", 999, 1000)
+P9999 = Percentile("p99.99", 9999, 10_000)
+P99999 = Percentile("p99.999", 99_999, 100_000)
+PERCENTILES = (Percentile("p1", 1, 100), Percentile("p10", 10, 100), Percentile("p25", 25, 100), P50,
+               Percentile("p75", 75, 100), Percentile("p90", 90, 100), Percentile("p95", 95, 100),
+               Percentile("p98", 98, 100), P99, P999, P9999, P99999)
+"""The study's list, between Best and Worst."""
+WITH_INTERVAL = (P50, P99, P999, P9999, P99999)
+"""Those whose bootstrap interval is given: the median and every tail percentile."""

@@ -1,0 +1,96 @@
+/// What the leak report knows of the types in static blocks.
+///
+/// Each type that a TypedStaticBlockAllocator serves is recorded by name and stride, at start-up and without cost to
+/// any call. In watched processes (library/src/block/watch.hpp; BLOCKYARD_LEAKS=1 in the environment makes one) its live
+/// objects are counted by the allocator's slow path, which is told the type. Where BLOCKYARD_COUNT_TYPES is 1 (the
+/// default in checked builds) they are counted in any process, with one atomic addition a call. Otherwise the report
+/// tells live blocks per size, beside the types of that size.
+#ifndef BLOCKYARD_TYPE_RECORD_HPP
+#define BLOCKYARD_TYPE_RECORD_HPP
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "blockyard/block_slab.hpp"
+
+#ifndef BLOCKYARD_COUNT_TYPES
+#if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
+#define BLOCKYARD_COUNT_TYPES 1
+#else
+#define BLOCKYARD_COUNT_TYPES 0
+#endif
+#endif
+
+namespace blockyard::block {
+
+struct TypeRecord;
+
+extern "C" {
+/// Adds a record to the process's list unless it is there: lock-free, once a type and shared object.
+BY_API void by_block_record_type(TypeRecord* record) noexcept;
+}
+
+/// Throws std::bad_alloc, out of line.
+[[noreturn]] BY_API void throw_bad_alloc();
+/// Throws std::invalid_argument with this text, out of line.
+[[noreturn]] BY_API void throw_invalid_argument(const char* what);
+/// Throws std::out_of_range with this text, out of line.
+[[noreturn]] BY_API void throw_out_of_range(const char* what);
+
+struct TypeRecord {
+  std::string_view name;
+  std::size_t stride = 0;
+  bool counted = false;
+  std::uint16_t number = 0;  ///< in watched processes: what the table of blocks' types holds
+  std::atomic<std::ptrdiff_t> live{0};
+  TypeRecord* next = nullptr;
+};
+
+/// The compiler's name of T, without run-time type information; `Name` keeps its characters and nothing else of the
+/// signature.
+template <class T>
+consteval std::string_view find_type_name() {
+  const std::string_view pretty = __PRETTY_FUNCTION__;
+  const std::size_t begin = pretty.find("T = ") + 4;
+  const std::size_t semicolon = pretty.find("; std::string_view", begin);
+  return pretty.substr(begin, (semicolon != std::string_view::npos ? semicolon : pretty.rfind(']')) - begin);
+}
+template <class T>
+struct TypeName {
+  static constexpr std::size_t length = find_type_name<T>().size();
+  // Aligned as characters are: GCC would begin each longer array at a multiple of 32.
+  alignas(1) static constexpr std::array<char, length> characters = [] {
+    std::array<char, length> copy{};
+    for (std::size_t i = 0; i < length; ++i) {
+      copy[i] = find_type_name<T>()[i];
+    }
+    return copy;
+  }();
+};
+/// A node whose own name tells a user less than that of its container says so: the container's is shorter, too.
+template <class T>
+requires requires { typename T::ReportedAs; }
+struct TypeName<T> : TypeName<typename T::ReportedAs> {};
+
+template <class T>
+struct TypeRecordOf {
+  static inline constinit TypeRecord record{std::string_view(TypeName<T>::characters.data(), TypeName<T>::length),
+                                            stride_of(sizeof(T), alignof(T)), BLOCKYARD_COUNT_TYPES != 0};
+  static inline const bool entered = (by_block_record_type(&record), true);
+};
+
+/// Counts objects of T where types are counted. Naming `entered` is what enters the record in the list at start-up.
+template <class T>
+inline void count_type([[maybe_unused]] std::ptrdiff_t by) noexcept {
+  static_cast<void>(&TypeRecordOf<T>::entered);
+#if BLOCKYARD_COUNT_TYPES
+  TypeRecordOf<T>::record.live.fetch_add(by, std::memory_order_relaxed);
+#endif
+}
+
+}  // namespace blockyard::block
+
+#endif
