@@ -1,19 +1,19 @@
 """Fills the marked tables of docs/results from a campaign. A page says which table goes where:
 
-    <!-- table latency godot inherent defaults -->
-    (written anew each time)
-    <!-- end -->
+<!-- table latency godot inherent defaults -->
+(written anew each time)
+<!-- end -->
 
-    machine                          the machine, the clock, what was run, and every warning of the report
-    peaks VARIANT                    peak resident memory, an allocator a column
-    latency JOURNAL VIEW VARIANT     percentiles of malloc and free; VARIANT is defaults, favoured, or populated: the
-                                     defaults with TLSF in populated memory in the place of its own
-    claims                           Blockyard beside populated TLSF and the best general-purpose allocator
-    rates                            events above 1, 10 and 100 us a second, attributed: Blockyard, populated TLSF, null
-    frames RATE                      share of a frame (say 144 Hz): p99, worst, frames above 5 %, attributed, in play
-    causes                           page faults and own work in the slowest 0.1 % of mallocs
-    memory                           memory over time: the least, Blockyard's and the most
-    deferred                         what is paid later or elsewhere: Blockyard's and the others' range
+machine                          the machine, the clock, what was run, and every warning of the report
+peaks VARIANT                    peak resident memory, an allocator a column
+latency JOURNAL VIEW VARIANT     percentiles of malloc and free; VARIANT is defaults, favoured, or populated: the
+                                 defaults with TLSF in populated memory in the place of its own
+claims                           Blockyard beside populated TLSF and the best general-purpose allocator
+rates                            events above 1, 10 and 100 us a second, attributed: Blockyard, populated TLSF, null
+frames RATE                      share of a frame (say 144 Hz): p99, worst, frames above 5 %, attributed, in play
+causes                           page faults and own work in the slowest 0.1 % of mallocs
+memory                           memory over time: the least, Blockyard's and the most
+deferred                         what is paid later or elsewhere: Blockyard's and the others' range
 """
 
 import re
@@ -65,8 +65,11 @@ def make_report(folder: Path) -> None:
     report = folder / "report" / "report.md"
     runs = folder.glob("runs/*/*/*/*/run.json")
     if not report.is_file() or report.stat().st_mtime < max((run.stat().st_mtime for run in runs), default=0):
-        subprocess.run([sys.executable, "-m", "blockyard", "report", folder, "--html", "--no-samples-parquet"],
-                       check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "blockyard", "report", folder, "--html", "--no-samples-parquet"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
 
 
 def main() -> None:

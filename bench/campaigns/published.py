@@ -9,8 +9,13 @@ from pathlib import Path
 from blockyard.analysis import sections
 from blockyard.analysis.sections import Section
 
-NAMES = {"godot": "Godot", "supertux": "SuperTux", "warzone2100": "Warzone 2100", "wesnoth": "Wesnoth",
-         "zeroad": "0 A.D."}
+NAMES = {
+    "godot": "Godot",
+    "supertux": "SuperTux",
+    "warzone2100": "Warzone 2100",
+    "wesnoth": "Wesnoth",
+    "zeroad": "0 A.D.",
+}
 _SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "%": 1, "": 1}
 
 Row = dict[str, str]
@@ -51,9 +56,12 @@ class Published:
     @cached_property
     def latencies(self) -> dict[tuple[str, str, str, str], Row]:
         """By journal, allocator, view and operation: a malloc with its touch, a free; all sizes."""
-        return {(row["journal"], row["allocator"], row["view"], row["operation"]): row
-                for row in self._csv("summary.csv") if row["size_class"] == "all"
-                and (row["operation"], row["part"]) in (("malloc", "call+touch"), ("free", "call"))}
+        return {
+            (row["journal"], row["allocator"], row["view"], row["operation"]): row
+            for row in self._csv("summary.csv")
+            if row["size_class"] == "all"
+            and (row["operation"], row["part"]) in (("malloc", "call+touch"), ("free", "call"))
+        }
 
     @cached_property
     def frames(self) -> list[Row]:
@@ -101,8 +109,10 @@ class Published:
     @cached_property
     def _notes(self) -> dict[str, list[str]]:
         begin = "- **Note:** "
-        return {journal: [line.removeprefix(begin) for line in lines if line.startswith(begin)]
-                for journal, lines in self._parts.items()}
+        return {
+            journal: [line.removeprefix(begin) for line in lines if line.startswith(begin)]
+            for journal, lines in self._parts.items()
+        }
 
     @cached_property
     def _tables(self) -> dict[str, list[tuple[str, list[Row]]]]:
@@ -130,8 +140,12 @@ def _rows(lines: list[str]) -> list[Row]:
     cells = []
     for line in lines:
         if line.startswith("|"):
-            cells.append([cell.strip().strip("*") if index else cell.strip()
-                          for index, cell in enumerate(line.strip("|").split("|"))])
+            cells.append(
+                [
+                    cell.strip().strip("*") if index else cell.strip()
+                    for index, cell in enumerate(line.strip("|").split("|"))
+                ]
+            )
         elif line or cells:
             break
     return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]] if cells else []

@@ -41,50 +41,106 @@ HUGE = "Blockyard's memory is in huge pages beyond 2 MiB; peers' memory is as th
 
 WORKLOADS = {
     "list": Workload(
-        "List<int>, 10 million", 10_000_000,
-        (("List", OWN), ("List-direct", OWN), ("List-malloc", OWN), ("List-paged", OWN), ("std", ALL_MALLOCS),
-         ("std+allocator", OWN), ("std+block_resource", OWN), ("std+pmr-pool", OWN), ("boost+node_allocator", OWN),
-         ("boost+adaptive_pool", OWN), ("std+foonathan", OWN), ("plf::colony", OWN)),
+        "List<int>, 10 million",
+        10_000_000,
+        (
+            ("List", OWN),
+            ("List-direct", OWN),
+            ("List-malloc", OWN),
+            ("List-paged", OWN),
+            ("std", ALL_MALLOCS),
+            ("std+allocator", OWN),
+            ("std+block_resource", OWN),
+            ("std+pmr-pool", OWN),
+            ("boost+node_allocator", OWN),
+            ("boost+adaptive_pool", OWN),
+            ("std+foonathan", OWN),
+            ("plf::colony", OWN),
+        ),
         HUGE,
     ),
     "hash-map": Workload(
-        "HashMap<int, int>, 10 million, keys in order, found shuffled", 10_000_000,
-        (("HashMap", OWN), ("HashMap-direct", OWN), ("HashMap-malloc", OWN), ("HashMap-paged", OWN),
-         ("absl::flat_hash_map", OWN), ("absl::node_hash_map", OWN), ("std", ALL_MALLOCS),
-         ("std+allocator", OWN), ("std+pmr-pool", OWN), ("std+node_allocator", OWN)),
+        "HashMap<int, int>, 10 million, keys in order, found shuffled",
+        10_000_000,
+        (
+            ("HashMap", OWN),
+            ("HashMap-direct", OWN),
+            ("HashMap-malloc", OWN),
+            ("HashMap-paged", OWN),
+            ("absl::flat_hash_map", OWN),
+            ("absl::node_hash_map", OWN),
+            ("std", ALL_MALLOCS),
+            ("std+allocator", OWN),
+            ("std+pmr-pool", OWN),
+            ("std+node_allocator", OWN),
+        ),
         HUGE,
     ),
     "hash-map-shuffled": Workload(
-        "HashMap<int, int>, 10 million, keys shuffled, found shuffled", 10_000_000,
-        (("HashMap", OWN), ("HashMap-direct", OWN), ("absl::flat_hash_map", OWN), ("absl::node_hash_map", OWN),
-         ("std", OWN)),
+        "HashMap<int, int>, 10 million, keys shuffled, found shuffled",
+        10_000_000,
+        (
+            ("HashMap", OWN),
+            ("HashMap-direct", OWN),
+            ("absl::flat_hash_map", OWN),
+            ("absl::node_hash_map", OWN),
+            ("std", OWN),
+        ),
         HUGE,
     ),
     "hash-map-string": Workload(
-        "HashMap<int, std::string>, 10 million", 10_000_000,
-        (("HashMap", OWN), ("HashMap-direct", OWN), ("HashMap-malloc", OWN), ("HashMap-paged", OWN),
-         ("std", ALL_MALLOCS), ("std+allocator", OWN)),
+        "HashMap<int, std::string>, 10 million",
+        10_000_000,
+        (
+            ("HashMap", OWN),
+            ("HashMap-direct", OWN),
+            ("HashMap-malloc", OWN),
+            ("HashMap-paged", OWN),
+            ("std", ALL_MALLOCS),
+            ("std+allocator", OWN),
+        ),
         HUGE,
     ),
     "ordered-map": Workload(
-        "RBMap<int, int>, 1 million random keys", 1_000_000,
-        (("RBMap", OWN), ("RBMap-direct", OWN), ("RBMap-malloc", OWN), ("std", ALL_MALLOCS), ("std+allocator", OWN),
-         ("std+pmr-pool", OWN), ("boost+node_allocator", OWN), ("boost+adaptive_pool", OWN), ("absl::btree_map", OWN)),
+        "RBMap<int, int>, 1 million random keys",
+        1_000_000,
+        (
+            ("RBMap", OWN),
+            ("RBMap-direct", OWN),
+            ("RBMap-malloc", OWN),
+            ("std", ALL_MALLOCS),
+            ("std+allocator", OWN),
+            ("std+pmr-pool", OWN),
+            ("boost+node_allocator", OWN),
+            ("boost+adaptive_pool", OWN),
+            ("absl::btree_map", OWN),
+        ),
         HUGE,
     ),
     "blocks": Workload(
-        "A million 32-byte blocks", 1_000_000,
-        (("BlockAllocator", OWN), ("StaticBlockAllocator", OWN), ("PagedAllocator", OWN), ("malloc", ALL_MALLOCS),
-         ("pmr-pool", OWN), ("foonathan", OWN)),
+        "A million 32-byte blocks",
+        1_000_000,
+        (
+            ("BlockAllocator", OWN),
+            ("StaticBlockAllocator", OWN),
+            ("PagedAllocator", OWN),
+            ("malloc", ALL_MALLOCS),
+            ("pmr-pool", OWN),
+            ("foonathan", OWN),
+        ),
         HUGE,
     ),
     "threads-fill": Workload(
-        "Eight threads, a HashMap of 1 million each", 1_000_000,
-        (("HashMap", OWN), ("HashMap-malloc", ALL_MALLOCS), ("std", ALL_MALLOCS)), HUGE,
+        "Eight threads, a HashMap of 1 million each",
+        1_000_000,
+        (("HashMap", OWN), ("HashMap-malloc", ALL_MALLOCS), ("std", ALL_MALLOCS)),
+        HUGE,
     ),
     "threads-hand-over": Workload(
-        "Allocated on one thread, freed on seven", 4_000_000,
-        (("StaticBlockAllocator", OWN), ("malloc", ALL_MALLOCS)), HUGE,
+        "Allocated on one thread, freed on seven",
+        4_000_000,
+        (("StaticBlockAllocator", OWN), ("malloc", ALL_MALLOCS)),
+        HUGE,
     ),
     "threads-moved": Workload("A HashMap moved to another thread", 1_000_000, (("HashMap", OWN),), HUGE),
 }
@@ -106,6 +162,7 @@ STATIC = 1.05
 
 def bars() -> Iterator[Bar]:
     """What is promised: a ratio of medians of this run."""
+
     def on(workload: str, ours: str, peer: str, *phases: tuple[str, float]) -> Iterator[Bar]:
         for phase, at_most in phases:
             yield Bar(workload, ours, phase, peer, phase, at_most)
@@ -115,12 +172,21 @@ def bars() -> Iterator[Bar]:
     for keys in ("hash-map", "hash-map-shuffled"):
         yield from on(keys, "HashMap", "absl::node_hash_map", ("insert", 0.5), ("find", 0.75))
         yield from on(keys, "HashMap", "absl::flat_hash_map", ("insert", 1.5), ("find", 1.1), ("iterate", 0.6))
-        yield from on(keys, "HashMap", "HashMap-direct", ("insert", STATIC), ("find", STATIC), ("iterate", STATIC),
-                      ("total", STATIC))
-    yield from on("hash-map-string", "HashMap", "std/glibc", ("insert", 0.6), ("iterate", 0.5), ("clear", 0.5),
-                  ("bytes", 0.7))
-    yield from on("hash-map-string", "HashMap", "HashMap-direct", ("insert", STATIC), ("iterate", STATIC),
-                  ("total", STATIC))
+        yield from on(
+            keys,
+            "HashMap",
+            "HashMap-direct",
+            ("insert", STATIC),
+            ("find", STATIC),
+            ("iterate", STATIC),
+            ("total", STATIC),
+        )
+    yield from on(
+        "hash-map-string", "HashMap", "std/glibc", ("insert", 0.6), ("iterate", 0.5), ("clear", 0.5), ("bytes", 0.7)
+    )
+    yield from on(
+        "hash-map-string", "HashMap", "HashMap-direct", ("insert", STATIC), ("iterate", STATIC), ("total", STATIC)
+    )
     yield from on("ordered-map", "RBMap", "std/glibc", ("insert", 0.30), ("find", 0.30))
     yield from on("ordered-map", "RBMap", "absl::btree_map", ("insert", 1.4), ("find", 1.4))
     yield from on("ordered-map", "RBMap", "RBMap-direct", ("insert", STATIC), ("find", STATIC), ("total", STATIC))
@@ -156,8 +222,11 @@ BROUGHT_IN = 1 << 30
 
 def with_totals(figures: dict[str, float]) -> dict[str, float]:
     """A container's figures and their sums, cold and warm."""
-    sums = {f"total{again}": sum(figures[phase + again] for phase in TOTAL if phase + again in figures)
-            for again in ("", "_warm") if f"insert{again}" in figures}
+    sums = {
+        f"total{again}": sum(figures[phase + again] for phase in TOTAL if phase + again in figures)
+        for again in ("", "_warm")
+        if f"insert{again}" in figures
+    }
     return {**figures, **sums}
 
 
@@ -261,7 +330,7 @@ def show(name: str, figures: Figures) -> None:
     print(f"\n{workload.title}: CPU ns an operation, medians of {counts} processes each")
     print(workload.note)
     for begin in range(0, len(phases), 6):
-        some = phases[begin:begin + 6]
+        some = phases[begin : begin + 6]
         widths = [max(len(phase), 7) for phase in some]
         print(f"{'':<22}" + "".join(f"  {phase:>{width}}" for phase, width in zip(some, widths, strict=True)))
         for row, values in figures.items():
@@ -318,8 +387,11 @@ def draw(path: Path, results: dict[str, Figures]) -> None:
 
     sections = []
     for name in results:
-        lines = [(one.text.replace("_warm", ", warm"), one.ratio, one.bar.at_most)
-                 for one in verdicts(results) if one.bar.workload == name]
+        lines = [
+            (one.text.replace("_warm", ", warm"), one.ratio, one.bar.at_most)
+            for one in verdicts(results)
+            if one.bar.workload == name
+        ]
         if lines:
             sections.append((WORKLOADS[name].title, lines))
     if not sections:
@@ -339,16 +411,28 @@ def document(path: Path, results: dict[str, Figures], peak_gb: float | None, siz
             rows.append(ratio_table.Row(WORKLOADS[name].title))
         for bar in dict.fromkeys(one.bar for one in judged):
             ratios = {one.again: one.ratio for one in judged if one.bar == bar}
-            rows.append(ratio_table.Row(f"{bar.ours} {bar.phase}".replace("_", " "),
-                                        f"{bar.peer} {bar.peer_phase.replace('_', ' ')}", bar.at_most,
-                                        ratios.get(""), ratios.get("_warm")))
+            rows.append(
+                ratio_table.Row(
+                    f"{bar.ours} {bar.phase}".replace("_", " "),
+                    f"{bar.peer} {bar.peer_phase.replace('_', ' ')}",
+                    bar.at_most,
+                    ratios.get(""),
+                    ratios.get("_warm"),
+                )
+            )
     rows.append(ratio_table.Row("Bytes, and size"))
     for workload, _, used, at_most in bytes_used(results):
         rows.append(ratio_table.Row(f"{WORKLOADS[workload].title}: bytes an element", "", at_most, used))
     if peak_gb is not None:
         rows.append(ratio_table.Row("List<int> of 100 million, peak resident, GB", "", PEAK_GB, peak_gb))
-    rows.append(ratio_table.Row("code of one hundred container types", "on PagedAllocator", CODE_SIZE,
-                                sizes["StaticBlocks"] / sizes["PagedNodes"]))
+    rows.append(
+        ratio_table.Row(
+            "code of one hundred container types",
+            "on PagedAllocator",
+            CODE_SIZE,
+            sizes["StaticBlocks"] / sizes["PagedNodes"],
+        )
+    )
     counts = [len(values) for figures in results.values() for row in figures.values() for values in row.values()]
     least, most = min(counts), max(counts)
     ratio_table.write(path, rows, str(least) if least == most else f"{least} to {most}")
@@ -360,25 +444,32 @@ def code_sizes(build: Path) -> dict[str, int]:
     for blocks in ("StaticBlocks", "PagedNodes"):
         program = build / "bench" / "container" / f"bench_code_size_{blocks}"
         out = subprocess.run(["size", "-A", program], capture_output=True, text=True, check=True).stdout
-        sections = {parts[0]: int(parts[1]) for parts in map(str.split, out.splitlines())
-                    if len(parts) == 3 and parts[1].isdigit()}
-        sizes[blocks] = sum(sections.get(section, 0)
-                            for section in (".text", ".rodata", ".data", ".eh_frame", ".gcc_except_table"))
+        sections = {
+            parts[0]: int(parts[1])
+            for parts in map(str.split, out.splitlines())
+            if len(parts) == 3 and parts[1].isdigit()
+        }
+        sizes[blocks] = sum(
+            sections.get(section, 0) for section in (".text", ".rodata", ".data", ".eh_frame", ".gcc_except_table")
+        )
     return sizes
 
 
 def show_code_size(sizes: dict[str, int]) -> None:
     ratio = sizes["StaticBlocks"] / sizes["PagedNodes"]
     print("\nCode size of a program of one hundred container types (text, data, unwinding), bytes")
-    print(f"static blocks {sizes['StaticBlocks']}, PagedAllocator {sizes['PagedNodes']}: ratio {ratio:.3f}, at most "
-          f"{CODE_SIZE:.2f}{'' if ratio <= CODE_SIZE else '  MISSED'}")
+    print(
+        f"static blocks {sizes['StaticBlocks']}, PagedAllocator {sizes['PagedNodes']}: ratio {ratio:.3f}, at most "
+        f"{CODE_SIZE:.2f}{'' if ratio <= CODE_SIZE else '  MISSED'}"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", action="append", choices=[*WORKLOADS, "code-size", "list-100m"],
-                        help="these workloads only")
+    parser.add_argument(
+        "--only", action="append", choices=[*WORKLOADS, "code-size", "list-100m"], help="these workloads only"
+    )
     parser.add_argument("--shrink", type=int, default=1, help="divide the number of elements")
     parser.add_argument("--barred", action="store_true", help="only what a promised ratio is made of")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further run after so long")

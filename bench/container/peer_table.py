@@ -20,9 +20,14 @@ def table(title: str, rows: Mapping[str, Mapping[str, Sequence[float]]]) -> list
     phases = list(dict.fromkeys(phase for phases in rows.values() for phase in phases))
     counts = [len(values) for phases in rows.values() for values in phases.values()]
     processes = str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    lines = [f"## {title}".replace("<", "\\<"), "", f"Medians of {processes} processes each.", "",
-             "| | " + " | ".join(phase.replace("_", " ") for phase in phases) + " |",
-             "|---|" + "--:|" * len(phases)]
+    lines = [
+        f"## {title}".replace("<", "\\<"),
+        "",
+        f"Medians of {processes} processes each.",
+        "",
+        "| | " + " | ".join(phase.replace("_", " ") for phase in phases) + " |",
+        "|---|" + "--:|" * len(phases),
+    ]
     for row, values in rows.items():
         cells = (f"{statistics.median(values[phase]):.2f}" if phase in values else "" for phase in phases)
         lines.append(f"| {row} | " + " | ".join(cells) + " |")

@@ -28,8 +28,12 @@ def draw(path: Path, sections: Sequence[tuple[str, Sequence[tuple[str, float, fl
     panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False, height_ratios=[count + 0.6 for count in rows])
     for panel, (title, lines) in zip(panels[:, 0], sections, strict=True):
         places = range(len(lines))
-        panel.barh(places, [min(ratio, FURTHEST) for _, ratio, _ in lines], height=0.68,
-                   color=[met if ratio <= at_most else missed for _, ratio, at_most in lines])
+        panel.barh(
+            places,
+            [min(ratio, FURTHEST) for _, ratio, _ in lines],
+            height=0.68,
+            color=[met if ratio <= at_most else missed for _, ratio, at_most in lines],
+        )
         for place, (_, ratio, at_most) in zip(places, lines, strict=True):
             panel.plot([at_most, at_most], [place - 0.46, place + 0.46], color=style.INK, linewidth=2.2)
             panel.text(max(min(ratio, FURTHEST), at_most) + 0.015, place, f"{ratio:.2f}", va="center", fontsize=10)
@@ -40,11 +44,20 @@ def draw(path: Path, sections: Sequence[tuple[str, Sequence[tuple[str, float, fl
         panel.grid(axis="x", color=style.GRID, linewidth=0.8)
         panel.set_axisbelow(True)
         panel.spines[["top", "right"]].set_visible(False)
-    panels[-1, 0].set_xlabel("our CPU time (or bytes) over the peer's, medians of processes that took turns",
-                             fontsize=11)
-    figure.legend(handles=[Patch(color=met, label="within its aim"), Patch(color=missed, label="missed"),
-                           Line2D([], [], color=style.INK, linewidth=2.2, label="the aim: at most")],
-                  loc="upper right", ncols=3, fontsize=11, frameon=False)
+    panels[-1, 0].set_xlabel(
+        "our CPU time (or bytes) over the peer's, medians of processes that took turns", fontsize=11
+    )
+    figure.legend(
+        handles=[
+            Patch(color=met, label="within its aim"),
+            Patch(color=missed, label="missed"),
+            Line2D([], [], color=style.INK, linewidth=2.2, label="the aim: at most"),
+        ],
+        loc="upper right",
+        ncols=3,
+        fontsize=11,
+        frameon=False,
+    )
     figure.text(0.01, 0.004, note, fontsize=9, color=style.FAINT)
     figure.tight_layout(rect=(0, 0.012, 1, 1 - 0.32 / figure.get_figheight()))
     path.parent.mkdir(parents=True, exist_ok=True)

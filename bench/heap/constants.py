@@ -45,10 +45,13 @@ class Variant:
 
 
 def variants(path: Path) -> list[Variant]:
-    return [Variant(_name(each["file"], instead), each["name"], value, each["file"], each["text"], instead,
-                    tuple(each["on"]))
-            for each in tomllib.loads(path.read_text(encoding="utf-8"))["constant"]
-            for value, instead in each["values"].items()]
+    return [
+        Variant(
+            _name(each["file"], instead), each["name"], value, each["file"], each["text"], instead, tuple(each["on"])
+        )
+        for each in tomllib.loads(path.read_text(encoding="utf-8"))["constant"]
+        for value, instead in each["values"].items()
+    ]
 
 
 def _name(*what: str) -> str:
@@ -88,16 +91,40 @@ class Workshop:
         program = self._folder / "level"
         if not program.is_file():
             folder = ROOT / "tests" / "heap"
-            _run(["c++", "-std=c++20", "-O2", "-fno-builtin", "-pthread", f"-I{ROOT / 'library' / 'include'}", f"-I{folder}",
-                  folder / "level_given_back" / "main.cpp", "-o", program])
+            _run(
+                [
+                    "c++",
+                    "-std=c++20",
+                    "-O2",
+                    "-fno-builtin",
+                    "-pthread",
+                    f"-I{ROOT / 'library' / 'include'}",
+                    f"-I{folder}",
+                    folder / "level_given_back" / "main.cpp",
+                    "-o",
+                    program,
+                ]
+            )
         return program
 
     def _prepare(self) -> None:
         for name in ("cmake", "lab", "library"):
             shutil.copytree(ROOT / name, self._source / name, dirs_exist_ok=True)
         shutil.copy(ROOT / "CMakeLists.txt", self._source)
-        _run(["cmake", "-S", self._source, "-B", self._build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-              "-DBLOCKYARD_TESTS=OFF", "-DBLOCKYARD_CRATES=OFF"])
+        _run(
+            [
+                "cmake",
+                "-S",
+                self._source,
+                "-B",
+                self._build,
+                "-G",
+                "Ninja",
+                "-DCMAKE_BUILD_TYPE=Release",
+                "-DBLOCKYARD_TESTS=OFF",
+                "-DBLOCKYARD_CRATES=OFF",
+            ]
+        )
         self._ready = True
 
     def _build_one(self, variant: Variant) -> None:
@@ -108,8 +135,18 @@ class Workshop:
                 raise SystemExit(f"blockyard: constants.toml: '{variant.text}' does not stand once in {variant.file}")
             where.write_text(before.replace(variant.text, variant.instead), encoding="utf-8")
         try:
-            _run(["cmake", "--build", self._build, "--parallel", "2", "--target", "blockyard-adapter-blockyard",
-                  "blockyard_malloc"])
+            _run(
+                [
+                    "cmake",
+                    "--build",
+                    self._build,
+                    "--parallel",
+                    "2",
+                    "--target",
+                    "blockyard-adapter-blockyard",
+                    "blockyard_malloc",
+                ]
+            )
         finally:
             if variant.text:
                 where.write_text(before, encoding="utf-8")
@@ -124,8 +161,26 @@ def replay(workshop: Workshop, wanted: Sequence[Variant], journals: Sequence[dic
         _say(f"replaying {journal['name']} on {len(wanted)} heaps")
         there = folder / journal["name"]
         resume = ["--resume"] if there.exists() else []
-        _run([sys.executable, "-m", "blockyard", "replay", home / journal["path"], "-a", chosen, "--repeats", repeats,
-              "--from", journal["from"], "--to", journal["to"], "-o", there, *resume])
+        _run(
+            [
+                sys.executable,
+                "-m",
+                "blockyard",
+                "replay",
+                home / journal["path"],
+                "-a",
+                chosen,
+                "--repeats",
+                repeats,
+                "--from",
+                journal["from"],
+                "--to",
+                journal["to"],
+                "-o",
+                there,
+                *resume,
+            ]
+        )
 
 
 def replayed(folder: Path, journals: Sequence[dict], variant: str) -> Iterator[dict[str, float]]:
@@ -143,7 +198,8 @@ def _of_run(path: Path) -> dict[str, float]:
     free = took[rows["kind"] == _FREE]
     counters = facts["counters"]
     return {
-        "malloc p99": float(np.percentile(malloc, 99)), "malloc p99.9": float(np.percentile(malloc, 99.9)),
+        "malloc p99": float(np.percentile(malloc, 99)),
+        "malloc p99.9": float(np.percentile(malloc, 99.9)),
         "free p99.9": float(np.percentile(free, 99.9)),
         "janitor ms": facts["background"]["cpu_ns"] / 1e6,
         "populated MiB": counters["populated_by_janitor_bytes"]["during"] / _MIB,
@@ -162,8 +218,9 @@ def driven(workshop: Workshop, wanted: Sequence[Variant], repeats: int, seconds:
                 lines = _run([program, workshop.adapter(each.name), workload, threads, seconds]).splitlines()
                 value = float(dict(line.split() for line in lines)["millions_a_second"])
                 figures[each.name].setdefault(workload, []).append(value)
-    return {name: {workload: statistics.median(values) for workload, values in of.items()}
-            for name, of in figures.items()}
+    return {
+        name: {workload: statistics.median(values) for workload, values in of.items()} for name, of in figures.items()
+    }
 
 
 def freed(workshop: Workshop, wanted: Sequence[Variant]) -> dict[str, dict[str, float]]:
@@ -172,8 +229,13 @@ def freed(workshop: Workshop, wanted: Sequence[Variant]) -> dict[str, dict[str, 
     found = {}
     for number, each in enumerate(wanted):
         _say(f"a level freed, {number + 1} of {len(wanted)}")
-        done = subprocess.run([program], env={**os.environ, "LD_PRELOAD": str(workshop.preload(each.name))},
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [program],
+            env={**os.environ, "LD_PRELOAD": str(workshop.preload(each.name))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         took = [float(value) for value in re.findall(r"live ([0-9.]+) s after", done.stdout)]
         found[each.name] = dict(zip(("idle", "in play"), took, strict=False))
     return found
@@ -182,20 +244,28 @@ def freed(workshop: Workshop, wanted: Sequence[Variant]) -> dict[str, dict[str, 
 def show_replays(folder: Path, journals: Sequence[dict], wanted: Sequence[Variant]) -> None:
     all_of = {each.name: list(replayed(folder, journals, each.name)) for each in wanted}
     shipped = [all_of[each.name] for each in wanted if not each.text]
-    base = [{name: statistics.median(run[at][name] for run in shipped) for name in shipped[0][at]}
-            for at in range(len(journals))]
+    base = [
+        {name: statistics.median(run[at][name] for run in shipped) for name in shipped[0][at]}
+        for at in range(len(journals))
+    ]
     ratios = ("malloc p99", "malloc p99.9", "free p99.9", "peak MiB")
-    print(f"\nReplayed ({', '.join(journal['name'] for journal in journals)}): of the shipped heap's, geometric means; "
-          "janitor and populated: sums; misses while the clock ran\n")
+    print(
+        f"\nReplayed ({', '.join(journal['name'] for journal in journals)}): of the shipped heap's, geometric means; "
+        "janitor and populated: sums; misses while the clock ran\n"
+    )
     print("| constant | value | malloc p99 | p99.9 | free p99.9 | peak | janitor, ms | populated, MiB | misses |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     for each in wanted:
         of = all_of[each.name]
-        means = [statistics.geometric_mean(of[at][name] / base[at][name] for at in range(len(journals)))
-                 for name in ratios]
+        means = [
+            statistics.geometric_mean(of[at][name] / base[at][name] for at in range(len(journals))) for name in ratios
+        ]
         sums = [sum(one[name] for one in of) for name in ("janitor ms", "populated MiB", "misses")]
-        print(f"| {each.title} | {each.value} | " + " | ".join(f"{mean:.2f}" for mean in means)
-              + f" | {sums[0]:.0f} | {sums[1]:.0f} | {sums[2]:.0f} |")
+        print(
+            f"| {each.title} | {each.value} | "
+            + " | ".join(f"{mean:.2f}" for mean in means)
+            + f" | {sums[0]:.0f} | {sums[1]:.0f} | {sums[2]:.0f} |"
+        )
 
 
 def show_ratios(title: str, figures: dict[str, dict[str, float]], wanted: Sequence[Variant]) -> None:
@@ -204,24 +274,34 @@ def show_ratios(title: str, figures: dict[str, dict[str, float]], wanted: Sequen
     base = {name: statistics.median(one[name] for one in shipped) for name in names}
     print(f"\n{title}\n\n| constant | value | {' | '.join(names)} |\n|---|---|{'--:|' * len(names)}")
     for each in wanted:
-        print(f"| {each.title} | {each.value} | "
-              + " | ".join(f"{figures[each.name][name] / base[name]:.2f}" for name in names) + " |")
+        print(
+            f"| {each.title} | {each.value} | "
+            + " | ".join(f"{figures[each.name][name] / base[name]:.2f}" for name in names)
+            + " |"
+        )
 
 
 def show_level(figures: dict[str, dict[str, float]], wanted: Sequence[Variant]) -> None:
-    print("\nA level of 256 MiB freed among 128 that stay: seconds until what is resident is above what lives by a "
-          "quarter at most\n\n| constant | value | idle | in play |\n|---|---|--:|--:|")
+    print(
+        "\nA level of 256 MiB freed among 128 that stay: seconds until what is resident is above what lives by a "
+        "quarter at most\n\n| constant | value | idle | in play |\n|---|---|--:|--:|"
+    )
     for each in wanted:
         took = figures[each.name]
-        print(f"| {each.title} | {each.value} | " + " | ".join(
-            f"{took[name]:.2f}" if name in took else "never" for name in ("idle", "in play")) + " |")
+        print(
+            f"| {each.title} | {each.value} | "
+            + " | ".join(f"{took[name]:.2f}" if name in took else "never" for name in ("idle", "in play"))
+            + " |"
+        )
 
 
 def _run(command: Sequence[object]) -> str:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"blockyard: {' '.join(str(part) for part in command[:4])} ... failed:\n"
-                         f"{(done.stderr or done.stdout).strip()[-2000:]}")
+        raise SystemExit(
+            f"blockyard: {' '.join(str(part) for part in command[:4])} ... failed:\n"
+            f"{(done.stderr or done.stdout).strip()[-2000:]}"
+        )
     return done.stdout
 
 
@@ -236,8 +316,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1, help="of each replay (default 1); threads take three times")
     parser.add_argument("--seconds", type=float, default=0.3, help="of each threaded case (default 0.3)")
     parser.add_argument("--only", action="append", default=[], help="constants whose name has these words")
-    parser.add_argument("--part", action="append", choices=("build", "replay", "threads", "level"),
-                        help="not all; may be repeated")
+    parser.add_argument(
+        "--part", action="append", choices=("build", "replay", "threads", "level"), help="not all; may be repeated"
+    )
     options = parser.parse_args()
     parts = options.part or ["build", "replay", "threads", "level"]
     if "BLOCKYARD_JOURNALS" not in os.environ and "replay" in parts:

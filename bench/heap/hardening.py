@@ -12,8 +12,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-PARTS = {0: "as shipped", 1: "links not encoded", 2: "links not checked", 4: "the last freed block not compared",
-         8: "the range not checked", 15: "none of it"}
+PARTS = {
+    0: "as shipped",
+    1: "links not encoded",
+    2: "links not checked",
+    4: "the last freed block not compared",
+    8: "the range not checked",
+    15: "none of it",
+}
 _RESAMPLES = 2000
 
 
@@ -29,14 +35,18 @@ def show(program: Path, repeats: int) -> None:
             for soft in PARTS if (repeat + layout) % 2 == 0 else reversed(PARTS):
                 times[soft][layout] = min(times[soft][layout], _pair(program, soft, layout))
     counter = program.parent / "bench_heap_counts"
-    print(f"\nHardening, left out part by part: the tight loop of a 64-byte pair, medians over {layouts} places in "
-          f"memory (the least of {repeats + 1} at each); instructions")
+    print(
+        f"\nHardening, left out part by part: the tight loop of a 64-byte pair, medians over {layouts} places in "
+        f"memory (the least of {repeats + 1} at each); instructions"
+    )
     for soft, title in PARTS.items():
         ours = times[soft]
         low, high = _interval(ours, times[0])
-        print(f"  {title:<36} {statistics.median(ours):.3f} ns ({min(ours):.3f} to {max(ours):.3f})   shipped takes "
-              f"{statistics.median(times[0]) / statistics.median(ours):.3f} of it ({low:.3f} to {high:.3f})   "
-              f"{_instructions(counter, _library(program, soft, 0))}")
+        print(
+            f"  {title:<36} {statistics.median(ours):.3f} ns ({min(ours):.3f} to {max(ours):.3f})   shipped takes "
+            f"{statistics.median(times[0]) / statistics.median(ours):.3f} of it ({low:.3f} to {high:.3f})   "
+            f"{_instructions(counter, _library(program, soft, 0))}"
+        )
 
 
 def _library(program: Path, soft: int, layout: int) -> Path:
@@ -44,8 +54,9 @@ def _library(program: Path, soft: int, layout: int) -> Path:
 
 
 def _pair(program: Path, soft: int, layout: int) -> float:
-    done = subprocess.run([program, _library(program, soft, layout), "pair", "1", "0"], capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run(
+        [program, _library(program, soft, layout), "pair", "1", "0"], capture_output=True, text=True, check=True
+    )
     return float(done.stdout.split()[1])
 
 
@@ -56,8 +67,11 @@ def _times(program: Path, soft: int, layouts: int) -> list[float]:
 def _interval(without: list[float], shipped: list[float]) -> tuple[float, float]:
     """The middle 95 % of the ratio of medians when the places are drawn anew, of both kinds each for itself."""
     chance = random.Random(1)
-    ratios = sorted(statistics.median(chance.choices(shipped, k=len(shipped)))
-                    / statistics.median(chance.choices(without, k=len(without))) for _ in range(_RESAMPLES))
+    ratios = sorted(
+        statistics.median(chance.choices(shipped, k=len(shipped)))
+        / statistics.median(chance.choices(without, k=len(without)))
+        for _ in range(_RESAMPLES)
+    )
     return ratios[_RESAMPLES * 25 // 1000], ratios[_RESAMPLES * 975 // 1000]
 
 

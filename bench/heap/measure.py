@@ -56,26 +56,30 @@ WORKLOADS = (
 Figures = dict[str, float]
 
 
-def run_case(program: Path, choice: allocators.Choice, workload: str, threads: int, seconds: float,
-             one_core: bool) -> Figures:
+def run_case(
+    program: Path, choice: allocators.Choice, workload: str, threads: int, seconds: float, one_core: bool
+) -> Figures:
     command = ["taskset", "-c", "0"] if one_core else []
     command += [str(program), str(choice.adapter), workload, str(threads), str(seconds), choice.options]
-    done = subprocess.run(command, env={**os.environ, **choice.environment}, capture_output=True, text=True,
-                          timeout=120, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, **choice.environment}, capture_output=True, text=True, timeout=120, check=False
+    )
     if done.returncode != 0:
         raise SystemExit(f"blockyard: {workload} on {choice.name} failed: {done.stderr.strip() or done.returncode}")
     return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
 
 
-def measure(program: Path, choices: Sequence[allocators.Choice], workload: Workload, repeats: int,
-            seconds: float) -> dict[str, list[Figures]]:
+def measure(
+    program: Path, choices: Sequence[allocators.Choice], workload: Workload, repeats: int, seconds: float
+) -> dict[str, list[Figures]]:
     results: dict[str, list[Figures]] = {choice.name: [] for choice in choices}
     for repeat in range(repeats):
         for choice in choices if repeat % 2 == 0 else choices[::-1]:
             if sys.stderr.isatty():
                 print(f"\r{workload.title[:50]}: {repeat + 1} of {repeats}, {choice.name:<12}", end="", file=sys.stderr)
             results[choice.name].append(
-                run_case(program, choice, workload.name, workload.threads, seconds, workload.one_core))
+                run_case(program, choice, workload.name, workload.threads, seconds, workload.one_core)
+            )
     if sys.stderr.isatty():
         print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
     return results
@@ -102,23 +106,30 @@ def show_waits(program: Path, choices: Sequence[allocators.Choice], repeats: int
     for choice in choices:
         for workload in ("mmap-quiet", "mmap-busy"):
             runs = [run_case(program, choice, workload, 2, seconds, one_core=False) for _ in range(repeats)]
-            values = "   ".join(f"{name} {median(runs, f'{key}_ns') / 1000:8.1f}"
-                                for name, key in (("p50", "p50"), ("p99.9", "p999"), ("max", "max")))
+            values = "   ".join(
+                f"{name} {median(runs, f'{key}_ns') / 1000:8.1f}"
+                for name, key in (("p50", "p50"), ("p99.9", "p999"), ("max", "max"))
+            )
             print(f"  {choice.name:<12} {workload.removeprefix('mmap-'):<6} {values}")
 
 
 def show_background(program: Path, choice: allocators.Choice, seconds: float) -> None:
     figures = run_case(program, choice, "background", 1, seconds, one_core=False)
-    print(f"\nThe janitor's processor time: {figures['busy_percent']:.2f} % of a core while 1 MiB a millisecond is "
-          f"wanted, or given back; {figures['idle_percent']:.3f} % while the program is idle")
+    print(
+        f"\nThe janitor's processor time: {figures['busy_percent']:.2f} % of a core while 1 MiB a millisecond is "
+        f"wanted, or given back; {figures['idle_percent']:.3f} % while the program is idle"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each threaded case (default 0.3)")
-    parser.add_argument("--only", action="append",
-                        help="a workload (NAME or NAME-one-core), waits, background or hardening; may be repeated")
+    parser.add_argument(
+        "--only",
+        action="append",
+        help="a workload (NAME or NAME-one-core), waits, background or hardening; may be repeated",
+    )
     parser.add_argument("--allocators", default="defaults", help="as `blockyard replay -a` takes them")
     options = parser.parse_args()
     program = Path(os.environ["BLOCKYARD_BUILD"]) / "bench" / "heap" / "bench_heap"

@@ -22,9 +22,17 @@ from pathlib import Path
 import browser
 import synthetic
 
-ALLOCATORS = [("null", 0.05, 0.0), ("glibc", 1.1, 1.2), ("dlmalloc", 1.9, 1.6), ("jemalloc", 0.9, 0.8),
-              ("mimalloc", 0.7, 0.5), ("tlsf", 1.6, 0.1), ("snmalloc", 0.72, 0.7), ("scudo", 2.6, 1.4),
-              ("rpmalloc", 0.8, 0.9)]
+ALLOCATORS = [
+    ("null", 0.05, 0.0),
+    ("glibc", 1.1, 1.2),
+    ("dlmalloc", 1.9, 1.6),
+    ("jemalloc", 0.9, 0.8),
+    ("mimalloc", 0.7, 0.5),
+    ("tlsf", 1.6, 0.1),
+    ("snmalloc", 0.72, 0.7),
+    ("scudo", 2.6, 1.4),
+    ("rpmalloc", 0.8, 0.9),
+]
 LOADS, ZOOMS = 5, 60
 # Messages wait until the frame whose callbacks sent them is finished.
 WATCH_FRAMES = """window.frames_ms = []; addEventListener('wheel', () => { const begun = performance.now();
@@ -36,8 +44,11 @@ WATCH_FRAMES = """window.frames_ms = []; addEventListener('wheel', () => { const
 def report(folder: Path, *options: str) -> float:
     """Seconds of the command as a user runs it."""
     begun = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "blockyard", "report", str(folder), "--html", *options], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "blockyard", "report", str(folder), "--html", *options],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return time.perf_counter() - begun
 
 
@@ -68,24 +79,36 @@ def opened(file: Path) -> dict[str, float]:
             tab.evaluate("performance.clearMeasures()")
             tab.wheel("#scatter", 0.2 + 0.6 * (zoom % 7) / 6, -240 if zoom % 12 < 9 else 700)
             tab.settle()
-            took += tab.evaluate("performance.getEntriesByType('measure').filter(m => m.name.includes('range'))"
-                                 ".map(m => m.duration)")
+            took += tab.evaluate(
+                "performance.getEntriesByType('measure').filter(m => m.name.includes('range')).map(m => m.duration)"
+            )
         frames = tab.evaluate("frames_ms")
         problems = tab.problems
     if problems:
         raise SystemExit(f"bench/page: the page complained: {problems[0]}")
     took = took[:ZOOMS]
-    return {"page_bytes": file.stat().st_size, "first_picture_ms": round(statistics.median(first)),
-            "all_decoded_ms": round(statistics.median(everything)), "zooms": len(took),
-            "zoom_ms_median": round(statistics.median(took), 1), "zoom_ms_worst": round(max(took), 1),
-            "zoom_frame_ms_median": round(statistics.median(frames), 1), "zoom_frame_ms_worst": round(max(frames), 1)}
+    return {
+        "page_bytes": file.stat().st_size,
+        "first_picture_ms": round(statistics.median(first)),
+        "all_decoded_ms": round(statistics.median(everything)),
+        "zooms": len(took),
+        "zoom_ms_median": round(statistics.median(took), 1),
+        "zoom_ms_worst": round(max(took), 1),
+        "zoom_frame_ms_median": round(statistics.median(frames), 1),
+        "zoom_frame_ms_worst": round(max(frames), 1),
+    }
 
 
 def pipeline(folder: Path, events: int) -> dict[str, float]:
     synthetic.lifelike_campaign(folder, ALLOCATORS, events, 1, 420)
-    return {"allocators": len(ALLOCATORS), "repeats": 1, "events": events,
-            "page_alone_s": round(report(folder, *PAGE_ALONE), 2), "whole_report_s": round(report(folder), 2),
-            "page_bytes": (folder / "report" / "report.html").stat().st_size}
+    return {
+        "allocators": len(ALLOCATORS),
+        "repeats": 1,
+        "events": events,
+        "page_alone_s": round(report(folder, *PAGE_ALONE), 2),
+        "whole_report_s": round(report(folder), 2),
+        "page_bytes": (folder / "report" / "report.html").stat().st_size,
+    }
 
 
 def main() -> None:
@@ -96,8 +119,10 @@ def main() -> None:
     chosen = options.parse_args()
     share = 100 if chosen.small else 1
     found = {}
-    for name, work in (("page", lambda at: page(at, 3_500_000 // share, 5)),
-                       ("pipeline", lambda at: pipeline(at, 11_000_000 // share))):
+    for name, work in (
+        ("page", lambda at: page(at, 3_500_000 // share, 5)),
+        ("pipeline", lambda at: pipeline(at, 11_000_000 // share)),
+    ):
         if chosen.only in (None, name):
             with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
                 found[name] = work(Path(scratch))

@@ -107,8 +107,9 @@ def looking(journals: Path, folder: Path) -> dict[str, Any]:
             found[name], least[name] = rounds_of_looking(journals, folder, name, pace, number)
         figures[pace] = {name: what_looking_does(found[name], least[name], pace) for name in rounds}
         if len(rounds) > 1:
-            figures[pace]["all"] = {way: over_journals(list(found.values()), list(least.values()), way)
-                                    for way in WAYS if way != "off"}
+            figures[pace]["all"] = {
+                way: over_journals(list(found.values()), list(least.values()), way) for way in WAYS if way != "off"
+            }
     return figures
 
 
@@ -118,9 +119,11 @@ def over_journals(found: list["Rounds"], least: list["Least"], way: str) -> dict
     spread = np.exp(np.mean([np.log(resampled_ratios(*both, seed)) for seed, both in enumerate(runs)], axis=0))
     plain = [statistics.median(ours) / statistics.median(theirs) for ours, theirs in runs]
     minima = [tail(least_of(one, way)) / tail(least_of(one, "off")) for one in least]
-    return {"p999_ratio": statistics.geometric_mean(plain),
-            "p999_ratio_90_percent_interval": [float(np.percentile(spread, end)) for end in (5, 95)],
-            "inherent_p999_ratio": statistics.geometric_mean(minima)}
+    return {
+        "p999_ratio": statistics.geometric_mean(plain),
+        "p999_ratio_90_percent_interval": [float(np.percentile(spread, end)) for end in (5, 95)],
+        "inherent_p999_ratio": statistics.geometric_mean(minima),
+    }
 
 
 def least_of(least: "Least", way: str) -> np.ndarray:

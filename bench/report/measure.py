@@ -29,8 +29,16 @@ from blockyard.report import header, pages, scatter
 
 POINTS = 11_000_000
 EVENTS, REPEATS = 3_500_000, 5
-ALLOCATORS = [("null", 0.05, 0.0), ("glibc", 1.1, 1.2), ("dlmalloc", 1.9, 1.6), ("jemalloc", 0.9, 0.8),
-              ("mimalloc", 0.7, 0.5), ("tlsf", 1.6, 0.1), ("snmalloc", 0.72, 0.7), ("scudo", 2.6, 1.4)]
+ALLOCATORS = [
+    ("null", 0.05, 0.0),
+    ("glibc", 1.1, 1.2),
+    ("dlmalloc", 1.9, 1.6),
+    ("jemalloc", 0.9, 0.8),
+    ("mimalloc", 0.7, 0.5),
+    ("tlsf", 1.6, 0.1),
+    ("snmalloc", 0.72, 0.7),
+    ("scudo", 2.6, 1.4),
+]
 
 
 def seconds(work: Callable[[], object], times: int) -> float:
@@ -56,10 +64,21 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
 
     def ours() -> None:
         rows = figures.open_rows(one.runs, False)
-        found = Distribution(*passes.digest(rows, 2).distribution(
-            passes.AS_RUN, (passes.MALLOC_BOTH, passes.REALLOC_BOTH)), rate, one.step_ticks)
-        frame = passes.Frame(scatter.COLUMNS, scatter.ROWS, 0, 420e9, edges[0] * rate, edges[1] * rate, one.step_ticks,
-                             (scatter.marks_from(found),) * passes.PLANES)
+        found = Distribution(
+            *passes.digest(rows, 2).distribution(passes.AS_RUN, (passes.MALLOC_BOTH, passes.REALLOC_BOTH)),
+            rate,
+            one.step_ticks,
+        )
+        frame = passes.Frame(
+            scatter.COLUMNS,
+            scatter.ROWS,
+            0,
+            420e9,
+            edges[0] * rate,
+            edges[1] * rate,
+            one.step_ticks,
+            (scatter.marks_from(found),) * passes.PLANES,
+        )
         plane = passes.bins(rows, frame, 2)[passes.MALLOC_AS_RUN]
         caption = header.of(results, section, [one], False).caption(one.runs)
         picture = scatter.Scatter(folder / "density", "glibc", "", caption, plane, found, (0, 420), edges, one.step_ns)
@@ -82,11 +101,17 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
 def plain_scatter(folder: Path, made: np.ndarray) -> None:
     """The same points by matplotlib's own means, at the same size."""
     from matplotlib.figure import Figure
+
     page = Figure(figsize=(16, 9), dpi=100)
     axis = page.add_subplot()
     axis.set_yscale("log")
-    axis.scatter(made["start"] / 1e9, np.maximum(made["call"] + made["touch"], 1), s=1, c=np.log2(made["size"] + 1.0),
-                 linewidths=0)
+    axis.scatter(
+        made["start"] / 1e9,
+        np.maximum(made["call"] + made["touch"], 1),
+        s=1,
+        c=np.log2(made["size"] + 1.0),
+        linewidths=0,
+    )
     page.savefig(folder / "plain.png")
 
 
@@ -110,19 +135,25 @@ def binned(folder: Path, made: np.ndarray) -> None:
 def report(folder: Path) -> dict[str, float]:
     """The command as a user runs it, from the shell's prompt to the shell's prompt."""
     synthetic.lifelike_campaign(folder, ALLOCATORS, EVENTS, REPEATS, 30)
+
     def command(*options: str) -> Callable[[], object]:
-        return lambda: subprocess.run([sys.executable, "-m", "blockyard", "report", str(folder), *options], check=True,
-                                      stdout=subprocess.DEVNULL)
+        return lambda: subprocess.run(
+            [sys.executable, "-m", "blockyard", "report", str(folder), *options], check=True, stdout=subprocess.DEVNULL
+        )
 
     section = sections.read(folder).sections[0]
     cut = cuts.of(section)
     digest = seconds(lambda: [figures.measure(one, cut, threads=2) for one in section.measured], 1)
     samples = len(ALLOCATORS) * REPEATS * EVENTS
-    return {"allocators": len(ALLOCATORS), "repeats": REPEATS, "events": EVENTS,
-            "report_s": round(seconds(command(), 2), 2),
-            "report_without_samples_parquet_s": round(seconds(command("--no-samples-parquet"), 1), 2),
-            "tables_alone_s": round(seconds(command("--no-samples-parquet", "--no-pictures"), 1), 2),
-            "digest_events_per_s": round(samples / digest)}
+    return {
+        "allocators": len(ALLOCATORS),
+        "repeats": REPEATS,
+        "events": EVENTS,
+        "report_s": round(seconds(command(), 2), 2),
+        "report_without_samples_parquet_s": round(seconds(command("--no-samples-parquet"), 1), 2),
+        "tables_alone_s": round(seconds(command("--no-samples-parquet", "--no-pictures"), 1), 2),
+        "digest_events_per_s": round(samples / digest),
+    }
 
 
 def main() -> None:

@@ -87,8 +87,11 @@ def step(command: list[Any]) -> tuple[str, dict[str, Any]]:
     memory.stop()
     if process.returncode != 0:
         raise SystemExit(f"{command[0]} failed with {process.returncode}")
-    return output, {"seconds": round(time.perf_counter() - begun, 1), "own_mb": round(memory.anonymous / 1e6),
-                    "mapped_mb": round(memory.mapped / 1e6)}
+    return output, {
+        "seconds": round(time.perf_counter() - begun, 1),
+        "own_mb": round(memory.anonymous / 1e6),
+        "mapped_mb": round(memory.mapped / 1e6),
+    }
 
 
 def blockyard(*arguments: object) -> tuple[str, dict[str, Any]]:
@@ -107,8 +110,11 @@ def length(journals: Path, folder: Path) -> dict[str, Any]:
     result["violations"] = json.loads(output)["violations"]
     result["replay"] = blockyard("replay", long, "-a", "glibc,null", "--repeats", 1, "--pace", "max", "-o", results)[1]
     run = json.loads((results / "runs/long/glibc/max-page/1/run.json").read_text())
-    result["run"] = {"wall_s": run["wall_ns"] / 1e9, "own_mb": round(run["lab_resident_bytes"] / 1e6),
-                     "stream": run["stream"]}
+    result["run"] = {
+        "wall_s": run["wall_ns"] / 1e9,
+        "own_mb": round(run["lab_resident_bytes"] / 1e6),
+        "stream": run["stream"],
+    }
     options = ("--samples-parquet", "--allocations-csv", "--html")
     result["report"] = blockyard("report", results, "-o", folder / "report", *options)[1]
     written = [path for path in (folder / "report").rglob("*") if path.is_file()]
@@ -132,12 +138,20 @@ def pace(name: str, journals: Path, folder: Path) -> dict[str, Any]:
     plan, (factor, to_s) = folder / "busy.plan", BUSY[name]
     tool = native.path("blockyard-replay")
     journal = squeezed(journals / f"{name}.journal.zst", factor, folder)
-    told = json.loads(subprocess.run([tool, "plan", journal, "-o", plan, "--to", str(to_s)], check=True,
-                                     stdout=subprocess.PIPE).stdout)
+    told = json.loads(
+        subprocess.run(
+            [tool, "plan", journal, "-o", plan, "--to", str(to_s)], check=True, stdout=subprocess.PIPE
+        ).stdout
+    )
     due = due_times(journal, told)
     busiest = int((np.searchsorted(due, due + BUSIEST_NS) - np.arange(len(due))).max())
-    found: dict[str, Any] = {"busiest_100_ms_events": busiest, "events": len(due), "ring_mib": RING_MIB,
-                             "repeats": REPEATS, "before_others": os.geteuid() == 0}
+    found: dict[str, Any] = {
+        "busiest_100_ms_events": busiest,
+        "events": len(due),
+        "ring_mib": RING_MIB,
+        "repeats": REPEATS,
+        "before_others": os.geteuid() == 0,
+    }
     runs: dict[str, dict[str, list[Run]]] = {name: {way: [] for way in WAYS} for name in ALLOCATORS}
     for repeat in range(REPEATS):
         for allocator, ways in runs.items():
@@ -145,12 +159,29 @@ def pace(name: str, journals: Path, folder: Path) -> dict[str, Any]:
                 warm(told["peak_bytes"])
                 output = folder / way
                 adapter = native.path(f"blockyard-adapter-{allocator}.so")
-                subprocess.run([tool, "run", plan, "--adapter", adapter, "--pace", "1", "--stream-above",
-                                str(RING_MIB if way == "streamed" else 4096), "-o", output], check=True,
-                               start_new_session=True, preexec_fn=before_others)
+                subprocess.run(
+                    [
+                        tool,
+                        "run",
+                        plan,
+                        "--adapter",
+                        adapter,
+                        "--pace",
+                        "1",
+                        "--stream-above",
+                        str(RING_MIB if way == "streamed" else 4096),
+                        "-o",
+                        output,
+                    ],
+                    check=True,
+                    start_new_session=True,
+                    preexec_fn=before_others,
+                )
                 ways[way].append(read_run(output, due))
-    return found | {allocator: {way: figures(ways[way]) for way in WAYS} | {"streamed_less_memory": difference(ways)}
-                    for allocator, ways in runs.items()}
+    return found | {
+        allocator: {way: figures(ways[way]) for way in WAYS} | {"streamed_less_memory": difference(ways)}
+        for allocator, ways in runs.items()
+    }
 
 
 def due_times(journal: Path, plan: dict[str, Any]) -> np.ndarray:
@@ -197,8 +228,11 @@ def read_run(output: Path, due: np.ndarray) -> Run:
         before = np.concatenate(([0.0], np.cumsum(took[own])[:-1]))  # an event begins when it is due, or the last ends
         behind[own] = np.maximum.accumulate(due[own] - before) + before - due[own]
     stream = run["stream"] or {"outruns": 0, "waited_ns": 0, "reader_cpu_ns": 0}
-    singles = {"outruns": stream["outruns"], "waited_ns": stream["waited_ns"],
-               "reader_share_of_a_core": stream["reader_cpu_ns"] / run["wall_ns"]}
+    singles = {
+        "outruns": stream["outruns"],
+        "waited_ns": stream["waited_ns"],
+        "reader_share_of_a_core": stream["reader_cpu_ns"] / run["wall_ns"],
+    }
     for name, chosen in (("malloc", rows["kind"] != 3), ("free", rows["kind"] == 3)):
         for label, percent in (("p50", 50), ("p99.9", 99.9)):
             singles[f"{name}_{label}_ns"] = percentile(net[chosen], percent)
@@ -208,24 +242,36 @@ def read_run(output: Path, due: np.ndarray) -> Run:
 def figures(runs: list[Run]) -> dict[str, Any]:
     """Medians over the repeats, and of the lateness all of them; `inherent` takes of each event the least of them."""
     least = np.minimum.reduce([run.late for run in runs])
-    return {**{f"lateness_{label}_us": sorted(round(percentile(run.late, percent) / 1e3, 2) for run in runs)
-               for label, percent in LATENESS},
-            **{f"lateness_inherent_{label}_us": round(percentile(least, percent) / 1e3, 2)
-               for label, percent in LATENESS},
-            **{f"lateness_behind_calls_{label}_us": sorted(round(percentile(run.behind_calls, percent) / 1e3, 2)
-                                                           for run in runs) for label, percent in LATENESS},
-            **{key: statistics.median(run.singles[key] for run in runs) for key in runs[0].singles}}
+    return {
+        **{
+            f"lateness_{label}_us": sorted(round(percentile(run.late, percent) / 1e3, 2) for run in runs)
+            for label, percent in LATENESS
+        },
+        **{f"lateness_inherent_{label}_us": round(percentile(least, percent) / 1e3, 2) for label, percent in LATENESS},
+        **{
+            f"lateness_behind_calls_{label}_us": sorted(
+                round(percentile(run.behind_calls, percent) / 1e3, 2) for run in runs
+            )
+            for label, percent in LATENESS
+        },
+        **{key: statistics.median(run.singles[key] for run in runs) for key in runs[0].singles},
+    }
 
 
 def difference(ways: dict[str, list[Run]]) -> dict[str, Any]:
     """Of runs that followed one another, and of what is inherent to both ways."""
     least = {way: np.minimum.reduce([run.late for run in runs]) for way, runs in ways.items()}
     pairs = list(zip(ways["streamed"], ways["memory"], strict=True))
-    return {f"lateness_{label}_us": {
-        "pairs": sorted(round((percentile(streamed.late, percent) - percentile(memory.late, percent)) / 1e3, 2)
-                        for streamed, memory in pairs),
-        "inherent": round((percentile(least["streamed"], percent) - percentile(least["memory"], percent)) / 1e3, 2)}
-        for label, percent in LATENESS}
+    return {
+        f"lateness_{label}_us": {
+            "pairs": sorted(
+                round((percentile(streamed.late, percent) - percentile(memory.late, percent)) / 1e3, 2)
+                for streamed, memory in pairs
+            ),
+            "inherent": round((percentile(least["streamed"], percent) - percentile(least["memory"], percent)) / 1e3, 2),
+        }
+        for label, percent in LATENESS
+    }
 
 
 def percentile(values: np.ndarray, percent: float) -> float:
@@ -241,8 +287,11 @@ def main() -> None:
             result["pace"] = {name: pace(name, journals, folder) for name in names}
         free = shutil.disk_usage(folder).free
         if part in ("all", "length") and free < ROOM_BYTES:
-            print(f"bench/stream: the long journal is NOT MEASURED: {folder} has {free / 1e9:.0f} GB free, and "
-                  f"{ROOM_BYTES / 1e9:.0f} GB are needed (set TMPDIR)", file=sys.stderr)
+            print(
+                f"bench/stream: the long journal is NOT MEASURED: {folder} has {free / 1e9:.0f} GB free, and "
+                f"{ROOM_BYTES / 1e9:.0f} GB are needed (set TMPDIR)",
+                file=sys.stderr,
+            )
         elif part in ("all", "length"):
             result["length"] = length(journals, folder)
     json.dump(result, sys.stdout, indent=2)

@@ -28,8 +28,13 @@ def available(name: str) -> Choice:
 
 def exercise(mode: str, choice: Choice) -> subprocess.CompletedProcess:
     """One run of the driver in a process of its own, as a replay would be."""
-    return subprocess.run([TOOLS / "adapter-exercise", mode, choice.adapter, choice.options, str(int(choice.populate))],
-                          env={**os.environ, **choice.environment}, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [TOOLS / "adapter-exercise", mode, choice.adapter, choice.options, str(int(choice.populate))],
+        env={**os.environ, **choice.environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 def page_faults(choice: Choice) -> int:
@@ -88,8 +93,12 @@ def test_a_foreign_allocator_of_malloc_and_free_alone_keeps_mallocs_promises() -
 
 def test_a_foreign_allocator_with_the_whole_family_is_driven_by_its_own_functions() -> None:
     jemalloc = available("jemalloc")
-    path = subprocess.run(["sh", "-c", "ldconfig -p | sed -n 's/.*libjemalloc.so.2 .*=> //p' | head -n 1"],
-                          capture_output=True, text=True, check=True).stdout.strip()
+    path = subprocess.run(
+        ["sh", "-c", "ldconfig -p | sed -n 's/.*libjemalloc.so.2 .*=> //p' | head -n 1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
     if not path:
         pytest.skip(f"THE FOREIGN jemalloc WAS NOT TESTED: ldconfig does not know {jemalloc.origin}")
     [choice] = allocators.resolve(f"mine={path}")

@@ -38,24 +38,30 @@ def test_every_run_gets_room_for_static_tls_beside_the_users_own_tunables(monkey
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1:glibc.malloc.mmap_max=7")
     defaults, favoured = allocators.resolve("glibc,glibc@favoured")
     assert defaults.environment["GLIBC_TUNABLES"].split(":") == [
-        "glibc.malloc.arena_max=1", "glibc.malloc.mmap_max=7", "glibc.rtld.optional_static_tls=20000"]
+        "glibc.malloc.arena_max=1",
+        "glibc.malloc.mmap_max=7",
+        "glibc.rtld.optional_static_tls=20000",
+    ]
     tunables = favoured.environment["GLIBC_TUNABLES"].split(":")
     assert "glibc.malloc.arena_max=1" in tunables
     assert "glibc.malloc.mmap_max=0" in tunables
     assert "glibc.malloc.mmap_max=7" not in tunables
 
 
-@pytest.mark.parametrize(("spec", "words"), [
-    ("jemaloc", "did you mean jemalloc?"),
-    ("frobnicator", "NAME=FILE"),
-    ("glibc@fast", "there is no variant 'fast' of glibc"),
-    ("null@favoured", "has no @favoured variant"),
-    ("mine=/nonexistent/libmine.so", "there is no file /nonexistent/libmine.so"),
-    ("glibc=/bin/true", "is an allocator of Blockyard's own"),
-    ("a/b=/bin/true", "can't name an allocator"),
-    ("", "no allocator was named"),
-    (" , ", "no allocator was named"),
-])
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("jemaloc", "did you mean jemalloc?"),
+        ("frobnicator", "NAME=FILE"),
+        ("glibc@fast", "there is no variant 'fast' of glibc"),
+        ("null@favoured", "has no @favoured variant"),
+        ("mine=/nonexistent/libmine.so", "there is no file /nonexistent/libmine.so"),
+        ("glibc=/bin/true", "is an allocator of Blockyard's own"),
+        ("a/b=/bin/true", "can't name an allocator"),
+        ("", "no allocator was named"),
+        (" , ", "no allocator was named"),
+    ],
+)
 def test_a_name_that_does_not_exist_is_one_sentence_with_a_way_out(spec: str, words: str) -> None:
     with pytest.raises(UserError) as error:
         allocators.resolve(spec)
@@ -69,10 +75,13 @@ def test_one_name_can_not_stand_for_two_files() -> None:
 
 
 def test_an_allocator_whose_library_is_absent_is_missing_with_reason_and_package(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry = tmp_path / "allocators.toml"
-    registry.write_text('[jemalloc]\ntitle = "jemalloc"\nadapter = "blockyard-adapter-jemalloc.so"\n'
-                        'library = [{ path = "libnowhere.so.9", from = "Debian", package = "libnowhere9" }]\n')
+    registry.write_text(
+        '[jemalloc]\ntitle = "jemalloc"\nadapter = "blockyard-adapter-jemalloc.so"\n'
+        'library = [{ path = "libnowhere.so.9", from = "Debian", package = "libnowhere9" }]\n'
+    )
     monkeypatch.setattr(allocators, "_registry", lambda: registry)
     [choice] = allocators.resolve("jemalloc")
     assert choice.missing is not None
@@ -82,9 +91,11 @@ def test_an_allocator_whose_library_is_absent_is_missing_with_reason_and_package
 
 def test_a_fallback_library_is_used_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = tmp_path / "allocators.toml"
-    registry.write_text('[null]\ntitle = "null"\nadapter = "blockyard-adapter-null.so"\nlibrary = [\n'
-                        '  { path = "python:nowhere/libnowhere.so", from = "PyPI", package = "nowhere==1.0" },\n'
-                        '  { path = "libc.so.6", from = "Debian", package = "libc6", fallback = true },\n]\n')
+    registry.write_text(
+        '[null]\ntitle = "null"\nadapter = "blockyard-adapter-null.so"\nlibrary = [\n'
+        '  { path = "python:nowhere/libnowhere.so", from = "PyPI", package = "nowhere==1.0" },\n'
+        '  { path = "libc.so.6", from = "Debian", package = "libc6", fallback = true },\n]\n'
+    )
     monkeypatch.setattr(allocators, "_registry", lambda: registry)
     [choice] = allocators.resolve("null")
     assert choice.missing is None
@@ -93,7 +104,8 @@ def test_a_fallback_library_is_used_and_named(tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_adapter_that_was_not_built_is_missing_with_what_the_build_said(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "adapters").mkdir()
     (tmp_path / "adapters" / "blockyard-adapter-tlsf.so.missing").write_text("Cargo was not found when it was built\n")
     monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path))
@@ -103,8 +115,13 @@ def test_an_adapter_that_was_not_built_is_missing_with_what_the_build_said(
 
 
 def blockyard(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "blockyard", *arguments], capture_output=True, text=True,
-                          env={**os.environ, "COLUMNS": "80"}, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+        timeout=120,
+    )
 
 
 def test_the_listing_fits_eighty_columns_and_names_every_allocator() -> None:

@@ -11,9 +11,14 @@ def build(cargo: str, folder: Path) -> Path:
     """Runs the build step of one crate with this program as Cargo; returns where its adapter belongs."""
     adapter = folder / "blockyard-adapter-tlsf.so"
     command = ["cmake", "-D", f"CARGO={cargo}", "-D", "NAME=tlsf", "-D", f"ADAPTER={adapter}", "-P", SCRIPT]
-    done = subprocess.run(command,
-                          cwd=folder, env={**os.environ, "CARGO_TARGET_DIR": str(folder / "cargo")},
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "CARGO_TARGET_DIR": str(folder / "cargo")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     return adapter
 
@@ -40,7 +45,12 @@ def test_a_crate_that_does_not_build_leaves_the_reason_and_what_cargo_said(tmp_p
 
 def test_a_crate_that_builds_again_takes_the_reason_away(tmp_path: Path) -> None:
     build(cargo_that(tmp_path, "exit 1"), tmp_path)
-    adapter = build(cargo_that(tmp_path, "mkdir -p $CARGO_TARGET_DIR/release && "
-                               "echo built > $CARGO_TARGET_DIR/release/libblockyard_adapter_tlsf.so"), tmp_path)
+    adapter = build(
+        cargo_that(
+            tmp_path,
+            "mkdir -p $CARGO_TARGET_DIR/release && echo built > $CARGO_TARGET_DIR/release/libblockyard_adapter_tlsf.so",
+        ),
+        tmp_path,
+    )
     assert adapter.read_text() == "built\n"
     assert not adapter.with_name(f"{adapter.name}.missing").exists()

@@ -15,15 +15,22 @@ from blockyard.errors import UserError
 from blockyard.report import ReportOptions, build
 
 LOOKING = {"threshold_ns": 250, "events": 5, "ns_a_look": 300, "source": "perf", "reason": None}
-PLANTED = {30: (2_000, 1 | 2), 31: (3_000, 1 | 4), 60: (40_000, 1 | 16), 90: (500_000, 1 | 8), 91: (700_000, 1 | 128),
-           120: (20_000, 1)}
+PLANTED = {
+    30: (2_000, 1 | 2),
+    31: (3_000, 1 | 4),
+    60: (40_000, 1 | 16),
+    90: (500_000, 1 | 8),
+    91: (700_000, 1 | 128),
+    120: (20_000, 1),
+}
 """Event: latency in ns and cause. Even events are mallocs, odd ones frees."""
 TABLES = ReportOptions(pictures=False, samples_parquet=False)
 
 
 def planted(campaign: Campaign, name: str, repeat: int, slow: dict[int, tuple[int, int]]) -> None:
-    entries = [(i, FREE if i % 2 else MALLOC, 64, i * 10_000_000, 10 + 2 * slow.get(i, (50, 0))[0], 0)
-               for i in range(201)]
+    entries = [
+        (i, FREE if i % 2 else MALLOC, 64, i * 10_000_000, 10 + 2 * slow.get(i, (50, 0))[0], 0) for i in range(201)
+    ]
     made = rows(entries)
     for event, (_, cause) in slow.items():
         made["cause"][event] = cause
@@ -52,16 +59,32 @@ def traced(campaign: Campaign, calls: list[tuple[int, int, int, int, int, int]],
     return folder
 
 
-@pytest.mark.parametrize("cause, words", [
-    (0, "not looked at"), (1, "the allocator's own work"), (1 | 2, "page fault in the call"),
-    (1 | 4 | 8, "preempted, page fault in the touch"), (1 | 16, "slept"), (1 | 32 | 64, "migrated, major page fault"),
-    (1 | 128, "the host paused")])
+@pytest.mark.parametrize(
+    "cause, words",
+    [
+        (0, "not looked at"),
+        (1, "the allocator's own work"),
+        (1 | 2, "page fault in the call"),
+        (1 | 4 | 8, "preempted, page fault in the touch"),
+        (1 | 16, "slept"),
+        (1 | 32 | 64, "migrated, major page fault"),
+        (1 | 128, "the host paused"),
+    ],
+)
 def test_a_cause_is_told_in_words(cause: int, words: str) -> None:
     assert causes.words(cause) == words
 
 
-@pytest.mark.parametrize("cause, name", [(0, causes.UNKNOWN), (1, causes.OWN), (2 | 1, causes.FAULTED),
-                                         (1 | 2 | 16, causes.WAITED), (1 | 2 | 8 | 16, causes.INTERRUPTED)])
+@pytest.mark.parametrize(
+    "cause, name",
+    [
+        (0, causes.UNKNOWN),
+        (1, causes.OWN),
+        (2 | 1, causes.FAULTED),
+        (1 | 2 | 16, causes.WAITED),
+        (1 | 2 | 8 | 16, causes.INTERRUPTED),
+    ],
+)
 def test_each_event_belongs_to_one_class_the_machine_first(cause: int, name: str) -> None:
     assert causes.class_of(cause) == name
 
@@ -78,8 +101,12 @@ def test_a_tail_is_broken_down_by_cause_in_events_and_time(campaign: Campaign) -
     one = measured(campaign)
     mallocs, frees = (causes.breakdown(one, operation, 1000) for operation in (Operation.MALLOC, Operation.FREE))
     assert {name: (part.events, part.ns) for name, part in mallocs.items()} == {
-        causes.OWN: (1, 20_000), causes.FAULTED: (1, 2000), causes.WAITED: (1, 40_000),
-        causes.INTERRUPTED: (1, 500_000), causes.UNKNOWN: (0, 0)}
+        causes.OWN: (1, 20_000),
+        causes.FAULTED: (1, 2000),
+        causes.WAITED: (1, 40_000),
+        causes.INTERRUPTED: (1, 500_000),
+        causes.UNKNOWN: (0, 0),
+    }
     assert frees[causes.FAULTED].events == frees[causes.INTERRUPTED].events == 1
 
 
@@ -97,8 +124,10 @@ def test_slow_events_that_nobody_looked_at_are_counted_as_such(tmp_path: Path) -
 
 
 def test_system_calls_are_joined_by_event(campaign: Campaign) -> None:
-    traced(campaign, [(60, 0, 202, 0, 1, 40_000), (syscalls.OUTSIDE, 0, 28, 1, 7, 9), (30, 0, 9, 0, 1, 5),
-                      (30, 0, 28, 0, 3, 5)])
+    traced(
+        campaign,
+        [(60, 0, 202, 0, 1, 40_000), (syscalls.OUTSIDE, 0, 28, 1, 7, 9), (30, 0, 9, 0, 1, 5), (30, 0, 28, 0, 3, 5)],
+    )
     trace = syscalls.read(measured(campaign).runs, {"architecture": "x86_64"})
     assert trace.of_event(30) == [("mmap", 1), ("madvise", 3)] and trace.of_event(31) == []
     assert trace.totals() == {"futex": 1, "mmap": 1, "madvise": 3} and trace.outside() == {"madvise": 7}
@@ -106,8 +135,14 @@ def test_system_calls_are_joined_by_event(campaign: Campaign) -> None:
 
 
 def test_system_calls_of_the_allocators_own_threads_stand_apart(campaign: Campaign) -> None:
-    traced(campaign, [(syscalls.OUTSIDE, 1, 11, 0, 2, 9), (syscalls.OUTSIDE, syscalls.OWN_THREAD, 28, 0, 7, 9),
-                      (syscalls.OUTSIDE, syscalls.OWN_THREAD, 230, 0, 50, 9)])
+    traced(
+        campaign,
+        [
+            (syscalls.OUTSIDE, 1, 11, 0, 2, 9),
+            (syscalls.OUTSIDE, syscalls.OWN_THREAD, 28, 0, 7, 9),
+            (syscalls.OUTSIDE, syscalls.OWN_THREAD, 230, 0, 50, 9),
+        ],
+    )
     text = build(campaign.directory, options=TABLES).text
     of_ends, of_own = text.split("system calls of the allocators' own threads, traced run, defaults")
     assert re.search(r"^one +0 \+ 2 +0 \+ 2$", of_ends, re.MULTILINE)
@@ -117,8 +152,10 @@ def test_system_calls_of_the_allocators_own_threads_stand_apart(campaign: Campai
 def test_the_report_names_each_slow_event_with_its_cause_and_calls(campaign: Campaign) -> None:
     traced(campaign, [(60, 0, 202, 0, 1, 40_000)])
     lines = build(campaign.directory, options=TABLES).text.split("the slowest events, defaults")[1].splitlines()
-    named = {event: next(line for line in lines if line.startswith("one ") and f" {event} " in line) for event in
-             (91, 90, 60)}
+    named = {
+        event: next(line for line in lines if line.startswith("one ") and f" {event} " in line)
+        for event in (91, 90, 60)
+    }
     assert "the host paused" in named[91] and "preempted" in named[90] and "slept; futex" in named[60]
 
 

@@ -23,20 +23,25 @@ def graded(tmp_path: Path, pace: str = "1x", **facts: object) -> fidelity.Graded
     return fidelity.grade(section.measured[0].runs[0], section.pace)
 
 
-@pytest.mark.parametrize("facts, grade, poor", [
-    ({}, Grade.GOOD, ()),
-    ({"lateness_ns": {"p99": 0.5 * MS}}, Grade.FAIR, ()),
-    ({"lateness_ns": LATE}, Grade.POOR, ("late p99",)),
-    ({"order_inversions": 2, "events": 100}, Grade.FAIR, ()),
-    ({"order_inversions": 20, "events": 100}, Grade.POOR, ("inversions",)),
-    ({"interrupted_threads": 3, "replay_threads": 4}, Grade.POOR, ("lost threads",)),
-    ({"floor_call_ticks": 100}, Grade.FAIR, ()),
-    ({"floor_call_ticks": 400}, Grade.POOR, ("timer floor",)),
-    ({"busy_cores": 0.1}, Grade.FAIR, ()),
-    ({"busy_cores": 0.9}, Grade.POOR, ("busy cores",)),
-    ({"busy_cores": None, "order_inversions": "?", "lateness_ns": 3}, Grade.GOOD, ())])
-def test_a_run_is_graded_by_its_worst_subject(tmp_path: Path, facts: dict[str, object], grade: Grade,
-                                              poor: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "facts, grade, poor",
+    [
+        ({}, Grade.GOOD, ()),
+        ({"lateness_ns": {"p99": 0.5 * MS}}, Grade.FAIR, ()),
+        ({"lateness_ns": LATE}, Grade.POOR, ("late p99",)),
+        ({"order_inversions": 2, "events": 100}, Grade.FAIR, ()),
+        ({"order_inversions": 20, "events": 100}, Grade.POOR, ("inversions",)),
+        ({"interrupted_threads": 3, "replay_threads": 4}, Grade.POOR, ("lost threads",)),
+        ({"floor_call_ticks": 100}, Grade.FAIR, ()),
+        ({"floor_call_ticks": 400}, Grade.POOR, ("timer floor",)),
+        ({"busy_cores": 0.1}, Grade.FAIR, ()),
+        ({"busy_cores": 0.9}, Grade.POOR, ("busy cores",)),
+        ({"busy_cores": None, "order_inversions": "?", "lateness_ns": 3}, Grade.GOOD, ()),
+    ],
+)
+def test_a_run_is_graded_by_its_worst_subject(
+    tmp_path: Path, facts: dict[str, object], grade: Grade, poor: tuple[str, ...]
+) -> None:
     found = graded(tmp_path, **facts)
     assert (found.grade, found.poor) == (grade, poor)
 
@@ -45,11 +50,15 @@ def test_full_speed_has_no_pace_to_be_graded_by(tmp_path: Path) -> None:
     assert graded(tmp_path, "max", lateness_ns=LATE, interrupted_threads=4, replay_threads=4).grade is Grade.GOOD
 
 
-@pytest.mark.parametrize("facts, sentence", [
-    ({"interrupted_threads": 1, "replay_threads": 2}, "one: 50% of the threads lost their pace in some run"),
-    ({"order_inversions": 2, "events": 10}, "one: 20.0% of the events of some run came before one that"),
-    ({"floor_call_ticks": 1000}, "one: an empty timed call takes up to 500 ns"),
-    ({"busy_cores": 1.5}, "one: others took up to 1.50 cores of the machine during a run: close what else runs")])
+@pytest.mark.parametrize(
+    "facts, sentence",
+    [
+        ({"interrupted_threads": 1, "replay_threads": 2}, "one: 50% of the threads lost their pace in some run"),
+        ({"order_inversions": 2, "events": 10}, "one: 20.0% of the events of some run came before one that"),
+        ({"floor_call_ticks": 1000}, "one: an empty timed call takes up to 500 ns"),
+        ({"busy_cores": 1.5}, "one: others took up to 1.50 cores of the machine during a run: close what else runs"),
+    ],
+)
 def test_a_run_below_grade_says_so_with_what_to_do(tmp_path: Path, facts: dict[str, object], sentence: str) -> None:
     campaign = Campaign(tmp_path / "r", ["one", "two"])
     campaign.run("one", rows([(0, MALLOC, 8, 0, 30, 0)]), **facts)

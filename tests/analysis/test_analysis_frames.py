@@ -110,10 +110,13 @@ def test_frames_at_another_pace_are_those_of_the_program(tmp_path: Path) -> None
     assert measured(campaign, fps=100).frames.events.tolist() == [1] * 100
 
 
-@pytest.mark.parametrize("facts, pace, reason", [({}, "max", "at full speed there is no clock"),
-                                                 ({"paced": False}, "1x", "neither frame marks nor times")])
-def test_without_a_clock_and_marks_there_are_no_frames_and_it_says_why(tmp_path: Path, facts: dict[str, object],
-                                                                       pace: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    "facts, pace, reason",
+    [({}, "max", "at full speed there is no clock"), ({"paced": False}, "1x", "neither frame marks nor times")],
+)
+def test_without_a_clock_and_marks_there_are_no_frames_and_it_says_why(
+    tmp_path: Path, facts: dict[str, object], pace: str, reason: str
+) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], paces=(pace,))
     campaign.journal_facts(**facts)
     campaign.run("one", rows([(0, MALLOC, 8, 0, 10, 0)]), pace=pace)
@@ -236,12 +239,15 @@ def test_latencies_and_frames_of_a_phase_are_its_own(tmp_path: Path) -> None:
 
 def test_phases_that_the_program_named_are_taken_as_they_are(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
-    campaign.journal_facts(phases=[{"name": "menu", "time_ns": 0, "event": 5}, {"name": "level", "time_ns": 3000 * MS,
-                                                                              "event": 22_000}])
+    campaign.journal_facts(
+        phases=[{"name": "menu", "time_ns": 0, "event": 5}, {"name": "level", "time_ns": 3000 * MS, "event": 22_000}]
+    )
     load_and_play(campaign)
     found = cut(campaign).phases
-    assert found.named and [(phase.name, phase.begin_event) for phase in found.phases] == [("menu", 0),
-                                                                                          ("level", 22_000)]
+    assert found.named and [(phase.name, phase.begin_event) for phase in found.phases] == [
+        ("menu", 0),
+        ("level", 22_000),
+    ]
 
 
 def test_even_allocation_is_play_alone(tmp_path: Path) -> None:
@@ -303,8 +309,14 @@ def test_a_timeline_has_every_event_at_its_time_though_threads_come_out_of_order
     assert timeline.edges(section, thread, boundaries).tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("phases", [[{"name": "a", "time_ns": "soon", "event": 1}], [{"name": "a", "event": 1}],
-                                    [{"name": "a", "time_ns": 9, "event": 5}, {"name": "b", "time_ns": 3, "event": 7}]])
+@pytest.mark.parametrize(
+    "phases",
+    [
+        [{"name": "a", "time_ns": "soon", "event": 1}],
+        [{"name": "a", "event": 1}],
+        [{"name": "a", "time_ns": 9, "event": 5}, {"name": "b", "time_ns": 3, "event": 7}],
+    ],
+)
 def test_phases_that_no_plan_tells_are_refused(tmp_path: Path, phases: list[dict[str, object]]) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
     campaign.journal_facts(phases=phases, thread_names=3)
@@ -361,16 +373,27 @@ def test_an_audio_buffer_has_its_shares_frames_over_and_queue_in_the_report(tmp_
         assert row.split()[-3:] == [over] * 3
         assert f"queue of audio buffers of {samples} samples" in text
     queue = text.split("queue of audio buffers of 64 samples")[1].splitlines()
-    assert next(line for line in queue if line.startswith("one ")).split()[1:] == ["6", "8.00", "ms", "games", "2",
-                                                                                   "2.67", "ms"]
+    assert next(line for line in queue if line.startswith("one ")).split()[1:] == [
+        "6",
+        "8.00",
+        "ms",
+        "games",
+        "2",
+        "2.67",
+        "ms",
+    ]
     rule = "pro audio up to 2 ms, games up to 20 ms, music up to 200 ms, streaming up to 2000 ms"
     assert rule in " ".join(text.split())
 
 
 def test_a_phase_in_which_no_frame_begins_has_no_table_of_frames(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
-    campaign.journal_facts(phases=[{"name": name, "time_ns": at * MS, "event": event} for name, at, event in (
-        ("menu", 0, 0), ("load", 500, 1000), ("play", 501, 1001))])
+    campaign.journal_facts(
+        phases=[
+            {"name": name, "time_ns": at * MS, "event": event}
+            for name, at, event in (("menu", 0, 0), ("load", 500, 1000), ("play", 501, 1001))
+        ]
+    )
     game(campaign, "one")
     text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).text
     judged = {name: f"share of a frame at 60 Hz (16.7 ms) in {name}" in text for name in ("menu", "load", "play")}

@@ -15,17 +15,26 @@ from blockyard.report import ReportOptions, build
 MIB = 1 << 20
 S = 10**9
 # Up to 100 MiB live with 10 % on top, down to 20 MiB, and a second later half of the fall given back.
-COURSE = [(0, 0, 0, 0, 0, 0, 0), (1 * S, 110 * MIB, 100 * MIB, 1000, 500, 0, 0),
-          (2 * S, 110 * MIB, 20 * MIB, 200, 500, 0, 0), (3 * S, 70 * MIB, 20 * MIB, 200, 700, 0, 0),
-          (10 * S, 70 * MIB, 20 * MIB, 200, 700, 0, 0)]
+COURSE = [
+    (0, 0, 0, 0, 0, 0, 0),
+    (1 * S, 110 * MIB, 100 * MIB, 1000, 500, 0, 0),
+    (2 * S, 110 * MIB, 20 * MIB, 200, 500, 0, 0),
+    (3 * S, 70 * MIB, 20 * MIB, 200, 700, 0, 0),
+    (10 * S, 70 * MIB, 20 * MIB, 200, 700, 0, 0),
+]
 
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Campaign:
     made = Campaign(tmp_path / "r", ["big", "small"])
     for name, call, peak in (("big", 100, 110 * MIB), ("small", 1000, 60 * MIB)):
-        folder = made.run(name, rows([(i, MALLOC, 64, i * 500_000, 10 + 2 * call, 0) for i in range(20_000)]),
-                          peak_resident_bytes=peak, wall_ns=10 * S, minor_faults=5000)
+        folder = made.run(
+            name,
+            rows([(i, MALLOC, 64, i * 500_000, 10 + 2 * call, 0) for i in range(20_000)]),
+            peak_resident_bytes=peak,
+            wall_ns=10 * S,
+            minor_faults=5000,
+        )
         np.save(folder / "memory.npy", np.array(COURSE, samples.MEMORY))
     return made
 
@@ -89,9 +98,16 @@ def test_runs_of_an_older_blockyard_have_no_blocks_and_faults(tmp_path: Path) ->
 def test_deferred_cost_is_the_median_over_repeats_and_unknown_where_not_measured(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=3)
     for repeat, cpu in enumerate((5, 7, 100), start=1):
-        campaign.run("one", rows([(0, MALLOC, 64, 0, 10, 0)]), repeat, timed_ns=[0, 90, 1, 50][repeat],
-                     background={"threads": 2, "cpu_ns": cpu, "names": ["purger"]},
-                     thread_start_ns=[1000, 3000], after_last_free={"cpu_ns": cpu * 2}, walk_ns_a_block=3.5)
+        campaign.run(
+            "one",
+            rows([(0, MALLOC, 64, 0, 10, 0)]),
+            repeat,
+            timed_ns=[0, 90, 1, 50][repeat],
+            background={"threads": 2, "cpu_ns": cpu, "names": ["purger"]},
+            thread_start_ns=[1000, 3000],
+            after_last_free={"cpu_ns": cpu * 2},
+            walk_ns_a_block=3.5,
+        )
     found = deferred.of(sections.read(campaign.directory).sections[0].measured[0])
     assert (found.background_threads, found.background_cpu, found.background_names) == (2, 7, ("purger",))
     assert (found.timed, found.timed_and_background) == (50, 95), "the sum of each repeat, then the median of the sums"
@@ -107,8 +123,17 @@ def test_the_report_has_memory_over_time_and_pareto_as_tables_and_pictures(campa
 
 def test_nonsense_where_a_number_should_be_is_unknown_and_no_trace(campaign: Campaign) -> None:
     path = campaign.folder("big") / "run.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "background": 3, "thread_start_ns": "no",
-                                "after_last_free": [1], "looking": "yes"}))
+    path.write_text(
+        json.dumps(
+            {
+                **json.loads(path.read_text()),
+                "background": 3,
+                "thread_start_ns": "no",
+                "after_last_free": [1],
+                "looking": "yes",
+            }
+        )
+    )
     assert "big" in build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).text
 
 

@@ -37,11 +37,20 @@ def parts(run: passes.Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("metric, kinds, part", [
-    (passes.MALLOC_CALL, (0, 1, 2), 0), (passes.MALLOC_TOUCH, (0, 1, 2), 1), (passes.MALLOC_BOTH, (0, 1, 2), 2),
-    (passes.REALLOC_CALL, (REALLOC,), 0), (passes.REALLOC_BOTH, (REALLOC,), 2), (passes.FREE_CALL, (FREE,), 0)])
+@pytest.mark.parametrize(
+    "metric, kinds, part",
+    [
+        (passes.MALLOC_CALL, (0, 1, 2), 0),
+        (passes.MALLOC_TOUCH, (0, 1, 2), 1),
+        (passes.MALLOC_BOTH, (0, 1, 2), 2),
+        (passes.REALLOC_CALL, (REALLOC,), 0),
+        (passes.REALLOC_BOTH, (REALLOC,), 2),
+        (passes.FREE_CALL, (FREE,), 0),
+    ],
+)
 def test_distributions_hold_every_latency_of_their_metric_and_size_class(
-        threads: int, metric: int, kinds: tuple[int, ...], part: int) -> None:
+    threads: int, metric: int, kinds: tuple[int, ...], part: int
+) -> None:
     runs = repeats(3)
     found = passes.digest(runs, threads)
     first = runs[0].rows
@@ -57,8 +66,21 @@ def test_distributions_hold_every_latency_of_their_metric_and_size_class(
             assert np.array_equal(expanded(alone), np.sort(expected))
 
 
-@pytest.mark.parametrize("size, klass", [(0, 0), (64, 0), (65, 1), (1024, 1), (1025, 2), (32768, 2), (32769, 3),
-                                         (1 << 20, 3), ((1 << 20) + 1, 4), (2**64 - 1, 4)])
+@pytest.mark.parametrize(
+    "size, klass",
+    [
+        (0, 0),
+        (64, 0),
+        (65, 1),
+        (1024, 1),
+        (1025, 2),
+        (32768, 2),
+        (32769, 3),
+        (1 << 20, 3),
+        ((1 << 20) + 1, 4),
+        (2**64 - 1, 4),
+    ],
+)
 def test_a_size_belongs_to_the_class_that_ends_at_or_above_it(size: int, klass: int) -> None:
     found = passes.digest([passes.Rows(rows([(0, 0, size, 0, 20, 0)]), *FLOORS)], 1)
     classes = [len(found.distribution(passes.AS_RUN, [passes.MALLOC_CALL], [other])[0]) for other in range(5)]
@@ -92,8 +114,9 @@ def test_ticks_of_a_run_with_another_calibration_are_converted() -> None:
     assert found.distribution(passes.AS_RUN, [passes.MALLOC_CALL], [0])[0].tolist() == [1500]
 
 
-@pytest.mark.parametrize("field, value, sentence", [
-    ("kind", 9, "unknown kind in row 7000"), ("event", 3, "do not rise at row 7000")])
+@pytest.mark.parametrize(
+    "field, value, sentence", [("kind", 9, "unknown kind in row 7000"), ("event", 3, "do not rise at row 7000")]
+)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rows_that_no_replay_writes_are_refused(field: str, value: int, sentence: str, threads: int) -> None:
     runs = repeats(1)
@@ -120,8 +143,19 @@ def test_repeats_of_different_lengths_are_refused() -> None:
 
 
 def frame(**changed: object) -> passes.Frame:
-    return passes.Frame(**{"width": 100, "height": 40, "begin_ns": 0.0, "end_ns": 1000.0, "low_ticks": 1.0,
-                           "high_ticks": 1e4, "step_ticks": 1, "marks_from": (SATURATED,) * 6, **changed})
+    return passes.Frame(
+        **{
+            "width": 100,
+            "height": 40,
+            "begin_ns": 0.0,
+            "end_ns": 1000.0,
+            "low_ticks": 1.0,
+            "high_ticks": 1e4,
+            "step_ticks": 1,
+            "marks_from": (SATURATED,) * 6,
+            **changed,
+        }
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -162,8 +196,9 @@ def test_a_cell_knows_the_mean_logarithm_of_its_sizes() -> None:
 
 def test_marks_are_the_events_at_or_above_their_threshold() -> None:
     entries = [(0, 0, 8, 1, 99, 0), (1, 0, 16, 2, 100, 0), (2, FREE, 16, 3, 500, 0), (3, 0, 32, 4, 101, 7)]
-    found = passes.bins([passes.Rows(rows(entries), 0, 0)],
-                        frame(marks_from=(100, SATURATED, 108, SATURATED, 100, SATURATED)), 2)
+    found = passes.bins(
+        [passes.Rows(rows(entries), 0, 0)], frame(marks_from=(100, SATURATED, 108, SATURATED, 100, SATURATED)), 2
+    )
     assert found[passes.MALLOC_AS_RUN].marks.tolist() == [(2, 16, 100, 1, 0, 0), (4, 32, 108, 3, 0, 0)]
     assert found[passes.MALLOC_INHERENT].marks.tolist() == [(4, 32, 108, 3, 0, 0)]
     assert len(found[passes.FREE_AS_RUN].marks) == 0
@@ -177,9 +212,10 @@ def with_causes(runs: list[passes.Rows]) -> list[passes.Rows]:
     fifty is interrupted in every repeat."""
     for seed, run in enumerate(runs):
         random = np.random.default_rng(seed)
-        run.rows["cause"] = random.choice([0, OWN, PREEMPTED, MIGRATED, HOST, 1 | 16], len(run.rows),
-                                          p=[0.9, 0.05, 0.02, 0.01, 0.01, 0.01])
-        run.rows["cause"][random.integers(0, 2) + 3::50] = random.choice([PREEMPTED, MIGRATED, HOST])
+        run.rows["cause"] = random.choice(
+            [0, OWN, PREEMPTED, MIGRATED, HOST, 1 | 16], len(run.rows), p=[0.9, 0.05, 0.02, 0.01, 0.01, 0.01]
+        )
+        run.rows["cause"][random.integers(0, 2) + 3 :: 50] = random.choice([PREEMPTED, MIGRATED, HOST])
         run.rows["cause"][7::50] = random.choice([PREEMPTED, MIGRATED, HOST])
     return runs
 
@@ -196,18 +232,23 @@ def every_time(runs: list[passes.Rows]) -> np.ndarray:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("metrics, kinds, part", [((passes.MALLOC_BOTH, passes.REALLOC_BOTH), (0, 1, 2, 4), 2),
-                                                  ((passes.FREE_CALL,), (FREE,), 0)])
+@pytest.mark.parametrize(
+    "metrics, kinds, part",
+    [((passes.MALLOC_BOTH, passes.REALLOC_BOTH), (0, 1, 2, 4), 2), ((passes.FREE_CALL,), (FREE,), 0)],
+)
 def test_attributed_leaves_out_what_the_machine_interrupted_unless_it_did_every_time(
-        threads: int, count: int, metrics: tuple[int, ...], kinds: tuple[int, ...], part: int) -> None:
+    threads: int, count: int, metrics: tuple[int, ...], kinds: tuple[int, ...], part: int
+) -> None:
     runs = with_causes(repeats(count))
     # In two phases, which are one again when all are asked for.
     found = passes.digest(runs, threads, phases=[(0, 0), (5000, 1)])
     picked = np.isin(runs[0].rows["kind"], kinds)
     returned = np.minimum.reduce([parts(run)[part] for run in runs])[picked & every_time(runs)]
     assert (len(returned) > 0) == (count > 1)
-    kept = [np.concatenate([parts(run)[part][picked & ~struck], returned])
-            for run, struck in zip(runs, interrupted(runs), strict=True)]
+    kept = [
+        np.concatenate([parts(run)[part][picked & ~struck], returned])
+        for run, struck in zip(runs, interrupted(runs), strict=True)
+    ]
     assert np.array_equal(expanded(found.distribution(passes.ATTRIBUTED, metrics)), np.sort(np.concatenate(kept)))
     for repeat, expected in enumerate(kept):
         alone = found.distribution(passes.ATTRIBUTED, metrics, run=repeat)
@@ -217,14 +258,19 @@ def test_attributed_leaves_out_what_the_machine_interrupted_unless_it_did_every_
 @pytest.mark.parametrize("slow", [9_000, 12_000_000])  # in a table, and above all tables
 def test_an_event_that_is_interrupted_every_time_counts_with_its_least(slow: int) -> None:
     """A long call is nearly always interrupted: the allocator's own 5 ms, there in every repeat, stay its own."""
+
     def attributed(*causes: int) -> list[int]:
-        runs = [passes.Rows(rows([(0, 0, 8, 0, 50, 0), (1, 0, 8, 1, slow + 100 * place, 0)]), 0, 0)
-                for place in range(len(causes))]
+        runs = [
+            passes.Rows(rows([(0, 0, 8, 0, 50, 0), (1, 0, 8, 1, slow + 100 * place, 0)]), 0, 0)
+            for place in range(len(causes))
+        ]
         for run, cause in zip(runs, causes, strict=True):
             run.rows["cause"][1] = cause
         found = passes.digest(runs, 1)
-        worst = {view: expanded(found.distribution(view, [passes.MALLOC_BOTH])).max()
-                 for view in (passes.ATTRIBUTED, passes.INHERENT)}
+        worst = {
+            view: expanded(found.distribution(view, [passes.MALLOC_BOTH])).max()
+            for view in (passes.ATTRIBUTED, passes.INHERENT)
+        }
         assert len(runs) == 1 or worst[passes.ATTRIBUTED] >= worst[passes.INHERENT]
         return [ticks for ticks in expanded(found.distribution(passes.ATTRIBUTED, [passes.MALLOC_BOTH])) if ticks > 50]
 
@@ -261,8 +307,10 @@ def test_the_attributed_plane_has_the_events_of_its_distribution(count: int) -> 
     found = passes.bins(runs, frame(end_ns=21e9, marks_from=(1, 1, 1, 1, 1, 1)), 2)
     digest = passes.digest(runs, 2)
     least, every = np.minimum.reduce([parts(run)[2] for run in runs]), every_time(runs)
-    for plane, metrics in ((passes.MALLOC_ATTRIBUTED, (passes.MALLOC_BOTH, passes.REALLOC_BOTH)),
-                           (passes.FREE_ATTRIBUTED, (passes.FREE_CALL,))):
+    for plane, metrics in (
+        (passes.MALLOC_ATTRIBUTED, (passes.MALLOC_BOTH, passes.REALLOC_BOTH)),
+        (passes.FREE_ATTRIBUTED, (passes.FREE_CALL,)),
+    ):
         expected = expanded(digest.distribution(passes.ATTRIBUTED, metrics))
         assert found[plane].counts.sum() == len(expected)
         marks = found[plane].marks
@@ -285,15 +333,19 @@ def test_an_event_that_is_interrupted_every_time_stands_in_the_cell_of_its_least
 def test_frames_hold_the_time_of_their_own_events_on_their_own_thread(threads: int, count: int) -> None:
     runs = with_causes(repeats(count))
     first = runs[0].rows
-    cuts = [passes.Cut(np.array([100, 5000, 5000, 17_000]), 1), passes.Cut(np.arange(0, 20_001, 7)),
-            passes.Cut(np.array([3]))]
+    cuts = [
+        passes.Cut(np.array([100, 5000, 5000, 17_000]), 1),
+        passes.Cut(np.arange(0, 20_001, 7)),
+        passes.Cut(np.array([3])),
+    ]
     for cut, found in zip(cuts, passes.frame_times(runs, cuts, threads), strict=True):
         frame = np.searchsorted(cut.edges, first["event"], side="right") - 1
         inside = (frame >= 0) & (frame < len(cut.edges) - 1)
         inside &= (cut.thread == passes.ALL) | (first["thread"] == cut.thread)
 
-        def total(ticks: np.ndarray, inside: np.ndarray = inside, frame: np.ndarray = frame,
-                  frames: int = len(cut.edges) - 1) -> np.ndarray:
+        def total(
+            ticks: np.ndarray, inside: np.ndarray = inside, frame: np.ndarray = frame, frames: int = len(cut.edges) - 1
+        ) -> np.ndarray:
             return np.bincount(frame[inside], ticks[inside], frames).astype(np.uint64)
 
         each = [parts(run)[2] for run in runs]

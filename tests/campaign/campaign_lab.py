@@ -43,13 +43,24 @@ class Lab:
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         # A job in the background of a script, or one of nohup, hands on signals that are ignored.
-        return subprocess.Popen(["env", "--default-signal=INT,HUP", sys.executable, "-m", "blockyard",
-                                 *map(str, arguments)], env=self.environment(), cwd=self.folder,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            ["env", "--default-signal=INT,HUP", sys.executable, "-m", "blockyard", *map(str, arguments)],
+            env=self.environment(),
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def blockyard(self, *arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], env=self.environment(**extra),
-                              cwd=self.folder, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [sys.executable, "-m", "blockyard", *map(str, arguments)],
+            env=self.environment(**extra),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def replay(self, *arguments: object, output: str = "results") -> subprocess.CompletedProcess[str]:
         return self.blockyard("replay", *arguments, "-o", self.folder / output)

@@ -22,9 +22,18 @@ def a_full_disk(tmp_path: Path) -> list[str]:
     """A command prefix under which `tmp_path/small` is a file system of 8 MB."""
     small = tmp_path / "small"
     small.mkdir()
-    prefix = ["unshare", "--map-root-user", "--mount", "sh", "-c",
-              f'mount -t tmpfs -o size=8m none {small} && exec "$@"', "sh"]
+    prefix = [
+        "unshare",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        f'mount -t tmpfs -o size=8m none {small} && exec "$@"',
+        "sh",
+    ]
     if not shutil.which("unshare") or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("SKIPPED LOUDLY: a small file system can't be mounted here (unshare --mount), so the full disk "
-                    "is not tested")
+        pytest.skip(
+            "SKIPPED LOUDLY: a small file system can't be mounted here (unshare --mount), so the full disk "
+            "is not tested"
+        )
     return prefix

@@ -30,16 +30,32 @@ def plan() -> None:
     Path(option("-o")).write_text("plan")
     (Path(option("--events-npz-dir")) / "events.npz").write_text("facts")
     events = BEHAVIOUR.get("events", 10)
-    print(json.dumps({"events": events, "measured_events": events, "blocks": 5, "peak_bytes": 100, "peak_blocks": 2,
-                      "threads": 1, "duration_s": 0.01, "frames": 0, "preamble_blocks": 0,
-                      "paced": BEHAVIOUR.get("paced", True), "notes": ["3 events were put in order"]}))
+    print(
+        json.dumps(
+            {
+                "events": events,
+                "measured_events": events,
+                "blocks": 5,
+                "peak_bytes": 100,
+                "peak_blocks": 2,
+                "threads": 1,
+                "duration_s": 0.01,
+                "frames": 0,
+                "preamble_blocks": 0,
+                "paced": BEHAVIOUR.get("paced", True),
+                "notes": ["3 events were put in order"],
+            }
+        )
+    )
 
 
 def run() -> None:
     output, allocator = Path(option("-o")), option("--allocator")
     with (HERE / "calls.log").open("a") as log:
-        log.write(f"{option('--journal')} {allocator} {option('--pace')} {option('--touch')} {option('--repeat')}"
-                  f"{' untimed' if '--untimed' in sys.argv else ''}{' traced' if '--trace' in sys.argv else ''}\n")
+        log.write(
+            f"{option('--journal')} {allocator} {option('--pace')} {option('--touch')} {option('--repeat')}"
+            f"{' untimed' if '--untimed' in sys.argv else ''}{' traced' if '--trace' in sys.argv else ''}\n"
+        )
     with (HERE / "options.log").open("a") as log:
         given = [f"{name} {option(name)}" for name in ("--causes-above", "--pollute") if option(name)]
         log.write(" ".join([*given, *(flag for flag in ("--in-order", "--keep-awake") if flag in sys.argv)]) + "\n")
@@ -64,8 +80,9 @@ def run() -> None:
         (output / "syscalls.npy").write_bytes(bytes(24))
     elif "--untimed" not in sys.argv:
         (output / "samples.npy").write_bytes(bytes(BEHAVIOUR.get("events", 10) * 36))
-    (output / "run.json").write_text(json.dumps({"format": 1, "status": "ok", "ticks_per_ns": 2.5,
-                                                 "allocator": allocator}))
+    (output / "run.json").write_text(
+        json.dumps({"format": 1, "status": "ok", "ticks_per_ns": 2.5, "allocator": allocator})
+    )
 
 
 def probe() -> None:

@@ -20,7 +20,8 @@ EVENTS = 400
 
 pytestmark = pytest.mark.skipif(
     native.find("blockyard-replay") is None or native.find("blockyard-adapter-foreign.so") is None,
-    reason="SKIPPED LOUDLY: the native programs are not built (make build), so no real campaign is tested")
+    reason="SKIPPED LOUDLY: the native programs are not built (make build), so no real campaign is tested",
+)
 
 
 @pytest.fixture
@@ -39,8 +40,13 @@ def journal(tmp_path: Path) -> Path:
 
 
 def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")},
+        check=False,
+    )
 
 
 def allocator(folder: Path, name: str, malloc: str) -> str:
@@ -71,7 +77,8 @@ __attribute__((visibility("default"))) void free(void* block) {{ (void)block; }}
 
 @pytest.mark.parametrize("crash", ["__builtin_trap();", "if (calls > 2) *(volatile int*)0 = 1; return cut(size);"])
 def test_an_allocator_that_crashes_when_tried_fails_its_runs_and_the_others_go_on(
-        crash: str, journal: Path, tmp_path: Path) -> None:
+    crash: str, journal: Path, tmp_path: Path
+) -> None:
     mine = allocator(tmp_path, "mine", crash)
     done = blockyard("replay", journal, "-a", f"glibc,{mine}", "-o", tmp_path / "r", "--repeats", 1, "--pace", "max")
     assert done.returncode == 0, done.stderr
@@ -91,15 +98,35 @@ def test_every_event_of_a_journal_becomes_a_sample(journal: Path, tmp_path: Path
 
 
 def test_the_facts_of_a_run_agree_with_the_plan_of_the_campaign(journal: Path, tmp_path: Path) -> None:
-    blockyard("replay", journal, "-a", "null", "-o", tmp_path / "r", "--repeats", 1, "--pace", "10,max", "--untimed",
-              "--threads", "one")
+    blockyard(
+        "replay",
+        journal,
+        "-a",
+        "null",
+        "-o",
+        tmp_path / "r",
+        "--repeats",
+        1,
+        "--pace",
+        "10,max",
+        "--untimed",
+        "--threads",
+        "one",
+    )
     runs = json.loads((tmp_path / "r/campaign.json").read_text())["runs"]
     assert len(runs) == 4
     for run in runs:
         facts = json.loads((tmp_path / "r/runs" / run["id"] / "run.json").read_text())
         told = [facts[name] for name in ("journal", "allocator", "pace", "touch", "repeat", "threads", "untimed")]
-        assert told == [run["journal"], run["allocator"], run["pace"], run["touch"], run["repeat"], "one",
-                        run["touch"] == "untimed"]
+        assert told == [
+            run["journal"],
+            run["allocator"],
+            run["pace"],
+            run["touch"],
+            run["repeat"],
+            "one",
+            run["touch"] == "untimed",
+        ]
 
 
 def test_an_allocator_of_ones_own_is_replayed_beside_the_others(journal: Path, tmp_path: Path) -> None:
@@ -109,12 +136,17 @@ def test_an_allocator_of_ones_own_is_replayed_beside_the_others(journal: Path, t
     assert (tmp_path / "r/runs/tiny/own/1x-page/1/samples.npy").is_file()
 
 
-@pytest.mark.parametrize(("malloc", "words"), [
-    ("if (calls > 50) *(volatile char*)8 = 0; return cut(size);", "SIGSEGV"),
-    ("return calls > 50 ? 0 : cut(size);", "memory"),
-], ids=["crashes", "runs out of memory"])
-def test_an_allocator_that_fails_is_reported_and_the_others_go_on(journal: Path, tmp_path: Path, malloc: str,
-                                                                  words: str) -> None:
+@pytest.mark.parametrize(
+    ("malloc", "words"),
+    [
+        ("if (calls > 50) *(volatile char*)8 = 0; return cut(size);", "SIGSEGV"),
+        ("return calls > 50 ? 0 : cut(size);", "memory"),
+    ],
+    ids=["crashes", "runs out of memory"],
+)
+def test_an_allocator_that_fails_is_reported_and_the_others_go_on(
+    journal: Path, tmp_path: Path, malloc: str, words: str
+) -> None:
     bad = allocator(tmp_path, "bad", malloc)
     done = blockyard("replay", journal, "-a", f"{bad},null", "-o", tmp_path / "r", "--repeats", 1)
     assert done.returncode == 0, done.stderr
@@ -135,8 +167,18 @@ def test_a_line_that_does_not_parse_is_named_and_nothing_is_left_behind(tmp_path
 
 def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path) -> None:
     for number in (1, 2):
-        done = blockyard("replay", journal, "-a", "glibc,null", "--repeats", 2, "--shard", f"{number}/2",
-                         "-o", tmp_path / f"share{number}")
+        done = blockyard(
+            "replay",
+            journal,
+            "-a",
+            "glibc,null",
+            "--repeats",
+            2,
+            "--shard",
+            f"{number}/2",
+            "-o",
+            tmp_path / f"share{number}",
+        )
         assert done.returncode == 0, done.stderr
     done = blockyard("merge", tmp_path / "whole", tmp_path / "share1", tmp_path / "share2")
     assert done.returncode == 0, done.stderr
@@ -145,8 +187,9 @@ def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path)
     assert "2 repeats" in done.stdout
 
 
-@pytest.mark.parametrize(("duration", "variants", "repeats"),
-                         [(60.0, 22, 3), (60.0, 12, 5), (60.0, 40, 2), (0.5, 22, 5)])
+@pytest.mark.parametrize(
+    ("duration", "variants", "repeats"), [(60.0, 22, 3), (60.0, 12, 5), (60.0, 40, 2), (0.5, 22, 5)]
+)
 def test_the_demo_takes_as_many_repeats_as_four_minutes_allow(duration: float, variants: int, repeats: int) -> None:
     found, length = demo.fit(duration, variants)
     assert found == repeats
@@ -186,8 +229,10 @@ def test_the_demo_measures_once_and_then_shows_what_is_stored(small_demo: Path) 
 def test_the_demo_refuses_a_wrong_place_before_it_says_how_long_it_takes(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "thesis.txt").write_text("precious")
-    for place, words in ((tmp_path / "notes", "already holds other files (thesis.txt)"),
-                         (tmp_path / "notes/thesis.txt", "is a file; -o needs a folder")):
+    for place, words in (
+        (tmp_path / "notes", "already holds other files (thesis.txt)"),
+        (tmp_path / "notes/thesis.txt", "is a file; -o needs a folder"),
+    ):
         done = blockyard("demo", "-o", place)
         assert (done.returncode, done.stdout) == (1, "")
         assert len(done.stderr.splitlines()) == 1 and words in done.stderr

@@ -50,7 +50,8 @@ def test_a_run_has_far_more_time_than_it_needs_before_it_counts_as_hung(estimate
     assert estimate.limit_s(run()) > 10 * estimate.expected_s(run())
 
 
-@pytest.mark.parametrize(("seconds", "text"), [
-    (-1, "0 s"), (59.4, "59 s"), (59.6, "1:00 min"), (187, "3:07 min"), (4320, "1:12 h")])
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-1, "0 s"), (59.4, "59 s"), (59.6, "1:00 min"), (187, "3:07 min"), (4320, "1:12 h")]
+)
 def test_times_are_written_as_a_person_reads_them(seconds: float, text: str) -> None:
     assert clock_text(seconds) == text

@@ -20,8 +20,11 @@ def write(folder: Path, text: str) -> Path:
 
 def test_a_campaign_file_says_what_runs(lab: Lab) -> None:
     lab.journal("game.txt")
-    write(lab.folder, 'allocators = ["null"]\npace = ["max"]\ntouch = ["all"]\nrepeats = 2\n'
-                      '[[journal]]\nname = "burst"\npath = "game.txt"\nfrom = 0.0\nto = 1.5\n')
+    write(
+        lab.folder,
+        'allocators = ["null"]\npace = ["max"]\ntouch = ["all"]\nrepeats = 2\n'
+        '[[journal]]\nname = "burst"\npath = "game.txt"\nfrom = 0.0\nto = 1.5\n',
+    )
     done = lab.replay("--campaign", "own.toml")
     assert done.returncode == 0, done.stderr
     assert lab.calls() == ["burst null max all 1", "burst null max all 2"]
@@ -42,16 +45,19 @@ def test_journals_are_found_in_the_journals_folder(tmp_path: Path, monkeypatch: 
     assert read.journals[0].path == tmp_path / "far/game.byj"
 
 
-@pytest.mark.parametrize(("text", "sentence"), [
-    ("repeats = ", "is not a campaign file"),
-    ('repeats = "five"', "'repeats' of the file has the wrong type"),
-    ("repeats = true", "'repeats' of the file has the wrong type"),
-    ("colour = 1", "the file has 'colour'"),
-    ('[[journal]]\nname = "x"', "journal 1 has no path"),
-    ('[[journal]]\npath = "gone.byj"', "gone.byj lies neither beside the campaign file nor in"),
-    ('[[journal]]\npath = "own.toml"\n[[journal]]\npath = "own.toml"', "two journals are called own.toml"),
-    ('pace = ["quick"]', "'quick' is not a pace"),
-])
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("repeats = ", "is not a campaign file"),
+        ('repeats = "five"', "'repeats' of the file has the wrong type"),
+        ("repeats = true", "'repeats' of the file has the wrong type"),
+        ("colour = 1", "the file has 'colour'"),
+        ('[[journal]]\nname = "x"', "journal 1 has no path"),
+        ('[[journal]]\npath = "gone.byj"', "gone.byj lies neither beside the campaign file nor in"),
+        ('[[journal]]\npath = "own.toml"\n[[journal]]\npath = "own.toml"', "two journals are called own.toml"),
+        ('pace = ["quick"]', "'quick' is not a pace"),
+    ],
+)
 def test_a_wrong_campaign_file_is_refused_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(UserError) as refusal:
         settings.read_campaign(write(tmp_path, text))
@@ -84,8 +90,10 @@ def test_a_campaign_file_and_journals_together_are_refused(lab: Lab) -> None:
 def test_the_standard_campaign_is_at_1x_with_page_touch_and_5_repeats_on_every_allocator() -> None:
     folder = settings.journals_folder()
     if folder is None or not (folder / "godot.journal.zst").is_file():
-        pytest.skip("SKIPPED LOUDLY: the large journals are not here ($BLOCKYARD_JOURNALS), so the standard campaign "
-                    "is not checked against them")
+        pytest.skip(
+            "SKIPPED LOUDLY: the large journals are not here ($BLOCKYARD_JOURNALS), so the standard campaign "
+            "is not checked against them"
+        )
     standard = settings.check(settings.read_campaign(STANDARD))
     assert (standard.paces, standard.touches, standard.repeats) == (("1x",), ("page",), 5)
     assert standard.allocators == ("all",)
@@ -96,6 +104,7 @@ def test_the_standard_campaign_replays_for_less_than_an_hour() -> None:
     if not os.environ.get("BLOCKYARD_JOURNALS") and settings.journals_folder() is None:
         pytest.skip("SKIPPED LOUDLY: the large journals are not here ($BLOCKYARD_JOURNALS)")
     from blockyard import allocators
+
     standard = settings.read_campaign(STANDARD)
     seconds = sum(journal.to_s - (journal.from_s or 0.0) for journal in standard.journals)
     variants = sum(len(allocator.variants) for allocator in allocators.load().values())

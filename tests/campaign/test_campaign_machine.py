@@ -11,13 +11,16 @@ def test_a_quiet_machine_gets_no_warning() -> None:
     assert machine.warnings(QUIET, busy=0.01) == []
 
 
-@pytest.mark.parametrize(("change", "busy", "words"), [
-    ({}, 1.3, ["busy (1.3 of its 8 cores", "stop what else is running"]),
-    ({"governor": "powersave"}, 0.0, ["'powersave'", "cpupower frequency-set -g performance"]),
-    ({"transparent_huge_pages": "always"}, 0.0, ["'always'", "echo madvise"]),
-    ({"clock": "hpet"}, 0.0, ["'hpet'", "another machine"]),
-    ({"cores": 1}, 0.0, ["single core"]),
-])
+@pytest.mark.parametrize(
+    ("change", "busy", "words"),
+    [
+        ({}, 1.3, ["busy (1.3 of its 8 cores", "stop what else is running"]),
+        ({"governor": "powersave"}, 0.0, ["'powersave'", "cpupower frequency-set -g performance"]),
+        ({"transparent_huge_pages": "always"}, 0.0, ["'always'", "echo madvise"]),
+        ({"clock": "hpet"}, 0.0, ["'hpet'", "another machine"]),
+        ({"cores": 1}, 0.0, ["single core"]),
+    ],
+)
 def test_what_spoils_figures_is_said_with_what_to_do(change: dict[str, object], busy: float, words: list[str]) -> None:
     (sentence,) = machine.warnings({**QUIET, **change}, busy)
     assert all(word in sentence for word in words)

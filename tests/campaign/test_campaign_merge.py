@@ -14,8 +14,9 @@ def shares(lab: Lab) -> list[Path]:
     """Two shares of one campaign."""
     journal = lab.journal("game.txt")
     for number in (1, 2):
-        done = lab.replay(journal, "-a", "glibc,null", "--repeats", 4, "--shard", f"{number}/2",
-                          output=f"share{number}")
+        done = lab.replay(
+            journal, "-a", "glibc,null", "--repeats", 4, "--shard", f"{number}/2", output=f"share{number}"
+        )
         assert done.returncode == 0, done.stderr
     return [lab.folder / "share1", lab.folder / "share2"]
 
@@ -43,8 +44,9 @@ def test_joined_runs_keep_what_they_measured_and_what_their_journal_shares(lab: 
 def test_traced_runs_are_shared_and_joined_like_the_others(lab: Lab) -> None:
     journal = lab.journal("game.txt")
     for number in (1, 2):
-        lab.replay(journal, "-a", "glibc,null", "--repeats", 1, "--trace", "--shard", f"{number}/2",
-                   output=f"share{number}")
+        lab.replay(
+            journal, "-a", "glibc,null", "--repeats", 1, "--trace", "--shard", f"{number}/2", output=f"share{number}"
+        )
     assert not lab.runs("share1") & lab.runs("share2")
     done = lab.blockyard("merge", "whole", "share1", "share2")
     assert "4 of 4 runs joined" in done.stdout, done.stderr
@@ -112,14 +114,23 @@ def test_a_folder_that_holds_something_is_refused_as_output(lab: Lab, shares: li
     assert "already holds something" in done.stderr
 
 
-def test_a_full_disk_leaves_nothing_half_joined_and_says_so(lab: Lab, shares: list[Path],
-                                                            a_full_disk: list[str]) -> None:
+def test_a_full_disk_leaves_nothing_half_joined_and_says_so(
+    lab: Lab, shares: list[Path], a_full_disk: list[str]
+) -> None:
     small = lab.folder / "small"
-    script = (f"head -c 100m /dev/zero > {small}/others 2>/dev/null; "
-              f"{sys.executable} -m blockyard merge {small}/whole {shares[0]} {shares[1]}; code=$?; ls {small}; "
-              "exit $code")
-    done = subprocess.run([*a_full_disk, "sh", "-c", script], env=lab.environment(), capture_output=True, text=True,
-                          check=False, timeout=60)
+    script = (
+        f"head -c 100m /dev/zero > {small}/others 2>/dev/null; "
+        f"{sys.executable} -m blockyard merge {small}/whole {shares[0]} {shares[1]}; code=$?; ls {small}; "
+        "exit $code"
+    )
+    done = subprocess.run(
+        [*a_full_disk, "sh", "-c", script],
+        env=lab.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == 1
     assert "is full; nothing was joined" in done.stderr and "--resume" not in done.stderr
     assert done.stdout.split() == ["others"]

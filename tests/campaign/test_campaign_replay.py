@@ -18,8 +18,14 @@ from campaign_lab import Lab
 def test_every_allocator_is_run_in_every_repeat_in_interleaved_order(lab: Lab) -> None:
     done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 3)
     assert done.returncode == 0, done.stderr
-    assert lab.calls() == ["game glibc 1 page 1", "game null 1 page 1", "game null 1 page 2", "game glibc 1 page 2",
-                           "game glibc 1 page 3", "game null 1 page 3"]
+    assert lab.calls() == [
+        "game glibc 1 page 1",
+        "game null 1 page 1",
+        "game null 1 page 2",
+        "game glibc 1 page 2",
+        "game glibc 1 page 3",
+        "game null 1 page 3",
+    ]
 
 
 def test_lists_of_paces_and_touches_make_all_their_combinations(lab: Lab) -> None:
@@ -61,9 +67,20 @@ def test_plans_are_dropped_when_the_campaign_is_complete(lab: Lab) -> None:
 
 def test_a_run_inherits_nothing_that_could_tune_an_allocator(lab: Lab) -> None:
     lab.behave(log_environment=True)
-    lab.blockyard("replay", lab.journal("game.txt"), "-a", "null", "--repeats", 1, "-o", lab.folder / "results",
-                  MALLOC_ARENA_MAX="1", LD_BIND_NOW="1", MALLOC_CONF="dirty_decay_ms:0",
-                  GLIBC_TUNABLES="glibc.malloc.arena_max=1")
+    lab.blockyard(
+        "replay",
+        lab.journal("game.txt"),
+        "-a",
+        "null",
+        "--repeats",
+        1,
+        "-o",
+        lab.folder / "results",
+        MALLOC_ARENA_MAX="1",
+        LD_BIND_NOW="1",
+        MALLOC_CONF="dirty_decay_ms:0",
+        GLIBC_TUNABLES="glibc.malloc.arena_max=1",
+    )
     environment = json.loads((lab.build / "environment.json").read_text())
     assert not {"MALLOC_ARENA_MAX", "LD_BIND_NOW", "MALLOC_CONF"} & environment.keys()
     assert environment["GLIBC_TUNABLES"].startswith("glibc.rtld.optional_static_tls")
@@ -86,12 +103,15 @@ def test_it_fails_when_every_allocator_is_missing(lab: Lab) -> None:
     assert not (lab.folder / "results").exists()
 
 
-@pytest.mark.parametrize(("fate", "reason"), [
-    ("crash", "it crashed (SIGSEGV)"),
-    ("killed", "it was killed (SIGKILL), most likely because the machine ran out of memory"),
-    ("sentence", "the allocator returned no block for 64 bytes at event 7"),
-    ("silent", "it ended with exit code 0 but without a result"),
-])
+@pytest.mark.parametrize(
+    ("fate", "reason"),
+    [
+        ("crash", "it crashed (SIGSEGV)"),
+        ("killed", "it was killed (SIGKILL), most likely because the machine ran out of memory"),
+        ("sentence", "the allocator returned no block for 64 bytes at event 7"),
+        ("silent", "it ended with exit code 0 but without a result"),
+    ],
+)
 def test_a_failed_run_is_reported_with_its_reason_and_the_others_go_on(lab: Lab, fate: str, reason: str) -> None:
     lab.behave(fail={"glibc": fate})
     done = lab.replay(lab.journal("game.txt"), "-a", "glibc,null", "--repeats", 2)
@@ -120,7 +140,9 @@ def test_a_journal_that_is_refused_leaves_no_folder_behind(lab: Lab) -> None:
     lab.behave(bad_journal="game.txt line 3: 'x' is neither an allocation nor a free")
     done = lab.replay(lab.journal("game.txt"), "-a", "null")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
-        1, "blockyard: game.txt line 3: 'x' is neither an allocation nor a free")
+        1,
+        "blockyard: game.txt line 3: 'x' is neither an allocation nor a free",
+    )
     assert not (lab.folder / "results").exists()
 
 
@@ -145,22 +167,25 @@ def test_a_stretch_without_events_is_refused(lab: Lab) -> None:
     assert "holds no events to measure" in done.stderr
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), [
-    (["-a", "null", "--pace", "fast"], "'fast' is not a pace"),
-    (["-a", "null", "--pace", "0"], "'0' is not a pace"),
-    (["-a", "null", "--touch", "some"], "'some' is not a touch"),
-    (["-a", "null", "--repeats", "0"], "0 repeats measure nothing"),
-    (["-a", "null", "--repeats", "99999999999"], "99999999999 repeats are too many; ask for at most 1,000"),
-    (["-a", "null", "--from", "3", "--to", "2"], "--to must lie after --from"),
-    (["-a", "null", "--shard", "3/2"], "'3/2' is not a share"),
-    (["-a", "null", "--shard", "1/9", "--repeats", "2"], "can't be shared by 9"),
-    (["-a", "null", "--shard", ""], "'' is not a share"),
-    (["-a", "null", "--pace", ""], "'' names nothing"),
-    (["-a", "null", "--touch", ""], "'' names nothing"),
-    (["-a", "null", "--pollute", ""], "'' is not a number of bytes"),
-    (["-a", "nul"], "there is no allocator 'nul'"),
-    ([], "no allocator was named"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-a", "null", "--pace", "fast"], "'fast' is not a pace"),
+        (["-a", "null", "--pace", "0"], "'0' is not a pace"),
+        (["-a", "null", "--touch", "some"], "'some' is not a touch"),
+        (["-a", "null", "--repeats", "0"], "0 repeats measure nothing"),
+        (["-a", "null", "--repeats", "99999999999"], "99999999999 repeats are too many; ask for at most 1,000"),
+        (["-a", "null", "--from", "3", "--to", "2"], "--to must lie after --from"),
+        (["-a", "null", "--shard", "3/2"], "'3/2' is not a share"),
+        (["-a", "null", "--shard", "1/9", "--repeats", "2"], "can't be shared by 9"),
+        (["-a", "null", "--shard", ""], "'' is not a share"),
+        (["-a", "null", "--pace", ""], "'' names nothing"),
+        (["-a", "null", "--touch", ""], "'' names nothing"),
+        (["-a", "null", "--pollute", ""], "'' is not a number of bytes"),
+        (["-a", "nul"], "there is no allocator 'nul'"),
+        ([], "no allocator was named"),
+    ],
+)
 def test_a_wrong_option_is_one_sentence_and_makes_no_folder(lab: Lab, arguments: list[str], sentence: str) -> None:
     done = lab.replay(lab.journal("game.txt"), *arguments)
     assert done.returncode == 1
@@ -209,21 +234,27 @@ def test_resume_with_the_same_options_is_accepted(lab: Lab) -> None:
     assert lab.replay(journal, "-a", "null", "--repeats", 2, "--pace", "max", "--resume").returncode == 0
 
 
-@pytest.mark.parametrize(("arguments", "difference"), [
-    (["-a", "null", "--repeats", "3"], "its repeats are 2 there and 3 here"),
-    (["-a", "glibc", "--repeats", "2"], "its allocators are null there and glibc here"),
-    (["-a", "null", "--repeats", "2", "--pace", "max"], "its paces are 1x there and max here"),
-    (["-a", "null", "--repeats", "2", "--touch", "all"], "its touches are page there and all here"),
-    (["-a", "null", "--repeats", "2", "--threads", "one"], "its threads are journal there and one here"),
-    (["-a", "null", "--repeats", "2", "--untimed"], "its untimed runs are off there and on here"),
-    (["-a", "null", "--repeats", "2", "--causes-above", "0"], "its causes are told above (ns) 250 there and 0 here"),
-    (["-a", "null", "--repeats", "2", "--pollute", "64K"], "its polluted bytes are 0 there and 65536 here"),
-    (["-a", "null", "--repeats", "2", "--in-order"], "its runs in the journal's order are off there and on here"),
-    (["-a", "null", "--repeats", "2", "--keep-awake"], "its cores kept awake are off there and on here"),
-    (["-a", "null", "--repeats", "2", "--trace"], "its traced runs are off there and on here"),
-    (["-a", "null", "--repeats", "2", "--from", "0.5"], "its stretch of game is - - there and 0.5 - here"),
-    (["-a", "null", "--repeats", "2", "--shard", "1/2"], "its share is the whole there and 1/2 here"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "difference"),
+    [
+        (["-a", "null", "--repeats", "3"], "its repeats are 2 there and 3 here"),
+        (["-a", "glibc", "--repeats", "2"], "its allocators are null there and glibc here"),
+        (["-a", "null", "--repeats", "2", "--pace", "max"], "its paces are 1x there and max here"),
+        (["-a", "null", "--repeats", "2", "--touch", "all"], "its touches are page there and all here"),
+        (["-a", "null", "--repeats", "2", "--threads", "one"], "its threads are journal there and one here"),
+        (["-a", "null", "--repeats", "2", "--untimed"], "its untimed runs are off there and on here"),
+        (
+            ["-a", "null", "--repeats", "2", "--causes-above", "0"],
+            "its causes are told above (ns) 250 there and 0 here",
+        ),
+        (["-a", "null", "--repeats", "2", "--pollute", "64K"], "its polluted bytes are 0 there and 65536 here"),
+        (["-a", "null", "--repeats", "2", "--in-order"], "its runs in the journal's order are off there and on here"),
+        (["-a", "null", "--repeats", "2", "--keep-awake"], "its cores kept awake are off there and on here"),
+        (["-a", "null", "--repeats", "2", "--trace"], "its traced runs are off there and on here"),
+        (["-a", "null", "--repeats", "2", "--from", "0.5"], "its stretch of game is - - there and 0.5 - here"),
+        (["-a", "null", "--repeats", "2", "--shard", "1/2"], "its share is the whole there and 1/2 here"),
+    ],
+)
 def test_resume_refuses_another_campaign_and_says_what_differs(lab: Lab, arguments: list[str], difference: str) -> None:
     journal = lab.journal("game.txt")
     lab.replay(journal, "-a", "null", "--repeats", 2)
@@ -234,12 +265,14 @@ def test_resume_refuses_another_campaign_and_says_what_differs(lab: Lab, argumen
 
 def test_what_runs_look_for_and_walk_stays_with_the_campaign(lab: Lab) -> None:
     journal = lab.journal("game.txt")
-    lab.replay(journal, "-a", "null", "--repeats", 1, "--causes-above", 700, "--pollute", "1M", "--in-order",
-               "--keep-awake")
+    lab.replay(
+        journal, "-a", "null", "--repeats", 1, "--causes-above", 700, "--pollute", "1M", "--in-order", "--keep-awake"
+    )
     shutil.rmtree(lab.folder / "results/runs/game/null/1x-page/1")
     lab.replay("--resume")
     assert [line.split("--")[1:] for line in lab.command_lines()] == 2 * [
-        ["causes-above 700 ", "pollute 1048576 ", "in-order ", "keep-awake"]]
+        ["causes-above 700 ", "pollute 1048576 ", "in-order ", "keep-awake"]
+    ]
 
 
 def test_a_campaign_of_before_causes_looks_for_none(lab: Lab) -> None:
@@ -256,8 +289,12 @@ def test_a_campaign_of_before_causes_looks_for_none(lab: Lab) -> None:
 def test_traced_runs_come_last_and_lie_in_a_folder_of_their_own(lab: Lab) -> None:
     done = lab.replay(lab.journal("game.txt"), "-a", "null,glibc", "--repeats", 1, "--trace")
     assert done.returncode == 0, done.stderr
-    assert lab.calls() == ["game null 1 page 1", "game glibc 1 page 1", "game null 1 page 0 traced",
-                           "game glibc 1 page 0 traced"]
+    assert lab.calls() == [
+        "game null 1 page 1",
+        "game glibc 1 page 1",
+        "game null 1 page 0 traced",
+        "game glibc 1 page 0 traced",
+    ]
     assert {"game/null/1x-page/trace", "game/glibc/1x-page/trace"} < lab.runs()
     fields = json.loads((lab.folder / "results/campaign.json").read_text())
     assert [run["id"] for run in fields["traces"]] == ["game/null/1x-page/trace", "game/glibc/1x-page/trace"]
@@ -271,10 +308,13 @@ def test_an_unfinished_traced_run_is_run_again(lab: Lab) -> None:
     assert lab.calls()[2:] == ["game null 1 page 0 traced"]
 
 
-@pytest.mark.parametrize(("option", "sentence"), [
-    (["--pollute", "lots"], "'lots' is not a number of bytes; write 262144, 256K or 8M"),
-    (["--pollute", "2G"], "2147483648 bytes can't be walked between events; use 0 to 1G"),
-])
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (["--pollute", "lots"], "'lots' is not a number of bytes; write 262144, 256K or 8M"),
+        (["--pollute", "2G"], "2147483648 bytes can't be walked between events; use 0 to 1G"),
+    ],
+)
 def test_sizes_that_are_none_are_refused(lab: Lab, option: list[str], sentence: str) -> None:
     done = lab.replay(lab.journal("game.txt"), "-a", "null", *option)
     assert (done.returncode, done.stderr.strip()) == (1, f"blockyard: {sentence}")
@@ -389,17 +429,21 @@ def test_a_campaign_that_the_disk_has_no_room_for_is_refused_before_it_starts(la
 
 
 def test_a_disk_that_fills_up_ends_the_campaign_in_a_sentence_and_keeps_finished_runs(
-        lab: Lab, a_full_disk: list[str]) -> None:
+    lab: Lab, a_full_disk: list[str]
+) -> None:
     small = lab.folder / "small"
     lab.behave(slow=0.3)
     journal = lab.journal("game.txt")
     # Five runs of 1 MB fit until somebody else takes the space after the first.
-    script = (f'{sys.executable} -m blockyard replay {journal} -a null --repeats 5 -o {small}/results & '
-              f'while [ ! -e {small}/results/runs/game/null/1x-page/1 ] && kill -0 $!; do sleep 0.01; done; '
-              f'head -c 100m /dev/zero > {small}/others 2>/dev/null; wait $!; code=$?; '
-              f'ls {small}/results/runs/game/null/1x-page; exit $code')
-    done = subprocess.run([*a_full_disk, "sh", "-c", script], env=lab.environment(), capture_output=True, text=True,
-                          check=False)
+    script = (
+        f"{sys.executable} -m blockyard replay {journal} -a null --repeats 5 -o {small}/results & "
+        f"while [ ! -e {small}/results/runs/game/null/1x-page/1 ] && kill -0 $!; do sleep 0.01; done; "
+        f"head -c 100m /dev/zero > {small}/others 2>/dev/null; wait $!; code=$?; "
+        f"ls {small}/results/runs/game/null/1x-page; exit $code"
+    )
+    done = subprocess.run(
+        [*a_full_disk, "sh", "-c", script], env=lab.environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     sentence = done.stderr.splitlines()[-1]
     assert sentence.startswith("blockyard: the disk that holds") and "--resume" in sentence
@@ -417,9 +461,13 @@ def test_the_bars_on_a_terminal_fit_80_columns(lab: Lab) -> None:
     lab.behave(slow=1.2)
     leader, follower = pty.openpty()
     journal = lab.journal("a-rather-long-name-of-a-game.txt")
-    process = subprocess.Popen([sys.executable, "-m", "blockyard", "replay", journal, "-a", "null", "--repeats", "1",
-                                "-o", "results"], cwd=lab.folder,
-                               env=lab.environment(COLUMNS="80", TERM="xterm"), stdout=follower, stderr=follower)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "blockyard", "replay", journal, "-a", "null", "--repeats", "1", "-o", "results"],
+        cwd=lab.folder,
+        env=lab.environment(COLUMNS="80", TERM="xterm"),
+        stdout=follower,
+        stderr=follower,
+    )
     os.close(follower)
     shown = b""
     while True:

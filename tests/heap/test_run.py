@@ -17,8 +17,13 @@ if native.find("libblockyard-malloc.so") is None:
 
 def blockyard(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     # bash warns of a locale that is not there.
-    return subprocess.run([sys.executable, "-m", "blockyard", *arguments], capture_output=True, text=True,
-                          env={**os.environ, "LC_ALL": "C", **environment}, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "LC_ALL": "C", **environment},
+        check=False,
+    )
 
 
 def test_a_program_runs_on_the_heap_with_its_output_and_exit_code() -> None:
@@ -32,8 +37,9 @@ def test_the_heap_is_really_under_the_program() -> None:
 
 
 def test_the_settings_are_shown_on_request_and_bad_ones_are_named() -> None:
-    result = blockyard("run", "--", "true", BLOCKYARD_HEAP_SHOW="1", BLOCKYARD_HEAP_RESERVE="8M",
-                       BLOCKYARD_HEAP_PURGE="soon")
+    result = blockyard(
+        "run", "--", "true", BLOCKYARD_HEAP_SHOW="1", BLOCKYARD_HEAP_RESERVE="8M", BLOCKYARD_HEAP_PURGE="soon"
+    )
     assert "BLOCKYARD_HEAP_RESERVE=8388608" in result.stderr
     assert "BLOCKYARD_HEAP_PURGE=soon is not a number" in result.stderr
     assert result.returncode == 0
@@ -42,14 +48,20 @@ def test_the_settings_are_shown_on_request_and_bad_ones_are_named() -> None:
 def test_a_program_that_does_not_exist_is_one_sentence() -> None:
     result = blockyard("run", "--", "no-such-program")
     assert result.returncode == 1
-    assert result.stderr == ("blockyard: no-such-program is no program that can be run; check the name and its "
-                             "permissions\n")
+    assert result.stderr == (
+        "blockyard: no-such-program is no program that can be run; check the name and its permissions\n"
+    )
 
 
 def test_a_program_that_nothing_can_be_preloaded_into_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "static"
-    built = subprocess.run(["cc", "-static", "-x", "c", "-o", program, "-"], input="int main(void) { return 0; }",
-                           capture_output=True, text=True, check=False)
+    built = subprocess.run(
+        ["cc", "-static", "-x", "c", "-o", program, "-"],
+        input="int main(void) { return 0; }",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if built.returncode != 0:
         pytest.skip(f"A STATIC PROGRAM COULD NOT BE BUILT: {built.stderr.splitlines()[-1]}")
     result = blockyard("run", "--", str(program))
@@ -70,8 +82,15 @@ def test_a_build_folder_with_a_space_in_its_name_serves_and_nothing_stays_behind
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     # cat is a child of the program: its heap comes through the same link.
-    result = blockyard("run", "--", "bash", "-c", "ls $TMPDIR >&2; cat /proc/self/maps; exit 7",
-                       BLOCKYARD_BUILD=str(spaced), TMPDIR=str(temporary))
+    result = blockyard(
+        "run",
+        "--",
+        "bash",
+        "-c",
+        "ls $TMPDIR >&2; cat /proc/self/maps; exit 7",
+        BLOCKYARD_BUILD=str(spaced),
+        TMPDIR=str(temporary),
+    )
     assert str(spaced / "libblockyard-malloc.so") in result.stdout
     assert (len(result.stderr.split()), result.returncode) == (1, 7), result.stderr
     assert list(temporary.iterdir()) == []
@@ -85,9 +104,13 @@ def test_a_temporary_folder_with_a_space_in_its_name_is_gone_round(spaced: Path)
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_reaches_the_program_behind_a_link(spaced: Path, number: signal.Signals) -> None:
-    process = subprocess.Popen([sys.executable, "-m", "blockyard", "run", "--", "bash", "-c", "echo $$; read"],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                               env={**os.environ, "BLOCKYARD_BUILD": str(spaced)})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "blockyard", "run", "--", "bash", "-c", "echo $$; read"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "BLOCKYARD_BUILD": str(spaced)},
+    )
     assert process.stdin is not None and process.stdout is not None
     assert int(process.stdout.readline()) != process.pid
     process.send_signal(number)
@@ -109,14 +132,26 @@ def test_the_janitor_can_be_switched_off() -> None:
 
 
 # The short form of `make test-programs`: the same output with the heap and without.
-@pytest.mark.parametrize("command", [
-    ["bash", "-c", "for i in $(seq 200); do x+=$i; done; echo ${#x}; echo $x | md5sum"],
-    [sys.executable, "-c", "import json, pickle, threading; d = {str(i): list(range(i % 50)) for i in range(20000)};"
-                           "print(len(json.dumps(d)), len(pickle.dumps(d)))"],
-    ["git", "--version"],
-    ["perl", "-e", "my %h; $h{$_} = 'x' x ($_ % 1000) for 1..50000; print length join '', map { $h{$_} } sort keys %h"],
-    ["gcc", "-O2", "-S", "-o", "-", "-x", "c", str(Path(__file__).parent / "programs" / "sort.c")],
-], ids=["bash", "python", "git", "perl", "gcc"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bash", "-c", "for i in $(seq 200); do x+=$i; done; echo ${#x}; echo $x | md5sum"],
+        [
+            sys.executable,
+            "-c",
+            "import json, pickle, threading; d = {str(i): list(range(i % 50)) for i in range(20000)};"
+            "print(len(json.dumps(d)), len(pickle.dumps(d)))",
+        ],
+        ["git", "--version"],
+        [
+            "perl",
+            "-e",
+            "my %h; $h{$_} = 'x' x ($_ % 1000) for 1..50000; print length join '', map { $h{$_} } sort keys %h",
+        ],
+        ["gcc", "-O2", "-S", "-o", "-", "-x", "c", str(Path(__file__).parent / "programs" / "sort.c")],
+    ],
+    ids=["bash", "python", "git", "perl", "gcc"],
+)
 def test_a_real_program_prints_the_same_on_the_heap(command: list[str]) -> None:
     without = subprocess.run(command, capture_output=True, text=True, check=False)
     assert without.returncode == 0, without.stderr

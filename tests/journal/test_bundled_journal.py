@@ -36,6 +36,17 @@ def test_the_bundled_journal_shows_what_a_journal_can_hold(facts):
 def test_the_document_beside_it_has_its_figures(facts):
     said = {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\d", (JOURNALS / "README.md").read_text())}
     kinds = facts["kinds"]
-    assert {BUNDLED.stat().st_size, facts["events"], facts["preamble"]["blocks"], facts["preamble"]["bytes"],
-            facts["allocations"], kinds["reallocate"], kinds["allocate_zeroed"], kinds["allocate_aligned"],
-            facts["frees"], facts["remote_frees"], facts["max_live_bytes"], kinds["frame_mark"]} <= said
+    assert {
+        BUNDLED.stat().st_size,
+        facts["events"],
+        facts["preamble"]["blocks"],
+        facts["preamble"]["bytes"],
+        facts["allocations"],
+        kinds["reallocate"],
+        kinds["allocate_zeroed"],
+        kinds["allocate_aligned"],
+        facts["frees"],
+        facts["remote_frees"],
+        facts["max_live_bytes"],
+        kinds["frame_mark"],
+    } <= said

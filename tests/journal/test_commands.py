@@ -22,14 +22,21 @@ LINES = "a 100 A0 7 1000\na 20 B0 9 2000\nf A0 9 3000\na 50 C0 7 2000000000\nf B
 
 def blockyard(*arguments: object, cwd: Path | None = None, columns: int = 80) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(ROOT / "lab" / "python")}
-    return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], cwd=cwd, env=environment,
-                          capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def tool(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """The native half alone: its sentences are the command's (one test below shows it), and it starts in no time."""
-    return subprocess.run([native.path("blockyard-journal"), *map(str, arguments)], cwd=cwd, capture_output=True,
-                          text=True, check=False)
+    return subprocess.run(
+        [native.path("blockyard-journal"), *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -59,8 +66,19 @@ def expect_sentence(result: subprocess.CompletedProcess[str], *parts: str) -> No
 def test_info_prints_what_the_study_prints_within_80_columns(byj):
     result = blockyard("info", byj)
     assert result.returncode == 0
-    for what in ("mallocs", "frees", "total allocation", "max live bytes", "average", "median", "leaked", "Threads",
-                 "Lifetimes", "Sizes", "Frames"):
+    for what in (
+        "mallocs",
+        "frees",
+        "total allocation",
+        "max live bytes",
+        "average",
+        "median",
+        "leaked",
+        "Threads",
+        "Lifetimes",
+        "Sizes",
+        "Frames",
+    ):
         assert what in result.stdout
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
@@ -93,7 +111,8 @@ def test_convert_goes_there_and_back_by_the_outputs_name(byj, tmp_path):
     assert tool("convert", byj, "--plain", "-o", packed).returncode == 0
     plain = gzip.decompress(packed.read_bytes()).decode()
     assert plain == LINES.replace(" A0", " 00000000000000A0").replace(" B0", " 00000000000000B0").replace(
-        " C0", " 00000000000000C0")
+        " C0", " 00000000000000C0"
+    )
 
 
 def test_repeat_makes_one_sound_journal_of_several(byj, tmp_path):
@@ -264,9 +283,13 @@ class TestOutput:
     def test_a_file_that_may_not_grow_is_named_as_asked_for_and_nothing_is_left(self, verb, name, tmp_path):
         journal = ROOT / "journals" / "small" / "godot-start.byj"
         verb = [part if part != "1" else "0.001" for part in verb]
-        done = subprocess.run([native.path("blockyard-journal"), *verb, journal, "-o", tmp_path / name],
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [native.path("blockyard-journal"), *verb, journal, "-o", tmp_path / name],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         expect_sentence(done, f"{tmp_path / name}: ", "File too large")
         assert ".part" not in done.stderr
         assert list(tmp_path.iterdir()) == []
@@ -362,8 +385,9 @@ def test_a_file_that_is_no_program_is_not_run(tmp_path):
 def test_a_journal_to_standard_output_is_refused(verb, output, text, tmp_path):
     done = blockyard(verb, text, "-o", output, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (f"blockyard: {output} can't take a journal: standard output has the command's own words; "
-                           "name a file\n")
+    assert done.stderr == (
+        f"blockyard: {output} can't take a journal: standard output has the command's own words; name a file\n"
+    )
     assert not (tmp_path / "-").exists()
 
 
@@ -371,9 +395,14 @@ def test_a_text_journal_comes_through_a_pipe_of_the_shell(text):
     ours, theirs = os.pipe()
     os.write(theirs, text.read_bytes())
     os.close(theirs)
-    done = subprocess.run([sys.executable, "-m", "blockyard", "check", f"/dev/fd/{ours}"], pass_fds=[ours],
-                          env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")}, capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "blockyard", "check", f"/dev/fd/{ours}"],
+        pass_fds=[ours],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     os.close(ours)
     assert (done.returncode, done.stderr) == (0, "")
     assert "no violation in 5 events" in done.stdout
@@ -382,7 +411,15 @@ def test_a_text_journal_comes_through_a_pipe_of_the_shell(text):
 @pytest.mark.parametrize("verb", ["info", "check"])
 def test_a_full_standard_output_is_one_sentence(verb, text):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "blockyard", verb, text], stdout=full, stderr=subprocess.PIPE,
-                              env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")}, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "blockyard", verb, text],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")},
+            text=True,
+            check=False,
+        )
     assert (done.returncode, done.stderr) == (
-        1, "blockyard: the output can't be read or written: No space left on device\n")
+        1,
+        "blockyard: the output can't be read or written: No space left on device\n",
+    )

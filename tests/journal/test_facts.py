@@ -88,7 +88,7 @@ def test_threads_and_remote_frees_agree(figures):
     busiest = sorted(active, key=lambda thread: thread["allocations"] + thread["frees"], reverse=True)
     shown = [f"{t['allocations']:,} / {t['frees']:,} / {t['remote_frees']:,}" for t in busiest]
     listed_threads = want["busiest threads (mallocs, frees, of which of others' blocks)"].split("; ")
-    assert sorted(shown[:len(listed_threads)]) == sorted(listed_threads)
+    assert sorted(shown[: len(listed_threads)]) == sorted(listed_threads)
 
 
 def test_what_lives_at_the_end_agrees(figures):

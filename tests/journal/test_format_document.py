@@ -20,8 +20,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("example")
     (folder / "example.txt").write_text(listing("text"))
     output = folder / "example.byj"
-    subprocess.run([native.path("blockyard-journal"), "convert", folder / "example.txt", "-o", output], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [native.path("blockyard-journal"), "convert", folder / "example.txt", "-o", output],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return output
 
 
@@ -35,6 +38,7 @@ def test_the_examples_bytes_are_what_convert_writes(written):
 
 
 def test_the_example_is_sound(written):
-    result = subprocess.run([native.path("blockyard-journal"), "check", written], capture_output=True, text=True,
-                            check=False)
+    result = subprocess.run(
+        [native.path("blockyard-journal"), "check", written], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr

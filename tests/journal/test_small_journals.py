@@ -44,14 +44,26 @@ def test_takes_at_most_five_bytes_an_event(journal):
 def test_a_pipe_of_text_is_read_as_a_file_is(tmp_path):
     journal = SMALL / "godot-start.byj"
     tool("convert", journal, "-o", tmp_path / "plain.txt", "--plain")
-    piped = subprocess.run(f"{native.path('blockyard-journal')} check <(cat {tmp_path / 'plain.txt'}) --json",
-                           shell=True, executable="/bin/bash", capture_output=True, text=True, check=True)
+    piped = subprocess.run(
+        f"{native.path('blockyard-journal')} check <(cat {tmp_path / 'plain.txt'}) --json",
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert json.loads(piped.stdout)["events"] == tool("check", tmp_path / "plain.txt")["events"]
 
 
 def test_a_byj_through_a_pipe_is_refused_with_the_reason():
-    piped = subprocess.run(f"{native.path('blockyard-journal')} check <(cat {SMALL / 'godot-start.byj'})", shell=True,
-                           executable="/bin/bash", capture_output=True, text=True, check=False)
+    piped = subprocess.run(
+        f"{native.path('blockyard-journal')} check <(cat {SMALL / 'godot-start.byj'})",
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert piped.returncode == 1
     assert "is a pipe" in piped.stderr
 
@@ -65,8 +77,9 @@ def test_memory_does_not_grow_with_the_journal(tmp_path):
             lines.write(f"a 64 {address} 7 {2 * number}\nf {address} 7 {2 * number + 1}\n")
     tool("convert", text, "-o", tmp_path / "long.byj")
     for verb in (["info"], ["check"], ["cut", "-o", tmp_path / "cut.byj"], ["convert", "-o", tmp_path / "back.txt"]):
-        process = subprocess.Popen([native.path("blockyard-journal"), verb[0], tmp_path / "long.byj", *verb[1:]],
-                                   stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [native.path("blockyard-journal"), verb[0], tmp_path / "long.byj", *verb[1:]], stdout=subprocess.DEVNULL
+        )
         _, status, usage = os.wait4(process.pid, 0)
         assert status == 0
         assert usage.ru_maxrss < 64 * 1024, f"{verb[0]} needed {usage.ru_maxrss} KiB"

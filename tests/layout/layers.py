@@ -45,21 +45,26 @@ _CODE = {".c", ".cpp", ".h", ".hpp"}
 
 def files(root: Path) -> list[Path]:
     """What belongs to the tree: what git knows or would add, or every file where there is no git."""
-    done = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=False
+    )
     if done.returncode == 0:
         return sorted(path for path in (root / name for name in done.stdout.splitlines()) if path.is_file())
     outside = {"build", "dist", ".git", ".venv", "demo", "__pycache__"}
-    return sorted(path for path in root.rglob("*")
-                  if path.is_file() and not outside & set(path.relative_to(root).parts))
+    return sorted(
+        path for path in root.rglob("*") if path.is_file() and not outside & set(path.relative_to(root).parts)
+    )
 
 
 def include_violations(root: Path) -> list[str]:
     """Native code: every #include from one component into another that it may not know."""
-    return [f"{path.relative_to(root)} includes {target}: {reason}"
-            for path in files(root) if path.suffix in _CODE
-            for target in _INCLUDE.findall(path.read_text(errors="replace"))
-            if (reason := _reason(path.relative_to(root).parts, target))]
+    return [
+        f"{path.relative_to(root)} includes {target}: {reason}"
+        for path in files(root)
+        if path.suffix in _CODE
+        for target in _INCLUDE.findall(path.read_text(errors="replace"))
+        if (reason := _reason(path.relative_to(root).parts, target))
+    ]
 
 
 def _reason(source: tuple[str, ...], target: str) -> str | None:
@@ -87,10 +92,12 @@ def system_violations(root: Path) -> list[str]:
     """Library code outside base that asks which operating system it is compiled for."""
     allowed = root / "library" / "include" / "blockyard" / "visibility.h"
     folders = [root / "library" / "include", *(root / "library" / "src" / one for one in LIBRARY if one != "base")]
-    return [f"{path.relative_to(root)} asks for {found.group()}: only base knows the operating system"
-            for path in files(root)
-            if path.suffix in _CODE and path != allowed and any(path.is_relative_to(folder) for folder in folders)
-            if (found := SYSTEM_MACROS.search(path.read_text(errors="replace")))]
+    return [
+        f"{path.relative_to(root)} asks for {found.group()}: only base knows the operating system"
+        for path in files(root)
+        if path.suffix in _CODE and path != allowed and any(path.is_relative_to(folder) for folder in folders)
+        if (found := SYSTEM_MACROS.search(path.read_text(errors="replace")))
+    ]
 
 
 def import_violations(root: Path) -> list[str]:
@@ -104,8 +111,11 @@ def import_violations(root: Path) -> list[str]:
         own = parts[0] if len(parts) > 1 else None
         # A module on its own (native, errors, allocators) is below all parts; the command line is above them.
         allowed = PACKAGES[own] | {own} if own in PACKAGES else {"commands"} if parts == ("cli.py",) else set()
-        result += [f"{path.relative_to(root)} imports blockyard.{target}"
-                   for target in _imported(path) if target in PACKAGES and target not in allowed]
+        result += [
+            f"{path.relative_to(root)} imports blockyard.{target}"
+            for target in _imported(path)
+            if target in PACKAGES and target not in allowed
+        ]
     return result
 
 

@@ -45,26 +45,85 @@ def test_python_and_cmake_say_the_same_version() -> None:
         assert project.group(1) == __version__
 
 
-@pytest.mark.parametrize(("check", "file", "text", "sentence"), [
-    ("include_violations", "library/src/block/pool.cpp", '#include "journal/event.hpp"', "block may include base only"),
-    ("include_violations", "library/src/base/clock.cpp", '#include "heap/heap.hpp"', "base may include no other component only"),
-    ("include_violations", "library/src/heap/heap.cpp", "#  include <blockyard/journal.h>",
-     "the library never includes the lab"),
-    ("include_violations", "library/src/heap/malloc/family.cpp", '#include "block/pool.hpp"', "heap may include base only"),
-    ("include_violations", "lab/src/journal/reader.cpp", '#include "record/ring.hpp"', "journal may include base only"),
-    ("include_violations", "library/src/novelty/x.cpp", '#include "base/clock.hpp"', "a component that this test does not know"),
-    ("include_violations", "library/include/blockyard/list.hpp", '#include "block/pool.hpp"', "public headers only"),
-    ("include_violations", "lab/adapters/glibc.cpp", '#include "replay/run.hpp"', "use the public headers only"),
-    ("system_violations", "library/src/heap/heap.cpp", "#ifdef __linux__", "only base knows the operating system"),
-    ("import_violations", "lab/python/blockyard/analysis/tables.py", "from blockyard.report import style",
-     "imports blockyard.report"),
-    ("import_violations", "lab/python/blockyard/analysis/tables.py", "def f():\n    import blockyard.commands.replay",
-     "imports blockyard.commands"),
-    ("import_violations", "lab/python/blockyard/native.py", "from blockyard import campaign", "imports blockyard.campaign"),
-    ("import_violations", "lab/python/blockyard/campaign/drive.py", "from blockyard.analysis import samples",
-     "imports blockyard.analysis"),
-    ("machine_violations", "docs/method.md", "see /home/somebody/results", "docs/method.md:1 names /home/somebody/"),
-])
+@pytest.mark.parametrize(
+    ("check", "file", "text", "sentence"),
+    [
+        (
+            "include_violations",
+            "library/src/block/pool.cpp",
+            '#include "journal/event.hpp"',
+            "block may include base only",
+        ),
+        (
+            "include_violations",
+            "library/src/base/clock.cpp",
+            '#include "heap/heap.hpp"',
+            "base may include no other component only",
+        ),
+        (
+            "include_violations",
+            "library/src/heap/heap.cpp",
+            "#  include <blockyard/journal.h>",
+            "the library never includes the lab",
+        ),
+        (
+            "include_violations",
+            "library/src/heap/malloc/family.cpp",
+            '#include "block/pool.hpp"',
+            "heap may include base only",
+        ),
+        (
+            "include_violations",
+            "lab/src/journal/reader.cpp",
+            '#include "record/ring.hpp"',
+            "journal may include base only",
+        ),
+        (
+            "include_violations",
+            "library/src/novelty/x.cpp",
+            '#include "base/clock.hpp"',
+            "a component that this test does not know",
+        ),
+        (
+            "include_violations",
+            "library/include/blockyard/list.hpp",
+            '#include "block/pool.hpp"',
+            "public headers only",
+        ),
+        ("include_violations", "lab/adapters/glibc.cpp", '#include "replay/run.hpp"', "use the public headers only"),
+        ("system_violations", "library/src/heap/heap.cpp", "#ifdef __linux__", "only base knows the operating system"),
+        (
+            "import_violations",
+            "lab/python/blockyard/analysis/tables.py",
+            "from blockyard.report import style",
+            "imports blockyard.report",
+        ),
+        (
+            "import_violations",
+            "lab/python/blockyard/analysis/tables.py",
+            "def f():\n    import blockyard.commands.replay",
+            "imports blockyard.commands",
+        ),
+        (
+            "import_violations",
+            "lab/python/blockyard/native.py",
+            "from blockyard import campaign",
+            "imports blockyard.campaign",
+        ),
+        (
+            "import_violations",
+            "lab/python/blockyard/campaign/drive.py",
+            "from blockyard.analysis import samples",
+            "imports blockyard.analysis",
+        ),
+        (
+            "machine_violations",
+            "docs/method.md",
+            "see /home/somebody/results",
+            "docs/method.md:1 names /home/somebody/",
+        ),
+    ],
+)
 def test_a_planted_violation_is_found(tmp_path: Path, check: str, file: str, text: str, sentence: str) -> None:
     planted = tmp_path / file
     planted.parent.mkdir(parents=True)
@@ -73,13 +132,20 @@ def test_a_planted_violation_is_found(tmp_path: Path, check: str, file: str, tex
     assert sentence in violation
 
 
-@pytest.mark.parametrize(("check", "file", "text"), [
-    ("include_violations", "lab/src/replay/run.cpp", '#include "journal/event.hpp"\n#include "replay/run.hpp"'),
-    ("include_violations", "library/src/lifetime/temp.cpp", '#include "heap/heap.hpp"\n#include <blockyard/block.h>'),
-    ("system_violations", "library/src/base/linux/pages.cpp", "#ifdef __linux__"),
-    ("import_violations", "lab/python/blockyard/report/page.py", "from blockyard.analysis import samples"),
-    ("machine_violations", "docs/method.md", "worked at /workshop/rooted and /homework/"),
-])
+@pytest.mark.parametrize(
+    ("check", "file", "text"),
+    [
+        ("include_violations", "lab/src/replay/run.cpp", '#include "journal/event.hpp"\n#include "replay/run.hpp"'),
+        (
+            "include_violations",
+            "library/src/lifetime/temp.cpp",
+            '#include "heap/heap.hpp"\n#include <blockyard/block.h>',
+        ),
+        ("system_violations", "library/src/base/linux/pages.cpp", "#ifdef __linux__"),
+        ("import_violations", "lab/python/blockyard/report/page.py", "from blockyard.analysis import samples"),
+        ("machine_violations", "docs/method.md", "worked at /workshop/rooted and /homework/"),
+    ],
+)
 def test_what_is_allowed_is_not_reported(tmp_path: Path, check: str, file: str, text: str) -> None:
     allowed = tmp_path / file
     allowed.parent.mkdir(parents=True)

@@ -55,17 +55,21 @@ def test_a_folder_that_holds_something_else_is_refused(files: Path, tmp_path: Pa
         run("--draw", str(files), "-o", str(tmp_path / "theirs"))
 
 
-@pytest.mark.parametrize(("name", "content", "sentence"), [
-    ("Temp_times.csv", "Operation,Ticks\nAllocate,1\n", "needs a row for Allocate and one for Deallocate"),
-    ("Temp_times.csv", "Operation,Ticks\nAllocate,fast\nDeallocate,1\n", "line 2: 'fast' is not 1 whole number"),
-    ("Temp_times.csv", "", "does not begin with Operation,Ticks"),
-    ("Temp_distances.csv", "Distance\n", "holds no distance"),
-    ("Temp_distances.csv", "Distance\n1,2\n", "line 2: '1,2' is not 1 whole number"),
-    ("Temp_buckets.csv", "Distance,Count\n0,999\n", "does not count the distances in Temp_distances.csv"),
-    ("Temp_buckets.csv", None, "can't be read: No such file"),
-])
-def test_a_broken_file_is_one_sentence(files: Path, tmp_path: Path, name: str, content: str | None,
-                                       sentence: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("Temp_times.csv", "Operation,Ticks\nAllocate,1\n", "needs a row for Allocate and one for Deallocate"),
+        ("Temp_times.csv", "Operation,Ticks\nAllocate,fast\nDeallocate,1\n", "line 2: 'fast' is not 1 whole number"),
+        ("Temp_times.csv", "", "does not begin with Operation,Ticks"),
+        ("Temp_distances.csv", "Distance\n", "holds no distance"),
+        ("Temp_distances.csv", "Distance\n1,2\n", "line 2: '1,2' is not 1 whole number"),
+        ("Temp_buckets.csv", "Distance,Count\n0,999\n", "does not count the distances in Temp_distances.csv"),
+        ("Temp_buckets.csv", None, "can't be read: No such file"),
+    ],
+)
+def test_a_broken_file_is_one_sentence(
+    files: Path, tmp_path: Path, name: str, content: str | None, sentence: str
+) -> None:
     if content is None:
         (files / name).unlink()
     else:

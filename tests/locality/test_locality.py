@@ -18,8 +18,10 @@ from blockyard.errors import UserError
 from blockyard.locality import pictures, tables
 from blockyard.locality.measure import Measured, Test
 
-pytestmark = pytest.mark.skipif(native.find("blockyard-locality") is None,
-                                reason="SKIPPED: blockyard-locality was not built, nothing of it was tested")
+pytestmark = pytest.mark.skipif(
+    native.find("blockyard-locality") is None,
+    reason="SKIPPED: blockyard-locality was not built, nothing of it was tested",
+)
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -98,9 +100,13 @@ def test_without_a_small_region_temp_never_jumps(tmp_path: Path) -> None:
 
 def full(folder: Path, *arguments: str) -> str:
     """Runs it where no file can grow beyond 20 KB, as no picture fits on a disk that is nearly full: what it says."""
-    done = subprocess.run([sys.executable, "-m", "blockyard", "locality", *arguments, "-o", folder], text=True,
-                          capture_output=True, check=False,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
+    done = subprocess.run(
+        [sys.executable, "-m", "blockyard", "locality", *arguments, "-o", folder],
+        text=True,
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+    )
     assert done.returncode == 1
     return done.stderr
 
@@ -137,12 +143,14 @@ def test_an_alignment_that_is_none_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_temp_region_without_temp_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--temp-region is the size of temp's region, and temp is not among"):
-        CliRunner().invoke(command, ["-a", "temp-job", "--temp-region", "4096", "-o", str(tmp_path)],
-                           catch_exceptions=False)
+        CliRunner().invoke(
+            command, ["-a", "temp-job", "--temp-region", "4096", "-o", str(tmp_path)], catch_exceptions=False
+        )
 
 
-@pytest.mark.parametrize("beside", [("--count", "1000"), ("--size", "8"), ("--align", "8"), ("--temp-region", "64"),
-                                    ("--aged",)])
+@pytest.mark.parametrize(
+    "beside", [("--count", "1000"), ("--size", "8"), ("--align", "8"), ("--temp-region", "64"), ("--aged",)]
+)
 def test_what_a_preset_sets_is_refused_beside_it(tmp_path: Path, beside: tuple[str, ...]) -> None:
     with pytest.raises(UserError, match=f"--preset sets {beside[0]} itself"):
         CliRunner().invoke(command, ["--preset", "study", *beside, "-o", str(tmp_path)], catch_exceptions=False)
@@ -174,8 +182,7 @@ def test_an_allocator_that_cannot_be_measured_is_left_out_and_the_others_are_sho
     try:
         text = run(tmp_path / "some", "-a", "glibc,tlsf", *large)
         with pytest.raises(UserError, match="tlsf: "):
-            CliRunner().invoke(command, ["-a", "tlsf", *large, "-o", str(tmp_path / "none")],
-                               catch_exceptions=False)
+            CliRunner().invoke(command, ["-a", "tlsf", *large, "-o", str(tmp_path / "none")], catch_exceptions=False)
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limit)
     assert "tlsf is left out: " in text
@@ -197,8 +204,11 @@ def test_an_empty_folder_name_is_wrong_usage(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_allocator_that_does_not_exist_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"there is no allocator 'tmep' \(there are temp, temp-job, persistent, block, "
-                                        r"null, glibc,.*, all\): did you mean temp\?"):
+    with pytest.raises(
+        UserError,
+        match=r"there is no allocator 'tmep' \(there are temp, temp-job, persistent, block, "
+        r"null, glibc,.*, all\): did you mean temp\?",
+    ):
         CliRunner().invoke(command, ["-a", "tmep", "-o", str(tmp_path)], catch_exceptions=False)
 
 
@@ -237,8 +247,12 @@ def test_no_distance_is_called_common_where_none_is() -> None:
 
 
 def test_labels_of_far_jumps_stay_short() -> None:
-    assert [pictures._short(apart) for apart in (-24_580, 9_999_999, -(1177 << 20), 130 << 30)] == \
-        ["-24,580", "9,999,999", "-1,177 MiB", "130 GiB"]
+    assert [pictures._short(apart) for apart in (-24_580, 9_999_999, -(1177 << 20), 130 << 30)] == [
+        "-24,580",
+        "9,999,999",
+        "-1,177 MiB",
+        "130 GiB",
+    ]
 
 
 @pytest.mark.parametrize("reach", [40, 9_000_000, 12_000_000, 3 << 30, 70 << 40])

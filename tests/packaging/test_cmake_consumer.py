@@ -35,13 +35,21 @@ def test_find_package_gives_static_and_shared_libraries_that_allocate(installed:
 
 
 def test_a_program_that_links_blockyard_malloc_has_the_heap_in_the_place_of_malloc(
-        installed: Path, tmp_path: Path) -> None:
+    installed: Path, tmp_path: Path
+) -> None:
     run("cmake", "-S", HERE / "consumer", "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={installed}")
     run("cmake", "--build", tmp_path, "--target", "consumer-malloc")
     assert run(tmp_path / "consumer-malloc").splitlines() == [
-        "malloc: on the heap", "calloc: on the heap", "realloc: on the heap", "aligned_alloc: on the heap",
-        "new: on the heap", "new[]: on the heap", "strdup, from inside the C library: on the heap",
-        "a thread: on the heap", "the heap is sound"]
+        "malloc: on the heap",
+        "calloc: on the heap",
+        "realloc: on the heap",
+        "aligned_alloc: on the heap",
+        "new: on the heap",
+        "new[]: on the heap",
+        "strdup, from inside the C library: on the heap",
+        "a thread: on the heap",
+        "the heap is sound",
+    ]
 
 
 def test_a_program_that_links_blockyard_malloc_may_have_operators_of_its_own(installed: Path, tmp_path: Path) -> None:
@@ -51,17 +59,32 @@ def test_a_program_that_links_blockyard_malloc_may_have_operators_of_its_own(ins
 
 
 def test_the_installed_headers_are_all_that_the_sources_have(installed: Path) -> None:
-    there = {path.relative_to(headers) for headers in (ROOT / "library/include/blockyard", ROOT / "lab/include/blockyard")
-             for path in headers.rglob("*.h*")}
+    there = {
+        path.relative_to(headers)
+        for headers in (ROOT / "library/include/blockyard", ROOT / "lab/include/blockyard")
+        for path in headers.rglob("*.h*")
+    }
     assert {path.relative_to(installed / "include" / "blockyard") for path in installed.rglob("*.h*")} == there
 
 
 def test_add_subdirectory_gives_a_library_that_allocates_and_asks_for_nothing_of_the_lab(tmp_path: Path) -> None:
     # pkg-config finds nothing at all here, as on a machine that never heard of the lab.
-    run("cmake", "-S", HERE / "subproject", "-B", tmp_path, "-G", "Ninja", f"-DBLOCKYARD_SOURCE={ROOT}",
-        env={"PKG_CONFIG_LIBDIR": str(tmp_path / "nothing"), "PKG_CONFIG_PATH": ""})
-    sought = [line.split(":")[0].lower() for line in (tmp_path / "CMakeCache.txt").read_text().splitlines()
-              if not line.startswith(("#", "//"))]
+    run(
+        "cmake",
+        "-S",
+        HERE / "subproject",
+        "-B",
+        tmp_path,
+        "-G",
+        "Ninja",
+        f"-DBLOCKYARD_SOURCE={ROOT}",
+        env={"PKG_CONFIG_LIBDIR": str(tmp_path / "nothing"), "PKG_CONFIG_PATH": ""},
+    )
+    sought = [
+        line.split(":")[0].lower()
+        for line in (tmp_path / "CMakeCache.txt").read_text().splitlines()
+        if not line.startswith(("#", "//"))
+    ]
     for dependency in ("zstd", "xxhash", "cli11", "nlohmann", "gtest", "blockyard_cargo"):
         assert [name for name in sought if dependency in name] == []
     targets = run("cmake", "--build", tmp_path, "--target", "help")

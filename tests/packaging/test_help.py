@@ -10,8 +10,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def blockyard_help() -> str:
-    done = subprocess.run([sys.executable, "-m", "blockyard", "--help"], capture_output=True, text=True, check=True,
-                          env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "80"})
+    done = subprocess.run(
+        [sys.executable, "-m", "blockyard", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "80"},
+    )
     return done.stdout
 
 

@@ -30,8 +30,14 @@ class Tree:
         (root / "lab/shared.hpp").write_text("int shared();\n")
         for name in ("one", "two"):
             (root / f"lab/{name}.cpp").write_text(f'#include "shared.hpp"\nint {name}() {{ return 1; }}\n')
-        commands = [{"directory": str(root), "file": str(root / f"lab/{name}.cpp"),
-                     "command": f"c++ -o {name}.o -c {root}/lab/{name}.cpp"} for name in ("one", "two")]
+        commands = [
+            {
+                "directory": str(root),
+                "file": str(root / f"lab/{name}.cpp"),
+                "command": f"c++ -o {name}.o -c {root}/lab/{name}.cpp",
+            }
+            for name in ("one", "two")
+        ]
         (root / "build/clang/compile_commands.json").write_text(json.dumps(commands))
 
     def lint(self) -> tuple[int, str, set[str]]:
@@ -39,8 +45,14 @@ class Tree:
         seen = self.root / "seen"
         seen.write_text("")
         environment = os.environ | {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "SEEN": str(seen)}
-        done = subprocess.run([self.root / "scripts/run-clang-tidy", "build/clang"], cwd=self.root, env=environment,
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [self.root / "scripts/run-clang-tidy", "build/clang"],
+            cwd=self.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return done.returncode, done.stdout, {Path(line).stem for line in seen.read_text().split()}
 
 

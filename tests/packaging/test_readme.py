@@ -17,8 +17,9 @@ HEADINGS = re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.
 #: The first builds a wheel and fills an environment of its own with it: test_wheel.py does that. The second is part of
 #: `make test` anyway.
 ELSEWHERE = ("Install the command elsewhere", "Use it from C#")
-BLOCKS = [(heading, block) for heading, body in HEADINGS if heading not in ELSEWHERE
-          for block in SHELL_BLOCK.findall(body)]
+BLOCKS = [
+    (heading, block) for heading, body in HEADINGS if heading not in ELSEWHERE for block in SHELL_BLOCK.findall(body)
+]
 
 
 def shortened(commands: str) -> str:
@@ -45,8 +46,14 @@ def paste(checkout: Path, commands: str) -> subprocess.CompletedProcess:
     # Names of the build and the package in the environment would hide what the README leaves out.
     hidden = {"BLOCKYARD_BUILD", "PYTHONPATH"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    return subprocess.run(["bash", "-e", "-c", f"source begin\n{commands}"], cwd=checkout, env=environment,
-                          capture_output=True, text=True, timeout=600)
+    return subprocess.run(
+        ["bash", "-e", "-c", f"source begin\n{commands}"],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
 
 
 # In the order of the file: each block may use what those before it wrote.

@@ -32,9 +32,14 @@ class Machine:
 
     def install(self, *groups: str) -> subprocess.CompletedProcess:
         # One stream, so that the order of what is said and what is done can be seen.
-        return subprocess.run([ROOT / "scripts" / "install-packages", *groups], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=60,
-                              env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"})
+        return subprocess.run(
+            [ROOT / "scripts" / "install-packages", *groups],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"},
+        )
 
     def called(self, name: str) -> list[str]:
         lines = self.calls.read_text().splitlines() if self.calls.exists() else []
@@ -139,15 +144,22 @@ def parts(tmp_path: Path) -> str:
     for name in ("first", "second", "third"):
         program = tmp_path / name / "run"
         program.parent.mkdir()
-        program.write_text(f"#!/bin/sh\n# What {name} does, in a minute.\n"
-                           f"echo at work: {name}; exec sleep ${{PAUSE:-0}}\n")
+        program.write_text(
+            f"#!/bin/sh\n# What {name} does, in a minute.\necho at work: {name}; exec sleep ${{PAUSE:-0}}\n"
+        )
         program.chmod(0o755)
     return f"{tmp_path}/*/run"
 
 
 def run_each(pattern: str, **environment: str) -> subprocess.Popen:
-    return subprocess.Popen([ROOT / "scripts" / "run-each", pattern], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True, env={**os.environ, **environment}, start_new_session=True)
+    return subprocess.Popen(
+        [ROOT / "scripts" / "run-each", pattern],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **environment},
+        start_new_session=True,
+    )
 
 
 def test_parts_run_one_after_the_other_and_say_what_they_are_and_which_of_how_many(parts: str) -> None:

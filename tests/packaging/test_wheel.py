@@ -13,8 +13,9 @@ import pytest
 pytestmark = pytest.mark.timeout(1500)
 
 ROOT = Path(__file__).parents[2]
-JOURNAL = "".join(f"a {16 + number % 400} {4096 * number + 4096:x} 1 {1000 * number}\n" for number in range(200)) + \
-          "".join(f"f {4096 * number + 4096:x} 1 {1000 * (200 + number)}\n" for number in range(200))
+JOURNAL = "".join(
+    f"a {16 + number % 400} {4096 * number + 4096:x} 1 {1000 * number}\n" for number in range(200)
+) + "".join(f"f {4096 * number + 4096:x} 1 {1000 * (200 + number)}\n" for number in range(200))
 
 
 def environment() -> dict[str, str]:
@@ -52,10 +53,21 @@ def test_the_wheel_serves_every_python_3_and_names_its_platform(wheel: Path) -> 
 
 def test_the_wheel_holds_every_native_part_and_every_adapter(wheel: Path) -> None:
     names = {Path(name).name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("blockyard/native/")}
-    assert {"blockyard-journal", "blockyard-replay", "blockyard-collect", "blockyard-probe", "libblockyard-record.so",
-            "libblockyard-samples.so", "libblockyard-malloc.so", "allocators.toml"} <= names
+    assert {
+        "blockyard-journal",
+        "blockyard-replay",
+        "blockyard-collect",
+        "blockyard-probe",
+        "libblockyard-record.so",
+        "libblockyard-samples.so",
+        "libblockyard-malloc.so",
+        "allocators.toml",
+    } <= names
     adapters = {path.stem for path in (ROOT / "lab" / "adapters").glob("*.cpp")} - {"probe"}
-    adapters |= {path.parent.name for path in (ROOT / "lab" / "adapters" / "crates").glob("*/Cargo.toml")} - {"support", "lock"}
+    adapters |= {path.parent.name for path in (ROOT / "lab" / "adapters" / "crates").glob("*/Cargo.toml")} - {
+        "support",
+        "lock",
+    }
     for adapter in adapters:
         file = f"blockyard-adapter-{adapter}.so"
         assert file in names or f"{file}.missing" in names
@@ -94,8 +106,20 @@ def test_allocators_can_be_had_from_any_folder(blockyard: Path, tmp_path: Path) 
 
 def test_a_journal_is_replayed_and_reported_from_any_folder(blockyard: Path, tmp_path: Path) -> None:
     (tmp_path / "tiny.txt").write_text(JOURNAL)
-    run(blockyard, "replay", "tiny.txt", "-a", "glibc,null", "--repeats", "1", "--pace", "max", "-o", "results",
-        cwd=tmp_path)
+    run(
+        blockyard,
+        "replay",
+        "tiny.txt",
+        "-a",
+        "glibc,null",
+        "--repeats",
+        "1",
+        "--pace",
+        "max",
+        "-o",
+        "results",
+        cwd=tmp_path,
+    )
     assert len(list((tmp_path / "results" / "runs").rglob("samples.npy"))) == 2
     assert "glibc" in run(blockyard, "report", "results", "--html", cwd=tmp_path)
     assert (tmp_path / "results" / "report" / "report.html").stat().st_size > 50_000

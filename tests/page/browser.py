@@ -16,14 +16,27 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
-_KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36,
-         "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+_KEYS = {
+    "Tab": 9,
+    "Enter": 13,
+    "Escape": 27,
+    " ": 32,
+    "PageUp": 33,
+    "PageDown": 34,
+    "End": 35,
+    "Home": 36,
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+}
 
 
 def executable() -> str | None:
     """Chromium as Debian and others name it."""
-    return next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))),
-                None)
+    return next(
+        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+    )
 
 
 class Page:
@@ -80,8 +93,9 @@ class Page:
 
     def settle(self) -> None:
         """Two screen frames and whatever they queued."""
-        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame("
-                      "() => setTimeout(done, 20))))")
+        self.evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 20))))"
+        )
 
     def place(self, selector: str, across: float = 0.5, up: float = 0.5) -> tuple[float, float]:
         """Scrolls an element into sight; a point in it, as shares of its width and height from the lower left."""
@@ -92,8 +106,15 @@ class Page:
         return left + width * across, top + height * (1 - up)
 
     def pointer(self, kind: str, x: float, y: float, pressed: bool = False, clicks: int = 1) -> None:
-        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left" if kind != "mouseMoved" or pressed else
-                  "none", buttons=int(pressed), clickCount=clicks)
+        self.call(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=x,
+            y=y,
+            button="left" if kind != "mouseMoved" or pressed else "none",
+            buttons=int(pressed),
+            clickCount=clicks,
+        )
 
     def move(self, selector: str, across: float, up: float) -> None:
         self.pointer("mouseMoved", *self.place(selector, across, up))
@@ -121,8 +142,11 @@ class Page:
         """Two fingers from two places to two others, as shares of an element's width."""
         for step in range(9):
             places = [self.place(selector, b + (a - b) * step / 8) for b, a in zip(before, after, strict=True)]
-            self.call("Input.dispatchTouchEvent", type="touchMove" if step else "touchStart",
-                      touchPoints=[{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(places)])
+            self.call(
+                "Input.dispatchTouchEvent",
+                type="touchMove" if step else "touchStart",
+                touchPoints=[{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(places)],
+            )
         self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
         self.settle()
 
@@ -140,8 +164,9 @@ class Page:
         self.settle()
 
     def size(self, width: int, height: int, *, phone: bool = False, ratio: float = 1.0) -> None:
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=ratio,
-                  mobile=phone)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=ratio, mobile=phone
+        )
         self.settle()
 
     def theme(self, name: str) -> None:
@@ -169,14 +194,31 @@ def chromium(program: str) -> Iterator[Page]:
         # As root, and in most containers, Chromium's own sandbox can't be set up.
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
         process = subprocess.Popen(
-            [program, "--headless=new", *sandbox, "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio",
-             "--disable-dev-shm-usage", "--proxy-server=127.0.0.1:9", "--remote-debugging-port=0",
-             f"--user-data-dir={profile}", "--window-size=1440,1000", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                program,
+                "--headless=new",
+                *sandbox,
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--mute-audio",
+                "--disable-dev-shm-usage",
+                "--proxy-server=127.0.0.1:9",
+                "--remote-debugging-port=0",
+                f"--user-data-dir={profile}",
+                "--window-size=1440,1000",
+                "about:blank",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
-            with connect(_address(Path(profile) / "DevToolsActivePort", process), max_size=None,
-                         compression=None) as socket:
+            with connect(
+                _address(Path(profile) / "DevToolsActivePort", process), max_size=None, compression=None
+            ) as socket:
                 yield Page(socket)
         finally:
             process.terminate()

@@ -25,9 +25,23 @@ EVENTS, REPEATS, SECONDS = 60_000, 3, 6.0
 
 def report(directory: Path, *options: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """`blockyard report DIRECTORY --html`, tables and page alone."""
-    return subprocess.run([sys.executable, "-m", "blockyard", "report", str(directory), "--html", "--no-pictures",
-                           "--no-samples-parquet", *map(str, options)], capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), **environment})
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "blockyard",
+            "report",
+            str(directory),
+            "--html",
+            "--no-pictures",
+            "--no-samples-parquet",
+            *map(str, options),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), **environment},
+    )
 
 
 def page_of(campaign: synthetic.Campaign) -> Path:
@@ -38,8 +52,9 @@ def page_of(campaign: synthetic.Campaign) -> Path:
 
 @pytest.fixture(scope="session")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> synthetic.Campaign:
-    made = synthetic.lifelike_campaign(tmp_path_factory.mktemp("page") / "results", ALLOCATORS, EVENTS, REPEATS,
-                                       SECONDS)
+    made = synthetic.lifelike_campaign(
+        tmp_path_factory.mktemp("page") / "results", ALLOCATORS, EVENTS, REPEATS, SECONDS
+    )
     for repeat, rows in enumerate(samples(made, "jemalloc"), start=1):
         # Slow and fast ones: some that the machine strikes every time, some that it strikes in one repeat alone.
         struck = (rows["event"] % 50 == 7) | (rows["event"] % 50 == 10 + repeat)

@@ -28,8 +28,10 @@ def ns(words: str) -> float:
 
 def shown_range(tab: Page) -> tuple[float, float]:
     """The stretch of time that all charts show, in seconds."""
-    return tuple(float(tab.evaluate(f"document.getElementById('{name}').getAttribute('aria-valuenow')"))
-                 for name in ("handle-from", "handle-to"))
+    return tuple(
+        float(tab.evaluate(f"document.getElementById('{name}').getAttribute('aria-valuenow')"))
+        for name in ("handle-from", "handle-to")
+    )
 
 
 def picture(tab: Page, selector: str) -> str:
@@ -49,8 +51,15 @@ def test_it_opens_from_disk_asks_for_nothing_else_and_complains_of_nothing(opene
 
 def test_it_states_how_it_was_measured(opened: Page) -> None:
     words = opened.evaluate("document.querySelector('.facts').innerText")
-    for fact in ("Test Processor 9000", "Linux 6.1.0", "tsc", "timer floor", f"{REPEATS} repeats", "1x pace",
-                 "one byte touched in every page"):
+    for fact in (
+        "Test Processor 9000",
+        "Linux 6.1.0",
+        "tsc",
+        "timer floor",
+        f"{REPEATS} repeats",
+        "1x pace",
+        "one byte touched in every page",
+    ):
         assert fact in words
 
 
@@ -103,8 +112,9 @@ def test_a_brush_on_time_drives_every_other_chart(opened: Page) -> None:
 @pytest.mark.parametrize("stretch", [(1, 3), (4, 4.2), (5, SECONDS)])
 @pytest.mark.parametrize("view", ["as-run", "attributed", "inherent"])
 @pytest.mark.parametrize("operation", ["malloc", "free"])
-def test_figures_of_a_brushed_stretch_are_within_the_stated_bound(tab: Page, page: Path, campaign: Campaign, view: str,
-                                                                  operation: str, stretch: tuple[float, float]) -> None:
+def test_figures_of_a_brushed_stretch_are_within_the_stated_bound(
+    tab: Page, page: Path, campaign: Campaign, view: str, operation: str, stretch: tuple[float, float]
+) -> None:
     tab.open(page, f"#view={view}&op={operation}&s={stretch[0]}-{stretch[1]}")
     row = table(tab)["jemalloc"]
     repeats = samples(campaign, "jemalloc")
@@ -150,8 +160,9 @@ def test_hovering_names_the_event(tab: Page, page: Path, campaign: Campaign) -> 
     # The journal has no marks that tell their event: frames are cut by the clock, and counted from 1.
     assert f"thread\t{event['thread']}" in words and f"frame\t{event['frame'] + 1:,}" in words
     assert f"of {REPEATS} repeats" in words
-    threshold = ns(tab.evaluate("document.getElementById('scatter-words').textContent").split("more than ")[1]
-                   .split(";")[0])
+    threshold = ns(
+        tab.evaluate("document.getElementById('scatter-words').textContent").split("more than ")[1].split(";")[0]
+    )
     for number, rows in enumerate(repeats, start=1):
         is_slow = nanoseconds(rows)[slowest] > threshold
         assert f"repeat {number}{', slow' if is_slow else ''}\t" in words
@@ -191,8 +202,9 @@ def test_a_column_sorts_by_keyboard_and_keeps_the_focus(opened: Page) -> None:
     place = 1 + list(table(opened)["glibc"]).index("p99.99")
     opened.evaluate(f"document.querySelector('#table th:nth-child({place}) button').focus()")
     opened.press("Enter")
-    assert opened.evaluate("[document.activeElement.textContent, "
-                           "document.activeElement.parentElement.getAttribute('aria-sort')]") == ["p99.99", "ascending"]
+    assert opened.evaluate(
+        "[document.activeElement.textContent, document.activeElement.parentElement.getAttribute('aria-sort')]"
+    ) == ["p99.99", "ascending"]
 
 
 def test_the_table_is_copied_as_text(opened: Page) -> None:
@@ -225,8 +237,12 @@ def test_the_share_of_an_audio_buffer_has_its_interval_below_it(opened: Page) ->
 
 def test_the_table_shows_frames_audio_causes_and_memory_too(opened: Page, page: Path) -> None:
     report = (page.parent / "report.txt").read_text()
-    for choice, column in (("a frame at 144 Hz", "over 1 %"), ("an audio buffer of 256 samples", "buffers queued"),
-                           ("events above 10 us a second, by cause", "machine"), ("memory", "peak resident")):
+    for choice, column in (
+        ("a frame at 144 Hz", "over 1 %"),
+        ("an audio buffer of 256 samples", "buffers queued"),
+        ("events above 10 us a second, by cause", "machine"),
+        ("memory", "peak resident"),
+    ):
         assert choice.removesuffix(" a second, by cause").removeprefix("events ") in report
         opened.evaluate(f"""(() => {{ const pick = document.getElementById('show'); pick.value = '{choice}';
                          pick.dispatchEvent(new Event('change')); }})()""")
@@ -268,8 +284,10 @@ def test_a_link_keeps_the_table_its_order_and_the_causes_left_out(opened: Page, 
     assert (list(table(opened).items()), picture(opened, SCATTER)) == seen
 
 
-@pytest.mark.parametrize("link", ["#of=nobody&view=none&op=realloc&s=9-1&ns=-5-0&sort=what&event=x&with=", "#%%%&&=",
-                                  "#s=0-1e99&ns=1e-9-1e99"])
+@pytest.mark.parametrize(
+    "link",
+    ["#of=nobody&view=none&op=realloc&s=9-1&ns=-5-0&sort=what&event=x&with=", "#%%%&&=", "#s=0-1e99&ns=1e-9-1e99"],
+)
 def test_a_broken_link_opens_the_page_all_the_same(tab: Page, page: Path, link: str) -> None:
     tab.open(page, link)
     assert tab.problems == []
@@ -291,8 +309,11 @@ def test_without_any_allocator_the_charts_and_the_table_say_so(opened: Page) -> 
 
 def test_bytes_are_whole_in_the_table(tab: Page, tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
-    campaign.run("one", rows_of([(0, 0, 64, 0, 10, 0), (1, FREE, 64, 1000, 10, 0)]),
-                 after_last_free={"cpu_ns": 1, "settled_after_ns": 1, "resident_bytes": 26.579332398377463})
+    campaign.run(
+        "one",
+        rows_of([(0, 0, 64, 0, 10, 0), (1, FREE, 64, 1000, 10, 0)]),
+        after_last_free={"cpu_ns": 1, "settled_after_ns": 1, "resident_bytes": 26.579332398377463},
+    )
     campaign.events(np.array([1, 0]))
     tab.open(page_of(campaign))
     tab.evaluate("""(() => { const pick = document.getElementById('show'); pick.value = 'processor time';
@@ -389,7 +410,7 @@ def test_no_two_causes_are_told_apart_by_colour_alone(opened: Page) -> None:
 
 def luminance(colour: str) -> float:
     """Of `#rrggbb`, relative to white, as WCAG 2 has it."""
-    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
@@ -399,10 +420,20 @@ def test_words_stand_out_from_their_ground(opened: Page, theme: str) -> None:
     """WCAG 2 asks for a contrast of 4.5 for small letters."""
     opened.theme(theme)
     names = ("ink", "faint", "paper", "card", "accent", "accent-ink", "warn", "warn-paper")
-    found = {name: luminance(opened.evaluate(
-        f"getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim()")) for name in names}
-    for words, ground in (("ink", "paper"), ("ink", "card"), ("faint", "paper"), ("faint", "card"),
-                          ("accent-ink", "accent"), ("warn", "warn-paper")):
+    found = {
+        name: luminance(
+            opened.evaluate(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim()")
+        )
+        for name in names
+    }
+    for words, ground in (
+        ("ink", "paper"),
+        ("ink", "card"),
+        ("faint", "paper"),
+        ("faint", "card"),
+        ("accent-ink", "accent"),
+        ("warn", "warn-paper"),
+    ):
         low, high = sorted((found[words], found[ground]))
         assert (high + 0.05) / (low + 0.05) >= 4.5, (words, ground)
 

@@ -14,8 +14,13 @@ from blockyard.report.page import bundle
 
 
 def known(count: int = 400) -> np.ndarray:
-    return rows([(2 * i + kind // 2, kind, 100, i * 1_000_000 + kind * 100_000, 40 + i, 30) for i in range(count)
-                 for kind in (MALLOC, FREE)])
+    return rows(
+        [
+            (2 * i + kind // 2, kind, 100, i * 1_000_000 + kind * 100_000, 40 + i, 30)
+            for i in range(count)
+            for kind in (MALLOC, FREE)
+        ]
+    )
 
 
 def test_a_build_without_the_libraries_says_so_before_it_begins(tmp_path: Path) -> None:
@@ -28,9 +33,16 @@ def test_a_build_without_the_libraries_says_so_before_it_begins(tmp_path: Path) 
     assert not (tmp_path / "results" / "report").exists()
 
 
-@pytest.mark.parametrize("entries", [[(0, MALLOC, 8, 0, 30, 0)], [(0, FREE, 8, 0, 30, 0)], [],
-                                     [(i, MALLOC, 64, i * 1000, 30 + i, 4) for i in range(50)]],
-                         ids=["one malloc", "one free", "no event", "no frees"])
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [(0, MALLOC, 8, 0, 30, 0)],
+        [(0, FREE, 8, 0, 30, 0)],
+        [],
+        [(i, MALLOC, 64, i * 1000, 30 + i, 4) for i in range(50)],
+    ],
+    ids=["one malloc", "one free", "no event", "no frees"],
+)
 def test_tiny_journals_have_a_page(tab: Page, tmp_path: Path, entries: list[tuple[int, ...]]) -> None:
     campaign = Campaign(tmp_path / "results", ["one"])
     campaign.run("one", rows(entries) if entries else known()[:0])
@@ -58,8 +70,10 @@ def test_system_calls_of_a_traced_run_stand_with_their_event(tab: Page, tmp_path
     trace = campaign.run("one", known()).parent / syscalls.FOLDER
     trace.mkdir()
     (trace / "run.json").write_text(json.dumps({"status": "ok", "traced": True}))
-    np.save(trace / "syscalls.npy", np.array([(798, 0, 9, 0, 3, 1000), (syscalls.OUTSIDE, syscalls.OWN_THREAD, 28, 0, 5,
-                                                                        1000)], syscalls.ROW))
+    np.save(
+        trace / "syscalls.npy",
+        np.array([(798, 0, 9, 0, 3, 1000), (syscalls.OUTSIDE, syscalls.OWN_THREAD, 28, 0, 5, 1000)], syscalls.ROW),
+    )
     page = page_of(campaign)
     words = []
     for event in (798, 796):
@@ -108,8 +122,9 @@ def test_another_journal_keeps_the_allocator_in_focus_and_tells_its_own_grades(t
     campaign = Campaign(tmp_path / "results", ["one", "two"], journals=["game", "editor"])
     for journal, late in (("game", 2_000), ("editor", 5_000_000)):
         for name in ("one", "two"):
-            campaign.run(name, known(), journal=journal,
-                         lateness_ns={"p50": 50, "p99": late, "p999": late, "max": late})
+            campaign.run(
+                name, known(), journal=journal, lateness_ns={"p50": 50, "p99": late, "p999": late, "max": late}
+            )
     tab.open(page_of(campaign))
     choose(tab, "focus", "two")
     chips = "[...document.querySelectorAll('.chip')].map(chip => chip.textContent)"
@@ -164,12 +179,17 @@ def test_a_failed_write_leaves_the_page_that_was_there(tmp_path: Path) -> None:
     assert page.read_text() == "the old one"
 
 
-@pytest.mark.parametrize("source, complaint", [
-    ('import { a } from "./b.js";\n', "import each other in a circle: main.js -> b.js -> main.js"),
-    ("export default 1;\n", "imports or exports in a way"),
-    ("const same = 1;\n", "both declare same")])
-def test_a_module_that_concatenation_would_break_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                            source: str, complaint: str) -> None:
+@pytest.mark.parametrize(
+    "source, complaint",
+    [
+        ('import { a } from "./b.js";\n', "import each other in a circle: main.js -> b.js -> main.js"),
+        ("export default 1;\n", "imports or exports in a way"),
+        ("const same = 1;\n", "both declare same"),
+    ],
+)
+def test_a_module_that_concatenation_would_break_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, complaint: str
+) -> None:
     (tmp_path / "main.js").write_text(source + 'import { c } from "./c.js";\nfunction work() {}\n')
     (tmp_path / "b.js").write_text('import { work } from "./main.js";\nexport const a = 1;\n')
     (tmp_path / "c.js").write_text("export const c = 1;\nconst same = 2;\n")

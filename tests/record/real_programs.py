@@ -106,8 +106,14 @@ PROGRAMS = (
     Program("javac", ("javac",), ("javac", "Threads.java"), {"Threads.java": _JAVA}),
     Program("java", ("java", "javac"), ("java", "Threads.java"), {"Threads.java": _JAVA}),
     Program("redis", ("redis-server", "redis-benchmark"), ("bash", "-e", "work"), {"work": _REDIS}),
-    Program("godot", ("godot3", "Xvfb"), ("godot3", "--video-driver", "GLES2", "--audio-driver", "Dummy"), _GODOT,
-            frames=100, on_screen=True),
+    Program(
+        "godot",
+        ("godot3", "Xvfb"),
+        ("godot3", "--video-driver", "GLES2", "--audio-driver", "Dummy"),
+        _GODOT,
+        frames=100,
+        on_screen=True,
+    ),
 )
 
 
@@ -118,8 +124,12 @@ def screen(wanted: bool) -> Iterator[dict[str, str]]:
         yield {}
         return
     ours, theirs = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(theirs), "-screen", "0", "640x480x24", "+extension", "GLX"],
-                              pass_fds=[theirs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(theirs), "-screen", "0", "640x480x24", "+extension", "GLX"],
+        pass_fds=[theirs],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     os.close(theirs)
     try:
         with os.fdopen(ours) as told:
@@ -134,9 +144,16 @@ def failures(program: Program, folder: Path) -> Iterator[str]:
         (folder / name).write_text(text)
     output = folder / "recorded.byj"
     with screen(program.on_screen) as display:
-        done = subprocess.run(command(output, *program.command), cwd=folder, stdin=subprocess.DEVNULL,
-                              env=environment(HOME=str(folder), **display), capture_output=True, text=True,
-                              timeout=_PATIENCE_S, check=False)
+        done = subprocess.run(
+            command(output, *program.command),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            env=environment(HOME=str(folder), **display),
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
     if done.returncode != 0:
         yield f"it ended with {done.returncode}: {done.stderr[-500:]}"
     events = frames = 0
@@ -160,8 +177,10 @@ def main() -> int:
     options.add_argument("names", metavar="NAME", nargs="*", help="only these")
     names = options.parse_args().names
     if unknown := set(names) - {program.name for program in PROGRAMS}:
-        options.error(f"no program is called {', '.join(sorted(unknown))}; there are "
-                      f"{', '.join(program.name for program in PROGRAMS)}")
+        options.error(
+            f"no program is called {', '.join(sorted(unknown))}; there are "
+            f"{', '.join(program.name for program in PROGRAMS)}"
+        )
     failed = []
     for program in PROGRAMS:
         if names and program.name not in names:

@@ -141,8 +141,14 @@ def test_more_processes_at_a_time_are_recorded_than_the_shells_limit_has_files_f
     files = 40
     sleeping = ["bash", "-c", f"for i in {{1..{files}}}; do sleep 2 & done; wait"]
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    done = subprocess.run(command(tmp_path / "many.byj", *sleeping), capture_output=True, text=True, env=environment(),
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard)), check=False)
+    done = subprocess.run(
+        command(tmp_path / "many.byj", *sleeping),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard)),
+        check=False,
+    )
     assert done.returncode == 0 and "Too many open files" not in done.stderr, done.stderr
     assert len(list(tmp_path.glob("many*.byj"))) >= 1 + files
 

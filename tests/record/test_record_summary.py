@@ -10,8 +10,9 @@ from blockyard import native
 
 
 def events(path: str) -> int:
-    info = subprocess.run([native.path("blockyard-journal"), "info", "--json", path], capture_output=True, text=True,
-                          check=True)
+    info = subprocess.run(
+        [native.path("blockyard-journal"), "info", "--json", path], capture_output=True, text=True, check=True
+    )
     facts = json.loads(info.stdout)
     return facts["events"] - facts["preamble"]["blocks"]
 
@@ -39,8 +40,9 @@ def test_of_many_journals_the_one_with_most_events_is_named_next(tmp_path):
 
 def test_a_block_that_is_freed_twice_is_told_of_in_the_singular(tmp_path):
     source = tmp_path / "twice.c"
-    source.write_text("#include <stdlib.h>\n"
-                      "int main(void) { void *volatile block = malloc(5000000); free(block); free(block); }\n")
+    source.write_text(
+        "#include <stdlib.h>\nint main(void) { void *volatile block = malloc(5000000); free(block); free(block); }\n"
+    )
     subprocess.run(["cc", "-w", "-o", tmp_path / "twice", source], check=True)
     assert "\n  1 free was left out: " in record(tmp_path / "twice.byj", str(tmp_path / "twice")).stderr
 

@@ -173,8 +173,9 @@ def spaced(count: int = 240, ns: int = MS, threads: int = 1) -> Journal:
     return journal
 
 
-def planted(journal: Journal, folder: Path, plants: dict[int, str], *options: str, more: str = "",
-            **keywords: Any) -> Run:
+def planted(
+    journal: Journal, folder: Path, plants: dict[int, str], *options: str, more: str = "", **keywords: Any
+) -> Run:
     knobs = "plant=" + "/".join(f"{kind}:{event}" for event, kind in plants.items()) + more
     if "--trace" not in options:  # a trace counts calls, and one that makes sure is one more
         knobs += ",slept=1"

@@ -78,8 +78,9 @@ def stretches(length: float | None) -> list[Stretch]:
     except UserError as reason:
         print(f"blockyard: NOT RUN on the games of the standard campaign: {reason}", file=sys.stderr)
         return found
-    return found + [Stretch(one.name, one.path, one.from_s, (one.from_s or 0.0) + (length or STRETCH_S))
-                    for one in standard]
+    return found + [
+        Stretch(one.name, one.path, one.from_s, (one.from_s or 0.0) + (length or STRETCH_S)) for one in standard
+    ]
 
 
 class Others:
@@ -149,8 +150,10 @@ class Side:
         return percentile(np.min(self.latencies[::every], axis=0), percent, self.step)
 
     def faults(self) -> str:
-        return (f"{np.sum(self.faulting, axis=1).mean():,.0f} a run, {np.all(self.faulting, axis=0).sum():,} in every "
-                f"run, {np.any(self.faulting, axis=0).sum():,} in any")
+        return (
+            f"{np.sum(self.faulting, axis=1).mean():,.0f} a run, {np.all(self.faulting, axis=0).sum():,} in every "
+            f"run, {np.any(self.faulting, axis=0).sum():,} in any"
+        )
 
 
 def percentile(values: np.ndarray, percent: float, step: float) -> float:
@@ -168,13 +171,26 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
         # Before the first run: what the replayer takes of the heap to make it would lay glibc's blocks elsewhere once.
         (Path(name) / "run").mkdir()
         plan = Path(name) / "journal.plan"
-        ends = [option for option, value in (("--from", stretch.begin), ("--to", stretch.end)) if value is not None
-                for option in (option, str(value))]
-        subprocess.run([native.path("blockyard-replay"), "plan", stretch.path, "-o", plan, *ends], check=True,
-                       capture_output=True)
-        command = [native.path("blockyard-replay"), "run", plan, "--adapter",
-                   native.path(f"blockyard-adapter-{asked.allocator}.so"), "--pace", asked.pace,
-                   *([] if asked.racing else ["--in-order"]), *(["--keep-awake"] if asked.keep_awake else [])]
+        ends = [
+            option
+            for option, value in (("--from", stretch.begin), ("--to", stretch.end))
+            if value is not None
+            for option in (option, str(value))
+        ]
+        subprocess.run(
+            [native.path("blockyard-replay"), "plan", stretch.path, "-o", plan, *ends], check=True, capture_output=True
+        )
+        command = [
+            native.path("blockyard-replay"),
+            "run",
+            plan,
+            "--adapter",
+            native.path(f"blockyard-adapter-{asked.allocator}.so"),
+            "--pace",
+            asked.pace,
+            *([] if asked.racing else ["--in-order"]),
+            *(["--keep-awake"] if asked.keep_awake else []),
+        ]
         for repeat in range(asked.repeats):
             turns = (False, *[True] * asked.stressed)
             for busy in turns if repeat % 2 else reversed(turns):
@@ -187,8 +203,10 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
         side.take_off(floor)
     failed = []
     quiet_enough = others.cores() <= MOST_OTHERS
-    print(f"{stretch.name}, {asked.allocator}, {len(quiet.latencies)} quiet and {len(busy_side.latencies)} stressed "
-          f"repeats of {len(quiet.latencies[0]):,} events")
+    print(
+        f"{stretch.name}, {asked.allocator}, {len(quiet.latencies)} quiet and {len(busy_side.latencies)} stressed "
+        f"repeats of {len(quiet.latencies[0]):,} events"
+    )
     if not quiet_enough:
         print(f"  the quiet repeats were NOT QUIET, others took {others.cores():.2f} cores: less is held")
     tails = quiet.as_run(TAIL), busy_side.as_run(TAIL)
@@ -198,8 +216,10 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
     for percent in PERCENTILES:
         one, other = quiet.inherent(percent), busy_side.inherent(percent)
         fewer = busy_side.inherent(percent, asked.stressed)
-        print(f"  inherent p{percent:<7} {one:12,.1f} ns quiet {other:12,.1f} ns stressed   {other / one:.3f}"
-              f"   ({fewer / one:.3f} in as many repeats)")
+        print(
+            f"  inherent p{percent:<7} {one:12,.1f} ns quiet {other:12,.1f} ns stressed   {other / one:.3f}"
+            f"   ({fewer / one:.3f} in as many repeats)"
+        )
         # Where the quiet repeats were disturbed as well, by an amount that nobody knows, as many stressed ones are
         # too few to be held against them and all of them too many: what is the same lies between.
         least, most = (other, other) if quiet_enough else sorted((other, fewer))
@@ -217,11 +237,17 @@ def main() -> int:
     options.add_argument("--pace", default="max", help="max, or the journal's own: 1")
     options.add_argument("--journal", help="only this one: bundled, godot, ...")
     options.add_argument("--length", type=float, help="seconds of each journal; the bundled one else goes to its end")
-    options.add_argument("--racing", action="store_true",
-                         help="do not hold threads to the journal's order, nor to one core each")
+    options.add_argument(
+        "--racing", action="store_true", help="do not hold threads to the journal's order, nor to one core each"
+    )
     options.add_argument("--keep-awake", action="store_true", help="replay with that option, quiet and stressed")
-    options.add_argument("--stressed", type=int, default=STRESSED, metavar="N",
-                         help="stressed repeats for each quiet one; a paced replay is disturbed less")
+    options.add_argument(
+        "--stressed",
+        type=int,
+        default=STRESSED,
+        metavar="N",
+        help="stressed repeats for each quiet one; a paced replay is disturbed less",
+    )
     asked = options.parse_args()
     chosen = [one for one in stretches(asked.length) if asked.journal in (None, one.name)]
     failed = [reason for one in chosen for reason in check(one, asked)]

@@ -39,8 +39,18 @@ def eventually(holds: Callable[[], bool]) -> bool:
 def going(tmp_path: Path) -> subprocess.Popen:
     """A run of a minute."""
     plan = planned(spaced(240, 250 * MS), tmp_path)
-    process = subprocess.Popen([REPLAY, "run", plan, "--adapter", native.path("blockyard-adapter-glibc.so"),
-                                "--keep-awake", "-o", tmp_path / "run"])
+    process = subprocess.Popen(
+        [
+            REPLAY,
+            "run",
+            plan,
+            "--adapter",
+            native.path("blockyard-adapter-glibc.so"),
+            "--keep-awake",
+            "-o",
+            tmp_path / "run",
+        ]
+    )
     yield process
     process.kill()
     process.wait()
@@ -50,7 +60,8 @@ def in_place(going: subprocess.Popen) -> bool:
     """One on each core, each of the idle class."""
     found = awake(going.pid)
     return all(kind == SCHED_IDLE for kind, _ in found.values()) and sorted(
-        core for _, cores in found.values() if len(cores) == 1 for core in cores) == sorted(os.sched_getaffinity(0))
+        core for _, cores in found.values() if len(cores) == 1 for core in cores
+    ) == sorted(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

@@ -12,10 +12,31 @@ LOOKED, CALL_FAULT, TOUCH_FAULT, PREEMPTED, SLEPT, MIGRATED, MAJOR, MACHINE = (1
 BY_CHANCE = PREEMPTED | MIGRATED | MACHINE
 """What the machine may do to any event."""
 
-PLANTS = {20: "sleep", 41: "futex", 60: "fault", 80: "touched", 100: "map", 121: "unmap", 140: "advise", 160: "work",
-          180: "fault", 182: "touched", 201: "sleep", 202: "work", 204: "fault"}
-CAUSES = {"sleep": SLEPT, "futex": SLEPT, "fault": CALL_FAULT, "touched": TOUCH_FAULT, "map": 0, "unmap": 0,
-          "advise": 0, "work": 0}
+PLANTS = {
+    20: "sleep",
+    41: "futex",
+    60: "fault",
+    80: "touched",
+    100: "map",
+    121: "unmap",
+    140: "advise",
+    160: "work",
+    180: "fault",
+    182: "touched",
+    201: "sleep",
+    202: "work",
+    204: "fault",
+}
+CAUSES = {
+    "sleep": SLEPT,
+    "futex": SLEPT,
+    "fault": CALL_FAULT,
+    "touched": TOUCH_FAULT,
+    "map": 0,
+    "unmap": 0,
+    "advise": 0,
+    "work": 0,
+}
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer's own faults would be measured")
 
@@ -78,5 +99,10 @@ def test_what_is_fast_is_not_looked_at(tmp_path: Path) -> None:
 def test_looking_can_be_switched_off(tmp_path: Path) -> None:
     made = planted(spaced(60), tmp_path, {30: "sleep"}, "--causes-above", "0")
     assert not made.rows["cause"].any()
-    assert made.facts["looking"] == {"threshold_ns": 0, "events": 0, "ns_a_look": 0.0, "source": "off",
-                                     "reason": "it was switched off"}
+    assert made.facts["looking"] == {
+        "threshold_ns": 0,
+        "events": 0,
+        "ns_a_look": 0.0,
+        "source": "off",
+        "reason": "it was switched off",
+    }

@@ -98,8 +98,20 @@ def test_the_usable_bytes_of_blocks_that_are_left_are_told(tmp_path: Path, choic
         journal.allocate(f"kept{number}", size, number)
         journal.allocate(f"gone{number}", size, number).free(f"gone{number}", number)
     output = tmp_path / "run"
-    command = [REPLAY, "run", planned(journal, tmp_path), "--adapter", choice.adapter, "--options", choice.options,
-               "--pace", "max", "-o", output, *(("--populate",) if choice.populate else ())]
+    command = [
+        REPLAY,
+        "run",
+        planned(journal, tmp_path),
+        "--adapter",
+        choice.adapter,
+        "--options",
+        choice.options,
+        "--pace",
+        "max",
+        "-o",
+        output,
+        *(("--populate",) if choice.populate else ()),
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=120, env={**os.environ, **choice.environment})
     told = json.loads((output / "run.json").read_text())["live_at_stop"]
     if choice.name.partition("@")[0] in ("scudo", "tlsf", "null"):

@@ -39,8 +39,23 @@ def long_journal(rounds: int = 12_000, step_ns: int = 40, silence_ns: int = 0) -
 
 def command(plan: Path, output: Path, *options: str, allocator: str = "null", pace: str = "max") -> list[str]:
     adapter = TOOLS / "witness.so" if allocator == "witness" else native.path(f"blockyard-adapter-{allocator}.so")
-    return [str(part) for part in (REPLAY, "run", plan, "--adapter", adapter, "--allocator", allocator, "--pace", pace,
-                                   "-o", output, *options)]
+    return [
+        str(part)
+        for part in (
+            REPLAY,
+            "run",
+            plan,
+            "--adapter",
+            adapter,
+            "--allocator",
+            allocator,
+            "--pace",
+            pace,
+            "-o",
+            output,
+            *options,
+        )
+    ]
 
 
 def replay(plan: Path, output: Path, *options: str, **keywords: str) -> Run:
@@ -108,8 +123,13 @@ def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_s
 
 
 def blockyard(*arguments: object, under: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*under, sys.executable, "-m", "blockyard", *map(str, arguments)], capture_output=True,
-                          text=True, timeout=120, env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")})
+    done = subprocess.run(
+        [*under, sys.executable, "-m", "blockyard", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")},
+    )
     assert done.returncode == 0, done.stderr
     return done
 
@@ -137,8 +157,13 @@ def test_a_campaign_interrupted_in_a_streamed_run_is_resumed(tmp_path: Path) -> 
     journal = long_journal(step_ns=150_000).write(tmp_path / "level.txt")
     results = tmp_path / "results"
     words = ("-m", "blockyard", "replay", journal, "-a", "null", "--repeats", 2, "--stream-above", 0, "-o", results)
-    process = subprocess.Popen([sys.executable, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")})
+    process = subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "lab" / "python")},
+    )
     runs = results / "runs/level/null/1x-page"
     deadline = time.monotonic() + 60
     while not (runs / "2.partial/samples.npy.part").exists():

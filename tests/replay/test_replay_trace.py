@@ -17,8 +17,17 @@ NUMBERS = {
 OUTSIDE, BACKGROUND = 4294967295, 65535
 
 CALLS = {"sleep": "clock_nanosleep", "futex": "futex", "map": "mmap", "unmap": "munmap", "advise": "madvise"}
-PLANTS = {20: "sleep", 41: "futex", 60: "fault", 80: "touched", 100: "map", 121: "unmap", 140: "advise", 141: "futex",
-          200: "map"}
+PLANTS = {
+    20: "sleep",
+    41: "futex",
+    60: "fault",
+    80: "touched",
+    100: "map",
+    121: "unmap",
+    140: "advise",
+    141: "futex",
+    200: "map",
+}
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer's own system calls would be traced")
 

@@ -17,9 +17,17 @@ ALLOCATORS = ("glibc", "jemalloc", "mimalloc", "mine", "null")
 EVENTS = 40_000
 
 
-def campaign(directory: Path, *, seed: int, allocators: Sequence[str] = ALLOCATORS, repeats: int = 5,
-             slower: Mapping[str, float] | None = None, events: int = EVENTS, drift: float = 1.0,
-             **settings: Any) -> Campaign:
+def campaign(
+    directory: Path,
+    *,
+    seed: int,
+    allocators: Sequence[str] = ALLOCATORS,
+    repeats: int = 5,
+    slower: Mapping[str, float] | None = None,
+    events: int = EVENTS,
+    drift: float = 1.0,
+    **settings: Any,
+) -> Campaign:
     """`seed` is the machine's noise, which is another in each campaign; `slower` factors stretch latencies beyond the
     floor, `drift` those of all allocators."""
     made = Campaign(directory, list(allocators), repeats=repeats, **settings)
@@ -48,20 +56,32 @@ class Compared:
     facts: dict[str, Any]
 
     def claim(self, allocator: str, operation: str, percentile: str) -> dict[str, Any]:
-        [found] = [claim for section in self.facts["sections"] for claim in section["claims"]
-                   if (claim["allocator"], claim["operation"], claim["percentile"]) ==
-                   (allocator, operation, percentile)]
+        [found] = [
+            claim
+            for section in self.facts["sections"]
+            for claim in section["claims"]
+            if (claim["allocator"], claim["operation"], claim["percentile"]) == (allocator, operation, percentile)
+        ]
         return found
 
     def verdicts(self, *allocators: str) -> set[str]:
-        return {claim["verdict"] for section in self.facts["sections"] for claim in section["claims"]
-                if claim["allocator"] in allocators}
+        return {
+            claim["verdict"]
+            for section in self.facts["sections"]
+            for claim in section["claims"]
+            if claim["allocator"] in allocators
+        }
 
 
 def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "80"}
-    return subprocess.run([sys.executable, "-m", "blockyard", *map(str, arguments)], env=environment,
-                          capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", *map(str, arguments)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def compare(base: Path, new: Path, *arguments: object) -> Compared:

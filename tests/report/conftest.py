@@ -44,7 +44,13 @@ def campaign(tmp_path: Path) -> Campaign:
 def report(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "80"}
-        return subprocess.run([sys.executable, "-m", "blockyard", "report", *map(str, arguments)], cwd=tmp_path,
-                              env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [sys.executable, "-m", "blockyard", "report", *map(str, arguments)],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     return run

@@ -10,10 +10,22 @@ import numpy as np
 from blockyard.analysis.passes import ROW
 from blockyard.analysis.samples import NO_EVENT
 
-MACHINE = {"cpu": "Test Processor 9000", "architecture": "x86_64", "cores": 2, "memory_bytes": 8 << 30,
-           "kernel": "6.1.0", "libc": "glibc 2.36", "distribution": "Debian GNU/Linux 12", "clock": "tsc",
-           "ticks_per_ns": None, "transparent_huge_pages": "madvise", "governor": "performance", "virtualised": False,
-           "warnings": [], "kind": "test"}
+MACHINE = {
+    "cpu": "Test Processor 9000",
+    "architecture": "x86_64",
+    "cores": 2,
+    "memory_bytes": 8 << 30,
+    "kernel": "6.1.0",
+    "libc": "glibc 2.36",
+    "distribution": "Debian GNU/Linux 12",
+    "clock": "tsc",
+    "ticks_per_ns": None,
+    "transparent_huge_pages": "madvise",
+    "governor": "performance",
+    "virtualised": False,
+    "warnings": [],
+    "kind": "test",
+}
 LOOKING = {"threshold_ns": 270, "events": 0, "ns_a_look": 250, "source": "getrusage", "reason": ""}
 OLD_MEMORY = np.dtype([("time", "<u8"), ("resident", "<u8"), ("live", "<u8")])
 """A memory.npy as Blockyards wrote it that knew no more."""
@@ -23,61 +35,147 @@ MALLOC, ZEROED, ALIGNED, FREE, REALLOC = range(5)
 class Campaign:
     """Writes one campaign's folder, run by run. Floors are 10 ticks a call and 4 a touch, 2 ticks a nanosecond."""
 
-    def __init__(self, directory: Path, allocators: Sequence[str], *, journals: Sequence[str] = ("game",),
-                 paces: Sequence[str] = ("1x",), touches: Sequence[str] = ("page",), repeats: int = 1,
-                 threads: str = "journal", missing: Sequence[tuple[str, str]] = (), untimed: bool = False,
-                 peak_bytes: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        allocators: Sequence[str],
+        *,
+        journals: Sequence[str] = ("game",),
+        paces: Sequence[str] = ("1x",),
+        touches: Sequence[str] = ("page",),
+        repeats: int = 1,
+        threads: str = "journal",
+        missing: Sequence[tuple[str, str]] = (),
+        untimed: bool = False,
+        peak_bytes: int = 1 << 20,
+    ) -> None:
         self.directory = directory
         self.ticks_per_ns = 2.0
         self.floors = (10, 4)
         directory.mkdir(parents=True, exist_ok=True)
-        entries = [{"name": name, "base": name.partition("@")[0], "variant": name.partition("@")[2] or "defaults",
-                    "version": "1.0"} for name in allocators]
-        plan = {"format": 1, "name": "synthetic", "created_at": "2025-01-01T00:00:00+00:00", "blockyard": "0.1.0",
-                "journals": [{"name": name, "path": f"{name}.byj", "sha256": "0", "from_s": None, "to_s": None,
-                              "events": 0, "measured_events": 0, "duration_s": 1.0, "blocks": 0,
-                              "peak_bytes": peak_bytes} for name in journals],
-                "allocators": entries, "missing": [{"name": name, "reason": why} for name, why in missing],
-                "paces": list(paces), "touches": list(touches), "repeats": repeats, "threads": threads,
-                "untimed": untimed, "shard": None, "runs": []}
+        entries = [
+            {
+                "name": name,
+                "base": name.partition("@")[0],
+                "variant": name.partition("@")[2] or "defaults",
+                "version": "1.0",
+            }
+            for name in allocators
+        ]
+        plan = {
+            "format": 1,
+            "name": "synthetic",
+            "created_at": "2025-01-01T00:00:00+00:00",
+            "blockyard": "0.1.0",
+            "journals": [
+                {
+                    "name": name,
+                    "path": f"{name}.byj",
+                    "sha256": "0",
+                    "from_s": None,
+                    "to_s": None,
+                    "events": 0,
+                    "measured_events": 0,
+                    "duration_s": 1.0,
+                    "blocks": 0,
+                    "peak_bytes": peak_bytes,
+                }
+                for name in journals
+            ],
+            "allocators": entries,
+            "missing": [{"name": name, "reason": why} for name, why in missing],
+            "paces": list(paces),
+            "touches": list(touches),
+            "repeats": repeats,
+            "threads": threads,
+            "untimed": untimed,
+            "shard": None,
+            "runs": [],
+        }
         (directory / "campaign.json").write_text(json.dumps(plan))
         (directory / "machine.json").write_text(json.dumps(MACHINE))
 
-    def folder(self, allocator: str, repeat: int = 1, journal: str = "game", pace: str = "1x",
-               touch: str = "page") -> Path:
+    def folder(
+        self, allocator: str, repeat: int = 1, journal: str = "game", pace: str = "1x", touch: str = "page"
+    ) -> Path:
         return self.directory / "runs" / journal / allocator / f"{pace}-{touch}" / str(repeat)
 
-    def run(self, allocator: str, rows: np.ndarray | None, repeat: int = 1, journal: str = "game", pace: str = "1x",
-            touch: str = "page", **facts: Any) -> Path:
+    def run(
+        self,
+        allocator: str,
+        rows: np.ndarray | None,
+        repeat: int = 1,
+        journal: str = "game",
+        pace: str = "1x",
+        touch: str = "page",
+        **facts: Any,
+    ) -> Path:
         """One finished run; without rows an untimed or failed one."""
         folder = self.folder(allocator, repeat, journal, pace, touch)
         folder.mkdir(parents=True, exist_ok=True)
-        fields = {"format": 1, "status": "ok", "reason": "", "journal": journal, "allocator": allocator,
-                  "variant": allocator.partition("@")[2] or "defaults", "version": "1.0", "adapter": "adapter.so",
-                  "needs_lock": False, "needs_pool": False, "pace": pace, "touch": touch, "repeat": repeat,
-                  "threads": "journal", "untimed": touch == "untimed", "events": 0 if rows is None else len(rows),
-                  "ticks_per_ns": self.ticks_per_ns, "floor_call_ticks": self.floors[0],
-                  "floor_touch_ticks": self.floors[1], "wall_ns": 10**9, "cpu_ns": 5 * 10**8, "user_ns": 4 * 10**8,
-                  "system_ns": 10**8, "minor_faults": 1234, "major_faults": 0, "voluntary_switches": 1,
-                  "involuntary_switches": 1, "peak_resident_bytes": 64 << 20, "lab_resident_bytes": 1 << 20,
-                  "teardown_resident_bytes": 1 << 20,
-                  "lateness_ns": {"p50": 50, "p99": 2000, "p999": 9000, "max": 20000}, "order_waits": 0,
-                  "environment": {}, "started_at": "2025-01-01T00:00:00+00:00", **facts}
+        fields = {
+            "format": 1,
+            "status": "ok",
+            "reason": "",
+            "journal": journal,
+            "allocator": allocator,
+            "variant": allocator.partition("@")[2] or "defaults",
+            "version": "1.0",
+            "adapter": "adapter.so",
+            "needs_lock": False,
+            "needs_pool": False,
+            "pace": pace,
+            "touch": touch,
+            "repeat": repeat,
+            "threads": "journal",
+            "untimed": touch == "untimed",
+            "events": 0 if rows is None else len(rows),
+            "ticks_per_ns": self.ticks_per_ns,
+            "floor_call_ticks": self.floors[0],
+            "floor_touch_ticks": self.floors[1],
+            "wall_ns": 10**9,
+            "cpu_ns": 5 * 10**8,
+            "user_ns": 4 * 10**8,
+            "system_ns": 10**8,
+            "minor_faults": 1234,
+            "major_faults": 0,
+            "voluntary_switches": 1,
+            "involuntary_switches": 1,
+            "peak_resident_bytes": 64 << 20,
+            "lab_resident_bytes": 1 << 20,
+            "teardown_resident_bytes": 1 << 20,
+            "lateness_ns": {"p50": 50, "p99": 2000, "p999": 9000, "max": 20000},
+            "order_waits": 0,
+            "environment": {},
+            "started_at": "2025-01-01T00:00:00+00:00",
+            **facts,
+        }
         (folder / "run.json").write_text(json.dumps(fields))
         if rows is not None and fields["status"] == "ok":
             np.save(folder / "samples.npy", rows)
             np.save(folder / "memory.npy", np.array([(0, 1 << 20, 0), (10**9, 64 << 20, 1 << 20)], OLD_MEMORY))
         return folder
 
-    def events(self, pair: np.ndarray, frame_times: Sequence[int] = (), journal: str = "game",
-               frame_events: Sequence[int] | None = None, frame_threads: Sequence[int] | None = None) -> None:
+    def events(
+        self,
+        pair: np.ndarray,
+        frame_times: Sequence[int] = (),
+        journal: str = "game",
+        frame_events: Sequence[int] | None = None,
+        frame_threads: Sequence[int] | None = None,
+    ) -> None:
         """Frame marks are of thread 0 unless others are given; without event numbers as old Blockyards wrote them."""
         folder = self.directory / "runs" / journal
         folder.mkdir(parents=True, exist_ok=True)
         threads = np.zeros(len(frame_times)) if frame_threads is None else np.array(frame_threads)
         numbers = {} if frame_events is None else {"frame_events": np.array(frame_events, np.uint32)}
-        np.savez(folder / "events.npz", pair=pair.astype(np.uint32), frame_times=np.array(frame_times, np.uint64),
-                 frame_threads=threads.astype(np.uint32), **numbers)
+        np.savez(
+            folder / "events.npz",
+            pair=pair.astype(np.uint32),
+            frame_times=np.array(frame_times, np.uint64),
+            frame_threads=threads.astype(np.uint32),
+            **numbers,
+        )
 
     def journal_facts(self, **facts: Any) -> None:
         """More of what the plan told of the first journal (`thread_names`, `phases`, ...)."""
@@ -155,8 +253,9 @@ def latencies(made: np.ndarray, speed: float, tail: float, seed: int, touch: boo
     return found
 
 
-def lifelike_campaign(directory: Path, allocators: Sequence[tuple[str, float, float]], events: int, repeats: int,
-                      seconds: float = 20.0) -> Campaign:
+def lifelike_campaign(
+    directory: Path, allocators: Sequence[tuple[str, float, float]], events: int, repeats: int, seconds: float = 20.0
+) -> Campaign:
     """A whole campaign; each allocator is a name, a speed and a tail."""
     campaign = Campaign(directory, [name for name, _, _ in allocators], repeats=repeats, peak_bytes=220 << 20)
     campaign.ticks_per_ns, campaign.floors = 2.6, (36, 30)

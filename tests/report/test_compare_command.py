@@ -86,11 +86,15 @@ def test_other_options_are_refused(copies: tuple[Path, Path]) -> None:
     assert "--threads journal and NEW with --threads one" in refused(*copies)
 
 
-@pytest.mark.parametrize("field, words", [
-    ({"causes_above_ns": 250}, "BASE was replayed with --causes-above 0 and NEW with --causes-above 250"),
-    ({"keep_awake": True}, "NEW was replayed with --keep-awake and BASE without"),
-    ({"in_order": True}, "NEW was replayed with --in-order and BASE without"),
-    ({"pollute_bytes": 65536}, "BASE was replayed with --pollute 0 and NEW with --pollute 65536")])
+@pytest.mark.parametrize(
+    "field, words",
+    [
+        ({"causes_above_ns": 250}, "BASE was replayed with --causes-above 0 and NEW with --causes-above 250"),
+        ({"keep_awake": True}, "NEW was replayed with --keep-awake and BASE without"),
+        ({"in_order": True}, "NEW was replayed with --in-order and BASE without"),
+        ({"pollute_bytes": 65536}, "BASE was replayed with --pollute 0 and NEW with --pollute 65536"),
+    ],
+)
 def test_what_is_measured_otherwise_is_refused(copies: tuple[Path, Path], field: dict[str, int], words: str) -> None:
     change_json(copies[1] / "campaign.json", **field)
     assert words in refused(*copies)
@@ -185,9 +189,18 @@ def test_a_gate_may_name_a_view(made: tuple[Path, Path]) -> None:
     assert "there is no attributed view" in " ".join(found.text.split())
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("p99.9", "is no gate"), ("p99.9:5", "is no gate"), ("p98:5%", "there are p50"), ("calloc/p99:5%", "'calloc'"),
-    ("free/malloc/p99:5%", "'malloc'"), ("", "is no gate"), ("p99:-5%", "is no gate")])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("p99.9", "is no gate"),
+        ("p99.9:5", "is no gate"),
+        ("p98:5%", "there are p50"),
+        ("calloc/p99:5%", "'calloc'"),
+        ("free/malloc/p99:5%", "'malloc'"),
+        ("", "is no gate"),
+        ("p99:-5%", "is no gate"),
+    ],
+)
 def test_what_is_no_gate_is_one_sentence(text: str, words: str) -> None:
     with pytest.raises(UserError) as error:
         gate.parse(text)
@@ -218,9 +231,16 @@ def test_markdown_goes_where_it_is_asked_for(made: tuple[Path, Path]) -> None:
     assert "| mine | " in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [
-    ["-a", "nosuch"], ["--json", "x", "--junit", "x"], ["--strict"], ["--json", ""],
-    ["--markdown", "/proc/nowhere/out.md"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-a", "nosuch"],
+        ["--json", "x", "--junit", "x"],
+        ["--strict"],
+        ["--json", ""],
+        ["--markdown", "/proc/nowhere/out.md"],
+    ],
+)
 def test_a_wrong_request_is_one_sentence(made: tuple[Path, Path], arguments: list[str]) -> None:
     done = blockyard("compare", *made, *arguments)
     assert done.returncode == 1

@@ -69,8 +69,13 @@ def test_with_no_others_to_compare_with_null_tells_that_the_machine_moved(base: 
 
 def test_too_few_samples_are_inconclusive_and_say_so(tmp_path: Path) -> None:
     for name, seed in (("base", 0), ("new", 1)):
-        campaign(tmp_path / name, seed=seed, events=2_000, allocators=("mine",),
-                 slower={"mine": 3.0} if name == "new" else None)
+        campaign(
+            tmp_path / name,
+            seed=seed,
+            events=2_000,
+            allocators=("mine",),
+            slower={"mine": 3.0} if name == "new" else None,
+        )
     found = compare(tmp_path / "base", tmp_path / "new")
     assert found.claim("mine", "malloc", "p99.99")["reason"] == "too few samples"
     assert found.claim("mine", "malloc", "p50")["verdict"] == "worse"
@@ -78,8 +83,14 @@ def test_too_few_samples_are_inconclusive_and_say_so(tmp_path: Path) -> None:
 
 def test_two_repeats_prove_nothing(tmp_path: Path) -> None:
     for name, seed in (("base", 0), ("new", 1)):
-        campaign(tmp_path / name, seed=seed, repeats=2, allocators=("mine",), events=4_000,
-                 slower={"mine": 2.0} if name == "new" else None)
+        campaign(
+            tmp_path / name,
+            seed=seed,
+            repeats=2,
+            allocators=("mine",),
+            events=4_000,
+            slower={"mine": 2.0} if name == "new" else None,
+        )
     found = compare(tmp_path / "base", tmp_path / "new", "--gate", "p50:5%")
     assert found.verdicts("mine") == {"inconclusive"}
     assert "fewer than 3 repeats" in found.text
@@ -88,8 +99,13 @@ def test_two_repeats_prove_nothing(tmp_path: Path) -> None:
 
 def test_an_allocator_that_looks_for_causes_is_judged_by_attributed(tmp_path: Path) -> None:
     for name, seed in (("base", 0), ("new", 1)):
-        made = campaign(tmp_path / name, seed=seed, allocators=("mine",), events=10_000,
-                        slower={"mine": 1.3} if name == "new" else None)
+        made = campaign(
+            tmp_path / name,
+            seed=seed,
+            allocators=("mine",),
+            events=10_000,
+            slower={"mine": 1.3} if name == "new" else None,
+        )
         for repeat in range(1, 6):
             folder = made.folder("mine", repeat)
             text = (folder / "run.json").read_text()
@@ -101,8 +117,10 @@ def test_an_allocator_that_looks_for_causes_is_judged_by_attributed(tmp_path: Pa
 
 
 # Tables of the t distribution, two-sided.
-@pytest.mark.parametrize(("confidence", "freedom", "t"), [
-    (0.95, 1, 12.706), (0.95, 2, 4.303), (0.95, 8, 2.306), (0.99, 4, 4.604), (0.999, 8, 5.041), (0.999, 30, 3.646)])
+@pytest.mark.parametrize(
+    ("confidence", "freedom", "t"),
+    [(0.95, 1, 12.706), (0.95, 2, 4.303), (0.95, 8, 2.306), (0.99, 4, 4.604), (0.999, 8, 5.041), (0.999, 30, 3.646)],
+)
 def test_students_t_is_that_of_the_tables(confidence: float, freedom: float, t: float) -> None:
     assert student.quantile(confidence, freedom) == pytest.approx(t, abs=6e-4)
 

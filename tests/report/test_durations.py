@@ -10,9 +10,20 @@ import pytest
 from blockyard.durations import duration, length, moment
 
 WORDS = Path(__file__).parents[2] / "lab/python/blockyard/report/page/static/words.js"
-TOLD = [(0, "0 ns"), (8.456, "8.46 ns"), (999.4, "999 ns"), (999.5, "1.00 us"), (45.6e6, "45.6 ms"), (2.1e9, "2.10 s"),
-        (119.4e9, "119 s"), (119.5e9, "2:00 min"), (313532.6e6, "5:14 min"), (3599.4e9, "59:59 min"),
-        (3600e9, "1:00 h"), (4330e9, "1:12 h")]
+TOLD = [
+    (0, "0 ns"),
+    (8.456, "8.46 ns"),
+    (999.4, "999 ns"),
+    (999.5, "1.00 us"),
+    (45.6e6, "45.6 ms"),
+    (2.1e9, "2.10 s"),
+    (119.4e9, "119 s"),
+    (119.5e9, "2:00 min"),
+    (313532.6e6, "5:14 min"),
+    (3599.4e9, "59:59 min"),
+    (3600e9, "1:00 h"),
+    (4330e9, "1:12 h"),
+]
 
 
 @pytest.mark.parametrize("ns, words", TOLD)
@@ -25,8 +36,7 @@ def test_the_page_says_the_same() -> None:
     if node is None:
         pytest.skip("THERE IS NO node: WHAT THE PAGE SAYS WAS NOT TESTED")
     # Not imported: node before 20.19 takes a .js for no module where no package.json says that it is one.
-    script = WORDS.read_text() + \
-        f"console.log(JSON.stringify({json.dumps([ns for ns, _ in TOLD])}.map(duration)));"
+    script = WORDS.read_text() + f"console.log(JSON.stringify({json.dumps([ns for ns, _ in TOLD])}.map(duration)));"
     done = subprocess.run([node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [words for _, words in TOLD]
 

@@ -44,9 +44,17 @@ def test_report_prints_a_table_of_eighty_columns_and_where_the_rest_is(campaign:
 def test_a_narrow_terminal_leaves_no_letter_of_a_figure_out(campaign: Campaign, report: Report) -> None:
     of_eighty = report("results", *QUICK).stdout
     narrow = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python"), "COLUMNS": "20"}
-    assert subprocess.run([sys.executable, "-m", "blockyard", "report", "results", *QUICK],
-                          cwd=campaign.directory.parent, env=narrow, capture_output=True, text=True,
-                          check=True).stdout == of_eighty
+    assert (
+        subprocess.run(
+            [sys.executable, "-m", "blockyard", "report", "results", *QUICK],
+            cwd=campaign.directory.parent,
+            env=narrow,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        == of_eighty
+    )
 
 
 def test_report_goes_where_it_is_told(campaign: Campaign, report: Report, tmp_path: Path) -> None:
@@ -61,8 +69,9 @@ def test_allocators_and_journals_can_be_picked(tmp_path: Path, report: Report) -
 
 
 @pytest.mark.parametrize("option, what", [("--allocator", "allocator"), ("--journal", "journal")])
-def test_an_unknown_name_is_refused_with_the_known_ones(campaign: Campaign, report: Report, option: str,
-                                                        what: str) -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones(
+    campaign: Campaign, report: Report, option: str, what: str
+) -> None:
     assert f"has no {what} 'nope'; it has " in refusal(report("results", option, "nope", *QUICK))
 
 
@@ -129,16 +138,21 @@ def test_untimed_runs_show_how_much_the_timing_costs(tmp_path: Path, report: Rep
     assert "321 ms" in (campaign.directory / "report" / "report.txt").read_text()
 
 
-@pytest.mark.parametrize("damage, sentence", [
-    (lambda path: path.write_bytes(path.read_bytes()[:-20]), "should have 2,000 rows and has 1,999.4"),
-    (lambda path: path.write_bytes(path.read_bytes() + b"x"), "should have 2,000 rows"),
-    (lambda path: path.write_bytes(b""), "is not a sample file"),
-    (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00\xff\xff{"), "is not a sample file"),
-    (lambda path: path.write_bytes(b"hello, this is no array at all"), "is not a sample file"),
-    (lambda path: np.save(path, np.zeros(2000)), "does not have the columns of a sample file"),
-    (lambda path: path.unlink(), "is missing though its run.json says that the run finished")])
-def test_damaged_samples_are_refused_by_name(campaign: Campaign, report: Report, damage: Callable[[Path], None],
-                                             sentence: str) -> None:
+@pytest.mark.parametrize(
+    "damage, sentence",
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "should have 2,000 rows and has 1,999.4"),
+        (lambda path: path.write_bytes(path.read_bytes() + b"x"), "should have 2,000 rows"),
+        (lambda path: path.write_bytes(b""), "is not a sample file"),
+        (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00\xff\xff{"), "is not a sample file"),
+        (lambda path: path.write_bytes(b"hello, this is no array at all"), "is not a sample file"),
+        (lambda path: np.save(path, np.zeros(2000)), "does not have the columns of a sample file"),
+        (lambda path: path.unlink(), "is missing though its run.json says that the run finished"),
+    ],
+)
+def test_damaged_samples_are_refused_by_name(
+    campaign: Campaign, report: Report, damage: Callable[[Path], None], sentence: str
+) -> None:
     path = campaign.folder("slow", 2) / "samples.npy"
     damage(path)
     said = refusal(report("results", *QUICK))
@@ -154,16 +168,21 @@ def test_rows_that_were_tampered_with_are_refused_by_name(campaign: Campaign, re
     assert "runs/game/slow/1x-page/2/samples.npy has another event in row 1000" in said
 
 
-@pytest.mark.parametrize("name, text, sentence", [
-    ("campaign.json", "{", "campaign.json is not a campaign's plan"),
-    ("campaign.json", "[]", "campaign.json is not a campaign's plan"),
-    ("machine.json", "}{", "machine.json is not valid JSON"),
-    ("runs/game/quick/1x-page/1/run.json", "{\"status\": \"o", "1/run.json is not valid JSON"),
-    ("runs/game/quick/1x-page/1/run.json", "{}", "does not say whether the run succeeded"),
-    ("runs/game/quick/1x-page/1/run.json", "{\"status\": \"ok\"}", "has no usable 'ticks_per_ns'"),
-    ("runs/game/events.npz", "no zip", "events.npz cannot be read")])
-def test_damaged_documents_are_refused_by_name(campaign: Campaign, report: Report, name: str, text: str,
-                                               sentence: str) -> None:
+@pytest.mark.parametrize(
+    "name, text, sentence",
+    [
+        ("campaign.json", "{", "campaign.json is not a campaign's plan"),
+        ("campaign.json", "[]", "campaign.json is not a campaign's plan"),
+        ("machine.json", "}{", "machine.json is not valid JSON"),
+        ("runs/game/quick/1x-page/1/run.json", '{"status": "o', "1/run.json is not valid JSON"),
+        ("runs/game/quick/1x-page/1/run.json", "{}", "does not say whether the run succeeded"),
+        ("runs/game/quick/1x-page/1/run.json", '{"status": "ok"}', "has no usable 'ticks_per_ns'"),
+        ("runs/game/events.npz", "no zip", "events.npz cannot be read"),
+    ],
+)
+def test_damaged_documents_are_refused_by_name(
+    campaign: Campaign, report: Report, name: str, text: str, sentence: str
+) -> None:
     (campaign.directory / name).write_text(text)
     assert sentence in refusal(report("results", *QUICK))
 
@@ -200,8 +219,9 @@ def test_a_zoom_of_pictures_that_are_not_drawn_is_refused(campaign: Campaign, re
 
 
 @pytest.mark.parametrize("options, budget", [((), "60 Hz (16.7 ms)"), (("--fps", "100"), "100 Hz (10.0 ms)")])
-def test_the_verdict_in_the_terminal_is_of_the_rate_that_was_asked_for(campaign: Campaign, report: Report,
-                                                                       options: tuple[str, ...], budget: str) -> None:
+def test_the_verdict_in_the_terminal_is_of_the_rate_that_was_asked_for(
+    campaign: Campaign, report: Report, options: tuple[str, ...], budget: str
+) -> None:
     found = report("results", *options, *QUICK)
     assert found.returncode == 0, found.stderr
     assert f"share of a frame at {budget}" in found.stdout
@@ -217,8 +237,9 @@ def test_a_rate_that_is_no_number_of_frames_is_refused(campaign: Campaign, repor
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("entries", [[(0, 0, 8, 0, 30, 0)], [(0, 3, 8, 0, 30, 0)], []],
-                         ids=["one malloc", "one free", "no event"])
+@pytest.mark.parametrize(
+    "entries", [[(0, 0, 8, 0, 30, 0)], [(0, 3, 8, 0, 30, 0)], []], ids=["one malloc", "one free", "no event"]
+)
 def test_tiny_journals_work(tmp_path: Path, report: Report, entries: list[tuple[int, ...]]) -> None:
     campaign = Campaign(tmp_path / "results", ["one"])
     made = rows(entries) if entries else known_rows(1)[:0]
@@ -232,8 +253,15 @@ def test_an_interrupt_ends_the_report_without_a_trace_or_half_a_file(tmp_path: P
     names = [f"a{number}" for number in range(12)]
     campaign = lifelike_campaign(tmp_path / "results", [(name, 1.0, 1.0) for name in names], 20_000, 1)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
-    process = subprocess.Popen([sys.executable, "-m", "blockyard", "report", "results"], cwd=tmp_path, env=environment,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, process_group=0)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "blockyard", "report", "results"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
     pictures = campaign.directory / "report" / "game" / "1x-page"
     while process.poll() is None and not list(pictures.glob("*.png")):
         time.sleep(0.02)
@@ -248,22 +276,41 @@ def slow_report(tmp_path: Path) -> subprocess.Popen[str]:
     names = [f"a{number}" for number in range(12)]
     campaign = lifelike_campaign(tmp_path / "results", [(name, 1.0, 1.0) for name in names], 20_000, 1)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
-    process = subprocess.Popen([sys.executable, "-m", "blockyard", "report", "results"], cwd=tmp_path, env=environment,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "blockyard", "report", "results"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while process.poll() is None and not list((campaign.directory / "report" / "game" / "1x-page").glob("*.png")):
         time.sleep(0.02)
     return process
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    return [int(child) for task in Path(f"/proc/{process.pid}/task").iterdir()
-            for child in (task / "children").read_text().split()]
+    return [
+        int(child)
+        for task in Path(f"/proc/{process.pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
 
 
-@pytest.mark.parametrize("number, words", [
-    (signal.SIGKILL, "a process that drew pictures was killed, most likely because the machine ran out of memory; "),
-    (signal.SIGSEGV, "a process that drew pictures ended with SIGSEGV: a fault of Blockyard or of a library below it"),
-    (signal.SIGTERM, "a process that drew pictures ended with SIGTERM: ")])
+@pytest.mark.parametrize(
+    "number, words",
+    [
+        (
+            signal.SIGKILL,
+            "a process that drew pictures was killed, most likely because the machine ran out of memory; ",
+        ),
+        (
+            signal.SIGSEGV,
+            "a process that drew pictures ended with SIGSEGV: a fault of Blockyard or of a library below it",
+        ),
+        (signal.SIGTERM, "a process that drew pictures ended with SIGTERM: "),
+    ],
+)
 def test_a_worker_that_dies_ends_the_report_with_a_sentence(tmp_path: Path, number: int, words: str) -> None:
     process = slow_report(tmp_path)
     os.kill(workers_of(process)[0], number)
@@ -289,26 +336,46 @@ def stale_library(tmp_path: Path, report: Report, monkeypatch: pytest.MonkeyPatc
     return found
 
 
-def test_a_native_library_of_another_version_is_refused(campaign: Campaign, report: Report, tmp_path: Path,
-                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_native_library_of_another_version_is_refused(
+    campaign: Campaign, report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = stale_library(tmp_path, report, monkeypatch, "unsigned by_samples_abi(void) { return 3; }")
     assert f"its interface is number 3, and {samples_library.ABI} is needed" in found
 
 
-@pytest.mark.parametrize("source, words", [
-    (f"unsigned by_samples_abi(void) {{ return {samples_library.ABI}; }}", "it has no by_samples_"),
-    ("int nothing;", "can't be loaded")])
-def test_a_native_library_that_lacks_something_is_refused(campaign: Campaign, report: Report, tmp_path: Path,
-                                                          monkeypatch: pytest.MonkeyPatch, source: str,
-                                                          words: str) -> None:
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        (f"unsigned by_samples_abi(void) {{ return {samples_library.ABI}; }}", "it has no by_samples_"),
+        ("int nothing;", "can't be loaded"),
+    ],
+)
+def test_a_native_library_that_lacks_something_is_refused(
+    campaign: Campaign, report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, words: str
+) -> None:
     assert words in stale_library(tmp_path, report, monkeypatch, source)
 
 
 def test_a_disk_that_is_full_is_said_to_be(campaign: Campaign, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab" / "python")}
-    limited = subprocess.run(["bash", "-c", 'ulimit -f 4; trap "" XFSZ; exec "$@"', "bash", sys.executable, "-m",
-                              "blockyard", "report", "results"], cwd=tmp_path, env=environment, capture_output=True,
-                             text=True, check=False)
+    limited = subprocess.run(
+        [
+            "bash",
+            "-c",
+            'ulimit -f 4; trap "" XFSZ; exec "$@"',
+            "bash",
+            sys.executable,
+            "-m",
+            "blockyard",
+            "report",
+            "results",
+        ],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "can't be written" in refusal(limited)
     assert not list(campaign.directory.rglob("*.partial"))
 

@@ -25,17 +25,30 @@ def csv(campaign: Campaign, name: str = "one-1.csv") -> list[str]:
 def test_allocations_csv_has_the_studys_five_columns_row_by_row(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
     # Event 2 is a frame mark and has no row; event 0 was allocated by the preamble; floors are 10 and 4 at 2 ticks/ns.
-    campaign.run("one", rows([(1, MALLOC, 48, 100, 10 + 60, 4 + 14), (3, FREE, 16, 200, 10 + 30, 0),
-                              (4, MALLOC, 99, 300, 10 + 80, 0), (5, FREE, 48, 400, 10 + 26, 0)]))
+    campaign.run(
+        "one",
+        rows(
+            [
+                (1, MALLOC, 48, 100, 10 + 60, 4 + 14),
+                (3, FREE, 16, 200, 10 + 30, 0),
+                (4, MALLOC, 99, 300, 10 + 80, 0),
+                (5, FREE, 48, 400, 10 + 26, 0),
+            ]
+        ),
+    )
     campaign.events(np.array([3, 5, NONE, 0, NONE, 1]))
-    assert csv(campaign) == ["replayAllocTimestamp,allocTime,allocSize,replayFreeTimestamp,freeTime",
-                             "100,37,48,400,13", "300,40,99,0,0"]
+    assert csv(campaign) == [
+        "replayAllocTimestamp,allocTime,allocSize,replayFreeTimestamp,freeTime",
+        "100,37,48,400,13",
+        "300,40,99,0,0",
+    ]
 
 
 def test_a_reallocate_ends_one_row_and_begins_another(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
-    campaign.run("one", rows([(0, MALLOC, 8, 10, 10 + 20, 0), (1, REALLOC, 16, 20, 10 + 200, 0),
-                              (2, FREE, 16, 30, 10 + 40, 0)]))
+    campaign.run(
+        "one", rows([(0, MALLOC, 8, 10, 10 + 20, 0), (1, REALLOC, 16, 20, 10 + 200, 0), (2, FREE, 16, 30, 10 + 40, 0)])
+    )
     campaign.events(np.array([1, 2, 1]))
     assert csv(campaign)[1:] == ["10,10,8,20,0", "20,100,16,30,20"]
 

@@ -44,7 +44,7 @@ def pixels(path: Path) -> np.ndarray:
 def plot(path: Path) -> np.ndarray:
     """The density's own part of a scatter."""
     left, top, width, height = scatter.FRAME
-    return pixels(path)[top:top + height, left:left + width]
+    return pixels(path)[top : top + height, left : left + width]
 
 
 def saturated_colour(image: np.ndarray) -> np.ndarray:
@@ -52,16 +52,24 @@ def saturated_colour(image: np.ndarray) -> np.ndarray:
     return image.max(axis=2) - image.min(axis=2) > 40
 
 
-@pytest.mark.parametrize("name", [f"{allocator}-{operation}-{view}" for allocator in ("calm", "spiky")
-                                  for operation in ("malloc", "free") for view in ("as-run", "inherent")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{allocator}-{operation}-{view}"
+        for allocator in ("calm", "spiky")
+        for operation in ("malloc", "free")
+        for view in ("as-run", "inherent")
+    ],
+)
 def test_every_allocator_has_a_density_scatter_of_full_size(drawn: Path, name: str) -> None:
     image = pixels(drawn / f"{name}.png")
     assert image.shape == (scatter.HEIGHT, scatter.WIDTH, 3)
     assert np.count_nonzero(saturated_colour(plot(drawn / f"{name}.png"))) > 5000
 
 
-@pytest.mark.parametrize("name", ["percentiles-as-run", "percentiles-inherent", "comparison-as-run",
-                                  "comparison-inherent"])
+@pytest.mark.parametrize(
+    "name", ["percentiles-as-run", "percentiles-inherent", "comparison-as-run", "comparison-inherent"]
+)
 def test_summary_pictures_are_there_and_not_blank(drawn: Path, name: str) -> None:
     image = pixels(drawn / f"{name}.png")
     assert image.shape[1] == 1600 and np.count_nonzero(saturated_colour(image)) > 1000
@@ -89,8 +97,17 @@ def test_a_picture_is_the_same_whatever_was_drawn_before_it_in_its_frame(tmp_pat
         marks["time"], marks["ticks"] = random.integers(0, 10**9, 5), random.integers(10**4, 10**6, 5)
         marks["cause"][:2] = 8
         found = Distribution(np.array([10 + seed, 10**6]), np.array([10**6, 10**3]), 1.0)
-        return scatter.Scatter(tmp_path / name, name, "words", "circumstances", Bins(
-            counts, np.full(counts.shape, 6, np.float32), marks), found, (0.0, 1.0), (1.0, 1e7), 1.0)
+        return scatter.Scatter(
+            tmp_path / name,
+            name,
+            "words",
+            "circumstances",
+            Bins(counts, np.full(counts.shape, 6, np.float32), marks),
+            found,
+            (0.0, 1.0),
+            (1.0, 1e7),
+            1.0,
+        )
 
     first, second = content("first", 1), content("second", 2)
     scatter._stage.cache_clear()
@@ -117,6 +134,7 @@ def test_a_lone_outlier_is_a_visible_mark_where_it_happened(drawn: Path) -> None
 
 def test_density_is_darker_where_more_events_are() -> None:
     from blockyard.analysis.passes import MARK, Bins
+
     counts = np.array([[0, 1, 10, 1000]], np.uint32)
     image = scatter.shades(Bins(counts, np.full((1, 4), 6, np.float32), np.zeros(0, MARK)))[0]
     brightness = image[:, :3].sum(axis=1).tolist()
@@ -126,7 +144,7 @@ def test_density_is_darker_where_more_events_are() -> None:
 def test_hue_tells_sizes_apart_without_red_and_green() -> None:
     colours = style.size_colours()
     # As an eye without the green cone sees them (Vienot, Brettel and Mollon 1999).
-    seen = (colours ** 2.2) @ np.array([[0.33066, 0.33066, -0.02786], [0.66934, 0.66934, 0.02786], [0, 0, 1]])
+    seen = (colours**2.2) @ np.array([[0.33066, 0.33066, -0.02786], [0.66934, 0.66934, 0.02786], [0, 0, 1]])
     steps = [round((place - 4) / 22 * 255) for place in (4, 10, 15, 20, 26)]
     distances = [np.linalg.norm(seen[a] - seen[b]) for a, b in pairwise(steps)]
     assert min(distances) > 0.15
@@ -147,8 +165,10 @@ def test_every_png_has_an_svg_beside_it(drawn: Path) -> None:
 def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None:
     starts = np.arange(2000) * 16_666_667.0
     steady = {View.AS_RUN: np.full((3, 2000), 5e4)}
-    lines = [frame_pictures.Line.of_repeats(f"allocator {place}", style.colour(place), steady, is_null=False)
-             for place in range(4)]
+    lines = [
+        frame_pictures.Line.of_repeats(f"allocator {place}", style.colour(place), steady, is_null=False)
+        for place in range(4)
+    ]
     phases = Phases((Phase("play", 0, 9, 0.0, float(starts[-1])),), named=False)
     frame_pictures.draw(tmp_path / "frames", "Frames", "as-run", "a test", starts, lines, phases, 60.0)
     image = pixels(tmp_path / "frames.png")
@@ -168,7 +188,7 @@ def test_frames_cut_at_any_rate_have_its_budget_drawn(tmp_path: Path, rate_hz: f
     campaign.run("one", latencies(base, 1, 1, 1001))
     campaign.events(pair)
     result = build(campaign.directory, options=ReportOptions(views=(View.AS_RUN,), fps=rate_hz))
-    drawn, = (path for path in result.pictures if path.name == "frames.svg")
+    (drawn,) = (path for path in result.pictures if path.name == "frames.svg")
     words = re.findall(r"<!-- (.*?) -->", drawn.read_text())  # matplotlib notes there what its outlines spell
     assert {"240 Hz", f"{rate_hz:g} Hz", f"10 % of {rate_hz:g} Hz", f"1 % of {rate_hz:g} Hz"} <= set(words)
 
@@ -190,7 +210,7 @@ def test_a_zoom_draws_the_stretch_alone_under_a_name_of_its_own(tmp_path: Path) 
     image = plot(next(path for path in result.pictures if path.name == "one-malloc-as-run-1s-4s.png"))
     colour = saturated_colour(image)
     third = image.shape[1] // 3
-    assert np.count_nonzero(colour[:, :third]) > 500 and np.count_nonzero(colour[:, third + 12:]) == 0
+    assert np.count_nonzero(colour[:, :third]) > 500 and np.count_nonzero(colour[:, third + 12 :]) == 0
 
 
 def test_the_tail_beyond_p90_has_half_the_width() -> None:
@@ -204,8 +224,11 @@ def test_names_beside_marks_cover_neither_one_another_nor_a_mark() -> None:
     sizes = [(90.0, 18.0)] * len(marks)
     corners = style.beside(marks, sizes, (0, 0, 1000, 600))
     boxes = [(x, y, x + 90, y + 18) for x, y in corners]
-    assert all(one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-               for place, one in enumerate(boxes) for other in boxes[:place])
+    assert all(
+        one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        for place, one in enumerate(boxes)
+        for other in boxes[:place]
+    )
     assert not any(box[0] < x < box[2] and box[1] < y < box[3] for box in boxes for x, y in marks)
 
 
@@ -223,7 +246,7 @@ def test_no_subtitle_reaches_the_edge_of_its_picture(tmp_path: Path, letters: in
         style.subtitle(page, 70, "wide" * (letters // 4))
         style.save(page, tmp_path / "page", (".png",))
     ink = (pixels(tmp_path / "page.png") < 250).any(axis=(0, 2))
-    assert ink.any() and not ink[1600 - 28 + 1:].any()
+    assert ink.any() and not ink[1600 - 28 + 1 :].any()
 
 
 def test_no_ink_touches_the_edges_of_favoured_pictures(tmp_path: Path) -> None:
@@ -238,5 +261,6 @@ def test_no_ink_touches_the_edges_of_favoured_pictures(tmp_path: Path) -> None:
     build(campaign.directory, options=ReportOptions(samples_parquet=False))
     drawn = list((campaign.directory / "report").rglob("*.png"))
     assert {"comparison-attributed-favoured", "frames-favoured", "memory-favoured", "pareto-favoured"} <= {
-        path.stem for path in drawn}
+        path.stem for path in drawn
+    }
     assert [path.name for path in drawn if (pixels(path)[:, [0, 1, -2, -1]] < 250).any()] == []

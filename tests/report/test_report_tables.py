@@ -36,26 +36,35 @@ def lines(result: ReportResult, title: str) -> list[list[str]]:
     return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("view, part, best, median, p99, worst", [
-    ("as-run", "call", 1, 1000, 1980, 2000), ("as-run", "touch", 100, 100, 100, 100),
-    ("as-run", "call+touch", 101, 1100, 2080, 2100), ("inherent", "call", 1, 500, 990, 1000),
-    ("inherent", "call+touch", 101, 600, 1090, 1100)])
-def test_summary_has_the_known_malloc_figures(campaign: Campaign, view: str, part: str, best: int, median: int,
-                                              p99: int, worst: int) -> None:
+@pytest.mark.parametrize(
+    "view, part, best, median, p99, worst",
+    [
+        ("as-run", "call", 1, 1000, 1980, 2000),
+        ("as-run", "touch", 100, 100, 100, 100),
+        ("as-run", "call+touch", 101, 1100, 2080, 2100),
+        ("inherent", "call", 1, 500, 990, 1000),
+        ("inherent", "call+touch", 101, 600, 1090, 1100),
+    ],
+)
+def test_summary_has_the_known_malloc_figures(
+    campaign: Campaign, view: str, part: str, best: int, median: int, p99: int, worst: int
+) -> None:
     result = build(campaign.directory, options=TABLES)
     found = figures(result, allocator="quick", view=view, operation="malloc", part=part)
     assert [found[key] for key in ("best_ns", "p50_ns", "p99_ns", "worst_ns")] == [best, median, p99, worst]
 
 
 def test_summary_has_the_known_free_figures(campaign: Campaign) -> None:
-    found = figures(build(campaign.directory, options=TABLES), allocator="slow", view="as-run", operation="free",
-                    part="call")
+    found = figures(
+        build(campaign.directory, options=TABLES), allocator="slow", view="as-run", operation="free", part="call"
+    )
     assert found["samples"] == 2000 and found["best_ns"] == found["p99_ns"] == found["worst_ns"] == 50
 
 
 def test_summary_leaves_unsupported_percentiles_empty(campaign: Campaign) -> None:
-    found = figures(build(campaign.directory, options=TABLES), allocator="quick", view="as-run", operation="malloc",
-                    part="call")
+    found = figures(
+        build(campaign.directory, options=TABLES), allocator="quick", view="as-run", operation="malloc", part="call"
+    )
     assert found["p99_ns"] is not None and found["p99.9_ns"] is None
 
 
@@ -77,19 +86,39 @@ def test_report_puts_the_allocators_side_by_side(campaign: Campaign) -> None:
 def test_report_has_the_studys_header_figures(campaign: Campaign) -> None:
     text = build(campaign.directory, options=TABLES).text
     quick = text.split("quick 1.0\n", 1)[1]
-    for name, figure in [("Number of mallocs", "1,000"), ("Number of frees", "1,000"), ("Total allocation", "97.7 KiB"),
-                         ("Max live bytes", "1.00 MiB"), ("Average allocation", "100 B"),
-                         ("Median allocation", "100 B"),
-                         ("Leaked", r"0 \(0 B\)"), (r"Average Malloc Time \(as-run\)", "1.10 us"),
-                         (r"Average Malloc Time \(inherent\)", "600 ns")]:
+    for name, figure in [
+        ("Number of mallocs", "1,000"),
+        ("Number of frees", "1,000"),
+        ("Total allocation", "97.7 KiB"),
+        ("Max live bytes", "1.00 MiB"),
+        ("Average allocation", "100 B"),
+        ("Median allocation", "100 B"),
+        ("Leaked", r"0 \(0 B\)"),
+        (r"Average Malloc Time \(as-run\)", "1.10 us"),
+        (r"Average Malloc Time \(inherent\)", "600 ns"),
+    ]:
         assert re.search(rf"{name} +{figure}\n", quick), name
 
 
 def test_report_has_the_studys_percentiles_from_best_to_worst(campaign: Campaign) -> None:
     quick = build(campaign.directory, options=TABLES).text.split("quick 1.0\n", 1)[1].split("as-run\n", 1)[1]
     rows_found = [line.split("  ")[0] for line in quick.splitlines()[2:16]]
-    assert rows_found == ["Best", "p1", "p10", "p25", "p50", "p75", "p90", "p95", "p98", "p99", "p99.9", "p99.99",
-                          "p99.999", "Worst"]
+    assert rows_found == [
+        "Best",
+        "p1",
+        "p10",
+        "p25",
+        "p50",
+        "p75",
+        "p90",
+        "p95",
+        "p98",
+        "p99",
+        "p99.9",
+        "p99.99",
+        "p99.999",
+        "Worst",
+    ]
     assert re.search(r"p25 +500 ns +100 ns +600 ns +50\.0 ns", quick)
 
 
@@ -111,11 +140,18 @@ def test_reallocs_count_as_malloc_and_stand_apart(tmp_path: Path) -> None:
 
 def test_by_size_splits_every_table(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
-    campaign.run("one", rows([(i, MALLOC, size, i, 10 + 2 * (i + 1), 0)
-                              for i, size in enumerate((64, 1024, 32768, 1 << 20, 1 << 21))]))
+    campaign.run(
+        "one",
+        rows([(i, MALLOC, size, i, 10 + 2 * (i + 1), 0) for i, size in enumerate((64, 1024, 32768, 1 << 20, 1 << 21))]),
+    )
     text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
-    for title, best in [("blocks up to 64 B", 1), ("blocks up to 1 KiB", 2), ("blocks up to 32 KiB", 3),
-                        ("blocks up to 1 MiB", 4), ("blocks above 1 MiB", 5)]:
+    for title, best in [
+        ("blocks up to 64 B", 1),
+        ("blocks up to 1 KiB", 2),
+        ("blocks up to 32 KiB", 3),
+        ("blocks up to 1 MiB", 4),
+        ("blocks above 1 MiB", 5),
+    ]:
         assert re.search(rf"{title}: as-run, defaults\n.*\n-+\none +{best}\.00 ns", text), title
 
 
@@ -144,8 +180,10 @@ def test_one_floor_the_least_that_any_run_measured_is_taken_off_all_runs(tmp_pat
 
 
 def test_a_table_of_one_allocator_takes_the_floor_of_all_off(tmp_path: Path) -> None:
-    result = build(measured_floors(tmp_path / "r").directory, options=ReportOptions(
-        pictures=False, samples_parquet=False, allocators=("one",)))
+    result = build(
+        measured_floors(tmp_path / "r").directory,
+        options=ReportOptions(pictures=False, samples_parquet=False, allocators=("one",)),
+    )
     assert figures(result, view="inherent", operation="malloc", part="call")["best_ns"] == 14
 
 
@@ -166,8 +204,9 @@ def test_favoured_variants_have_a_table_of_their_own(tmp_path: Path) -> None:
     for name in ("null", "one", "one@favoured"):
         campaign.run(name, known_rows(1))
     result = build(campaign.directory, options=TABLES)
-    first_column = [[row[0] for row in lines(result, f"free: as-run, {variant}")[2:4]]
-                    for variant in ("defaults", "favoured")]
+    first_column = [
+        [row[0] for row in lines(result, f"free: as-run, {variant}")[2:4]] for variant in ("defaults", "favoured")
+    ]
     assert first_column == [["one", "null"], ["one", "null"]]
 
 
@@ -184,12 +223,16 @@ def test_paces_touches_and_journals_are_never_in_one_table(tmp_path: Path) -> No
 
 def test_slow_events_are_counted_a_second_beside_null(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["null", "one"])
-    slow = [(i, MALLOC, 8, i * 100_000_000, 10 + 2 * ns, 0) for i, ns in
-            enumerate((900, 1100, 2000, 50_000, 200_000, 10, 10, 10, 10, 10, 10))]
+    slow = [
+        (i, MALLOC, 8, i * 100_000_000, 10 + 2 * ns, 0)
+        for i, ns in enumerate((900, 1100, 2000, 50_000, 200_000, 10, 10, 10, 10, 10, 10))
+    ]
     campaign.run("one", rows(slow))
     campaign.run("null", rows([(*row[:4], 10, 0) for row in slow]))
-    table = lines(build(campaign.directory, options=TABLES),
-                  "slow events a second: as-run, mallocs with touch and frees, defaults")
+    table = lines(
+        build(campaign.directory, options=TABLES),
+        "slow events a second: as-run, mallocs with touch and frees, defaults",
+    )
     assert table[2][:4] == ["one", "4.00", "2.00", "1.00"] and table[3][:4] == ["null", "0", "0", "0"]
 
 
@@ -202,14 +245,16 @@ def test_repeats_with_different_calibrations_are_brought_to_one_tick(tmp_path: P
 
 
 def test_guideline_names_minimum_median_worst_tenth_of_a_percent_and_worst(campaign: Campaign) -> None:
-    guideline, = build(campaign.directory, options=TABLES).guidelines
+    (guideline,) = build(campaign.directory, options=TABLES).guidelines
     found = guideline.splitlines()
     assert "As it ran, malloc with its first touch:" in found
     assert "Inherent (with the machine's noise gone), malloc with its first touch:" in found
-    for line in ("malloc, at the least: 101 ns (quick) to 601 ns (slow)",
-                 "malloc, median: 1.10 us (quick) to 1.60 us (slow)",
-                 "malloc, worst 0.1 %: unknown (too few events)",
-                 "malloc, absolute worst: 2.10 us (quick) to 2.60 us (slow)"):
+    for line in (
+        "malloc, at the least: 101 ns (quick) to 601 ns (slow)",
+        "malloc, median: 1.10 us (quick) to 1.60 us (slow)",
+        "malloc, worst 0.1 %: unknown (too few events)",
+        "malloc, absolute worst: 2.10 us (quick) to 2.60 us (slow)",
+    ):
         assert line in found
 
 
@@ -226,12 +271,23 @@ def test_the_terminal_has_the_guideline_of_one_view_a_finding_a_line(campaign: C
 def test_guideline_of_a_handful_of_events_says_that_the_median_is_unknown(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=1)
     campaign.run("one", rows([(0, MALLOC, 8, 0, 10 + 2000, 0)]), 1)
-    guideline, = build(campaign.directory, options=TABLES).guidelines
+    (guideline,) = build(campaign.directory, options=TABLES).guidelines
     assert "malloc, median: unknown (too few events)" in guideline.splitlines()
 
 
-@pytest.mark.parametrize("fact", ["Test Processor 9000", "Linux 6.1.0", "tsc at 2.000 ticks/ns", "timer floor 5.00 ns",
-                                  "2 repeats", "1x pace", "one byte touched in every page", "the journal's threads"])
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "Test Processor 9000",
+        "Linux 6.1.0",
+        "tsc at 2.000 ticks/ns",
+        "timer floor 5.00 ns",
+        "2 repeats",
+        "1x pace",
+        "one byte touched in every page",
+        "the journal's threads",
+    ],
+)
 def test_every_section_states_its_circumstances(campaign: Campaign, fact: str) -> None:
     text = " ".join(build(campaign.directory, options=TABLES).text.split())
     assert fact in text
@@ -241,7 +297,8 @@ def test_a_campaign_in_the_journals_order_says_so(campaign: Campaign) -> None:
     plan = campaign.directory / "campaign.json"
     plan.write_text(json.dumps({**json.loads(plan.read_text()), "in_order": True}))
     assert "the journal's threads in the journal's order" in " ".join(
-        build(campaign.directory, options=TABLES).text.split())
+        build(campaign.directory, options=TABLES).text.split()
+    )
 
 
 def test_a_campaign_whose_cores_were_kept_awake_says_so(campaign: Campaign) -> None:
@@ -264,12 +321,19 @@ def test_no_line_of_the_whole_text_report_is_wider_than_eighty_columns(tmp_path:
         for repeat in (1, 2):
             made = latencies(base, 1.0, 1.0, 1000 + repeat)
             made["cause"][made["cause"] > 0] = 255
-            campaign.run(name, made, repeat, looking=LOOKING, timed_ns=123_456_789_000,
-                         background={"threads": 12, "cpu_ns": 7_654_321_000, "names": ["purger"]},
-                         after_last_free={"cpu_ns": 10**9, "settled_after_ns": 10**9, "resident_bytes": 123 << 20})
+            campaign.run(
+                name,
+                made,
+                repeat,
+                looking=LOOKING,
+                timed_ns=123_456_789_000,
+                background={"threads": 12, "cpu_ns": 7_654_321_000, "names": ["purger"]},
+                after_last_free={"cpu_ns": 10**9, "settled_after_ns": 10**9, "resident_bytes": 123 << 20},
+            )
     campaign.events(pair, range(0, 4_000_000_000, 16_666_667))
-    campaign.journal_facts(phases=[{"name": "load", "time_ns": 0, "event": 5},
-                                   {"name": "play", "time_ns": 2 * 10**9, "event": 10_000}])
+    campaign.journal_facts(
+        phases=[{"name": "load", "time_ns": 0, "event": 5}, {"name": "play", "time_ns": 2 * 10**9, "event": 10_000}]
+    )
     text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "page fault in the touch" in " ".join(text.split()), "a folded cause keeps its words"
@@ -277,8 +341,12 @@ def test_no_line_of_the_whole_text_report_is_wider_than_eighty_columns(tmp_path:
 
 def test_the_processor_time_of_an_allocators_own_threads_is_added_to_its_calls(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"])
-    campaign.run("one", rows([(0, MALLOC, 64, 0, 10, 0)]), timed_ns=2_000_000,
-                 background={"threads": 1, "cpu_ns": 5_000_000, "names": ["janitor"]})
+    campaign.run(
+        "one",
+        rows([(0, MALLOC, 64, 0, 10, 0)]),
+        timed_ns=2_000_000,
+        background={"threads": 1, "cpu_ns": 5_000_000, "names": ["janitor"]},
+    )
     table = build(campaign.directory, options=TABLES).text.partition("processor time, medians")[2]
     row = next(line.split() for line in table.splitlines() if line.startswith("one"))
     assert row[:8] == ["one", "2.00", "ms", "1", "5.00", "ms", "7.00", "ms"]
@@ -316,8 +384,12 @@ def looked(made: np.ndarray, interrupted: int) -> np.ndarray:
 def test_attributed_stands_beside_the_others_where_causes_are_known(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
     for repeat in (1, 2):
-        campaign.run("one", looked(known_rows(repeat), 400), repeat,
-                     looking={"threshold_ns": 1500, "events": 500, "ns_a_look": 400, "source": "perf", "reason": ""})
+        campaign.run(
+            "one",
+            looked(known_rows(repeat), 400),
+            repeat,
+            looking={"threshold_ns": 1500, "events": 500, "ns_a_look": 400, "source": "perf", "reason": ""},
+        )
     result = build(campaign.directory, options=TABLES)
     found = figures(result, allocator="one", view="attributed", operation="malloc", part="call")
     assert (found["samples"], found["worst_ns"], found["p50_ns"]) == (1600, 2000, 800)
@@ -333,11 +405,17 @@ def test_the_worst_of_attributed_is_never_below_inherents(tmp_path: Path) -> Non
         slowest = np.argmax(made["call"])
         made["call"][slowest] += 2 * 5_000_000 * repeat
         made["cause"][slowest] = 1 | 8
-        campaign.run("one", made, repeat,
-                     looking={"threshold_ns": 1500, "events": 1, "ns_a_look": 400, "source": "perf", "reason": ""})
+        campaign.run(
+            "one",
+            made,
+            repeat,
+            looking={"threshold_ns": 1500, "events": 1, "ns_a_look": 400, "source": "perf", "reason": ""},
+        )
     result = build(campaign.directory, options=TABLES)
-    found = {view: figures(result, allocator="one", view=view, operation="malloc", part="call")
-             for view in ("as-run", "attributed", "inherent")}
+    found = {
+        view: figures(result, allocator="one", view=view, operation="malloc", part="call")
+        for view in ("as-run", "attributed", "inherent")
+    }
     assert found["attributed"]["worst_ns"] == found["inherent"]["worst_ns"] > 5_000_000
     assert found["as-run"]["worst_ns"] > 10_000_000
     assert found["attributed"]["samples"] == found["as-run"]["samples"] == 2 * found["inherent"]["samples"]
@@ -354,8 +432,9 @@ def test_without_causes_there_is_no_attributed_view(campaign: Campaign) -> None:
 def test_every_table_of_latencies_has_one_of_intervals(tmp_path: Path) -> None:
     campaign = lifelike_campaign(tmp_path / "r", [("one", 1.0, 1.0)], 4000, 2, 2.0)
     text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, by_size=True)).text
-    tables = re.findall(r"^((?:malloc|first touch|realloc|free).*): (as-run|attributed|inherent), defaults$", text,
-                        re.MULTILINE)
+    tables = re.findall(
+        r"^((?:malloc|first touch|realloc|free).*): (as-run|attributed|inherent), defaults$", text, re.MULTILINE
+    )
     assert len(tables) > 15
     for what, view in tables:
         assert f"{what}: 95 % intervals, {view}, defaults" in " ".join(text.split())

@@ -176,14 +176,30 @@ def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
     favoured = entry.get(FAVOURED, {})
     environment = {**entry.get("environment", {}), **favoured.get("environment", {})}
     return Allocator(
-        name=name, title=entry["title"], adapter=entry["adapter"],
-        libraries=tuple(Library(path=item["path"].format(machine=platform.machine()), origin=item["from"],
-                                package=item["package"], fallback=item.get("fallback", False))
-                        for item in entry.get("library", [])),
-        origin=entry.get("from", ""), version_from=entry.get("version"), notes=entry.get("notes", ""),
+        name=name,
+        title=entry["title"],
+        adapter=entry["adapter"],
+        libraries=tuple(
+            Library(
+                path=item["path"].format(machine=platform.machine()),
+                origin=item["from"],
+                package=item["package"],
+                fallback=item.get("fallback", False),
+            )
+            for item in entry.get("library", [])
+        ),
+        origin=entry.get("from", ""),
+        version_from=entry.get("version"),
+        notes=entry.get("notes", ""),
         defaults=Variant(entry.get("environment", {}), entry.get("options", ""), "", populate=False),
-        favoured=Variant(environment, ",".join(filter(None, [entry.get("options", ""), favoured.get("options", "")])),
-                         favoured.get("notes", ""), populate=True, absent=favoured.get("absent")))
+        favoured=Variant(
+            environment,
+            ",".join(filter(None, [entry.get("options", ""), favoured.get("options", "")])),
+            favoured.get("notes", ""),
+            populate=True,
+            absent=favoured.get("absent"),
+        ),
+    )
 
 
 def _words(spec: str | Sequence[str]) -> list[str]:
@@ -216,11 +232,20 @@ def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> li
 def _plan(allocator: Allocator, variant: str | None) -> _Plan:
     settings = allocator.favoured if variant else allocator.defaults
     return _Plan(
-        name=f"{allocator.name}@{variant}" if variant else allocator.name, base=allocator.name, variant=variant,
-        title=allocator.title, adapter=allocator.adapter, foreign=None, libraries=allocator.libraries,
-        origin=allocator.origin, version_from=allocator.version_from,
-        environment=tuple(sorted(settings.environment.items())), options=settings.options, populate=settings.populate,
-        notes="; ".join(filter(None, [allocator.notes, settings.notes])))
+        name=f"{allocator.name}@{variant}" if variant else allocator.name,
+        base=allocator.name,
+        variant=variant,
+        title=allocator.title,
+        adapter=allocator.adapter,
+        foreign=None,
+        libraries=allocator.libraries,
+        origin=allocator.origin,
+        version_from=allocator.version_from,
+        environment=tuple(sorted(settings.environment.items())),
+        options=settings.options,
+        populate=settings.populate,
+        notes="; ".join(filter(None, [allocator.notes, settings.notes])),
+    )
 
 
 def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
@@ -232,9 +257,21 @@ def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
     path = Path(file).expanduser().absolute()
     if not path.is_file():
         raise UserError(f"there is no file {file} to take the allocator '{name}' from")
-    return _Plan(name=name, base=name, variant=None, title=path.name, adapter=FOREIGN_ADAPTER, foreign=path,
-                 libraries=(), origin=path.name, version_from=None, environment=(), options="", populate=False,
-                 notes="")
+    return _Plan(
+        name=name,
+        base=name,
+        variant=None,
+        title=path.name,
+        adapter=FOREIGN_ADAPTER,
+        foreign=path,
+        libraries=(),
+        origin=path.name,
+        version_from=None,
+        environment=(),
+        options="",
+        populate=False,
+        notes="",
+    )
 
 
 def _probed(plan: _Plan) -> Choice:
@@ -255,8 +292,9 @@ def _probed(plan: _Plan) -> Choice:
         choice = _probe(plan, adapter, library)
         if choice.missing is None:
             if first is not None:
-                choice = dataclasses.replace(choice, notes=_joined(
-                    f"in place of {plan.libraries[0].package}, which is not here", choice.notes))
+                choice = dataclasses.replace(
+                    choice, notes=_joined(f"in place of {plan.libraries[0].package}, which is not here", choice.notes)
+                )
             return choice
         first = first or choice
     assert first is not None
@@ -267,7 +305,8 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
     """Starts the allocator in a child process and asks it for its version."""
     environment = dict(plan.environment)
     environment["GLIBC_TUNABLES"] = _merged_tunables(
-        [os.environ.get("GLIBC_TUNABLES", ""), _STATIC_TLS, environment.get("GLIBC_TUNABLES", "")])
+        [os.environ.get("GLIBC_TUNABLES", ""), _STATIC_TLS, environment.get("GLIBC_TUNABLES", "")]
+    )
     origin = plan.origin
     if library is not None:
         found = _library_path(library)
@@ -286,34 +325,68 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
     if plan.populate:
         command.append("--populate")
     try:
-        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True,
-                              errors="replace", timeout=_PROBE_SECONDS, check=False)
+        done = subprocess.run(
+            command,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return _choice(plan, adapter, missing=f"it did not answer within {_PROBE_SECONDS} s")
     except OSError as error:
         return _choice(plan, adapter, missing=f"{PROBE} can't be started: {error.strerror}")
     if done.returncode < 0 and plan.foreign is not None:
-        return _choice(plan, adapter, environment=environment, origin=origin,
-                       crashed=f"it crashed ({_signal_name(-done.returncode)}) when it was asked for a few blocks")
+        return _choice(
+            plan,
+            adapter,
+            environment=environment,
+            origin=origin,
+            crashed=f"it crashed ({_signal_name(-done.returncode)}) when it was asked for a few blocks",
+        )
     if done.returncode != 0:
         reason = native.sentence(adapter.name, done.returncode, done.stderr.splitlines())
         if library is not None and library.package:
             reason += f" (package {library.package})"
         return _choice(plan, adapter, missing=reason)
     facts = json.loads(done.stdout)
-    return _choice(plan, adapter, environment=environment, origin=origin, version=facts["version"],
-                   flags=frozenset(facts["flags"]))
+    return _choice(
+        plan, adapter, environment=environment, origin=origin, version=facts["version"], flags=frozenset(facts["flags"])
+    )
 
 
-def _choice(plan: _Plan, adapter: Path, *, environment: dict[str, str] | None = None, origin: str | None = None,
-            version: str = "", flags: Iterable[str] = (), missing: str | None = None,
-            crashed: str | None = None) -> Choice:
+def _choice(
+    plan: _Plan,
+    adapter: Path,
+    *,
+    environment: dict[str, str] | None = None,
+    origin: str | None = None,
+    version: str = "",
+    flags: Iterable[str] = (),
+    missing: str | None = None,
+    crashed: str | None = None,
+) -> Choice:
     if origin is None:
         origin = plan.origin or (f"{plan.libraries[0].origin} {plan.libraries[0].package}" if plan.libraries else "")
-    return Choice(name=plan.name, base=plan.base, variant=plan.variant, title=plan.title, adapter=adapter,
-                  foreign=plan.foreign, environment=environment or {}, options=plan.options, populate=plan.populate,
-                  flags=frozenset(flags), version=version, origin=origin, notes=plan.notes, missing=missing,
-                  crashed=crashed)
+    return Choice(
+        name=plan.name,
+        base=plan.base,
+        variant=plan.variant,
+        title=plan.title,
+        adapter=adapter,
+        foreign=plan.foreign,
+        environment=environment or {},
+        options=plan.options,
+        populate=plan.populate,
+        flags=frozenset(flags),
+        version=version,
+        origin=origin,
+        notes=plan.notes,
+        missing=missing,
+        crashed=crashed,
+    )
 
 
 def _signal_name(number: int) -> str:
@@ -350,8 +423,9 @@ def _package_version(source: str) -> str | None:
     if kind != "dpkg":
         raise ValueError(f"allocators.toml: a version can come from dpkg only, not from {source}")
     try:
-        done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(
+            ["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True, check=False
+        )
     except OSError:
         return None
     # "1:19.1.7-3~deb12u1": the upstream version stands between epoch and Debian's own revision.

@@ -19,11 +19,7 @@ def run(program: Path, command: Sequence[str], environment: dict[str, str]) -> i
     can't be started."""
     with _signals_held() as held:
         process = subprocess.Popen(
-            command,
-            executable=program.absolute(),
-            env=environment,
-            close_fds=False,
-            preexec_fn=held.give_back,
+            command, executable=program.absolute(), env=environment, close_fds=False, preexec_fn=held.give_back
         )
         code = _wait_passing_on(process)
     return code if code >= 0 else 128 - code

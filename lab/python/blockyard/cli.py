@@ -16,8 +16,11 @@ class Verbs(click.Group):
     """Loads a verb's module only when it is used, so that `--help` and small verbs start fast."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)
-                      if not module.name.startswith("_"))
+        return sorted(
+            module.name.replace("_", "-")
+            for module in pkgutil.iter_modules(commands.__path__)
+            if not module.name.startswith("_")
+        )
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(context):

@@ -23,8 +23,14 @@ def call(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
     if not sys.stderr.isatty():
         return json.loads(native.call("blockyard-journal", [*arguments, "--json"]))
     console = Console(stderr=True)
-    with Progress(TextColumn("{task.description}"), BarColumn(_BAR_CELLS), TextColumn("{task.percentage:3.0f} %"),
-                  TimeRemainingColumn(), console=console, transient=True) as bar:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(_BAR_CELLS),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    ) as bar:
         task = bar.add_task("starting", total=1.0)
 
         def show(fraction: float, text: str) -> None:

@@ -32,8 +32,13 @@ def find(name: str) -> Path | None:
     """The native file called `name`, or None when it was not built."""
     for folder in _folders():
         # A wheel is flat; a build tree has one folder per component.
-        for candidate in [folder / name, folder / "library" / name, *folder.glob(f"*/src/*/{name}"),
-                          *folder.glob(f"library/src/*/*/{name}"), *folder.glob(f"lab/adapters/**/{name}")]:
+        for candidate in [
+            folder / name,
+            folder / "library" / name,
+            *folder.glob(f"*/src/*/{name}"),
+            *folder.glob(f"library/src/*/*/{name}"),
+            *folder.glob(f"lab/adapters/**/{name}"),
+        ]:
             if candidate.is_file():
                 return candidate
     return None
@@ -51,8 +56,13 @@ def path(name: str) -> Path:
     return found
 
 
-def call(program: str, arguments: Sequence[str | os.PathLike], *, env: dict[str, str] | None = None,
-         on_progress: Callable[[float, str], None] | None = None) -> str:
+def call(
+    program: str,
+    arguments: Sequence[str | os.PathLike],
+    *,
+    env: dict[str, str] | None = None,
+    on_progress: Callable[[float, str], None] | None = None,
+) -> str:
     """Runs a native program to its end and returns its standard output.
 
     Its lines `progress FRACTION TEXT` go to `on_progress`; its one-sentence errors become a UserError.
@@ -61,8 +71,9 @@ def call(program: str, arguments: Sequence[str | os.PathLike], *, env: dict[str,
     if on_progress is not None:
         command.append("--progress")
     # What the shell left open stays open: `blockyard info <(zcat ...)` names /dev/fd/63.
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               errors="replace", env=env, close_fds=False)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=env, close_fds=False
+    )
     messages: list[str] = []
 
     def drain() -> None:

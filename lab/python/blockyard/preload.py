@@ -65,11 +65,14 @@ def _made_in(until_end: contextlib.ExitStack, places: list[Path]) -> Path:
         # Relative, as TMPDIR may be, it would be another one for a program that changes its folder.
         with contextlib.suppress(OSError):
             if not is_split(place.absolute()):
-                made = tempfile.TemporaryDirectory(prefix="blockyard-", dir=place.absolute(),
-                                                   ignore_cleanup_errors=True)
+                made = tempfile.TemporaryDirectory(
+                    prefix="blockyard-", dir=place.absolute(), ignore_cleanup_errors=True
+                )
                 return Path(until_end.enter_context(made))
-    raise UserError(f"no folder for what is preloaded could be made in {', '.join(map(str, places))}; let TMPDIR name "
-                    "one that can be written, without spaces and colons in its path")
+    raise UserError(
+        f"no folder for what is preloaded could be made in {', '.join(map(str, places))}; let TMPDIR name "
+        "one that can be written, without spaces and colons in its path"
+    )
 
 
 def linked(library: Path, folder: Path) -> Path:

@@ -23,13 +23,23 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-LIBRARY = Path(os.environ.get("BLOCKYARD_BUILD", ROOT / "build/release")) / "library/src/heap/malloc/libblockyard-malloc.so"
+LIBRARY = (
+    Path(os.environ.get("BLOCKYARD_BUILD", ROOT / "build/release")) / "library/src/heap/malloc/libblockyard-malloc.so"
+)
 SEEN = "blockyard: heap settings"
 HANGS = "hangs"
 NOBODY = 65534
 # Of Python's own test suite.
-PYTHON_TESTS = ("test_threading", "test_thread", "test_threading_local", "test_ctypes", "test_json", "test_pickle",
-                "test_multiprocessing_fork", "test_concurrent_futures")
+PYTHON_TESTS = (
+    "test_threading",
+    "test_thread",
+    "test_threading_local",
+    "test_ctypes",
+    "test_json",
+    "test_pickle",
+    "test_multiprocessing_fork",
+    "test_concurrent_futures",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,16 +83,27 @@ def tested_python() -> str:
     """The first Python that has its own tests beside it, else whichever comes first; many are installed without."""
     found = [path for path in (shutil.which("python3"), "/usr/bin/python3") if path is not None and Path(path).exists()]
     for path in found:
-        if subprocess.run([path, "-c", f"import test.{PYTHON_TESTS[-1]}, test.{PYTHON_TESTS[-2]}"], capture_output=True,
-                          check=False).returncode == 0:
+        if (
+            subprocess.run(
+                [path, "-c", f"import test.{PYTHON_TESTS[-1]}, test.{PYTHON_TESTS[-2]}"],
+                capture_output=True,
+                check=False,
+            ).returncode
+            == 0
+        ):
             return path
     return found[0] if found else "python3"
 
 
 def is_under(interpreter: str, environment: dict[str, str]) -> bool:
     """Whether a Python that is started so has the heap under it."""
-    done = subprocess.run([interpreter, "-c", "print(open('/proc/self/maps').read())"], env=environment,
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [interpreter, "-c", "print(open('/proc/self/maps').read())"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return LIBRARY.name in done.stdout
 
 
@@ -94,27 +115,47 @@ PROGRAMS = (
     Program("bash", ("bash",), shell("bash.sh")),
     Program("git", ("git",), shell("git.sh")),
     Program("gcc", ("g++",), shell("gcc.sh"), seconds=300),
-    Program("python", ("python3", *(f"python:test.{name}" for name in PYTHON_TESTS)),
-            ("{python}", "-m", "test", "-j2", "--timeout", "3000", *PYTHON_TESTS), seconds=900, normalise=python_result,
-            silent=True),
+    Program(
+        "python",
+        ("python3", *(f"python:test.{name}" for name in PYTHON_TESTS)),
+        ("{python}", "-m", "test", "-j2", "--timeout", "3000", *PYTHON_TESTS),
+        seconds=900,
+        normalise=python_result,
+        silent=True,
+    ),
     Program("perl", ("perl",), ("perl", "{here}/words.pl")),
     Program("node", ("node",), ("node", "{here}/work.js")),
     Program("java", ("java", "javac"), ("java", "-Xmx256m", "{here}/Work.java"), seconds=180),
     Program("sqlite3", ("sqlite3",), shell("sqlite.sh")),
     Program("redis", ("redis-server", "redis-benchmark", "redis-cli"), shell("redis.sh"), seconds=180),
-    Program("freeciv", ("/usr/games/freeciv-server", "xz", "setpriv"), shell("freeciv.sh"), seconds=300,
-            normalise=without_clock, as_nobody=True),
-    Program("supertux", ("/usr/games/supertux2", "xvfb-run"),
-            ("xvfb-run", "-a", "-s", "-screen 0 800x600x24 +extension GLX", "{here}/supertux.sh"), seconds=60),
+    Program(
+        "freeciv",
+        ("/usr/games/freeciv-server", "xz", "setpriv"),
+        shell("freeciv.sh"),
+        seconds=300,
+        normalise=without_clock,
+        as_nobody=True,
+    ),
+    Program(
+        "supertux",
+        ("/usr/games/supertux2", "xvfb-run"),
+        ("xvfb-run", "-a", "-s", "-screen 0 800x600x24 +extension GLX", "{here}/supertux.sh"),
+        seconds=60,
+    ),
 )
 
 
 def missing(program: Program) -> list[str]:
     def there(need: str) -> bool:
         if need.startswith("python:"):
-            return subprocess.run([tested_python(), "-c", f"import {need.removeprefix('python:')}"],
-                                  capture_output=True, check=False).returncode == 0
+            return (
+                subprocess.run(
+                    [tested_python(), "-c", f"import {need.removeprefix('python:')}"], capture_output=True, check=False
+                ).returncode
+                == 0
+            )
         return Path(need).exists() if need.startswith("/") else shutil.which(need) is not None
+
     return [need for need in program.needs if not there(need)]
 
 
@@ -135,8 +176,15 @@ def run(program: Program, with_heap: bool) -> Outcome:
         shutil.copytree(HERE, scripts)
         library = folder / LIBRARY.name
         shutil.copy(LIBRARY, library)
-        environment = {**os.environ, "HOME": str(work), "LC_ALL": "C.UTF-8", "TZ": "UTC", "PORT": str(free_port()),
-                       "ROOT": str(ROOT), "PYTHONHASHSEED": "0"}
+        environment = {
+            **os.environ,
+            "HOME": str(work),
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+            "PORT": str(free_port()),
+            "ROOT": str(ROOT),
+            "PYTHONHASHSEED": "0",
+        }
         if with_heap:
             environment |= {"LD_PRELOAD": str(library)} | ({} if program.silent else {"BLOCKYARD_HEAP_SHOW": "1"})
         command = [word.format(here=scripts, python=tested_python()) for word in program.command]
@@ -145,9 +193,18 @@ def run(program: Program, with_heap: bool) -> Outcome:
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
         errors = folder / "errors"
         with errors.open("wb") as error_file:
-            process = subprocess.Popen(command, cwd=work, env=environment, stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.PIPE, stderr=error_file, text=True, errors="replace",
-                                       start_new_session=True, preexec_fn=_interruptible)
+            process = subprocess.Popen(
+                command,
+                cwd=work,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=error_file,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+                preexec_fn=_interruptible,
+            )
             output = _output_of(process, program.seconds)
             if output is None:
                 return Outcome(f"{HANGS}: it took no processor time for {program.seconds} s\n", -1, with_heap)
@@ -156,8 +213,9 @@ def run(program: Program, with_heap: bool) -> Outcome:
             output += told[-2000:]
         # Where a script joins standard error to its output, the settings are in there.
         on_heap = SEEN in told or SEEN in output or (program.silent and is_under(command[0], environment))
-        output = "".join(line for line in output.splitlines(keepends=True)
-                         if SEEN not in line and "  BLOCKYARD_HEAP_" not in line)
+        output = "".join(
+            line for line in output.splitlines(keepends=True) if SEEN not in line and "  BLOCKYARD_HEAP_" not in line
+        )
         return Outcome(program.normalise(output), process.returncode, on_heap)
 
 
@@ -229,8 +287,9 @@ def compare(program: Program) -> bool:
         print(f"{program.name}: the same with the heap ({lines} lines, {took:.0f} s)")
         return True
     print(f"{program.name}: FAILED, exit code {without.code} without the heap and {with_heap.code} with it")
-    difference = difflib.unified_diff(without.output.splitlines(), with_heap.output.splitlines(), "without", "with",
-                                      lineterm="", n=1)
+    difference = difflib.unified_diff(
+        without.output.splitlines(), with_heap.output.splitlines(), "without", "with", lineterm="", n=1
+    )
     for _, line in zip(range(20), difference, strict=False):
         print(f"    {line[:160]}")
     return False
@@ -243,8 +302,11 @@ def main() -> int:
     wanted = sys.argv[1:]
     unknown = set(wanted) - {program.name for program in PROGRAMS}
     if unknown:
-        print(f"blockyard: there is no program {', '.join(sorted(unknown))} here; there are "
-              f"{', '.join(program.name for program in PROGRAMS)}", file=sys.stderr)
+        print(
+            f"blockyard: there is no program {', '.join(sorted(unknown))} here; there are "
+            f"{', '.join(program.name for program in PROGRAMS)}",
+            file=sys.stderr,
+        )
         return 2
     failed = []
     skipped = []
@@ -254,8 +316,10 @@ def main() -> int:
         lacking = missing(program)
         if lacking:
             skipped.append(program.name)
-            print(f"SKIPPED: {program.name} was NOT tested: {', '.join(lacking)} is missing "
-                  "(scripts/install-packages programs)")
+            print(
+                f"SKIPPED: {program.name} was NOT tested: {', '.join(lacking)} is missing "
+                "(scripts/install-packages programs)"
+            )
         elif not compare(program):
             failed.append(program.name)
         sys.stdout.flush()

@@ -43,15 +43,18 @@ class Interval:
         return self.low.value <= other.high.value and other.low.value <= self.high.value
 
 
-def intervals(sampled: Sampled, percentiles: Sequence[Percentile],
-              confidence: float = CONFIDENCE) -> list[Interval | None]:
+def intervals(
+    sampled: Sampled, percentiles: Sequence[Percentile], confidence: float = CONFIDENCE
+) -> list[Interval | None]:
     """One a percentile; None where the samples do not support it."""
     ends = ((1 - confidence) / 2, (1 + confidence) / 2)
     wanted = [percentile for percentile in percentiles if percentile.supported(sampled.pooled.samples)]
     found = dict(zip(wanted, _inverse(sampled, wanted, ends), strict=True))
     pooled = sampled.pooled
-    return [Interval(*(pooled.latency(int(ticks)) for ticks in found[percentile])) if percentile in found else None
-            for percentile in percentiles]
+    return [
+        Interval(*(pooled.latency(int(ticks)) for ticks in found[percentile])) if percentile in found else None
+        for percentile in percentiles
+    ]
 
 
 def quantiles(sampled: Sampled, percentile: Percentile, probabilities: Sequence[float]) -> np.ndarray | None:
@@ -61,8 +64,9 @@ def quantiles(sampled: Sampled, percentile: Percentile, probabilities: Sequence[
     return _inverse(sampled, [percentile], probabilities)[0] / sampled.pooled.ticks_per_ns
 
 
-def ratio(base: Sampled, new: Sampled, percentile: Percentile,
-          confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+def ratio(
+    base: Sampled, new: Sampled, percentile: Percentile, confidence: float = CONFIDENCE
+) -> tuple[float, float] | None:
     """The interval of new / base, both resampled apart from one another; None where either is unsupported.
 
     A percentile of 0, less than a step of the clock, counts as half a step.
@@ -88,8 +92,11 @@ def _inverse(sampled: Sampled, percentiles: Sequence[Percentile], probabilities:
     totals = choices @ sizes
     goals = np.asarray(probabilities, float)[None, :]
     # How many resampled events may lie above the percentile, [choice, percentile].
-    allowed = np.stack([np.floor(totals * (p.denominator - p.numerator) / p.denominator + 1e-9) for p in percentiles],
-                       axis=1) if percentiles else np.zeros((len(totals), 0))
+    allowed = (
+        np.stack([np.floor(totals * (p.denominator - p.numerator) / p.denominator + 1e-9) for p in percentiles], axis=1)
+        if percentiles
+        else np.zeros((len(totals), 0))
+    )
     low = np.zeros((len(percentiles), goals.shape[1]), np.int64)
     high = np.full_like(low, len(ticks) - 1)
     while (low < high).any():
@@ -124,8 +131,9 @@ def _most_above(samples: int, percentiles: tuple[Percentile, ...], probabilities
 def _choices(repeats: int) -> tuple[np.ndarray, np.ndarray]:
     """How often each repeat is drawn, [choice, repeat], and each choice's probability."""
     if repeats <= _MOST_EXACT:
-        drawn = [np.bincount(choice, minlength=repeats) for choice in
-                 combinations_with_replacement(range(repeats), repeats)]
+        drawn = [
+            np.bincount(choice, minlength=repeats) for choice in combinations_with_replacement(range(repeats), repeats)
+        ]
         weights = [factorial(repeats) / np.prod([factorial(count) for count in counts]) for counts in drawn]
         return np.array(drawn, float), np.array(weights) / repeats**repeats
     drawn = np.random.default_rng(1).multinomial(repeats, [1 / repeats] * repeats, _CHOICES)
@@ -137,8 +145,12 @@ def _at_most(count: np.ndarray, total: np.ndarray, share: np.ndarray) -> np.ndar
     digits for the counts of ten and more that a supported percentile has."""
     p = np.clip(share, 1e-12, 1 - 1e-12)
     q = 1 - p
-    distance = (count + 2 / 3 - (total + 1 / 3) * p
-                + 0.02 * (q / (count + 1) - p / np.maximum(total - count, 0.5) + (q - 0.5) / (total + 1)))
+    distance = (
+        count
+        + 2 / 3
+        - (total + 1 / 3) * p
+        + 0.02 * (q / (count + 1) - p / np.maximum(total - count, 0.5) + (q - 0.5) / (total + 1))
+    )
     bend = 1 + q * _bend((count + 0.5) / (total * p)) + p * _bend(np.maximum(total - count - 0.5, 0) / (total * q))
     return _normal(distance * np.sqrt(np.maximum(bend, 0) / ((total + 1 / 6) * p * q)))
 

@@ -13,8 +13,15 @@ LOOKED, FAULT_CALL, FAULT_TOUCH, PREEMPTED, SLEPT, MIGRATED, MAJOR_FAULT, HOST =
 MACHINE = PREEMPTED | MIGRATED | HOST
 """What the attributed view leaves out (lab/src/samples/row.hpp)."""
 
-_BITS = ((PREEMPTED, "preempted"), (MIGRATED, "migrated"), (HOST, "the host paused"), (MAJOR_FAULT, "major page fault"),
-         (FAULT_CALL, "page fault in the call"), (FAULT_TOUCH, "page fault in the touch"), (SLEPT, "slept"))
+_BITS = (
+    (PREEMPTED, "preempted"),
+    (MIGRATED, "migrated"),
+    (HOST, "the host paused"),
+    (MAJOR_FAULT, "major page fault"),
+    (FAULT_CALL, "page fault in the call"),
+    (FAULT_TOUCH, "page fault in the touch"),
+    (SLEPT, "slept"),
+)
 
 OWN, FAULTED, WAITED, INTERRUPTED, UNKNOWN = "own work", "page fault", "slept", "machine", "not looked at"
 CLASSES = (OWN, FAULTED, WAITED, INTERRUPTED, UNKNOWN)
@@ -82,7 +89,10 @@ def _by_cause(one: AllocatorFigures, operation: Operation) -> list[tuple[int, np
     known = one.known
     key = ("causes", operation)
     if key not in known:
-        made = ((cause, *one.digest.by_cause(native, cause)) for native in _OPERATIONS[operation]
-                for cause in range(1, passes.CAUSES))
+        made = (
+            (cause, *one.digest.by_cause(native, cause))
+            for native in _OPERATIONS[operation]
+            for cause in range(1, passes.CAUSES)
+        )
         known[key] = [(cause, ticks, counts) for cause, ticks, counts in made if len(ticks)]
     return known[key]

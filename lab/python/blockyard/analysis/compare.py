@@ -132,8 +132,10 @@ def compare(measured: Measurements, wanted: Wanted = lambda operation, percentil
     """Every claim, with intervals for those that are `wanted`: the fewer, the less evidence each one needs."""
     claims = sum(_supported(one, wanted) for members in measured.members for one in members)
     confidence = 1 - FALSE_ALARMS / max(claims, 1)
-    found = tuple(_section(pair, members, confidence)
-                  for pair, members in zip(measured.pairing.pairs, measured.members, strict=True))
+    found = tuple(
+        _section(pair, members, confidence)
+        for pair, members in zip(measured.pairing.pairs, measured.members, strict=True)
+    )
     return Comparison(measured.pairing, found, confidence)
 
 
@@ -146,42 +148,59 @@ def _supported(one: _Measured, wanted: Wanted) -> int:
     """How many of the claims could be made of an allocator; none of `null`, which does not compete."""
     if one.base.runs.is_null:
         return 0
-    samples = {operation: min(found.whole(View.AS_RUN, operation).samples for found in (one.base, one.new))
-               for operation in OPERATIONS}
-    return sum(wanted(operation, percentile) and percentile.supported(samples[operation])
-               for operation in OPERATIONS for percentile in WITH_INTERVAL)
+    samples = {
+        operation: min(found.whole(View.AS_RUN, operation).samples for found in (one.base, one.new))
+        for operation in OPERATIONS
+    }
+    return sum(
+        wanted(operation, percentile) and percentile.supported(samples[operation])
+        for operation in OPERATIONS
+        for percentile in WITH_INTERVAL
+    )
 
 
 def _section(pair: Pair, members: Sequence[_Measured], confidence: float) -> Section:
     few = min((one.twins.repeats for one in members), default=0)
     notes = list(pair.notes)
     if members and few < LEAST_REPEATS:
-        notes.append(f"fewer than {LEAST_REPEATS} repeats: nothing can be claimed, whatever the figures; replay both "
-                     "with --repeats 5 or more")
+        notes.append(
+            f"fewer than {LEAST_REPEATS} repeats: nothing can be claimed, whatever the figures; replay both "
+            "with --repeats 5 or more"
+        )
     claims, moved = [], []
     for operation in OPERATIONS:
         for percentile in WITH_INTERVAL:
-            found = {one.twins.name: {view: _change(one, view, operation, percentile, confidence)
-                                      for view in _views(one)} for one in members}
+            found = {
+                one.twins.name: {view: _change(one, view, operation, percentile, confidence) for view in _views(one)}
+                for one in members
+            }
             common = {view: _common(members, found, view) for view in View}
             null = next((found[one.twins.name] for one in members if one.base.runs.is_null), {})
             for one in members:
                 if not one.base.whole(View.AS_RUN, operation).samples:
                     continue
                 is_null = one.base.runs.is_null
-                views = {view: change if is_null else _beside_the_others(
-                    change, common[view].get(one.twins.name), null.get(view))
-                         for view, change in found[one.twins.name].items()}
+                views = {
+                    view: change
+                    if is_null
+                    else _beside_the_others(change, common[view].get(one.twins.name), null.get(view))
+                    for view, change in found[one.twins.name].items()
+                }
                 verdict, reason = _together({view: views[view] for view in one.views})
                 claims.append(Claim(one.twins.name, operation, percentile, views, verdict, reason, is_null))
                 if is_null and verdict is not Verdict.INCONCLUSIVE:
                     moved.append(f"{operation.value} {percentile.label}")
     if moved:
-        notes.append(f"null, which calls no allocator, is not the same in both ({', '.join(moved)}): the machine or "
-                     "its load differed between the campaigns; measure them again, one right after the other")
+        notes.append(
+            f"null, which calls no allocator, is not the same in both ({', '.join(moved)}): the machine or "
+            "its load differed between the campaigns; measure them again, one right after the other"
+        )
     order = {one.twins.name: place for place, one in enumerate(members)}
-    return Section(pair, tuple(sorted(claims, key=lambda claim: (order[claim.allocator], OPERATIONS.index(
-        claim.operation)))), tuple(notes))
+    return Section(
+        pair,
+        tuple(sorted(claims, key=lambda claim: (order[claim.allocator], OPERATIONS.index(claim.operation)))),
+        tuple(notes),
+    )
 
 
 def _views(one: _Measured) -> tuple[View, ...]:
@@ -211,8 +230,9 @@ def _change(one: _Measured, view: View, operation: Operation, percentile: Percen
     return Change(*values, ratio, *(ends or (None, None)), verdict, reason)
 
 
-def _interval(one: _Measured, view: View, operation: Operation, part: Part, percentile: Percentile,
-              confidence: float) -> tuple[float, float] | None:
+def _interval(
+    one: _Measured, view: View, operation: Operation, part: Part, percentile: Percentile, confidence: float
+) -> tuple[float, float] | None:
     if view is View.INHERENT or one.twins.repeats < 2:
         return None
     groups = []
@@ -231,8 +251,11 @@ def _common(members: Sequence[_Measured], found: dict[str, dict[View, Change]], 
 
     Below three of them there is no telling a machine that moved from an allocator that did.
     """
-    same = {one.twins.name: found[one.twins.name][view].ratio for one in members
-            if not one.twins.changed and not one.base.runs.is_null and view in found[one.twins.name]}
+    same = {
+        one.twins.name: found[one.twins.name][view].ratio
+        for one in members
+        if not one.twins.changed and not one.base.runs.is_null and view in found[one.twins.name]
+    }
     result = {}
     for name in found:
         others = [ratio for other, ratio in same.items() if other != name and ratio is not None]
@@ -252,8 +275,11 @@ def _beside_the_others(change: Change, common: float | None, null: Change | None
     assert change.ratio is not None
     low, high = change.low or change.ratio, change.high or change.ratio
     beside = change.ratio / common
-    if (low > common and beside > 1 + MARGIN if change.verdict is Verdict.WORSE
-            else high < common and beside < 1 / (1 + MARGIN)):
+    if (
+        low > common and beside > 1 + MARGIN
+        if change.verdict is Verdict.WORSE
+        else high < common and beside < 1 / (1 + MARGIN)
+    ):
         return change
     return replace(change, verdict=Verdict.INCONCLUSIVE, reason="the others moved alike")
 

@@ -35,21 +35,35 @@ class Deferred:
 
 
 def of(allocator: AllocatorRuns) -> Deferred:
-    def middle(*path: str, runs: tuple[Run, ...] = allocator.runs,
-               of_list: Callable[[list[float]], float] = mean) -> float | None:
+    def middle(
+        *path: str, runs: tuple[Run, ...] = allocator.runs, of_list: Callable[[list[float]], float] = mean
+    ) -> float | None:
         known = [value for run in runs if (value := _number(run.facts, path, of_list)) is not None]
         return float(median(known)) if known else None
 
-    sums = [calls + behind for run in allocator.runs
-            if (calls := _number(run.facts, ("timed_ns",), mean)) is not None
-            and (behind := _number(run.facts, ("background", "cpu_ns"), mean)) is not None]
+    sums = [
+        calls + behind
+        for run in allocator.runs
+        if (calls := _number(run.facts, ("timed_ns",), mean)) is not None
+        and (behind := _number(run.facts, ("background", "cpu_ns"), mean)) is not None
+    ]
     names = {str(name) for run in allocator.runs for name in _list(run.facts.get("background"), "names")}
-    return Deferred(middle("background", "threads"), middle("background", "cpu_ns"), tuple(sorted(names)),
-                    middle("cpu_ns"), middle("cpu_ns", runs=allocator.untimed), middle("timed_ns"),
-                    float(median(sums)) if sums else None,
-                    middle("after_last_free", "cpu_ns"), middle("after_last_free", "settled_after_ns"),
-                    middle("after_last_free", "resident_bytes"), middle("thread_start_ns"), middle("thread_stop_ns"),
-                    middle("walk_ns_a_block"), middle("pollute_bytes"))
+    return Deferred(
+        middle("background", "threads"),
+        middle("background", "cpu_ns"),
+        tuple(sorted(names)),
+        middle("cpu_ns"),
+        middle("cpu_ns", runs=allocator.untimed),
+        middle("timed_ns"),
+        float(median(sums)) if sums else None,
+        middle("after_last_free", "cpu_ns"),
+        middle("after_last_free", "settled_after_ns"),
+        middle("after_last_free", "resident_bytes"),
+        middle("thread_start_ns"),
+        middle("thread_stop_ns"),
+        middle("walk_ns_a_block"),
+        middle("pollute_bytes"),
+    )
 
 
 def _number(facts: Any, path: tuple[str, ...], of_list: Callable[[list[float]], float]) -> float | None:

@@ -52,8 +52,13 @@ class Graded:
     """The subjects that are poor."""
 
 
-_LIMITS = {"late p99": LATE_NS, "inversions": INVERSIONS, "lost threads": LOST_THREADS, "timer floor": SLOW_TIMER_NS,
-           "busy cores": BUSY_CORES}
+_LIMITS = {
+    "late p99": LATE_NS,
+    "inversions": INVERSIONS,
+    "lost threads": LOST_THREADS,
+    "timer floor": SLOW_TIMER_NS,
+    "busy cores": BUSY_CORES,
+}
 _FLOOR_FAIR_NS = 40.0
 
 
@@ -66,24 +71,34 @@ def grade(run: Run, pace: str) -> Graded:
         "late p99": None if pace == "max" else lateness_p99_ns(run),
         "inversions": _share(facts.get("order_inversions"), events),
         "lost threads": None if pace == "max" else _share(facts.get("interrupted_threads"), threads),
-        "timer floor": _share(floor, rate), "busy cores": _number(facts.get("busy_cores"))}
+        "timer floor": _share(floor, rate),
+        "busy cores": _number(facts.get("busy_cores")),
+    }
     grades = {}
     for subject, value in values.items():
         limit = _LIMITS[subject]
         fair = _FLOOR_FAIR_NS if subject == "timer floor" else limit * _FAIR
         if value is not None:
             grades[subject] = Grade.POOR if value > limit else Grade.FAIR if value > fair else Grade.GOOD
-    return Graded(max(grades.values(), default=Grade.GOOD), values,
-                  tuple(subject for subject, one in grades.items() if one is Grade.POOR))
+    return Graded(
+        max(grades.values(), default=Grade.GOOD),
+        values,
+        tuple(subject for subject, one in grades.items() if one is Grade.POOR),
+    )
 
 
 def worst(allocator: AllocatorRuns, pace: str) -> Graded:
     """Of an allocator's runs: the worst value of each subject, from whatever run."""
     graded = [grade(run, pace) for run in allocator.runs]
-    values = {subject: max((found for one in graded if (found := one.values[subject]) is not None), default=None)
-              for subject in _LIMITS}
-    return Graded(max(one.grade for one in graded), values,
-                  tuple(subject for subject in _LIMITS if any(subject in one.poor for one in graded)))
+    values = {
+        subject: max((found for one in graded if (found := one.values[subject]) is not None), default=None)
+        for subject in _LIMITS
+    }
+    return Graded(
+        max(one.grade for one in graded),
+        values,
+        tuple(subject for subject in _LIMITS if any(subject in one.poor for one in graded)),
+    )
 
 
 def _share(part: object, whole: object) -> float | None:
@@ -108,31 +123,46 @@ def sentences(section: Section) -> list[str]:
     late = [allocator for allocator in section.measured if any(_is_late(run, section.pace) for run in allocator.runs)]
     if late:
         worst = max(lateness_p99_ns(run) or 0 for allocator in late for run in allocator.runs)
-        told = ("no allocator could keep the journal's pace in every run"
-                if len(late) == len(section.measured) > 1
-                else f"{_names(late)} could not keep the journal's pace in some run")
-        found.append(f"{told} (one event in a hundred started "
-                     f"{duration(worst)} late or more): read those tails with care; replay on a machine with more "
-                     "free cores, close other programs, or choose a lower --pace")
-    waiting = [allocator for allocator in section.measured
-               if section.pace != "max" and any(_waits(run) for run in allocator.runs)]
+        told = (
+            "no allocator could keep the journal's pace in every run"
+            if len(late) == len(section.measured) > 1
+            else f"{_names(late)} could not keep the journal's pace in some run"
+        )
+        found.append(
+            f"{told} (one event in a hundred started "
+            f"{duration(worst)} late or more): read those tails with care; replay on a machine with more "
+            "free cores, close other programs, or choose a lower --pace"
+        )
+    waiting = [
+        allocator
+        for allocator in section.measured
+        if section.pace != "max" and any(_waits(run) for run in allocator.runs)
+    ]
     if waiting:
-        found.append(f"{_names(waiting)}: more than one event in a hundred had to wait for another thread to allocate "
-                     "its block first, so threads ran closer together than in the program; more free cores help")
+        found.append(
+            f"{_names(waiting)}: more than one event in a hundred had to wait for another thread to allocate "
+            "its block first, so threads ran closer together than in the program; more free cores help"
+        )
     found += _below_grade(section)
     found += _outruns(section)
     locked = [allocator for allocator in section.measured if allocator.needs_lock]
     if locked and section.threads != "one":
         several = len(locked) > 1
-        found.append(f"{_names(locked)} {'are' if several else 'is'} not thread-safe: every call took a lock, and "
-                     f"{'their' if several else 'its'} figures include it")
+        found.append(
+            f"{_names(locked)} {'are' if several else 'is'} not thread-safe: every call took a lock, and "
+            f"{'their' if several else 'its'} figures include it"
+        )
     pooled = [allocator for allocator in section.measured if allocator.needs_pool]
     if pooled:
-        found.append(f"{_names(pooled)} {'work' if len(pooled) > 1 else 'works'} out of a pool whose size was taken "
-                     "from the journal beforehand")
+        found.append(
+            f"{_names(pooled)} {'work' if len(pooled) > 1 else 'works'} out of a pool whose size was taken "
+            "from the journal beforehand"
+        )
     if section.threads == "one":
-        found.append("all events ran on one thread (--threads one), whatever thread the program used: nothing here "
-                     "tells about locks, remote frees or per-thread caches")
+        found.append(
+            "all events ran on one thread (--threads one), whatever thread the program used: nothing here "
+            "tells about locks, remote frees or per-thread caches"
+        )
     return found
 
 
@@ -150,34 +180,52 @@ def _below_grade(section: Section) -> list[str]:
 
 
 _BELOW = {
-    "lost threads": ("{:.0%} of the threads lost their pace in some run",
-                     "read their tails with care; replay on more free cores, or at a lower --pace"),
-    "inversions": ("{:.1%} of the events of some run came before one that the journal has before them",
-                   "threads met the allocator in another order than in the program; more free cores help"),
-    "timer floor": ("an empty timed call takes up to {:.0f} ns",
-                    "latencies near that are the timer's; use a machine whose cycle counter is cheap to read"),
-    "busy cores": ("others took up to {:.2f} cores of the machine during a run",
-                   "close what else runs and replay, as every tail holds some of it"),
+    "lost threads": (
+        "{:.0%} of the threads lost their pace in some run",
+        "read their tails with care; replay on more free cores, or at a lower --pace",
+    ),
+    "inversions": (
+        "{:.1%} of the events of some run came before one that the journal has before them",
+        "threads met the allocator in another order than in the program; more free cores help",
+    ),
+    "timer floor": (
+        "an empty timed call takes up to {:.0f} ns",
+        "latencies near that are the timer's; use a machine whose cycle counter is cheap to read",
+    ),
+    "busy cores": (
+        "others took up to {:.2f} cores of the machine during a run",
+        "close what else runs and replay, as every tail holds some of it",
+    ),
 }
 
 
 def _outruns(section: Section) -> list[str]:
     """Runs whose threads caught up with the reader of a journal that is larger than the memory for it."""
-    told = [(allocator, found) for allocator in section.measured for run in allocator.runs
-            if (found := outruns(run)) is not None and found[0] > 0]
+    told = [
+        (allocator, found)
+        for allocator in section.measured
+        for run in allocator.runs
+        if (found := outruns(run)) is not None and found[0] > 0
+    ]
     if not told:
         return []
     times, waited_ns = max((found for _, found in told), key=lambda found: found[1])
     names = _names([allocator for allocator in section.measured if any(one is allocator for one, _ in told)])
-    facts = (f"threads caught up with the reader of the journal, {times:,} times in the worst run, and waited for it "
-             f"{duration(waited_ns)} in all")
+    facts = (
+        f"threads caught up with the reader of the journal, {times:,} times in the worst run, and waited for it "
+        f"{duration(waited_ns)} in all"
+    )
     if section.pace == "max":
-        return [f"{names}: {facts}; the waits lie between events and no latency has them in it, but how "
-                "long the whole took is the disk's speed as well: give the journal's events more memory "
-                "(--stream-above), or replay a stretch"]
-    return [f"{names}: {facts}: the events behind each wait came late and closer together than in the "
-            "program, so read those tails with care; give the journal's events more memory (--stream-above), or keep "
-            "a core and the disk free"]
+        return [
+            f"{names}: {facts}; the waits lie between events and no latency has them in it, but how "
+            "long the whole took is the disk's speed as well: give the journal's events more memory "
+            "(--stream-above), or replay a stretch"
+        ]
+    return [
+        f"{names}: {facts}: the events behind each wait came late and closer together than in the "
+        "program, so read those tails with care; give the journal's events more memory (--stream-above), or keep "
+        "a core and the disk free"
+    ]
 
 
 def outruns(run: Run) -> tuple[int, float] | None:
@@ -194,10 +242,12 @@ def _failed(section: Section) -> list[str]:
     for allocator in section.allocators:
         reasons = sorted({str(run.facts.get("reason") or "no reason given").rstrip(".") for run in allocator.failures})
         for reason in reasons:
-            count = sum(str(run.facts.get("reason") or "no reason given").rstrip(".") == reason
-                        for run in allocator.failures)
-            found.append(f"{allocator.name} failed in {count} of {len(allocator.runs) + len(allocator.failures)} runs: "
-                         f"{reason}")
+            count = sum(
+                str(run.facts.get("reason") or "no reason given").rstrip(".") == reason for run in allocator.failures
+            )
+            found.append(
+                f"{allocator.name} failed in {count} of {len(allocator.runs) + len(allocator.failures)} runs: {reason}"
+            )
     return found
 
 
@@ -207,8 +257,10 @@ def _unequal_repeats(section: Section) -> list[str]:
         return []
     short = [allocator for allocator in section.measured if len(allocator.runs) < max(counts)]
     few = ", ".join(f"{allocator.name} has {len(allocator.runs)}" for allocator in short)
-    return [f"not every allocator has all its {max(counts)} repeats ({few}): its inherent figures are minima over "
-            "fewer runs and so a little higher; 'blockyard replay --resume' completes them"]
+    return [
+        f"not every allocator has all its {max(counts)} repeats ({few}): its inherent figures are minima over "
+        "fewer runs and so a little higher; 'blockyard replay --resume' completes them"
+    ]
 
 
 def _is_late(run: Run, pace: str) -> bool:
@@ -228,6 +280,7 @@ def _names(allocators: list[AllocatorRuns]) -> str:
 
 def timing_distortion(allocator: AllocatorRuns) -> tuple[float, float] | None:
     """CPU nanoseconds of a timed and of an untimed replay (medians): how much the clock reads distort."""
+
     def middle(runs: tuple[Run, ...]) -> float | None:
         known = [run.facts["cpu_ns"] for run in runs if isinstance(run.facts.get("cpu_ns"), int | float)]
         return median(known) if known else None

@@ -74,30 +74,50 @@ class AllocatorFigures:
         """Allocator time of all threads in each phase."""
         return self.series[id(self.cuts.whole)]
 
-    def distribution(self, view: View, operation: Operation, part: Part, size_class: int | None = None,
-                     repeat: int | None = None, phase: str | None = None) -> Distribution:
+    def distribution(
+        self,
+        view: View,
+        operation: Operation,
+        part: Part,
+        size_class: int | None = None,
+        repeat: int | None = None,
+        phase: str | None = None,
+    ) -> Distribution:
         """All size classes, repeats (by their place among the runs) and phases unless one is named."""
         key = (view, operation, part, size_class, repeat, phase)
         if key not in self.known:
             classes = range(len(SIZE_CLASSES)) if size_class is None else (size_class,)
             self.known[key] = Distribution(
-                *self.digest.distribution(_VIEWS[view], _METRICS[operation, part], classes,
-                                          passes.ALL if repeat is None else repeat,
-                                          passes.ALL if phase is None else self.cuts.phases.names.index(phase)),
-                self.runs.ticks_per_ns, self.step_ticks)
+                *self.digest.distribution(
+                    _VIEWS[view],
+                    _METRICS[operation, part],
+                    classes,
+                    passes.ALL if repeat is None else repeat,
+                    passes.ALL if phase is None else self.cuts.phases.names.index(phase),
+                ),
+                self.runs.ticks_per_ns,
+                self.step_ticks,
+            )
         return self.known[key]
 
-    def sampled(self, view: View, operation: Operation, part: Part, size_class: int | None = None,
-                phase: str | None = None) -> bootstrap.Sampled:
+    def sampled(
+        self, view: View, operation: Operation, part: Part, size_class: int | None = None, phase: str | None = None
+    ) -> bootstrap.Sampled:
         """The distribution with that of each repeat, for intervals. Minima over repeats have none of their own."""
         pooled = self.distribution(view, operation, part, size_class, phase=phase)
-        repeats = (pooled,) if view is View.INHERENT or len(self.runs.runs) == 1 else tuple(
-            self.distribution(view, operation, part, size_class, repeat, phase)
-            for repeat in range(len(self.runs.runs)))
+        repeats = (
+            (pooled,)
+            if view is View.INHERENT or len(self.runs.runs) == 1
+            else tuple(
+                self.distribution(view, operation, part, size_class, repeat, phase)
+                for repeat in range(len(self.runs.runs))
+            )
+        )
         return bootstrap.Sampled(pooled, repeats)
 
-    def intervals(self, view: View, operation: Operation, part: Part, size_class: int | None = None,
-                  phase: str | None = None) -> dict[str, bootstrap.Interval | None]:
+    def intervals(
+        self, view: View, operation: Operation, part: Part, size_class: int | None = None, phase: str | None = None
+    ) -> dict[str, bootstrap.Interval | None]:
         """By the percentile's label, those of WITH_INTERVAL; None where the samples don't support it."""
         key = ("intervals", view, operation, part, size_class, phase)
         if key not in self.known:
@@ -126,8 +146,7 @@ class AllocatorFigures:
         """Events a second that took longer, mallocs with their touch and frees together; of as-run or attributed."""
         if self.measured_ns == 0:
             return None
-        slow = sum(self.whole(view, operation).above(limit_ns)
-                   for operation in (Operation.MALLOC, Operation.FREE))
+        slow = sum(self.whole(view, operation).above(limit_ns) for operation in (Operation.MALLOC, Operation.FREE))
         return slow / (self.measured_ns / 1e9)
 
 
@@ -153,10 +172,16 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
     measured = sum(int(run.rows["start"][-_LAST_ROWS:].max()) for run in opened if len(run.rows))
     wanted = [cut for cut in (cuts.frames, cuts.audio, cuts.whole) if isinstance(cut, FrameCut)]
     looked_into = any(samples.looked_into(run.facts) for run in allocator.runs)
-    series = frames.per_frame(allocator.name, opened, wanted, allocator.ticks_per_ns, looked_into=looked_into,
-                              threads=threads) if wanted else []
-    return AllocatorFigures(allocator, digest, measured, _step_ticks(allocator, digest), cuts,
-                            {id(one.cut): one for one in series}, gross)
+    series = (
+        frames.per_frame(
+            allocator.name, opened, wanted, allocator.ticks_per_ns, looked_into=looked_into, threads=threads
+        )
+        if wanted
+        else []
+    )
+    return AllocatorFigures(
+        allocator, digest, measured, _step_ticks(allocator, digest), cuts, {id(one.cut): one for one in series}, gross
+    )
 
 
 def _phase_rows(rows: np.ndarray, cuts: Cuts) -> list[tuple[int, int]]:
@@ -168,8 +193,10 @@ def _phase_rows(rows: np.ndarray, cuts: Cuts) -> list[tuple[int, int]]:
 
 def bad_rows(runs: Sequence, error: passes.BadRows) -> UserError:
     """The sentence for rows that no replay wrote."""
-    return UserError(f"{runs[error.run].folder / 'samples.npy'} {error}: it was damaged or belongs to another journal; "
-                     "delete its folder and run 'blockyard replay --resume'")
+    return UserError(
+        f"{runs[error.run].folder / 'samples.npy'} {error}: it was damaged or belongs to another journal; "
+        "delete its folder and run 'blockyard replay --resume'"
+    )
 
 
 def _step_ticks(allocator: AllocatorRuns, digest: passes.Digest) -> int:

@@ -87,8 +87,11 @@ class FrameSeries:
 
     def of(self, view: View) -> np.ndarray | None:
         """[repeat, frame]; inherent has one row. None where causes are not known."""
-        return {View.AS_RUN: self.as_run_ns, View.ATTRIBUTED: self.attributed_ns,
-                View.INHERENT: self.inherent_ns[None, :]}[view]
+        return {
+            View.AS_RUN: self.as_run_ns,
+            View.ATTRIBUTED: self.attributed_ns,
+            View.INHERENT: self.inherent_ns[None, :],
+        }[view]
 
     @cached_property
     def median_ns(self) -> np.ndarray:
@@ -120,8 +123,7 @@ class AudioVerdict:
     """The most demanding use that this latency serves by the rule of thumb; `none` beyond all of them."""
 
 
-def cut(section: Section, line: Timeline, fps: float | None = None,
-        thread: str | None = None) -> FrameCut | NoFrames:
+def cut(section: Section, line: Timeline, fps: float | None = None, thread: str | None = None) -> FrameCut | NoFrames:
     """By `fps` where given, else by the journal's marks where it has two of one thread, else at 60 a second.
 
     The judged thread is the one named, else the one that marks frames, else the busiest. Raises UserError for a thread
@@ -132,19 +134,27 @@ def cut(section: Section, line: Timeline, fps: float | None = None,
     if fps is None and len(marks) >= 2:
         judged = ALL if section.threads == "one" else marker if named is None else named
         times = np.array([time for time, _ in marks], float) / (_speed(section.pace) or 1.0)
-        return FrameCut(np.array([event for _, event in marks]), times[:-1], judged,
-                        f"frames as marked by {thread_name(section, marker)}, {_judged(section, judged)}")
+        return FrameCut(
+            np.array([event for _, event in marks]),
+            times[:-1],
+            judged,
+            f"frames as marked by {thread_name(section, marker)}, {_judged(section, judged)}",
+        )
     speed = _speed(section.pace)
     if speed is None:
-        return NoFrames("the journal has no frame marks, and at full speed there is no clock to cut frames by: replay "
-                        "at 1x")
+        return NoFrames(
+            "the journal has no frame marks, and at full speed there is no clock to cut frames by: replay at 1x"
+        )
     if not section.facts.get("paced", True):
         return NoFrames("the journal has neither frame marks nor times, only an order")
     usual = marker if len(marks) >= 2 else line.busiest_thread()
     judged = ALL if section.threads == "one" else usual if named is None else named
     rate = fps or DEFAULT_FPS
-    why = f"{rate:g} frames a second by the clock" if fps else \
-        f"no frame marks in the journal: cut into {rate:g} a second by the clock (--fps changes it)"
+    why = (
+        f"{rate:g} frames a second by the clock"
+        if fps
+        else f"no frame marks in the journal: cut into {rate:g} a second by the clock (--fps changes it)"
+    )
     return _by_clock(section, line, 1e9 / rate / speed, judged, f"{why}, {_judged(section, judged)}", rate)
 
 
@@ -153,17 +163,31 @@ def audio_cut(section: Section, line: Timeline, judged: int) -> FrameCut | NoFra
     speed = _speed(section.pace)
     if speed is None or not section.facts.get("paced", True):
         return NoFrames("audio buffers need a clock: replay a journal with times at 1x")
-    return _by_clock(section, line, AUDIO_SAMPLES[0] / AUDIO_HZ * 1e9 / speed, judged,
-                     _judged(section, judged))
+    return _by_clock(section, line, AUDIO_SAMPLES[0] / AUDIO_HZ * 1e9 / speed, judged, _judged(section, judged))
 
 
-def per_frame(allocator: str, runs: Sequence[passes.Rows], cuts: Sequence[FrameCut], ticks_per_ns: float, *,
-              looked_into: bool, threads: int = 1) -> list[FrameSeries]:
+def per_frame(
+    allocator: str,
+    runs: Sequence[passes.Rows],
+    cuts: Sequence[FrameCut],
+    ticks_per_ns: float,
+    *,
+    looked_into: bool,
+    threads: int = 1,
+) -> list[FrameSeries]:
     """One series a cut, in one pass over the allocator's repeats."""
     found = passes.frame_times(runs, [passes.Cut(one.edges, one.thread) for one in cuts], threads)
-    return [FrameSeries(allocator, one, times.events, times.as_run / ticks_per_ns,
-                        times.attributed / ticks_per_ns if looked_into else None, times.inherent / ticks_per_ns)
-            for one, times in zip(cuts, found, strict=True)]
+    return [
+        FrameSeries(
+            allocator,
+            one,
+            times.events,
+            times.as_run / ticks_per_ns,
+            times.attributed / ticks_per_ns if looked_into else None,
+            times.inherent / ticks_per_ns,
+        )
+        for one, times in zip(cuts, found, strict=True)
+    ]
 
 
 def verdict(values_ns: np.ndarray, budget_ns: float) -> Verdict:
@@ -174,8 +198,10 @@ def verdict(values_ns: np.ndarray, budget_ns: float) -> Verdict:
 def verdict_of_sorted(values: np.ndarray, budget_ns: float) -> Verdict:
     """The same of times in rising order: one sorting serves all budgets."""
     count = len(values)
-    shares = {percentile.label: _at(values, percentile) / budget_ns if percentile.supported(count) else None
-              for percentile in PERCENTILES}
+    shares = {
+        percentile.label: _at(values, percentile) / budget_ns if percentile.supported(count) else None
+        for percentile in PERCENTILES
+    }
     over = {share: count - int(np.searchsorted(values, share * budget_ns, side="right")) for share in SHARES_OVER}
     return Verdict(budget_ns, count, shares, float(values[-1]) / budget_ns if count else 0.0, over)
 
@@ -191,8 +217,10 @@ def intervals(values_ns: np.ndarray) -> dict[str, tuple[float, float] | None]:
     least = float(np.partition(values_ns, place, axis=1)[:, place].min())
     repeats = tuple(_distribution(row, least) for row in values_ns)
     sampled = bootstrap.Sampled(_distribution(values_ns.ravel(), least), repeats)
-    return {percentile.label: None if found is None else (found.low.value, found.high.value)
-            for percentile, found in zip(TAILS, bootstrap.intervals(sampled, TAILS), strict=True)}
+    return {
+        percentile.label: None if found is None else (found.low.value, found.high.value)
+        for percentile, found in zip(TAILS, bootstrap.intervals(sampled, TAILS), strict=True)
+    }
 
 
 def _distribution(values_ns: np.ndarray, least: float) -> Distribution:
@@ -238,8 +266,10 @@ def thread_index(section: Section, name: str) -> int:
     names = section.thread_names
     same = [index for index, known in enumerate(names) if known and known == name]
     if len(same) > 1:
-        raise UserError(f"journal {section.journal} has {len(same)} threads named '{name}', and threads are never "
-                        f"summed; give the number of one: {', '.join(map(str, same))}")
+        raise UserError(
+            f"journal {section.journal} has {len(same)} threads named '{name}', and threads are never "
+            f"summed; give the number of one: {', '.join(map(str, same))}"
+        )
     if same:
         return same[0]
     told = section.facts.get("threads")
@@ -247,8 +277,10 @@ def thread_index(section: Section, name: str) -> int:
     if name.isdecimal() and int(name) < count:
         return int(name)
     known = ", ".join(dict.fromkeys(one for one in names if one)) or "none with a name"
-    raise UserError(f"journal {section.journal} has no thread '{name}'; it has {known}, by number 0 to {count - 1} "
-                    "(not the system's numbers)")
+    raise UserError(
+        f"journal {section.journal} has no thread '{name}'; it has {known}, by number 0 to {count - 1} "
+        "(not the system's numbers)"
+    )
 
 
 def thread_name(section: Section, index: int) -> str:
@@ -271,18 +303,23 @@ def _marks(section: Section) -> tuple[list[tuple[int, int]], int]:
         return [], 0
     threads = arrays["frame_threads"]
     if not len(threads) == len(arrays["frame_times"]) == len(arrays["frame_events"]):
-        raise UserError(f"{section.folder / 'events.npz'} has frame marks of different number: it was damaged; run "
-                        "'blockyard replay' again")
+        raise UserError(
+            f"{section.folder / 'events.npz'} has frame marks of different number: it was damaged; run "
+            "'blockyard replay' again"
+        )
     marker = int(np.bincount(threads).argmax())
     mine = threads == marker
     if (np.diff(arrays["frame_events"][mine].astype(np.int64)) <= 0).any():
-        raise UserError(f"{section.folder / 'events.npz'} has frame marks out of order: it was damaged; run 'blockyard "
-                        "replay' again")
+        raise UserError(
+            f"{section.folder / 'events.npz'} has frame marks out of order: it was damaged; run 'blockyard "
+            "replay' again"
+        )
     return list(zip(arrays["frame_times"][mine].tolist(), arrays["frame_events"][mine].tolist(), strict=True)), marker
 
 
-def _by_clock(section: Section, line: Timeline, period: float, judged: int, words: str,
-              hz: float | None = None) -> FrameCut:
+def _by_clock(
+    section: Section, line: Timeline, period: float, judged: int, words: str, hz: float | None = None
+) -> FrameCut:
     count = max(int(line.duration_ns // period), 1)
     boundaries = np.arange(count + 1) * period
     return FrameCut(timeline.edges(section, judged, boundaries), boundaries[:-1], judged, words, hz)

@@ -42,8 +42,10 @@ def parse(text: str) -> Gate:
     """`p99.9:5%`, `free/p99:10%`, `attributed/malloc/p99.9:5%`."""
     match = re.fullmatch(r"\s*((?:[a-z-]+/)*)(p[0-9.]+)\s*:\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", text)
     if match is None:
-        raise UserError(f"'{text}' is no gate; write p99.9:5%, or with an operation and a view free/p99:10% and "
-                        "attributed/malloc/p99.9:5%")
+        raise UserError(
+            f"'{text}' is no gate; write p99.9:5%, or with an operation and a view free/p99:10% and "
+            "attributed/malloc/p99.9:5%"
+        )
     if match[2] not in _PERCENTILES:
         raise UserError(f"the gate '{text}' names {match[2]}; there are {', '.join(_PERCENTILES)}")
     operation, view = None, None
@@ -53,23 +55,29 @@ def parse(text: str) -> Gate:
         elif word in _VIEWS and view is None:
             view = _VIEWS[word]
         else:
-            raise UserError(f"the gate '{text}' names '{word}'; operations are {', '.join(_OPERATIONS)}, views "
-                            f"{', '.join(_VIEWS)}, each once at most")
+            raise UserError(
+                f"the gate '{text}' names '{word}'; operations are {', '.join(_OPERATIONS)}, views "
+                f"{', '.join(_VIEWS)}, each once at most"
+            )
     return Gate(text.strip(), _PERCENTILES[match[2]], float(match[3]) / 100, operation, view)
 
 
 def judge(comparison: Comparison, gates: tuple[Gate, ...], strict: bool = False) -> list[Outcome]:
     """Every gate on everything it applies to. With `strict` a rise that can't be ruled out is a failure as well."""
-    return [_judge(gate, section, claim, strict) for gate in gates for section in comparison.sections
-            for claim in section.claims
-            if not claim.is_null and claim.percentile == gate.percentile
-            and gate.operation in (None, claim.operation)]
+    return [
+        _judge(gate, section, claim, strict)
+        for gate in gates
+        for section in comparison.sections
+        for claim in section.claims
+        if not claim.is_null and claim.percentile == gate.percentile and gate.operation in (None, claim.operation)
+    ]
 
 
 def asks_for(gates: tuple[Gate, ...]) -> Callable[[Operation, Percentile], bool]:
     """What of a comparison these gates look at: they are judged among one another, and not among all there is."""
     return lambda operation, percentile: any(
-        gate.percentile == percentile and gate.operation in (None, operation) for gate in gates)
+        gate.percentile == percentile and gate.operation in (None, operation) for gate in gates
+    )
 
 
 def losses(comparison: Comparison) -> list[tuple[Section, str]]:
@@ -84,8 +92,9 @@ def _judge(gate: Gate, section: Section, claim: Claim, strict: bool) -> Outcome:
     return Outcome(gate, section, claim.allocator, claim.operation, passed, words, passed is True and beyond)
 
 
-def _verdict(gate: Gate, section: Section, claim: Claim, change: Change | None,
-             strict: bool) -> tuple[bool | None, str]:
+def _verdict(
+    gate: Gate, section: Section, claim: Claim, change: Change | None, strict: bool
+) -> tuple[bool | None, str]:
     if change is None:
         return None, f"there is no {gate.view.value if gate.view else ''} view: the runs did not look for causes"
     if change.ratio is None:

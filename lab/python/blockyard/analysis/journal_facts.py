@@ -66,8 +66,9 @@ def rhythm(line: Timeline, frame_starts_ns: np.ndarray | None) -> JournalRhythm:
     per_frame = None
     if frame_starts_ns is not None and (count := np.count_nonzero(frame_starts_ns >= since * BIN_NS)):
         per_frame = float(line.mallocs[since:].sum() + line.frees[since:].sum()) / count
-    return JournalRhythm(per_frame, seconds, *(tuple((values / seconds).tolist()) for values in
-                                               (sums[0] + sums[1], sums[0])))
+    return JournalRhythm(
+        per_frame, seconds, *(tuple((values / seconds).tolist()) for values in (sums[0] + sums[1], sums[0]))
+    )
 
 
 def facts(section: Section) -> JournalFacts:
@@ -80,7 +81,7 @@ def facts(section: Section) -> JournalFacts:
     threads: set[int] = set()
     frees = reallocs = leaked = leaked_bytes = 0
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
-        part = rows[begin:begin + _ROWS_AT_ONCE]
+        part = rows[begin : begin + _ROWS_AT_ONCE]
         gives = part["kind"] != FREE
         given = part["size"][gives]
         sizes.update(dict(zip(*(found.tolist() for found in np.unique(given, return_counts=True)), strict=True)))
@@ -95,11 +96,20 @@ def facts(section: Section) -> JournalFacts:
             leaked, leaked_bytes = leaked + int(stays.sum()), leaked_bytes + int(given[stays].sum())
     mallocs, total = sizes.total(), sum(size * count for size, count in sizes.items())
     return JournalFacts(
-        events=len(rows), mallocs=mallocs, frees=frees + reallocs, reallocs=reallocs, total_bytes=total,
-        max_live_bytes=_max_live(section), average_bytes=total / mallocs if mallocs else None,
-        median_bytes=_nearest_median(sizes), leaked=None if pair is None else leaked,
-        leaked_bytes=None if pair is None else leaked_bytes, cut_at_end=bool(section.facts.get("cut_at_end")),
-        threads=len(threads), frames=len(arrays.get("frame_times", ())))
+        events=len(rows),
+        mallocs=mallocs,
+        frees=frees + reallocs,
+        reallocs=reallocs,
+        total_bytes=total,
+        max_live_bytes=_max_live(section),
+        average_bytes=total / mallocs if mallocs else None,
+        median_bytes=_nearest_median(sizes),
+        leaked=None if pair is None else leaked,
+        leaked_bytes=None if pair is None else leaked_bytes,
+        cut_at_end=bool(section.facts.get("cut_at_end")),
+        threads=len(threads),
+        frames=len(arrays.get("frame_times", ())),
+    )
 
 
 def _nearest_median(sizes: Counter[int]) -> int | None:

@@ -60,9 +60,20 @@ P99 = Percentile("p99", 99, 100)
 P999 = Percentile("p99.9", 999, 1000)
 P9999 = Percentile("p99.99", 9999, 10_000)
 P99999 = Percentile("p99.999", 99_999, 100_000)
-PERCENTILES = (Percentile("p1", 1, 100), Percentile("p10", 10, 100), Percentile("p25", 25, 100), P50,
-               Percentile("p75", 75, 100), Percentile("p90", 90, 100), Percentile("p95", 95, 100),
-               Percentile("p98", 98, 100), P99, P999, P9999, P99999)
+PERCENTILES = (
+    Percentile("p1", 1, 100),
+    Percentile("p10", 10, 100),
+    Percentile("p25", 25, 100),
+    P50,
+    Percentile("p75", 75, 100),
+    Percentile("p90", 90, 100),
+    Percentile("p95", 95, 100),
+    Percentile("p98", 98, 100),
+    P99,
+    P999,
+    P9999,
+    P99999,
+)
 """The study's list, between Best and Worst."""
 WITH_INTERVAL = (P50, P99, P999, P9999, P99999)
 """Those whose bootstrap interval is given: the median and every tail percentile."""

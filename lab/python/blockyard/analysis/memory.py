@@ -84,8 +84,10 @@ class ParetoPoint:
 
 def times(figures: Sequence[AllocatorFigures]) -> np.ndarray:
     """The journal times at which all allocators of a section are compared."""
-    end = min((float(rows["time"][-1]) for one in figures for run in one.runs.runs if (rows := _rows(run)) is not None),
-              default=0.0)
+    end = min(
+        (float(rows["time"][-1]) for one in figures for run in one.runs.runs if (rows := _rows(run)) is not None),
+        default=0.0,
+    )
     return np.linspace(0, end, POINTS)
 
 
@@ -98,13 +100,17 @@ def series(one: AllocatorFigures, at_ns: np.ndarray) -> MemorySeries | None:
     def middle(name: str) -> np.ndarray | None:
         if any(name not in (rows.dtype.names or ()) for rows in found):
             return None
-        return np.median([np.interp(at_ns, *(rows[field].astype(float) for field in ("time", name))) for rows in found],
-                         axis=0)
+        return np.median(
+            [np.interp(at_ns, *(rows[field].astype(float) for field in ("time", name))) for rows in found], axis=0
+        )
 
     faults = middle("minor_faults")
     steps = np.diff(at_ns, prepend=at_ns[0])
-    rate = None if faults is None else np.divide(np.diff(faults, prepend=faults[0]), steps / 1e9,
-                                                 out=np.zeros(len(at_ns)), where=steps > 0)
+    rate = (
+        None
+        if faults is None
+        else np.divide(np.diff(faults, prepend=faults[0]), steps / 1e9, out=np.zeros(len(at_ns)), where=steps > 0)
+    )
     resident, live = middle("resident"), middle("live")
     assert resident is not None and live is not None
     return MemorySeries(one.name, at_ns, resident, live, middle("blocks"), rate)
@@ -122,9 +128,19 @@ def figures(one: AllocatorFigures, at_ns: np.ndarray) -> MemoryFigures | None:
     rounding = _rounding(one)
     rest = None if blocks is None or rounding is None else max(blocks - rounding, 0.0)
     faults, seconds = _middle(one, "minor_faults"), _middle(one, "wall_ns")
-    return MemoryFigures(_middle(one, "peak_resident_bytes"), live, resident, overhead, blocks, rounding, rest,
-                         max(float(later.max()), 0.0), _unload(found), _middle(one, "teardown_resident_bytes"),
-                         faults / seconds * 1e9 if faults is not None and seconds else None)
+    return MemoryFigures(
+        _middle(one, "peak_resident_bytes"),
+        live,
+        resident,
+        overhead,
+        blocks,
+        rounding,
+        rest,
+        max(float(later.max()), 0.0),
+        _unload(found),
+        _middle(one, "teardown_resident_bytes"),
+        faults / seconds * 1e9 if faults is not None and seconds else None,
+    )
 
 
 def pareto(figures_of: Sequence[AllocatorFigures]) -> list[ParetoPoint]:
@@ -139,9 +155,20 @@ def pareto(figures_of: Sequence[AllocatorFigures]) -> list[ParetoPoint]:
             least = one.step_ns / 2
             points.append((one, peak, max(tail.value, least), (max(low, least), max(high, least))))
     rivals = [(peak, tail) for one, peak, tail, _ in points if not one.runs.is_null]
-    return [ParetoPoint(one.name, one.runs.is_null, peak, tail, ends, not one.runs.is_null and not any(
-        other <= peak and slower <= tail and (other, slower) != (peak, tail) for other, slower in rivals))
-        for one, peak, tail, ends in points]
+    return [
+        ParetoPoint(
+            one.name,
+            one.runs.is_null,
+            peak,
+            tail,
+            ends,
+            not one.runs.is_null
+            and not any(
+                other <= peak and slower <= tail and (other, slower) != (peak, tail) for other, slower in rivals
+            ),
+        )
+        for one, peak, tail, ends in points
+    ]
 
 
 def _unload(found: MemorySeries) -> Unload | None:
@@ -152,9 +179,13 @@ def _unload(found: MemorySeries) -> Unload | None:
         return None
     begin = int(found.live[: end + 1].argmax())
     settled = int(np.searchsorted(found.times_ns, found.times_ns[end] + _SETTLES_NS, side="right")) - 1
-    least = float(found.resident[end:settled + 1].min())
-    return Unload(float(found.times_ns[begin]), float(found.times_ns[end]), float(falls[end]),
-                  max(float(found.resident[begin]) - least, 0.0))
+    least = float(found.resident[end : settled + 1].min())
+    return Unload(
+        float(found.times_ns[begin]),
+        float(found.times_ns[end]),
+        float(falls[end]),
+        max(float(found.resident[begin]) - least, 0.0),
+    )
 
 
 def _rounding(one: AllocatorFigures) -> float | None:

@@ -62,14 +62,24 @@ def pair(base: Results, new: Results, allocators: tuple[str, ...] = ()) -> Pairi
     common = [key for key in here if key in there]
     if not common:
         raise UserError(_nothing_common(base, new))
-    notes = [f"only {side} has {one.title}: it is not compared" for side, mine, others in
-             (("BASE", here, there), ("NEW", there, here)) for key, one in mine.items() if key not in others]
-    notes += [f"{side} is not finished ({one.planned - one.unfinished} of {one.planned} runs are there)"
-              for side, one in (("BASE", base), ("NEW", new)) if one.unfinished]
+    notes = [
+        f"only {side} has {one.title}: it is not compared"
+        for side, mine, others in (("BASE", here, there), ("NEW", there, here))
+        for key, one in mine.items()
+        if key not in others
+    ]
+    notes += [
+        f"{side} is not finished ({one.planned - one.unfinished} of {one.planned} runs are there)"
+        for side, one in (("BASE", base), ("NEW", new))
+        if one.unfinished
+    ]
     if base.blockyard != new.blockyard:
         notes.append(f"BASE was measured by Blockyard {base.blockyard}, NEW by {new.blockyard}")
-    notes += [f"{side}: {words}" for side, one in (("BASE", base), ("NEW", new))
-              for words in _sentences(one.machine.get("warnings"))]
+    notes += [
+        f"{side}: {words}"
+        for side, one in (("BASE", base), ("NEW", new))
+        for words in _sentences(one.machine.get("warnings"))
+    ]
     pairs = tuple(_pair(here[key], there[key], plans, new, allocators) for key in common)
     if not any(one.twins for one in pairs):
         raise UserError("no allocator has finished runs in both campaigns: there is nothing to compare")
@@ -80,11 +90,16 @@ def pair(base: Results, new: Results, allocators: tuple[str, ...] = ()) -> Pairi
 def _same_runs(pairs: tuple[Pair, ...]) -> list[str]:
     """A note for each pair in which runs are copies of one another; refuses where no others are."""
     copies = [[one.name for one in each.twins if _are_copies(one)] for each in pairs]
-    if all(len(names) == len(each.twins) for names, each in zip(copies, pairs, strict=True)) and \
-            not any(each.lost for each in pairs):
+    if all(len(names) == len(each.twins) for names, each in zip(copies, pairs, strict=True)) and not any(
+        each.lost for each in pairs
+    ):
         raise UserError("the runs of BASE and NEW are copies of one another: nothing can differ; measure NEW anew")
-    return [f"{each.new.title}: the runs of {', '.join(names)} are the same ones in BASE and NEW, so that nothing of "
-            "theirs can differ" for names, each in zip(copies, pairs, strict=True) if names]
+    return [
+        f"{each.new.title}: the runs of {', '.join(names)} are the same ones in BASE and NEW, so that nothing of "
+        "theirs can differ"
+        for names, each in zip(copies, pairs, strict=True)
+        if names
+    ]
 
 
 def _are_copies(twins: Twins) -> bool:
@@ -112,8 +127,10 @@ def _refuse_other_machine(base: Results, new: Results) -> None:
     kinds = [one.machine.get("kind") for one in (base, new)]
     if None in kinds or kinds[0] != kinds[1]:
         differences = ", ".join(machine.kind_differences(base.machine, new.machine))
-        raise UserError(f"BASE and NEW were measured on machines of different kinds ({differences}), and their figures "
-                        "can't be compared")
+        raise UserError(
+            f"BASE and NEW were measured on machines of different kinds ({differences}), and their figures "
+            "can't be compared"
+        )
 
 
 def _refuse_other_journals(base: Campaign, new: Campaign) -> None:
@@ -124,8 +141,10 @@ def _refuse_other_journals(base: Campaign, new: Campaign) -> None:
         if other is None or _journal_key(entry) in known:
             continue
         what = "is another file" if entry.get("sha256") != other.get("sha256") else "is another stretch of it"
-        raise UserError(f"the journal {entry['name']} of NEW {what} than that of BASE: only replays of the same "
-                        "journal are compared")
+        raise UserError(
+            f"the journal {entry['name']} of NEW {what} than that of BASE: only replays of the same "
+            "journal are compared"
+        )
     if not known & {_journal_key(entry) for entry in base.journals}:
         names = [", ".join(entry["name"] for entry in one.journals) or "none" for one in (base, new)]
         raise UserError(f"BASE and NEW have no journal in common ({names[0]} there, {names[1]} here)")
@@ -143,12 +162,15 @@ def _nothing_common(base: Results, new: Results) -> str:
     for side, one, title in (("BASE", base, titles[0]), ("NEW", new, titles[1])):
         if not title:
             return f"{side} has no finished run yet ({one.planned} planned); 'blockyard replay --resume' runs them"
-    return (f"BASE and NEW have nothing in common that could be compared ({titles[0]} there, {titles[1]} here): replay "
-            "the same journal with the same --pace and --touch")
+    return (
+        f"BASE and NEW have nothing in common that could be compared ({titles[0]} there, {titles[1]} here): replay "
+        "the same journal with the same --pace and --touch"
+    )
 
 
-def _pair(base: Section, new: Section, plans: tuple[Campaign, Campaign], results: Results,
-          allocators: tuple[str, ...]) -> Pair:
+def _pair(
+    base: Section, new: Section, plans: tuple[Campaign, Campaign], results: Results, allocators: tuple[str, ...]
+) -> Pair:
     here = {one.name: one for one in base.allocators if not allocators or one.name in allocators}
     there = {one.name: one for one in new.allocators if not allocators or one.name in allocators}
     entries = [{entry["name"]: entry for entry in plan.allocators} for plan in plans]
@@ -162,25 +184,36 @@ def _pair(base: Section, new: Section, plans: tuple[Campaign, Campaign], results
             _tell_absent(name, other, entries[1], results, lost, notes)
             continue
         if len(other.failures) > len(mine.failures):
-            lost.append(f"{name} failed in {len(other.failures)} of {len(other.failures) + len(other.runs)} runs of "
-                        f"NEW: {_reason(other)}")
+            lost.append(
+                f"{name} failed in {len(other.failures)} of {len(other.failures) + len(other.runs)} runs of "
+                f"NEW: {_reason(other)}"
+            )
         repeats = min(len(mine.runs), len(other.runs))
         if len(mine.runs) != len(other.runs):
-            notes.append(f"{name} has {len(mine.runs)} repeats in BASE and {len(other.runs)} in NEW: the first "
-                         f"{repeats} of each are compared, since a minimum over more is lower")
-        twins.append(Twins(replace(mine, runs=mine.runs[:repeats]), replace(other, runs=other.runs[:repeats]),
-                           tuple(_changes(entries[0][name], entries[1][name], mine, other))))
+            notes.append(
+                f"{name} has {len(mine.runs)} repeats in BASE and {len(other.runs)} in NEW: the first "
+                f"{repeats} of each are compared, since a minimum over more is lower"
+            )
+        twins.append(
+            Twins(
+                replace(mine, runs=mine.runs[:repeats]),
+                replace(other, runs=other.runs[:repeats]),
+                tuple(_changes(entries[0][name], entries[1][name], mine, other)),
+            )
+        )
     gained = [name for name, one in there.items() if one.runs and not (name in here and here[name].runs)]
     if gained:
         notes.append(f"only NEW has finished runs of {', '.join(gained)}: nothing to compare them with")
     notes += [f"{one.name} is another one in NEW: {', '.join(one.changed)}" for one in twins if one.changed]
-    notes += [f"{side}: {words}" for side, section in (("BASE", base), ("NEW", new))
-              for words in fidelity.sentences(section)]
+    notes += [
+        f"{side}: {words}" for side, section in (("BASE", base), ("NEW", new)) for words in fidelity.sentences(section)
+    ]
     return Pair(base, new, tuple(twins), tuple(lost), tuple(notes))
 
 
-def _tell_absent(name: str, other: AllocatorRuns | None, planned: dict[str, Any], results: Results, lost: list[str],
-                 notes: list[str]) -> None:
+def _tell_absent(
+    name: str, other: AllocatorRuns | None, planned: dict[str, Any], results: Results, lost: list[str], notes: list[str]
+) -> None:
     missing = dict(results.missing)
     if other is not None:
         lost.append(f"{name} failed in every run of NEW: {_reason(other)}")
@@ -208,27 +241,37 @@ def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, oth
 
 def _refuse_other_options(base: Campaign, new: Campaign) -> None:
     """What runs were asked for besides journal, pace and touch."""
-    for option, name in (("--threads", "threads"), ("--causes-above", "causes_above_ns"),
-                         ("--pollute", "pollute_bytes")):
+    for option, name in (
+        ("--threads", "threads"),
+        ("--causes-above", "causes_above_ns"),
+        ("--pollute", "pollute_bytes"),
+    ):
         here, there = (getattr(plan, name) for plan in (base, new))
         if here != there:
-            raise UserError(f"BASE was replayed with {option} {here} and NEW with {option} {there}: only runs with the "
-                            "same options are compared")
+            raise UserError(
+                f"BASE was replayed with {option} {here} and NEW with {option} {there}: only runs with the "
+                "same options are compared"
+            )
     for option, name in (("--in-order", "in_order"), ("--keep-awake", "keep_awake")):
         here, there = (getattr(plan, name) for plan in (base, new))
         if here != there:
             kept, free = ("BASE", "NEW") if here else ("NEW", "BASE")
-            raise UserError(f"{kept} was replayed with {option} and {free} without: only runs with the same options "
-                            "are compared")
+            raise UserError(
+                f"{kept} was replayed with {option} and {free} without: only runs with the same options are compared"
+            )
 
 
 def _refuse_one_streamed(base: Section, new: Section) -> None:
     """Of one section: another --stream-above alone makes no difference."""
-    streamed = [any(isinstance(run.facts.get("stream"), dict) for one in section.measured for run in one.runs)
-                for section in (base, new)]
+    streamed = [
+        any(isinstance(run.facts.get("stream"), dict) for one in section.measured for run in one.runs)
+        for section in (base, new)
+    ]
     if streamed[0] != streamed[1]:
-        words = [f"{side} was {'streamed' if one else 'replayed from memory'}" for side, one in
-                 zip(("BASE", "NEW"), streamed, strict=True)]
+        words = [
+            f"{side} was {'streamed' if one else 'replayed from memory'}"
+            for side, one in zip(("BASE", "NEW"), streamed, strict=True)
+        ]
         raise UserError(f"{base.title}: {' and '.join(words)}; replay both with the same --stream-above")
 
 

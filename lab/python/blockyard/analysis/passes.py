@@ -17,19 +17,35 @@ METRICS, CLASSES, CAUSES = 7, 5, 256
 ALL = 4294967295
 """Of `run` and `phase`: all together. Of a cut's `thread`: all threads."""
 
-ROW = np.dtype([("event", "<u4"), ("kind", "u1"), ("cause", "u1"), ("thread", "<u2"), ("size", "<u8"),
-                ("start", "<u8"), ("call", "<u4"), ("touch", "<u4"), ("frame", "<u4")])
+ROW = np.dtype(
+    [
+        ("event", "<u4"),
+        ("kind", "u1"),
+        ("cause", "u1"),
+        ("thread", "<u2"),
+        ("size", "<u8"),
+        ("start", "<u8"),
+        ("call", "<u4"),
+        ("touch", "<u4"),
+        ("frame", "<u4"),
+    ]
+)
 """A row of samples.npy: 36 bytes packed."""
-MARK = np.dtype([("time", "<u8"), ("size", "<u8"), ("ticks", "<u4"), ("event", "<u4"), ("run", "<u4"),
-                 ("cause", "<u4")])
+MARK = np.dtype(
+    [("time", "<u8"), ("size", "<u8"), ("ticks", "<u4"), ("event", "<u4"), ("run", "<u4"), ("cause", "<u4")]
+)
 SLOW = np.dtype([("row", "<u8"), ("ticks", "<u4"), ("run", "<u4")])
 
 _FIRST_CAPACITY = 1 << 12
 
 
 class _Run(ctypes.Structure):
-    _fields_ = [("rows", ctypes.c_void_p), ("floor_call", ctypes.c_uint32), ("floor_touch", ctypes.c_uint32),
-                ("scale", ctypes.c_double)]
+    _fields_ = [
+        ("rows", ctypes.c_void_p),
+        ("floor_call", ctypes.c_uint32),
+        ("floor_touch", ctypes.c_uint32),
+        ("scale", ctypes.c_double),
+    ]
 
 
 class _Fault(ctypes.Structure):
@@ -37,9 +53,16 @@ class _Fault(ctypes.Structure):
 
 
 class _Frame(ctypes.Structure):
-    _fields_ = [("width", ctypes.c_uint32), ("height", ctypes.c_uint32), ("begin_ns", ctypes.c_double),
-                ("end_ns", ctypes.c_double), ("low_ticks", ctypes.c_double), ("high_ticks", ctypes.c_double),
-                ("step_ticks", ctypes.c_uint32), ("marks_from", ctypes.c_uint32 * PLANES)]
+    _fields_ = [
+        ("width", ctypes.c_uint32),
+        ("height", ctypes.c_uint32),
+        ("begin_ns", ctypes.c_double),
+        ("end_ns", ctypes.c_double),
+        ("low_ticks", ctypes.c_double),
+        ("high_ticks", ctypes.c_double),
+        ("step_ticks", ctypes.c_uint32),
+        ("marks_from", ctypes.c_uint32 * PLANES),
+    ]
 
 
 class _Cut(ctypes.Structure):
@@ -91,29 +114,34 @@ class Bins:
 @cache
 def _library() -> ctypes.CDLL:
     pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
-    return samples_library.functions([
-        ("by_samples_digest_new", pointer, [u32, u32, u32]),
-        ("by_samples_digest_delete", None, [pointer]),
-        ("by_samples_digest_feed", _Fault, [pointer, ctypes.POINTER(_Run), u32, u64, u32]),
-        ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, u32, pointer, pointer, size]),
-        ("by_samples_digest_cause", size, [pointer, u32, u32, pointer, pointer, size]),
-        ("by_samples_digest_slowest", size, [pointer, pointer, size]),
-        ("by_samples_frames_new", pointer, [ctypes.POINTER(_Cut), u32, u32, u32]),
-        ("by_samples_frames_delete", None, [pointer]),
-        ("by_samples_frames_feed", None, [pointer, ctypes.POINTER(_Run), u32, u64]),
-        ("by_samples_frames_copy", ctypes.c_int, [pointer, u32, pointer, pointer, pointer, pointer]),
-        ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Frame), u32]),
-        ("by_samples_bins_delete", None, [pointer]),
-        ("by_samples_bins_counts", pointer, [pointer, u32]),
-        ("by_samples_bins_sizes", pointer, [pointer, u32]),
-        ("by_samples_bins_marks", pointer, [pointer, u32, ctypes.POINTER(size)])])
+    return samples_library.functions(
+        [
+            ("by_samples_digest_new", pointer, [u32, u32, u32]),
+            ("by_samples_digest_delete", None, [pointer]),
+            ("by_samples_digest_feed", _Fault, [pointer, ctypes.POINTER(_Run), u32, u64, u32]),
+            ("by_samples_digest_copy", size, [pointer, u32, u32, u32, u32, u32, pointer, pointer, size]),
+            ("by_samples_digest_cause", size, [pointer, u32, u32, pointer, pointer, size]),
+            ("by_samples_digest_slowest", size, [pointer, pointer, size]),
+            ("by_samples_frames_new", pointer, [ctypes.POINTER(_Cut), u32, u32, u32]),
+            ("by_samples_frames_delete", None, [pointer]),
+            ("by_samples_frames_feed", None, [pointer, ctypes.POINTER(_Run), u32, u64]),
+            ("by_samples_frames_copy", ctypes.c_int, [pointer, u32, pointer, pointer, pointer, pointer]),
+            ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Frame), u32]),
+            ("by_samples_bins_delete", None, [pointer]),
+            ("by_samples_bins_counts", pointer, [pointer, u32]),
+            ("by_samples_bins_sizes", pointer, [pointer, u32]),
+            ("by_samples_bins_marks", pointer, [pointer, u32, ctypes.POINTER(size)]),
+        ]
+    )
 
 
 def run_array(runs: Sequence[Rows]) -> ctypes.Array:
     lengths = {len(run.rows) for run in runs}
     if len(lengths) != 1:
-        raise BadRows("does not have as many rows as the first repeat",
-                      next(i for i, run in enumerate(runs) if len(run.rows) != len(runs[0].rows)))
+        raise BadRows(
+            "does not have as many rows as the first repeat",
+            next(i for i, run in enumerate(runs) if len(run.rows) != len(runs[0].rows)),
+        )
     for run in runs:
         if run.rows.dtype != ROW or not run.rows.flags.c_contiguous:
             raise ValueError("rows of another layout")
@@ -121,9 +149,11 @@ def run_array(runs: Sequence[Rows]) -> ctypes.Array:
 
 
 def _fault_sentence(fault: _Fault) -> str:
-    return {1: f"has an event of unknown kind in row {fault.row}",
-            2: f"has event numbers that do not rise at row {fault.row}",
-            3: f"has another event in row {fault.row} than the first repeat"}[fault.what]
+    return {
+        1: f"has an event of unknown kind in row {fault.row}",
+        2: f"has event numbers that do not rise at row {fault.row}",
+        3: f"has another event in row {fault.row} than the first repeat",
+    }[fault.what]
 
 
 class Digest:
@@ -147,15 +177,20 @@ class Digest:
         """Adds all rows of every run, which happened in that phase; again with the rows that follow."""
         native_runs = run_array(runs)
         self.runs = len(runs)
-        fault = self._library.by_samples_digest_feed(self._handle, native_runs, len(runs), len(runs[0].rows),
-                                                    phase)
+        fault = self._library.by_samples_digest_feed(self._handle, native_runs, len(runs), len(runs[0].rows), phase)
         if fault.what == 4:
             raise MemoryError
         if fault.what:
             raise BadRows(_fault_sentence(fault), fault.run)
 
-    def distribution(self, view: int, metrics: Sequence[int], size_classes: Sequence[int] = range(CLASSES),
-                     run: int = ALL, phase: int = ALL) -> tuple[np.ndarray, np.ndarray]:
+    def distribution(
+        self,
+        view: int,
+        metrics: Sequence[int],
+        size_classes: Sequence[int] = range(CLASSES),
+        run: int = ALL,
+        phase: int = ALL,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Distinct ticks, rising, and their counts, of these metrics and classes together; of all repeats and phases
         unless one is named."""
         bits = [sum(1 << place for place in places) for places in (metrics, size_classes)]
@@ -174,8 +209,9 @@ class Digest:
         return found
 
 
-def digest(runs: Sequence[Rows], threads: int, slowest: int = 0,
-           phases: Sequence[tuple[int, int]] = ((0, 0),)) -> Digest:
+def digest(
+    runs: Sequence[Rows], threads: int, slowest: int = 0, phases: Sequence[tuple[int, int]] = ((0, 0),)
+) -> Digest:
     """One pass over all repeats of one allocator; the `slowest` events are kept one by one.
 
     `phases`: the row from which on each phase goes (the first from 0), and its number; a number may come again.
@@ -223,24 +259,36 @@ def frame_times(runs: Sequence[Rows], cuts: Sequence[Cut], threads: int) -> list
     library = _library()
     native_runs = run_array(runs)
     edges = [np.ascontiguousarray(cut.edges, np.uint32) for cut in cuts]
-    native_cuts = (_Cut * max(len(cuts), 1))(*[_Cut(edge.ctypes.data, len(edge), cut.thread)
-                                               for edge, cut in zip(edges, cuts, strict=True)])
+    native_cuts = (_Cut * max(len(cuts), 1))(
+        *[_Cut(edge.ctypes.data, len(edge), cut.thread) for edge, cut in zip(edges, cuts, strict=True)]
+    )
     handle = library.by_samples_frames_new(native_cuts, len(cuts), len(runs), threads)
     if not handle:
         raise MemoryError
     try:
         library.by_samples_frames_feed(handle, native_runs, len(runs), len(runs[0].rows))
-        return [_frame_times(library, handle, place, max(len(edge) - 1, 0), len(runs))
-                for place, edge in enumerate(edges)]
+        return [
+            _frame_times(library, handle, place, max(len(edge) - 1, 0), len(runs)) for place, edge in enumerate(edges)
+        ]
     finally:
         library.by_samples_frames_delete(handle)
 
 
 def _frame_times(library: ctypes.CDLL, handle: int, cut: int, frames: int, runs: int) -> FrameTimes:
-    found = FrameTimes(np.zeros(frames, np.uint32), np.zeros((runs, frames), np.uint64),
-                       np.zeros((runs, frames), np.uint64), np.zeros(frames, np.uint64))
-    if library.by_samples_frames_copy(handle, cut, found.events.ctypes.data, found.as_run.ctypes.data,
-                                      found.attributed.ctypes.data, found.inherent.ctypes.data):
+    found = FrameTimes(
+        np.zeros(frames, np.uint32),
+        np.zeros((runs, frames), np.uint64),
+        np.zeros((runs, frames), np.uint64),
+        np.zeros(frames, np.uint64),
+    )
+    if library.by_samples_frames_copy(
+        handle,
+        cut,
+        found.events.ctypes.data,
+        found.as_run.ctypes.data,
+        found.attributed.ctypes.data,
+        found.inherent.ctypes.data,
+    ):
         raise MemoryError
     return found
 
@@ -249,8 +297,16 @@ def bins(runs: Sequence[Rows], frame: Frame, threads: int) -> list[Bins]:
     """The planes of one allocator (MALLOC_AS_RUN ... FREE_ATTRIBUTED), in one pass."""
     library = _library()
     native_runs = run_array(runs)
-    native_frame = _Frame(frame.width, frame.height, frame.begin_ns, frame.end_ns, frame.low_ticks, frame.high_ticks,
-                          frame.step_ticks, (ctypes.c_uint32 * PLANES)(*frame.marks_from))
+    native_frame = _Frame(
+        frame.width,
+        frame.height,
+        frame.begin_ns,
+        frame.end_ns,
+        frame.low_ticks,
+        frame.high_ticks,
+        frame.step_ticks,
+        (ctypes.c_uint32 * PLANES)(*frame.marks_from),
+    )
     handle = library.by_samples_bin(native_runs, len(runs), len(runs[0].rows), native_frame, threads)
     if not handle:
         raise MemoryError

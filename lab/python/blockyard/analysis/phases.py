@@ -72,27 +72,34 @@ def _named(section: Section, line: Timeline) -> list[Phase]:
         return []
     times = [(mark.get("event"), mark.get("time_ns")) for mark in marks]
     if not all(isinstance(value, int) and value >= 0 for pair in times for value in pair) or any(
-            list(column) != sorted(column) for column in zip(*times, strict=True)):
-        raise UserError(f"campaign.json has phases of journal {section.journal} that no plan tells: it was damaged; "
-                        "replay again")
+        list(column) != sorted(column) for column in zip(*times, strict=True)
+    ):
+        raise UserError(
+            f"campaign.json has phases of journal {section.journal} that no plan tells: it was damaged; replay again"
+        )
     speed = float(section.pace.removesuffix("x")) if section.pace != "max" else 1.0
     names = list(dict.fromkeys(str(mark["name"]) for mark in marks))
-    kept = set(names if len(names) <= _MOST_NAMES else names[:_MOST_NAMES - 1])
-    begins = [(str(mark["name"]) if str(mark["name"]) in kept else OTHER, int(mark["event"]), mark["time_ns"] / speed)
-              for mark in marks]
+    kept = set(names if len(names) <= _MOST_NAMES else names[: _MOST_NAMES - 1])
+    begins = [
+        (str(mark["name"]) if str(mark["name"]) in kept else OTHER, int(mark["event"]), mark["time_ns"] / speed)
+        for mark in marks
+    ]
     if begins[0][2] > 0:
         begins.insert(0, ("before the first mark", 0, 0.0))
     begins[0] = (begins[0][0], 0, 0.0)
     ends = [*((event, time) for _, event, time in begins[1:]), (line.end_event, float(line.duration_ns))]
-    return [Phase(name, event, end, time, end_time) for (name, event, time), (end, end_time) in
-            zip(begins, ends, strict=True)]
+    return [
+        Phase(name, event, end, time, end_time)
+        for (name, event, time), (end, end_time) in zip(begins, ends, strict=True)
+    ]
 
 
 def _by_rate(line: Timeline) -> list[Phase]:
     step = _WINDOW_NS // BIN_NS
     starts = np.arange(0, max(len(line.mallocs), 1), step)
-    mallocs, frees = (np.add.reduceat(counts, starts) if len(counts) else np.zeros(1) for counts in
-                      (line.mallocs, line.frees))
+    mallocs, frees = (
+        np.add.reduceat(counts, starts) if len(counts) else np.zeros(1) for counts in (line.mallocs, line.frees)
+    )
     busy = mallocs[mallocs > 0]
     usual = np.median(busy) if len(busy) else 0
     loads = (mallocs > _BUSY * usual) | ((mallocs >= usual / 2) & (mallocs - frees > _GROWTH * mallocs))
@@ -107,8 +114,15 @@ def _by_rate(line: Timeline) -> list[Phase]:
     found = []
     for begin, end in zip(changes, ends, strict=True):
         begin_ns, end_ns = float(begin * _WINDOW_NS), min(float(end * _WINDOW_NS), float(line.duration_ns))
-        found.append(Phase(names[begin], 0 if begin == 0 else line.event_at(begin_ns),
-                           line.end_event if end == len(names) else line.event_at(end_ns), begin_ns, end_ns))
+        found.append(
+            Phase(
+                names[begin],
+                0 if begin == 0 else line.event_at(begin_ns),
+                line.end_event if end == len(names) else line.event_at(end_ns),
+                begin_ns,
+                end_ns,
+            )
+        )
     return found
 
 

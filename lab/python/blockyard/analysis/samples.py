@@ -11,8 +11,17 @@ import numpy as np
 from blockyard.analysis.passes import ROW
 from blockyard.errors import UserError
 
-MEMORY = np.dtype([("time", "<u8"), ("resident", "<u8"), ("live", "<u8"), ("blocks", "<u8"), ("minor_faults", "<u8"),
-                   ("cpu_ns", "<u8"), ("background_cpu_ns", "<u8")])
+MEMORY = np.dtype(
+    [
+        ("time", "<u8"),
+        ("resident", "<u8"),
+        ("live", "<u8"),
+        ("blocks", "<u8"),
+        ("minor_faults", "<u8"),
+        ("cpu_ns", "<u8"),
+        ("background_cpu_ns", "<u8"),
+    ]
+)
 """What a memory.npy may hold; runs of older Blockyards have the first three alone."""
 _ALWAYS = ("time", "resident", "live")
 NO_EVENT = 4294967295
@@ -50,14 +59,20 @@ def _mapped(path: Path, layout: np.dtype, what: str, needed: tuple[str, ...] = (
         raise UserError(f"{path} is missing though its run.json says that the run finished; {_REMEDY}") from None
     except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
         raise UserError(f"{path} is not a {what} file ({_first_line(error)}); {_REMEDY}") from None
-    if needed and dtype.names and set(needed) <= set(dtype.names) and all(
-            dtype.fields[name][0] == np.dtype("<u8") for name in dtype.names):
+    if (
+        needed
+        and dtype.names
+        and set(needed) <= set(dtype.names)
+        and all(dtype.fields[name][0] == np.dtype("<u8") for name in dtype.names)
+    ):
         layout = dtype
     if dtype != layout or len(shape) != 1:
         raise UserError(f"{path} does not have the columns of a {what} file; {_REMEDY}")
     if size - offset != shape[0] * layout.itemsize:
-        raise UserError(f"{path} should have {shape[0]:,} rows and has {(size - offset) / layout.itemsize:,.1f}: "
-                        f"it was cut or added to; {_REMEDY}")
+        raise UserError(
+            f"{path} should have {shape[0]:,} rows and has {(size - offset) / layout.itemsize:,.1f}: "
+            f"it was cut or added to; {_REMEDY}"
+        )
     if shape[0] == 0:
         return np.zeros(0, layout)
     return np.memmap(path, layout, "r", offset, shape)

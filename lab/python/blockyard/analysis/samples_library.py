@@ -25,8 +25,10 @@ def _opened() -> ctypes.CDLL:
     except (OSError, AttributeError) as error:
         raise UserError(f"{found} can't be loaded ({error}); build it anew with 'make build'") from None
     if abi != ABI:
-        raise UserError(f"{found} is of another version than this blockyard (its interface is number {abi}, and "
-                        f"{ABI} is needed); build it anew with 'make build'")
+        raise UserError(
+            f"{found} is of another version than this blockyard (its interface is number {abi}, and "
+            f"{ABI} is needed); build it anew with 'make build'"
+        )
     return library
 
 
@@ -37,7 +39,9 @@ def functions(wanted: Functions) -> ctypes.CDLL:
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise UserError(f"{native.path(_NAME)} is of another version than this blockyard (it has no {name}); build "
-                            "it anew with 'make build'") from None
+            raise UserError(
+                f"{native.path(_NAME)} is of another version than this blockyard (it has no {name}); build "
+                "it anew with 'make build'"
+            ) from None
         function.restype, function.argtypes = result, arguments
     return library

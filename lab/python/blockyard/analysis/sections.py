@@ -32,8 +32,10 @@ class Run:
         """A number out of run.json; refuses a file in which it is missing."""
         value = self.facts.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise UserError(f"{self.folder / 'run.json'} has no usable '{name}'; delete its folder and run "
-                            "'blockyard replay --resume'")
+            raise UserError(
+                f"{self.folder / 'run.json'} has no usable '{name}'; delete its folder and run "
+                "'blockyard replay --resume'"
+            )
         return value
 
 
@@ -177,24 +179,50 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
     for (journal, pace, touch), found in grouped.items():
         timed = [run for runs in found.values() for run in runs if run.ok]
         floors = _least_floors([*timed, *unnamed.get((journal, pace, touch), [])])
-        members = [_allocator(entries[name], found[name], untimed.get((journal, pace, name), []), floors)
-                   for name in entries if name in found]
-        section = Section(journal, pace, touch, plan.threads, plan.in_order, plan.keep_awake, plan.journal(journal),
-                          directory / "runs" / journal, tuple(members), unfinished.get((journal, pace, touch), 0))
+        members = [
+            _allocator(entries[name], found[name], untimed.get((journal, pace, name), []), floors)
+            for name in entries
+            if name in found
+        ]
+        section = Section(
+            journal,
+            pace,
+            touch,
+            plan.threads,
+            plan.in_order,
+            plan.keep_awake,
+            plan.journal(journal),
+            directory / "runs" / journal,
+            tuple(members),
+            unfinished.get((journal, pace, touch), 0),
+        )
         _refuse_mixed_machines(section)
         sections.append(section)
-    missing = tuple((entry["name"], entry["reason"]) for entry in plan.missing
-                    if not allocators or entry["name"] in allocators)
-    return Results(directory, plan.name, plan.created_at, plan.blockyard, plan.repeats, machine, missing,
-                   tuple(sections), planned, sum(unfinished.values()))
+    missing = tuple(
+        (entry["name"], entry["reason"]) for entry in plan.missing if not allocators or entry["name"] in allocators
+    )
+    return Results(
+        directory,
+        plan.name,
+        plan.created_at,
+        plan.blockyard,
+        plan.repeats,
+        machine,
+        missing,
+        tuple(sections),
+        planned,
+        sum(unfinished.values()),
+    )
 
 
 def _machine(directory: Path) -> dict[str, Any]:
     try:
         return samples.document(directory / "machine.json")
     except FileNotFoundError:
-        raise UserError(f"{directory / 'machine.json'} is missing: without the machine's description its figures mean "
-                        "nothing; take it from where the campaign was run") from None
+        raise UserError(
+            f"{directory / 'machine.json'} is missing: without the machine's description its figures mean "
+            "nothing; take it from where the campaign was run"
+        ) from None
 
 
 def _run(folder: Path, repeat: int) -> Run | None:
@@ -203,28 +231,41 @@ def _run(folder: Path, repeat: int) -> Run | None:
     except FileNotFoundError:
         return None
     if facts.get("status") not in ("ok", "failed"):
-        raise UserError(f"{folder / 'run.json'} does not say whether the run succeeded; delete its folder and run "
-                        "'blockyard replay --resume'")
+        raise UserError(
+            f"{folder / 'run.json'} does not say whether the run succeeded; delete its folder and run "
+            "'blockyard replay --resume'"
+        )
     return Run(folder, repeat, facts)
 
 
 def _least_floors(runs: list[Run]) -> tuple[float, float]:
     """Of runs of allocators that nobody named too: a table of some has the same figures as the table of all."""
     known = [(run, rate) for run in runs if (rate := run.number("ticks_per_ns")) > 0]
-    call, touch = (min((run.number(f"floor_{part}_ticks") / rate for run, rate in known), default=0.0)
-                   for part in ("call", "touch"))
+    call, touch = (
+        min((run.number(f"floor_{part}_ticks") / rate for run, rate in known), default=0.0)
+        for part in ("call", "touch")
+    )
     return call, touch
 
 
-def _allocator(entry: dict[str, Any], runs: list[Run], untimed: list[Run],
-               floors: tuple[float, float]) -> AllocatorRuns:
+def _allocator(
+    entry: dict[str, Any], runs: list[Run], untimed: list[Run], floors: tuple[float, float]
+) -> AllocatorRuns:
     good = tuple(run for run in runs if run.ok)
     facts = (good or tuple(runs))[0].facts
     base, _, variant = entry["name"].partition("@")
-    return AllocatorRuns(entry["name"], entry.get("base", base), entry.get("variant") or variant or "defaults",
-                         str(facts.get("version") or entry.get("version") or ""), good,
-                         tuple(run for run in runs if not run.ok), tuple(untimed),
-                         bool(facts.get("locked", facts.get("needs_lock"))), bool(facts.get("needs_pool")), floors)
+    return AllocatorRuns(
+        entry["name"],
+        entry.get("base", base),
+        entry.get("variant") or variant or "defaults",
+        str(facts.get("version") or entry.get("version") or ""),
+        good,
+        tuple(run for run in runs if not run.ok),
+        tuple(untimed),
+        bool(facts.get("locked", facts.get("needs_lock"))),
+        bool(facts.get("needs_pool")),
+        floors,
+    )
 
 
 def _refuse_mixed_machines(section: Section) -> None:
@@ -234,8 +275,10 @@ def _refuse_mixed_machines(section: Section) -> None:
     middle = median(rate for rate, _ in rates)
     for rate, run in rates:
         if abs(rate - middle) > _SAME_MACHINE * middle:
-            raise UserError(f"{run.folder / 'run.json'} has a clock of {rate:.3f} ticks a nanosecond and the others of "
-                            f"its table {middle:.3f}: they were measured on different machines and cannot be compared")
+            raise UserError(
+                f"{run.folder / 'run.json'} has a clock of {rate:.3f} ticks a nanosecond and the others of "
+                f"its table {middle:.3f}: they were measured on different machines and cannot be compared"
+            )
 
 
 def _check_names(what: str, wanted: tuple[str, ...], known: list[str]) -> None:

@@ -33,9 +33,12 @@ def of(one: AllocatorFigures, count: int) -> Iterator[SlowEvent]:
     opened = open_rows(one.runs, one.gross)
     for slow in one.digest.slowest()[:count]:
         rows = [run.rows[int(slow["row"])] for run in opened]
-        latencies = tuple((_net(row["call"], run.floor_call) + (_net(row["touch"], run.floor_touch) if row["touch"] else
-                                                                0)) * run.scale / one.runs.ticks_per_ns
-                          for row, run in zip(rows, opened, strict=True))
+        latencies = tuple(
+            (_net(row["call"], run.floor_call) + (_net(row["touch"], run.floor_touch) if row["touch"] else 0))
+            * run.scale
+            / one.runs.ticks_per_ns
+            for row, run in zip(rows, opened, strict=True)
+        )
         first = rows[0]
         facts = (int(first[field]) for field in ("event", "kind", "thread", "size", "frame", "start"))
         yield SlowEvent(*facts, latencies, tuple(int(row["cause"]) for row in rows))

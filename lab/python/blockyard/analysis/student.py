@@ -65,8 +65,10 @@ def _beta(x: float, a: float, b: float) -> float:
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or tiny)
     value = d
     for m in range(1, 300):
-        for term in (m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-                     -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
             d = 1 / (1 + term * d or tiny)
             c = 1 + term / c or tiny
             value *= c * d

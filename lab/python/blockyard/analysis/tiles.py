@@ -17,13 +17,27 @@ ERROR = 2 ** (0.5 / PER_OCTAVE) - 1
 """How far a percentile that is read out of a histogram can be from the truth, as a share of it."""
 COLUMNS = 4096
 """Stretches of time before neighbours are joined to save room: 2 ms each of a stretch of 8 s."""
-PLANES = ("malloc_as_run", "free_as_run", "malloc_by_machine", "free_by_machine", "malloc_inherent", "free_inherent",
-          "malloc_returned", "free_returned")
+PLANES = (
+    "malloc_as_run",
+    "free_as_run",
+    "malloc_by_machine",
+    "free_by_machine",
+    "malloc_inherent",
+    "free_inherent",
+    "malloc_returned",
+    "free_returned",
+)
 
 
 class _Frame(ctypes.Structure):
-    _fields_ = [("columns", ctypes.c_uint32), ("bins", ctypes.c_uint32), ("per_octave", ctypes.c_uint32),
-                ("begin_ns", ctypes.c_double), ("end_ns", ctypes.c_double), ("ticks_per_ns", ctypes.c_double)]
+    _fields_ = [
+        ("columns", ctypes.c_uint32),
+        ("bins", ctypes.c_uint32),
+        ("per_octave", ctypes.c_uint32),
+        ("begin_ns", ctypes.c_double),
+        ("end_ns", ctypes.c_double),
+        ("ticks_per_ns", ctypes.c_double),
+    ]
 
 
 @dataclass(frozen=True)
@@ -64,11 +78,14 @@ class Tiles:
 @cache
 def _library() -> ctypes.CDLL:
     pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
-    return samples_library.functions([
-        ("by_samples_tile", pointer, [pointer, u32, u64, ctypes.POINTER(_Frame), pointer, ctypes.c_size_t, u32]),
-        ("by_samples_tiles_delete", None, [pointer]),
-        ("by_samples_tiles_counts", pointer, [pointer, u32]),
-        ("by_samples_tiles_latencies", pointer, [pointer])])
+    return samples_library.functions(
+        [
+            ("by_samples_tile", pointer, [pointer, u32, u64, ctypes.POINTER(_Frame), pointer, ctypes.c_size_t, u32]),
+            ("by_samples_tiles_delete", None, [pointer]),
+            ("by_samples_tiles_counts", pointer, [pointer, u32]),
+            ("by_samples_tiles_latencies", pointer, [pointer]),
+        ]
+    )
 
 
 def tile(runs: Sequence[passes.Rows], single: np.ndarray, end_ns: float, ticks_per_ns: float, threads: int) -> Tiles:
@@ -76,8 +93,9 @@ def tile(runs: Sequence[passes.Rows], single: np.ndarray, end_ns: float, ticks_p
     library = _library()
     frame = _Frame(COLUMNS, BINS, PER_OCTAVE, 0.0, end_ns, ticks_per_ns)
     single = np.ascontiguousarray(single, np.uint64)
-    handle = library.by_samples_tile(passes.run_array(runs), len(runs), len(runs[0].rows), frame, single.ctypes.data,
-                                     len(single), threads)
+    handle = library.by_samples_tile(
+        passes.run_array(runs), len(runs), len(runs[0].rows), frame, single.ctypes.data, len(single), threads
+    )
     if not handle:
         raise MemoryError
     try:

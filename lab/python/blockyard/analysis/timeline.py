@@ -57,11 +57,19 @@ def read(section: Section) -> Timeline:
         raise MemoryError
     try:
         if facts.latest_ns > _LONGEST_NS:
-            raise UserError(f"{path} has an event that began after {facts.latest_ns:.3g} ns: it was damaged; delete "
-                            "its folder and run 'blockyard replay --resume'")
+            raise UserError(
+                f"{path} has an event that began after {facts.latest_ns:.3g} ns: it was damaged; delete "
+                "its folder and run 'blockyard replay --resume'"
+            )
         mallocs, frees, first, by_thread = (
-            _copied(library.by_samples_timeline_column(handle, column), length) for column, length in (
-                (_MALLOCS, facts.bins), (_FREES, facts.bins), (_FIRST_EVENT, facts.bins), (_BY_THREAD, facts.threads)))
+            _copied(library.by_samples_timeline_column(handle, column), length)
+            for column, length in (
+                (_MALLOCS, facts.bins),
+                (_FREES, facts.bins),
+                (_FIRST_EVENT, facts.bins),
+                (_BY_THREAD, facts.threads),
+            )
+        )
         return Timeline(facts.latest_ns, mallocs, frees, first, by_thread, facts.end_event)
     finally:
         library.by_samples_timeline_delete(handle)
@@ -72,24 +80,32 @@ def edges(section: Section, thread: int, boundaries_ns: np.ndarray) -> np.ndarra
     rows = samples.rows(reference(section).folder / "samples.npy")
     boundaries = np.ascontiguousarray(boundaries_ns, np.float64)
     found = np.zeros(len(boundaries), np.int64)
-    _library().by_samples_first_events(rows.ctypes.data, len(rows), thread, boundaries.ctypes.data, len(boundaries),
-                                       found.ctypes.data)
+    _library().by_samples_first_events(
+        rows.ctypes.data, len(rows), thread, boundaries.ctypes.data, len(boundaries), found.ctypes.data
+    )
     return found
 
 
 class _Facts(ctypes.Structure):
-    _fields_ = [("latest_ns", ctypes.c_uint64), ("end_event", ctypes.c_uint64), ("bins", ctypes.c_size_t),
-                ("threads", ctypes.c_size_t)]
+    _fields_ = [
+        ("latest_ns", ctypes.c_uint64),
+        ("end_event", ctypes.c_uint64),
+        ("bins", ctypes.c_size_t),
+        ("threads", ctypes.c_size_t),
+    ]
 
 
 @cache
 def _library() -> ctypes.CDLL:
     pointer, u32, u64, size = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
-    return samples_library.functions([
-        ("by_samples_timeline_read", pointer, [pointer, u64, u64, u64, ctypes.POINTER(_Facts)]),
-        ("by_samples_timeline_delete", None, [pointer]),
-        ("by_samples_timeline_column", pointer, [pointer, u32]),
-        ("by_samples_first_events", None, [pointer, u64, u32, pointer, size, pointer])])
+    return samples_library.functions(
+        [
+            ("by_samples_timeline_read", pointer, [pointer, u64, u64, u64, ctypes.POINTER(_Facts)]),
+            ("by_samples_timeline_delete", None, [pointer]),
+            ("by_samples_timeline_column", pointer, [pointer, u32]),
+            ("by_samples_first_events", None, [pointer, u64, u32, pointer, size, pointer]),
+        ]
+    )
 
 
 def _copied(address: int, length: int) -> np.ndarray:

@@ -48,20 +48,32 @@ def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
     assert series is not None
     place = int(series.as_run_ns[:, frame].argmax())
     run = opened[place]
-    begin, end = (bisect_left(run.rows["event"], edge) for edge in series.cut.edges[frame:frame + 2].tolist())
+    begin, end = (bisect_left(run.rows["event"], edge) for edge in series.cut.edges[frame : frame + 2].tolist())
     rows = np.array(run.rows[begin:end])
     if series.cut.thread != ALL:
         rows = rows[rows["thread"] == series.cut.thread]
-    ns = ((_net(rows["call"], run.floor_call) + np.where(rows["touch"] > 0, _net(rows["touch"], run.floor_touch), 0))
-          * run.scale / one.runs.ticks_per_ns)
+    ns = (
+        (_net(rows["call"], run.floor_call) + np.where(rows["touch"] > 0, _net(rows["touch"], run.floor_touch), 0))
+        * run.scale
+        / one.runs.ticks_per_ns
+    )
     slowest = int(ns.argmax())
     frees = rows["kind"] == 3
     size = int(rows["size"][slowest])
-    return WorstFrame(frame, float(series.cut.starts_ns[frame]), one.runs.runs[place].repeat,
-                      float(series.as_run_ns[place, frame]), float(series.median_ns[frame]), len(rows),
-                      float(ns[slowest]), int(rows["event"][slowest]),
-                      f"{KINDS[rows['kind'][slowest]]} {_bytes(size)}", int(rows["cause"][slowest]),
-                      float(ns[~frees].sum()), float(ns[frees].sum()))
+    return WorstFrame(
+        frame,
+        float(series.cut.starts_ns[frame]),
+        one.runs.runs[place].repeat,
+        float(series.as_run_ns[place, frame]),
+        float(series.median_ns[frame]),
+        len(rows),
+        float(ns[slowest]),
+        int(rows["event"][slowest]),
+        f"{KINDS[rows['kind'][slowest]]} {_bytes(size)}",
+        int(rows["cause"][slowest]),
+        float(ns[~frees].sum()),
+        float(ns[frees].sum()),
+    )
 
 
 def _net(ticks: np.ndarray, floor: int) -> np.ndarray:

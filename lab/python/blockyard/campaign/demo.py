@@ -37,8 +37,10 @@ def journal() -> Path:
     for place in places:
         if place.is_file():
             return place
-    raise UserError(f"the bundled journal {JOURNAL} is not here; take a checkout of Blockyard that has it, or record a "
-                    "program of your own with 'blockyard record'")
+    raise UserError(
+        f"the bundled journal {JOURNAL} is not here; take a checkout of Blockyard that has it, or record a "
+        "program of your own with 'blockyard record'"
+    )
 
 
 def default_folder() -> Path:
@@ -52,8 +54,9 @@ def plan(path: Path) -> Settings:
     variants = sum(len(allocator.variants) for allocator in allocators.load().values())
     repeats, length = fit(facts["duration_ns"] / 1e9, variants)
     start = around(facts["frames"]["most_events"]["at_ns"] / 1e9, length, facts["duration_ns"] / 1e9)
-    return Settings((Stretch(journal_name(path), path, start, round(start + length, 3)),), ALLOCATORS,
-                    repeats=repeats, name=NAME)
+    return Settings(
+        (Stretch(journal_name(path), path, start, round(start + length, 3)),), ALLOCATORS, repeats=repeats, name=NAME
+    )
 
 
 def fit(duration_s: float, variants: int) -> tuple[int, float]:

@@ -41,15 +41,25 @@ class Campaign:
     def runs(self) -> list[Run]:
         """All runs, those of other shares included. Untimed ones stand beside the timed ones they are compared with."""
         touches = [*self.touches, *(["untimed"] if self.untimed else [])]
-        return schedule([journal["name"] for journal in self.journals],
-                        [allocator["name"] for allocator in self.allocators], self.paces, touches, self.repeats)
+        return schedule(
+            [journal["name"] for journal in self.journals],
+            [allocator["name"] for allocator in self.allocators],
+            self.paces,
+            touches,
+            self.repeats,
+        )
 
     def traces(self) -> list[Run]:
         """The traced runs, which measure nothing: none of them is in `runs`."""
         if not self.traced:
             return []
-        return traces([journal["name"] for journal in self.journals],
-                      [allocator["name"] for allocator in self.allocators], self.paces, self.touches, len(self.runs()))
+        return traces(
+            [journal["name"] for journal in self.journals],
+            [allocator["name"] for allocator in self.allocators],
+            self.paces,
+            self.touches,
+            len(self.runs()),
+        )
 
     def all_runs(self) -> list[Run]:
         """Everything that there is to do."""
@@ -87,14 +97,16 @@ def read(folder: Path) -> Campaign:
         campaign.all_runs()  # a plan that is JSON and yet none fails here
         return campaign
     except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{folder} holds no campaign; 'blockyard replay JOURNAL -a ALLOCATORS -o {folder}' "
-                        "makes one") from None
+        raise UserError(
+            f"{folder} holds no campaign; 'blockyard replay JOURNAL -a ALLOCATORS -o {folder}' makes one"
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path} is not a campaign's plan; it was damaged or written by something else") from None
 
 
-def requested_differences(campaign: Campaign, settings: Settings, hashes: dict[str, str],
-                          allocators: list[str]) -> list[str]:
+def requested_differences(
+    campaign: Campaign, settings: Settings, hashes: dict[str, str], allocators: list[str]
+) -> list[str]:
     """How a request differs from the campaign on disk, each difference a phrase; empty when it is the same.
 
     `hashes` are the SHA-256 of the journals asked for, by name; `allocators` the names that the request resolves to.
@@ -106,8 +118,11 @@ def requested_differences(campaign: Campaign, settings: Settings, hashes: dict[s
     for name in there.keys() & here.keys():
         if there[name]["sha256"] != hashes[name]:
             found.append(f"its journal {name} has other contents")
-        found += _unequal(f"its stretch of {name} is", [there[name]["from_s"], there[name]["to_s"]],
-                          [here[name].from_s, here[name].to_s])
+        found += _unequal(
+            f"its stretch of {name} is",
+            [there[name]["from_s"], there[name]["to_s"]],
+            [here[name].from_s, here[name].to_s],
+        )
     found += _unequal("its allocators are", sorted(known), sorted(allocators))
     found += _unequal("its paces are", campaign.paces, list(settings.paces))
     found += _unequal("its touches are", campaign.touches, list(settings.touches))
@@ -125,11 +140,20 @@ def requested_differences(campaign: Campaign, settings: Settings, hashes: dict[s
 def share_differences(first: Campaign, other: Campaign) -> list[str]:
     """How two shares differ in what they must have in common; empty when they are of one campaign."""
     found: list[str] = []
-    for word, field in (("names", "name"), ("Blockyard versions", "blockyard"), ("paces", "paces"),
-                        ("touches", "touches"), ("repeats", "repeats"), ("threads", "threads"),
-                        ("untimed runs", "untimed"), ("thresholds of causes (ns)", "causes_above_ns"),
-                        ("polluted bytes", "pollute_bytes"), ("runs in the journal's order", "in_order"),
-                        ("cores kept awake", "keep_awake"), ("traced runs", "traced")):
+    for word, field in (
+        ("names", "name"),
+        ("Blockyard versions", "blockyard"),
+        ("paces", "paces"),
+        ("touches", "touches"),
+        ("repeats", "repeats"),
+        ("threads", "threads"),
+        ("untimed runs", "untimed"),
+        ("thresholds of causes (ns)", "causes_above_ns"),
+        ("polluted bytes", "pollute_bytes"),
+        ("runs in the journal's order", "in_order"),
+        ("cores kept awake", "keep_awake"),
+        ("traced runs", "traced"),
+    ):
         found += _unequal(f"their {word} are", getattr(first, field), getattr(other, field))
     found += _unequal("their journals are", *([entry["name"] for entry in one.journals] for one in (first, other)))
     found += _unequal("their allocators are", *([entry["name"] for entry in one.allocators] for one in (first, other)))

@@ -35,12 +35,21 @@ class Outcome:
         """What the user is told of failed runs; empty when there are none."""
         if not self.failed:
             return []
-        return [f"{len(self.failed)} of {self.total} runs failed:",
-                *(f"  {name}: {reason}" for name, reason in self.failed.items())]
+        return [
+            f"{len(self.failed)} of {self.total} runs failed:",
+            *(f"  {name}: {reason}" for name, reason in self.failed.items()),
+        ]
 
 
-def start(wanted: Settings, output: Path, show: Display, *, shard: tuple[int, int] | None = None,
-          cooldown_s: float = 0.0, within_s: float | None = None) -> Outcome:
+def start(
+    wanted: Settings,
+    output: Path,
+    show: Display,
+    *,
+    shard: tuple[int, int] | None = None,
+    cooldown_s: float = 0.0,
+    within_s: float | None = None,
+) -> Outcome:
     """Plans and runs a new campaign into `output`, which must be new or empty.
 
     With `within_s`, repeats that don't fit into that many seconds of running are left out of the campaign, at least one
@@ -57,18 +66,32 @@ def start(wanted: Settings, output: Path, show: Display, *, shard: tuple[int, in
         if choice.crashed is not None:
             show.note(f"{choice.name}: {choice.crashed}; it is run all the same, and the others beside it")
     if not present:
-        raise UserError("none of the allocators asked for can be had on this machine; "
-                        "'blockyard allocators' says what each one needs")
+        raise UserError(
+            "none of the allocators asked for can be had on this machine; "
+            "'blockyard allocators' says what each one needs"
+        )
     folder = Folder(output).open()
     try:
         campaign = Campaign(
-            name=wanted.name, created_at=datetime.now(UTC).isoformat(timespec="seconds"), blockyard=__version__,
+            name=wanted.name,
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            blockyard=__version__,
             journals=[_journal(stretch, wanted, folder, show) for stretch in wanted.journals],
-            allocators=[_allocator(choice) for choice in present], missing=missing, paces=list(wanted.paces),
-            touches=list(wanted.touches), repeats=wanted.repeats, threads=wanted.threads, untimed=wanted.untimed,
-            shard=f"{shard[0]}/{shard[1]}" if shard else None, stream_above_mib=wanted.stream_above_mib,
-            causes_above_ns=wanted.causes_above_ns, pollute_bytes=wanted.pollute_bytes, in_order=wanted.in_order,
-            keep_awake=wanted.keep_awake, traced=wanted.traced)
+            allocators=[_allocator(choice) for choice in present],
+            missing=missing,
+            paces=list(wanted.paces),
+            touches=list(wanted.touches),
+            repeats=wanted.repeats,
+            threads=wanted.threads,
+            untimed=wanted.untimed,
+            shard=f"{shard[0]}/{shard[1]}" if shard else None,
+            stream_above_mib=wanted.stream_above_mib,
+            causes_above_ns=wanted.causes_above_ns,
+            pollute_bytes=wanted.pollute_bytes,
+            in_order=wanted.in_order,
+            keep_awake=wanted.keep_awake,
+            traced=wanted.traced,
+        )
         _refuse_unpaced(campaign)
         _refuse_without_room(folder, campaign, _share(campaign))
         # Looked at last, when nothing of Blockyard's own keeps the machine busy any more.
@@ -81,8 +104,15 @@ def start(wanted: Settings, output: Path, show: Display, *, shard: tuple[int, in
         folder.close()
 
 
-def resume(output: Path, show: Display, *, wanted: Settings | None = None, shard: tuple[int, int] | None = None,
-           cooldown_s: float = 0.0, within_s: float | None = None) -> Outcome:
+def resume(
+    output: Path,
+    show: Display,
+    *,
+    wanted: Settings | None = None,
+    shard: tuple[int, int] | None = None,
+    cooldown_s: float = 0.0,
+    within_s: float | None = None,
+) -> Outcome:
     """Goes on with the campaign in `output`. What is `wanted` besides must be the same campaign, else it is refused."""
     campaign = document.read(output)
     if wanted is not None:
@@ -95,11 +125,14 @@ def resume(output: Path, show: Display, *, wanted: Settings | None = None, shard
         for entry in campaign.allocators:
             choice = choices[entry["name"]]
             if choice.missing is not None:
-                raise UserError(f"{choice.name} is part of the campaign in {output} and can't be had any more: "
-                                f"{choice.missing}")
+                raise UserError(
+                    f"{choice.name} is part of the campaign in {output} and can't be had any more: {choice.missing}"
+                )
             if choice.version != entry["version"]:
-                raise UserError(f"{choice.name} was {entry['version']} in the campaign in {output} and is now "
-                                f"{choice.version}; measure anew in another folder")
+                raise UserError(
+                    f"{choice.name} was {entry['version']} in the campaign in {output} and is now "
+                    f"{choice.version}; measure anew in another folder"
+                )
             present.append(choice)
         if any(folder.result(run) is None for run in _share(campaign)):
             _keep_warnings(folder, _examine_machine(show)["warnings"])
@@ -123,15 +156,30 @@ def _journal(stretch: Stretch, wanted: Settings, folder: Folder, show: Display) 
     facts = prepare.plan(stretch, wanted.threads, folder, progress)
     for note in facts.get("notes", []):
         show.note(f"{stretch.name}: {note}")
-    return {"name": stretch.name, "path": str(stretch.path.resolve()), "sha256": digest, "from_s": stretch.from_s,
-            "to_s": stretch.to_s, **facts}
+    return {
+        "name": stretch.name,
+        "path": str(stretch.path.resolve()),
+        "sha256": digest,
+        "from_s": stretch.from_s,
+        "to_s": stretch.to_s,
+        **facts,
+    }
 
 
 def _allocator(choice: Choice) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "name": choice.name, "base": choice.base, "variant": choice.variant or "defaults", "version": choice.version,
-        "origin": choice.origin, "notes": choice.notes, "options": choice.options, "populate": choice.populate,
-        "needs_lock": choice.needs_lock, "needs_pool": choice.needs_pool, "environment": choice.environment}
+        "name": choice.name,
+        "base": choice.base,
+        "variant": choice.variant or "defaults",
+        "version": choice.version,
+        "origin": choice.origin,
+        "notes": choice.notes,
+        "options": choice.options,
+        "populate": choice.populate,
+        "needs_lock": choice.needs_lock,
+        "needs_pool": choice.needs_pool,
+        "environment": choice.environment,
+    }
     library = _own_library(choice)
     if library is not None:
         entry |= {"file": str(library), "sha256": prepare.sha256(library)}
@@ -181,8 +229,9 @@ def _refuse_unpaced(campaign: Campaign) -> None:
     for journal in campaign.journals:
         paced = [pace for pace in campaign.paces if pace != "max"]
         if not journal.get("paced", True) and paced:
-            raise UserError(f"the journal {journal['name']} has no times of its own to be replayed at {paced[0]}; "
-                            "use --pace max")
+            raise UserError(
+                f"the journal {journal['name']} has no times of its own to be replayed at {paced[0]}; use --pace max"
+            )
 
 
 def _refuse_another(campaign: Campaign, wanted: Settings, shard: tuple[int, int] | None, output: Path) -> None:
@@ -193,8 +242,10 @@ def _refuse_another(campaign: Campaign, wanted: Settings, shard: tuple[int, int]
     if asked != campaign.shard:
         found.append(f"its share is {campaign.shard or 'the whole'} there and {asked or 'the whole'} here")
     if found:
-        raise UserError(f"{output} holds another campaign: {'; '.join(found)}; choose another folder, or go on with "
-                        f"that one by 'blockyard replay --resume -o {output}'")
+        raise UserError(
+            f"{output} holds another campaign: {'; '.join(found)}; choose another folder, or go on with "
+            f"that one by 'blockyard replay --resume -o {output}'"
+        )
 
 
 def _refuse_other_machine(output: Path) -> None:
@@ -202,21 +253,27 @@ def _refuse_other_machine(output: Path) -> None:
         before = json.loads((output / MACHINE).read_text(encoding="utf-8"))
         kind = before["kind"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{output / MACHINE} is missing or damaged, so nobody can tell whether this is the machine "
-                        "that the finished runs come from; measure anew in another folder") from None
+        raise UserError(
+            f"{output / MACHINE} is missing or damaged, so nobody can tell whether this is the machine "
+            "that the finished runs come from; measure anew in another folder"
+        ) from None
     now = machine.describe()
     if kind != now["kind"]:
-        raise UserError(f"the finished runs in {output} come from another kind of machine "
-                        f"({', then '.join(machine.kind_differences(before, now))} now), and one comparison never "
-                        "mixes machines; measure anew in another folder")
+        raise UserError(
+            f"the finished runs in {output} come from another kind of machine "
+            f"({', then '.join(machine.kind_differences(before, now))} now), and one comparison never "
+            "mixes machines; measure anew in another folder"
+        )
 
 
 def _refuse_without_room(folder: Folder, campaign: Campaign, todo: Sequence[Run]) -> None:
     needed = sum(prepare.run_bytes(campaign.journal(run.journal), sampled=run.sampled) for run in todo)
     free = folder.free_bytes()
     if needed > free:
-        raise UserError(f"these {len(todo)} runs need about {_size(needed)} and the disk that holds {folder.path} has "
-                        f"{_size(free)} free; free some space, or choose another folder, fewer repeats or a stretch")
+        raise UserError(
+            f"these {len(todo)} runs need about {_size(needed)} and the disk that holds {folder.path} has "
+            f"{_size(free)} free; free some space, or choose another folder, fewer repeats or a stretch"
+        )
 
 
 def _size(count: float) -> str:
@@ -235,8 +292,14 @@ def _estimate(campaign: Campaign) -> Estimate:
     return Estimate({journal["name"]: journal for journal in campaign.journals})
 
 
-def _run(campaign: Campaign, present: Sequence[Choice], folder: Folder, show: Display, cooldown_s: float,
-         within_s: float | None) -> Outcome:
+def _run(
+    campaign: Campaign,
+    present: Sequence[Choice],
+    folder: Folder,
+    show: Display,
+    cooldown_s: float,
+    within_s: float | None,
+) -> Outcome:
     runs = _share(campaign)
     choices = {choice.name: choice for choice in present}
     outcome = Outcome(total=len(runs), missing=campaign.missing)
@@ -270,8 +333,9 @@ def _run(campaign: Campaign, present: Sequence[Choice], folder: Folder, show: Di
                     estimate.observed(run, time.monotonic() - run_began + cooldown_s)
                 _count(outcome, run, result)
                 _keep_clock(folder, result)
-                show.run_ends(run, result["reason"] if result["status"] == "failed" else None,
-                              estimate.left_s(left[1:]))
+                show.run_ends(
+                    run, result["reason"] if result["status"] == "failed" else None, estimate.left_s(left[1:])
+                )
             folder.drop_plans()
     except KeyboardInterrupt:
         outcome.interrupted = True
@@ -282,8 +346,9 @@ def _round_begins(run: Run, position: int, todo: Sequence[Run]) -> bool:
     return position == 0 or todo[position - 1].repeat != run.repeat
 
 
-def _run_one(campaign: Campaign, run: Run, choice: Choice, folder: Folder, show: Display,
-             estimate: Estimate) -> dict[str, Any]:
+def _run_one(
+    campaign: Campaign, run: Run, choice: Choice, folder: Folder, show: Display, estimate: Estimate
+) -> dict[str, Any]:
     journal = campaign.journal(run.journal)
     needed = prepare.run_bytes(journal, sampled=run.sampled)
     if folder.free_bytes() < needed:
@@ -292,11 +357,22 @@ def _run_one(campaign: Campaign, run: Run, choice: Choice, folder: Folder, show:
     if not plan.is_file():
         _plan_again(campaign, journal, folder, show)
     partial = folder.begin_run(run)
-    request = runner.Request(run, choice, plan, campaign.threads, campaign.touches[0], campaign.stream_above_mib,
-                             campaign.causes_above_ns, campaign.pollute_bytes, campaign.in_order, campaign.keep_awake)
+    request = runner.Request(
+        run,
+        choice,
+        plan,
+        campaign.threads,
+        campaign.touches[0],
+        campaign.stream_above_mib,
+        campaign.causes_above_ns,
+        campaign.pollute_bytes,
+        campaign.in_order,
+        campaign.keep_awake,
+    )
     try:
-        result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor,
-                                 tick=show.tick)
+        result = runner.run_once(
+            request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor, tick=show.tick
+        )
         # An allocator is not to blame for a disk that others filled meanwhile.
         if result["status"] == "failed" and folder.free_bytes() < needed:
             raise _full(folder, needed)
@@ -308,9 +384,11 @@ def _run_one(campaign: Campaign, run: Run, choice: Choice, folder: Folder, show:
 
 
 def _full(folder: Folder, needed: int) -> UserError:
-    return UserError(f"the disk that holds {folder.path} is full ({_size(folder.free_bytes())} free, a run needs "
-                     f"{_size(needed)}); finished runs are kept: free some space and go on with "
-                     f"'blockyard replay --resume -o {folder.path}'")
+    return UserError(
+        f"the disk that holds {folder.path} is full ({_size(folder.free_bytes())} free, a run needs "
+        f"{_size(needed)}); finished runs are kept: free some space and go on with "
+        f"'blockyard replay --resume -o {folder.path}'"
+    )
 
 
 def _plan_again(campaign: Campaign, journal: dict[str, Any], folder: Folder, show: Display) -> None:
@@ -319,8 +397,10 @@ def _plan_again(campaign: Campaign, journal: dict[str, Any], folder: Folder, sho
     if not stretch.path.is_file():
         raise UserError(f"the journal {stretch.path} of this campaign is gone; put it back to go on")
     if prepare.sha256(stretch.path) != journal["sha256"]:
-        raise UserError(f"the journal {stretch.path} has changed since this campaign began; put the old one back, or "
-                        "measure anew in another folder")
+        raise UserError(
+            f"the journal {stretch.path} has changed since this campaign began; put the old one back, or "
+            "measure anew in another folder"
+        )
     prepare.plan(stretch, campaign.threads, folder, lambda part, text: show.planning(stretch.name, part, text))
 
 

@@ -87,8 +87,9 @@ class Folder:
         except OSError:
             os.close(self._lock)
             self._lock = None
-            raise UserError(f"another replay is working in {self.path}; wait for its end or choose another folder") \
-                from None
+            raise UserError(
+                f"another replay is working in {self.path}; wait for its end or choose another folder"
+            ) from None
         return self
 
     def close(self) -> None:

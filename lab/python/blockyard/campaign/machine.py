@@ -18,11 +18,17 @@ _PROBE_S = 0.2
 def describe() -> dict[str, Any]:
     """What `machine.json` holds. `kind` is the text that two machines share when their figures may be joined."""
     facts: dict[str, Any] = {
-        "cpu": _cpu(), "architecture": platform.machine(), "cores": os.cpu_count() or 1,
-        "memory_bytes": _memory_bytes(), "kernel": platform.release(), "libc": " ".join(platform.libc_ver()).strip(),
-        "distribution": _distribution(), "clock": _first_line("/sys/devices/system/clocksource/clocksource0/"
-                                                              "current_clocksource") or "unknown",
-        "ticks_per_ns": None, "transparent_huge_pages": transparent_huge_pages(), "governor": governor(),
+        "cpu": _cpu(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count() or 1,
+        "memory_bytes": _memory_bytes(),
+        "kernel": platform.release(),
+        "libc": " ".join(platform.libc_ver()).strip(),
+        "distribution": _distribution(),
+        "clock": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown",
+        "ticks_per_ns": None,
+        "transparent_huge_pages": transparent_huge_pages(),
+        "governor": governor(),
         "virtualised": " hypervisor" in _cpu_flags(),
     }
     facts["kind"] = kind(facts)
@@ -31,22 +37,39 @@ def describe() -> dict[str, Any]:
 
 def kind(facts: dict[str, Any]) -> str:
     """Everything known to move a latency. Memory is rounded: firmware takes its bite out of equal machines."""
-    parts = [facts["cpu"], facts["architecture"], f"{facts['cores']} cores",
-             f"{round(facts['memory_bytes'] / _GIB)} GiB", f"Linux {facts['kernel']}", facts["libc"],
-             facts["distribution"], f"clock {facts['clock']}",
-             f"transparent huge pages {facts['transparent_huge_pages']}", f"governor {facts['governor']}",
-             "virtual" if facts["virtualised"] else "bare metal"]
+    parts = [
+        facts["cpu"],
+        facts["architecture"],
+        f"{facts['cores']} cores",
+        f"{round(facts['memory_bytes'] / _GIB)} GiB",
+        f"Linux {facts['kernel']}",
+        facts["libc"],
+        facts["distribution"],
+        f"clock {facts['clock']}",
+        f"transparent huge pages {facts['transparent_huge_pages']}",
+        f"governor {facts['governor']}",
+        "virtual" if facts["virtualised"] else "bare metal",
+    ]
     return ", ".join(parts)
 
 
 def kind_differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """How two machines of different kinds differ, each difference a phrase."""
-    names = {"cpu": "processor", "architecture": "architecture", "cores": "cores", "kernel": "kernel",
-             "libc": "C library", "distribution": "distribution", "clock": "clock",
-             "transparent_huge_pages": "transparent huge pages", "governor": "governor",
-             "virtualised": "virtualisation"}
-    found = [f"{name} {one.get(key)} and {other.get(key)}" for key, name in names.items()
-             if one.get(key) != other.get(key)]
+    names = {
+        "cpu": "processor",
+        "architecture": "architecture",
+        "cores": "cores",
+        "kernel": "kernel",
+        "libc": "C library",
+        "distribution": "distribution",
+        "clock": "clock",
+        "transparent_huge_pages": "transparent huge pages",
+        "governor": "governor",
+        "virtualised": "virtualisation",
+    }
+    found = [
+        f"{name} {one.get(key)} and {other.get(key)}" for key, name in names.items() if one.get(key) != other.get(key)
+    ]
     memory = [round(machine.get("memory_bytes", 0) / _GIB) for machine in (one, other)]
     if memory[0] != memory[1]:
         found.append(f"memory {memory[0]} and {memory[1]} GiB")
@@ -64,20 +87,30 @@ def warnings(facts: dict[str, Any], busy: float) -> list[str]:
     """What the reader of the figures must know, or better put right first; each a sentence that says what to do."""
     found = []
     if busy > _BUSY_CORES:
-        found.append(f"the machine is busy ({busy:.1f} of its {facts['cores']} cores are in use by others), which "
-                     "raises every latency; stop what else is running and start again")
+        found.append(
+            f"the machine is busy ({busy:.1f} of its {facts['cores']} cores are in use by others), which "
+            "raises every latency; stop what else is running and start again"
+        )
     if facts["cores"] < 2:
-        found.append("the machine has a single core, so an allocator's background work interrupts the program; "
-                     "compare only with figures from one core")
+        found.append(
+            "the machine has a single core, so an allocator's background work interrupts the program; "
+            "compare only with figures from one core"
+        )
     if facts["governor"] not in ("performance", "unknown"):
-        found.append(f"the processor's governor is '{facts['governor']}', so its clock changes during a run; "
-                     "'cpupower frequency-set -g performance' holds it")
+        found.append(
+            f"the processor's governor is '{facts['governor']}', so its clock changes during a run; "
+            "'cpupower frequency-set -g performance' holds it"
+        )
     if facts["transparent_huge_pages"] == "always":
-        found.append("transparent huge pages are 'always', so single first touches take hundreds of microseconds; "
-                     "'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' is Debian's own setting")
+        found.append(
+            "transparent huge pages are 'always', so single first touches take hundreds of microseconds; "
+            "'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' is Debian's own setting"
+        )
     if facts["clock"] not in ("tsc", "arch_sys_counter", "unknown"):
-        found.append(f"the kernel distrusts the cycle counter and keeps time by '{facts['clock']}', so latencies may "
-                     "be wrong; measure on another machine")
+        found.append(
+            f"the kernel distrusts the cycle counter and keeps time by '{facts['clock']}', so latencies may "
+            "be wrong; measure on another machine"
+        )
     return found
 
 
@@ -119,8 +152,11 @@ def _cpu() -> str:
         numbers = " ".join(fields[key] for key in ("cpu family", "model", "stepping") if key in fields)
         return f"{fields['model name']} ({numbers})" if numbers else fields["model name"]
     # aarch64 names no model; the numbers still tell machines apart.
-    parts = [f"{key.removeprefix('CPU ')} {fields[key]}" for key in ("CPU implementer", "CPU part", "CPU variant")
-             if key in fields]
+    parts = [
+        f"{key.removeprefix('CPU ')} {fields[key]}"
+        for key in ("CPU implementer", "CPU part", "CPU variant")
+        if key in fields
+    ]
     return ", ".join(parts) or platform.machine()
 
 

@@ -32,9 +32,11 @@ def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
         if different:
             raise UserError(f"{shares[0]} and {share} are not of one campaign: {'; '.join(different)}")
         if facts["kind"] != machines[0]["kind"]:
-            raise UserError(f"{shares[0]} and {share} ran on different kinds of machines "
-                            f"({'; '.join(machine.kind_differences(machines[0], facts))}), and one comparison never "
-                            "mixes them; make a report of each")
+            raise UserError(
+                f"{shares[0]} and {share} ran on different kinds of machines "
+                f"({'; '.join(machine.kind_differences(machines[0], facts))}), and one comparison never "
+                "mixes them; make a report of each"
+            )
     found = _runs(campaigns[0], shares)
     _join(output, campaigns[0], shares, machines, found)
     runs = campaigns[0].all_runs()
@@ -63,8 +65,9 @@ def _runs(campaign: Campaign, shares: Sequence[Path]) -> dict[Run, Path]:
     return found
 
 
-def _join(output: Path, campaign: Campaign, shares: Sequence[Path], machines: Sequence[dict[str, Any]],
-          found: dict[Run, Path]) -> None:
+def _join(
+    output: Path, campaign: Campaign, shares: Sequence[Path], machines: Sequence[dict[str, Any]], found: dict[Run, Path]
+) -> None:
     """Builds the result beside its place and renames it, so that a full disk or Ctrl-C leaves nothing half joined."""
     partial = output.with_name(output.name + PARTIAL)
     with disk_errors(output, "nothing was joined, and the shares are as they were: free some space and join again"):
@@ -79,8 +82,10 @@ def _join(output: Path, campaign: Campaign, shares: Sequence[Path], machines: Se
                 source = Folder(share).run(run)
                 for file in source.iterdir():
                     _link(file, partial / file.relative_to(share))
-            parts = [{"share": _shard(share), "runs": sum(owner == share for owner in found.values()),
-                      "machine": facts} for share, facts in zip(shares, machines, strict=True)]
+            parts = [
+                {"share": _shard(share), "runs": sum(owner == share for owner in found.values()), "machine": facts}
+                for share, facts in zip(shares, machines, strict=True)
+            ]
             write_whole(partial / MACHINE, json.dumps({**machines[0], "joined": parts}, indent=2) + "\n")
             write_whole(partial / document.FILE, replace(campaign, shard=None).to_json())
             if output.exists():

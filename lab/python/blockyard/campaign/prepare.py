@@ -54,8 +54,10 @@ def _call(arguments: list[str | Path], folder: Folder, progress: Callable[[float
     except UserError as error:
         # It names the file that it was writing: the plan's, which is nobody's but ours.
         if os.strerror(errno.ENOSPC) in str(error):
-            raise UserError(f"the disk that holds {folder.path} is full already with the journal's plan: free some "
-                            "space, or choose another folder") from None
+            raise UserError(
+                f"the disk that holds {folder.path} is full already with the journal's plan: free some "
+                "space, or choose another folder"
+            ) from None
         raise
 
 

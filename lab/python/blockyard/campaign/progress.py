@@ -92,14 +92,27 @@ class Bars:
         run, passed = self._run, self._now() - self._began
         left = max(self._left - min(passed, self._expected), 0.0)
         part = min(passed / self._expected, 1.0) if self._expected else 1.0
-        self._live.update(_rows([
-            ("campaign", self._name, (self._done + part) / max(self._total, 1),
-             f"{self._done} of {self._total}, {clock_text(left)} left"),
-            ("journal", f"{run.journal} {run.pace} {run.touch}", None, ""),
-            ("allocator", run.allocator, None, ""),
-            ("repeat", "traced" if run.traced else f"{run.repeat} of {self._repeats}", part,
-             clock_text(max(self._expected - passed, 0.0))),
-        ]), refresh=True)
+        self._live.update(
+            _rows(
+                [
+                    (
+                        "campaign",
+                        self._name,
+                        (self._done + part) / max(self._total, 1),
+                        f"{self._done} of {self._total}, {clock_text(left)} left",
+                    ),
+                    ("journal", f"{run.journal} {run.pace} {run.touch}", None, ""),
+                    ("allocator", run.allocator, None, ""),
+                    (
+                        "repeat",
+                        "traced" if run.traced else f"{run.repeat} of {self._repeats}",
+                        part,
+                        clock_text(max(self._expected - passed, 0.0)),
+                    ),
+                ]
+            ),
+            refresh=True,
+        )
 
     def run_ends(self, run: Run, reason: str | None, left_s: float) -> None:
         self._done += 1

@@ -51,8 +51,12 @@ def command_line(request: Request, output: Path) -> list[str]:
     line = [str(native.path("blockyard-replay")), "run", str(request.plan), "--adapter", str(choice.adapter)]
     if choice.foreign:
         line += ["--foreign", str(choice.foreign)]
-    line += ["--pace", run.pace if run.pace == "max" else run.pace.removesuffix("x"),
-             "--touch", request.timed_touch if run.untimed else run.touch]
+    line += [
+        "--pace",
+        run.pace if run.pace == "max" else run.pace.removesuffix("x"),
+        "--touch",
+        request.timed_touch if run.untimed else run.touch,
+    ]
     if run.traced:
         line.append("--trace")
     line += ["--causes-above", str(request.causes_above_ns)]
@@ -70,12 +74,24 @@ def command_line(request: Request, output: Path) -> list[str]:
         line.append("--populate")
     if choice.options:
         line += ["--options", choice.options]
-    return [*line, "--journal", run.journal, "--allocator", choice.name, "--variant", choice.variant or "defaults",
-            "--repeat", str(run.repeat), "-o", str(output)]
+    return [
+        *line,
+        "--journal",
+        run.journal,
+        "--allocator",
+        choice.name,
+        "--variant",
+        choice.variant or "defaults",
+        "--repeat",
+        str(run.repeat),
+        "-o",
+        str(output),
+    ]
 
 
-def run_once(request: Request, output: Path, *, limit_s: float, lock: int,
-             tick: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def run_once(
+    request: Request, output: Path, *, limit_s: float, lock: int, tick: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
     """Runs it to its end and returns what its `run.json` holds; a failure of any kind becomes such a file as well.
 
     `tick` is called about once a second. An interrupt ends the process and goes on to the caller.
@@ -83,9 +99,17 @@ def run_once(request: Request, output: Path, *, limit_s: float, lock: int,
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     begun = time.monotonic()
     # A process group of its own, so that Ctrl-C reaches only this process, which ends the run in good order.
-    process = subprocess.Popen(command_line(request, output), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True, errors="replace", env=environment(request.choice),
-                               process_group=0, pass_fds=(lock,))
+    process = subprocess.Popen(
+        command_line(request, output),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment(request.choice),
+        process_group=0,
+        pass_fds=(lock,),
+    )
     hung = False
     try:
         while True:
@@ -104,8 +128,11 @@ def run_once(request: Request, output: Path, *, limit_s: float, lock: int,
     written = _written(output)
     if process.returncode == 0 and written is not None and written.get("status") == "ok":
         return written
-    reason = f"it made no progress and was stopped after {duration(limit_s * 1e9)}" if hung else \
-        _reason(process.returncode, messages, written)
+    reason = (
+        f"it made no progress and was stopped after {duration(limit_s * 1e9)}"
+        if hung
+        else _reason(process.returncode, messages, written)
+    )
     return _write_failure(request, output, reason, started_at, written or {})
 
 
@@ -141,14 +168,28 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _write_failure(request: Request, output: Path, reason: str, started_at: str,
-                   written: dict[str, Any]) -> dict[str, Any]:
+def _write_failure(
+    request: Request, output: Path, reason: str, started_at: str, written: dict[str, Any]
+) -> dict[str, Any]:
     """A failed run keeps its `run.json` and nothing else: half its samples would pass for a whole run's."""
     run, choice = request.run, request.choice
-    fields = {"format": 1, "status": "failed", "journal": run.journal, "allocator": choice.name,
-              "variant": choice.variant or "defaults", "version": choice.version, "adapter": str(choice.adapter),
-              "pace": run.pace, "touch": run.touch, "repeat": run.repeat, "threads": request.threads,
-              "untimed": run.untimed, "environment": environment(choice), "started_at": started_at, **written}
+    fields = {
+        "format": 1,
+        "status": "failed",
+        "journal": run.journal,
+        "allocator": choice.name,
+        "variant": choice.variant or "defaults",
+        "version": choice.version,
+        "adapter": str(choice.adapter),
+        "pace": run.pace,
+        "touch": run.touch,
+        "repeat": run.repeat,
+        "threads": request.threads,
+        "untimed": run.untimed,
+        "environment": environment(choice),
+        "started_at": started_at,
+        **written,
+    }
     fields |= {"status": "failed", "reason": reason}
     output.mkdir(parents=True, exist_ok=True)
     for left in output.iterdir():

@@ -37,8 +37,9 @@ class Run:
         return not self.untimed and not self.traced
 
 
-def schedule(journals: Sequence[str], allocators: Sequence[str], paces: Sequence[str], touches: Sequence[str],
-             repeats: int) -> list[Run]:
+def schedule(
+    journals: Sequence[str], allocators: Sequence[str], paces: Sequence[str], touches: Sequence[str], repeats: int
+) -> list[Run]:
     """All runs in order: within one journal, pace and touch the repeats go A B C, C B A, A B C.
 
     What drifts over minutes (a warming machine, a neighbour on the same host) so hits all allocators alike, and none is
@@ -54,12 +55,15 @@ def schedule(journals: Sequence[str], allocators: Sequence[str], paces: Sequence
     return runs
 
 
-def traces(journals: Sequence[str], allocators: Sequence[str], paces: Sequence[str], touches: Sequence[str],
-           first: int) -> list[Run]:
+def traces(
+    journals: Sequence[str], allocators: Sequence[str], paces: Sequence[str], touches: Sequence[str], first: int
+) -> list[Run]:
     """A traced run of each, in the order of running, which begins with `first`: behind all that are measured."""
     each = itertools.product(journals, paces, touches, allocators)
-    return [Run(journal, allocator, pace, touch, 0, first + number, traced=True)
-            for number, (journal, pace, touch, allocator) in enumerate(each)]
+    return [
+        Run(journal, allocator, pace, touch, 0, first + number, traced=True)
+        for number, (journal, pace, touch, allocator) in enumerate(each)
+    ]
 
 
 def share(runs: Sequence[Run], number: int, of: int, weight: Callable[[Run], float] = lambda run: 1.0) -> list[Run]:
@@ -69,16 +73,22 @@ def share(runs: Sequence[Run], number: int, of: int, weight: Callable[[Run], flo
     pace-and-touch groups of a journal, else whole repeats, each with all its allocators. A repeat is never torn.
     """
     levels: tuple[Callable[[Run], object], ...] = (
-        lambda run: run.journal, lambda run: (run.pace, run.touch), lambda run: run.repeat)
+        lambda run: run.journal,
+        lambda run: (run.pace, run.touch),
+        lambda run: run.repeat,
+    )
     rounds = len({tuple(level(run) for level in levels) for run in runs})
     if of > rounds:
-        raise UserError(f"this campaign has {rounds} rounds of all its allocators and can't be shared by {of}; "
-                        f"use at most {rounds} shares")
+        raise UserError(
+            f"this campaign has {rounds} rounds of all its allocators and can't be shared by {of}; "
+            f"use at most {rounds} shares"
+        )
     return sorted(_deal(list(runs), of, levels, weight)[number - 1], key=lambda run: run.order)
 
 
-def _deal(runs: list[Run], shares: int, levels: Sequence[Callable[[Run], object]],
-          weight: Callable[[Run], float]) -> list[list[Run]]:
+def _deal(
+    runs: list[Run], shares: int, levels: Sequence[Callable[[Run], object]], weight: Callable[[Run], float]
+) -> list[list[Run]]:
     if shares == 1:
         return [runs]
     grouped: dict[object, list[Run]] = {}
@@ -100,8 +110,9 @@ def _deal(runs: list[Run], shares: int, levels: Sequence[Callable[[Run], object]
     for _ in range(shares - len(groups)):
         open_groups = [index for index in range(len(groups)) if parts[index] < room[index]]
         parts[max(open_groups, key=lambda index: _sum(weight, groups[index]) / parts[index])] += 1
-    return [part for group, count in zip(groups, parts, strict=True)
-            for part in _deal(group, count, levels[1:], weight)]
+    return [
+        part for group, count in zip(groups, parts, strict=True) for part in _deal(group, count, levels[1:], weight)
+    ]
 
 
 def _sum(weight: Callable[[Run], float], runs: Iterable[Run]) -> float:

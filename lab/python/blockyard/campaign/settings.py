@@ -100,8 +100,10 @@ def check(settings: Settings) -> Settings:
     if settings.repeats > MOST_REPEATS:
         raise UserError(f"{settings.repeats} repeats are too many; ask for at most {MOST_REPEATS:,}")
     if not 0 <= settings.causes_above_ns <= MOST_CAUSES_ABOVE_NS:
-        raise UserError(f"{settings.causes_above_ns} ns is no latency; --causes-above takes 0 (no causes) to "
-                        f"{MOST_CAUSES_ABOVE_NS:,}")
+        raise UserError(
+            f"{settings.causes_above_ns} ns is no latency; --causes-above takes 0 (no causes) to "
+            f"{MOST_CAUSES_ABOVE_NS:,}"
+        )
     if not 0 <= settings.pollute_bytes <= _MOST_POLLUTE_BYTES:
         raise UserError(f"{settings.pollute_bytes} bytes can't be walked between events; use 0 to 1G")
     if settings.threads not in THREADS:
@@ -116,8 +118,10 @@ def check(settings: Settings) -> Settings:
             if seconds is not None and not 0 <= seconds <= _MOST_SECONDS:
                 raise UserError(f"{seconds:g} s is no place in {journal.name}; a stretch begins at 0 or later")
         if journal.to_s is not None and journal.to_s <= start:
-            raise UserError(f"the stretch of {journal.name} from {start:g} s to {journal.to_s:g} s is empty; "
-                            "--to must lie after --from")
+            raise UserError(
+                f"the stretch of {journal.name} from {start:g} s to {journal.to_s:g} s is empty; "
+                "--to must lie after --from"
+            )
     return settings
 
 
@@ -159,11 +163,21 @@ def journals_folder() -> Path | None:
 
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
-    "name": str, "allocators": list, "pace": list, "touch": list, "repeats": int, "threads": str, "untimed": bool,
-    "causes_above": int, "pollute": (int, str), "in_order": bool, "keep_awake": bool,
-    "trace": bool, "journal": list}
-_JOURNAL_KEYS: dict[str, type | tuple[type, ...]] = {
-    "name": str, "path": str, "from": (int, float), "to": (int, float)}
+    "name": str,
+    "allocators": list,
+    "pace": list,
+    "touch": list,
+    "repeats": int,
+    "threads": str,
+    "untimed": bool,
+    "causes_above": int,
+    "pollute": (int, str),
+    "in_order": bool,
+    "keep_awake": bool,
+    "trace": bool,
+    "journal": list,
+}
+_JOURNAL_KEYS: dict[str, type | tuple[type, ...]] = {"name": str, "path": str, "from": (int, float), "to": (int, float)}
 
 
 def read_campaign(path: Path) -> Settings:
@@ -189,8 +203,11 @@ def read_campaign(path: Path) -> Settings:
         if name in {journal.name for journal in journals}:
             raise UserError(f"{path}: two journals are called {name}; give each a name of its own")
         journals.append(Stretch(name, _locate(path, entry["path"]), entry.get("from"), entry.get("to")))
-    settings = Settings(journals=tuple(journals), allocators=tuple(map(str, table.get("allocators", ("all",)))),
-                        name=table.get("name", path.stem))
+    settings = Settings(
+        journals=tuple(journals),
+        allocators=tuple(map(str, table.get("allocators", ("all",)))),
+        name=table.get("name", path.stem),
+    )
     for key, field, parse in (("pace", "paces", parse_pace), ("touch", "touches", parse_touch)):
         if key in table:
             settings = replace(settings, **{field: parse_list(",".join(map(str, table[key])), parse)})
@@ -199,8 +216,10 @@ def read_campaign(path: Path) -> Settings:
     for key, field in (("causes_above", "causes_above_ns"), ("trace", "traced")):
         if key in table:
             settings = replace(settings, **{field: table[key]})
-    return replace(settings, **{key: table[key] for key in ("repeats", "threads", "untimed", "in_order", "keep_awake")
-                                if key in table})
+    return replace(
+        settings,
+        **{key: table[key] for key in ("repeats", "threads", "untimed", "in_order", "keep_awake") if key in table},
+    )
 
 
 def _check_keys(path: Path, where: str, table: dict[str, Any], keys: dict[str, type | tuple[type, ...]]) -> None:
@@ -219,5 +238,7 @@ def _locate(campaign: Path, name: str) -> Path:
     folder = journals_folder()
     if folder is not None and (folder / name).is_file():
         return folder / name
-    raise UserError(f"{campaign}: {name} lies neither beside the campaign file nor in "
-                    f"{folder or 'the journals folder'}; set BLOCKYARD_JOURNALS to the folder that holds it")
+    raise UserError(
+        f"{campaign}: {name} lies neither beside the campaign file nor in "
+        f"{folder or 'the journals folder'}; set BLOCKYARD_JOURNALS to the folder that holds it"
+    )

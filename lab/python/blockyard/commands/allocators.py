@@ -30,13 +30,24 @@ def command(as_json: bool) -> None:
 
 def _facts(allocator: Allocator, choice: Choice) -> dict:
     facts = dataclasses.asdict(choice)
-    return {"name": choice.name, "base": choice.base, "variant": choice.variant, "title": choice.title,
-            "version": choice.version, "from": choice.origin, "available": choice.missing is None,
-            "missing": choice.missing, "flags": sorted(choice.flags), "notes": choice.notes,
-            "favoured": None if allocator.favoured.absent else f"{choice.base}@{allocators.FAVOURED}",
-            "favoured_absent": allocator.favoured.absent,
-            "adapter": str(choice.adapter), "environment": facts["environment"], "options": choice.options,
-            "populate": choice.populate}
+    return {
+        "name": choice.name,
+        "base": choice.base,
+        "variant": choice.variant,
+        "title": choice.title,
+        "version": choice.version,
+        "from": choice.origin,
+        "available": choice.missing is None,
+        "missing": choice.missing,
+        "flags": sorted(choice.flags),
+        "notes": choice.notes,
+        "favoured": None if allocator.favoured.absent else f"{choice.base}@{allocators.FAVOURED}",
+        "favoured_absent": allocator.favoured.absent,
+        "adapter": str(choice.adapter),
+        "environment": facts["environment"],
+        "options": choice.options,
+        "populate": choice.populate,
+    }
 
 
 def _table(known: dict[str, Allocator], choices: dict[str, Choice]) -> Table:
@@ -45,8 +56,13 @@ def _table(known: dict[str, Allocator], choices: dict[str, Choice]) -> Table:
         table.add_column(column, no_wrap=column == "name", overflow="fold")
     for name, allocator in known.items():
         choice = choices[name]
-        table.add_row(name, choice.version or "missing", choice.origin, _favoured(allocator, choices),
-                      style=None if choice.missing is None else "yellow")
+        table.add_row(
+            name,
+            choice.version or "missing",
+            choice.origin,
+            _favoured(allocator, choices),
+            style=None if choice.missing is None else "yellow",
+        )
     return table
 
 
@@ -73,8 +89,11 @@ def _remarks(known: dict[str, Allocator], choices: dict[str, Choice]) -> list[st
             if favoured.missing and not choice.missing:
                 remarks.append(f"@{allocators.FAVOURED} missing: {favoured.missing}")
         lines.append(f"{name}: " + ". ".join(_capital(remark) for remark in remarks) + ".")
-    lines += ["", "@favoured: memory for the journal's peak populated before the clock starts, and purging off.",
-              "A shared object of your own that exports malloc and free: -a mine=./libmine.so"]
+    lines += [
+        "",
+        "@favoured: memory for the journal's peak populated before the clock starts, and purging off.",
+        "A shared object of your own that exports malloc and free: -a mine=./libmine.so",
+    ]
     return lines
 
 

@@ -22,7 +22,9 @@ def command(journal: Path, as_json: bool) -> None:
         journal_tool.print_json(result)
         return
     addresses = "addresses checked" if result["has_addresses"] else "no addresses kept"
-    click.echo(f"{journal}: no violation in {counted(result['events'], 'event')} "
-               f"({counted(result['blocks_given'], 'block')}, {result['live_at_end']:,} live at the end; "
-               f"{counted(result['threads'], 'thread')}; {counted(result['frame_marks'], 'frame mark')}; {addresses})")
+    click.echo(
+        f"{journal}: no violation in {counted(result['events'], 'event')} "
+        f"({counted(result['blocks_given'], 'block')}, {result['live_at_end']:,} live at the end; "
+        f"{counted(result['threads'], 'thread')}; {counted(result['frame_marks'], 'frame mark')}; {addresses})"
+    )
     journal_tool.print_notes(result["notes"])

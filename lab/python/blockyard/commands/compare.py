@@ -26,17 +26,31 @@ Examples:
 @click.command(short_help="Is NEW better or worse than BASE? With gates for CI.", epilog=_EPILOG)
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
-@click.option("--gate", "gates", multiple=True, metavar="[VIEW/][OPERATION/]PERCENTILE:LIMIT%",
-              help="Exit with 3 when the percentile rose by more than LIMIT, for malloc and for free unless one is "
-                   "named; repeatable.")
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="[VIEW/][OPERATION/]PERCENTILE:LIMIT%",
+    help="Exit with 3 when the percentile rose by more than LIMIT, for malloc and for free unless one is "
+    "named; repeatable.",
+)
 @click.option("--strict", is_flag=True, help="A gate also fails where a rise beyond its limit can't be ruled out.")
 @click.option("-a", "--allocators", multiple=True, metavar="NAMES", help="Only these, with commas.")
 @click.option("--all", "everything", is_flag=True, help="A row for every comparison, with its interval and reason.")
 @click.option("--json", "json_path", metavar="FILE", help="Write everything as JSON; '-' prints it instead of text.")
 @click.option("--markdown", "markdown_path", metavar="FILE", help="Write the text as Markdown; '-' prints it.")
 @click.option("--junit", "junit_path", metavar="FILE", help="Write JUnit XML; '-' prints it.")
-def command(base: Path, new: Path, gates: tuple[str, ...], strict: bool, allocators: tuple[str, ...], everything: bool,
-            json_path: str | None, markdown_path: str | None, junit_path: str | None) -> None:
+def command(
+    base: Path,
+    new: Path,
+    gates: tuple[str, ...],
+    strict: bool,
+    allocators: tuple[str, ...],
+    everything: bool,
+    json_path: str | None,
+    markdown_path: str | None,
+    junit_path: str | None,
+) -> None:
     """Say of each allocator and percentile whether NEW is better, worse or neither.
 
     BASE and NEW are folders of 'blockyard replay', of the same journal on the same kind of machine with the same
@@ -59,9 +73,11 @@ def command(base: Path, new: Path, gates: tuple[str, ...], strict: bool, allocat
     outcomes = gate.judge(compare.compare(measured, gate.asks_for(chosen)), chosen, strict)
     document = compare_document.document(found, outcomes, everything)
     printed = False
-    for path, render in ((json_path, lambda: compare_json.render(found, outcomes)),
-                         (markdown_path, lambda: blocks.markdown(document, Path())),
-                         (junit_path, lambda: compare_junit.render(found, outcomes))):
+    for path, render in (
+        (json_path, lambda: compare_json.render(found, outcomes)),
+        (markdown_path, lambda: blocks.markdown(document, Path())),
+        (junit_path, lambda: compare_junit.render(found, outcomes)),
+    ):
         if path is not None:
             printed |= _write(path, render())
     if not printed:
@@ -101,7 +117,13 @@ def _write(path: str, content: str) -> bool:
 @contextmanager
 def _bar() -> Iterator[Callable[[float, str], None]]:
     console = Console(stderr=True)
-    with Progress(TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:3.0f} %"),
-                  console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(24),
+        TextColumn("{task.percentage:3.0f} %"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
         task = bar.add_task("reading", total=1.0)
         yield lambda fraction, text: bar.update(task, completed=fraction, description=text)

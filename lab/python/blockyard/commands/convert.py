@@ -7,20 +7,30 @@ import click
 from blockyard import journal_tool
 
 
-@click.command(short_help="Write a journal in another form.",
-               epilog="Example: blockyard convert game.journal.zst -o game.byj --join-realloc")
+@click.command(
+    short_help="Write a journal in another form.",
+    epilog="Example: blockyard convert game.journal.zst -o game.byj --join-realloc",
+)
 @click.argument("journal", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
-              help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).")
-@click.option("--plain", is_flag=True,
-              help="Text: only the study's lines; leave out the # lines that say what its form can't.")
-@click.option("--join-realloc", is_flag=True,
-              help="A free and an allocation of the same instant and thread become one realloc.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).",
+)
+@click.option(
+    "--plain", is_flag=True, help="Text: only the study's lines; leave out the # lines that say what its form can't."
+)
+@click.option(
+    "--join-realloc", is_flag=True, help="A free and an allocation of the same instant and thread become one realloc."
+)
 @click.option("--addresses", is_flag=True, help="Keep the program's pointers in a .byj.")
 @click.option("--force", is_flag=True, help="Overwrite the output.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
-def command(journal: Path, output: Path, plain: bool, join_realloc: bool, addresses: bool, force: bool,
-            as_json: bool) -> None:
+def command(
+    journal: Path, output: Path, plain: bool, join_realloc: bool, addresses: bool, force: bool, as_json: bool
+) -> None:
     """Write JOURNAL in another form: .byj, or the text form of the Doom 3 study.
 
     JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording. Nothing is lost from .byj to text and

@@ -8,15 +8,28 @@ from blockyard import journal_tool
 from blockyard.seconds import Seconds
 
 
-@click.command(short_help="Write a stretch of a journal as a journal.",
-               epilog="Example: blockyard cut game.byj --from 60 --to 68 -o level.byj")
+@click.command(
+    short_help="Write a stretch of a journal as a journal.",
+    epilog="Example: blockyard cut game.byj --from 60 --to 68 -o level.byj",
+)
 @click.argument("journal", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
-              help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).")
-@click.option("--from", "from_s", type=Seconds(min=0), default=0.0, metavar="S", show_default=True,
-              help="Begin here, in seconds.")
-@click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",
-              help="End before here, in seconds; the journal's end when left out.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).",
+)
+@click.option(
+    "--from", "from_s", type=Seconds(min=0), default=0.0, metavar="S", show_default=True, help="Begin here, in seconds."
+)
+@click.option(
+    "--to",
+    "to_s",
+    type=Seconds(min=0, min_open=True),
+    metavar="S",
+    help="End before here, in seconds; the journal's end when left out.",
+)
 @click.option("--force", is_flag=True, help="Overwrite the output.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 def command(journal: Path, output: Path, from_s: float, to_s: float | None, force: bool, as_json: bool) -> None:

@@ -17,11 +17,17 @@ from blockyard.errors import UserError
 from blockyard.folder_option import OutputFolder
 
 
-@click.command(short_help="A real game on every allocator, compared, in four minutes.",
-               epilog="Example: blockyard demo --again")
+@click.command(
+    short_help="A real game on every allocator, compared, in four minutes.", epilog="Example: blockyard demo --again"
+)
 @click.option("--again", is_flag=True, help="Measure anew instead of showing the stored result.")
-@click.option("-o", "--output", metavar="DIR", type=OutputFolder(),
-              help="Folder for the result.  [demo/ in a checkout, else blockyard-demo/]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=OutputFolder(),
+    help="Folder for the result.  [demo/ in a checkout, else blockyard-demo/]",
+)
 def command(again: bool, output: Path | None) -> None:
     """Replay a stretch of a real game on every allocator and show the comparison.
 
@@ -60,17 +66,22 @@ def _report(folder: Path) -> str:
     from blockyard.report import page as html_page
 
     no_page = html_page.missing()
-    result = report.build(folder, folder / demo.REPORT,
-                          report.ReportOptions(samples_parquet=False, html=no_page is None))
+    result = report.build(
+        folder, folder / demo.REPORT, report.ReportOptions(samples_parquet=False, html=no_page is None)
+    )
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         page = Console(record=True, width=80, file=nowhere, force_terminal=True, highlight=False)
         page.print(result.table)
         repeats = document.read(folder).repeats
-        page.print(f"Measured with {repeats} repeat{'s' * (repeats != 1)} on a short stretch, to be quick: published "
-                   "figures take 5 repeats of longer ones (docs/method.md).")
+        page.print(
+            f"Measured with {repeats} repeat{'s' * (repeats != 1)} on a short stretch, to be quick: published "
+            "figures take 5 repeats of longer ones (docs/method.md)."
+        )
         page.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
-        page.print(f"Every event, in a browser: {result.page}" if result.page else f"No page to explore: {no_page}",
-                   soft_wrap=True)
+        page.print(
+            f"Every event, in a browser: {result.page}" if result.page else f"No page to explore: {no_page}",
+            soft_wrap=True,
+        )
         drawn = sorted(path for path in result.pictures if path.suffix == ".png")
         # Those of all allocators together; each one's own are too many to list.
         together = [path for path in drawn if path.stem.startswith(("comparison", "percentiles"))] or drawn

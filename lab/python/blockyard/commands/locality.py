@@ -32,25 +32,59 @@ Example: blockyard locality --preset study -o locality
 
 
 @click.command(short_help="How far apart allocators place blocks, and how fast.", epilog=_EPILOG)
-@click.option("-a", "--allocators", "spec", multiple=True, metavar="LIST",
-              help="temp, temp-job, persistent, block, and names as `blockyard replay` takes them. "
-                   "Default: all of these in their defaults.")
+@click.option(
+    "-a",
+    "--allocators",
+    "spec",
+    multiple=True,
+    metavar="LIST",
+    help="temp, temp-job, persistent, block, and names as `blockyard replay` takes them. "
+    "Default: all of these in their defaults.",
+)
 @click.option("--count", type=click.IntRange(2, 10_000_000), default=1000, show_default=True, help="How many blocks.")
 @click.option("--size", type=click.IntRange(1, 1 << 20), default=4, show_default=True, help="Bytes of a block.")
 @click.option("--align", type=click.IntRange(1, 16384), default=4, show_default=True, help="A power of two.")
-@click.option("--temp-region", type=click.IntRange(64, 1 << 30), metavar="BYTES",
-              help="Size of temp's region, which then does not grow. Default: 256 KiB.")
-@click.option("--aged", is_flag=True,
-              help="Before, let 20,000 blocks of many sizes come and half of them go: a heap that has been in use.")
-@click.option("--preset", type=click.Choice(["study"]),
-              help="1000 blocks of 4 bytes, aged, temp full at allocation 819.")
+@click.option(
+    "--temp-region",
+    type=click.IntRange(64, 1 << 30),
+    metavar="BYTES",
+    help="Size of temp's region, which then does not grow. Default: 256 KiB.",
+)
+@click.option(
+    "--aged",
+    is_flag=True,
+    help="Before, let 20,000 blocks of many sizes come and half of them go: a heap that has been in use.",
+)
+@click.option(
+    "--preset", type=click.Choice(["study"]), help="1000 blocks of 4 bytes, aged, temp full at allocation 819."
+)
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Processes per allocator.")
-@click.option("--draw", type=click.Path(path_type=Path), metavar="FILES",
-              help="Measure nothing: draw the study's files in this folder, of whichever program wrote them.")
-@click.option("-o", "--output", type=OutputFolder(), required=True, metavar="DIR",
-              help="Where files and pictures go: new, empty, or an earlier result of this command.")
-def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_region: int | None, aged: bool,
-            preset: str | None, repeats: int, draw: Path | None, output: Path) -> None:
+@click.option(
+    "--draw",
+    type=click.Path(path_type=Path),
+    metavar="FILES",
+    help="Measure nothing: draw the study's files in this folder, of whichever program wrote them.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFolder(),
+    required=True,
+    metavar="DIR",
+    help="Where files and pictures go: new, empty, or an earlier result of this command.",
+)
+def command(
+    spec: tuple[str, ...],
+    count: int,
+    size: int,
+    align: int,
+    temp_region: int | None,
+    aged: bool,
+    preset: str | None,
+    repeats: int,
+    draw: Path | None,
+    output: Path,
+) -> None:
     """Allocate many equal blocks and free them: how long, and how far apart.
 
     Each allocator and repeat has a process of its own. DIR gets the study's files (NAME_times.csv, NAME_distances.csv,
@@ -79,8 +113,9 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
     with _filled(output):  # before the measuring: what can't be written is said at once
         pass
     with errors.status("starting") as status:
-        results, failed = measure(chosen, test, repeats,
-                                  lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}"))
+        results, failed = measure(
+            chosen, test, repeats, lambda name, repeat: status.update(f"{name}, repeat {repeat} of {repeats}")
+        )
     if not results:
         raise UserError("\n".join(f"{name}: {why}" for name, why in failed.items()))
     for name, why in failed.items():
@@ -92,8 +127,9 @@ def command(spec: tuple[str, ...], count: int, size: int, align: int, temp_regio
         tables.write_table(unfinished / _TABLE, list(rows.values()))
         pictures.draw(unfinished, results, test)
         tables.remove_study_files(output / _TABLE, results)
-    _print(console, rows, {name: tables.placement(tables.distances(runs[0], test.size))
-                           for name, runs in results.items()})
+    _print(
+        console, rows, {name: tables.placement(tables.distances(runs[0], test.size)) for name, runs in results.items()}
+    )
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
 
 
@@ -135,8 +171,12 @@ def _draw(source: Path, output: Path) -> None:
     console = Console(highlight=False)
     for name, (run,) in results.items():
         count = len(run.addresses)
-        console.print(f"{name}: allocate {run.cold_allocate / count:.1f} ns, free {run.cold_free / count:.1f} ns; "
-                      f"{tables.placement(tables.distances(run, 0))}", markup=False, soft_wrap=True)
+        console.print(
+            f"{name}: allocate {run.cold_allocate / count:.1f} ns, free {run.cold_free / count:.1f} ns; "
+            f"{tables.placement(tables.distances(run, 0))}",
+            markup=False,
+            soft_wrap=True,
+        )
     console.print(f"\nwritten to {output}", markup=False, soft_wrap=True)
 
 
@@ -192,12 +232,30 @@ def _common(row: tables.Row) -> tuple[str, str]:
 def _print(console: Console, rows: dict[str, tables.Row], placement: dict[str, str]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("ns a block", no_wrap=True)
-    for heading in ("alloc\ncold", "alloc\nwarm", "free\ncold", "free\nwarm", "common\ndist.", "share", "kinds",
-                    "lines\n/1000", "pages\n/1000"):
+    for heading in (
+        "alloc\ncold",
+        "alloc\nwarm",
+        "free\ncold",
+        "free\nwarm",
+        "common\ndist.",
+        "share",
+        "kinds",
+        "lines\n/1000",
+        "pages\n/1000",
+    ):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows.values():
-        table.add_row(row.name, f"{row.allocate_cold:.1f}", f"{row.allocate_warm:.2f}", f"{row.free_cold:.1f}",
-                      f"{row.free_warm:.2f}", *_common(row), str(row.distinct), f"{row.lines:.0f}", f"{row.pages:.0f}")
+        table.add_row(
+            row.name,
+            f"{row.allocate_cold:.1f}",
+            f"{row.allocate_warm:.2f}",
+            f"{row.free_cold:.1f}",
+            f"{row.free_warm:.2f}",
+            *_common(row),
+            str(row.distinct),
+            f"{row.lines:.0f}",
+            f"{row.pages:.0f}",
+        )
     console.print(table)
     console.print("\nDistances, in the order of allocation:")
     for name, sentence in placement.items():

@@ -9,8 +9,9 @@ from blockyard.campaign.merge import merge
 from blockyard.folder_option import OutputFolder
 
 
-@click.command(short_help="Join shares of one campaign.",
-               epilog="Example: blockyard merge results share1 share2 share3")
+@click.command(
+    short_help="Join shares of one campaign.", epilog="Example: blockyard merge results share1 share2 share3"
+)
 @click.argument("output", metavar="OUT", type=OutputFolder())
 @click.argument("shares", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 def command(output: Path, shares: tuple[Path, ...]) -> None:

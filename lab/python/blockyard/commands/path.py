@@ -14,5 +14,8 @@ def command(part: str) -> None:
     found = native.path(_PARTS[part])
     click.echo(found)
     if found.suffix == ".so" and preload.is_split(found):
-        click.echo("blockyard: LD_PRELOAD does not take this path, as it splits at spaces and colons; 'blockyard run' "
-                   "and 'blockyard record' find a way round", err=True)
+        click.echo(
+            "blockyard: LD_PRELOAD does not take this path, as it splits at spaces and colons; 'blockyard run' "
+            "and 'blockyard record' find a way round",
+            err=True,
+        )

@@ -9,12 +9,19 @@ from blockyard import journal_tool
 _MOST_TIMES = 1_000_000
 
 
-@click.command(short_help="Write a journal several times over, as a long one.",
-               epilog="Example: blockyard repeat game.byj 50 -o long.byj")
+@click.command(
+    short_help="Write a journal several times over, as a long one.",
+    epilog="Example: blockyard repeat game.byj 50 -o long.byj",
+)
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.argument("times", type=click.IntRange(1, _MOST_TIMES))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
-              help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).",
+)
 @click.option("--force", is_flag=True, help="Overwrite the output.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 def command(journal: Path, times: int, output: Path, force: bool, as_json: bool) -> None:

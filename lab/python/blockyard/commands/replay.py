@@ -33,60 +33,125 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("journals", nargs=-1, metavar="[JOURNAL]...", type=click.Path(path_type=Path))
-@click.option("-a", "--allocators", "allocators", multiple=True, metavar="NAMES",
-              help="Allocators, with commas: 'all', 'glibc', 'jemalloc@favoured', 'mine=./libmine.so'.")
-@click.option("-o", "--output", required=True, metavar="DIR", type=OutputFolder(),
-              help="Folder for the results; new or empty.")
+@click.option(
+    "-a",
+    "--allocators",
+    "allocators",
+    multiple=True,
+    metavar="NAMES",
+    help="Allocators, with commas: 'all', 'glibc', 'jemalloc@favoured', 'mine=./libmine.so'.",
+)
+@click.option(
+    "-o", "--output", required=True, metavar="DIR", type=OutputFolder(), help="Folder for the results; new or empty."
+)
 @click.option("--repeats", type=int, metavar="N", help="Runs of each allocator, interleaved with the others'.  [5]")
-@click.option("--pace", metavar="LIST",
-              help="1 is the journal's own pace, 10 ten times it, max as fast as it goes.  [1]")
-@click.option("--touch", metavar="LIST",
-              help="What is written into a fresh block: none, page (a byte in every 4096) or all.  [page]")
+@click.option(
+    "--pace", metavar="LIST", help="1 is the journal's own pace, 10 ten times it, max as fast as it goes.  [1]"
+)
+@click.option(
+    "--touch",
+    metavar="LIST",
+    help="What is written into a fresh block: none, page (a byte in every 4096) or all.  [page]",
+)
 @click.option("--threads", type=click.Choice(settings.THREADS), help="The journal's threads, or all on one.  [journal]")
 @click.option("--from", "from_s", type=Seconds(min=0), metavar="S", help="Measure from this second of the journal on.")
-@click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",
-              help="Measure up to this second of the journal.")
-@click.option("--untimed", is_flag=True, default=None,
-              help="Add runs without a clock around each event, for the total CPU time.")
-@click.option("--causes-above", type=click.IntRange(0, settings.MOST_CAUSES_ABOVE_NS), metavar="NS",
-              help="Events of so many nanoseconds and more carry why they were slow; 0 looks at none.  "
-                   f"[{settings.CAUSES_ABOVE_NS}]")
-@click.option("--pollute", metavar="BYTES",
-              help="Walk so much of the program's own memory between events (64K, 8M), so that the allocator's data "
-                   "are as cold as in a game.  [0]")
-@click.option("--in-order", is_flag=True, default=None,
-              help="Begin each event when all before it in the journal are over, on whatever thread, and keep each "
-                   "thread on one core: every repeat does the same work, and none waits for another thread's lock.")
-@click.option("--keep-awake", is_flag=True, default=None,
-              help="Run a loop of the kernel's class for idle work on each core, so that none falls asleep between "
-                   "events: as in a busy program, and on a virtual machine steadier.")
-@click.option("--trace", is_flag=True, default=None,
-              help="Add a run of each in which every event's system calls are written down and nothing is measured.")
+@click.option(
+    "--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S", help="Measure up to this second of the journal."
+)
+@click.option(
+    "--untimed", is_flag=True, default=None, help="Add runs without a clock around each event, for the total CPU time."
+)
+@click.option(
+    "--causes-above",
+    type=click.IntRange(0, settings.MOST_CAUSES_ABOVE_NS),
+    metavar="NS",
+    help="Events of so many nanoseconds and more carry why they were slow; 0 looks at none.  "
+    f"[{settings.CAUSES_ABOVE_NS}]",
+)
+@click.option(
+    "--pollute",
+    metavar="BYTES",
+    help="Walk so much of the program's own memory between events (64K, 8M), so that the allocator's data "
+    "are as cold as in a game.  [0]",
+)
+@click.option(
+    "--in-order",
+    is_flag=True,
+    default=None,
+    help="Begin each event when all before it in the journal are over, on whatever thread, and keep each "
+    "thread on one core: every repeat does the same work, and none waits for another thread's lock.",
+)
+@click.option(
+    "--keep-awake",
+    is_flag=True,
+    default=None,
+    help="Run a loop of the kernel's class for idle work on each core, so that none falls asleep between "
+    "events: as in a busy program, and on a virtual machine steadier.",
+)
+@click.option(
+    "--trace",
+    is_flag=True,
+    default=None,
+    help="Add a run of each in which every event's system calls are written down and nothing is measured.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR where it stopped.")
 @click.option("--shard", metavar="I/N", help="Run only share I of N; 'blockyard merge' joins them.")
-@click.option("--campaign", "campaign_file", metavar="FILE", type=click.Path(path_type=Path),
-              help="Take journals and options from a campaign file; options given here win.")
-@click.option("--stream-above", type=Finite(0, _MOST_MIB), metavar="MIB",
-              help="Memory for a journal's events (32 bytes each); a longer one is read during its replay.  [512]")
-@click.option("--cooldown", type=Seconds(min=0), default=0.0, metavar="S",
-              help="Seconds of rest before each run.")
-def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Path, repeats: int | None,
-            pace: str | None, touch: str | None, threads: str | None, from_s: float | None, to_s: float | None,
-            untimed: bool | None, causes_above: int | None, pollute: str | None, in_order: bool | None,
-            keep_awake: bool | None, trace: bool | None, resume: bool, shard: str | None, campaign_file: Path | None,
-            stream_above: float | None, cooldown: float) -> None:
+@click.option(
+    "--campaign",
+    "campaign_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Take journals and options from a campaign file; options given here win.",
+)
+@click.option(
+    "--stream-above",
+    type=Finite(0, _MOST_MIB),
+    metavar="MIB",
+    help="Memory for a journal's events (32 bytes each); a longer one is read during its replay.  [512]",
+)
+@click.option("--cooldown", type=Seconds(min=0), default=0.0, metavar="S", help="Seconds of rest before each run.")
+def command(
+    journals: tuple[Path, ...],
+    allocators: tuple[str, ...],
+    output: Path,
+    repeats: int | None,
+    pace: str | None,
+    touch: str | None,
+    threads: str | None,
+    from_s: float | None,
+    to_s: float | None,
+    untimed: bool | None,
+    causes_above: int | None,
+    pollute: str | None,
+    in_order: bool | None,
+    keep_awake: bool | None,
+    trace: bool | None,
+    resume: bool,
+    shard: str | None,
+    campaign_file: Path | None,
+    stream_above: float | None,
+    cooldown: float,
+) -> None:
     """Replay journals on allocators and measure every event.
 
     Each run is a process of its own; the repeats of the allocators are interleaved. Nothing else should run meanwhile.
     Runs that fail are reported at the end and the others go on; the exit code is 1 only when none succeeded.
     """
     base = _base(journals, campaign_file, from_s, to_s)
-    given = {"allocators": allocators or None, "repeats": repeats, "threads": threads, "untimed": untimed,
-             "stream_above_mib": stream_above,
-             "causes_above_ns": causes_above, "in_order": in_order, "keep_awake": keep_awake, "traced": trace,
-             "pollute_bytes": settings.parse_size(pollute) if pollute is not None else None,
-             "paces": settings.parse_list(pace, settings.parse_pace) if pace is not None else None,
-             "touches": settings.parse_list(touch, settings.parse_touch) if touch is not None else None}
+    given = {
+        "allocators": allocators or None,
+        "repeats": repeats,
+        "threads": threads,
+        "untimed": untimed,
+        "stream_above_mib": stream_above,
+        "causes_above_ns": causes_above,
+        "in_order": in_order,
+        "keep_awake": keep_awake,
+        "traced": trace,
+        "pollute_bytes": settings.parse_size(pollute) if pollute is not None else None,
+        "paces": settings.parse_list(pace, settings.parse_pace) if pace is not None else None,
+        "touches": settings.parse_list(touch, settings.parse_touch) if touch is not None else None,
+    }
     chosen = {name: value for name, value in given.items() if value is not None}
     part = settings.parse_shard(shard) if shard is not None else None
     if base is None:
@@ -101,13 +166,17 @@ def command(journals: tuple[Path, ...], allocators: tuple[str, ...], output: Pat
             raise UserError("no allocator was named; -a all takes every one that this machine has")
     terminate_like_interrupt()
     with display(Console(stderr=True)) as show:
-        outcome = drive.resume(output, show, wanted=wanted, shard=part, cooldown_s=cooldown) if resume else \
-            drive.start(wanted, output, show, shard=part, cooldown_s=cooldown)  # type: ignore[arg-type]
+        outcome = (
+            drive.resume(output, show, wanted=wanted, shard=part, cooldown_s=cooldown)
+            if resume
+            else drive.start(wanted, output, show, shard=part, cooldown_s=cooldown)
+        )  # type: ignore[arg-type]
     _finish(outcome, output, part)
 
 
-def _base(journals: tuple[Path, ...], campaign_file: Path | None, from_s: float | None,
-          to_s: float | None) -> Settings | None:
+def _base(
+    journals: tuple[Path, ...], campaign_file: Path | None, from_s: float | None, to_s: float | None
+) -> Settings | None:
     if campaign_file is not None:
         if journals or from_s is not None or to_s is not None:
             raise UserError("--campaign names journals and stretches itself; leave JOURNAL, --from and --to out")
@@ -137,8 +206,11 @@ def _finish(outcome: Outcome, output: Path, part: tuple[int, int] | None) -> Non
     if outcome.failed:
         click.echo(f"Delete a failed run's folder below {output / 'runs'} to have --resume run it again.", err=True)
     if outcome.interrupted:
-        click.echo(f"blockyard: interrupted after {ended} of {outcome.total} runs, which are kept; go on with "
-                   f"'blockyard replay --resume -o {output}'", err=True)
+        click.echo(
+            f"blockyard: interrupted after {ended} of {outcome.total} runs, which are kept; go on with "
+            f"'blockyard replay --resume -o {output}'",
+            err=True,
+        )
         sys.exit(128 + signal.SIGINT)
     if outcome.succeeded == 0:
         raise UserError("no run succeeded; the reasons stand above")

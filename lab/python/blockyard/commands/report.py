@@ -15,37 +15,76 @@ from blockyard.finite import Finite
 from blockyard.folder_option import OutputFolder
 from blockyard.seconds import Seconds
 
-_VIEWS = {"as-run": (View.AS_RUN,), "attributed": (View.ATTRIBUTED,), "inherent": (View.INHERENT,),
-          "both": (View.AS_RUN, View.INHERENT), "all": tuple(View)}
+_VIEWS = {
+    "as-run": (View.AS_RUN,),
+    "attributed": (View.ATTRIBUTED,),
+    "inherent": (View.INHERENT,),
+    "both": (View.AS_RUN, View.INHERENT),
+    "all": tuple(View),
+}
 
 
 @click.command(short_help="Tables and pictures of a campaign.")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("-o", "--output", "--out", "out", metavar="DIR", type=OutputFolder(),
-              help="Where the report goes (default: DIRECTORY/report).")
-@click.option("--view", type=click.Choice(list(_VIEWS)), default="all", show_default=True,
-              help="All repeats as they came, without what the machine interrupted, or each event's least; "
-                   "both is the first and the last.")
+@click.option(
+    "-o",
+    "--output",
+    "--out",
+    "out",
+    metavar="DIR",
+    type=OutputFolder(),
+    help="Where the report goes (default: DIRECTORY/report).",
+)
+@click.option(
+    "--view",
+    type=click.Choice(list(_VIEWS)),
+    default="all",
+    show_default=True,
+    help="All repeats as they came, without what the machine interrupted, or each event's least; "
+    "both is the first and the last.",
+)
 @click.option("--by-size", is_flag=True, help="Add tables by size class: up to 64 B, 1 KiB, 32 KiB, 1 MiB, larger.")
 @click.option("--allocations-csv", is_flag=True, help="Write one CSV a run with a row an allocation, as the study's.")
-@click.option("--samples-parquet/--no-samples-parquet", default=True, show_default=True,
-              help="Write all samples as Parquet.")
-@click.option("--from", "from_s", type=Seconds(min=0), metavar="S",
-              help="Density pictures begin here (seconds).")
-@click.option("--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S",
-              help="Density pictures end here (seconds).")
-@click.option("--fps", type=Finite(1, 10_000), metavar="N",
-              help="Cut frames by the clock, N a second, instead of at the journal's frame marks.")
-@click.option("--thread", metavar="NAME",
-              help="Judge frames and audio buffers on this thread (name or number), not on the one that marks frames.")
+@click.option(
+    "--samples-parquet/--no-samples-parquet", default=True, show_default=True, help="Write all samples as Parquet."
+)
+@click.option("--from", "from_s", type=Seconds(min=0), metavar="S", help="Density pictures begin here (seconds).")
+@click.option(
+    "--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S", help="Density pictures end here (seconds)."
+)
+@click.option(
+    "--fps",
+    type=Finite(1, 10_000),
+    metavar="N",
+    help="Cut frames by the clock, N a second, instead of at the journal's frame marks.",
+)
+@click.option(
+    "--thread",
+    metavar="NAME",
+    help="Judge frames and audio buffers on this thread (name or number), not on the one that marks frames.",
+)
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
 @click.option("--allocator", "allocators", multiple=True, metavar="NAME", help="Only this allocator; may be repeated.")
 @click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
 @click.option("--html", is_flag=True, help="Write report.html too: one file to explore all events in a browser.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw PNG and SVG pictures, or tables alone.")
-def command(directory: Path, out: Path | None, view: str, by_size: bool, allocations_csv: bool, samples_parquet: bool,
-            from_s: float | None, to_s: float | None, journals: tuple[str, ...], allocators: tuple[str, ...],
-            gross: bool, html: bool, pictures: bool, fps: float | None, thread: str | None) -> None:
+def command(
+    directory: Path,
+    out: Path | None,
+    view: str,
+    by_size: bool,
+    allocations_csv: bool,
+    samples_parquet: bool,
+    from_s: float | None,
+    to_s: float | None,
+    journals: tuple[str, ...],
+    allocators: tuple[str, ...],
+    gross: bool,
+    html: bool,
+    pictures: bool,
+    fps: float | None,
+    thread: str | None,
+) -> None:
     """Turns the campaign in DIRECTORY into tables and pictures.
 
     Prints the comparison; writes report.txt, report.md, summary.csv, Parquet, and PNG and SVG pictures.
@@ -62,8 +101,21 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
         raise UserError("--from and --to zoom the density pictures, and --no-pictures draws none; leave one out")
     from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
 
-    options = ReportOptions(_VIEWS[view], by_size, allocations_csv, samples_parquet, pictures, html, gross, from_s,
-                            to_s, journals, allocators, fps=fps, thread=thread)
+    options = ReportOptions(
+        _VIEWS[view],
+        by_size,
+        allocations_csv,
+        samples_parquet,
+        pictures,
+        html,
+        gross,
+        from_s,
+        to_s,
+        journals,
+        allocators,
+        fps=fps,
+        thread=thread,
+    )
     with _bar() as tell:
         result = build(directory, out, options, tell)
     console = terminal.for_tables()
@@ -79,7 +131,14 @@ def command(directory: Path, out: Path | None, view: str, by_size: bool, allocat
 def _bar() -> Iterator[Callable[[float, str], None]]:
     """A progress bar without a refresh thread: workers are forked while it is up."""
     console = Console(stderr=True)
-    with Progress(TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:3.0f} %"),
-                  console=console, transient=True, auto_refresh=False, disable=not console.is_terminal) as bar:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(24),
+        TextColumn("{task.percentage:3.0f} %"),
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        disable=not console.is_terminal,
+    ) as bar:
         task = bar.add_task("reading", total=1.0)
         yield lambda fraction, text: bar.update(task, completed=fraction, description=text, refresh=True)

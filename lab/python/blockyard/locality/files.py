@@ -60,8 +60,10 @@ def _rows(path: Path, header: tuple[str, ...]) -> list[list[int]]:
 
 
 def _named(path: Path) -> list[tuple[str, int]]:
-    return [(line[0] if line else "", _numbers(path, number, line[1:], 1)[0])
-            for number, line in enumerate(_lines(path, ("Operation", "Ticks")), start=2)]
+    return [
+        (line[0] if line else "", _numbers(path, number, line[1:], 1)[0])
+        for number, line in enumerate(_lines(path, ("Operation", "Ticks")), start=2)
+    ]
 
 
 def _numbers(path: Path, number: int, line: list[str], columns: int) -> list[int]:
@@ -70,6 +72,7 @@ def _numbers(path: Path, number: int, line: list[str], columns: int) -> list[int
     except ValueError:
         values = []
     if len(values) != columns or any(abs(value) >= 1 << 62 for value in values):
-        raise UserError(f"{path}, line {number}: {','.join(line)!r} is not {columns} whole number"
-                        f"{'s' if columns > 1 else ''}")
+        raise UserError(
+            f"{path}, line {number}: {','.join(line)!r} is not {columns} whole number{'s' if columns > 1 else ''}"
+        )
     return values

@@ -59,14 +59,18 @@ def subjects(spec: Sequence[str]) -> tuple[list[Subject], list[str]]:
         if choice.missing:
             missing.append(f"{choice.name} is left out: {choice.missing}")
             continue
-        arguments = (str(choice.adapter), *(("--options", choice.options) if choice.options else ()),
-                     *(("--populate",) if choice.populate else ()))
+        arguments = (
+            str(choice.adapter),
+            *(("--options", choice.options) if choice.options else ()),
+            *(("--populate",) if choice.populate else ()),
+        )
         result.append(Subject(choice.name, arguments, dict(choice.environment)))
     return result, missing
 
 
-def measure(chosen: Sequence[Subject], test: Test, repeats: int,
-            on_run: Callable[[str, int], None]) -> tuple[dict[str, list[Measured]], dict[str, str]]:
+def measure(
+    chosen: Sequence[Subject], test: Test, repeats: int, on_run: Callable[[str, int], None]
+) -> tuple[dict[str, list[Measured]], dict[str, str]]:
     """All repeats of all subjects: A B C, C B A, so that a machine that drifts drifts for all alike.
 
     One whose process fails is left out, and the others go on; the second result says why, by name.
@@ -87,17 +91,36 @@ def measure(chosen: Sequence[Subject], test: Test, repeats: int,
 
 
 def _run(subject: Subject, test: Test) -> Measured:
-    command = [str(native.path(_PROGRAM)), *subject.arguments, "--count", str(test.count), "--size", str(test.size),
-               "--align", str(test.align)]
+    command = [
+        str(native.path(_PROGRAM)),
+        *subject.arguments,
+        "--count",
+        str(test.count),
+        "--size",
+        str(test.size),
+        "--align",
+        str(test.align),
+    ]
     if test.temp_region is not None and subject.name == "temp":
         command += ["--temp-region", str(test.temp_region)]
     if test.aged:
         command.append("--aged")
-    done = subprocess.run(command, env={**os.environ, **subject.environment}, capture_output=True, text=True,
-                          errors="replace", check=False)
+    done = subprocess.run(
+        command,
+        env={**os.environ, **subject.environment},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if done.returncode != 0:
         raise UserError(native.sentence(_PROGRAM, done.returncode, done.stderr.splitlines()))
     facts = json.loads(done.stdout)
-    return Measured(facts["version"], facts["cold"]["allocate_ns"], facts["cold"]["free_ns"],
-                    np.array(facts["warm"]["allocate_ns"]), np.array(facts["warm"]["free_ns"]),
-                    np.array(facts["addresses"], dtype=np.int64))
+    return Measured(
+        facts["version"],
+        facts["cold"]["allocate_ns"],
+        facts["cold"]["free_ns"],
+        np.array(facts["warm"]["allocate_ns"]),
+        np.array(facts["warm"]["free_ns"]),
+        np.array(facts["addresses"], dtype=np.int64),
+    )

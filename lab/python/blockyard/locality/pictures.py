@@ -34,8 +34,10 @@ def _caption(test: Test | str, repeats: int) -> str:
         return test
     times = f"{repeats} repeats, " if repeats > 1 else ""
     state = ", heaps aged" if test.aged else ""
-    return (f"{test.count} blocks of {test.size} bytes at alignment {test.align}{state}, {times}"
-            "each allocator and repeat in a process of its own")
+    return (
+        f"{test.count} blocks of {test.size} bytes at alignment {test.align}{state}, {times}"
+        "each allocator and repeat in a process of its own"
+    )
 
 
 def _times(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figure:
@@ -45,24 +47,46 @@ def _times(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figur
     style.put(page, 28, height - 44, "Time to allocate and to free one block", fontsize=22, weight="bold")
     repeats = len(next(iter(results.values())))
     passes = (("cold", 0), ("warm", 1)) if all(len(one.warm_allocate) for one in results[names[0]]) else (("", 0),)
-    said = ("Bars: median over repeats; lines: least and most. Cold is the first pass of a process, warm the median of "
-            "its later ones." if len(passes) > 1 else "One pass.")
+    said = (
+        "Bars: median over repeats; lines: least and most. Cold is the first pass of a process, warm the median of "
+        "its later ones."
+        if len(passes) > 1
+        else "One pass."
+    )
     style.foot(page, f"{_caption(test, repeats)}\n{said}")
-    for place, (title, pick) in enumerate((("allocate", lambda one: (one.cold_allocate, one.warm_allocate)),
-                                           ("free", lambda one: (one.cold_free, one.warm_free)))):
+    for place, (title, pick) in enumerate(
+        (
+            ("allocate", lambda one: (one.cold_allocate, one.warm_allocate)),
+            ("free", lambda one: (one.cold_free, one.warm_free)),
+        )
+    ):
         axis = style.axes(page, 210 + place * 650, 130, 590, height - 250)
         axis.set_title(title, loc="left")
         for offset, (label, index) in enumerate(passes):
-            samples = [[float(np.median(pick(one)[index])) / len(one.addresses) for one in results[name]]
-                       for name in names]
+            samples = [
+                [float(np.median(pick(one)[index])) / len(one.addresses) for one in results[name]] for name in names
+            ]
             middle = np.array([np.median(values) for values in samples])
             spread = np.array([[m - min(values), max(values) - m] for m, values in zip(middle, samples, strict=True)]).T
             rows = np.arange(len(names)) + (offset - (len(passes) - 1) / 2) * 0.38
-            axis.barh(rows, middle, height=0.34, color=style.colour(offset), label=label, xerr=spread,
-                      error_kw={"ecolor": style.INK, "elinewidth": 1.2, "capsize": 3})
+            axis.barh(
+                rows,
+                middle,
+                height=0.34,
+                color=style.colour(offset),
+                label=label,
+                xerr=spread,
+                error_kw={"ecolor": style.INK, "elinewidth": 1.2, "capsize": 3},
+            )
             for at, value, high in zip(rows, middle, middle + spread[1], strict=True):
-                axis.annotate(f"{value:.2f}" if value < 10 else f"{value:.0f}", (high, at), xytext=(6, 0),
-                              textcoords="offset points", va="center", fontsize=12)
+                axis.annotate(
+                    f"{value:.2f}" if value < 10 else f"{value:.0f}",
+                    (high, at),
+                    xytext=(6, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize=12,
+                )
         axis.set_yticks(range(len(names)), names if place == 0 else [""] * len(names))
         axis.invert_yaxis()
         axis.set_xscale("log")
@@ -93,9 +117,11 @@ def _panels(results: Mapping[str, Sequence[Measured]], title: str, caption: str)
 
 
 def _distances(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figure:
-    page, panels = _panels(results, "Distance of each block from the one before",
-                           _caption(test, 1) + ". First pass of the first repeat. "
-                                               "Triangles stand at the edge for distances beyond it.")
+    page, panels = _panels(
+        results,
+        "Distance of each block from the one before",
+        _caption(test, 1) + ". First pass of the first repeat. Triangles stand at the edge for distances beyond it.",
+    )
     for place, (name, axis) in enumerate(panels.items()):
         apart = distances(results[name][0], _size(test))
         low, high = _window(apart)
@@ -105,15 +131,26 @@ def _distances(results: Mapping[str, Sequence[Measured]], test: Test | str) -> F
         for edge, beyond, marker, drop in ((high, apart > high, "^", -16), (low, apart < low, "v", 8)):
             if not beyond.any():
                 continue
-            axis.plot(numbers[beyond], np.full(beyond.sum(), edge / unit), marker, color=style.INK, markersize=7,
-                      clip_on=False)
+            axis.plot(
+                numbers[beyond],
+                np.full(beyond.sum(), edge / unit),
+                marker,
+                color=style.INK,
+                markersize=7,
+                clip_on=False,
+            )
             at = int(np.argmax(np.abs(np.where(beyond, apart, 0))))
             more = f", the furthest of {beyond.sum()}" if beyond.sum() > 1 else ""
             right = at > len(apart) / 2
-            axis.annotate(f"{apart[at]:+,} at block {at + 2}{more}", (numbers[at], edge / unit),
-                          xytext=(-10 if right else 10, drop), textcoords="offset points", fontsize=12,
-                          ha="right" if right else "left",
-                          bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1})
+            axis.annotate(
+                f"{apart[at]:+,} at block {at + 2}{more}",
+                (numbers[at], edge / unit),
+                xytext=(-10 if right else 10, drop),
+                textcoords="offset points",
+                fontsize=12,
+                ha="right" if right else "left",
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+            )
         margin = (high - low) * 0.06
         axis.set_ylim((low - margin) / unit, (high + margin) / unit)
         axis.set_xlim(0, len(apart) + 2)
@@ -153,8 +190,11 @@ def _short(distance: int) -> str:
 
 
 def _buckets(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figure:
-    page, panels = _panels(results, "How often each distance came",
-                           _caption(test, 1) + f". At most the {_MOST_BARS} most common ones; logarithmic.")
+    page, panels = _panels(
+        results,
+        "How often each distance came",
+        _caption(test, 1) + f". At most the {_MOST_BARS} most common ones; logarithmic.",
+    )
     for place, (name, axis) in enumerate(panels.items()):
         values, counts = np.unique(distances(results[name][0], _size(test)), return_counts=True)
         most = np.argsort(-counts, kind="stable")[:_MOST_BARS]
@@ -165,8 +205,14 @@ def _buckets(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Fig
         labels = [_short(int(value)) for value in values[most]]
         # Long ones stand askew below their bars: side by side they would run into each other.
         long = max(map(len, labels)) > _SHORT_LABEL
-        axis.set_xticks(range(len(most)), labels, fontsize=11, rotation=25 if long else 0,
-                        ha="right" if long else "center", rotation_mode="anchor")
+        axis.set_xticks(
+            range(len(most)),
+            labels,
+            fontsize=11,
+            rotation=25 if long else 0,
+            ha="right" if long else "center",
+            rotation_mode="anchor",
+        )
         axis.set_yscale("log")
         axis.set_ylim(0.7, max(counts.max() * 4, 20))
         axis.yaxis.set_major_formatter("{x:,.0f}")
@@ -176,7 +222,14 @@ def _buckets(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Fig
         axis.tick_params(axis="y", labelsize=12)
         if len(values) > _MOST_BARS:
             rest = int(counts.sum() - counts[most].sum())
-            axis.annotate(f"and {len(values) - _MOST_BARS} more distances, {rest} blocks", (1, 1), xytext=(0, 6),
-                          xycoords="axes fraction", textcoords="offset points", ha="right", fontsize=12,
-                          color=style.FAINT)
+            axis.annotate(
+                f"and {len(values) - _MOST_BARS} more distances, {rest} blocks",
+                (1, 1),
+                xytext=(0, 6),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                ha="right",
+                fontsize=12,
+                color=style.FAINT,
+            )
     return page

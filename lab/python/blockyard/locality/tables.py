@@ -47,13 +47,18 @@ def row(name: str, repeats: Sequence[Measured], test: Test) -> Row:
         return float(np.median(values)) / test.count
 
     return Row(
-        name, first.version,
+        name,
+        first.version,
         per_block([one.cold_allocate for one in repeats]),
         per_block([float(np.median(one.warm_allocate)) for one in repeats]),
-        per_block([one.cold_free for one in repeats]), per_block([float(np.median(one.warm_free)) for one in repeats]),
-        int(found[at]), float(counts[at] / counts.sum()), len(found),
+        per_block([one.cold_free for one in repeats]),
+        per_block([float(np.median(one.warm_free)) for one in repeats]),
+        int(found[at]),
+        float(counts[at] / counts.sum()),
+        len(found),
         _touched(first.addresses, test.size, _LINE) * 1000 / test.count,
-        _touched(first.addresses, test.size, _PAGE) * 1000 / test.count)
+        _touched(first.addresses, test.size, _PAGE) * 1000 / test.count,
+    )
 
 
 def _touched(addresses: np.ndarray, size: int, unit: int) -> int:
@@ -73,14 +78,19 @@ def study_files(name: str) -> list[str]:
 def write_study_files(folder: Path, name: str, repeats: Sequence[Measured], test: Test) -> list[Path]:
     """NAME_times.csv, NAME_distances.csv and NAME_buckets.csv, with the study's headers."""
     times, places, counted = (folder / file for file in study_files(name))
-    ticks = [("Allocate", _ticks([one.cold_allocate for one in repeats])),
-             ("Deallocate", _ticks([one.cold_free for one in repeats]))]
+    ticks = [
+        ("Allocate", _ticks([one.cold_allocate for one in repeats])),
+        ("Deallocate", _ticks([one.cold_free for one in repeats])),
+    ]
     apart = distances(repeats[0], test.size)
     buckets = np.unique(apart, return_counts=True)
-    return [_write(times, ("Operation", "Ticks"), ticks),
-            _write(places, ("Distance",), [(int(value),) for value in apart]),
-            _write(counted, ("Distance", "Count"),
-                   [(int(value), int(count)) for value, count in zip(*buckets, strict=True)])]
+    return [
+        _write(times, ("Operation", "Ticks"), ticks),
+        _write(places, ("Distance",), [(int(value),) for value in apart]),
+        _write(
+            counted, ("Distance", "Count"), [(int(value), int(count)) for value, count in zip(*buckets, strict=True)]
+        ),
+    ]
 
 
 def _ticks(loops_ns: Sequence[float]) -> int:
@@ -122,24 +132,40 @@ def ratios(rows: Mapping[str, Row]) -> list[tuple[str, str, float, float, float]
     for slow, fast, allocate, free in (("persistent", "temp-job", 5.0, 8.0), ("temp-job", "temp", 2.0, 5.0)):
         if slow in rows and fast in rows:
             name = f"{slow} / {fast}"
-            result.append((name, "allocate", allocate, rows[slow].allocate_cold / rows[fast].allocate_cold,
-                           rows[slow].allocate_warm / rows[fast].allocate_warm))
-            result.append((name, "free", free, rows[slow].free_cold / rows[fast].free_cold,
-                           rows[slow].free_warm / rows[fast].free_warm))
+            result.append(
+                (
+                    name,
+                    "allocate",
+                    allocate,
+                    rows[slow].allocate_cold / rows[fast].allocate_cold,
+                    rows[slow].allocate_warm / rows[fast].allocate_warm,
+                )
+            )
+            result.append(
+                (
+                    name,
+                    "free",
+                    free,
+                    rows[slow].free_cold / rows[fast].free_cold,
+                    rows[slow].free_warm / rows[fast].free_warm,
+                )
+            )
     return result
 
 
 def placement(apart: np.ndarray) -> str:
     """What the distances do, in a sentence: the most common one before and after the furthest jump."""
     jump = int(np.argmax(np.abs(apart)))
-    before, after = apart[:jump], apart[jump + 1:]
+    before, after = apart[:jump], apart[jump + 1 :]
     if len(np.unique(apart)) == 1:
         return f"always {apart[0]} bytes"
     if len(before) and len(after) and len(np.unique(before)) == 1 and len(np.unique(after)) <= 2:
         values, counts = np.unique(after, return_counts=True)
         # Distance k lies between blocks k + 1 and k + 2, counted from 1.
-        return (f"{before[0]} bytes until block {jump + 2}, which jumps by {apart[jump]:,} bytes; "
-                f"then {values[np.argmax(counts)]} bytes")
+        return (
+            f"{before[0]} bytes until block {jump + 2}, which jumps by {apart[jump]:,} bytes; "
+            f"then {values[np.argmax(counts)]} bytes"
+        )
     values, counts = np.unique(apart, return_counts=True)
     share = counts.max() / len(apart)
     if share < 0.01:

@@ -27,8 +27,10 @@ def write(target: Path, section: Section, allocator: AllocatorRuns, run: Run, gr
     """
     arrays = section.arrays()
     if "pair" not in arrays:
-        raise UserError(f"{section.folder / 'events.npz'} is missing, which says what frees what: the per-allocation "
-                        "CSV needs it; run 'blockyard replay' again")
+        raise UserError(
+            f"{section.folder / 'events.npz'} is missing, which says what frees what: the per-allocation "
+            "CSV needs it; run 'blockyard replay' again"
+        )
     rows = samples.rows(run.folder / "samples.npy")
     rate = run.number("ticks_per_ns")
     floors = (0, 0) if gross else allocator.floor_ticks(run)
@@ -38,7 +40,7 @@ def write(target: Path, section: Section, allocator: AllocatorRuns, run: Run, gr
         with path.open("wb") as file:
             file.write((",".join(HEADER) + "\n").encode())
             for begin in range(0, len(rows), _ROWS_AT_ONCE):
-                part = rows[begin:begin + _ROWS_AT_ONCE]
+                part = rows[begin : begin + _ROWS_AT_ONCE]
                 given = part[part["kind"] != FREE]
                 freed_by = find.rows_of(_freeing_events(arrays["pair"], given["event"]))
                 freed = freed_by >= 0
@@ -76,7 +78,7 @@ class _Finder:
     def __init__(self, events: np.ndarray) -> None:
         events_of_runs, rows_of_runs = [], []
         for begin in range(0, len(events), _ROWS_AT_ONCE):
-            part = events[max(begin - 1, 0):begin + _ROWS_AT_ONCE].astype(np.int64)
+            part = events[max(begin - 1, 0) : begin + _ROWS_AT_ONCE].astype(np.int64)
             skips = np.flatnonzero(np.diff(part) != 1) + 1
             if not begin:
                 skips = np.concatenate([[0], skips])

@@ -96,14 +96,19 @@ def _text_table(table: Table) -> str:
 
     def line(cells: list[str]) -> str:
         last = len(cells) - 1
-        return (" " * gap).join(cell.ljust(width) if place == 0 or (sentence and place == last) else cell.rjust(width)
-                                for place, (cell, width) in enumerate(zip(cells, widths, strict=True))).rstrip()
+        return (
+            (" " * gap)
+            .join(
+                cell.ljust(width) if place == 0 or (sentence and place == last) else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            )
+            .rstrip()
+        )
 
     head = "\n".join(map(line, heads))
     notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in table.notes]
     title = [textwrap.fill(table.title, WIDTH)] if table.title else []
-    return "\n".join([*title, head, "-" * (sum(widths) + gap * (len(widths) - 1)),
-                      *map(line, rows), *notes]) + "\n"
+    return "\n".join([*title, head, "-" * (sum(widths) + gap * (len(widths) - 1)), *map(line, rows), *notes]) + "\n"
 
 
 _SENTENCE = 16
@@ -134,16 +139,30 @@ def _markdown(block: Block, root: Path) -> str:
         case Picture(path, caption):
             return f"![{caption}]({path.relative_to(root).as_posix()})\n"
         case Table():
+
             def line(cells: Iterable[str]) -> str:
                 return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-            rows = [[f"**{cell}**" if (y, x) in block.best else cell for x, cell in enumerate(row)]
-                    for y, row in enumerate(block.rows)]
+            rows = [
+                [f"**{cell}**" if (y, x) in block.best else cell for x, cell in enumerate(row)]
+                for y, row in enumerate(block.rows)
+            ]
             title = [f"**{block.title}**", ""] if block.title else []
             notes = [f"{note}\\" for note in block.notes[:-1]] + block.notes[-1:]
             names = [" ".join(name.split()) for name in block.columns]
-            return "\n".join([*title, line(names), line(["---", *["---:"] * (len(block.columns) - 1)]),
-                              *map(line, rows), *([""] if notes else []), *notes]) + "\n"
+            return (
+                "\n".join(
+                    [
+                        *title,
+                        line(names),
+                        line(["---", *["---:"] * (len(block.columns) - 1)]),
+                        *map(line, rows),
+                        *([""] if notes else []),
+                        *notes,
+                    ]
+                )
+                + "\n"
+            )
 
 
 def _terminal(block: Block) -> RenderableType:
@@ -164,12 +183,28 @@ def _terminal(block: Block) -> RenderableType:
 
 
 def _rich_table(table: Table) -> RenderableType:
-    rich = RichTable(box=box.SIMPLE_HEAD, title=escape(table.title) or None, title_justify="left", title_style="bold",
-                     pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    rich = RichTable(
+        box=box.SIMPLE_HEAD,
+        title=escape(table.title) or None,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+    )
     for place, name in enumerate(table.columns):
-        rich.add_column(escape(name), justify="right" if place else "left", no_wrap=place > 0,
-                        overflow="fold", max_width=None if place else 18)
+        rich.add_column(
+            escape(name),
+            justify="right" if place else "left",
+            no_wrap=place > 0,
+            overflow="fold",
+            max_width=None if place else 18,
+        )
     for y, row in enumerate(table.rows):
-        rich.add_row(*(Text(cell, style="bold green" if (y, x) in table.best else "dim" if y in table.dim else "")
-                       for x, cell in enumerate(row)))
+        rich.add_row(
+            *(
+                Text(cell, style="bold green" if (y, x) in table.best else "dim" if y in table.dim else "")
+                for x, cell in enumerate(row)
+            )
+        )
     return Group(rich, *(Text(note, style="dim") for note in table.notes), Text())

@@ -46,8 +46,9 @@ class Measured:
     """Those asked for that can be shown: attributed needs causes."""
 
 
-def build(directory: Path, out: Path | None = None, options: ReportOptions | None = None,
-          on_progress: Progress | None = None) -> ReportResult:
+def build(
+    directory: Path, out: Path | None = None, options: ReportOptions | None = None, on_progress: Progress | None = None
+) -> ReportResult:
     """Reports on the campaign in `directory`, into `out` (`directory`/report unless given).
 
     Raises UserError, and then leaves whatever report was there before. Uses at most two processes; a campaign of 8
@@ -74,8 +75,10 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
             whole(out / name, lambda path, content=content: path.write_text(content, encoding="utf-8"))
             written.append(out / name)
     except MemoryError:
-        raise UserError(f"the machine's memory does not suffice to report on {directory} in one go; report fewer "
-                        "journals or allocators at a time (--journal, --allocator)") from None
+        raise UserError(
+            f"the machine's memory does not suffice to report on {directory} in one go; report fewer "
+            "journals or allocators at a time (--journal, --allocator)"
+        ) from None
     except OSError as error:
         raise UserError(f"{error.filename or out} can't be written: {error.strerror or error}") from None
     tell(1.0, "done")
@@ -85,12 +88,18 @@ def build(directory: Path, out: Path | None = None, options: ReportOptions | Non
 
 
 def _nothing(results: Results) -> str:
-    failures = [f"{allocator.name}: {run.facts.get('reason')}" for section in results.sections
-                for allocator in section.allocators for run in allocator.failures]
+    failures = [
+        f"{allocator.name}: {run.facts.get('reason')}"
+        for section in results.sections
+        for allocator in section.allocators
+        for run in allocator.failures
+    ]
     if failures:
         return f"no run of the campaign in {results.directory} succeeded ({failures[0]}); see its run.json files"
-    return (f"the campaign in {results.directory} has no finished run yet ({results.planned} planned); "
-            f"'blockyard replay --resume -o {results.directory}' runs them")
+    return (
+        f"the campaign in {results.directory} has no finished run yet ({results.planned} planned); "
+        f"'blockyard replay --resume -o {results.directory}' runs them"
+    )
 
 
 def _make_folder(out: Path) -> None:
@@ -102,8 +111,9 @@ def _make_folder(out: Path) -> None:
         raise UserError(f"{out} can't be written: {error.strerror}; choose another place with -o") from None
 
 
-def _measure(results: Results, usable: list[Section], out: Path, options: ReportOptions,
-             tell: Progress) -> list[Measured]:
+def _measure(
+    results: Results, usable: list[Section], out: Path, options: ReportOptions, tell: Progress
+) -> list[Measured]:
     # Threads, not processes: the passes leave the interpreter, and their results would be costly to send.
     found = []
     total = sum(len(section.measured) for section in usable)
@@ -113,23 +123,35 @@ def _measure(results: Results, usable: list[Section], out: Path, options: Report
             members = []
             cut = cuts.of(section, options.fps, options.thread)
             shares = _shares(len(section.measured), options)
-            for waiting in [pool.submit(figures.measure, runs, cut, gross=options.gross, threads=threads)
-                            for runs, threads in zip(section.measured, shares, strict=True)]:
+            for waiting in [
+                pool.submit(figures.measure, runs, cut, gross=options.gross, threads=threads)
+                for runs, threads in zip(section.measured, shares, strict=True)
+            ]:
                 one = waiting.result()
                 members.append(one)
                 done += 1
                 tell(0.25 * done / total, f"measured {section.journal}, {one.name}")
-            found.append(Measured(section, members, headers.of(results, section, members, options.gross),
-                                  out / section.journal / section.slug, _views(section, members, options)))
+            found.append(
+                Measured(
+                    section,
+                    members,
+                    headers.of(results, section, members, options.gross),
+                    out / section.journal / section.slug,
+                    _views(section, members, options),
+                )
+            )
     return found
 
 
 def _views(section: Section, members: list[AllocatorFigures], options: ReportOptions) -> tuple[View, ...]:
-    found = tuple(view for view in options.views
-                  if view is not View.ATTRIBUTED or all(member.looked_into for member in members))
+    found = tuple(
+        view for view in options.views if view is not View.ATTRIBUTED or all(member.looked_into for member in members)
+    )
     if not found:
-        raise UserError(f"there is no attributed view of {section.title}: its runs did not look for the causes of slow "
-                        "events; replay again with this Blockyard, or report --view as-run")
+        raise UserError(
+            f"there is no attributed view of {section.title}: its runs did not look for the causes of slow "
+            "events; replay again with this Blockyard, or report --view as-run"
+        )
     return found
 
 
@@ -140,8 +162,10 @@ def _refuse_empty_zoom(measured: list[Measured], options: ReportOptions) -> None
 
     last = max(pages.last_second(member) for one in measured for member in one.figures)
     if options.from_s >= last:
-        raise UserError(f"--from {options.from_s:g} lies behind the last event, which began at {last:.6g} s of the "
-                        "replay's clock; give an earlier second")
+        raise UserError(
+            f"--from {options.from_s:g} lies behind the last event, which began at {last:.6g} s of the "
+            "replay's clock; give an earlier second"
+        )
 
 
 def _threads(allocators: int, options: ReportOptions) -> int:
@@ -172,32 +196,68 @@ def _write(results: Results, measured: list[Measured], out: Path, options: Repor
             from blockyard.report import pages  # here, because matplotlib takes longer to load than tables to make
 
             threads = _threads(len(one.figures), options)
-            tasks += [("picture", task.name, task.draw)
-                      for task in pages.tasks(one.section, one.figures, one.header, one.folder, options, one.views,
-                                              threads)]
+            tasks += [
+                ("picture", task.name, task.draw)
+                for task in pages.tasks(one.section, one.figures, one.header, one.folder, options, one.views, threads)
+            ]
         for member in one.figures:
             if options.samples_parquet:
                 target = one.folder / "samples" / f"{member.name}.parquet"
-                tasks.append(("file", f"{one.section.journal} samples of {member.name}",
-                              lambda t=target, o=one, m=member: [
-                                  summary.write_samples(t, o.section, m.runs, options.gross)]))
+                tasks.append(
+                    (
+                        "file",
+                        f"{one.section.journal} samples of {member.name}",
+                        lambda t=target, o=one, m=member: [summary.write_samples(t, o.section, m.runs, options.gross)],
+                    )
+                )
             if options.allocations_csv:
                 for run in member.runs.runs:
                     target = one.folder / "allocations" / f"{member.name}-{run.repeat}.csv"
-                    tasks.append(("file", f"{one.section.journal} allocations of {member.name}",
-                                  lambda t=target, o=one, m=member, r=run: [
-                                      allocations.write(t, o.section, m.runs, r, options.gross)]))
-    tables = [("file", "summary", lambda: summary.write(out, "summary", [
-                  row for one in measured for row in summary.rows(one.section, one.figures, one.views)])),
-              ("file", "frames", lambda: summary.write(out, "frames", [
-                  row for one in measured for row in frame_verdicts.rows(one.section, one.figures, one.views)])),
-              ("file", "memory", lambda: summary.write(out, "memory", [
-                  row for one in measured for row in memory_tables.rows(one.section, one.figures)])),
-              ("file", "runs", lambda: summary.write(out, "runs", [
-                  row for one in measured for row in run_rows.rows(one.section, one.figures)]))]
+                    tasks.append(
+                        (
+                            "file",
+                            f"{one.section.journal} allocations of {member.name}",
+                            lambda t=target, o=one, m=member, r=run: [
+                                allocations.write(t, o.section, m.runs, r, options.gross)
+                            ],
+                        )
+                    )
+    tables = [
+        (
+            "file",
+            "summary",
+            lambda: summary.write(
+                out, "summary", [row for one in measured for row in summary.rows(one.section, one.figures, one.views)]
+            ),
+        ),
+        (
+            "file",
+            "frames",
+            lambda: summary.write(
+                out,
+                "frames",
+                [row for one in measured for row in frame_verdicts.rows(one.section, one.figures, one.views)],
+            ),
+        ),
+        (
+            "file",
+            "memory",
+            lambda: summary.write(
+                out, "memory", [row for one in measured for row in memory_tables.rows(one.section, one.figures)]
+            ),
+        ),
+        (
+            "file",
+            "runs",
+            lambda: summary.write(
+                out, "runs", [row for one in measured for row in run_rows.rows(one.section, one.figures)]
+            ),
+        ),
+    ]
     texts: list[list[Block]] = []
-    tables.append(("file", "tables", lambda: texts.extend(list(_tables(one, options, results.machine))
-                                                          for one in measured) or []))
+    tables.append(
+        ("file", "tables", lambda: texts.extend(list(_tables(one, options, results.machine)) for one in measured) or [])
+    )
     if options.html:
         tables.append(("page", "the page", lambda: [_page(results, measured, out, options)]))
     found: dict[str, list[Path]] = {"file": [], "picture": [], "page": []}
@@ -232,9 +292,11 @@ def _page(results: Results, measured: list[Measured], out: Path, options: Report
 def _notes(results: Results) -> list[str]:
     found = [f"{name} is missing: {reason}" for name, reason in results.missing]
     if results.unfinished:
-        found.append(f"the campaign is not finished ({results.planned - results.unfinished} of {results.planned} runs "
-                     "are there): these figures will change; "
-                     f"'blockyard replay --resume -o {results.directory}' goes on")
+        found.append(
+            f"the campaign is not finished ({results.planned - results.unfinished} of {results.planned} runs "
+            "are there): these figures will change; "
+            f"'blockyard replay --resume -o {results.directory}' goes on"
+        )
     warnings = results.machine.get("warnings")
     found += [str(words) for words in warnings] if isinstance(warnings, list) else []
     return found
@@ -242,9 +304,11 @@ def _notes(results: Results) -> list[str]:
 
 def _guidelines(one: Measured, views: Sequence[View]) -> list[str]:
     """One a variant, a finding a line."""
-    return ["\n".join(guideline.lines(one.section, members, views, variant))
-            for variant, members in comparison.variants(one.figures)
-            if any(not member.runs.is_null for member in members)]
+    return [
+        "\n".join(guideline.lines(one.section, members, views, variant))
+        for variant, members in comparison.variants(one.figures)
+        if any(not member.runs.is_null for member in members)
+    ]
 
 
 def _most_trusted(views: Sequence[View]) -> tuple[View, ...]:
@@ -276,13 +340,16 @@ def _rhythm(one: Measured) -> list[Block]:
 
 def _rates(one: Measured, members: list[AllocatorFigures], variant: str) -> list[Block]:
     return [comparison.rates(members, variant, view) for view in one.views if view is not View.INHERENT] or [
-        comparison.rates(members, variant)]
+        comparison.rates(members, variant)
+    ]
 
 
 def _document(results: Results, measured: list[Measured], files: _Files) -> list[Block]:
     """The whole report."""
-    found: list[Block] = [Heading(f"Blockyard report: {results.name}"), Paragraph(
-        f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/report.md.")]
+    found: list[Block] = [
+        Heading(f"Blockyard report: {results.name}"),
+        Paragraph(f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/report.md."),
+    ]
     if notes := _notes(results):
         found.append(Warnings(notes))
     for one, tables in zip(measured, files.tables, strict=True):

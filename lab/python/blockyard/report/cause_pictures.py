@@ -47,11 +47,21 @@ def _panel(axis: style.Axes, name: str, rows: list[Row], names: bool) -> None:
         left = 0.0
         for kind in CLASSES:
             share = 100 * rates[kind] / total if total else 0.0
-            axis.barh(y, share, 0.66, left, color=_COLOURS[kind], hatch=_HATCHES.get(kind), edgecolor="white",
-                      linewidth=0.8, alpha=0.55 if is_null else 1)
+            axis.barh(
+                y,
+                share,
+                0.66,
+                left,
+                color=_COLOURS[kind],
+                hatch=_HATCHES.get(kind),
+                edgecolor="white",
+                linewidth=0.8,
+                alpha=0.55 if is_null else 1,
+            )
             left += share
-        axis.text(102, y, f"{units.rate(total)}/s", va="center", fontsize=13.5, color=FAINT if is_null else INK,
-                  clip_on=False)
+        axis.text(
+            102, y, f"{units.rate(total)}/s", va="center", fontsize=13.5, color=FAINT if is_null else INK, clip_on=False
+        )
     if names:
         for label, (_, _, is_null) in zip(axis.get_yticklabels(), rows, strict=True):
             label.set_color(FAINT if is_null else INK)

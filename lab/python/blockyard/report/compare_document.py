@@ -14,8 +14,10 @@ from blockyard.report.blocks import Block, Heading, Paragraph, Table, Warnings
 def document(comparison: Comparison, outcomes: Sequence[Outcome], everything: bool = False) -> list[Block]:
     """`everything` adds a row for each claim, inconclusive ones with their reason; else only what changed has one."""
     base, new = comparison.pairing.base, comparison.pairing.new
-    found: list[Block] = [Heading("Blockyard compare"), Paragraph("\n".join([
-        f"BASE: {_campaign(base)}", f"NEW: {_campaign(new)}", f"On: {new.machine.get('kind')}"]))]
+    found: list[Block] = [
+        Heading("Blockyard compare"),
+        Paragraph("\n".join([f"BASE: {_campaign(base)}", f"NEW: {_campaign(new)}", f"On: {new.machine.get('kind')}"])),
+    ]
     if comparison.pairing.notes:
         found.append(Warnings(list(comparison.pairing.notes)))
     for section in comparison.sections:
@@ -42,8 +44,11 @@ def _section(section: Section, confidence: float, everything: bool) -> list[Bloc
     if section.notes:
         found.append(Warnings(list(section.notes)))
     found += [_matrix(section, operation) for operation in OPERATIONS if _of(section, operation)]
-    shown = [claim for claim in section.claims
-             if everything or (claim.verdict is not Verdict.INCONCLUSIVE and not claim.is_null)]
+    shown = [
+        claim
+        for claim in section.claims
+        if everything or (claim.verdict is not Verdict.INCONCLUSIVE and not claim.is_null)
+    ]
     if shown:
         found.append(_detail(shown, confidence, everything))
     return found
@@ -56,8 +61,11 @@ def _of(section: Section, operation: Operation) -> list[Claim]:
 def _matrix(section: Section, operation: Operation) -> Table:
     """An allocator a row, a percentile a column: the verdict with the change, or the change alone in brackets."""
     claims = _of(section, operation)
-    percentiles = [one for one in WITH_INTERVAL
-                   if any(claim.percentile == one and claim.change(None).ratio is not None for claim in claims)]
+    percentiles = [
+        one
+        for one in WITH_INTERVAL
+        if any(claim.percentile == one and claim.change(None).ratio is not None for claim in claims)
+    ]
     names = list(dict.fromkeys(claim.allocator for claim in claims))
     cells = {(claim.allocator, claim.percentile): claim for claim in claims}
     rows = [[name, *(_cell(cells.get((name, percentile))) for percentile in percentiles)] for name in names]
@@ -65,11 +73,21 @@ def _matrix(section: Section, operation: Operation) -> Table:
     notes = ["(...) inconclusive: no claim is made"]
     if any(cell == units.ABSENT for row in rows for cell in row):
         notes.append(f"{units.ABSENT} too few samples for this percentile")
-    best = {(y, x + 1) for y, name in enumerate(names) for x, percentile in enumerate(percentiles)
-            if _is(cells.get((name, percentile)), Verdict.BETTER)}
+    best = {
+        (y, x + 1)
+        for y, name in enumerate(names)
+        for x, percentile in enumerate(percentiles)
+        if _is(cells.get((name, percentile)), Verdict.BETTER)
+    }
     dim = {y for y, name in enumerate(names) if any(claim.is_null for claim in claims if claim.allocator == name)}
-    return Table(f"{operation.value}{touch}: NEW against BASE", ["allocator", *(one.label for one in percentiles)],
-                 rows, notes, frozenset(best), frozenset(dim))
+    return Table(
+        f"{operation.value}{touch}: NEW against BASE",
+        ["allocator", *(one.label for one in percentiles)],
+        rows,
+        notes,
+        frozenset(best),
+        frozenset(dim),
+    )
 
 
 def _is(claim: Claim | None, verdict: Verdict) -> bool:
@@ -90,18 +108,33 @@ def _detail(claims: Sequence[Claim], confidence: float, everything: bool) -> Tab
     for claim in claims:
         shown, inherent = claim.change(None), claim.change(View.INHERENT)
         assert shown is not None and inherent is not None
-        interval = (units.ABSENT if shown.low is None or shown.high is None
-                    else f"{percent(shown.low)} to {percent(shown.high)}")
-        rows.append([claim.allocator, f"{claim.operation.value} {claim.percentile.label}", units.latency(shown.base),
-                     units.latency(shown.new), interval,
-                     units.ABSENT if inherent.ratio is None else percent(inherent.ratio),
-                     *([claim.reason or claim.verdict.value] if everything else [])])
+        interval = (
+            units.ABSENT
+            if shown.low is None or shown.high is None
+            else f"{percent(shown.low)} to {percent(shown.high)}"
+        )
+        rows.append(
+            [
+                claim.allocator,
+                f"{claim.operation.value} {claim.percentile.label}",
+                units.latency(shown.base),
+                units.latency(shown.new),
+                interval,
+                units.ABSENT if inherent.ratio is None else percent(inherent.ratio),
+                *([claim.reason or claim.verdict.value] if everything else []),
+            ]
+        )
     views = " or ".join(dict.fromkeys(next(iter(claim.views)).value for claim in claims))
-    return Table("every comparison" if everything else "what changed",
-                 ["allocator", "of", "BASE", "NEW", "interval", "inherent", *(["verdict"] if everything else [])], rows,
-                 [f"BASE, NEW and the interval of the change are {views}. Intervals are of {confidence * 100:.4g} %, "
-                  "so that a wrong claim among all of this comparison has a chance of 5 %. Inherent, a minimum over "
-                  "the repeats, has none, and must agree."])
+    return Table(
+        "every comparison" if everything else "what changed",
+        ["allocator", "of", "BASE", "NEW", "interval", "inherent", *(["verdict"] if everything else [])],
+        rows,
+        [
+            f"BASE, NEW and the interval of the change are {views}. Intervals are of {confidence * 100:.4g} %, "
+            "so that a wrong claim among all of this comparison has a chance of 5 %. Inherent, a minimum over "
+            "the repeats, has none, and must agree."
+        ],
+    )
 
 
 def _gates(comparison: Comparison, outcomes: Sequence[Outcome]) -> list[Block]:
@@ -125,5 +158,3 @@ def sentence(outcome: Outcome) -> str:
 
 def _where(section: Section, many: bool) -> str:
     return f" [{section.title}]" if many else ""
-
-

@@ -17,8 +17,12 @@ def render(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
     lost = losses(comparison)
     claims = [claim for section in comparison.sections for claim in section.claims if not claim.is_null]
     fields = {
-        "format": FORMAT, "base": _campaign(pairing.base), "new": _campaign(pairing.new),
-        "machine": pairing.new.machine.get("kind"), "confidence": comparison.confidence, "notes": list(pairing.notes),
+        "format": FORMAT,
+        "base": _campaign(pairing.base),
+        "new": _campaign(pairing.new),
+        "machine": pairing.new.machine.get("kind"),
+        "confidence": comparison.confidence,
+        "notes": list(pairing.notes),
         "counts": {verdict.value: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict},
         "sections": [_section(section) for section in comparison.sections],
         "lost": [{"section": section.title, "reason": words} for section, words in lost],
@@ -28,26 +32,52 @@ def render(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
 
 
 def _campaign(results: Results) -> dict[str, Any]:
-    return {"directory": str(results.directory), "name": results.name, "created_at": results.created_at,
-            "blockyard": results.blockyard, "repeats": results.repeats}
+    return {
+        "directory": str(results.directory),
+        "name": results.name,
+        "created_at": results.created_at,
+        "blockyard": results.blockyard,
+        "repeats": results.repeats,
+    }
 
 
 def _section(section: Section) -> dict[str, Any]:
     new = section.pair.new
-    return {"journal": new.journal, "sha256": new.facts.get("sha256"), "from_s": new.facts.get("from_s"),
-            "to_s": new.facts.get("to_s"), "pace": new.pace, "touch": new.touch, "threads": new.threads,
-            "notes": list(section.notes), "claims": [_claim(claim) for claim in section.claims]}
+    return {
+        "journal": new.journal,
+        "sha256": new.facts.get("sha256"),
+        "from_s": new.facts.get("from_s"),
+        "to_s": new.facts.get("to_s"),
+        "pace": new.pace,
+        "touch": new.touch,
+        "threads": new.threads,
+        "notes": list(section.notes),
+        "claims": [_claim(claim) for claim in section.claims],
+    }
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
-    return {"allocator": claim.allocator, "operation": claim.operation.value, "percentile": claim.percentile.label,
-            "verdict": claim.verdict.value, "reason": claim.reason, "is_null": claim.is_null,
-            "views": {view.value: _change(change) for view, change in claim.views.items()}}
+    return {
+        "allocator": claim.allocator,
+        "operation": claim.operation.value,
+        "percentile": claim.percentile.label,
+        "verdict": claim.verdict.value,
+        "reason": claim.reason,
+        "is_null": claim.is_null,
+        "views": {view.value: _change(change) for view, change in claim.views.items()},
+    }
 
 
 def _change(change: Change) -> dict[str, Any]:
-    return {"base_ns": _ns(change.base), "new_ns": _ns(change.new), "ratio": change.ratio, "low": change.low,
-            "high": change.high, "verdict": change.verdict.value, "reason": change.reason}
+    return {
+        "base_ns": _ns(change.base),
+        "new_ns": _ns(change.new),
+        "ratio": change.ratio,
+        "low": change.low,
+        "high": change.high,
+        "verdict": change.verdict.value,
+        "reason": change.reason,
+    }
 
 
 def _ns(value: Nanoseconds | None) -> float | None:
@@ -55,6 +85,12 @@ def _ns(value: Nanoseconds | None) -> float | None:
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
-    return {"gate": outcome.gate.text, "section": outcome.section.title, "allocator": outcome.allocator,
-            "operation": outcome.operation.value, "passed": outcome.passed,
-            "unproven": outcome.unproven, "words": outcome.words}
+    return {
+        "gate": outcome.gate.text,
+        "section": outcome.section.title,
+        "allocator": outcome.allocator,
+        "operation": outcome.operation.value,
+        "passed": outcome.passed,
+        "unproven": outcome.unproven,
+        "words": outcome.words,
+    }

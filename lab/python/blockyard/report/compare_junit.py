@@ -21,8 +21,10 @@ def render(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
             for claim in section.claims:
                 _claim(suite, section.title, claim)
         for kind in ("failure", "error", "skipped"):
-            suite.set({"failure": "failures", "error": "errors"}.get(kind, kind),
-                      str(sum(case.find(kind) is not None for case in suite)))
+            suite.set(
+                {"failure": "failures", "error": "errors"}.get(kind, kind),
+                str(sum(case.find(kind) is not None for case in suite)),
+            )
         suite.set("tests", str(len(suite)))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

@@ -32,10 +32,20 @@ def _picker(percentile: Percentile) -> Pick:
     return lambda found: found.percentile(percentile)
 
 
-_HEADLINE: tuple[tuple[str, Pick], ...] = (("p50", _picker(P50)), ("p99.9", _picker(P999)), ("p99.99", _picker(P9999)),
-                                           ("worst", lambda found: found.worst))
-_HEADLINE_OF_ONE = (("best", lambda found: found.best), *_HEADLINE[:1], ("p99", _picker(P99)), *_HEADLINE[1:3],
-                    ("p99.999", _picker(P99999)), *_HEADLINE[3:])
+_HEADLINE: tuple[tuple[str, Pick], ...] = (
+    ("p50", _picker(P50)),
+    ("p99.9", _picker(P999)),
+    ("p99.99", _picker(P9999)),
+    ("worst", lambda found: found.worst),
+)
+_HEADLINE_OF_ONE = (
+    ("best", lambda found: found.best),
+    *_HEADLINE[:1],
+    ("p99", _picker(P99)),
+    *_HEADLINE[1:3],
+    ("p99.999", _picker(P99999)),
+    *_HEADLINE[3:],
+)
 # Of several views the second and third leave out the first figure, the median.
 _HEADLINES = {1: _HEADLINE_OF_ONE, 2: _HEADLINE, 3: tuple(_HEADLINE[place] for place in (0, 1, 3))}
 _VARIANT_WORDS = {"defaults": "defaults", FAVOURED: "favoured (populated, purging off)"}
@@ -58,8 +68,14 @@ def variants(figures: Sequence[AllocatorFigures]) -> list[tuple[str, list[Alloca
 def ranked(figures: Sequence[AllocatorFigures]) -> list[AllocatorFigures]:
     """By the as-run malloc's p99.9 (a lower percentile where that is not supported), `null` last: one order for all."""
     wholes = [one.whole(View.AS_RUN, Operation.MALLOC) for one in figures]
-    by = next((percentile for percentile in (P999, P99, P50)
-               if all(whole.percentile(percentile) is not None for whole in wholes)), None)
+    by = next(
+        (
+            percentile
+            for percentile in (P999, P99, P50)
+            if all(whole.percentile(percentile) is not None for whole in wholes)
+        ),
+        None,
+    )
 
     def key(one: AllocatorFigures) -> tuple[bool, float]:
         value = one.whole(View.AS_RUN, Operation.MALLOC).percentile(by) if by else None
@@ -77,42 +93,78 @@ def short_name(one: AllocatorFigures) -> str:
 def headline(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
     """What the terminal shows: what a program pays for a malloc with its touch and for a free, views side by side."""
     # Eighty columns hold seven figures: all of the first view, of the others the tail.
-    picked = [(view, label, pick) for number, view in enumerate(views)
-              for label, pick in _HEADLINES[len(views)][number > 0:]]
+    picked = [
+        (view, label, pick) for number, view in enumerate(views) for label, pick in _HEADLINES[len(views)][number > 0 :]
+    ]
     pickers = [pick for _, _, pick in picked]
     tables = []
     for operation in (Operation.MALLOC, Operation.FREE):
-        columns = ["allocator", *(f"{view.value if not place or picked[place - 1][0] is not view else ''}\n{label}"
-                                  for place, (view, label, _) in enumerate(picked))]
+        columns = [
+            "allocator",
+            *(
+                f"{view.value if not place or picked[place - 1][0] is not view else ''}\n{label}"
+                for place, (view, label, _) in enumerate(picked)
+            ),
+        ]
         distributions = [[one.whole(view, operation) for one in figures] for view, _, _ in picked]
-        rows = [[short_name(one), *(units.latency(pick(found[place])) for pick, found in
-                                    zip(pickers, distributions, strict=True))] for place, one in enumerate(figures)]
-        ends = [[one.intervals(view, operation, _part(operation)).get(label) for one in figures]
-                for view, label, _ in picked]
-        best = {(y, x) for x, (pick, found, end) in enumerate(zip(pickers, distributions, ends, strict=True), start=1)
-                for y in _lowest_of(figures, found, pick, end)}
+        rows = [
+            [
+                short_name(one),
+                *(units.latency(pick(found[place])) for pick, found in zip(pickers, distributions, strict=True)),
+            ]
+            for place, one in enumerate(figures)
+        ]
+        ends = [
+            [one.intervals(view, operation, _part(operation)).get(label) for one in figures]
+            for view, label, _ in picked
+        ]
+        best = {
+            (y, x)
+            for x, (pick, found, end) in enumerate(zip(pickers, distributions, ends, strict=True), start=1)
+            for y in _lowest_of(figures, found, pick, end)
+        }
         touch = " and first touch" if operation is Operation.MALLOC and _whole_part(figures) is Part.BOTH else ""
-        tables.append(Table(f"{operation.value}{touch}, {_VARIANT_WORDS[variant]}", columns, rows,
-                            _footnotes(rows, figures), frozenset(best), null_rows(figures)))
+        tables.append(
+            Table(
+                f"{operation.value}{touch}, {_VARIANT_WORDS[variant]}",
+                columns,
+                rows,
+                _footnotes(rows, figures),
+                frozenset(best),
+                null_rows(figures),
+            )
+        )
     return tables
 
 
 def all_latencies(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
     """Call, touch and both of malloc, realloc apart, free; in each view. What nothing was measured of is left out."""
-    return [latencies(figures, view, operation, part, variant) for operation, part in _kinds(figures) for view in views
-            if any(one.distribution(view, operation, part).samples for one in figures)]
+    return [
+        latencies(figures, view, operation, part, variant)
+        for operation, part in _kinds(figures)
+        for view in views
+        if any(one.distribution(view, operation, part).samples for one in figures)
+    ]
 
 
 def _kinds(figures: Sequence[AllocatorFigures]) -> list[tuple[Operation, Part]]:
     if _whole_part(figures) is Part.CALL:
         return [(Operation.MALLOC, Part.CALL), (Operation.REALLOC, Part.CALL), (Operation.FREE, Part.CALL)]
-    return [(Operation.MALLOC, Part.BOTH), (Operation.MALLOC, Part.CALL), (Operation.MALLOC, Part.TOUCH),
-            (Operation.REALLOC, Part.BOTH), (Operation.FREE, Part.CALL)]
+    return [
+        (Operation.MALLOC, Part.BOTH),
+        (Operation.MALLOC, Part.CALL),
+        (Operation.MALLOC, Part.TOUCH),
+        (Operation.REALLOC, Part.BOTH),
+        (Operation.FREE, Part.CALL),
+    ]
 
 
 def _what(figures: Sequence[AllocatorFigures], operation: Operation, part: Part, size_class: int | None) -> str:
-    what = {Part.CALL: operation.value, Part.TOUCH: f"first touch after {operation.value}",
-            Part.BOTH: f"{operation.value} and first touch"}[part]
+    what = {
+        Part.CALL: operation.value,
+        Part.TOUCH: f"first touch after {operation.value}",
+        Part.BOTH: f"{operation.value} and first touch",
+    }[part]
     if part is Part.CALL and operation is not Operation.FREE and _whole_part(figures) is Part.BOTH:
         what = f"{operation.value}, the call alone"
     return what if size_class is None else f"{what}, blocks {SIZE_CLASSES[size_class]}"
@@ -120,39 +172,75 @@ def _what(figures: Sequence[AllocatorFigures], operation: Operation, part: Part,
 
 def tails(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
     """The 95 % bootstrap interval of every tail percentile of those tables, in the same order."""
-    return [_tail(figures, view, operation, part, variant) for operation, part in _kinds(figures) for view in views
-            if any(one.distribution(view, operation, part).samples for one in figures)]
+    return [
+        _tail(figures, view, operation, part, variant)
+        for operation, part in _kinds(figures)
+        for view in views
+        if any(one.distribution(view, operation, part).samples for one in figures)
+    ]
 
 
-def _tail(figures: Sequence[AllocatorFigures], view: View, operation: Operation, part: Part, variant: str,
-          size_class: int | None = None) -> Table:
+def _tail(
+    figures: Sequence[AllocatorFigures],
+    view: View,
+    operation: Operation,
+    part: Part,
+    variant: str,
+    size_class: int | None = None,
+) -> Table:
     found = [one.intervals(view, operation, part, size_class) for one in figures]
-    rows = [[short_name(one), *(units.interval(ends[percentile.label]) for percentile in COLUMNS[1:])]
-            for one, ends in zip(figures, found, strict=True)]
-    return Table(f"{_what(figures, operation, part, size_class)}: 95 % intervals, {view.value}, {variant}",
-                 ["allocator", *(percentile.label for percentile in COLUMNS[1:])], rows, _footnotes(rows, figures),
-                 dim=null_rows(figures))
+    rows = [
+        [short_name(one), *(units.interval(ends[percentile.label]) for percentile in COLUMNS[1:])]
+        for one, ends in zip(figures, found, strict=True)
+    ]
+    return Table(
+        f"{_what(figures, operation, part, size_class)}: 95 % intervals, {view.value}, {variant}",
+        ["allocator", *(percentile.label for percentile in COLUMNS[1:])],
+        rows,
+        _footnotes(rows, figures),
+        dim=null_rows(figures),
+    )
 
 
 def by_size(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
     """The same for blocks of each size class, each table followed by its intervals."""
     parts = {Operation.MALLOC: _whole_part(figures), Operation.FREE: Part.CALL}
-    return [make(figures, view, operation, part, variant, size_class)
-            for size_class in range(len(SIZE_CLASSES)) for operation, part in parts.items() for view in views
-            if any(one.distribution(view, operation, Part.CALL, size_class).samples for one in figures)
-            for make in (latencies, _tail)]
+    return [
+        make(figures, view, operation, part, variant, size_class)
+        for size_class in range(len(SIZE_CLASSES))
+        for operation, part in parts.items()
+        for view in views
+        if any(one.distribution(view, operation, Part.CALL, size_class).samples for one in figures)
+        for make in (latencies, _tail)
+    ]
 
 
-def latencies(figures: Sequence[AllocatorFigures], view: View, operation: Operation, part: Part, variant: str,
-              size_class: int | None = None) -> Table:
+def latencies(
+    figures: Sequence[AllocatorFigures],
+    view: View,
+    operation: Operation,
+    part: Part,
+    variant: str,
+    size_class: int | None = None,
+) -> Table:
     distributions = [one.distribution(view, operation, part, size_class) for one in figures]
-    rows = [[short_name(one), units.latency(found.best), *(units.latency(found.percentile(p)) for p in COLUMNS),
-             units.latency(found.worst)] for one, found in zip(figures, distributions, strict=True)]
-    return Table(f"{_what(figures, operation, part, size_class)}: {view.value}, {variant}",
-                 ["allocator", "best", *(percentile.label for percentile in COLUMNS), "worst"], rows,
-                 _footnotes(rows, figures),
-                 _lowest(figures, distributions, [one.intervals(view, operation, part, size_class) for one in figures]),
-                 null_rows(figures))
+    rows = [
+        [
+            short_name(one),
+            units.latency(found.best),
+            *(units.latency(found.percentile(p)) for p in COLUMNS),
+            units.latency(found.worst),
+        ]
+        for one, found in zip(figures, distributions, strict=True)
+    ]
+    return Table(
+        f"{_what(figures, operation, part, size_class)}: {view.value}, {variant}",
+        ["allocator", "best", *(percentile.label for percentile in COLUMNS), "worst"],
+        rows,
+        _footnotes(rows, figures),
+        _lowest(figures, distributions, [one.intervals(view, operation, part, size_class) for one in figures]),
+        null_rows(figures),
+    )
 
 
 def rates(figures: Sequence[AllocatorFigures], variant: str, view: View = View.AS_RUN) -> Table:
@@ -160,18 +248,30 @@ def rates(figures: Sequence[AllocatorFigures], variant: str, view: View = View.A
     rows = []
     for one in figures:
         repeats = len(one.runs.runs)
-        rows.append([short_name(one), *(units.rate(one.rate_above(limit, view)) for limit in RATE_LIMITS_NS),
-                     str(repeats)])
-    notes = ["null calls no allocator: its slow events are the machine's own"] if any(
-        one.runs.is_null for one in figures) else ["without null in the campaign, the machine's own share is not known"]
-    return Table(f"slow events a second: {view.value}, mallocs with touch and frees, {variant}",
-                 ["allocator", *(f"above {units.duration(limit).replace('.00', '').replace('.0', '')}"
-                                 for limit in RATE_LIMITS_NS), "repeats"], rows, notes,
-                 dim=null_rows(figures))
+        rows.append(
+            [short_name(one), *(units.rate(one.rate_above(limit, view)) for limit in RATE_LIMITS_NS), str(repeats)]
+        )
+    notes = (
+        ["null calls no allocator: its slow events are the machine's own"]
+        if any(one.runs.is_null for one in figures)
+        else ["without null in the campaign, the machine's own share is not known"]
+    )
+    return Table(
+        f"slow events a second: {view.value}, mallocs with touch and frees, {variant}",
+        [
+            "allocator",
+            *(f"above {units.duration(limit).replace('.00', '').replace('.0', '')}" for limit in RATE_LIMITS_NS),
+            "repeats",
+        ],
+        rows,
+        notes,
+        dim=null_rows(figures),
+    )
 
 
 def costs(figures: Sequence[AllocatorFigures], variant: str) -> Table:
     """What whole runs took: memory, faults, processor time, and how well they kept their pace. Medians over repeats."""
+
     def middle(one: AllocatorFigures, pick: Callable[[dict], float | None], show: Callable[[float], str]) -> str:
         known = [value for run in one.runs.runs if isinstance(value := pick(run.facts), int | float)]
         return show(median(known)) if known else units.ABSENT
@@ -179,18 +279,30 @@ def costs(figures: Sequence[AllocatorFigures], variant: str) -> Table:
     rows = []
     for one in figures:
         compared = fidelity.timing_distortion(one.runs)
-        rows.append([
-            short_name(one), middle(one, lambda facts: facts.get("peak_resident_bytes"), units.size),
-            middle(one, lambda facts: facts.get("minor_faults"), lambda value: units.number(round(value))),
-            middle(one, lambda facts: facts.get("cpu_ns"), units.duration),
-            units.duration(compared[1]) if compared else units.ABSENT,
-            middle(one, lambda facts: (facts.get("lateness_ns") or {}).get("p99"), units.duration)])
-    return Table(f"whole runs: medians over repeats, {variant}",
-                 ["allocator", "peak resident", "page faults", "CPU", "CPU untimed", "late p99"], rows,
-                 ["page faults and CPU: while the clock ran, without the preamble",
-                  *([] if any(row[4] != units.ABSENT for row in rows) else
-                    [f"{units.ABSENT} no untimed runs in this campaign (replay --untimed)"])],
-                 dim=null_rows(figures))
+        rows.append(
+            [
+                short_name(one),
+                middle(one, lambda facts: facts.get("peak_resident_bytes"), units.size),
+                middle(one, lambda facts: facts.get("minor_faults"), lambda value: units.number(round(value))),
+                middle(one, lambda facts: facts.get("cpu_ns"), units.duration),
+                units.duration(compared[1]) if compared else units.ABSENT,
+                middle(one, lambda facts: (facts.get("lateness_ns") or {}).get("p99"), units.duration),
+            ]
+        )
+    return Table(
+        f"whole runs: medians over repeats, {variant}",
+        ["allocator", "peak resident", "page faults", "CPU", "CPU untimed", "late p99"],
+        rows,
+        [
+            "page faults and CPU: while the clock ran, without the preamble",
+            *(
+                []
+                if any(row[4] != units.ABSENT for row in rows)
+                else [f"{units.ABSENT} no untimed runs in this campaign (replay --untimed)"]
+            ),
+        ],
+        dim=null_rows(figures),
+    )
 
 
 def fidelity_table(figures: Sequence[AllocatorFigures], pace: str, variant: str) -> Table:
@@ -199,19 +311,44 @@ def fidelity_table(figures: Sequence[AllocatorFigures], pace: str, variant: str)
     for one in figures:
         found = fidelity.worst(one.runs, pace)
         late = [_worst_late(one, key) for key in ("p50", "p99", "p999", "max")]
-        rows.append([short_name(one), found.grade.word, *late, _shown(found.values["inversions"], "{:.1%}"),
-                     _shown(found.values["lost threads"], "{:.0%}"), _shown(found.values["timer floor"], "{:.0f} ns"),
-                     _shown(found.values["busy cores"], "{:.2f}")])
-    return Table(f"fidelity: the worst of all repeats, {variant}",
-                 ["allocator", "grade", "late\np50", "\np99", "\np99.9", "\nmost", "in-\nver-\nsions", "lost\npace",
-                  "timer\nfloor", "busy\ncores"], rows,
-                 [f"{units.ABSENT} not known of these runs"] if any(units.ABSENT in row for row in rows) else [],
-                 dim=null_rows(figures))
+        rows.append(
+            [
+                short_name(one),
+                found.grade.word,
+                *late,
+                _shown(found.values["inversions"], "{:.1%}"),
+                _shown(found.values["lost threads"], "{:.0%}"),
+                _shown(found.values["timer floor"], "{:.0f} ns"),
+                _shown(found.values["busy cores"], "{:.2f}"),
+            ]
+        )
+    return Table(
+        f"fidelity: the worst of all repeats, {variant}",
+        [
+            "allocator",
+            "grade",
+            "late\np50",
+            "\np99",
+            "\np99.9",
+            "\nmost",
+            "in-\nver-\nsions",
+            "lost\npace",
+            "timer\nfloor",
+            "busy\ncores",
+        ],
+        rows,
+        [f"{units.ABSENT} not known of these runs"] if any(units.ABSENT in row for row in rows) else [],
+        dim=null_rows(figures),
+    )
 
 
 def _worst_late(one: AllocatorFigures, key: str) -> str:
-    told = [value for run in one.runs.runs if isinstance(run.facts.get("lateness_ns"), dict)
-            and isinstance(value := run.facts["lateness_ns"].get(key), int | float)]
+    told = [
+        value
+        for run in one.runs.runs
+        if isinstance(run.facts.get("lateness_ns"), dict)
+        and isinstance(value := run.facts["lateness_ns"].get(key), int | float)
+    ]
     return units.duration(max(told)) if told else units.ABSENT
 
 
@@ -241,27 +378,42 @@ def _footnotes(rows: list[list[str]], figures: Sequence[AllocatorFigures]) -> li
 Ends = dict[str, Interval | None]
 
 
-def _lowest(figures: Sequence[AllocatorFigures], distributions: list[Distribution],
-            intervals: list[Ends]) -> frozenset[tuple[int, int]]:
-    pickers = [("best", Distribution.best.fget), *((percentile.label, _picker(percentile)) for percentile in COLUMNS),
-               ("worst", Distribution.worst.fget)]
-    return frozenset((y, x) for x, (label, pick) in enumerate(pickers, start=1)
-                     for y in _lowest_of(figures, distributions, pick, [ends.get(label) for ends in intervals]))
+def _lowest(
+    figures: Sequence[AllocatorFigures], distributions: list[Distribution], intervals: list[Ends]
+) -> frozenset[tuple[int, int]]:
+    pickers = [
+        ("best", Distribution.best.fget),
+        *((percentile.label, _picker(percentile)) for percentile in COLUMNS),
+        ("worst", Distribution.worst.fget),
+    ]
+    return frozenset(
+        (y, x)
+        for x, (label, pick) in enumerate(pickers, start=1)
+        for y in _lowest_of(figures, distributions, pick, [ends.get(label) for ends in intervals])
+    )
 
 
-def _lowest_of(figures: Sequence[AllocatorFigures], distributions: list[Distribution], pick: Pick,
-               ends: list[Interval | None]) -> list[int]:
+def _lowest_of(
+    figures: Sequence[AllocatorFigures], distributions: list[Distribution], pick: Pick, ends: list[Interval | None]
+) -> list[int]:
     """Rows with the lowest figure, or within 2 % or one tick of it, or with an interval that overlaps with its own (no
     claim is made below that), `null` left out."""
-    values = {y: value.value for y, one in enumerate(figures)
-              if not one.runs.is_null and (value := pick(distributions[y])) is not None}
+    values = {
+        y: value.value
+        for y, one in enumerate(figures)
+        if not one.runs.is_null and (value := pick(distributions[y])) is not None
+    }
     if len(values) < 2:
         return []
     least = min(values.values())
     tick = 1 / figures[0].runs.ticks_per_ns
     first = ends[min(values, key=values.__getitem__)]
-    return [y for y, value in values.items() if value <= max(least * 1.02, least + tick)
-            or (first is not None and (own := ends[y]) is not None and own.overlaps(first))]
+    return [
+        y
+        for y, value in values.items()
+        if value <= max(least * 1.02, least + tick)
+        or (first is not None and (own := ends[y]) is not None and own.overlaps(first))
+    ]
 
 
 def null_rows(figures: Sequence[AllocatorFigures]) -> frozenset[int]:

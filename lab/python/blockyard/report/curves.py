@@ -51,8 +51,18 @@ def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:
     high = max(value.value for value in extremes) * 1.25
     style.latency_axis(axis, low, max(high, low * 100), step)
     axis.set_xlim(0, 1.0)
-    ticks = [(0.0, "0"), (0.25, "25"), (0.5, "50"), (0.75, "75"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"),
-             (0.9999, "p99.99"), (0.99999, "p99.999"), (0.999999, "worst")]
+    ticks = [
+        (0.0, "0"),
+        (0.25, "25"),
+        (0.5, "50"),
+        (0.75, "75"),
+        (0.9, "p90"),
+        (0.99, "p99"),
+        (0.999, "p99.9"),
+        (0.9999, "p99.99"),
+        (0.99999, "p99.999"),
+        (0.999999, "worst"),
+    ]
     axis.set_xticks([float(place(share)) for share, _ in ticks], [label for _, label in ticks])
     axis.xaxis.grid(True, color=style.GRID)
     axis.tick_params("x", length=0, pad=8)
@@ -68,11 +78,19 @@ def _line(axis: style.Axes, number: int, name: str, colour: str, found: Distribu
     shares, latencies = curve(found, axis.get_ylim()[0])
     dash = _DASHES[number // len(style.LINES) % len(_DASHES)] if not is_null else (0, (2, 2))
     width = 1.8 if is_null else 2.6
-    axis.plot(place(shares), latencies, color=colour, linewidth=width, linestyle=dash, solid_capstyle="round",
-              zorder=2 if is_null else 3)
+    axis.plot(
+        place(shares),
+        latencies,
+        color=colour,
+        linewidth=width,
+        linestyle=dash,
+        solid_capstyle="round",
+        zorder=2 if is_null else 3,
+    )
     worst = max(found.worst.value, axis.get_ylim()[0])
-    axis.plot([float(place(shares[-1])), 1.0], [latencies[-1], worst], color=colour, linewidth=1.2,
-              linestyle=(0, (1, 2.2)))
+    axis.plot(
+        [float(place(shares[-1])), 1.0], [latencies[-1], worst], color=colour, linewidth=1.2, linestyle=(0, (1, 2.2))
+    )
     axis.plot([1.0], [worst], "D", color=colour, markersize=7, markeredgecolor="white", clip_on=False, zorder=6)
     return worst
 
@@ -94,9 +112,24 @@ def _labels(axis: style.Axes, lines: list[Line], ends: list[float]) -> None:
     heights = [(np.log10(end) - low) / (high - low) for end in ends]
     places = style.spread(heights, 27 / _PANEL, 0.0, 1.02)
     for (name, colour, found, _), height, where in zip(lines, heights, places, strict=True):
-        axis.plot([1.008, 1.018, 1.026], [height, where, where], transform=axis.transAxes, color=colour, linewidth=1.1,
-                  clip_on=False)
-        axis.text(1.03, where, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold",
-                  color=colour)
-        axis.text(1.2, where, units.latency(found.worst), transform=axis.transAxes, va="center", ha="right",
-                  fontsize=12.5, color=FAINT)
+        axis.plot(
+            [1.008, 1.018, 1.026],
+            [height, where, where],
+            transform=axis.transAxes,
+            color=colour,
+            linewidth=1.1,
+            clip_on=False,
+        )
+        axis.text(
+            1.03, where, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold", color=colour
+        )
+        axis.text(
+            1.2,
+            where,
+            units.latency(found.worst),
+            transform=axis.transAxes,
+            va="center",
+            ha="right",
+            fontsize=12.5,
+            color=FAINT,
+        )

@@ -26,8 +26,14 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
         height = _BOTTOM + _TOP + _ROW * len(panels[0][1])
         page = style.figure(WIDTH, height)
         width = (WIDTH - _LEFT - _RIGHT - _GAP * (len(panels) - 1)) / len(panels)
-        values = [value.value for _, rows in panels for _, found, _ in rows if found.samples
-                  for value in (found.percentile(P50), found.worst) if value is not None]
+        values = [
+            value.value
+            for _, rows in panels
+            for _, found, _ in rows
+            if found.samples
+            for value in (found.percentile(P50), found.worst)
+            if value is not None
+        ]
         step = max(found.step_ns for _, rows in panels for _, found, _ in rows)
         # Labels lie side by side here: a whole decade between "less than a step" and the step.
         low = style.lower_edge(0.0, min(value for value in (*values, step / 4) if value > 0))
@@ -42,8 +48,7 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
         return style.save(page, target)
 
 
-def _panel(axis: style.Axes, name: str, rows: list[Row], low: float, high: float, step: float,
-           names: bool) -> None:
+def _panel(axis: style.Axes, name: str, rows: list[Row], low: float, high: float, step: float, names: bool) -> None:
     style.latency_axis(axis, low, high, step, horizontal=True)
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.spines["left"].set_visible(False)
@@ -63,17 +68,36 @@ def _panel(axis: style.Axes, name: str, rows: list[Row], low: float, high: float
 
 
 def _row(axis: style.Axes, y: int, found: Distribution, low: float, is_null: bool) -> None:
-    known = [(max(value.value, low), colour, size) for percentile, colour, size in _DOTS
-             if (value := found.percentile(percentile)) is not None]
+    known = [
+        (max(value.value, low), colour, size)
+        for percentile, colour, size in _DOTS
+        if (value := found.percentile(percentile)) is not None
+    ]
     worst = max(found.worst.value, low)
-    axis.plot([min([worst, *(value for value, _, _ in known)]), worst], [y, y], color="#c3c9d2", linewidth=3, zorder=2,
-              solid_capstyle="round")
+    axis.plot(
+        [min([worst, *(value for value, _, _ in known)]), worst],
+        [y, y],
+        color="#c3c9d2",
+        linewidth=3,
+        zorder=2,
+        solid_capstyle="round",
+    )
     opacity = 0.45 if is_null else 1.0
     for value, colour, size in known:
-        axis.plot([value], [y], "o", color=colour, markersize=size, markeredgecolor="white", alpha=opacity, zorder=3,
-                  clip_on=False)
-    axis.plot([worst], [y], "D", color=_WORST, markersize=9, markeredgecolor="white", alpha=opacity, zorder=4,
-              clip_on=False)
+        axis.plot(
+            [value],
+            [y],
+            "o",
+            color=colour,
+            markersize=size,
+            markeredgecolor="white",
+            alpha=opacity,
+            zorder=3,
+            clip_on=False,
+        )
+    axis.plot(
+        [worst], [y], "D", color=_WORST, markersize=9, markeredgecolor="white", alpha=opacity, zorder=4, clip_on=False
+    )
 
 
 def _key(page: style.Figure, height: int) -> None:

@@ -36,8 +36,11 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
     found.append(Paragraph(words(section, cuts)))
     if isinstance(cuts.frames, FrameCut):
         found += [frame_table(figures, views, hz, variant, judged_phase(cuts)) for hz in cuts.frames.rates_hz]
-        apart = [name for name in cuts.phases.names if name != judged_phase(cuts) and cuts.frames_in(name).any()] \
-            if len(cuts.phases.names) > 1 else []
+        apart = (
+            [name for name in cuts.phases.names if name != judged_phase(cuts) and cuts.frames_in(name).any()]
+            if len(cuts.phases.names) > 1
+            else []
+        )
         found += [frame_table(figures, views, cuts.frames.rate_hz, variant, name) for name in apart[:_PHASES_APART]]
         found += frame_intervals(figures, views, variant, judged_phase(cuts))
         found += worst_tables(section, figures, variant)
@@ -46,9 +49,12 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
             found.append(buffer_table(figures, views, samples, variant, judged_phase(cuts)))
             found.append(queue_table(figures, views, samples, variant, judged_phase(cuts)))
         found += audio_intervals(figures, views, variant, judged_phase(cuts))
-        found.append(Paragraph(
-            "Queue: how many buffers must be queued so that no allocation ever empties it, were this the audio thread "
-            f"and its own work took half of each buffer. A rule of thumb for latency: {uses()}."))
+        found.append(
+            Paragraph(
+                "Queue: how many buffers must be queued so that no allocation ever empties it, were this the audio "
+                f"thread and its own work took half of each buffer. A rule of thumb for latency: {uses()}."
+            )
+        )
     return found
 
 
@@ -73,24 +79,39 @@ def words(section: Section, cuts: Cuts) -> str:
 
 
 def _others(cuts: Cuts) -> str:
-    told = [f"{phase.name} {phase.begin_ns / 1e9:.1f} to {phase.end_ns / 1e9:.1f} s" for phase in cuts.phases.phases
-            if phase.name != PLAY]
+    told = [
+        f"{phase.name} {phase.begin_ns / 1e9:.1f} to {phase.end_ns / 1e9:.1f} s"
+        for phase in cuts.phases.phases
+        if phase.name != PLAY
+    ]
     shown = ", ".join(told[:4])
-    return f"{shown} and {len(told) - 4} more stretches are left out" if len(told) > 4 else \
-        f"{shown} {'is' if len(told) == 1 else 'are'} left out"
+    return (
+        f"{shown} and {len(told) - 4} more stretches are left out"
+        if len(told) > 4
+        else f"{shown} {'is' if len(told) == 1 else 'are'} left out"
+    )
 
 
-def frame_table(figures: Sequence[AllocatorFigures], views: Sequence[View], hz: float, variant: str,
-                phase: str | None) -> Table:
+def frame_table(
+    figures: Sequence[AllocatorFigures], views: Sequence[View], hz: float, variant: str, phase: str | None
+) -> Table:
     """Shares of one rate's budget in the first view, with the worst frame of the others beside."""
     budget = 1e9 / hz
-    return _share_table(f"share of a frame at {hz:g} Hz ({units.duration(budget)})", figures, views, variant, phase,
-                        lambda one, view: frame_verdict(one, view, budget, phase))
+    return _share_table(
+        f"share of a frame at {hz:g} Hz ({units.duration(budget)})",
+        figures,
+        views,
+        variant,
+        phase,
+        lambda one, view: frame_verdict(one, view, budget, phase),
+    )
 
 
-def buffer_table(figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str,
-                 phase: str | None) -> Table:
+def buffer_table(
+    figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str, phase: str | None
+) -> Table:
     """The same of an audio buffer."""
+
     def of(one: AllocatorFigures, view: View) -> Verdict | None:
         found = audio_verdict(one, view, samples, phase)
         return found.verdict if found else None
@@ -98,37 +119,80 @@ def buffer_table(figures: Sequence[AllocatorFigures], views: Sequence[View], sam
     return _share_table(f"share of an audio buffer of {_length(samples)}", figures, views, variant, phase, of)
 
 
-def queue_table(figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str,
-                phase: str | None) -> Table:
+def queue_table(
+    figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str, phase: str | None
+) -> Table:
     """How many such buffers must be queued, the latency that this costs, and what it is good for."""
     rows = []
     for one in figures:
         verdicts = [audio_verdict(one, view, samples, phase) for view in views]
-        rows.append([short_name(one), *(cell for place, found in enumerate(verdicts)
-                                        for cell in _queue(found)[:3 if place == 0 else 2])])
-    names = ["allocator", *(f"{_SHORT[view] if place == 0 else ''}\n{label}" for view_place, view in enumerate(views)
-                            for place, label in enumerate(("queue", "latency", "for")[:3 if view_place == 0 else 2]))]
-    return Table(f"queue of audio buffers of {_length(samples)}{_where(phase)}, {variant}", names, rows,
-                 _notes(rows), dim=null_rows(figures))
+        rows.append(
+            [
+                short_name(one),
+                *(cell for place, found in enumerate(verdicts) for cell in _queue(found)[: 3 if place == 0 else 2]),
+            ]
+        )
+    names = [
+        "allocator",
+        *(
+            f"{_SHORT[view] if place == 0 else ''}\n{label}"
+            for view_place, view in enumerate(views)
+            for place, label in enumerate(("queue", "latency", "for")[: 3 if view_place == 0 else 2])
+        ),
+    ]
+    return Table(
+        f"queue of audio buffers of {_length(samples)}{_where(phase)}, {variant}",
+        names,
+        rows,
+        _notes(rows),
+        dim=null_rows(figures),
+    )
 
 
-def audio_table(figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str,
-                phase: str | None) -> Table:
+def audio_table(
+    figures: Sequence[AllocatorFigures], views: Sequence[View], samples: int, variant: str, phase: str | None
+) -> Table:
     """Shares and queue in one, for the terminal."""
     first, others = views[0], views[1:]
     rows = []
     for one in figures:
         found = audio_verdict(one, first, samples, phase)
         beside = [audio_verdict(one, view, samples, phase) for view in others]
-        rows.append([short_name(one), *_shares(found.verdict if found else None), *_queue(found),
-                     *(str(other.buffers) if other else units.ABSENT for other in beside)])
-    return Table(f"share of an audio buffer of {_length(samples)}{_where(phase)}, {first.value}, {variant}",
-                 ["allocator", "median", "p99", "p99.9", "worst", "queue", "latency", "for",
-                  *(f"{_SHORT[view]}\nqueue" for view in others)], rows, _notes(rows), dim=null_rows(figures))
+        rows.append(
+            [
+                short_name(one),
+                *_shares(found.verdict if found else None),
+                *_queue(found),
+                *(str(other.buffers) if other else units.ABSENT for other in beside),
+            ]
+        )
+    return Table(
+        f"share of an audio buffer of {_length(samples)}{_where(phase)}, {first.value}, {variant}",
+        [
+            "allocator",
+            "median",
+            "p99",
+            "p99.9",
+            "worst",
+            "queue",
+            "latency",
+            "for",
+            *(f"{_SHORT[view]}\nqueue" for view in others),
+        ],
+        rows,
+        _notes(rows),
+        dim=null_rows(figures),
+    )
 
 
-def _share_table(title: str, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str,
-                 phase: str | None, of: Callable[[AllocatorFigures, View], Verdict | None]) -> Table:
+def _share_table(
+    title: str,
+    figures: Sequence[AllocatorFigures],
+    views: Sequence[View],
+    variant: str,
+    phase: str | None,
+    of: Callable[[AllocatorFigures, View], Verdict | None],
+) -> Table:
     first, others = views[0], views[1:]
     rows = []
     for one in figures:
@@ -136,13 +200,28 @@ def _share_table(title: str, figures: Sequence[AllocatorFigures], views: Sequenc
         beside = [of(one, view) for view in others]
         worst = [_share(other.worst if other and other.frames else None) for other in beside]
         rows.append([short_name(one), *_shares(found), *worst, *_over(found)])
-    return Table(f"{title}{_where(phase)}, {first.value}, {variant}",
-                 ["allocator", "median", "p99", "p99.9", "worst", *(f"{_SHORT[view]}\nworst" for view in others),
-                  "over\n1 %", "over\n5 %", "over\n10 %"], rows, _notes(rows), dim=null_rows(figures))
+    return Table(
+        f"{title}{_where(phase)}, {first.value}, {variant}",
+        [
+            "allocator",
+            "median",
+            "p99",
+            "p99.9",
+            "worst",
+            *(f"{_SHORT[view]}\nworst" for view in others),
+            "over\n1 %",
+            "over\n5 %",
+            "over\n10 %",
+        ],
+        rows,
+        _notes(rows),
+        dim=null_rows(figures),
+    )
 
 
-def frame_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str,
-                    phase: str | None) -> Iterator[Table]:
+def frame_intervals(
+    figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str, phase: str | None
+) -> Iterator[Table]:
     """What allocation takes of a frame, whatever the budget, at the percentiles that enough frames support."""
     for percentile in frames.TAILS:
         rows = []
@@ -151,29 +230,49 @@ def frame_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View], 
             for view in views:
                 found, ends = frame_verdict(one, view, 1.0, phase), frame_ends(one, view, phase)
                 value = found.shares[percentile.label] if found else None
-                cells += [units.ABSENT if value is None else units.duration(value),
-                          units.span(ends.get(percentile.label) if ends else None)]
+                cells += [
+                    units.ABSENT if value is None else units.duration(value),
+                    units.span(ends.get(percentile.label) if ends else None),
+                ]
             rows.append([short_name(one), *cells])
         if any(cell != units.ABSENT for row in rows for cell in row[1:]):
-            yield Table(f"{percentile.label} of the time in the allocator a frame{_where(phase)}, with 95 % intervals, "
-                        f"{variant}", ["allocator", *(name for view in views for name in (f"\n{_SHORT[view]}",
-                                                                                          "95 %\ninterval"))],
-                        rows, _notes(rows), dim=null_rows(figures))
+            yield Table(
+                f"{percentile.label} of the time in the allocator a frame{_where(phase)}, with 95 % intervals, "
+                f"{variant}",
+                ["allocator", *(name for view in views for name in (f"\n{_SHORT[view]}", "95 %\ninterval"))],
+                rows,
+                _notes(rows),
+                dim=null_rows(figures),
+            )
 
 
-def audio_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str,
-                    phase: str | None) -> Iterator[Table]:
+def audio_intervals(
+    figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str, phase: str | None
+) -> Iterator[Table]:
     """The intervals of the shares of audio buffers."""
     for percentile in frames.TAILS:
         for view in views:
-            rows = [[short_name(one), *(_share_span(audio_ends(one, view, samples, phase), percentile.label,
-                                                    samples / frames.AUDIO_HZ * 1e9)
-                                        for samples in frames.AUDIO_SAMPLES)] for one in figures]
+            rows = [
+                [
+                    short_name(one),
+                    *(
+                        _share_span(
+                            audio_ends(one, view, samples, phase), percentile.label, samples / frames.AUDIO_HZ * 1e9
+                        )
+                        for samples in frames.AUDIO_SAMPLES
+                    ),
+                ]
+                for one in figures
+            ]
             if any(cell != units.ABSENT for row in rows for cell in row[1:]):
-                yield Table(f"{percentile.label} of the share of an audio buffer{_where(phase)}: 95 % intervals, "
-                            f"{view.value}, {variant}",
-                            ["allocator", *(f"{samples}\nsamples" for samples in frames.AUDIO_SAMPLES)], rows,
-                            _notes(rows), dim=null_rows(figures))
+                yield Table(
+                    f"{percentile.label} of the share of an audio buffer{_where(phase)}: 95 % intervals, "
+                    f"{view.value}, {variant}",
+                    ["allocator", *(f"{samples}\nsamples" for samples in frames.AUDIO_SAMPLES)],
+                    rows,
+                    _notes(rows),
+                    dim=null_rows(figures),
+                )
 
 
 def worst_tables(section: Section, figures: Sequence[AllocatorFigures], variant: str) -> list[Table]:
@@ -182,20 +281,47 @@ def worst_tables(section: Section, figures: Sequence[AllocatorFigures], variant:
     for one in figures:
         for frame in worst_frames.of(section, one, _LISTED):
             where = [short_name(one), f"{frame.start_ns / 1e9:.3f}"]
-            times.append([*where, str(frame.repeat), units.duration(frame.allocator_ns),
-                          units.duration(frame.median_ns), units.number(frame.events),
-                          units.duration(frame.mallocs_ns), units.duration(frame.frees_ns)])
-            slowest.append([*where, units.number(frame.slowest_event), frame.slowest,
-                            units.duration(frame.slowest_ns),
-                            causes.class_of(frame.slowest_cause) if one.looked_into else units.ABSENT])
-    return [Table(f"worst frames, as-run, {variant}",
-                  ["allocator", "at s", "run", "time", "median\nof runs", "events", "in\nmallocs", "in\nfrees"], times,
-                  ["time: in the allocator, of an allocation with its first touch; run: the repeat in which it was the "
-                   "worst"], dim=_null_times(times)),
-            Table(f"the slowest event in each of them, {variant}",
-                  ["allocator", "at s", "event", "what", "took", "cause"], slowest,
-                  [f"{units.ABSENT} these runs did not look for causes"] if any(
-                      units.ABSENT in row for row in slowest) else [], dim=_null_times(slowest))]
+            times.append(
+                [
+                    *where,
+                    str(frame.repeat),
+                    units.duration(frame.allocator_ns),
+                    units.duration(frame.median_ns),
+                    units.number(frame.events),
+                    units.duration(frame.mallocs_ns),
+                    units.duration(frame.frees_ns),
+                ]
+            )
+            slowest.append(
+                [
+                    *where,
+                    units.number(frame.slowest_event),
+                    frame.slowest,
+                    units.duration(frame.slowest_ns),
+                    causes.class_of(frame.slowest_cause) if one.looked_into else units.ABSENT,
+                ]
+            )
+    return [
+        Table(
+            f"worst frames, as-run, {variant}",
+            ["allocator", "at s", "run", "time", "median\nof runs", "events", "in\nmallocs", "in\nfrees"],
+            times,
+            [
+                "time: in the allocator, of an allocation with its first touch; run: the repeat in which it was the "
+                "worst"
+            ],
+            dim=_null_times(times),
+        ),
+        Table(
+            f"the slowest event in each of them, {variant}",
+            ["allocator", "at s", "event", "what", "took", "cause"],
+            slowest,
+            [f"{units.ABSENT} these runs did not look for causes"]
+            if any(units.ABSENT in row for row in slowest)
+            else [],
+            dim=_null_times(slowest),
+        ),
+    ]
 
 
 def _null_times(rows: list[list[str]]) -> frozenset[int]:
@@ -218,30 +344,65 @@ def phase_blocks(figures: Sequence[AllocatorFigures], views: Sequence[View], var
         rows = []
         for one in figures:
             total = float(np.median(one.phases.as_run_ns[:, mine].sum(axis=1)))
-            mallocs, frees = (one.in_phase(View.AS_RUN, operation, name) for operation in
-                              (Operation.MALLOC, Operation.FREE))
+            mallocs, frees = (
+                one.in_phase(View.AS_RUN, operation, name) for operation in (Operation.MALLOC, Operation.FREE)
+            )
             tails = [one.in_phase(view, Operation.MALLOC, name) for view in views if view is not View.AS_RUN]
-            rows.append([short_name(one), units.duration(total), _share(total / 1e9 / spans[name]) if spans[name] else
-                         units.ABSENT, units.latency(mallocs.percentile(P50)), units.latency(mallocs.percentile(P999)),
-                         units.latency(mallocs.worst), *(units.latency(tail.worst) for tail in tails),
-                         units.latency(frees.percentile(P999))])
-        yield Table(f"{name}: time in the allocator on all threads, and latencies, {variant}",
-                    ["allocator", "time\nspent", "of\nphase", "malloc\np50", "\np99.9", "\nworst",
-                     *(f"{_SHORT[view]}\nworst" for view in views if view is not View.AS_RUN), "free\np99.9"], rows,
-                    _notes(rows), dim=null_rows(figures))
+            rows.append(
+                [
+                    short_name(one),
+                    units.duration(total),
+                    _share(total / 1e9 / spans[name]) if spans[name] else units.ABSENT,
+                    units.latency(mallocs.percentile(P50)),
+                    units.latency(mallocs.percentile(P999)),
+                    units.latency(mallocs.worst),
+                    *(units.latency(tail.worst) for tail in tails),
+                    units.latency(frees.percentile(P999)),
+                ]
+            )
+        yield Table(
+            f"{name}: time in the allocator on all threads, and latencies, {variant}",
+            [
+                "allocator",
+                "time\nspent",
+                "of\nphase",
+                "malloc\np50",
+                "\np99.9",
+                "\nworst",
+                *(f"{_SHORT[view]}\nworst" for view in views if view is not View.AS_RUN),
+                "free\np99.9",
+            ],
+            rows,
+            _notes(rows),
+            dim=null_rows(figures),
+        )
         yield _phase_intervals(figures, views, variant, name)
 
 
 def _phase_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str, name: str) -> Table:
     """Of the percentiles of malloc, in each view, and of free."""
     touched = any(one.touched for one in figures)
-    shown = [*((view, Operation.MALLOC, Part.BOTH if touched else Part.CALL) for view in views),
-             (views[0], Operation.FREE, Part.CALL)]
-    rows = [[short_name(one), *(units.interval(one.intervals(view, operation, part, phase=name)[P999.label])
-                                for view, operation, part in shown)] for one in figures]
-    return Table(f"{name}: 95 % intervals of p99.9, {variant}",
-                 ["allocator", *(f"{operation.value}\n{_SHORT[view]}" for view, operation, _ in shown)], rows,
-                 _notes(rows), dim=null_rows(figures))
+    shown = [
+        *((view, Operation.MALLOC, Part.BOTH if touched else Part.CALL) for view in views),
+        (views[0], Operation.FREE, Part.CALL),
+    ]
+    rows = [
+        [
+            short_name(one),
+            *(
+                units.interval(one.intervals(view, operation, part, phase=name)[P999.label])
+                for view, operation, part in shown
+            ),
+        ]
+        for one in figures
+    ]
+    return Table(
+        f"{name}: 95 % intervals of p99.9, {variant}",
+        ["allocator", *(f"{operation.value}\n{_SHORT[view]}" for view, operation, _ in shown)],
+        rows,
+        _notes(rows),
+        dim=null_rows(figures),
+    )
 
 
 def _shares(found: Verdict | None) -> list[str]:

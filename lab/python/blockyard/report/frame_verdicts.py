@@ -57,6 +57,7 @@ def _frames(one: AllocatorFigures, view: View, phase: str | None) -> np.ndarray 
 
 def _buffers(one: AllocatorFigures, view: View, samples: int, phase: str | None) -> np.ndarray | None:
     """Times by buffer of `samples`, [repeat, buffer]."""
+
     def stretches() -> np.ndarray | None:
         values = one.audio.of(view) if one.audio else None
         return values if values is None or phase is None else values[:, one.cuts.audio_in(phase)]
@@ -81,28 +82,52 @@ def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[
         rates = one.cuts.frames.rates_hz if isinstance(one.cuts.frames, FrameCut) else ()
         for view in views:
             for phase in (None, *(one.cuts.phases.names if len(one.cuts.phases.names) > 1 else ())):
-                shared = {"journal": section.journal, "pace": section.pace, "touch": section.touch,
-                          "allocator": one.name, "view": view.value, "phase": phase or "all"}
+                shared = {
+                    "journal": section.journal,
+                    "pace": section.pace,
+                    "touch": section.touch,
+                    "allocator": one.name,
+                    "view": view.value,
+                    "phase": phase or "all",
+                }
                 for hz in rates:
                     if found := frame_verdict(one, view, 1e9 / hz, phase):
-                        yield {**shared, "budget": f"{hz:g} Hz",
-                               **_figures(found, frame_ends(one, view, phase)), **_queue(None)}
+                        yield {
+                            **shared,
+                            "budget": f"{hz:g} Hz",
+                            **_figures(found, frame_ends(one, view, phase)),
+                            **_queue(None),
+                        }
                 for samples in frames.AUDIO_SAMPLES:
                     if audio := audio_verdict(one, view, samples, phase):
-                        yield {**shared, "budget": f"{samples} samples",
-                               **_figures(audio.verdict, audio_ends(one, view, samples, phase)), **_queue(audio)}
+                        yield {
+                            **shared,
+                            "budget": f"{samples} samples",
+                            **_figures(audio.verdict, audio_ends(one, view, samples, phase)),
+                            **_queue(audio),
+                        }
 
 
 def _figures(found: Verdict, ends: Ends | None) -> dict[str, object]:
-    return {"budget_ns": round(found.budget_ns, 1), "frames": found.frames,
-            **{f"{label}_share": None if share is None else round(share, 6) for label, share in found.shares.items()},
-            **{f"{percentile.label}_share_{name}": None if (told := (ends or {}).get(percentile.label)) is None else
-               round(told[place] / found.budget_ns, 6)
-               for percentile in frames.TAILS for place, name in enumerate(("low", "high"))},
-            "worst_share": round(found.worst, 6),
-            **{f"over_{round(share * 100)}_percent": count for share, count in found.over.items()}}
+    return {
+        "budget_ns": round(found.budget_ns, 1),
+        "frames": found.frames,
+        **{f"{label}_share": None if share is None else round(share, 6) for label, share in found.shares.items()},
+        **{
+            f"{percentile.label}_share_{name}": None
+            if (told := (ends or {}).get(percentile.label)) is None
+            else round(told[place] / found.budget_ns, 6)
+            for percentile in frames.TAILS
+            for place, name in enumerate(("low", "high"))
+        },
+        "worst_share": round(found.worst, 6),
+        **{f"over_{round(share * 100)}_percent": count for share, count in found.over.items()},
+    }
 
 
 def _queue(audio: AudioVerdict | None) -> dict[str, object]:
-    return {"queued_buffers": audio.buffers if audio else None,
-            "queue_latency_ns": round(audio.latency_ns) if audio else None, "good_for": audio.use if audio else None}
+    return {
+        "queued_buffers": audio.buffers if audio else None,
+        "queue_latency_ns": round(audio.latency_ns) if audio else None,
+        "good_for": audio.use if audio else None,
+    }

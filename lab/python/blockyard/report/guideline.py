@@ -9,9 +9,11 @@ from blockyard.analysis.sections import Section
 from blockyard.report import units
 from blockyard.report.comparison import short_name
 
-_VIEW_WORDS = {View.AS_RUN: "As it ran",
-               View.ATTRIBUTED: "Attributed (without the events that the machine interrupted)",
-               View.INHERENT: "Inherent (with the machine's noise gone)"}
+_VIEW_WORDS = {
+    View.AS_RUN: "As it ran",
+    View.ATTRIBUTED: "Attributed (without the events that the machine interrupted)",
+    View.INHERENT: "Inherent (with the machine's noise gone)",
+}
 
 
 def lines(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[str]:
@@ -35,18 +37,21 @@ def _operation(contenders: Sequence[AllocatorFigures], view: View, operation: Op
     known = [(name, distribution) for name, distribution in known if distribution.samples]
     if not known:
         return
-    for words, pick, tail in (("at the least", lambda one: one.best, ""),
-                              ("median", lambda one: one.percentile(P50), ""),
-                              ("worst 0.1 %", lambda one: one.percentile(P999), " or more"),
-                              ("absolute worst", lambda one: one.worst, "")):
+    for words, pick, tail in (
+        ("at the least", lambda one: one.best, ""),
+        ("median", lambda one: one.percentile(P50), ""),
+        ("worst 0.1 %", lambda one: one.percentile(P999), " or more"),
+        ("absolute worst", lambda one: one.worst, ""),
+    ):
         span = _range(known, pick)
         yield f"{operation.value}, {words}: {span + tail if span else 'unknown (too few events)'}"
 
 
 def _range(found: list[tuple[str, Distribution]], pick: Callable[[Distribution], Nanoseconds | None]) -> str:
     """`12 ns`, or `12 ns (mimalloc) to 45 ns (dlmalloc)`; empty when no allocator supports it."""
-    values = sorted(((value, name) for name, one in found if (value := pick(one)) is not None),
-                    key=lambda pair: pair[0].value)
+    values = sorted(
+        ((value, name) for name, one in found if (value := pick(one)) is not None), key=lambda pair: pair[0].value
+    )
     if not values:
         return ""
     (least, first), (most, last) = values[0], values[-1]

@@ -25,14 +25,19 @@ class Header:
 
     def lines(self) -> list[str]:
         """For text: one fact after the other."""
-        return [f"Machine: {self.machine}", f"Clock: {self.clock.removeprefix('clock ')}; {self._floor()}",
-                f"Runs: {self.repeats}; {self.setting}"]
+        return [
+            f"Machine: {self.machine}",
+            f"Clock: {self.clock.removeprefix('clock ')}; {self._floor()}",
+            f"Runs: {self.repeats}; {self.setting}",
+        ]
 
     def caption(self, allocator: AllocatorRuns | None = None) -> str:
         """For the foot of a picture: two lines."""
         version = f"{allocator.name} {allocator.version}; " if allocator and allocator.version else ""
-        return f"{self.machine}; blockyard {self.blockyard}\n" \
-               f"{version}{self.clock}; {self._floor()}; {self.repeats}; {self.setting}"
+        return (
+            f"{self.machine}; blockyard {self.blockyard}\n"
+            f"{version}{self.clock}; {self._floor()}; {self.repeats}; {self.setting}"
+        )
 
     def _floor(self) -> str:
         least, most = (units.duration(value) for value in self.floors_ns)
@@ -49,28 +54,44 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
     floors = [one.runs.floors_ns[0] for one in figures] or [0.0]
     measured = [run.number("floor_call_ticks") / one.runs.ticks_per_ns for one in figures for run in one.runs.runs]
     counts = sorted({len(one.runs.runs) for one in figures})
-    repeats = f"{counts[0]} to {counts[-1]} repeats" if len(counts) > 1 else \
-        f"{counts[0] if counts else 0} repeat{'' if counts == [1] else 's'}"
+    repeats = (
+        f"{counts[0]} to {counts[-1]} repeats"
+        if len(counts) > 1
+        else f"{counts[0] if counts else 0} repeat{'' if counts == [1] else 's'}"
+    )
     threads = "the journal's threads" if section.threads == "journal" else "all events on one thread"
     if section.in_order:
         threads += " in the journal's order"
     if section.keep_awake:
         threads += ", cores kept awake"
     stretch = _stretch(section.facts)
-    return Header(machine_line(facts), f"clock {_clock(facts)}{rate}", (min(floors), max([*floors, *measured])),
-                  repeats, f"{pace_words(section.pace)}, {touch_words(section.touch)}, {threads}{stretch}", gross,
-                  results.blockyard)
+    return Header(
+        machine_line(facts),
+        f"clock {_clock(facts)}{rate}",
+        (min(floors), max([*floors, *measured])),
+        repeats,
+        f"{pace_words(section.pace)}, {touch_words(section.touch)}, {threads}{stretch}",
+        gross,
+        results.blockyard,
+    )
 
 
 def machine_line(facts: dict[str, Any]) -> str:
     """`AMD EPYC (26 2 1), 2 cores, 23 GiB, virtual machine; Debian 12, Linux 6.1.0`."""
     memory = units.size(facts["memory_bytes"]) if isinstance(facts.get("memory_bytes"), int) else None
-    parts = [str(facts.get("cpu") or "unknown processor"), f"{facts.get('cores', '?')} cores", memory,
-             "virtual machine" if facts.get("virtualised") else None]
+    parts = [
+        str(facts.get("cpu") or "unknown processor"),
+        f"{facts.get('cores', '?')} cores",
+        memory,
+        "virtual machine" if facts.get("virtualised") else None,
+    ]
     pages = facts.get("transparent_huge_pages")
-    system = [facts.get("distribution"), f"Linux {facts.get('kernel', 'unknown')}",
-              f"huge pages {pages}" if pages else None,
-              f"governor {facts['governor']}" if facts.get("governor") not in (None, "unknown") else None]
+    system = [
+        facts.get("distribution"),
+        f"Linux {facts.get('kernel', 'unknown')}",
+        f"huge pages {pages}" if pages else None,
+        f"governor {facts['governor']}" if facts.get("governor") not in (None, "unknown") else None,
+    ]
     return f"{', '.join(filter(None, parts))}; {', '.join(filter(None, system))}"
 
 

@@ -67,38 +67,66 @@ def _summary(facts: dict[str, Any]) -> Table:
     def row(name: str, value: str) -> None:
         table.add_row(name, Text(value))
 
-    for key, name in (("program", "program"), ("machine", "machine"), ("recorder", "recorder"),
-                      ("started_at", "started")):
+    for key, name in (
+        ("program", "program"),
+        ("machine", "machine"),
+        ("recorder", "recorder"),
+        ("started_at", "started"),
+    ):
         if facts[key]:
             row(name, facts[key])
     if facts["command"]:
         row("command", " ".join(facts["command"]))
-    row("file", f"{facts['form']}, {units.size(facts['file_bytes'])}, {facts['bytes_per_event']:.2f} bytes an event"
-        + (", addresses kept" if facts["has_addresses"] and facts["form"] == "byj" else ""))
+    row(
+        "file",
+        f"{facts['form']}, {units.size(facts['file_bytes'])}, {facts['bytes_per_event']:.2f} bytes an event"
+        + (", addresses kept" if facts["has_addresses"] and facts["form"] == "byj" else ""),
+    )
     row("duration", units.length(facts["duration_ns"]) if facts["paced"] else "unknown (unpaced: order only)")
     row("events", _count(facts["events"]))
-    row("mallocs", f"{_count(facts['allocations'])} (calloc {_count(kinds['allocate_zeroed'])}, "
-        f"aligned {_count(kinds['allocate_aligned'])}, realloc {_count(kinds['reallocate'])})")
-    row("frees", f"{_count(facts['frees'])}" + (
-            f" (realloc {_count(kinds['reallocate'])}: its old block)" if kinds["reallocate"] else ""))
-    row("on another thread", f"{counted(facts['remote_frees'], 'free')} ({_share(facts['remote_free_share'])})"
-        if facts["threads_known"] else "unknown: heaptrack keeps no threads")
+    row(
+        "mallocs",
+        f"{_count(facts['allocations'])} (calloc {_count(kinds['allocate_zeroed'])}, "
+        f"aligned {_count(kinds['allocate_aligned'])}, realloc {_count(kinds['reallocate'])})",
+    )
+    row(
+        "frees",
+        f"{_count(facts['frees'])}"
+        + (f" (realloc {_count(kinds['reallocate'])}: its old block)" if kinds["reallocate"] else ""),
+    )
+    row(
+        "on another thread",
+        f"{counted(facts['remote_frees'], 'free')} ({_share(facts['remote_free_share'])})"
+        if facts["threads_known"]
+        else "unknown: heaptrack keeps no threads",
+    )
     preamble = facts["preamble"]
     if preamble["blocks"]:
-        row("preamble", f"{counted(preamble['blocks'], 'block')}, {units.size(preamble['bytes'])}; "
-            "not counted in mallocs and sizes")
+        row(
+            "preamble",
+            f"{counted(preamble['blocks'], 'block')}, {units.size(preamble['bytes'])}; "
+            "not counted in mallocs and sizes",
+        )
     row("total allocation", units.size(facts["total_bytes"]))
-    row("max live bytes", units.size(facts["max_live_bytes"])
-        + (f" at {units.moment(facts['max_live_bytes_at_ns'])}" if facts["paced"] else ""))
+    row(
+        "max live bytes",
+        units.size(facts["max_live_bytes"])
+        + (f" at {units.moment(facts['max_live_bytes_at_ns'])}" if facts["paced"] else ""),
+    )
     row("max live blocks", _count(facts["max_live_blocks"]))
     sizes = facts["sizes"]
-    row("allocation size", f"average {sizes['mean']:,.1f}, median {_count(sizes['median'])}, "
-        f"p99 {_count(sizes['p99'])}, p99.9 {_count(sizes['p999'])}, largest {_count(sizes['largest'])} bytes")
+    row(
+        "allocation size",
+        f"average {sizes['mean']:,.1f}, median {_count(sizes['median'])}, "
+        f"p99 {_count(sizes['p99'])}, p99.9 {_count(sizes['p999'])}, largest {_count(sizes['largest'])} bytes",
+    )
     if sizes["zero"]:
         row("zero-size mallocs", _count(sizes["zero"]))
     live = facts["live_at_end"]
-    row("live at the end" if facts["cut_at_end"] else "leaked",
-        f"{counted(live['blocks'], 'block')}, {counted(live['bytes'], 'byte')}")
+    row(
+        "live at the end" if facts["cut_at_end"] else "leaked",
+        f"{counted(live['blocks'], 'block')}, {counted(live['bytes'], 'byte')}",
+    )
     if facts["phases"]:
         row("phases", ", ".join(facts["phases"]))
     return table
@@ -109,8 +137,13 @@ def _sizes(facts: dict[str, Any]) -> Table:
     rows = facts["sizes"]["histogram"]
     most = max((row["blocks"] for row in rows), default=0)
     for row in rows:
-        table.add_row(_size_class(row["from"], row["below"]), _bar(row["blocks"], most), _count(row["blocks"]),
-                      _share(row["blocks"] / facts["allocations"]), units.size(row["bytes"]))
+        table.add_row(
+            _size_class(row["from"], row["below"]),
+            _bar(row["blocks"], most),
+            _count(row["blocks"]),
+            _share(row["blocks"] / facts["allocations"]),
+            units.size(row["bytes"]),
+        )
     return table
 
 
@@ -132,8 +165,14 @@ def _threads(facts: dict[str, Any]) -> Table:
     table = _table("Threads", "id", "name", "mallocs", "frees", "of others", "bytes", left=2)
     busiest = sorted(facts["threads"], key=lambda thread: thread["allocations"] + thread["frees"], reverse=True)
     for thread in busiest[:_MOST_THREADS]:
-        table.add_row(str(thread["id"]), Text(thread["name"]), _count(thread["allocations"]), _count(thread["frees"]),
-                      _count(thread["remote_frees"]), units.size(thread["bytes"]))
+        table.add_row(
+            str(thread["id"]),
+            Text(thread["name"]),
+            _count(thread["allocations"]),
+            _count(thread["frees"]),
+            _count(thread["remote_frees"]),
+            units.size(thread["bytes"]),
+        )
     rest = len(busiest) - _MOST_THREADS
     if rest > 0:
         table.caption = f"and {rest:,} less busy {'thread' if rest == 1 else 'threads'}: --json lists all"
@@ -152,8 +191,9 @@ def _frames(facts: dict[str, Any]) -> Table:
     table = _table(title, "", "p50", "p90", "p99", "p99.9", "most", "at")
     keys = ("p50", "p90", "p99", "p999")
     most = frames["most_events"]
-    table.add_row("events", *(_count(frames["events"][key]) for key in keys), _count(most["events"]),
-                  units.moment(most["at_ns"]))
+    table.add_row(
+        "events", *(_count(frames["events"][key]) for key in keys), _count(most["events"]), units.moment(most["at_ns"])
+    )
     if frames["marked"]:
         length = frames["length_ns"]
         table.add_row("length", *(units.duration(length[key]) for key in keys), units.duration(length["max"]), "")

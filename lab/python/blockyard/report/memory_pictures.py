@@ -20,8 +20,9 @@ Named = Callable[[str], tuple[str, str, bool]]
 """Of an allocator: its short name, its colour, whether it is `null`."""
 
 
-def over_time(target: Path, title: str, subtitle: str, caption: str, found: Sequence[MemorySeries],
-              named: Named) -> list[Path]:
+def over_time(
+    target: Path, title: str, subtitle: str, caption: str, found: Sequence[MemorySeries], named: Named
+) -> list[Path]:
     """Resident bytes, a line an allocator, live bytes shaded; below, page faults a second where they are known."""
     with matplotlib.rc_context(style.FONT):
         faults = any(one.faults_per_s is not None for one in found)
@@ -64,8 +65,9 @@ def over_time(target: Path, title: str, subtitle: str, caption: str, found: Sequ
         return style.save(page, target)
 
 
-def pareto(target: Path, title: str, subtitle: str, caption: str, points: Sequence[ParetoPoint],
-           named: Named) -> list[Path]:
+def pareto(
+    target: Path, title: str, subtitle: str, caption: str, points: Sequence[ParetoPoint], named: Named
+) -> list[Path]:
     """A dot an allocator; a line joins those that nobody beats in both."""
     with matplotlib.rc_context(style.FONT):
         height = 760
@@ -80,8 +82,16 @@ def pareto(target: Path, title: str, subtitle: str, caption: str, points: Sequen
         for point in points:
             _, colour, is_null = named(point.allocator)
             axis.plot([point.peak] * 2, point.ends_ns, color=colour, linewidth=1.6, alpha=0.6, zorder=2)
-            axis.plot([point.peak], [point.p999_ns], "D" if point.best else "o", color=colour, markersize=12,
-                      markeredgecolor=INK if point.best else "white", zorder=3, alpha=0.5 if is_null else 1)
+            axis.plot(
+                [point.peak],
+                [point.p999_ns],
+                "D" if point.best else "o",
+                color=colour,
+                markersize=12,
+                markeredgecolor=INK if point.best else "white",
+                zorder=3,
+                alpha=0.5 if is_null else 1,
+            )
         axis.xaxis.set_major_locator(MultipleLocator(_byte_step(*axis.get_xlim())))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.size(value)))
         axis.xaxis.grid(True, color=style.GRID)
@@ -98,14 +108,25 @@ def pareto(target: Path, title: str, subtitle: str, caption: str, points: Sequen
 def _name_points(axis: style.Axes, points: Sequence[ParetoPoint], named: Named) -> None:
     """Each name beside its mark, where it covers no other name or mark."""
     marks = [tuple(place) for place in axis.transData.transform([(point.peak, point.p999_ns) for point in points])]
-    texts = [axis.text(0, 0, named(point.allocator)[0], transform=None, fontsize=14,
-                       fontweight="bold" if point.best else "normal", color=named(point.allocator)[1], zorder=4,
-                       path_effects=[withStroke(linewidth=4, foreground="white")])
-             for point in points]
+    texts = [
+        axis.text(
+            0,
+            0,
+            named(point.allocator)[0],
+            transform=None,
+            fontsize=14,
+            fontweight="bold" if point.best else "normal",
+            color=named(point.allocator)[1],
+            zorder=4,
+            path_effects=[withStroke(linewidth=4, foreground="white")],
+        )
+        for point in points
+    ]
     sizes = [(box.width, box.height) for box in (text.get_window_extent() for text in texts)]
     frame = axis.get_window_extent()
-    for text, mark, size, corner in zip(texts, marks, sizes, style.beside(
-            marks, sizes, (frame.x0, frame.y0, frame.x1, frame.y1)), strict=True):
+    for text, mark, size, corner in zip(
+        texts, marks, sizes, style.beside(marks, sizes, (frame.x0, frame.y0, frame.x1, frame.y1)), strict=True
+    ):
         text.set_position(corner)
         text.set_verticalalignment("bottom")
         middle = corner[1] + size[1] / 2
@@ -138,7 +159,14 @@ def _labels(axis: style.Axes, lines: list[tuple[str, str, float]], panel: int) -
     top = axis.get_ylim()[1]
     heights = [end / top for _, _, end in lines]
     for (name, colour, _), height, place in zip(lines, heights, style.spread(heights, 25 / panel, 0, 1), strict=True):
-        axis.plot([1.003, 1.012, 1.02], [height, place, place], transform=axis.transAxes, color=colour, linewidth=1.1,
-                  clip_on=False)
-        axis.text(1.024, place, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold",
-                  color=colour)
+        axis.plot(
+            [1.003, 1.012, 1.02],
+            [height, place, place],
+            transform=axis.transAxes,
+            color=colour,
+            linewidth=1.1,
+            clip_on=False,
+        )
+        axis.text(
+            1.024, place, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold", color=colour
+        )

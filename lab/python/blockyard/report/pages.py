@@ -14,12 +14,14 @@ from blockyard.report import cause_pictures, comparison, curves, dots, frame_pic
 from blockyard.report.header import Header
 from blockyard.report.options import ReportOptions
 
-_PLANES = {(Operation.MALLOC, View.AS_RUN): passes.MALLOC_AS_RUN,
-           (Operation.FREE, View.AS_RUN): passes.FREE_AS_RUN,
-           (Operation.MALLOC, View.INHERENT): passes.MALLOC_INHERENT,
-           (Operation.FREE, View.INHERENT): passes.FREE_INHERENT,
-           (Operation.MALLOC, View.ATTRIBUTED): passes.MALLOC_ATTRIBUTED,
-           (Operation.FREE, View.ATTRIBUTED): passes.FREE_ATTRIBUTED}
+_PLANES = {
+    (Operation.MALLOC, View.AS_RUN): passes.MALLOC_AS_RUN,
+    (Operation.FREE, View.AS_RUN): passes.FREE_AS_RUN,
+    (Operation.MALLOC, View.INHERENT): passes.MALLOC_INHERENT,
+    (Operation.FREE, View.INHERENT): passes.FREE_INHERENT,
+    (Operation.MALLOC, View.ATTRIBUTED): passes.MALLOC_ATTRIBUTED,
+    (Operation.FREE, View.ATTRIBUTED): passes.FREE_ATTRIBUTED,
+}
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 
 
@@ -31,8 +33,15 @@ class Task:
     draw: Callable[[], list[Path]]
 
 
-def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header, folder: Path,
-          options: ReportOptions, views: Sequence[View], threads: int) -> list[Task]:
+def tasks(
+    section: Section,
+    figures: Sequence[AllocatorFigures],
+    header: Header,
+    folder: Path,
+    options: ReportOptions,
+    views: Sequence[View],
+    threads: int,
+) -> list[Task]:
     """The summary pictures first, then the density of each allocator.
 
     Of three views the density of attributed is not drawn: as-run marks with a cross what attributed leaves out. Nor is
@@ -46,27 +55,62 @@ def tasks(section: Section, figures: Sequence[AllocatorFigures], header: Header,
     for variant, members in comparison.variants(figures):
         suffix = "" if variant == "defaults" else f"-{variant}"
         for view in drawn:
-            found.append(Task(f"{section.journal} dots", lambda m=members, v=view, w=variant, s=suffix: _dots(
-                section, m, header, folder / f"comparison-{v.value}{s}", v, w)))
-            found.append(Task(f"{section.journal} percentiles", lambda m=members, v=view, w=variant, s=suffix: _curves(
-                section, figures, m, header, folder / f"percentiles-{v.value}{s}", v, w)))
+            found.append(
+                Task(
+                    f"{section.journal} dots",
+                    lambda m=members, v=view, w=variant, s=suffix: _dots(
+                        section, m, header, folder / f"comparison-{v.value}{s}", v, w
+                    ),
+                )
+            )
+            found.append(
+                Task(
+                    f"{section.journal} percentiles",
+                    lambda m=members, v=view, w=variant, s=suffix: _curves(
+                        section, figures, m, header, folder / f"percentiles-{v.value}{s}", v, w
+                    ),
+                )
+            )
         if any(one.frames is not None for one in members):
-            found.append(Task(f"{section.journal} frames", lambda m=members, w=variant, s=suffix: _frames(
-                section, figures, m, header, folder / f"frames{s}", views, w)))
+            found.append(
+                Task(
+                    f"{section.journal} frames",
+                    lambda m=members, w=variant, s=suffix: _frames(
+                        section, figures, m, header, folder / f"frames{s}", views, w
+                    ),
+                )
+            )
         if any(one.looked_into for one in members):
-            found.append(Task(f"{section.journal} causes", lambda m=members, w=variant, s=suffix: _causes(
-                section, m, header, folder / f"causes{s}", w)))
-        found.append(Task(f"{section.journal} memory", lambda m=members, w=variant, s=suffix: _memory(
-            section, figures, m, header, folder / f"memory{s}", w)))
-        found.append(Task(f"{section.journal} pareto", lambda m=members, w=variant, s=suffix: _pareto(
-            section, figures, m, header, folder / f"pareto{s}", w)))
+            found.append(
+                Task(
+                    f"{section.journal} causes",
+                    lambda m=members, w=variant, s=suffix: _causes(section, m, header, folder / f"causes{s}", w),
+                )
+            )
+        found.append(
+            Task(
+                f"{section.journal} memory",
+                lambda m=members, w=variant, s=suffix: _memory(section, figures, m, header, folder / f"memory{s}", w),
+            )
+        )
+        found.append(
+            Task(
+                f"{section.journal} pareto",
+                lambda m=members, w=variant, s=suffix: _pareto(section, figures, m, header, folder / f"pareto{s}", w),
+            )
+        )
     # One frame for all allocators of a section, so that their pictures can be laid side by side.
     end = max((last_second(one) for one in figures), default=1.0)
     times = (options.from_s or 0.0, min(options.to_s, end) if options.to_s else end * 1.001)
     frame = _Frame(times, latency_edges(figures), _step(figures))
     if times[0] < times[1]:
-        found += [Task(f"{section.journal} {one.name}", lambda one=one: _scatters(
-            section, one, header, folder, options, densities, frame, threads)) for one in figures]
+        found += [
+            Task(
+                f"{section.journal} {one.name}",
+                lambda one=one: _scatters(section, one, header, folder, options, densities, frame, threads),
+            )
+            for one in figures
+        ]
     return found
 
 
@@ -81,8 +125,15 @@ class _Frame:
 
 def latency_edges(figures: Sequence[AllocatorFigures]) -> tuple[float, float]:
     """Of the latency axis of all allocators of a section."""
-    worst = max((value.value for one in figures for operation in OPERATIONS
-                 if (value := one.whole(View.AS_RUN, operation).worst) is not None), default=1.0)
+    worst = max(
+        (
+            value.value
+            for one in figures
+            for operation in OPERATIONS
+            if (value := one.whole(View.AS_RUN, operation).worst) is not None
+        ),
+        default=1.0,
+    )
     decade = 10 ** np.floor(np.log10(max(worst, 1000.0)))
     low = style.lower_edge(_step(figures))
     return low, float(decade * next(step for step in (1, 2, 5, 10, 20) if worst * 1.1 <= decade * step))
@@ -93,84 +144,170 @@ def _step(figures: Sequence[AllocatorFigures]) -> float:
     return max((one.step_ns for one in figures), default=0.0)
 
 
-def _dots(section: Section, members: list[AllocatorFigures], header: Header, target: Path, view: View,
-          variant: str) -> list[Path]:
-    panels = [(_operation_title(members, operation),
-               [(comparison.short_name(one), one.whole(view, operation), one.runs.is_null) for one in members])
-              for operation in OPERATIONS]
+def _dots(
+    section: Section, members: list[AllocatorFigures], header: Header, target: Path, view: View, variant: str
+) -> list[Path]:
+    panels = [
+        (
+            _operation_title(members, operation),
+            [(comparison.short_name(one), one.whole(view, operation), one.runs.is_null) for one in members],
+        )
+        for operation in OPERATIONS
+    ]
     kept = _with_samples(panels)
-    return dots.draw(target, f"From the median to the worst: {section.journal}", _subtitle(section, view, variant),
-                     header.caption(), kept) if kept else []
+    return (
+        dots.draw(
+            target,
+            f"From the median to the worst: {section.journal}",
+            _subtitle(section, view, variant),
+            header.caption(),
+            kept,
+        )
+        if kept
+        else []
+    )
 
 
-def _curves(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
-            target: Path, view: View, variant: str) -> list[Path]:
-    panels = [(_operation_title(members, operation),
-               [(comparison.short_name(one), _colour(figures, one), one.whole(view, operation), one.runs.is_null)
-                for one in members])
-              for operation in OPERATIONS]
+def _curves(
+    section: Section,
+    figures: Sequence[AllocatorFigures],
+    members: list[AllocatorFigures],
+    header: Header,
+    target: Path,
+    view: View,
+    variant: str,
+) -> list[Path]:
+    panels = [
+        (
+            _operation_title(members, operation),
+            [
+                (comparison.short_name(one), _colour(figures, one), one.whole(view, operation), one.runs.is_null)
+                for one in members
+            ],
+        )
+        for operation in OPERATIONS
+    ]
     kept = _with_samples(panels)
-    return curves.draw(target, f"Latency by percentile: {section.journal}", _subtitle(section, view, variant),
-                       header.caption(), kept) if kept else []
+    return (
+        curves.draw(
+            target,
+            f"Latency by percentile: {section.journal}",
+            _subtitle(section, view, variant),
+            header.caption(),
+            kept,
+        )
+        if kept
+        else []
+    )
 
 
-def _frames(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
-            target: Path, views: Sequence[View], variant: str) -> list[Path]:
+def _frames(
+    section: Section,
+    figures: Sequence[AllocatorFigures],
+    members: list[AllocatorFigures],
+    header: Header,
+    target: Path,
+    views: Sequence[View],
+    variant: str,
+) -> list[Path]:
     cuts = members[0].cuts
     lines = []
     for one in members:
-        repeats = {view: values for view in views
-                   if one.frames is not None and (values := one.frames.of(view)) is not None}
+        repeats = {
+            view: values for view in views if one.frames is not None and (values := one.frames.of(view)) is not None
+        }
         if repeats and all(values.shape[1] for values in repeats.values()):
-            lines.append(frame_pictures.Line.of_repeats(comparison.short_name(one), _colour(figures, one), repeats,
-                                                        one.runs.is_null))
+            lines.append(
+                frame_pictures.Line.of_repeats(
+                    comparison.short_name(one), _colour(figures, one), repeats, one.runs.is_null
+                )
+            )
     if not lines:
         return []
     grey = "; grey: null" if any(line.is_null for line in lines) else ""
     return frame_pictures.draw(
-        target, f"Time in the allocator in each frame: {section.journal}",
+        target,
+        f"Time in the allocator in each frame: {section.journal}",
         f"{cuts.frames.words}; {_of_variant(variant)}\n{frame_pictures.words(views)}; medians of the repeats{grey}",
-        header.caption(), cuts.frames.starts_ns, lines, cuts.phases, cuts.frames.rate_hz)
+        header.caption(),
+        cuts.frames.starts_ns,
+        lines,
+        cuts.phases,
+        cuts.frames.rate_hz,
+    )
 
 
-def _causes(section: Section, members: list[AllocatorFigures], header: Header, target: Path,
-            variant: str) -> list[Path]:
+def _causes(
+    section: Section, members: list[AllocatorFigures], header: Header, target: Path, variant: str
+) -> list[Path]:
     panels = []
     for limit in RATE_LIMITS_NS:
-        rows = [(comparison.short_name(one), found, one.runs.is_null) for one in members
-                if (found := causes.rates(one, limit)) is not None]
+        rows = [
+            (comparison.short_name(one), found, one.runs.is_null)
+            for one in members
+            if (found := causes.rates(one, limit)) is not None
+        ]
         if rows:
             panels.append((f"above {limit // 1000} us", rows))
-    return cause_pictures.draw(
-        target, f"What made slow events slow: {section.journal}",
-        f"as-run, mallocs with first touch and frees together; {_of_variant(variant)}; "
-        f"{section.title.partition(' at ')[2]}", header.caption(), panels) if panels else []
+    return (
+        cause_pictures.draw(
+            target,
+            f"What made slow events slow: {section.journal}",
+            f"as-run, mallocs with first touch and frees together; {_of_variant(variant)}; "
+            f"{section.title.partition(' at ')[2]}",
+            header.caption(),
+            panels,
+        )
+        if panels
+        else []
+    )
 
 
-def _memory(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
-            target: Path, variant: str) -> list[Path]:
+def _memory(
+    section: Section,
+    figures: Sequence[AllocatorFigures],
+    members: list[AllocatorFigures],
+    header: Header,
+    target: Path,
+    variant: str,
+) -> list[Path]:
     competing = [one for one in members if not one.runs.is_null]  # null's memory is a buffer of the lab
     at_ns = memory.times(competing)
     found = [told for one in competing if (told := memory.series(one, at_ns)) is not None]
     if not found or at_ns[-1] == 0:
         return []
     return memory_pictures.over_time(
-        target, f"Memory through the run: {section.journal}",
+        target,
+        f"Memory through the run: {section.journal}",
         f"resident bytes, the lab's own taken off, median of the repeats; {_of_variant(variant)}; "
-        f"{section.title.partition(' at ')[2]}", header.caption(), found, _namer(figures, members))
+        f"{section.title.partition(' at ')[2]}",
+        header.caption(),
+        found,
+        _namer(figures, members),
+    )
 
 
-def _pareto(section: Section, figures: Sequence[AllocatorFigures], members: list[AllocatorFigures], header: Header,
-            target: Path, variant: str) -> list[Path]:
+def _pareto(
+    section: Section,
+    figures: Sequence[AllocatorFigures],
+    members: list[AllocatorFigures],
+    header: Header,
+    target: Path,
+    variant: str,
+) -> list[Path]:
     points = memory.pareto([one for one in members if not one.runs.is_null])
     if not any(point.best for point in points):
         return []
     view = "attributed" if all(one.looked_into for one in members) else "as-run"
     return memory_pictures.pareto(
-        target, f"What a short tail costs in memory: {section.journal}",
+        target,
+        f"What a short tail costs in memory: {section.journal}",
         f"{view} p99.9 against peak resident, thin lines its 95 % interval; diamonds: nobody is lower in both; "
         f"{_of_variant(variant)}",
-        header.caption(), points, _namer(figures, members))
+        header.caption(),
+        points,
+        _namer(figures, members),
+    )
 
 
 def _namer(figures: Sequence[AllocatorFigures], members: list[AllocatorFigures]) -> memory_pictures.Named:
@@ -190,17 +327,36 @@ def _with_samples(panels: list) -> list:
     return [(name, rows) for name, rows in kept if rows]
 
 
-def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: Path, options: ReportOptions,
-              views: Sequence[View], frame: _Frame, threads: int) -> list[Path]:
+def _scatters(
+    section: Section,
+    one: AllocatorFigures,
+    header: Header,
+    folder: Path,
+    options: ReportOptions,
+    views: Sequence[View],
+    frame: _Frame,
+    threads: int,
+) -> list[Path]:
     rows, times, edges = open_rows(one.runs, options.gross), frame.times_s, frame.latencies_ns
     planes = [None] * passes.PLANES
     for (operation, view), plane in _PLANES.items():
         planes[plane] = scatter.marks_from(one.whole(view, operation))
     rate = one.runs.ticks_per_ns
     try:
-        bins = passes.bins(rows, passes.Frame(scatter.COLUMNS, scatter.ROWS, times[0] * 1e9, times[1] * 1e9,
-                                              edges[0] * rate, edges[1] * rate, one.step_ticks,
-                                              tuple(planes)), threads)
+        bins = passes.bins(
+            rows,
+            passes.Frame(
+                scatter.COLUMNS,
+                scatter.ROWS,
+                times[0] * 1e9,
+                times[1] * 1e9,
+                edges[0] * rate,
+                edges[1] * rate,
+                one.step_ticks,
+                tuple(planes),
+            ),
+            threads,
+        )
     except passes.BadRows as error:
         raise bad_rows(one.runs.runs, error) from None
     zoom = "" if options.from_s is None and options.to_s is None else f"-{times[0]:g}s-{times[1]:g}s"
@@ -210,11 +366,19 @@ def _scatters(section: Section, one: AllocatorFigures, header: Header, folder: P
             found = one.whole(view, operation)
             if not found.samples:
                 continue
-            written += scatter.draw(scatter.Scatter(
-                folder / f"{one.name}-{operation.value}-{view.value}{zoom}",
-                f"{one.name}: {_operation_title([one], operation)}",
-                _density_subtitle(section, one, view, found.samples),
-                header.caption(one.runs), bins[_PLANES[operation, view]], found, times, edges, frame.step_ns))
+            written += scatter.draw(
+                scatter.Scatter(
+                    folder / f"{one.name}-{operation.value}-{view.value}{zoom}",
+                    f"{one.name}: {_operation_title([one], operation)}",
+                    _density_subtitle(section, one, view, found.samples),
+                    header.caption(one.runs),
+                    bins[_PLANES[operation, view]],
+                    found,
+                    times,
+                    edges,
+                    frame.step_ns,
+                )
+            )
     return written
 
 
@@ -230,9 +394,11 @@ def _operation_title(figures: Sequence[AllocatorFigures], operation: Operation) 
 
 
 def _subtitle(section: Section, view: View, variant: str) -> str:
-    meaning = {View.AS_RUN: "as-run: all repeats as they came",
-               View.ATTRIBUTED: "attributed: without the events that the machine interrupted",
-               View.INHERENT: "inherent: each event's least over all repeats"}[view]
+    meaning = {
+        View.AS_RUN: "as-run: all repeats as they came",
+        View.ATTRIBUTED: "attributed: without the events that the machine interrupted",
+        View.INHERENT: "inherent: each event's least over all repeats",
+    }[view]
     return f"{meaning}; {_of_variant(variant)}; {section.title.partition(' at ')[2]}"
 
 
@@ -244,7 +410,9 @@ def _of_variant(variant: str) -> str:
 
 def _density_subtitle(section: Section, one: AllocatorFigures, view: View, samples: int) -> str:
     repeats = len(one.runs.runs)
-    meaning = {View.AS_RUN: f"as-run, {repeats} repeat{'s' * (repeats != 1)}",
-               View.ATTRIBUTED: "attributed",
-               View.INHERENT: f"inherent, least of {repeats}"}
+    meaning = {
+        View.AS_RUN: f"as-run, {repeats} repeat{'s' * (repeats != 1)}",
+        View.ATTRIBUTED: "attributed",
+        View.INHERENT: f"inherent, least of {repeats}",
+    }
     return f"{section.journal}, {meaning[view]}, {samples:,} events"

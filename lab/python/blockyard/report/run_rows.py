@@ -7,8 +7,19 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.sections import Run, Section
 
 _LATE = (("p50", "late_p50_ns"), ("p99", "late_p99_ns"), ("p999", "late_p99.9_ns"), ("max", "late_most_ns"))
-_FACTS = ("order_waits", "wall_ns", "cpu_ns", "timed_ns", "minor_faults", "major_faults", "voluntary_switches",
-          "involuntary_switches", "peak_resident_bytes", "teardown_resident_bytes", "walk_ns_a_block")
+_FACTS = (
+    "order_waits",
+    "wall_ns",
+    "cpu_ns",
+    "timed_ns",
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+    "peak_resident_bytes",
+    "teardown_resident_bytes",
+    "walk_ns_a_block",
+)
 
 
 def rows(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[dict[str, object]]:
@@ -16,13 +27,22 @@ def rows(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[dict
     for one in figures:
         for run in one.runs.runs:
             graded = fidelity.grade(run, section.pace)
-            yield {"journal": section.journal, "pace": section.pace, "touch": section.touch, "allocator": one.name,
-                   "variant": one.runs.variant, "repeat": run.repeat, "grade": graded.grade.word,
-                   "poor": ", ".join(graded.poor), **{name: _late(run, key) for key, name in _LATE},
-                   "inversions_share": graded.values["inversions"],
-                   "lost_threads_share": graded.values["lost threads"],
-                   "timer_floor_ns": graded.values["timer floor"], "busy_cores": graded.values["busy cores"],
-                   **{name: _number(run.facts.get(name)) for name in _FACTS}}
+            yield {
+                "journal": section.journal,
+                "pace": section.pace,
+                "touch": section.touch,
+                "allocator": one.name,
+                "variant": one.runs.variant,
+                "repeat": run.repeat,
+                "grade": graded.grade.word,
+                "poor": ", ".join(graded.poor),
+                **{name: _late(run, key) for key, name in _LATE},
+                "inversions_share": graded.values["inversions"],
+                "lost_threads_share": graded.values["lost threads"],
+                "timer_floor_ns": graded.values["timer floor"],
+                "busy_cores": graded.values["busy cores"],
+                **{name: _number(run.facts.get(name)) for name in _FACTS},
+            }
 
 
 def _late(run: Run, key: str) -> float | None:

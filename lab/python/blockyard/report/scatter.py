@@ -119,17 +119,20 @@ def _density(page: style.Figure) -> AxesImage:
     # Axes of its own without scales: the cells lie on whole pixels and nothing resamples them.
     axis = style.axes(page, _LEFT, _BOTTOM, COLUMNS * CELL, ROWS * CELL)
     axis.set_axis_off()
-    image = axis.imshow(np.zeros((ROWS, COLUMNS, 4), np.uint8), aspect="auto", interpolation="none",
-                        extent=(0, 1, 0, 1))
+    image = axis.imshow(
+        np.zeros((ROWS, COLUMNS, 4), np.uint8), aspect="auto", interpolation="none", extent=(0, 1, 0, 1)
+    )
     axis.set_xlim(0, 1)
     axis.set_ylim(0, 1)
     return image
 
 
 def _words(page: style.Figure, scatter: Scatter) -> list[Artist]:
-    return [style.put(page, 28, HEIGHT - 42, scatter.title, fontsize=22, fontweight="bold"),
-            style.subtitle(page, 72, f"{scatter.subtitle}; {_shown(scatter)}", WIDTH - 440),
-            style.foot(page, scatter.caption)]
+    return [
+        style.put(page, 28, HEIGHT - 42, scatter.title, fontsize=22, fontweight="bold"),
+        style.subtitle(page, 72, f"{scatter.subtitle}; {_shown(scatter)}", WIDTH - 440),
+        style.foot(page, scatter.caption),
+    ]
 
 
 def _shown(scatter: Scatter) -> str:
@@ -155,10 +158,21 @@ def _marks(axis: style.Axes, scatter: Scatter) -> list[Artist]:
     latencies = np.clip(marks["ticks"] / scatter.distribution.ticks_per_ns, *scatter.latencies_ns)
     machine = (marks["cause"] & causes.MACHINE) != 0
     own = ~machine
-    return [axis.scatter(times[own], latencies[own], s=44, c=style.size_colours()[hue[own]], edgecolors=INK,
-                         linewidths=0.7, zorder=5, clip_on=False),
-            axis.scatter(times[machine], latencies[machine], s=34, c=FAINT, marker="x", linewidths=1.3, zorder=5,
-                         clip_on=False)]
+    return [
+        axis.scatter(
+            times[own],
+            latencies[own],
+            s=44,
+            c=style.size_colours()[hue[own]],
+            edgecolors=INK,
+            linewidths=0.7,
+            zorder=5,
+            clip_on=False,
+        ),
+        axis.scatter(
+            times[machine], latencies[machine], s=34, c=FAINT, marker="x", linewidths=1.3, zorder=5, clip_on=False
+        ),
+    ]
 
 
 def _drawn(scatter: Scatter) -> np.ndarray:
@@ -177,11 +191,26 @@ def _percentile_labels(axis: style.Axes, scatter: Scatter) -> list[Artist]:
     places = style.spread(heights, 26 / (ROWS * CELL), 0.0, 1.0)
     drawn: list[Artist] = []
     for (label, value), height, place in zip(known, heights, places, strict=True):
-        drawn += axis.plot([1.003, 1.012, 1.022], [height, height, place], transform=axis.transAxes, color=FAINT,
-                           linewidth=1, clip_on=False)
+        drawn += axis.plot(
+            [1.003, 1.012, 1.022],
+            [height, height, place],
+            transform=axis.transAxes,
+            color=FAINT,
+            linewidth=1,
+            clip_on=False,
+        )
         drawn.append(axis.text(1.026, place, label, transform=axis.transAxes, va="center", fontsize=13.5, color=FAINT))
-        drawn.append(axis.text(1.089, place, units.latency(value), transform=axis.transAxes, va="center", fontsize=13.5,
-                               fontweight="bold"))
+        drawn.append(
+            axis.text(
+                1.089,
+                place,
+                units.latency(value),
+                transform=axis.transAxes,
+                va="center",
+                fontsize=13.5,
+                fontweight="bold",
+            )
+        )
     return drawn
 
 

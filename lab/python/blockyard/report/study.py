@@ -13,8 +13,11 @@ from blockyard.report.comparison import SATURATED, UNSUPPORTED
 
 def blocks(one: AllocatorFigures, journal: JournalFacts, views: Sequence[View]) -> list[Block]:
     version = f" {one.runs.version}" if one.runs.version else ""
-    return [Heading(f"{one.name}{version}", 3), _header(one, journal, views),
-            *(_percentiles(one, view) for view in views)]
+    return [
+        Heading(f"{one.name}{version}", 3),
+        _header(one, journal, views),
+        *(_percentiles(one, view) for view in views),
+    ]
 
 
 def journal_rows(journal: JournalFacts) -> list[list[str]]:
@@ -22,11 +25,16 @@ def journal_rows(journal: JournalFacts) -> list[list[str]]:
     live = "Live at the end (cut)" if journal.cut_at_end else "Leaked"
     leaked = units.ABSENT if journal.leaked is None else f"{journal.leaked:,} ({units.size(journal.leaked_bytes)})"
     reallocs = [["  of these reallocs", units.number(journal.reallocs)]] if journal.reallocs else []
-    return [["Number of mallocs", units.number(journal.mallocs)], ["Number of frees", units.number(journal.frees)],
-            *reallocs, ["Total allocation", units.size(journal.total_bytes)],
-            ["Max live bytes", units.size(journal.max_live_bytes)],
-            ["Average allocation", units.size(journal.average_bytes)],
-            ["Median allocation", units.size(journal.median_bytes)], [live, leaked]]
+    return [
+        ["Number of mallocs", units.number(journal.mallocs)],
+        ["Number of frees", units.number(journal.frees)],
+        *reallocs,
+        ["Total allocation", units.size(journal.total_bytes)],
+        ["Max live bytes", units.size(journal.max_live_bytes)],
+        ["Average allocation", units.size(journal.average_bytes)],
+        ["Median allocation", units.size(journal.median_bytes)],
+        [live, leaked],
+    ]
 
 
 def rhythm(found: JournalRhythm) -> list[Block]:
@@ -36,8 +44,11 @@ def rhythm(found: JournalRhythm) -> list[Block]:
     for place, (all_of, mallocs) in enumerate(zip(found.per_second, found.mallocs_per_second, strict=True)):
         bar = "#" * round(30 * all_of / most) if most else ""
         rows.append([f"{place * found.slice_s:.2f} s", units.rate(all_of), units.rate(mallocs), bar.ljust(30)])
-    frames = [] if found.per_frame is None else [f"Operations per frame over the last 60 %: {found.per_frame:,.0f}, "
-                                                 "mallocs and frees of all threads."]
+    frames = (
+        []
+        if found.per_frame is None
+        else [f"Operations per frame over the last 60 %: {found.per_frame:,.0f}, mallocs and frees of all threads."]
+    )
     return [Table("operations a second, in 20 slices", ["from", "operations", "mallocs", ""], rows, frames)]
 
 
@@ -56,11 +67,14 @@ def _percentiles(one: AllocatorFigures, view: View) -> Table:
     parts.append(("free", Operation.FREE, Part.CALL))
     if one.distribution(view, Operation.REALLOC, Part.CALL).samples:
         parts.append(("realloc", Operation.REALLOC, Part.CALL))
-    columns: list[tuple[str, Distribution]] = [(title, one.distribution(view, operation, part))
-                                               for title, operation, part in parts]
+    columns: list[tuple[str, Distribution]] = [
+        (title, one.distribution(view, operation, part)) for title, operation, part in parts
+    ]
     rows = [["Best", *(units.latency(found.best) for _, found in columns)]]
-    rows += [[percentile.label, *(units.latency(found.percentile(percentile)) for _, found in columns)]
-             for percentile in PERCENTILES]
+    rows += [
+        [percentile.label, *(units.latency(found.percentile(percentile)) for _, found in columns)]
+        for percentile in PERCENTILES
+    ]
     rows.append(["Worst", *(units.latency(found.worst) for _, found in columns)])
     rows.append(["samples", *(units.number(found.samples) for _, found in columns)])
     cells = [cell for row in rows for cell in row]

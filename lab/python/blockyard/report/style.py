@@ -26,8 +26,20 @@ NULL_COLOUR = "#8a8f98"
 
 # Okabe and Ito's set without its yellow (too pale on white), then darker and lighter relatives; lines are labelled
 # directly and differ in dash as well, so that no picture depends on colour alone.
-LINES = ("#0072b2", "#d55e00", "#009e73", "#b3478f", "#56a5d8", "#c78a00", "#1b3a6b", "#7a2e00", "#00594a", "#6a4c93",
-         "#a0522d", "#3f7d20")
+LINES = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#b3478f",
+    "#56a5d8",
+    "#c78a00",
+    "#1b3a6b",
+    "#7a2e00",
+    "#00594a",
+    "#6a4c93",
+    "#a0522d",
+    "#3f7d20",
+)
 
 # Size runs from indigo over teal and amber to crimson: along blue to yellow, which colour-blind eyes keep apart.
 _SIZE_ANCHORS = ((4, "#2b3a9b"), (6, "#2f7fd0"), (10, "#2fae9f"), (15, "#dfa200"), (20, "#e2571e"), (26, "#8e1b3a"))
@@ -37,9 +49,20 @@ _MARGIN = 28
 _SMALLEST = 6.0
 _FOOT_LETTERS = 178
 """So many letters of 11.5 points fill the width of a picture."""
-FONT = {"font.family": "DejaVu Sans", "font.size": 15, "axes.edgecolor": FAINT, "axes.linewidth": 1.0,
-        "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "svg.fonttype": "path",
-        "svg.hashsalt": "blockyard", "axes.titlesize": 18, "path.simplify_threshold": 0.5}
+FONT = {
+    "font.family": "DejaVu Sans",
+    "font.size": 15,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 1.0,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "blockyard",
+    "axes.titlesize": 18,
+    "path.simplify_threshold": 0.5,
+}
 
 
 def colour(place: int) -> str:
@@ -124,9 +147,15 @@ _PNG = {"compress_level": 1}
 _SVG = {"Date": None}
 
 
-def save(page: Figure, target: Path, formats: Sequence[str] = (".png", ".svg"), furniture: Furniture | None = None,
-         own: Sequence[Artist] = ()) -> list[Path]:
+def save(
+    page: Figure,
+    target: Path,
+    formats: Sequence[str] = (".png", ".svg"),
+    furniture: Furniture | None = None,
+    own: Sequence[Artist] = (),
+) -> list[Path]:
     """Writes TARGET.png and TARGET.svg; with `furniture`, of which this picture has all but its `own`, sooner."""
+
     def write(path: Path, suffix: str) -> None:
         if suffix == ".png" and furniture is not None:
             inches = (PIXELS_PER_INCH, PIXELS_PER_INCH)
@@ -175,36 +204,55 @@ def latency_axis(axis: Axes, low_ns: float, high_ns: float, step_ns: float, hori
     decades = decades[decades >= step_ns * 0.999] if below else decades
     scale.set_major_locator(FixedLocator([low_ns, *decades] if below else decades))
     scale.set_minor_locator(NullLocator())
-    scale.set_major_formatter(FuncFormatter(
-        lambda value, _: f"<{latency_label(float(f'{step_ns:.3g}'))}" if below and value < step_ns / 2 else
-        latency_label(value)))
+    scale.set_major_formatter(
+        FuncFormatter(
+            lambda value, _: (
+                f"<{latency_label(float(f'{step_ns:.3g}'))}" if below and value < step_ns / 2 else latency_label(value)
+            )
+        )
+    )
     scale.grid(True, "major", color=GRID, linewidth=1.1)
     scale.set_tick_params("both", length=0)
     # One collection: as minor ticks these lines would take longer to draw than eleven million points.
     minors = minors[(minors > low_ns) & (minors < high_ns)]
     span, transform = (0, 1), axis.get_xaxis_transform() if horizontal else axis.get_yaxis_transform()
-    (axis.vlines if horizontal else axis.hlines)(minors, *span, colors=MINOR_GRID, linewidth=0.8, zorder=0,
-                                                 transform=transform)
+    (axis.vlines if horizontal else axis.hlines)(
+        minors, *span, colors=MINOR_GRID, linewidth=0.8, zorder=0, transform=transform
+    )
 
 
 _MARK = 9
 """Half the width of a mark that must not be covered."""
 
 
-def beside(marks: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]],
-           bounds: tuple[float, float, float, float]) -> list[tuple[float, float]]:
+def beside(
+    marks: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    bounds: tuple[float, float, float, float],
+) -> list[tuple[float, float]]:
     """Lower left corners of names beside their marks, such that none covers another or a mark, within the bounds
     (left, bottom, right, top) where that can be had; the nearest place to each mark, in their order."""
     taken = [(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in marks]
     found = []
     for (x, y), (width, height) in zip(marks, sizes, strict=True):
         steps = sorted(range(-12, 13), key=lambda step: (abs(step), -step))
-        tried = [(left, y - height / 2 + step * height * 0.6) for step in steps
-                 for left in (x + _MARK + 5, x - _MARK - 5 - width)]
-        free = (corner for corner in tried if bounds[0] <= corner[0] and corner[0] + width <= bounds[2]
-                and bounds[1] <= corner[1] and corner[1] + height <= bounds[3]
-                and not any(corner[0] < box[2] and box[0] < corner[0] + width and corner[1] < box[3]
-                            and box[1] < corner[1] + height for box in taken))
+        tried = [
+            (left, y - height / 2 + step * height * 0.6)
+            for step in steps
+            for left in (x + _MARK + 5, x - _MARK - 5 - width)
+        ]
+        free = (
+            corner
+            for corner in tried
+            if bounds[0] <= corner[0]
+            and corner[0] + width <= bounds[2]
+            and bounds[1] <= corner[1]
+            and corner[1] + height <= bounds[3]
+            and not any(
+                corner[0] < box[2] and box[0] < corner[0] + width and corner[1] < box[3] and box[1] < corner[1] + height
+                for box in taken
+            )
+        )
         corner = next(free, tried[0])
         taken.append((*corner, corner[0] + width, corner[1] + height))
         found.append(corner)

@@ -16,8 +16,12 @@ from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL,
 from blockyard.analysis.sections import AllocatorRuns, Section
 from blockyard.report.files import whole
 
-_COMBINATIONS = tuple((operation, part) for operation in Operation for part in Part
-                      if operation is not Operation.FREE or part is Part.CALL)
+_COMBINATIONS = tuple(
+    (operation, part)
+    for operation in Operation
+    for part in Part
+    if operation is not Operation.FREE or part is Part.CALL
+)
 _ROWS_AT_ONCE = 1 << 20
 _DIFFERENCES = "DELTA_BINARY_PACKED"
 _ROWS_IN_CACHE = 1 << 14
@@ -36,23 +40,40 @@ def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[
                     supported = {percentile.label: found.percentile(percentile) for percentile in PERCENTILES}
                     ends = _ends(one.intervals(view, operation, part, size_class))
                     figure = {"best": found.best, **supported, "worst": found.worst, "mean": found.mean}
-                    yield {"journal": section.journal, "pace": section.pace, "touch": section.touch,
-                           "threads": section.threads, "allocator": one.name, "variant": one.runs.variant,
-                           "version": one.runs.version, "repeats": len(one.runs.runs), "view": view.value,
-                           "operation": operation.value, "part": part.value,
-                           "size_class": "all" if size_class is None else SIZE_CLASSES[size_class],
-                           "samples": found.samples,
-                           **{f"{label}_ns": None if value is None else round(value.value, 3)
-                              for label, value in figure.items()},
-                           **ends,
-                           "worst_is_at_least": found.worst.at_least, "floor_call_ns": round(one.runs.floors_ns[0], 3),
-                           "floor_touch_ns": round(one.runs.floors_ns[1], 3)}
+                    yield {
+                        "journal": section.journal,
+                        "pace": section.pace,
+                        "touch": section.touch,
+                        "threads": section.threads,
+                        "allocator": one.name,
+                        "variant": one.runs.variant,
+                        "version": one.runs.version,
+                        "repeats": len(one.runs.runs),
+                        "view": view.value,
+                        "operation": operation.value,
+                        "part": part.value,
+                        "size_class": "all" if size_class is None else SIZE_CLASSES[size_class],
+                        "samples": found.samples,
+                        **{
+                            f"{label}_ns": None if value is None else round(value.value, 3)
+                            for label, value in figure.items()
+                        },
+                        **ends,
+                        "worst_is_at_least": found.worst.at_least,
+                        "floor_call_ns": round(one.runs.floors_ns[0], 3),
+                        "floor_touch_ns": round(one.runs.floors_ns[1], 3),
+                    }
 
 
 def _ends(intervals: dict[str, Interval | None]) -> dict[str, float | None]:
     """`p99.9_low_ns`, `p99.9_high_ns`: the 95 % bootstrap interval."""
-    return {f"{percentile.label}_{end}_ns": None if (found := intervals[percentile.label]) is None else
-            round(getattr(found, end).value, 3) for percentile in WITH_INTERVAL for end in ("low", "high")}
+    return {
+        f"{percentile.label}_{end}_ns": None
+        if (found := intervals[percentile.label]) is None
+        else round(getattr(found, end).value, 3)
+        for percentile in WITH_INTERVAL
+        for end in ("low", "high")
+    }
 
 
 def write(target: Path, name: str, found: list[dict[str, object]]) -> list[Path]:
@@ -77,25 +98,41 @@ def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gros
     shared = ("event", "kind", "thread", "size", "frame")
     repeated = ("start", "call", "touch", "cause")
     names = [*shared, *(f"{name}_{run.repeat}" for run in allocator.runs for name in repeated)]
-    metadata = {"allocator": allocator.name, "version": allocator.version, "journal": section.journal,
-                "pace": section.pace, "touch": section.touch, "threads": section.threads,
-                "ticks_per_ns": [run.number("ticks_per_ns") for run in allocator.runs],
-                "floor_call_ticks": [run.floor_call for run in opened],
-                "floor_touch_ticks": [run.floor_touch for run in opened]}
+    metadata = {
+        "allocator": allocator.name,
+        "version": allocator.version,
+        "journal": section.journal,
+        "pace": section.pace,
+        "touch": section.touch,
+        "threads": section.threads,
+        "ticks_per_ns": [run.number("ticks_per_ns") for run in allocator.runs],
+        "floor_call_ticks": [run.floor_call for run in opened],
+        "floor_touch_ticks": [run.floor_touch for run in opened],
+    }
     # Not nullable: what can't be missing needs no levels that say that it is there.
-    schema = pa.schema([pa.field(name, pa.from_numpy_dtype(first.dtype[name.partition("_")[0]]), nullable=False)
-                        for name in names], metadata={"blockyard": json.dumps(metadata)})
+    schema = pa.schema(
+        [pa.field(name, pa.from_numpy_dtype(first.dtype[name.partition("_")[0]]), nullable=False) for name in names],
+        metadata={"blockyard": json.dumps(metadata)},
+    )
 
     def write_rows(path: Path) -> None:
         packed = [name for name in names if _encoding(name) != _DIFFERENCES]  # differences don't get smaller
-        with pq.ParquetWriter(path, schema, compression=dict.fromkeys(names, "none") | dict.fromkeys(packed, "zstd"),
-                              compression_level=dict.fromkeys(packed, 1), use_dictionary=False, write_statistics=False,
-                              column_encoding={name: _encoding(name) for name in names}) as writer:
+        with pq.ParquetWriter(
+            path,
+            schema,
+            compression=dict.fromkeys(names, "none") | dict.fromkeys(packed, "zstd"),
+            compression_level=dict.fromkeys(packed, 1),
+            use_dictionary=False,
+            write_statistics=False,
+            column_encoding={name: _encoding(name) for name in names},
+        ) as writer:
             for begin in range(0, len(first), _ROWS_AT_ONCE):
                 columns = _apart(first[begin : begin + _ROWS_AT_ONCE], dict.fromkeys(shared, 0))
                 for run in opened:
-                    columns += _apart(run.rows[begin : begin + _ROWS_AT_ONCE], {
-                        "start": 0, "call": run.floor_call, "touch": run.floor_touch, "cause": 0})
+                    columns += _apart(
+                        run.rows[begin : begin + _ROWS_AT_ONCE],
+                        {"start": 0, "call": run.floor_call, "touch": run.floor_touch, "cause": 0},
+                    )
                 writer.write_batch(pa.record_batch(columns, schema=schema))
 
     whole(target, write_rows)

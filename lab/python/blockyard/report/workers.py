@@ -108,13 +108,17 @@ def _refuse_death(worker: BaseProcess) -> None:
     if worker.exitcode == 0:
         return
     if worker.exitcode == -signal.SIGKILL:
-        raise UserError("a process that drew pictures was killed, most likely because the machine ran out of memory; "
-                        "report fewer journals or allocators at a time (--journal, --allocator)")
+        raise UserError(
+            "a process that drew pictures was killed, most likely because the machine ran out of memory; "
+            "report fewer journals or allocators at a time (--journal, --allocator)"
+        )
     how = f"exit code {worker.exitcode}"
     if worker.exitcode is not None and worker.exitcode < 0:
         how = _signal_name(-worker.exitcode)
-    raise UserError(f"a process that drew pictures ended with {how}: a fault of Blockyard or of a library below it; "
-                    "'--no-pictures --no-samples-parquet' makes the tables alone, in one process")
+    raise UserError(
+        f"a process that drew pictures ended with {how}: a fault of Blockyard or of a library below it; "
+        "'--no-pictures --no-samples-parquet' makes the tables alone, in one process"
+    )
 
 
 def _signal_name(number: int) -> str:

@@ -32,8 +32,9 @@ def shares() -> list[tuple[int, int]]:
     return found
 
 
-def section(found: Section, members: Sequence[AllocatorFigures], header: Header,
-            views: Sequence[View], machine: dict[str, Any]) -> dict[str, Any]:
+def section(
+    found: Section, members: Sequence[AllocatorFigures], header: Header, views: Sequence[View], machine: dict[str, Any]
+) -> dict[str, Any]:
     """All that is known of a section but its events."""
     bases = list(dict.fromkeys(one.runs.base for one in members if not one.runs.is_null))
     competing = [one for one in members if not one.runs.is_null]  # null's memory is a buffer of the lab
@@ -41,14 +42,20 @@ def section(found: Section, members: Sequence[AllocatorFigures], header: Header,
     curves = {one.name: told for one in competing if (told := memory.series(one, at_ns)) is not None}
     live = next((told.live for told in curves.values()), np.zeros(0))
     return {
-        "title": found.title, "journal": found.journal, "header": header.lines(),
-        "warnings": fidelity.sentences(found), "end_ns": end_ns(members),
-        "touched": any(one.touched for one in members), "views": [view.value for view in views],
+        "title": found.title,
+        "journal": found.journal,
+        "header": header.lines(),
+        "warnings": fidelity.sentences(found),
+        "end_ns": end_ns(members),
+        "touched": any(one.touched for one in members),
+        "views": [view.value for view in views],
         "looked": cause_tables.looked(members) if any(one.looked_into for one in members) else "",
-        "frames": frames.facts(found, members), "threads": _thread_names(found),
+        "frames": frames.facts(found, members),
+        "threads": _thread_names(found),
         "tables": [table.facts() for table in tables.tables(found, members, views, machine)],
         "memory": {"time_s": _rounded(at_ns / 1e9, 4), "live": [int(value) for value in live]},
-        "allocators": [_allocator(found, one, bases, views, curves.get(one.name)) for one in members]}
+        "allocators": [_allocator(found, one, bases, views, curves.get(one.name)) for one in members],
+    }
 
 
 def end_ns(members: Sequence[AllocatorFigures]) -> float:
@@ -63,30 +70,52 @@ def end_ns(members: Sequence[AllocatorFigures]) -> float:
 
 def constants() -> dict[str, Any]:
     """What the page's own arithmetic needs to agree with the tiles, and its words with the tables."""
-    masks = {causes.INTERRUPTED: causes.MACHINE, causes.WAITED: causes.SLEPT,
-             causes.FAULTED: causes.FAULT_CALL | causes.FAULT_TOUCH | causes.MAJOR_FAULT, causes.OWN: causes.LOOKED,
-             causes.UNKNOWN: 0}
-    return {"per_octave": tiles.PER_OCTAVE, "bins": tiles.BINS, "latency_steps": LATENCY_STEPS,
-            "histogram_error": tiles.ERROR, "slowest": figures.SLOWEST, "machine_causes": causes.MACHINE,
-            "cause_classes": [[name, mask] for name, mask in masks.items()],
-            "cause_words": [causes.words(cause) for cause in range(256)], "beyond": SAMPLES_BEYOND,
-            "shares": shares(), "limits_ns": _LIMITS_NS,
-            "percentiles": [[one.label, one.numerator, one.denominator] for one in _TABLE]}
+    masks = {
+        causes.INTERRUPTED: causes.MACHINE,
+        causes.WAITED: causes.SLEPT,
+        causes.FAULTED: causes.FAULT_CALL | causes.FAULT_TOUCH | causes.MAJOR_FAULT,
+        causes.OWN: causes.LOOKED,
+        causes.UNKNOWN: 0,
+    }
+    return {
+        "per_octave": tiles.PER_OCTAVE,
+        "bins": tiles.BINS,
+        "latency_steps": LATENCY_STEPS,
+        "histogram_error": tiles.ERROR,
+        "slowest": figures.SLOWEST,
+        "machine_causes": causes.MACHINE,
+        "cause_classes": [[name, mask] for name, mask in masks.items()],
+        "cause_words": [causes.words(cause) for cause in range(256)],
+        "beyond": SAMPLES_BEYOND,
+        "shares": shares(),
+        "limits_ns": _LIMITS_NS,
+        "percentiles": [[one.label, one.numerator, one.denominator] for one in _TABLE],
+    }
 
 
-def _allocator(found: Section, one: AllocatorFigures, bases: list[str], views: Sequence[View],
-               curve: memory.MemorySeries | None) -> dict[str, Any]:
+def _allocator(
+    found: Section, one: AllocatorFigures, bases: list[str], views: Sequence[View], curve: memory.MemorySeries | None
+) -> dict[str, Any]:
     runs = one.runs
     return {
-        "name": runs.name, "label": f"{runs.name}*" if runs.needs_lock else runs.name, "base": runs.base,
-        "variant": runs.variant, "version": runs.version, "null": runs.is_null,
+        "name": runs.name,
+        "label": f"{runs.name}*" if runs.needs_lock else runs.name,
+        "base": runs.base,
+        "variant": runs.variant,
+        "version": runs.version,
+        "null": runs.is_null,
         "place": -1 if runs.is_null else bases.index(runs.base),
-        "repeats": len(runs.runs), "step_ns": one.step_ns, "measured_ns": one.measured_ns,
-        "grade": fidelity.worst(runs, found.pace).grade.word, "peak_bytes": _peak(one),
-        "figures": {operation.value: {view.value: _figures(one, view, operation) for view in views}
-                    for operation in OPERATIONS},
+        "repeats": len(runs.runs),
+        "step_ns": one.step_ns,
+        "measured_ns": one.measured_ns,
+        "grade": fidelity.worst(runs, found.pace).grade.word,
+        "peak_bytes": _peak(one),
+        "figures": {
+            operation.value: {view.value: _figures(one, view, operation) for view in views} for operation in OPERATIONS
+        },
         "worst_frames": frames.worst(found, one),
-        "resident": None if curve is None else [int(value) for value in curve.resident]}
+        "resident": None if curve is None else [int(value) for value in curve.resident],
+    }
 
 
 def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[str, Any] | None:
@@ -94,19 +123,30 @@ def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[st
     if not found.samples:
         return None
     ranks = [max(1, -(-found.samples * numerator // denominator)) for numerator, denominator in shares()]
-    supported = [found.samples * (denominator - numerator) >= SAMPLES_BEYOND * denominator
-                 for numerator, denominator in shares()]
+    supported = [
+        found.samples * (denominator - numerator) >= SAMPLES_BEYOND * denominator for numerator, denominator in shares()
+    ]
     ticks = found.ticks[np.searchsorted(np.cumsum(found.counts, dtype=np.uint64), np.array(ranks, np.uint64))]
-    curve = [_digits(float(tick) / found.ticks_per_ns) if known else None
-             for tick, known in zip(ticks, supported, strict=True)]
+    curve = [
+        _digits(float(tick) / found.ticks_per_ns) if known else None
+        for tick, known in zip(ticks, supported, strict=True)
+    ]
     named = [found.percentile(percentile) for percentile in _TABLE]
     ends = one.intervals(view, operation, Part.CALL if operation is Operation.FREE else Part.BOTH)
-    intervals = [(value := ends.get(percentile.label)) and [_digits(value.low.value), _digits(value.high.value)]
-                 for percentile in _TABLE]
-    return {"samples": found.samples, "intervals": intervals, "best": found.best.value,
-            "named": [None if value is None else _digits(value.value) for value in named],
-            "worst": found.worst.value, "at_least": bool(found.ticks[-1] == SATURATED),
-            "above": [found.above(limit) for limit in _LIMITS_NS], "curve": curve}
+    intervals = [
+        (value := ends.get(percentile.label)) and [_digits(value.low.value), _digits(value.high.value)]
+        for percentile in _TABLE
+    ]
+    return {
+        "samples": found.samples,
+        "intervals": intervals,
+        "best": found.best.value,
+        "named": [None if value is None else _digits(value.value) for value in named],
+        "worst": found.worst.value,
+        "at_least": bool(found.ticks[-1] == SATURATED),
+        "above": [found.above(limit) for limit in _LIMITS_NS],
+        "curve": curve,
+    }
 
 
 def _peak(one: AllocatorFigures) -> float | None:

@@ -31,16 +31,23 @@ class _Cut:
     complete_above: int
 
 
-def prepare(members: Sequence[AllocatorFigures], traces: Sequence[Trace | None], end_ns: float, gross: bool, jobs: int,
-            crowd: int = 1) -> tuple[int, list[str]]:
+def prepare(
+    members: Sequence[AllocatorFigures],
+    traces: Sequence[Trace | None],
+    end_ns: float,
+    gross: bool,
+    jobs: int,
+    crowd: int = 1,
+) -> tuple[int, list[str]]:
     """How many stretches the time was cut into, and the pack of each allocator. `crowd`: the sections of the page."""
     room = _ROOM_AN_ALLOCATOR * max(len(members), _ALLOCATORS) // min(crowd, 2)
     threads = 1 if jobs > 1 and len(members) > 1 else min(jobs, 2)
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         found = list(pool.map(lambda one: _cut(one, end_ns, gross, threads), members))
         factor = _factor(found, room)
-        made = list(pool.map(lambda parts: _pack(*parts, end_ns, factor, gross),
-                             zip(members, found, traces, strict=True)))
+        made = list(
+            pool.map(lambda parts: _pack(*parts, end_ns, factor, gross), zip(members, found, traces, strict=True))
+        )
     return tiles.COLUMNS // factor, made
 
 
@@ -78,16 +85,25 @@ def _pack(one: AllocatorFigures, found: _Cut, trace: Trace | None, end_ns: float
     opened = figures.open_rows(one.runs, gross)
     first_run = opened[0].rows[found.rows]
     sizes, size = np.unique(first_run["size"], return_inverse=True)
-    columns |= {"event": first_run["event"], "time": np.round(first_run["start"] / unit).astype(np.uint32),
-                "kind": first_run["kind"], "thread": first_run["thread"],
-                "frame": _frames(one, first_run),
-                "size": size.astype(np.uint32)}
+    columns |= {
+        "event": first_run["event"],
+        "time": np.round(first_run["start"] / unit).astype(np.uint32),
+        "kind": first_run["kind"],
+        "thread": first_run["thread"],
+        "frame": _frames(one, first_run),
+        "size": size.astype(np.uint32),
+    }
     for place, run in enumerate(opened):
         columns[f"latency.{place}"] = steps(found.tiles.latencies[:, place] / rate)
         columns[f"cause.{place}"] = run.rows["cause"][found.rows]
     phrases, columns["calls"] = _calls(trace, first_run["event"])
-    facts = {"time_unit_ns": unit, "calls": phrases, "sizes": [int(each) for each in sizes], "repeats": len(opened),
-             "complete_above_ns": found.complete_above / rate}
+    facts = {
+        "time_unit_ns": unit,
+        "calls": phrases,
+        "sizes": [int(each) for each in sizes],
+        "repeats": len(opened),
+        "complete_above_ns": found.complete_above / rate,
+    }
     return packed(facts, columns, frozenset({"event", "time", "frame"}))
 
 

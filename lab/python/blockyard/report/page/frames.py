@@ -22,11 +22,18 @@ def facts(section: Section, members: Sequence[AllocatorFigures]) -> dict[str, An
     """Where the frames come from, and the phases of the run."""
     cuts = members[0].cuts
     known = isinstance(cuts.frames, FrameCut)
-    return {"words": frame_tables.words(section, cuts), "known": known,
-            "group": _group(cuts.frames.frames) if known else 1,
-            "rate_hz": cuts.frames.rate_hz if known else DEFAULT_FPS,
-            "phases": [{"name": phase.name, "begin_s": phase.begin_ns / 1e9, "end_s": phase.end_ns / 1e9}
-                       for phase in cuts.phases.phases] if len(cuts.phases.phases) > 1 else []}
+    return {
+        "words": frame_tables.words(section, cuts),
+        "known": known,
+        "group": _group(cuts.frames.frames) if known else 1,
+        "rate_hz": cuts.frames.rate_hz if known else DEFAULT_FPS,
+        "phases": [
+            {"name": phase.name, "begin_s": phase.begin_ns / 1e9, "end_s": phase.end_ns / 1e9}
+            for phase in cuts.phases.phases
+        ]
+        if len(cuts.phases.phases) > 1
+        else [],
+    }
 
 
 def worst(section: Section, one: AllocatorFigures) -> list[dict[str, float]]:
@@ -35,8 +42,14 @@ def worst(section: Section, one: AllocatorFigures) -> list[dict[str, float]]:
     if not isinstance(cut, FrameCut):
         return []
     ends = np.append(cut.starts_ns[1:], one.cuts.line.duration_ns)
-    return [{"begin_s": frame.start_ns / 1e9, "end_s": max(float(ends[frame.frame]), frame.start_ns + 1e5) / 1e9,
-             "ns": round(frame.allocator_ns)} for frame in worst_frames.of(section, one, _LISTED)]
+    return [
+        {
+            "begin_s": frame.start_ns / 1e9,
+            "end_s": max(float(ends[frame.frame]), frame.start_ns + 1e5) / 1e9,
+            "ns": round(frame.allocator_ns),
+        }
+        for frame in worst_frames.of(section, one, _LISTED)
+    ]
 
 
 def pack(members: Sequence[AllocatorFigures], views: Sequence[View]) -> str:

@@ -34,8 +34,15 @@ def libraries() -> list[Library]:
     if reason := missing():
         raise UserError(f"--html is not possible: {reason}")
     assert folder is not None
-    return [Library("uPlot", _text(folder / "uPlot.version").strip(), _text(folder / "uPlot.iife.min.js"),
-                    _text(folder / "uPlot.min.css"), _text(folder / "uPlot.LICENSE"))]
+    return [
+        Library(
+            "uPlot",
+            _text(folder / "uPlot.version").strip(),
+            _text(folder / "uPlot.iife.min.js"),
+            _text(folder / "uPlot.min.css"),
+            _text(folder / "uPlot.LICENSE"),
+        )
+    ]
 
 
 def _text(path: Path) -> str:

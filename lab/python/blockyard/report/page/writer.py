@@ -26,17 +26,31 @@ class PageSection:
     header: Header
 
 
-def write(target: Path, results: Results, notes: Sequence[str], found: Sequence[PageSection], *, gross: bool = False,
-          jobs: int = 2) -> Path:
+def write(
+    target: Path,
+    results: Results,
+    notes: Sequence[str],
+    found: Sequence[PageSection],
+    *,
+    gross: bool = False,
+    jobs: int = 2,
+) -> Path:
     """Writes the page. Raises UserError where the build has no libraries for it, before anything is computed."""
     carried = libraries()
-    facts: dict[str, Any] = {"name": results.name, "created_at": results.created_at, "blockyard": results.blockyard,
-                             "notes": list(notes), "constants": content.constants(), "sections": []}
+    facts: dict[str, Any] = {
+        "name": results.name,
+        "created_at": results.created_at,
+        "blockyard": results.blockyard,
+        "notes": list(notes),
+        "constants": content.constants(),
+        "sections": [],
+    }
     packs: list[tuple[str, str]] = []
     for number, one in enumerate(found):
         told = content.section(one.section, one.figures, one.header, views(one.figures), results.machine)
-        told["columns"], made = events.prepare(one.figures, _traces(one, results), told["end_ns"], gross,
-                                                jobs, crowd=len(found))
+        told["columns"], made = events.prepare(
+            one.figures, _traces(one, results), told["end_ns"], gross, jobs, crowd=len(found)
+        )
         facts["sections"].append(told)
         packs.append((f"{number}/frames", frames.pack(one.figures, views(one.figures))))
         packs += [(f"{number}/{member.name}", pack) for member, pack in zip(one.figures, made, strict=True)]
@@ -56,15 +70,24 @@ def views(members: Sequence[AllocatorFigures]) -> list[View]:
 
 def _document(facts: dict[str, Any], packs: list[tuple[str, str]], carried: list[Library]) -> str:
     template = (bundle.STATIC / "page.html").read_text(encoding="utf-8")
-    licences = "\n".join(f"<h3>{html.escape(one.name)} {html.escape(one.version)}</h3>\n<pre>{html.escape(one.licence)}"
-                         "</pre>" for one in carried)
-    data = "\n".join(f'<script type="text/plain" data-pack="{html.escape(name)}">{pack}</script>'
-                     for name, pack in packs)
+    licences = "\n".join(
+        f"<h3>{html.escape(one.name)} {html.escape(one.version)}</h3>\n<pre>{html.escape(one.licence)}</pre>"
+        for one in carried
+    )
+    data = "\n".join(
+        f'<script type="text/plain" data-pack="{html.escape(name)}">{pack}</script>' for name, pack in packs
+    )
     # In a script element only `</` could end it early.
     facts_text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
     style = "\n".join([*(one.style for one in carried), bundle.style()])
-    filled = {"title": html.escape(f"Blockyard: {facts['name']}"), "style": style, "licences": licences,
-              "facts": facts_text, "packs": data, "libraries": "\n".join(one.script for one in carried),
-              "script": bundle.script()}
+    filled = {
+        "title": html.escape(f"Blockyard: {facts['name']}"),
+        "style": style,
+        "licences": licences,
+        "facts": facts_text,
+        "packs": data,
+        "libraries": "\n".join(one.script for one in carried),
+        "script": bundle.script(),
+    }
     parts = template.split("@@")
     return "".join(filled[part] if place % 2 else part for place, part in enumerate(parts))
