@@ -13,7 +13,7 @@ int init(const by_adapter_setup* setup) {
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;
   if (setup->populate == 0) return 0;
   const uint64_t bytes = blockyard::adapters::bytes_for_peak(*setup);
-  if (by_prefault(bytes) == 0) return 0;
+  if (by_heap_prefault(bytes) == 0) return 0;
   return blockyard::adapters::fail(*setup, "the system has no memory to populate for the journal's peak");
 }
 
@@ -41,7 +41,7 @@ extern "C" BY_API size_t by_adapter_usable_size(void* block) { return by_usable_
 
 extern "C" BY_API uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most) {
   by_heap_statistics now;
-  by_heap_read_statistics(&now);
+  by_heap_get_statistics(&now);
   const by_adapter_counter all[] = {
       {"ready_misses_small", now.ready_misses_small},
       {"ready_misses_medium", now.ready_misses_medium},

@@ -247,7 +247,7 @@ TEST(BlockPool, works_from_c) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 16, 0u);
   by_block_pool_free(pool, nullptr);
   by_block_statistics statistics;
-  by_block_pool_statistics(pool, &statistics);
+  by_block_pool_get_statistics(pool, &statistics);
   EXPECT_EQ(statistics.live_blocks, 1u);
   EXPECT_EQ(statistics.block_bytes, 48u);
   by_block_pool_free(pool, block);

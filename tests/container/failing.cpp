@@ -23,7 +23,7 @@ void Failing::never_fail() { block::watch_fail_after(-1); }
 
 std::size_t Failing::live() {
   by_block_statistics blocks;
-  by_static_block_statistics(0, &blocks);
+  by_static_block_get_statistics(0, &blocks);
   return alive + blocks.live_blocks;
 }
 

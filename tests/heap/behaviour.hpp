@@ -18,8 +18,8 @@
 #include "blockyard/heap.h"
 
 // Weak: the program itself is linked against nothing of Blockyard's, the preloaded library supplies them.
-#pragma weak by_check
-#pragma weak by_heap_read_statistics
+#pragma weak by_heap_check
+#pragma weak by_heap_get_statistics
 
 namespace behaviour {
 
@@ -33,8 +33,8 @@ inline void require(bool holds, const char* sentence) {
 
 /// The heap under test is really there, and every invariant holds. No other thread may be allocating.
 inline void require_sound_heap() {
-  require(by_check != nullptr, "libblockyard-malloc.so is not under this program");
-  const char* const broken = by_check();
+  require(by_heap_check != nullptr, "libblockyard-malloc.so is not under this program");
+  const char* const broken = by_heap_check();
   require(broken == nullptr, broken == nullptr ? "" : broken);
 }
 
@@ -81,7 +81,7 @@ inline Rest rest_of(int thread) {
 
 inline by_heap_statistics statistics() {
   by_heap_statistics values{};
-  by_heap_read_statistics(&values);
+  by_heap_get_statistics(&values);
   return values;
 }
 

@@ -41,6 +41,8 @@ SYSTEM_MACROS = re.compile(r"\b(?:__linux__|_WIN32|__APPLE__)\b")
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _CODE = {".c", ".cpp", ".h", ".hpp"}
+# Documents hold snippets.
+_INCLUDING = _CODE | {".md"}
 
 
 def files(root: Path) -> list[Path]:
@@ -61,7 +63,7 @@ def include_violations(root: Path) -> list[str]:
     return [
         f"{path.relative_to(root)} includes {target}: {reason}"
         for path in files(root)
-        if path.suffix in _CODE
+        if path.suffix in _INCLUDING
         for target in _INCLUDE.findall(path.read_text(errors="replace"))
         if (reason := _reason(path.relative_to(root).parts, target))
     ]
@@ -83,9 +85,16 @@ def _reason(source: tuple[str, ...], target: str) -> str | None:
             return "a public header includes public headers only"
         if source[0] == "library" and component == "blockyard" and rest in LAB_HEADERS:
             return "the library never includes the lab"
+    elif _is_consumer(source) and target.startswith("blockyard/detail/"):
+        return "detail/ is private: programs include the public headers only"
     elif (source[0] == "examples" or source[:2] == ("lab", "adapters")) and component in COMPONENTS:
         return f"{source[-2]} use the public headers only"
     return None
+
+
+def _is_consumer(source: tuple[str, ...]) -> bool:
+    """Whether a file shows or plays a program that uses the library: examples, adapters, snippets, packaging tests."""
+    return source[0] in {"docs", "examples", "README.md"} or source[:2] in {("lab", "adapters"), ("tests", "packaging")}
 
 
 def system_violations(root: Path) -> list[str]:

@@ -91,6 +91,8 @@ def test_python_and_cmake_say_the_same_version() -> None:
             "public headers only",
         ),
         ("include_violations", "lab/adapters/glibc.cpp", '#include "replay/run.hpp"', "use the public headers only"),
+        ("include_violations", "docs/guide/x.md", "#include <blockyard/detail/link.hpp>", "detail/ is private"),
+        ("include_violations", "examples/scene/x.cpp", '#include "blockyard/detail/link.hpp"', "detail/ is private"),
         ("system_violations", "library/src/heap/heap.cpp", "#ifdef __linux__", "only base knows the operating system"),
         (
             "import_violations",

@@ -4,8 +4,8 @@
 int main(void) {
   by_block_pool* pool = by_block_pool_create(7008, 16);
   for (int frame = 0; frame < 3; ++frame) {
-    for (int i = 0; i < 10; ++i) by_allocate(7001, 1, BY_TEMP);
-    for (int i = 0; i < 5; ++i) by_deallocate(by_allocate(7003, 1, BY_TEMP_JOB), BY_TEMP_JOB);
+    for (int i = 0; i < 10; ++i) by_lifetime_alloc(7001, 1, BY_TEMP);
+    for (int i = 0; i < 5; ++i) by_lifetime_free(by_lifetime_alloc(7003, 1, BY_TEMP_JOB), BY_TEMP_JOB);
     by_block_pool_free(pool, by_block_pool_alloc(pool));
     by_frame_end(0);
   }

@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(All, EachLifetime, testing::Values(Lifetime::temp, Life
 
 TEST(Lifetimes, one_that_is_none_fails_with_einval) {
   errno = 0;
-  EXPECT_EQ(by_allocate(16, 16, static_cast<by_lifetime>(3)), nullptr);
+  EXPECT_EQ(by_lifetime_alloc(16, 16, static_cast<by_lifetime>(3)), nullptr);
   EXPECT_EQ(errno, EINVAL);
 }
 

@@ -15,15 +15,15 @@ namespace {
 
 using namespace blockyard;
 
-by_statistics_t statistics() {
-  by_statistics_t all;
-  by_statistics(&all);
+by_lifetime_statistics statistics() {
+  by_lifetime_statistics all;
+  by_lifetime_get_statistics(&all);
   return all;
 }
 
 TEST(Statistics, the_peak_of_each_frame_falls_into_a_power_of_two_of_kib) {
   on_a_new_thread([] {
-    const by_statistics_t before = statistics();
+    const by_lifetime_statistics before = statistics();
     for (const std::size_t peak : {std::size_t{1023}, std::size_t{1024}, std::size_t{2047}, std::size_t{2048}}) {
       const std::size_t half = peak / 2;
       void* const block = temp_allocate(half, 1);
@@ -31,7 +31,7 @@ TEST(Statistics, the_peak_of_each_frame_falls_into_a_power_of_two_of_kib) {
       temp_deallocate(block, half);
       by_thread_end_frame();
     }
-    const by_statistics_t after = statistics();
+    const by_lifetime_statistics after = statistics();
     EXPECT_EQ(after.temp.frames_by_peak[0] - before.temp.frames_by_peak[0], 1u);
     EXPECT_EQ(after.temp.frames_by_peak[1] - before.temp.frames_by_peak[1], 2u);
     EXPECT_EQ(after.temp.frames_by_peak[2] - before.temp.frames_by_peak[2], 1u);
@@ -40,7 +40,7 @@ TEST(Statistics, the_peak_of_each_frame_falls_into_a_power_of_two_of_kib) {
 }
 
 TEST(Statistics, threads_that_have_ended_are_part_of_the_sum) {
-  const by_statistics_t before = statistics();
+  const by_lifetime_statistics before = statistics();
   on_a_new_thread([] {
     static_cast<void>(temp_allocate(10, 1));
     by_thread_end_frame();
@@ -50,22 +50,22 @@ TEST(Statistics, threads_that_have_ended_are_part_of_the_sum) {
 }
 
 TEST(Statistics, a_threads_end_ends_a_frame_that_has_a_block_and_no_other) {
-  const by_statistics_t before = statistics();
+  const by_lifetime_statistics before = statistics();
   on_a_new_thread([] {
     static_cast<void>(temp_allocate(10, 1));
     by_thread_end_frame();
     temp_deallocate(temp_allocate(3000, 1));
   });
   on_a_new_thread([] { deallocate(allocate(10, 1, Lifetime::temp_job), Lifetime::temp_job); });
-  const by_statistics_t after = statistics();
+  const by_lifetime_statistics after = statistics();
   EXPECT_EQ(after.temp.frames - before.temp.frames, 2u);
   EXPECT_EQ(after.temp.frames_by_peak[0] - before.temp.frames_by_peak[0], 1u);
   EXPECT_EQ(after.temp.frames_by_peak[2] - before.temp.frames_by_peak[2], 1u);
 }
 
-std::vector<by_thread_statistics> of_threads() {
-  std::vector<by_thread_statistics> threads(by_statistics_by_thread(nullptr, 0));
-  EXPECT_EQ(by_statistics_by_thread(threads.data(), threads.size()), threads.size());
+std::vector<by_lifetime_thread_statistics> of_threads() {
+  std::vector<by_lifetime_thread_statistics> threads(by_lifetime_get_thread_statistics(nullptr, 0));
+  EXPECT_EQ(by_lifetime_get_thread_statistics(threads.data(), threads.size()), threads.size());
   return threads;
 }
 
@@ -79,9 +79,9 @@ TEST(Statistics, each_living_thread_has_its_own) {
     by_thread_end_frame();
     static_cast<void>(temp_allocate(std::size_t{8} << 20, 1));  // larger than any region
     by_thread_end_frame();
-    const std::vector<by_thread_statistics> threads = of_threads();
+    const std::vector<by_lifetime_thread_statistics> threads = of_threads();
     EXPECT_EQ(threads.size(), before + 1);
-    const auto own = std::find_if(threads.begin(), threads.end(), [](const by_thread_statistics& one) {
+    const auto own = std::find_if(threads.begin(), threads.end(), [](const by_lifetime_thread_statistics& one) {
       return one.temp.overflow_too_large == 1 && one.temp.frames == 2;
     });
     ASSERT_NE(own, threads.end());
@@ -99,7 +99,7 @@ TEST(Statistics, each_living_thread_has_its_own) {
   EXPECT_EQ(statistics().temp.overflow_too_large, others.overflow_too_large + 1);
   on_a_new_thread([&] {
     static_cast<void>(temp_allocate(1, 1));
-    for (const by_thread_statistics& one : of_threads()) {
+    for (const by_lifetime_thread_statistics& one : of_threads()) {
       EXPECT_NE(one.thread, number);
     }
   });
@@ -109,22 +109,22 @@ TEST(Statistics, no_more_threads_are_written_than_there_is_room_for) {
   static_cast<void>(temp_allocate(1, 1));
   on_a_new_thread([] {
     static_cast<void>(temp_allocate(1, 1));
-    by_thread_statistics threads[2]{};
-    EXPECT_GE(by_statistics_by_thread(threads, 1), 2u);
+    by_lifetime_thread_statistics threads[2]{};
+    EXPECT_GE(by_lifetime_get_thread_statistics(threads, 1), 2u);
     EXPECT_NE(threads[0].thread, 0u);
     EXPECT_EQ(threads[1].thread, 0u);
   });
 }
 
 TEST(Statistics, frames_of_the_program_are_counted) {
-  const by_statistics_t before = statistics();
+  const by_lifetime_statistics before = statistics();
   by_frame_end(0);
   by_frame_end(0);
   EXPECT_EQ(statistics().frames - before.frames, 2u);
 }
 
 TEST(Statistics, a_block_with_a_chunk_of_its_own_is_counted) {
-  const by_statistics_t before = statistics();
+  const by_lifetime_statistics before = statistics();
   void* const block = allocate(1 << 20, 16, Lifetime::temp_job);
   EXPECT_EQ(statistics().temp_job_large - before.temp_job_large, 1u);
   EXPECT_GE(statistics().temp_job_peak_bytes, std::size_t{1} << 20);
@@ -136,7 +136,7 @@ TEST(Statistics, the_text_has_every_figure_by_thread) {
   by_thread_end_frame();
   FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
-  by_statistics_dump(fileno(file));
+  by_lifetime_dump_statistics(fileno(file));
   std::rewind(file);
   std::string text(10'000, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file));

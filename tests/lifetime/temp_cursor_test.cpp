@@ -27,8 +27,8 @@ class TempCursor : public testing::Test {
   ~TempCursor() override { by_temp_configure(std::size_t{256} << 10, std::size_t{4} << 20); }
 
   static by_temp_statistics statistics() {
-    by_statistics_t all;
-    by_statistics(&all);
+    by_lifetime_statistics all;
+    by_lifetime_get_statistics(&all);
     return all.temp;
   }
   // Where the thread's next block of alignment 1 begins.
@@ -316,8 +316,8 @@ TEST_F(TempCursor, a_block_outside_of_the_region_is_freed_by_the_cursor) {
     temp_cursor cursor;
     static_cast<void>(cursor.allocate(16));
     const auto in_use = [] {
-      by_statistics_t all;
-      by_statistics(&all);
+      by_lifetime_statistics all;
+      by_lifetime_get_statistics(&all);
       return all.temp_job_chunk_bytes - all.temp_job_free_bytes;
     };
     const std::size_t before = in_use();

@@ -19,8 +19,8 @@ void* job(std::size_t size, std::size_t alignment = 16) { return allocate(size, 
 void free_job(void* block) { deallocate(block, Lifetime::temp_job); }
 
 std::size_t used_bytes() {
-  by_statistics_t all;
-  by_statistics(&all);
+  by_lifetime_statistics all;
+  by_lifetime_get_statistics(&all);
   return all.temp_job_chunk_bytes - all.temp_job_free_bytes;
 }
 
@@ -88,8 +88,8 @@ TEST(TempJob, a_chunk_is_used_again_when_its_last_block_is_freed) {
         free_job(block);
       }
     }
-    by_statistics_t settled;
-    by_statistics(&settled);
+    by_lifetime_statistics settled;
+    by_lifetime_get_statistics(&settled);
     for (int round = 0; round < 20; ++round) {
       std::vector<void*> blocks;
       for (int i = 0; i < 10'000; ++i) {
@@ -99,8 +99,8 @@ TEST(TempJob, a_chunk_is_used_again_when_its_last_block_is_freed) {
         free_job(block);
       }
     }
-    by_statistics_t later;
-    by_statistics(&later);
+    by_lifetime_statistics later;
+    by_lifetime_get_statistics(&later);
     // A round may begin anywhere in a chunk, and so reach into one more than those before it.
     EXPECT_LE(later.temp_job_chunk_bytes, settled.temp_job_chunk_bytes + (std::size_t{64} << 10));
   });

@@ -20,8 +20,8 @@ using namespace blockyard;
 std::byte* bytes(void* block) { return static_cast<std::byte*>(block); }
 
 by_temp_statistics temp_statistics() {
-  by_statistics_t all;
-  by_statistics(&all);
+  by_lifetime_statistics all;
+  by_lifetime_get_statistics(&all);
   return all.temp;
 }
 
@@ -355,18 +355,18 @@ TEST(Temp, blocks_larger_than_the_region_are_counted_apart) {
 TEST(Temp, a_block_outside_of_the_region_goes_with_the_frame_or_by_deallocate) {
   const Region region(64, 0);
   on_a_new_thread([] {
-    by_statistics_t before;
+    by_lifetime_statistics before;
     static_cast<void>(temp_allocate(64, 1));
-    by_statistics(&before);
+    by_lifetime_get_statistics(&before);
     void* const large = temp_allocate(1 << 20, 16);
     temp_deallocate(large);
-    by_statistics_t after;
-    by_statistics(&after);
+    by_lifetime_statistics after;
+    by_lifetime_get_statistics(&after);
     EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
               before.temp_job_chunk_bytes - before.temp_job_free_bytes);
     static_cast<void>(temp_allocate(1 << 20, 16));
     by_thread_end_frame();
-    by_statistics(&after);
+    by_lifetime_get_statistics(&after);
     EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
               before.temp_job_chunk_bytes - before.temp_job_free_bytes);
   });
@@ -378,16 +378,16 @@ TEST(Temp, a_scope_frees_younger_blocks_outside_of_the_region_and_keeps_older_on
     static_cast<void>(temp_allocate(64, 1));
     char* const older = static_cast<char*>(temp_allocate(100'000, 16));
     std::strcpy(older, "older");
-    by_statistics_t before;
-    by_statistics(&before);
+    by_lifetime_statistics before;
+    by_lifetime_get_statistics(&before);
     {
       const temp_scope scope;
       for (int i = 0; i < 10; ++i) {
         static_cast<void>(temp_allocate(100'000, 16));
       }
     }
-    by_statistics_t after;
-    by_statistics(&after);
+    by_lifetime_statistics after;
+    by_lifetime_get_statistics(&after);
     EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
               before.temp_job_chunk_bytes - before.temp_job_free_bytes);
     EXPECT_STREQ(older, "older");
@@ -453,8 +453,8 @@ TEST(Temp, a_scope_frees_what_did_not_fit_after_it_began_where_slots_were_used_a
   const Region region(64, 0);
   on_a_new_thread([] {
     static_cast<void>(temp_allocate(64, 1));
-    by_statistics_t before;
-    by_statistics(&before);
+    by_lifetime_statistics before;
+    by_lifetime_get_statistics(&before);
     void* const older = temp_allocate(100'000, 16);
     {
       const temp_scope scope;
@@ -463,8 +463,8 @@ TEST(Temp, a_scope_frees_what_did_not_fit_after_it_began_where_slots_were_used_a
       const temp_scope inner;
       static_cast<void>(temp_allocate(100'000, 16));
     }
-    by_statistics_t after;
-    by_statistics(&after);
+    by_lifetime_statistics after;
+    by_lifetime_get_statistics(&after);
     EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
               before.temp_job_chunk_bytes - before.temp_job_free_bytes);
   });
@@ -586,10 +586,10 @@ TEST(Temp, a_scope_frees_the_right_blocks_after_slots_of_freed_ones_were_closed)
   on_a_new_thread([] {
     char* const oldest = static_cast<char*>(temp_allocate(100, 16));
     std::strcpy(oldest, "older");
-    by_statistics_t before;
+    by_lifetime_statistics before;
     {
       char* previous = static_cast<char*>(temp_allocate(100, 16));
-      by_statistics(&before);
+      by_lifetime_get_statistics(&before);
       const temp_scope scope;
       for (int i = 0; i < 10'000; ++i) {
         char* const next = static_cast<char*>(temp_allocate(100'000, 16));
@@ -597,8 +597,8 @@ TEST(Temp, a_scope_frees_the_right_blocks_after_slots_of_freed_ones_were_closed)
         previous = next;
       }
     }
-    by_statistics_t after;
-    by_statistics(&after);
+    by_lifetime_statistics after;
+    by_lifetime_get_statistics(&after);
     EXPECT_EQ(after.temp_job_chunk_bytes - after.temp_job_free_bytes,
               before.temp_job_chunk_bytes - before.temp_job_free_bytes);
     EXPECT_STREQ(oldest, "older");

@@ -21,8 +21,8 @@ namespace {
 using namespace blockyard;
 
 std::size_t used_bytes() {
-  by_statistics_t all;
-  by_statistics(&all);
+  by_lifetime_statistics all;
+  by_lifetime_get_statistics(&all);
   return all.temp_job_chunk_bytes - all.temp_job_free_bytes;
 }
 
@@ -105,9 +105,9 @@ TEST(Threads, statistics_are_read_while_threads_end_their_frames) {
   while (!started.load()) {
     std::this_thread::yield();
   }
-  by_statistics_t all;
+  by_lifetime_statistics all;
   for (int i = 0; i < 1000; ++i) {
-    by_statistics(&all);
+    by_lifetime_get_statistics(&all);
   }
   stop.store(true);
   worker.join();
@@ -153,8 +153,8 @@ TEST(Threads, a_process_forks_while_another_thread_sets_regions) {
 
 TEST(Threads, a_process_forks_while_another_thread_reads_statistics) {
   EXPECT_TRUE(forks_well([] {
-    by_statistics_t all;
-    by_statistics(&all);
+    by_lifetime_statistics all;
+    by_lifetime_get_statistics(&all);
   }));
 }
 

@@ -16,8 +16,8 @@
 
 #include <stddef.h>
 
+#include "blockyard/detail/visibility.h"
 #include "blockyard/frame.h"
-#include "blockyard/visibility.h"
 
 #ifdef __cplusplus
 extern "C" {

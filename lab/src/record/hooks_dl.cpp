@@ -3,7 +3,7 @@
 // return address still in place.
 #include <dlfcn.h>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 #include "record/frames.hpp"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"

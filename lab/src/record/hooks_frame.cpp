@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"
 

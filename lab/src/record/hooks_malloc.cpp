@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 #include "record/real.hpp"
 #include "record/recorder.hpp"
 

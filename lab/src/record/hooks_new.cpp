@@ -9,7 +9,7 @@
 #include <functional>
 #include <new>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 #include "record/real.hpp"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"

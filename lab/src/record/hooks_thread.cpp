@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 #include "record/recorder.hpp"
 #include "record/symbols.hpp"
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,11 +52,11 @@ BY_API void by_block_pool_reset(by_block_pool* pool);
 /// Gives wholly free pages back to the operating system.
 BY_API void by_block_pool_trim(by_block_pool* pool);
 
-BY_API void by_block_pool_statistics(by_block_pool* pool, by_block_statistics* statistics);
+BY_API void by_block_pool_get_statistics(by_block_pool* pool, by_block_statistics* statistics);
 
 /// The process-wide pools behind StaticBlockAllocator, all threads together: the one with blocks of `stride` bytes, or
 /// for 0 the sum over all sizes. Other threads may run: the counts are then those of slightly different moments.
-BY_API void by_static_block_statistics(size_t stride, by_block_statistics* statistics);
+BY_API void by_static_block_get_statistics(size_t stride, by_block_statistics* statistics);
 
 /// Gives wholly free pages back: those of the calling thread, and those left by threads that have ended.
 BY_API void by_static_block_trim(void);

@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "blockyard/block.h"
-#include "blockyard/block_slab.hpp"
+#include "blockyard/detail/block_slab.hpp"
 
 namespace blockyard {
 

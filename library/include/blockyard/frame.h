@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 
 #ifdef __cplusplus
 extern "C" {

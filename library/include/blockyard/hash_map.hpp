@@ -30,11 +30,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "blockyard/detail/hash_slots.hpp"
+#include "blockyard/detail/node_order.hpp"
+#include "blockyard/detail/number_index.hpp"
 #include "blockyard/hash.hpp"
-#include "blockyard/hash_slots.hpp"
 #include "blockyard/node_blocks.hpp"
-#include "blockyard/node_order.hpp"
-#include "blockyard/number_index.hpp"
 
 namespace blockyard {
 
@@ -274,7 +274,7 @@ class HashMap {
       return std::is_signed_v<K>;
     }
   }
-  static Node* node_at(SlotLink link) noexcept { return static_cast<Node*>(link.certain()); }
+  static Node* node_at(SlotLink link) noexcept { return static_cast<Node*>(link.get_unchecked()); }
 
   Place place_of(const K& key, Hash hash) const {
     return index_.find_place(hash, [&](SlotLink link) { return Comparator::compare(node_at(link)->entry.key, key); });
@@ -367,6 +367,6 @@ static_assert(sizeof(HashMap<int, int>) <= 40);
 
 }  // namespace blockyard
 
-#include "blockyard/hash_map_parts.hpp"
+#include "blockyard/detail/hash_map_parts.hpp"
 
 #endif

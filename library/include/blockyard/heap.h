@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,20 +52,20 @@ BY_API void* by_aligned_alloc(size_t alignment, size_t size);
 BY_API size_t by_usable_size(const void* block);
 
 /// A heap of one's own, whose blocks can all go at once: for a level, a document, a plug-in. One thread at a time
-/// allocates from it (any thread may free its blocks, with by_free, at any time but during by_heap_destroy).
-typedef struct by_heap by_heap;
+/// allocates from it (any thread may free its blocks, with by_free, at any time but during by_arena_destroy).
+typedef struct by_arena by_arena;
 
 /// NULL with errno ENOMEM when 65,535 heaps, threads included, exist. O(1).
-BY_API by_heap* by_heap_create(void);
+BY_API by_arena* by_arena_create(void);
 /// Frees every block of the heap, and the heap. NULL is a no-op. O(slabs and large blocks), not O(blocks).
-BY_API void by_heap_destroy(by_heap* heap);
+BY_API void by_arena_destroy(by_arena* heap);
 /// by_free for the thread that allocates from `heap`: O(1), no atomic read-modify-write. Its by_free is right as well,
 /// but is to the heap a free on another thread: the block waits there until a later allocation finds it.
-BY_API void by_heap_free(by_heap* heap, void* block);
+BY_API void by_arena_free(by_arena* heap, void* block);
 /// As by_malloc, by_calloc and by_aligned_alloc, out of `heap`.
-BY_API void* by_heap_malloc(by_heap* heap, size_t size);
-BY_API void* by_heap_calloc(by_heap* heap, size_t count, size_t size);
-BY_API void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size);
+BY_API void* by_arena_alloc(by_arena* heap, size_t size);
+BY_API void* by_arena_calloc(by_arena* heap, size_t count, size_t size);
+BY_API void* by_arena_aligned_alloc(by_arena* heap, size_t alignment, size_t size);
 
 /// What a program may set, here or by environment: BLOCKYARD_HEAP_RESERVE and so on, read at the heap's first use.
 typedef enum by_heap_setting {
@@ -85,13 +85,13 @@ BY_API uint64_t by_heap_get(by_heap_setting setting);
 
 /// From now on the janitor keeps at least `bytes` populated and waiting: call it before a level. 0 returns to the
 /// setting; more than the machine's memory changes nothing.
-BY_API void by_reserve(size_t bytes);
+BY_API void by_heap_reserve(size_t bytes);
 /// Populates on the calling thread until `bytes` stand ready. May call the operating system; 0.1 to 0.5 ms a MiB, 3
 /// and more where a virtual machine's host has to find the memory. 0, or -1 with errno ENOMEM, at once where it is more
 /// than the machine's memory.
-BY_API int by_prefault(size_t bytes);
+BY_API int by_heap_prefault(size_t bytes);
 /// Gives every wholly free 2 MiB back to the operating system, now, the reserve included. Returns bytes.
-BY_API size_t by_trim(void);
+BY_API size_t by_heap_trim(void);
 
 /// The heap's share of the end of a frame: adopts the calling thread's waiting remote frees and, where the janitor is
 /// switched off, does its work; stops after `budget_ns` nanoseconds (it looks at the clock between steps of at most 2
@@ -121,11 +121,11 @@ typedef struct by_heap_statistics {
 /// program allocates or frees: ready + used <= committed, live <= used, and used and live do not depend on what the janitor
 /// does meanwhile, but for one slab (at most 64 KiB) that it may be making and that then counts as used. Other threads may
 /// be running: then the figures are those of slightly different moments.
-BY_API void by_heap_read_statistics(by_heap_statistics* statistics);
+BY_API void by_heap_get_statistics(by_heap_statistics* statistics);
 
 /// The invariant walker: checks every run of pages, slab and free list. NULL, or a sentence that says what is broken.
 /// Takes O(memory); no other thread may be allocating or freeing meanwhile.
-BY_API const char* by_check(void);
+BY_API const char* by_heap_check(void);
 
 #ifdef __cplusplus
 }

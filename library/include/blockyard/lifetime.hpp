@@ -1,5 +1,5 @@
 /// Allocators named after how long a block lives, for C++. What each lifetime promises, bounds and failures:
-/// blockyard.h.
+/// lifetime.h.
 ///
 ///   blockyard::temp_scope scope;
 ///   std::span<float> weights = blockyard::make_span<float>(count, blockyard::Lifetime::temp);
@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "blockyard/blockyard.h"
+#include "blockyard/lifetime.h"
 #include "blockyard/temp.hpp"
 #include "blockyard/temp_cursor.hpp"
 #include "blockyard/temp_job.hpp"
@@ -35,7 +35,7 @@ enum class Lifetime { temp = BY_TEMP, temp_job = BY_TEMP_JOB, persistent = BY_PE
   if (lifetime == Lifetime::temp_job) {
     return temp_job_allocate(size, alignment);
   }
-  return by_allocate(size, alignment, static_cast<by_lifetime>(lifetime));
+  return by_lifetime_alloc(size, alignment, static_cast<by_lifetime>(lifetime));
 }
 
 /// Gives a block back with the lifetime that it was allocated with. nullptr is a no-op.
@@ -45,14 +45,14 @@ inline void deallocate(void* block, Lifetime lifetime) noexcept {
   } else if (lifetime == Lifetime::temp_job) {
     temp_job_deallocate(block);
   } else {
-    by_deallocate(block, static_cast<by_lifetime>(lifetime));
+    by_lifetime_free(block, static_cast<by_lifetime>(lifetime));
   }
 }
 
-/// As by_reallocate().
+/// As by_lifetime_realloc().
 [[nodiscard]] inline void* reallocate(void* block, std::size_t old_size, std::size_t size, std::size_t alignment,
                                       Lifetime lifetime) noexcept {
-  return by_reallocate(block, old_size, size, alignment, static_cast<by_lifetime>(lifetime));
+  return by_lifetime_realloc(block, old_size, size, alignment, static_cast<by_lifetime>(lifetime));
 }
 
 /// Constructs a T; nullptr when memory is exhausted. What T's constructor throws passes through, its block freed. A

@@ -136,12 +136,12 @@ class List {
   /// Nothing happens when the list is empty.
   void pop_back() noexcept {
     if (!is_empty()) {
-      state_->remove(state_->last.certain());
+      state_->remove(state_->last.get_unchecked());
     }
   }
   void pop_front() noexcept {
     if (!is_empty()) {
-      state_->remove(state_->first.certain());
+      state_->remove(state_->first.get_unchecked());
     }
   }
 
@@ -176,15 +176,15 @@ class List {
     if (index >= size()) {
       block::throw_out_of_range("blockyard::List: index out of range");
     }
-    Element* element = state_->first.certain();
+    Element* element = state_->first.get_unchecked();
     if (index <= size() / 2) {
       for (; index != 0; --index) {
-        element = element->next_.certain();
+        element = element->next_.get_unchecked();
       }
     } else {
-      element = state_->last.certain();
+      element = state_->last.get_unchecked();
       for (std::size_t steps = size() - 1 - index; steps != 0; --steps) {
-        element = element->previous_.certain();
+        element = element->previous_.get_unchecked();
       }
     }
     return element->value_;
@@ -215,7 +215,7 @@ class List {
   }
   void move_to_back(Element* element) noexcept { move_before(element, nullptr); }
   void move_to_front(Element* element) noexcept {
-    if (Element* const first = state_->first.certain(); element != first) {
+    if (Element* const first = state_->first.get_unchecked(); element != first) {
       move_before(element, first);
     }
   }
@@ -394,6 +394,6 @@ static_assert(sizeof(List<int>) <= 8);
 
 }  // namespace blockyard
 
-#include "blockyard/list_parts.hpp"
+#include "blockyard/detail/list_parts.hpp"
 
 #endif

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "blockyard/block_allocator.hpp"
-#include "blockyard/link.hpp"
+#include "blockyard/detail/link.hpp"
 #include "blockyard/paged_allocator.hpp"
 #include "blockyard/static_block_allocator.hpp"
 

@@ -22,8 +22,8 @@
 #include <new>
 #include <utility>
 
+#include "blockyard/detail/ordered_container.hpp"
 #include "blockyard/hash.hpp"
-#include "blockyard/ordered_container.hpp"
 
 namespace blockyard {
 

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "blockyard/ordered_container.hpp"
+#include "blockyard/detail/ordered_container.hpp"
 
 namespace blockyard {
 

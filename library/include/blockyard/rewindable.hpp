@@ -1,5 +1,5 @@
 /// A program's own arena with rewind(), for a level or a match. Contract, bounds and the rule for rewinding:
-/// by_rewindable_* in blockyard.h.
+/// by_rewindable_* in lifetime.h.
 #ifndef BLOCKYARD_REWINDABLE_HPP
 #define BLOCKYARD_REWINDABLE_HPP
 
@@ -7,7 +7,7 @@
 #include <memory_resource>
 #include <new>
 
-#include "blockyard/blockyard.h"
+#include "blockyard/lifetime.h"
 
 namespace blockyard {
 
@@ -26,13 +26,13 @@ class rewindable : public std::pmr::memory_resource {
   using std::pmr::memory_resource::allocate;
   /// nullptr on failure, errno says why.
   [[nodiscard]] void* try_allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
-    return by_rewindable_allocate(arena_, size, alignment);
+    return by_rewindable_alloc(arena_, size, alignment);
   }
   void rewind() noexcept { by_rewindable_rewind(arena_); }
-  [[nodiscard]] bool valid() const noexcept { return by_rewindable_valid(arena_) != 0; }
+  [[nodiscard]] bool valid() const noexcept { return by_rewindable_is_valid(arena_) != 0; }
   [[nodiscard]] by_rewindable_statistics statistics() const noexcept {
     by_rewindable_statistics result;
-    by_rewindable_read_statistics(arena_, &result);
+    by_rewindable_get_statistics(arena_, &result);
     return result;
   }
 

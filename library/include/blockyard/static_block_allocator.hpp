@@ -27,8 +27,8 @@
 #include <utility>
 
 #include "blockyard/block.h"
-#include "blockyard/block_slab.hpp"
-#include "blockyard/type_record.hpp"
+#include "blockyard/detail/block_slab.hpp"
+#include "blockyard/detail/type_record.hpp"
 
 namespace blockyard::block {
 
@@ -140,7 +140,7 @@ class StaticBlockAllocator {
   /// All threads together.
   [[nodiscard]] static by_block_statistics statistics() noexcept {
     by_block_statistics result;
-    by_static_block_statistics(stride, &result);
+    by_static_block_get_statistics(stride, &result);
     return result;
   }
 };

@@ -1,11 +1,11 @@
-/// The temp lifetime's fast path: a bump allocator a thread, inline. Bounds and results on failure: blockyard.h.
+/// The temp lifetime's fast path: a bump allocator a thread, inline. Bounds and results on failure: lifetime.h.
 #ifndef BLOCKYARD_TEMP_HPP
 #define BLOCKYARD_TEMP_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-#include "blockyard/blockyard.h"
+#include "blockyard/lifetime.h"
 
 // GCC's -fsanitize=null takes the flags of the addition that makes a thread-local variable's address; linkers that
 // relax its TLS access replace that addition by one that sets no flags, and the check fails at random. Such a variable
@@ -71,7 +71,7 @@ constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) no
 
 }  // namespace lifetime
 
-/// As by_allocate(size, alignment, BY_TEMP): a few instructions while the region has room.
+/// As by_lifetime_alloc(size, alignment, BY_TEMP): a few instructions while the region has room.
 [[nodiscard, gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void* temp_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   lifetime::TempRegion& region = lifetime::by_temp_region;
@@ -126,7 +126,7 @@ namespace lifetime {
 
 }  // namespace lifetime
 
-/// As by_deallocate(block, BY_TEMP).
+/// As by_lifetime_free(block, BY_TEMP).
 [[gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
   lifetime::TempRegion& region = lifetime::by_temp_region;
   const auto address = reinterpret_cast<std::uintptr_t>(block);

@@ -103,7 +103,7 @@ class temp_cursor {
   /// As temp_deallocate(), and faster for what lies in the cursor's newest row of blocks: it stays.
   [[gnu::always_inline]] void deallocate(void* block) noexcept {
     if (!is_own(block)) [[unlikely]] {
-      by_deallocate(block, BY_TEMP);  // a call: in place it would cost the others registers
+      by_lifetime_free(block, BY_TEMP);  // a call: in place it would cost the others registers
     }
   }
 

@@ -1,5 +1,5 @@
 /// The temp job lifetime's fast path: bump allocation out of chunks, inline. Bounds and results on failure:
-/// blockyard.h.
+/// lifetime.h.
 #ifndef BLOCKYARD_TEMP_JOB_HPP
 #define BLOCKYARD_TEMP_JOB_HPP
 
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <new>
 
-#include "blockyard/blockyard.h"
+#include "blockyard/lifetime.h"
 #include "blockyard/temp.hpp"
 
 namespace blockyard {
@@ -75,7 +75,7 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
 
 }  // namespace lifetime
 
-/// As by_allocate(size, alignment, BY_TEMP_JOB): a few instructions while the thread's newest chunk has room.
+/// As by_lifetime_alloc(size, alignment, BY_TEMP_JOB): a few instructions while the thread's newest chunk has room.
 [[nodiscard, gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void* temp_job_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   using namespace lifetime;
@@ -106,7 +106,7 @@ BY_API void by_temp_job_deallocate_slow(void* block) noexcept;
   return slow;
 }
 
-/// As by_deallocate(block, BY_TEMP_JOB): without an atomic operation where this thread allocated the block and its
+/// As by_lifetime_free(block, BY_TEMP_JOB): without an atomic operation where this thread allocated the block and its
 /// chunk is one of its newest.
 [[gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void temp_job_deallocate(void* block) noexcept {
   using namespace lifetime;

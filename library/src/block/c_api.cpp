@@ -59,7 +59,7 @@ void by_block_pool_reset(by_block_pool* pool) { pool->blocks.reset(); }
 
 void by_block_pool_trim(by_block_pool* pool) { pool->blocks.trim(); }
 
-void by_block_pool_statistics(by_block_pool* pool, by_block_statistics* statistics) {
+void by_block_pool_get_statistics(by_block_pool* pool, by_block_statistics* statistics) {
   *statistics = pool->blocks.statistics();
 }
 }

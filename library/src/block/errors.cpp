@@ -2,7 +2,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "blockyard/type_record.hpp"
+#include "blockyard/detail/type_record.hpp"
 
 namespace blockyard::block {
 

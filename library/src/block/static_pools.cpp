@@ -405,7 +405,7 @@ bool static_invariants_hold() {
 
 extern "C" {
 
-void by_static_block_statistics(size_t stride, by_block_statistics* statistics) {
+void by_static_block_get_statistics(size_t stride, by_block_statistics* statistics) {
   using namespace blockyard::block;
   if (stride != 0) {
     *statistics = static_slot_statistics(slot_of_stride(stride), stride);

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "base/threads.hpp"
-#include "blockyard/block_slab.hpp"
+#include "blockyard/detail/block_slab.hpp"
 
 namespace blockyard::block {
 

@@ -5,7 +5,7 @@
 #include "base/bits.hpp"
 #include "base/pages.hpp"
 #include "block/watch.hpp"
-#include "blockyard/hash_slots.hpp"
+#include "blockyard/detail/hash_slots.hpp"
 
 namespace blockyard::container {
 namespace {

@@ -1,5 +1,5 @@
 // The slot array that all maps over static and direct blocks share.
-#include "blockyard/hash_slots_impl.hpp"
+#include "blockyard/detail/hash_slots_impl.hpp"
 
 namespace blockyard::container {
 

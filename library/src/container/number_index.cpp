@@ -1,5 +1,5 @@
 // The index that all maps of numbers over static and direct blocks share.
-#include "blockyard/number_index_impl.hpp"
+#include "blockyard/detail/number_index_impl.hpp"
 
 namespace blockyard::container {
 

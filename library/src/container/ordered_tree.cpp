@@ -1,5 +1,5 @@
 // The tree that all ordered maps and sets over static and direct blocks share.
-#include "blockyard/ordered_tree_impl.hpp"
+#include "blockyard/detail/ordered_tree_impl.hpp"
 
 namespace blockyard::container {
 

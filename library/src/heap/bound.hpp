@@ -23,7 +23,7 @@ namespace blockyard::heap {
 /// Every loop that an operation may run but those over a fixed table (the size classes, the three states of free pages),
 /// the retries of compare-and-exchange, each turn of which means that another thread got on, what turns until a clock
 /// says stop (by_heap_frame_end, a round of the janitor), and the walkers, which are told to look at everything
-/// (by_check, by_heap_read_statistics).
+/// (by_heap_check, by_heap_get_statistics).
 enum class Loop : std::uint8_t {
   granules_of_slab,
   lists_adopted,

@@ -278,21 +278,21 @@ size_t by_usable_size(const void* block) { return usable(block); }
 
 void by_free_sized(void* block, size_t) { deallocate(block); }
 
-by_heap* by_heap_create(void) {
+by_arena* by_arena_create(void) {
   ThreadHeap* const heap = process_heap.make_own_heap();
   if (heap == nullptr) {
     errno = ENOMEM;
   }
-  return reinterpret_cast<by_heap*>(heap);
+  return reinterpret_cast<by_arena*>(heap);
 }
 
-void by_heap_destroy(by_heap* heap) {
+void by_arena_destroy(by_arena* heap) {
   if (heap != nullptr) {
     process_heap.destroy_own_heap(reinterpret_cast<ThreadHeap*>(heap));
   }
 }
 
-void by_heap_free(by_heap* heap, void* block) {
+void by_arena_free(by_arena* heap, void* block) {
   auto* const own = reinterpret_cast<ThreadHeap*>(heap);
   if (region.contains(block)) {
     if (const Owner owner = region.owner_of(region.granule_of(block)); owner.heap() == own->index) {
@@ -303,7 +303,7 @@ void by_heap_free(by_heap* heap, void* block) {
   deallocate(block);
 }
 
-void* by_heap_malloc(by_heap* heap, size_t size) {
+void* by_arena_alloc(by_arena* heap, size_t size) {
   auto* const own = reinterpret_cast<ThreadHeap*>(heap);
   if (size > small_limit) {
     return allocate_large(size, block_alignment, nullptr, own);
@@ -317,25 +317,25 @@ void* by_heap_malloc(by_heap* heap, size_t size) {
   return block != nullptr ? block : exhausted();
 }
 
-void* by_heap_calloc(by_heap* heap, size_t count, size_t size) {
+void* by_arena_calloc(by_arena* heap, size_t count, size_t size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     return exhausted();
   }
-  void* const block = by_heap_malloc(heap, bytes);
+  void* const block = by_arena_alloc(heap, bytes);
   return block == nullptr ? nullptr : std::memset(block, 0, bytes);
 }
 
-void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size) {
+void* by_arena_aligned_alloc(by_arena* heap, size_t alignment, size_t size) {
   if (!std::has_single_bit(alignment)) {
     errno = EINVAL;
     return nullptr;
   }
   if (alignment <= block_alignment) {
-    return by_heap_malloc(heap, size);
+    return by_arena_alloc(heap, size);
   }
   if (const unsigned index = aligned_class(alignment, size); index < class_count) {
-    return by_heap_malloc(heap, class_bytes(index));
+    return by_arena_alloc(heap, class_bytes(index));
   }
   if (size > PTRDIFF_MAX - alignment) {
     return exhausted();
@@ -344,7 +344,7 @@ void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size) {
                         reinterpret_cast<ThreadHeap*>(heap));
 }
 
-void by_reserve(size_t bytes) {
+void by_heap_reserve(size_t bytes) {
   // More than there is would be populated until the system ends the process.
   if (process_heap.initialise() && bytes <= std::min(region.bytes, blockyard::base::memory_of_machine())) {
     process_heap.demand.keep_ready(bytes);
@@ -353,7 +353,7 @@ void by_reserve(size_t bytes) {
   }
 }
 
-int by_prefault(size_t bytes) {
+int by_heap_prefault(size_t bytes) {
   if (process_heap.initialise() && maintenance.prefault(bytes)) {
     return 0;
   }
@@ -361,7 +361,7 @@ int by_prefault(size_t bytes) {
   return -1;
 }
 
-size_t by_trim(void) { return process_heap.initialise() ? maintenance.trim() : 0; }
+size_t by_heap_trim(void) { return process_heap.initialise() ? maintenance.trim() : 0; }
 
 void by_heap_frame_end(uint64_t budget_ns) {
   if (thread_heap != &empty_heap) {

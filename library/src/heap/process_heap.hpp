@@ -50,7 +50,7 @@ class ProcessHeap {
   /// Makes heaps in advance, as long as few stand ready. With sweep_lock held.
   void keep_spare_heaps();
 
-  /// A heap that no thread has, for by_heap_create; null when too many exist.
+  /// A heap that no thread has, for by_arena_create; null when too many exist.
   ThreadHeap* make_own_heap();
   /// Gives all blocks of an own heap back, and the heap.
   void destroy_own_heap(ThreadHeap* heap);

@@ -134,7 +134,7 @@ extern Region region;
 bool reserve_region();
 
 /// Brings the page of `place` in and changes nothing, whoever writes there. Nor does it race with who reads there: it is
-/// hidden from ThreadSanitizer, which takes it for a write (by_check() reads tags while the janitor populates).
+/// hidden from ThreadSanitizer, which takes it for a write (by_heap_check() reads tags while the janitor populates).
 [[gnu::no_sanitize_thread]] inline void touch_without_change(void* place) {
   __atomic_fetch_or(static_cast<unsigned char*>(place), static_cast<unsigned char>(0), __ATOMIC_RELAXED);
 }

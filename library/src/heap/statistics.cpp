@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "heap/checked/plain_names.hpp"
-// Above: in checked builds by_check has another name.
+// Above: in checked builds by_heap_check has another name.
 #include "base/pages.hpp"
 #include "blockyard/heap.h"
 #include "heap/depot.hpp"
@@ -40,7 +40,7 @@ Used totals_and_ready_slabs() {
 
 extern "C" {
 
-void by_heap_read_statistics(by_heap_statistics* statistics) {
+void by_heap_get_statistics(by_heap_statistics* statistics) {
   *statistics = {};
   if (!process_heap.initialise()) {
     return;
@@ -94,7 +94,7 @@ void by_heap_read_statistics(by_heap_statistics* statistics) {
   }
 }
 
-const char* by_check(void) {
+const char* by_heap_check(void) {
   if (!process_heap.initialise()) {
     return "the heap could not be readied: no address space";
   }

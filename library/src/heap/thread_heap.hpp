@@ -179,7 +179,7 @@ struct alignas(64) ThreadHeap {
   alignas(64) std::uint32_t taken = 0;           ///< announced slabs taken from `pending`, adopted one at a time
   std::uint32_t detached = 0;                    ///< slabs without room, all classes
   std::uint32_t blocks = 0;                      ///< own heaps: blocks of whole pages, under the page heap's lock
-  bool own = false;                              ///< made by by_heap_create, no thread's
+  bool own = false;                              ///< made by by_arena_create, no thread's
   bool unsettled = false;       ///< parked with blocks at hand or empty slabs, which the janitor gives back
   std::uint16_t parked_at = 0;  ///< the janitor's tick
   std::uint32_t slabs = 0;      ///< slabs owned

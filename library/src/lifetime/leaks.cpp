@@ -90,8 +90,8 @@ void say(const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::
 // The frames up to the allocator's outermost one say nothing: its own, and under a sanitizer the one in place of the
 // unwinder.
 bool is_own(const char* frame) {
-  constexpr const char* own[] = {"by_temp_job_",           "by_allocate+",
-                                 "by_reallocate+",         "blockyard::base::",
+  constexpr const char* own[] = {"by_temp_job_",           "by_lifetime_alloc+",
+                                 "by_lifetime_realloc+",   "blockyard::base::",
                                  "blockyard::lifetime::",  "blockyard::allocate(",
                                  "blockyard::reallocate(", "blockyard::(anonymous namespace)::LifetimeResource"};
   return std::any_of(std::begin(own), std::end(own),

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "blockyard/heap.h"
 #include "heap/fault.hpp"
 #include "lifetime/temp.hpp"
 #include "lifetime/temp_job.hpp"
@@ -86,7 +87,7 @@ using namespace blockyard;
 
 extern "C" {
 
-void* by_allocate(size_t size, size_t alignment, by_lifetime which) {
+void* by_lifetime_alloc(size_t size, size_t alignment, by_lifetime which) {
   switch (which) {
     case BY_TEMP:
       return temp_allocate(size, alignment);
@@ -98,7 +99,7 @@ void* by_allocate(size_t size, size_t alignment, by_lifetime which) {
   return refuse();
 }
 
-void by_deallocate(void* block, by_lifetime which) {
+void by_lifetime_free(void* block, by_lifetime which) {
   switch (which) {
     case BY_TEMP:
       temp_deallocate(block);
@@ -112,12 +113,12 @@ void by_deallocate(void* block, by_lifetime which) {
   }
 }
 
-void* by_reallocate(void* block, size_t old_size, size_t size, size_t alignment, by_lifetime which) {
+void* by_lifetime_realloc(void* block, size_t old_size, size_t size, size_t alignment, by_lifetime which) {
   if (!lifetime::is_valid_alignment(alignment)) {
     return refuse();
   }
   if (block == nullptr) {
-    return by_allocate(size, alignment, which);
+    return by_lifetime_alloc(size, alignment, which);
   }
   switch (which) {
     case BY_TEMP:

@@ -14,6 +14,7 @@
 #include "base/bits.hpp"
 #include "base/pages.hpp"
 #include "base/threads.hpp"
+#include "blockyard/heap.h"
 #include "blockyard/rewindable.hpp"
 #include "blockyard/temp.hpp"
 #include "heap/fault.hpp"
@@ -74,7 +75,7 @@ void* bump(Piece* piece, std::size_t bytes, std::size_t alignment) {
 }
 
 Piece* make_piece(by_rewindable* arena, std::size_t bytes) {
-  void* const memory = arena->parent != nullptr ? by_rewindable_allocate(arena->parent, bytes, alignof(Piece))
+  void* const memory = arena->parent != nullptr ? by_rewindable_alloc(arena->parent, bytes, alignof(Piece))
                                                 : base::reserve_pages(bytes, 4096);
   if (memory == nullptr) {
     return nullptr;
@@ -214,7 +215,7 @@ void by_rewindable_destroy(by_rewindable* arena) {
   by_free(arena);
 }
 
-void* by_rewindable_allocate(by_rewindable* arena, size_t size, size_t alignment) {
+void* by_rewindable_alloc(by_rewindable* arena, size_t size, size_t alignment) {
   if (!lifetime::is_valid_alignment(alignment)) {
     errno = EINVAL;
     return nullptr;
@@ -223,7 +224,7 @@ void* by_rewindable_allocate(by_rewindable* arena, size_t size, size_t alignment
     errno = ENOMEM;
     return nullptr;
   }
-  if (by_rewindable_valid(arena) == 0) {
+  if (by_rewindable_is_valid(arena) == 0) {
     errno = ESTALE;
     return nullptr;
   }
@@ -237,7 +238,7 @@ void* by_rewindable_allocate(by_rewindable* arena, size_t size, size_t alignment
 }
 
 void by_rewindable_rewind(by_rewindable* arena) {
-  if (by_rewindable_valid(arena) == 0) {
+  if (by_rewindable_is_valid(arena) == 0) {
     return;  // its pieces are somebody else's by now
   }
   if (lifetime::is_checked()) {
@@ -262,7 +263,7 @@ void by_rewindable_rewind(by_rewindable* arena) {
   }
 }
 
-int by_rewindable_valid(const by_rewindable* arena) {
+int by_rewindable_is_valid(const by_rewindable* arena) {
   for (; arena->parent != nullptr; arena = arena->parent) {
     if (arena->parent_generation != arena->parent->generation.load(std::memory_order_acquire)) {
       return 0;
@@ -271,8 +272,8 @@ int by_rewindable_valid(const by_rewindable* arena) {
   return 1;
 }
 
-void by_rewindable_read_statistics(by_rewindable* arena, by_rewindable_statistics* statistics) {
-  const bool valid = by_rewindable_valid(arena) != 0;
+void by_rewindable_get_statistics(by_rewindable* arena, by_rewindable_statistics* statistics) {
+  const bool valid = by_rewindable_is_valid(arena) != 0;
   const std::size_t used = valid ? used_bytes(arena) : 0;
   *statistics = {used, std::max(arena->peak.load(std::memory_order_relaxed), used),
                  valid ? arena->held.load(std::memory_order_relaxed) : 0,

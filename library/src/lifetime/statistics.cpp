@@ -67,7 +67,7 @@ void for_each_thread(What&& what) {
 
 extern "C" {
 
-void by_statistics(by_statistics_t* statistics) {
+void by_lifetime_get_statistics(by_lifetime_statistics* statistics) {
   *statistics = {};
   add_ended(statistics->temp);
   for (const ThreadState* state = known_threads(); state != nullptr; state = state->next_known) {
@@ -85,7 +85,7 @@ void by_statistics(by_statistics_t* statistics) {
   statistics->leaks_reported = by_leaks_reported();
 }
 
-size_t by_statistics_by_thread(by_thread_statistics* threads, size_t room) {
+size_t by_lifetime_get_thread_statistics(by_lifetime_thread_statistics* threads, size_t room) {
   size_t found = 0;
   for_each_thread([&](std::uint32_t number, const by_temp_statistics& temp) {
     if (found < room) {
@@ -96,9 +96,9 @@ size_t by_statistics_by_thread(by_thread_statistics* threads, size_t room) {
   return found;
 }
 
-void by_statistics_dump(int descriptor) {
-  by_statistics_t all;
-  by_statistics(&all);
+void by_lifetime_dump_statistics(int descriptor) {
+  by_lifetime_statistics all;
+  by_lifetime_get_statistics(&all);
   say(descriptor, "blockyard: lifetimes after %llu frames\n", count(all.frames));
   say(descriptor, "  temp, all threads (%u alive)\n", all.threads);
   say_temp(descriptor, all.temp);

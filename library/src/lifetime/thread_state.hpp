@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "blockyard/block_slab.hpp"
+#include "blockyard/detail/block_slab.hpp"
 #include "blockyard/temp.hpp"
 #include "blockyard/temp_job.hpp"
 #include "lifetime/chunk_store.hpp"

@@ -61,7 +61,7 @@ class Exercise {
   }
 
   void check_heap() {
-    if (const char* const broken = by_check(); broken != nullptr) {
+    if (const char* const broken = by_heap_check(); broken != nullptr) {
       expect(false, broken);
     }
   }
@@ -151,7 +151,7 @@ class Exercise {
         break;
       case 2:
         if (known.heap != 0) {
-          by_heap_free(heaps_[known.heap - 1], block);
+          by_arena_free(heaps_[known.heap - 1], block);
           break;
         }
         [[fallthrough]];
@@ -194,27 +194,27 @@ class Exercise {
 
   void own_heap() {
     const std::size_t which = bytes_.take() % own_heaps;
-    by_heap*& heap = heaps_[which];
+    by_arena*& heap = heaps_[which];
     if (heap == nullptr) {
-      heap = by_heap_create();
+      heap = by_arena_create();
       expect(heap != nullptr, "no heap could be made");
       return;
     }
     const unsigned what = bytes_.take() % 8;
     if (what == 0) {
       std::erase_if(blocks_, [&](const auto& entry) { return entry.second.heap == which + 1; });
-      by_heap_destroy(heap);
+      by_arena_destroy(heap);
       heap = nullptr;
       return;
     }
     const std::size_t wanted = size();
     if (what == 1) {
       const std::size_t aligned = alignment();
-      add(by_heap_aligned_alloc(heap, aligned, wanted), wanted, aligned, which + 1);
+      add(by_arena_aligned_alloc(heap, aligned, wanted), wanted, aligned, which + 1);
     } else if (what == 2) {
-      add(by_heap_calloc(heap, 1, wanted), wanted, 16, which + 1);
+      add(by_arena_calloc(heap, 1, wanted), wanted, 16, which + 1);
     } else {
-      add(by_heap_malloc(heap, wanted), wanted, 16, which + 1);
+      add(by_arena_alloc(heap, wanted), wanted, 16, which + 1);
     }
   }
 
@@ -230,7 +230,7 @@ class Exercise {
 
   void look() {
     by_heap_statistics now{};
-    by_heap_read_statistics(&now);
+    by_heap_get_statistics(&now);
     expect(now.live <= now.used && now.used <= now.committed, "the statistics contradict themselves");
   }
 
@@ -258,10 +258,10 @@ class Exercise {
           by_heap_frame_end(bytes_.take() * std::uint64_t{1000});
           break;
         case 29:
-          by_reserve(std::size_t{bytes_.take()} << 14);
+          by_heap_reserve(std::size_t{bytes_.take()} << 14);
           break;
         case 30:
-          by_trim();
+          by_heap_trim();
           look();
           break;
         default:
@@ -276,8 +276,8 @@ class Exercise {
       check_contents(block, known.size, known);
       by_free(block);
     }
-    for (by_heap* const heap : heaps_) {
-      by_heap_destroy(heap);
+    for (by_arena* const heap : heaps_) {
+      by_arena_destroy(heap);
     }
     check_heap();
   }
@@ -286,7 +286,7 @@ class Exercise {
   const char* fault_ = nullptr;
   unsigned births_ = 0;
   Blocks blocks_;
-  std::array<by_heap*, own_heaps> heaps_{};
+  std::array<by_arena*, own_heaps> heaps_{};
 };
 
 }  // namespace heap_exercise

@@ -33,7 +33,7 @@ TEST(HeapContract, EveryBlockIsAlignedTo16AndHoldsItsSize) {
     std::memset(block, 0xA5, by_usable_size(block));
     by_free(block);
   }
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 TEST(HeapContract, RoundingWastesAtMostAQuarterAboveThe128BytesOfTheSmallestClasses) {
@@ -114,7 +114,7 @@ TEST(HeapContract, AlignmentIsHonouredUpTo4MiBAndRefusedWhenItIsNoPowerOfTwo) {
     EXPECT_EQ(by_aligned_alloc(alignment, 64), nullptr);
     EXPECT_EQ(errno, EINVAL);
   }
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 TEST(HeapContract, ReallocKeepsTheContentsOnEveryPathUpAndDown) {
@@ -135,17 +135,17 @@ TEST(HeapContract, ReallocKeepsTheContentsOnEveryPathUpAndDown) {
       by_free(block);
     }
   }
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 #if !BLOCKYARD_CHECKED  // there the block moves, and the old one waits in quarantine
 TEST(HeapContract, AShrunkLargeBlockGivesItsPagesBack) {
   void* block = by_malloc(std::size_t{8} << 20);
   by_heap_statistics before{};
-  by_heap_read_statistics(&before);
+  by_heap_get_statistics(&before);
   block = by_realloc(block, std::size_t{1} << 20);
   by_heap_statistics after{};
-  by_heap_read_statistics(&after);
+  by_heap_get_statistics(&after);
   EXPECT_LE(after.used + (std::size_t{7} << 20), before.used);
   by_free(block);
 }

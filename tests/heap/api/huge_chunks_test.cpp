@@ -94,7 +94,7 @@ TEST(HugePageTrials, DearOnesAreWantedForLargeBlocksWhilePopulatingHasTakenLittl
 // Whoever touches a long block page by page waits for the translation of each small page.
 TEST(PageHeap, LongBlocksComeFromHugePagesAndSlabsFromSmallOnes) {
   by_heap_set(BY_HEAP_JANITOR, 0);
-  by_trim();  // not every place of a long run is looked at
+  by_heap_trim();  // not every place of a long run is looked at
   PageHeap& pages = process_heap.pages;
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
   for (int pair = 0; pair < 4; ++pair) {
@@ -115,13 +115,13 @@ TEST(PageHeap, LongBlocksComeFromHugePagesAndSlabsFromSmallOnes) {
     pages.free(block.first, PageState::free_ready, 0);
     pages.free(slab.first, PageState::free_ready, 0);
   }
-  by_trim();
+  by_heap_trim();
   by_heap_set(BY_HEAP_JANITOR, 1);
 }
 
 TEST(PageHeap, LongBlocksFromHugePagesAreAlignedBeyondAHugePage) {
   by_heap_set(BY_HEAP_JANITOR, 0);
-  by_trim();
+  by_heap_trim();
   PageHeap& pages = process_heap.pages;
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
   const PageRun run = pages.allocate(8 * chunk, 4 * chunk, Prefer::raw, PageState::in_work);
@@ -134,13 +134,13 @@ TEST(PageHeap, LongBlocksFromHugePagesAreAlignedBeyondAHugePage) {
   EXPECT_EQ(block.first % (4 * chunk), 0u);
   EXPECT_EQ(pages.check(), nullptr);
   pages.free(block.first, PageState::free_ready, 0);
-  by_trim();
+  by_heap_trim();
   by_heap_set(BY_HEAP_JANITOR, 1);
 }
 
 // The reserve's lowest point is what the program took at most before it gave some back.
 TEST(PageHeap, RemembersHowLowTheReserveWas) {
-  ASSERT_EQ(by_prefault(std::size_t{8} << 20), 0);
+  ASSERT_EQ(by_heap_prefault(std::size_t{8} << 20), 0);
   by_heap_set(BY_HEAP_JANITOR, 0);
   PageHeap& pages = process_heap.pages;
   pages.take_lowest();

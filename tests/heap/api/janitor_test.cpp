@@ -20,7 +20,7 @@ using namespace blockyard::heap;
 
 by_heap_statistics statistics() {
   by_heap_statistics values{};
-  by_heap_read_statistics(&values);
+  by_heap_get_statistics(&values);
   return values;
 }
 
@@ -35,13 +35,13 @@ void await(Condition&& condition) {
 constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
 TEST(Janitor, KeepsAsMuchReadyAsWasAskedFor) {
-  by_reserve(std::size_t{24} << 20);
+  by_heap_reserve(std::size_t{24} << 20);
   await([] { return statistics().ready >= (std::uint64_t{24} << 20); });
-  by_reserve(0);
+  by_heap_reserve(0);
 }
 
 TEST(Janitor, MemoryThatStandsReadyIsHandedOutWithoutAMiss) {
-  ASSERT_EQ(by_prefault(std::size_t{40} << 20), 0);
+  ASSERT_EQ(by_heap_prefault(std::size_t{40} << 20), 0);
   const by_heap_statistics before = statistics();
   std::vector<void*> blocks;
   for (int i = 0; i < 200; ++i) {
@@ -61,16 +61,16 @@ TEST(Janitor, MemoryThatStandsReadyIsHandedOutWithoutAMiss) {
 TEST(Janitor, RefusesToPopulateMoreThanTheMachineHas) {
   const by_heap_statistics before = statistics();
   errno = 0;
-  EXPECT_EQ(by_prefault(~std::size_t{0}), -1);
+  EXPECT_EQ(by_heap_prefault(~std::size_t{0}), -1);
   EXPECT_EQ(errno, ENOMEM);
   EXPECT_EQ(statistics().populated_by_program, before.populated_by_program);
 }
 
 TEST(Janitor, ReservesNoMoreThanTheMachineHas) {
   const std::uint64_t before = statistics().populated_by_janitor;
-  by_reserve(~std::size_t{0});
+  by_heap_reserve(~std::size_t{0});
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  by_reserve(0);
+  by_heap_reserve(0);
   EXPECT_LT(statistics().populated_by_janitor, before + (std::uint64_t{32} << 20));
 }
 
@@ -95,12 +95,12 @@ TEST(Janitor, AdoptsWhatOtherThreadsFreedInEveryHeapWhoseThreadHasEnded) {
   for (void* block : blocks) {
     by_free(block);
   }
-  by_reserve(std::size_t{32} << 20);  // wakes a janitor that has nothing else to do
+  by_heap_reserve(std::size_t{32} << 20);  // wakes a janitor that has nothing else to do
   await([&] {
     by_heap_frame_end(no_limit);  // this thread's own heap is not the janitor's to look after
     return statistics().remote_frees_waiting <= before;
   });
-  by_reserve(0);
+  by_heap_reserve(0);
 }
 
 TEST(Janitor, GivesAFreedLevelBackByItself) {
@@ -113,7 +113,7 @@ TEST(Janitor, GivesAFreedLevelBackByItself) {
     by_free(block);
   }
   await([&] { return statistics().committed + (std::uint64_t{180} << 20) <= committed; });
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 // What describes a level's memory goes back with it, though blocks that stay lie among it; and comes in again before it is
@@ -144,7 +144,7 @@ TEST(Janitor, GivesTheTablesOfAFreedLevelBack) {
       }
     }
     await([&] { return tables() <= full / 2; });
-    EXPECT_EQ(by_check(), nullptr);
+    EXPECT_EQ(by_heap_check(), nullptr);
     for (char* block : staying) {
       EXPECT_EQ(*block, 1);
       by_free(block);
@@ -163,7 +163,7 @@ TEST(Janitor, GivesBackWhatIsFreedAmongWhatHasGoneBack) {
   constexpr std::size_t taken = bytes;
   constexpr std::size_t waiting = 0;
 #endif
-  by_trim();
+  by_heap_trim();
   const std::uint64_t before = statistics().committed;
   std::vector<void*> passing;
   std::vector<void*> lasting;
@@ -183,7 +183,7 @@ TEST(Janitor, GivesBackWhatIsFreedAmongWhatHasGoneBack) {
     by_free(block);
   }
   await([&] { return statistics().committed + lasting.size() * bytes * 8 / 10 <= sparse; });
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 // A game's turns: much is freed and soon wanted again, over a heap that is large beside it. To give that back meanwhile
@@ -246,16 +246,16 @@ TEST(Janitor, KeepsWhatTheReserveIsSetTo) {
 
 TEST(Janitor, SwitchedOffItLeavesItsWorkToTheEndOfAFrameAndComesBackWhenSwitchedOn) {
   ASSERT_EQ(by_heap_set(BY_HEAP_JANITOR, 0), 0);
-  by_trim();
+  by_heap_trim();
   // The janitor may be in its last round: a frame that ends meanwhile leaves the work to it.
   await([] {
     by_heap_frame_end(no_limit);
     return statistics().ready >= by_heap_get(BY_HEAP_RESERVE);
   });
   ASSERT_EQ(by_heap_set(BY_HEAP_JANITOR, 1), 0);
-  by_reserve(std::size_t{28} << 20);
+  by_heap_reserve(std::size_t{28} << 20);
   await([] { return statistics().ready >= (std::uint64_t{28} << 20); });
-  by_reserve(0);
+  by_heap_reserve(0);
 }
 
 // As blockyard/heap.h promises it: the program does nothing, and the janitor all that it can.
@@ -263,7 +263,7 @@ TEST(Janitor, WhatItWorksOnIsNeitherUsedNorLive) {
   constexpr std::uint64_t one_slab = std::uint64_t{64} << 10;
   const std::uint64_t purge = by_heap_get(BY_HEAP_PURGE);
   ASSERT_EQ(by_heap_set(BY_HEAP_PURGE, 0), 0);
-  by_trim();
+  by_heap_trim();
   by_heap_statistics before = statistics();
   for (int look = 0; look < 100; ++look) {  // the least: the janitor may be making a slab
     const by_heap_statistics now = statistics();
@@ -273,7 +273,7 @@ TEST(Janitor, WhatItWorksOnIsNeitherUsedNorLive) {
   std::uint64_t worked = 0;
   int most = 200'000;
   for (int round = 0; worked == 0 || (worked < (std::uint64_t{512} << 20) && most > 0); ++round) {
-    by_reserve(round % 2 == 0 ? std::size_t{64} << 20 : 0);
+    by_heap_reserve(round % 2 == 0 ? std::size_t{64} << 20 : 0);
     for (int look = 0; look < 500; ++look, --most) {
       const by_heap_statistics now = statistics();
       ASSERT_LE(now.used, before.used + one_slab);
@@ -283,13 +283,13 @@ TEST(Janitor, WhatItWorksOnIsNeitherUsedNorLive) {
       worked = now.populated_by_janitor - before.populated_by_janitor + now.purged - before.purged;
     }
   }
-  by_reserve(0);
+  by_heap_reserve(0);
   ASSERT_EQ(by_heap_set(BY_HEAP_PURGE, purge), 0);
 }
 
 TEST(Janitor, ResidentMemoryIsWhatTheProgramWroteToAndFallsWhenItIsGivenBack) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
-  by_trim();
+  by_heap_trim();
   const std::uint64_t before = statistics().resident;
   void* const block = by_malloc(bytes);
   ASSERT_NE(block, nullptr);
@@ -298,18 +298,18 @@ TEST(Janitor, ResidentMemoryIsWhatTheProgramWroteToAndFallsWhenItIsGivenBack) {
   const std::uint64_t with_block = statistics().resident;
   EXPECT_GE(with_block, before + bytes / 2);
   by_free(block);
-  by_trim();
+  by_heap_trim();
   EXPECT_LE(statistics().resident, with_block - bytes / 2);
 }
 
 TEST(Janitor, TrimGivesEverythingFreeBackAtOnce) {
-  ASSERT_EQ(by_prefault(std::size_t{64} << 20), 0);
-  EXPECT_GE(by_trim(), std::size_t{60} << 20);
+  ASSERT_EQ(by_heap_prefault(std::size_t{64} << 20), 0);
+  EXPECT_GE(by_heap_trim(), std::size_t{60} << 20);
   void* const block = by_calloc(1, 1'000'000);
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(static_cast<unsigned char*>(block)[999'999], 0);
   by_free(block);
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 }  // namespace

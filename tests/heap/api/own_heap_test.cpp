@@ -12,30 +12,30 @@ namespace {
 
 by_heap_statistics statistics() {
   by_heap_statistics values{};
-  by_heap_read_statistics(&values);
+  by_heap_get_statistics(&values);
   return values;
 }
 
 TEST(OwnHeap, DestroyingItFreesSmallMediumAndLargeBlocks) {
   const std::uint64_t before = statistics().used;
-  by_heap* const heap = by_heap_create();
+  by_arena* const heap = by_arena_create();
   ASSERT_NE(heap, nullptr);
   for (std::size_t i = 0; i < 20'000; ++i) {
-    ASSERT_NE(by_heap_malloc(heap, i % 9000), nullptr);
+    ASSERT_NE(by_arena_alloc(heap, i % 9000), nullptr);
   }
-  std::memset(by_heap_malloc(heap, std::size_t{5} << 20), 1, std::size_t{5} << 20);
-  ASSERT_NE(by_heap_aligned_alloc(heap, 4096, 70'000), nullptr);
+  std::memset(by_arena_alloc(heap, std::size_t{5} << 20), 1, std::size_t{5} << 20);
+  ASSERT_NE(by_arena_aligned_alloc(heap, 4096, 70'000), nullptr);
   EXPECT_GT(statistics().used, before + (std::size_t{60} << 20));
-  by_heap_destroy(heap);
+  by_arena_destroy(heap);
   EXPECT_LE(statistics().used, before + (std::size_t{1} << 20));
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 TEST(OwnHeap, ItsBlocksMayBeFreedOneByOneByAnyThread) {
-  by_heap* const heap = by_heap_create();
+  by_arena* const heap = by_arena_create();
   std::vector<void*> blocks;
   for (std::size_t i = 0; i < 5'000; ++i) {
-    blocks.push_back(by_heap_malloc(heap, i * 5));
+    blocks.push_back(by_arena_alloc(heap, i * 5));
   }
   std::thread([&] {
     for (std::size_t i = 0; i < blocks.size(); i += 2) {
@@ -46,38 +46,38 @@ TEST(OwnHeap, ItsBlocksMayBeFreedOneByOneByAnyThread) {
     by_free(blocks[i]);
   }
   for (std::size_t i = 0; i < 5'000; ++i) {
-    ASSERT_NE(by_heap_malloc(heap, i), nullptr);
+    ASSERT_NE(by_arena_alloc(heap, i), nullptr);
   }
-  EXPECT_EQ(by_check(), nullptr);
-  by_heap_destroy(heap);
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
+  by_arena_destroy(heap);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 TEST(OwnHeap, ItsThreadFreesWithoutTheDetourOfARemoteFree) {
-  by_heap* const heap = by_heap_create();
-  void* const first = by_heap_malloc(heap, 100);
-  by_heap_free(heap, first);
+  by_arena* const heap = by_arena_create();
+  void* const first = by_arena_alloc(heap, 100);
+  by_arena_free(heap, first);
 #if !BLOCKYARD_CHECKED  // there a freed block is not handed out again at once
-  EXPECT_EQ(by_heap_malloc(heap, 100), first);
+  EXPECT_EQ(by_arena_alloc(heap, 100), first);
 #endif
-  void* const large = by_heap_malloc(heap, 100'000);
-  by_heap_free(heap, large);
-  by_heap_free(heap, nullptr);
+  void* const large = by_arena_alloc(heap, 100'000);
+  by_arena_free(heap, large);
+  by_arena_free(heap, nullptr);
   void* const from_elsewhere = by_malloc(100);
-  by_heap_free(heap, from_elsewhere);
-  EXPECT_EQ(by_check(), nullptr);
-  by_heap_destroy(heap);
-  EXPECT_EQ(by_check(), nullptr);
+  by_arena_free(heap, from_elsewhere);
+  EXPECT_EQ(by_heap_check(), nullptr);
+  by_arena_destroy(heap);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 TEST(OwnHeap, ADestroyedHeapIsUsedAgainAndDestroyingNullIsNothing) {
-  by_heap_destroy(nullptr);
-  by_heap_destroy(by_heap_create());
+  by_arena_destroy(nullptr);
+  by_arena_destroy(by_arena_create());
   const std::uint64_t heaps = statistics().heaps;
   for (int i = 0; i < 1000; ++i) {
-    by_heap* const heap = by_heap_create();
-    ASSERT_NE(by_heap_malloc(heap, 100), nullptr);
-    by_heap_destroy(heap);
+    by_arena* const heap = by_arena_create();
+    ASSERT_NE(by_arena_alloc(heap, 100), nullptr);
+    by_arena_destroy(heap);
   }
   EXPECT_LE(statistics().heaps, heaps + 1);
 }
@@ -87,7 +87,7 @@ TEST(OwnHeap, ADestroyedHeapIsUsedAgainAndDestroyingNullIsNothing) {
 TEST(OwnHeap, HeapsDoNotMultiplyWhereThreadsComeAndGoInBetween) {
   std::vector<void*> left;
   const auto level_and_thread = [&] {
-    by_heap_destroy(by_heap_create());
+    by_arena_destroy(by_arena_create());
     std::thread([&] { left.push_back(by_malloc(100)); }).join();
   };
   level_and_thread();
@@ -109,33 +109,33 @@ TEST(OwnHeap, StatisticsMayBeReadWhileHeapsAreMade) {
       statistics();
     }
   });
-  std::vector<by_heap*> made;
+  std::vector<by_arena*> made;
   for (int i = 0; i < 2'000; ++i) {
-    made.push_back(by_heap_create());
+    made.push_back(by_arena_create());
   }
   done = true;
   reader.join();
-  for (by_heap* heap : made) {
-    by_heap_destroy(heap);
+  for (by_arena* heap : made) {
+    by_arena_destroy(heap);
   }
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 #endif
 
 TEST(OwnHeap, CallocIsZeroInMemoryThatAnotherHeapLeft) {
-  by_heap* first = by_heap_create();
+  by_arena* first = by_arena_create();
   for (int i = 0; i < 1000; ++i) {
-    std::memset(by_heap_malloc(first, 300), 0xEE, 300);
+    std::memset(by_arena_alloc(first, 300), 0xEE, 300);
   }
-  by_heap_destroy(first);
-  by_heap* const second = by_heap_create();
+  by_arena_destroy(first);
+  by_arena* const second = by_arena_create();
   for (int i = 0; i < 1000; ++i) {
-    auto* const block = static_cast<unsigned char*>(by_heap_calloc(second, 3, 100));
+    auto* const block = static_cast<unsigned char*>(by_arena_calloc(second, 3, 100));
     for (std::size_t k = 0; k < 300; ++k) {
       ASSERT_EQ(block[k], 0);
     }
   }
-  by_heap_destroy(second);
+  by_arena_destroy(second);
 }
 
 }  // namespace

@@ -122,11 +122,11 @@ TEST(HeapShadowModel, RandomOperationsNeverOverlapNorChangeALiveBlock) {
     for (int step = 0; step < 30'000 && !testing::Test::HasFatalFailure(); ++step) {
       model.step();
       if (step % 5'000 == 0) {
-        ASSERT_EQ(by_check(), nullptr) << "seed " << seed << ", step " << step;
+        ASSERT_EQ(by_heap_check(), nullptr) << "seed " << seed << ", step " << step;
       }
     }
     model.clear();
-    ASSERT_EQ(by_check(), nullptr);
+    ASSERT_EQ(by_heap_check(), nullptr);
   }
 }
 

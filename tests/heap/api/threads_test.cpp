@@ -13,7 +13,7 @@ namespace {
 
 by_heap_statistics statistics() {
   by_heap_statistics values{};
-  by_heap_read_statistics(&values);
+  by_heap_get_statistics(&values);
   return values;
 }
 
@@ -49,7 +49,7 @@ TEST(HeapThreads, BlocksExchangedAtRandomBetweenThreadsKeepTheirContents) {
     by_free(place.load());
   }
   EXPECT_EQ(changed.load(), 0);
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 TEST(HeapThreads, AHeapLeftByOneThreadServesTheNext) {
@@ -74,10 +74,10 @@ TEST(HeapThreads, ATrimSendsBlocksThatThreadsHandOverBackToTheirSlabs) {
       by_free(block);
     }
   }).join();
-  by_trim();
+  by_heap_trim();
   // What the other thread keeps at hand, and on their way.
   EXPECT_GE(come_back() - before + 60 + 8, blocks.size());
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 #endif
 
@@ -99,7 +99,7 @@ TEST(HeapThreads, RemoteFreesComeBackToTheirOwner) {
   by_heap_frame_end(~std::uint64_t{0});  // all that there is to do
   // Heaps that other tests' threads left behind may hold some still; this thread's hold none.
   EXPECT_LT(statistics().remote_frees_waiting, waiting);
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 }  // namespace

@@ -66,19 +66,19 @@ void hand_blocks_over() {
 }
 
 void use_own_heap() {
-  by_heap* const heap = by_heap_create();
+  by_arena* const heap = by_arena_create();
   std::vector<void*> blocks;
   for (int i = 0; i < 3'000; ++i) {
-    blocks.push_back(by_heap_malloc(heap, 100));
+    blocks.push_back(by_arena_alloc(heap, 100));
   }
   for (int i = 0; i < 5; ++i) {
-    by_heap_malloc(heap, 100'000);
+    by_arena_alloc(heap, 100'000);
   }
   free_all(blocks);  // as from another thread: they are adopted by the next allocations
   for (int i = 0; i < 3'000; ++i) {
-    by_heap_malloc(heap, 100);
+    by_arena_alloc(heap, 100);
   }
-  by_heap_destroy(heap);
+  by_arena_destroy(heap);
 }
 
 // Chunks of which a part stays in use ask for small pages from then on; whole ones, and their tables, go back.
@@ -90,11 +90,11 @@ void give_back() {
     (i % 2 == 0 ? every_other : rest).push_back(blocks[i]);
   }
   free_all(every_other);
-  by_trim();
+  by_heap_trim();
   std::vector<void*> large = allocated(8, std::size_t{16} << 20);
   free_all(allocated(20, 400'000));
   free_all(large);
-  by_trim();
+  by_heap_trim();
   end_frames(20);
   free_all(rest);
 }
@@ -129,7 +129,7 @@ void fork_a_child() {
   const pid_t child = fork();
   if (child == 0) {
     by_free(by_malloc(100));
-    std::_Exit(by_check() == nullptr ? 0 : 1);
+    std::_Exit(by_heap_check() == nullptr ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);
@@ -174,9 +174,9 @@ void everything() {
   pause_ms(40);
   end_frames(2);
   free_all(allocated(40, 1'000'000));
-  by_prefault(std::size_t{32} << 20);
+  by_heap_prefault(std::size_t{32} << 20);
   hand_blocks_over();
-  by_trim();
+  by_heap_trim();
   use_own_heap();
   give_back();
   wait_for_the_page_lock();
@@ -211,7 +211,7 @@ TEST(HeapBounds, NoLoopTurnsMoreOftenThanStated) {
   for (int round = 0; round < 3; ++round) {
     everything();  // ends the program where one does
   }
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 }  // namespace

@@ -185,9 +185,9 @@ TEST_F(CheckedHeapDeathTest, AFreeWithAWrongSizeIsReported) {
 TEST_F(CheckedHeapDeathTest, AFreeIntoADestroyedHeapIsReported) {
   EXPECT_DEATH(
       {
-        by_heap* const heap = by_heap_create();
-        void* const block = by_heap_malloc(heap, 70);
-        by_heap_destroy(heap);
+        by_arena* const heap = by_arena_create();
+        void* const block = by_arena_alloc(heap, 70);
+        by_arena_destroy(heap);
         where_it_is_misused(block);
       },
       "free of a block that was freed already.*where_it_is_misused");
@@ -223,10 +223,10 @@ TEST(CheckedHeap, CallocIsZeroAllTheSame) {
 
 TEST(CheckedHeap, TheInvariantWalkerSeesAnOverrunBeforeTheBlockIsFreed) {
   auto* const block = bytes_of(by_malloc(100));
-  ASSERT_EQ(by_check(), nullptr);
+  ASSERT_EQ(by_heap_check(), nullptr);
   const unsigned char before = block[100];
   block[100] = 1;
-  const char* const found = by_check();
+  const char* const found = by_heap_check();
   block[100] = before;
   ASSERT_NE(found, nullptr);
   EXPECT_STREQ(found, "something was written behind the end of a block");
@@ -249,7 +249,7 @@ TEST(CheckedHeap, AFreedBlockWhosePagesTheSystemKeepsIsHandedOutOnlyOnceItGivesT
   using blockyard::heap::access_is_refused;
   const auto used = [] {
     by_heap_statistics now{};
-    by_heap_read_statistics(&now);
+    by_heap_get_statistics(&now);
     return now.used;
   };
   free_many_others();
@@ -270,7 +270,7 @@ TEST(CheckedHeap, AFreedBlockWhosePagesTheSystemKeepsIsHandedOutOnlyOnceItGivesT
     std::memset(block, 1, large);
   }
   EXPECT_GE(used(), before + 2 * blocks.size() * large);
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
   for (void* block : blocks) {
     by_free(block);
   }
@@ -278,7 +278,7 @@ TEST(CheckedHeap, AFreedBlockWhosePagesTheSystemKeepsIsHandedOutOnlyOnceItGivesT
   access_is_refused.store(false);
   free_many_others();
   EXPECT_LE(used(), before + blocks.size() * large / 2);
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 // Whoever frees makes room in the quarantine: it looks at an old block of any heap, the longer the larger, and gives it
@@ -292,15 +292,15 @@ TEST(CheckedHeap, AHeapIsDestroyedOnlyWhenNobodyGivesABlockBackToIt) {
     }
   });
   for (int round = 0; round < 300; ++round) {
-    by_heap* const heap = by_heap_create();
+    by_arena* const heap = by_arena_create();
     for (int i = 0; i < 4; ++i) {
-      by_heap_free(heap, by_heap_malloc(heap, large));
+      by_arena_free(heap, by_arena_alloc(heap, large));
     }
-    by_heap_destroy(heap);
+    by_arena_destroy(heap);
   }
   ended.store(true);
   others.join();
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 TEST(CheckedHeap, ThousandsOfGuardedBlocksAreMoreThanTheGuardsAndStillServed) {
@@ -309,11 +309,11 @@ TEST(CheckedHeap, ThousandsOfGuardedBlocksAreMoreThanTheGuardsAndStillServed) {
     block = by_malloc(9'000);
     ASSERT_NE(block, nullptr);
   }
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
   for (void* block : blocks) {
     by_free(block);
   }
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 }  // namespace

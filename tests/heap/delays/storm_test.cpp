@@ -61,7 +61,7 @@ class Storm {
  private:
   void work(unsigned seed, int steps) {
     std::mt19937 random(seed);
-    by_heap* own = nullptr;
+    by_arena* own = nullptr;
     for (int step = 0; step < steps; ++step) {
       const std::size_t size = sizeof(Note) + (random() % 40 == 0 ? random() % 80'000 : random() % 500);
       switch (random() % 100) {
@@ -71,23 +71,23 @@ class Storm {
           break;
         }
         case 1:
-          by_trim();
+          by_heap_trim();
           break;
         case 2:
-          by_reserve(random() % (std::size_t{8} << 20));
+          by_heap_reserve(random() % (std::size_t{8} << 20));
           break;
         case 3:
           by_heap_frame_end(100'000);
           break;
         case 4:
-          by_heap_destroy(own);
-          own = by_heap_create();
+          by_arena_destroy(own);
+          own = by_arena_create();
           break;
         case 5:
         case 6:
         case 7:
           if (own != nullptr) {
-            write_block(by_heap_malloc(own, size), size, 5);
+            write_block(by_arena_alloc(own, size), size, 5);
           }
           break;
         case 8:
@@ -101,7 +101,7 @@ class Storm {
           break;
       }
     }
-    by_heap_destroy(own);
+    by_arena_destroy(own);
   }
 
   void exchange(void* memory, std::size_t size, std::mt19937& random) {
@@ -118,7 +118,7 @@ class Storm {
 };
 
 TEST(HeapWithDelays, NoBlockIsLostSharedOrChangedWhateverThreadsMeetWhere) {
-  by_reserve(0);
+  by_heap_reserve(0);
   for (int round = 0; round < 3; ++round) {
     Storm storm;
     storm.run(4, 20'000);
@@ -126,7 +126,7 @@ TEST(HeapWithDelays, NoBlockIsLostSharedOrChangedWhateverThreadsMeetWhere) {
   }
   // The janitor still runs and takes the page heap's lock like everybody; the walker needs the world to stand still
   // only where the program's threads are concerned, and they have ended.
-  EXPECT_EQ(by_check(), nullptr);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 // The janitor's work is one thread's at a time, also while it is switched off and on: its last round may go on while
@@ -139,7 +139,7 @@ TEST(HeapWithDelays, FramesEndOnSeveralThreadsWhileTheJanitorIsSwitchedOffAndOn)
       for (int frame = 0; frame < 2'000; ++frame) {
         if (random() % 50 == 0) {
           EXPECT_EQ(by_heap_set(BY_HEAP_JANITOR, random() % 3 == 0 ? 1 : 0), 0);
-          by_reserve(random() % (std::size_t{8} << 20));
+          by_heap_reserve(random() % (std::size_t{8} << 20));
         }
         void* const block = by_malloc(random() % 80'000);
         by_heap_frame_end(50'000);
@@ -151,8 +151,8 @@ TEST(HeapWithDelays, FramesEndOnSeveralThreadsWhileTheJanitorIsSwitchedOffAndOn)
     thread.join();
   }
   EXPECT_EQ(by_heap_set(BY_HEAP_JANITOR, 1), 0);
-  by_reserve(0);
-  EXPECT_EQ(by_check(), nullptr);
+  by_heap_reserve(0);
+  EXPECT_EQ(by_heap_check(), nullptr);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using blockyard::heap::acquisitions_until_failure;
 
 by_heap_statistics statistics() {
   by_heap_statistics values{};
-  by_heap_read_statistics(&values);
+  by_heap_get_statistics(&values);
   return values;
 }
 
@@ -45,7 +45,7 @@ class Script {
     own_heap();
     const int saved = errno;
     errno = 0;
-    if (by_prefault(std::size_t{24} << 20) != 0) {
+    if (by_heap_prefault(std::size_t{24} << 20) != 0) {
       count_failure();
     }
     errno = saved;
@@ -98,18 +98,18 @@ class Script {
 
   void own_heap() {
     errno = 0;
-    by_heap* const heap = by_heap_create();
+    by_arena* const heap = by_arena_create();
     if (heap == nullptr) {
       count_failure();
       return;
     }
     for (const std::size_t size : {30u, 300u, 3'000u, 30'000u, 3'000'000u}) {
       errno = 0;
-      if (by_heap_calloc(heap, 1, size) == nullptr) {
+      if (by_arena_calloc(heap, 1, size) == nullptr) {
         count_failure();
       }
     }
-    by_heap_destroy(heap);
+    by_arena_destroy(heap);
   }
 
   void verify(const Block& block, std::size_t bytes) {
@@ -135,16 +135,16 @@ TEST(HeapWhenMemoryRunsOut, EveryAcquisitionMayFailAndTheHeapStaysSoundAndLeaksN
   long point = 0;
   for (;; ++point) {
     // Without a stock of free slabs, so that every run needs the same ones anew.
-    by_trim();
+    by_heap_trim();
     Script script;
     acquisitions_until_failure.store(point);
     const int failures = script.run();
     const bool reached = acquisitions_until_failure.exchange(-1) < 0;
-    const char* const broken = by_check();
+    const char* const broken = by_heap_check();
     ASSERT_EQ(broken, nullptr) << "after failure " << point;
     script.verify_and_free_all();
     by_heap_frame_end(~std::uint64_t{0});  // all that there is to do
-    ASSERT_EQ(by_check(), nullptr) << "after failure " << point;
+    ASSERT_EQ(by_heap_check(), nullptr) << "after failure " << point;
     // One slab a size class may stay with each of the two threads; what a leak loses adds up over the runs.
     ASSERT_LE(statistics().used, used + (std::uint64_t{2} << 20)) << "memory is missing after failure " << point;
     if (!reached) {

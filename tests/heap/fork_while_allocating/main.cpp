@@ -14,8 +14,8 @@
 
 #pragma weak by_heap_frame_end
 #pragma weak by_heap_set
-#pragma weak by_reserve
-#pragma weak by_trim
+#pragma weak by_heap_reserve
+#pragma weak by_heap_trim
 
 namespace {
 
@@ -36,27 +36,27 @@ void churn(unsigned seed) {
 
 // The janitor is in the middle of its work most of the time: what it has populated is given back at once.
 void keep_janitor_busy() {
-  by_reserve(std::size_t{32} << 20);
+  by_heap_reserve(std::size_t{32} << 20);
   while (!stop.load(std::memory_order_relaxed)) {
-    by_trim();
+    by_heap_trim();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  by_reserve(0);
+  by_heap_reserve(0);
 }
 
 bool frame_end_does_the_janitors_work() {
   constexpr std::size_t reserve = std::size_t{8} << 20;
   by_heap_set(BY_HEAP_JANITOR, 0);  // first: the child's own janitor would be in its last round
-  by_reserve(reserve);
-  by_trim();
+  by_heap_reserve(reserve);
+  by_heap_trim();
   by_heap_frame_end(~std::uint64_t{0});  // until it is done
   return behaviour::statistics().ready >= reserve;
 }
 
 // What is neither used nor ready can all be given back, but for short runs.
 bool nothing_is_in_work() {
-  by_reserve(0);
-  by_trim();
+  by_heap_reserve(0);
+  by_heap_trim();
   const by_heap_statistics now = behaviour::statistics();
   return now.committed <= now.used + now.ready + (std::uint64_t{1} << 20);
 }

@@ -18,9 +18,9 @@
 
 #include "behaviour.hpp"
 
-#pragma weak by_heap_create
-#pragma weak by_heap_destroy
-#pragma weak by_heap_malloc
+#pragma weak by_arena_create
+#pragma weak by_arena_destroy
+#pragma weak by_arena_alloc
 #pragma weak by_heap_frame_end
 
 namespace {
@@ -196,14 +196,14 @@ void short_lived_threads(std::mt19937& random) {
 
 // A level: some ten megabytes that go at once.
 void level(std::mt19937& random) {
-  by_heap* const heap = by_heap_create();
+  by_arena* const heap = by_arena_create();
   behaviour::require(heap != nullptr, "no heap could be made");
   for (std::size_t bytes = 0; bytes < (std::size_t{10} << 20);) {
     const std::size_t size = random_size(random);
-    sign(by_heap_malloc(heap, size), size, 2);
+    sign(by_arena_alloc(heap, size), size, 2);
     bytes += size;
   }
-  by_heap_destroy(heap);
+  by_arena_destroy(heap);
 }
 
 void forked_child(std::mt19937& random) {
@@ -211,7 +211,7 @@ void forked_child(std::mt19937& random) {
   if (child == 0) {
     std::vector<void*> kept;
     work(random, kept);
-    _exit(by_check() == nullptr ? 0 : 1);
+    _exit(by_heap_check() == nullptr ? 0 : 1);
   }
   int status = 0;
   behaviour::require(child > 0 && waitpid(child, &status, 0) == child && status == 0,

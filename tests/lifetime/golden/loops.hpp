@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 
 inline constexpr std::size_t golden_blocks = 100;  // a multiple of four
 

@@ -11,7 +11,7 @@ namespace {
 
 std::uint64_t live() {
   by_heap_statistics now{};
-  by_heap_read_statistics(&now);
+  by_heap_get_statistics(&now);
   return now.live;
 }
 
@@ -55,6 +55,6 @@ int main() {
         return block;
       },
       std::free);
-  const char* const broken = by_check();
+  const char* const broken = by_heap_check();
   std::puts(broken == nullptr ? "the heap is sound" : broken);
 }

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 
 extern "C" {
 

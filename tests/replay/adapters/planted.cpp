@@ -33,7 +33,7 @@
 #include <thread>
 
 #include "blockyard/adapter.h"
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 
 namespace {
 

@@ -21,7 +21,7 @@
 #include <string>
 
 #include "blockyard/adapter.h"
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 
 #ifndef FLAGS
 #define FLAGS 0

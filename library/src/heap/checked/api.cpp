@@ -1,8 +1,8 @@
 // heap.h in checked builds: every block is known, poisoned, fenced, and looked at when it comes back.
 //
 // Cost: some microseconds a call, mostly for the stack; 16 bytes and a poisoned tail a block; 2 KiB of records for
-// every KiB in use. Bounds hold all the same: no loop here depends on how many blocks there are, but by_check and
-// by_heap_destroy.
+// every KiB in use. Bounds hold all the same: no loop here depends on how many blocks there are, but by_heap_check and
+// by_arena_destroy.
 #include <unistd.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ unsigned char* allocate_unguarded(ThreadHeap* own, std::size_t alignment, std::s
   const std::size_t bytes = size + tail_bytes;
   auto* const block = static_cast<unsigned char*>(
       own == nullptr ? by_plain_aligned_alloc(alignment, bytes)
-                     : by_plain_heap_aligned_alloc(reinterpret_cast<by_heap*>(own), alignment, bytes));
+                     : by_plain_heap_aligned_alloc(reinterpret_cast<by_arena*>(own), alignment, bytes));
   if (block != nullptr) {
     const std::size_t room = by_plain_usable_size(block);
     std::memset(block + size, tail_poison, std::min(room - size, page_bytes));
@@ -297,7 +297,7 @@ void* reallocate(void* pointer, std::size_t size) {
   return moved;
 }
 
-void destroy(by_heap* heap) {
+void destroy(by_arena* heap) {
   if (heap == nullptr) {
     return;
   }
@@ -381,24 +381,24 @@ size_t by_usable_size(const void* block) {
   return checked::record_of(block).size;
 }
 
-void by_heap_free(by_heap*, void* block) { checked::deallocate(block, "free of"); }
-void by_heap_destroy(by_heap* heap) { checked::destroy(heap); }
-void* by_heap_malloc(by_heap* heap, size_t size) {
+void by_arena_free(by_arena*, void* block) { checked::deallocate(block, "free of"); }
+void by_arena_destroy(by_arena* heap) { checked::destroy(heap); }
+void* by_arena_alloc(by_arena* heap, size_t size) {
   return checked::allocate(block_alignment, size, reinterpret_cast<ThreadHeap*>(heap));
 }
-void* by_heap_calloc(by_heap* heap, size_t count, size_t size) {
+void* by_arena_calloc(by_arena* heap, size_t count, size_t size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     errno = ENOMEM;
     return nullptr;
   }
-  void* const block = by_heap_malloc(heap, bytes);
+  void* const block = by_arena_alloc(heap, bytes);
   return block == nullptr ? nullptr : std::memset(block, 0, bytes);
 }
-void* by_heap_aligned_alloc(by_heap* heap, size_t alignment, size_t size) {
+void* by_arena_aligned_alloc(by_arena* heap, size_t alignment, size_t size) {
   return checked::allocate(alignment, size, reinterpret_cast<ThreadHeap*>(heap));
 }
 
-const char* by_check(void) { return checked::check(); }
+const char* by_heap_check(void) { return checked::check(); }
 
 }  // extern "C"

@@ -10,7 +10,7 @@ void* by_plain_malloc(std::size_t size);
 void by_plain_free(void* block);
 void* by_plain_aligned_alloc(std::size_t alignment, std::size_t size);
 std::size_t by_plain_usable_size(const void* block);
-void by_plain_heap_destroy(by_heap* heap);
-void* by_plain_heap_aligned_alloc(by_heap* heap, std::size_t alignment, std::size_t size);
+void by_plain_heap_destroy(by_arena* heap);
+void* by_plain_heap_aligned_alloc(by_arena* heap, std::size_t alignment, std::size_t size);
 const char* by_plain_check(void);
 }

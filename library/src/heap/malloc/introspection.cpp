@@ -1,4 +1,4 @@
-// glibc's questions about the heap, answered from by_heap_read_statistics to the extent that they make sense here.
+// glibc's questions about the heap, answered from by_heap_get_statistics to the extent that they make sense here.
 #include <malloc.h>
 
 #include <cerrno>
@@ -12,14 +12,14 @@ namespace {
 
 by_heap_statistics statistics() {
   by_heap_statistics values{};
-  by_heap_read_statistics(&values);
+  by_heap_get_statistics(&values);
   return values;
 }
 
 }  // namespace
 
 // `pad`, what should stay free at the top, has no counterpart: the janitor makes a new reserve anyway.
-BY_EXPORT int malloc_trim(size_t) { return by_trim() > 0 ? 1 : 0; }
+BY_EXPORT int malloc_trim(size_t) { return by_heap_trim() > 0 ? 1 : 0; }
 
 // arena: bytes of slabs and of populated free memory; uordblks: live; fordblks: the difference. There are no fast bins
 // and nothing is mapped on its own, so those fields are 0.

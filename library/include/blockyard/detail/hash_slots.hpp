@@ -4,15 +4,15 @@
 /// probing), and of two slots the one farther from home comes first ("Robin Hood", P. Celis 1986): so a search ends as
 /// soon as it meets a slot nearer to its home, and growing the array is one pass over both, in order, that touches no
 /// node. Removal shifts the following slots back: no tombstones.
-#ifndef BLOCKYARD_HASH_SLOTS_HPP
-#define BLOCKYARD_HASH_SLOTS_HPP
+#ifndef BLOCKYARD_DETAIL_HASH_SLOTS_HPP
+#define BLOCKYARD_DETAIL_HASH_SLOTS_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
-#include "blockyard/link.hpp"
-#include "blockyard/visibility.h"
+#include "blockyard/detail/link.hpp"
+#include "blockyard/detail/visibility.h"
 
 namespace blockyard::container {
 
@@ -149,6 +149,6 @@ class HashSlots {
 
 }  // namespace blockyard::container
 
-#include "blockyard/hash_slots_impl.hpp"
+#include "blockyard/detail/hash_slots_impl.hpp"
 
 #endif

@@ -1,6 +1,6 @@
 /// What a List is made of: its elements, its state, its iterators, and how it sorts. Inside of list.hpp.
-#ifndef BLOCKYARD_LIST_PARTS_HPP
-#define BLOCKYARD_LIST_PARTS_HPP
+#ifndef BLOCKYARD_DETAIL_LIST_PARTS_HPP
+#define BLOCKYARD_DETAIL_LIST_PARTS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -33,13 +33,13 @@ class List<T, A, Ownership>::Element {
   [[nodiscard]] const T* operator->() const noexcept { return &value_; }
 
   /// Removes this element from its list and destroys it.
-  void erase() noexcept requires is_owned { owner_.certain()->remove(this); }
+  void erase() noexcept requires is_owned { owner_.get_unchecked()->remove(this); }
 
   /// Makes this element the last of `other`. Throws std::invalid_argument when `other` takes its nodes from another
   /// allocator.
   void transfer_to_back(List& other) requires is_owned {
     State* const target = other.ready();
-    State* const source = owner_.certain();
+    State* const source = owner_.get_unchecked();
     if (!source->blocks.shares_with(target->blocks)) {
       block::throw_invalid_argument("blockyard::List: an element can't move to a list with another allocator");
     }
@@ -70,13 +70,13 @@ struct List<T, A, Ownership>::State {
     const Link previous = where != nullptr ? where->previous_ : last;
     element->next_ = Link(where);
     element->previous_ = previous;
-    (previous ? previous.certain()->next_ : first) = link;
+    (previous ? previous.get_unchecked()->next_ : first) = link;
     (where != nullptr ? where->previous_ : last) = link;
     ++size;
   }
   void unlink(Element* element) noexcept {
-    (element->previous_ ? element->previous_.certain()->next_ : first) = element->next_;
-    (element->next_ ? element->next_.certain()->previous_ : last) = element->previous_;
+    (element->previous_ ? element->previous_.get_unchecked()->next_ : first) = element->next_;
+    (element->next_ ? element->next_.get_unchecked()->previous_ : last) = element->previous_;
     --size;
   }
   [[gnu::noinline]] void remove(Element* element) noexcept {
@@ -143,7 +143,7 @@ class List<T, A, Ownership>::BasicIterator {
     const E* hidden = guess;
     asm("" : "+r"(hidden));
     __builtin_prefetch(reinterpret_cast<const char*>(element) + 8192);
-    if (element->next_.certain() == hidden) [[likely]] {
+    if (element->next_.get_unchecked() == hidden) [[likely]] {
       return guess;
     }
     return element->next_.get();
@@ -190,11 +190,11 @@ void List<T, A, Ownership>::sort_by(C&& less) {
     const Link link(element);
     element->previous_ = previous;
     if (previous) {
-      previous.certain()->next_ = link;
+      previous.get_unchecked()->next_ = link;
     }
     previous = link;
   }
-  previous.certain()->next_ = Link();
+  previous.get_unchecked()->next_ = Link();
   state_->last = previous;
 }
 

@@ -6,8 +6,8 @@
 /// both have a record of 16 bytes with links of full reach. So that erasing need never allocate one, an erased node
 /// whose neighbours are too far from one another stays as a *bridge* between them until they are not; of any two
 /// bridges in a row one could not be left out, so there is at most about one for each 64 KiB between two entries.
-#ifndef BLOCKYARD_NODE_ORDER_HPP
-#define BLOCKYARD_NODE_ORDER_HPP
+#ifndef BLOCKYARD_DETAIL_NODE_ORDER_HPP
+#define BLOCKYARD_DETAIL_NODE_ORDER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "blockyard/detail/link.hpp"
 #include "blockyard/hash.hpp"
-#include "blockyard/link.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
 namespace blockyard::container {
@@ -45,7 +45,7 @@ struct LinkedOrder {
   [[nodiscard]] static Node* previous(const Node* node) noexcept { return node->previous.get(); }
   /// Whether `guess` is what next() returns. Not null.
   [[nodiscard]] static bool is_next(const Node* node, const Node* guess) noexcept {
-    return node->next.certain() == guess;
+    return node->next.get_unchecked() == guess;
   }
 
   template <class Ends>
@@ -54,12 +54,12 @@ struct LinkedOrder {
     if (front) {
       node->previous = {};
       node->next = ends.first;
-      (ends.first ? ends.first.certain()->previous : ends.last) = link;
+      (ends.first ? ends.first.get_unchecked()->previous : ends.last) = link;
       ends.first = link;
     } else {
       node->next = {};
       node->previous = ends.last;
-      (ends.last ? ends.last.certain()->next : ends.first) = link;
+      (ends.last ? ends.last.get_unchecked()->next : ends.first) = link;
       ends.last = link;
     }
   }
@@ -67,8 +67,8 @@ struct LinkedOrder {
   /// Takes a node out of the order, destroys its entry and frees its block.
   template <class Ends, class Blocks>
   static void erase(Ends& ends, Node* node, Blocks& blocks) noexcept {
-    (node->previous ? node->previous.certain()->next : ends.first) = node->next;
-    (node->next ? node->next.certain()->previous : ends.last) = node->previous;
+    (node->previous ? node->previous.get_unchecked()->next : ends.first) = node->next;
+    (node->next ? node->next.get_unchecked()->previous : ends.last) = node->previous;
     std::destroy_at(node);
     blocks.deallocate(node);
   }

@@ -1,12 +1,12 @@
 /// What of HashSlots need not be inlined; libblockyard has it for near links.
-#ifndef BLOCKYARD_HASH_SLOTS_IMPL_HPP
-#define BLOCKYARD_HASH_SLOTS_IMPL_HPP
+#ifndef BLOCKYARD_DETAIL_HASH_SLOTS_IMPL_HPP
+#define BLOCKYARD_DETAIL_HASH_SLOTS_IMPL_HPP
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "blockyard/hash_slots.hpp"
+#include "blockyard/detail/hash_slots.hpp"
 
 namespace blockyard::container {
 

@@ -5,8 +5,8 @@
 /// objects are counted by the allocator's slow path, which is told the type. Where BLOCKYARD_COUNT_TYPES is 1 (the
 /// default in checked builds) they are counted in any process, with one atomic addition a call. Otherwise the report
 /// tells live blocks per size, beside the types of that size.
-#ifndef BLOCKYARD_TYPE_RECORD_HPP
-#define BLOCKYARD_TYPE_RECORD_HPP
+#ifndef BLOCKYARD_DETAIL_TYPE_RECORD_HPP
+#define BLOCKYARD_DETAIL_TYPE_RECORD_HPP
 
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "blockyard/block_slab.hpp"
+#include "blockyard/detail/block_slab.hpp"
 
 #ifndef BLOCKYARD_COUNT_TYPES
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED

@@ -11,15 +11,15 @@
 /// out-of-line call. No atomic read-modify-write and no lock on either path.
 ///
 /// This header is the inside of the allocators: programs include block_allocator.hpp or static_block_allocator.hpp.
-#ifndef BLOCKYARD_BLOCK_SLAB_HPP
-#define BLOCKYARD_BLOCK_SLAB_HPP
+#ifndef BLOCKYARD_DETAIL_BLOCK_SLAB_HPP
+#define BLOCKYARD_DETAIL_BLOCK_SLAB_HPP
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "blockyard/visibility.h"
+#include "blockyard/detail/visibility.h"
 
 namespace blockyard::block {
 

@@ -1,6 +1,6 @@
 /// What a HashMap is made of: its nodes and iterators, and what of it is no search. Inside of hash_map.hpp.
-#ifndef BLOCKYARD_HASH_MAP_PARTS_HPP
-#define BLOCKYARD_HASH_MAP_PARTS_HPP
+#ifndef BLOCKYARD_DETAIL_HASH_MAP_PARTS_HPP
+#define BLOCKYARD_DETAIL_HASH_MAP_PARTS_HPP
 
 #include <algorithm>
 #include <cstddef>

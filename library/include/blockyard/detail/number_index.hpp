@@ -8,8 +8,8 @@
 /// whether its keys are dense when the hash slots must grow anyway, and goes back to them with the first key that is
 /// too far off. Either change is O(size) and comes at most once in a growth of the hash slots, so inserts stay O(1)
 /// amortised whatever the keys.
-#ifndef BLOCKYARD_NUMBER_INDEX_HPP
-#define BLOCKYARD_NUMBER_INDEX_HPP
+#ifndef BLOCKYARD_DETAIL_NUMBER_INDEX_HPP
+#define BLOCKYARD_DETAIL_NUMBER_INDEX_HPP
 
 #include <algorithm>
 #include <concepts>
@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "blockyard/hash_slots.hpp"
+#include "blockyard/detail/hash_slots.hpp"
 
 namespace blockyard::container {
 
@@ -170,6 +170,6 @@ class NumberIndex {
 
 }  // namespace blockyard::container
 
-#include "blockyard/number_index_impl.hpp"
+#include "blockyard/detail/number_index_impl.hpp"
 
 #endif

@@ -12,14 +12,14 @@
 /// containers are.
 ///
 /// Bounds: as OrderedIndex. Nothing here throws but make_room(). Source: as OrderedIndex.
-#ifndef BLOCKYARD_ORDERED_TREE_HPP
-#define BLOCKYARD_ORDERED_TREE_HPP
+#ifndef BLOCKYARD_DETAIL_ORDERED_TREE_HPP
+#define BLOCKYARD_DETAIL_ORDERED_TREE_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-#include "blockyard/link.hpp"
-#include "blockyard/visibility.h"
+#include "blockyard/detail/link.hpp"
+#include "blockyard/detail/visibility.h"
 
 namespace blockyard::container {
 
@@ -153,7 +153,7 @@ struct OrderedTree {
   static void clear(const Shape& shape, Node* node, Visit visit, void* context) noexcept;
 
   static Node* child_at(const Shape& shape, const Node* node, unsigned at) noexcept {
-    return children_of(shape, node)[at].certain();
+    return children_of(shape, node)[at].get_unchecked();
   }
   static NodeLink* children_of(const Shape& shape, const Node* branch) noexcept {
     return reinterpret_cast<NodeLink*>(bytes_of(branch) + shape.children);
@@ -193,6 +193,6 @@ struct OrderedTree {
 
 }  // namespace blockyard::container
 
-#include "blockyard/ordered_tree_impl.hpp"
+#include "blockyard/detail/ordered_tree_impl.hpp"
 
 #endif

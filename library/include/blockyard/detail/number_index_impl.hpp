@@ -1,12 +1,12 @@
 /// What of NumberIndex need not be inlined; libblockyard has it for near links.
-#ifndef BLOCKYARD_NUMBER_INDEX_IMPL_HPP
-#define BLOCKYARD_NUMBER_INDEX_IMPL_HPP
+#ifndef BLOCKYARD_DETAIL_NUMBER_INDEX_IMPL_HPP
+#define BLOCKYARD_DETAIL_NUMBER_INDEX_IMPL_HPP
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "blockyard/number_index.hpp"
+#include "blockyard/detail/number_index.hpp"
 
 namespace blockyard::container {
 

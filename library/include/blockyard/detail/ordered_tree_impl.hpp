@@ -1,11 +1,11 @@
 /// What of OrderedTree need not be inlined; libblockyard has it for near links.
-#ifndef BLOCKYARD_ORDERED_TREE_IMPL_HPP
-#define BLOCKYARD_ORDERED_TREE_IMPL_HPP
+#ifndef BLOCKYARD_DETAIL_ORDERED_TREE_IMPL_HPP
+#define BLOCKYARD_DETAIL_ORDERED_TREE_IMPL_HPP
 
 #include <cstring>
 #include <new>
 
-#include "blockyard/ordered_tree.hpp"
+#include "blockyard/detail/ordered_tree.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
 namespace blockyard::container {
@@ -49,7 +49,7 @@ void OrderedTree<Shape>::lower_count(const Shape& shape, Node* node, unsigned co
 // all that lie behind a new one, a cache miss each.
 template <class Shape>
 [[gnu::noinline]] unsigned OrderedTree<Shape>::position_of(const Shape& shape, const Node* node) noexcept {
-  const NodeLink* const children = children_of(shape, node->parent.certain());
+  const NodeLink* const children = children_of(shape, node->parent.get_unchecked());
   const NodeLink wanted(const_cast<Node*>(node));
   unsigned at = 0;
   while (!(children[at] == wanted)) {
@@ -222,17 +222,17 @@ template <class Shape>
 template <class Shape>
 auto OrderedTree<Shape>::find_again(const Shape& shape, Element* before, Element* after) noexcept -> Place {
   if (before != nullptr) {
-    Node* const home = before->home.certain();
+    Node* const home = before->home.get_unchecked();
     if (home->level == 0) {
       // At a leaf's end the place before the separator and the one after it are both right: take the one with room.
-      if (after != nullptr && home->count == shape.capacity && after->home.certain()->level == 0) {
-        return {after->home.certain(), index_in(shape, after->home.certain(), after)};
+      if (after != nullptr && home->count == shape.capacity && after->home.get_unchecked()->level == 0) {
+        return {after->home.get_unchecked(), index_in(shape, after->home.get_unchecked(), after)};
       }
       return {home, index_in(shape, home, before) + 1};
     }
   }
   // `before` went up to be a separator: the place is the beginning of the leaf after it, where `after` is.
-  Node* const home = after->home.certain();
+  Node* const home = after->home.get_unchecked();
   if (home->level == 0) {
     return {home, index_in(shape, home, after)};
   }
@@ -270,7 +270,7 @@ template <class Shape>
 
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::erase(const Shape& shape, NodeLink& root, Element* element) noexcept {
-  Node* node = element->home.certain();
+  Node* node = element->home.get_unchecked();
   unsigned at = index_in(shape, node, element);
   if (node->level != 0) {
     // The greatest of what is less takes its place; it is the last of a leaf.
@@ -352,7 +352,7 @@ template <class Shape>
       return {};
     }
     at = position_of(shape, node);
-    node = node->parent.certain();
+    node = node->parent.get_unchecked();
   }
   return {node, at};
 }
@@ -369,7 +369,7 @@ template <class Shape>
       return {};
     }
     at = position_of(shape, node);
-    node = node->parent.certain();
+    node = node->parent.get_unchecked();
   }
   return {node, at - 1};
 }

@@ -1,13 +1,13 @@
 /// How containers refer to their nodes: by 32 bits where all nodes lie in the window of the block allocators, else by
 /// pointer.
-#ifndef BLOCKYARD_LINK_HPP
-#define BLOCKYARD_LINK_HPP
+#ifndef BLOCKYARD_DETAIL_LINK_HPP
+#define BLOCKYARD_DETAIL_LINK_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-#include "blockyard/block_slab.hpp"
+#include "blockyard/detail/block_slab.hpp"
 
 namespace blockyard {
 
@@ -22,9 +22,9 @@ class NearLink {
   constexpr NearLink() noexcept : units_(0) {}
   explicit NearLink(Unset) noexcept {}  // NOLINT: leaves units_ as it is
   explicit NearLink(T* target) noexcept : units_(target == nullptr ? 0 : block::near_link(target, shift())) {}
-  [[nodiscard]] T* get() const noexcept { return units_ == 0 ? nullptr : certain(); }
+  [[nodiscard]] T* get() const noexcept { return units_ == 0 ? nullptr : get_unchecked(); }
   /// get() of a link that is not null: no test.
-  [[nodiscard]] T* certain() const noexcept { return static_cast<T*>(block::near_target(units_, shift())); }
+  [[nodiscard]] T* get_unchecked() const noexcept { return static_cast<T*>(block::near_target(units_, shift())); }
   [[nodiscard]] explicit operator bool() const noexcept { return units_ != 0; }
   friend bool operator==(NearLink, NearLink) = default;
 
@@ -49,7 +49,7 @@ class FarLink {
   explicit FarLink(Unset) noexcept {}  // NOLINT: leaves target_ as it is
   explicit FarLink(T* target) noexcept : target_(target) {}
   [[nodiscard]] T* get() const noexcept { return target_; }
-  [[nodiscard]] T* certain() const noexcept { return target_; }
+  [[nodiscard]] T* get_unchecked() const noexcept { return target_; }
   [[nodiscard]] explicit operator bool() const noexcept { return target_ != nullptr; }
   friend bool operator==(FarLink, FarLink) = default;
 

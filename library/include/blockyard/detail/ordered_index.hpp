@@ -11,8 +11,8 @@
 ///
 /// Source: R. Bayer, E. McCreight, "Organization and Maintenance of Large Ordered Indices", 1972; filling neighbours:
 /// D. Knuth's B*-tree.
-#ifndef BLOCKYARD_ORDERED_INDEX_HPP
-#define BLOCKYARD_ORDERED_INDEX_HPP
+#ifndef BLOCKYARD_DETAIL_ORDERED_INDEX_HPP
+#define BLOCKYARD_DETAIL_ORDERED_INDEX_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "blockyard/ordered_tree.hpp"
-#include "blockyard/sorted_numbers.hpp"
+#include "blockyard/detail/ordered_tree.hpp"
+#include "blockyard/detail/sorted_numbers.hpp"
 
 namespace blockyard::container {
 
@@ -218,7 +218,7 @@ class OrderedIndex {
   }
 
   /// Levels of the tree; 0 when empty.
-  [[nodiscard]] unsigned depth() const noexcept { return root_ ? root_.certain()->level + 1u : 0; }
+  [[nodiscard]] unsigned depth() const noexcept { return root_ ? root_.get_unchecked()->level + 1u : 0; }
 
   /// Order, counts, homes, parents and padding: for tests. O(size).
   [[nodiscard]] bool invariants_hold() const {
@@ -272,10 +272,10 @@ class OrderedIndex {
     }
   }
   static Node* child_at(const Node* node, unsigned at) noexcept {
-    return reinterpret_cast<const NodeLink*>(bytes_of(node) + layout.children)[at].certain();
+    return reinterpret_cast<const NodeLink*>(bytes_of(node) + layout.children)[at].get_unchecked();
   }
   static typename Tree::Place place_in_home(const Element* element, unsigned hint) noexcept {
-    Node* const node = base_of(element)->home.certain();
+    Node* const node = base_of(element)->home.get_unchecked();
     const bool there = hint < node->count && element_at(node, hint) == element;
     return {node, there ? hint : Tree::index_in(Shaped<Shape>::shape, node, base_of(element))};
   }
@@ -348,7 +348,7 @@ class OrderedIndex {
         break;
       }
       const Element* const element = element_at(node, i);
-      if (base_of(element)->home.certain() != node ||
+      if (base_of(element)->home.get_unchecked() != node ||
           (previous != nullptr && !Less()(previous->key(), element->key())) ||
           Less()(key_at(node, i), element->key()) || Less()(element->key(), key_at(node, i))) {
         return false;

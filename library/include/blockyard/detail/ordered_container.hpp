@@ -1,6 +1,6 @@
 /// What RBMap and RBSet have in common. Programs include rb_map.hpp or rb_set.hpp.
-#ifndef BLOCKYARD_ORDERED_CONTAINER_HPP
-#define BLOCKYARD_ORDERED_CONTAINER_HPP
+#ifndef BLOCKYARD_DETAIL_ORDERED_CONTAINER_HPP
+#define BLOCKYARD_DETAIL_ORDERED_CONTAINER_HPP
 
 #include <cstddef>
 #include <iterator>
@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "blockyard/detail/ordered_index.hpp"
 #include "blockyard/hash.hpp"
 #include "blockyard/node_blocks.hpp"
-#include "blockyard/ordered_index.hpp"
 
 namespace blockyard::container {
 

@@ -8,8 +8,8 @@
 /// then all numbers of one window. Few instructions matter as much: with some 60 at each level of the tree the processor
 /// has begun the next find, or more, while one waits for memory; with 120 its reorder buffer was full before, and finds
 /// took twice as long.
-#ifndef BLOCKYARD_SORTED_NUMBERS_HPP
-#define BLOCKYARD_SORTED_NUMBERS_HPP
+#ifndef BLOCKYARD_DETAIL_SORTED_NUMBERS_HPP
+#define BLOCKYARD_DETAIL_SORTED_NUMBERS_HPP
 
 #include <array>
 #include <bit>

@@ -1,6 +1,6 @@
 /// Export marks for the public C and C++ declarations.
-#ifndef BLOCKYARD_VISIBILITY_H
-#define BLOCKYARD_VISIBILITY_H
+#ifndef BLOCKYARD_DETAIL_VISIBILITY_H
+#define BLOCKYARD_DETAIL_VISIBILITY_H
 
 #if defined(_WIN32)
 #define BY_API
