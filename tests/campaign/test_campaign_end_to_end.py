@@ -180,7 +180,7 @@ def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path)
             tmp_path / f"share{number}",
         )
         assert done.returncode == 0, done.stderr
-    done = blockyard("merge", tmp_path / "whole", tmp_path / "share1", tmp_path / "share2")
+    done = blockyard("merge", "-o", tmp_path / "whole", tmp_path / "share1", tmp_path / "share2")
     assert done.returncode == 0, done.stderr
     done = blockyard("report", tmp_path / "whole", "--no-pictures", "--no-samples-parquet")
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def rewrite(path: Path, **changes: object) -> None:
 
 
 def test_shares_joined_hold_every_run_of_the_campaign(lab: Lab, shares: list[Path]) -> None:
-    done = lab.blockyard("merge", "whole", *shares)
+    done = lab.blockyard("merge", "-o", "whole", *shares)
     assert done.returncode == 0, done.stderr
     assert "8 of 8 runs joined" in done.stdout
     planned = json.loads((lab.folder / "whole/campaign.json").read_text())["runs"]
@@ -35,7 +35,7 @@ def test_shares_joined_hold_every_run_of_the_campaign(lab: Lab, shares: list[Pat
 
 
 def test_joined_runs_keep_what_they_measured_and_what_their_journal_shares(lab: Lab, shares: list[Path]) -> None:
-    lab.blockyard("merge", "whole", *shares)
+    lab.blockyard("merge", "-o", "whole", *shares)
     for share in shares:
         for file in share.glob("runs/**/*.*"):
             assert (lab.folder / "whole" / file.relative_to(share)).read_bytes() == file.read_bytes()
@@ -48,26 +48,26 @@ def test_traced_runs_are_shared_and_joined_like_the_others(lab: Lab) -> None:
             journal, "-a", "glibc,null", "--repeats", 1, "--trace", "--shard", f"{number}/2", output=f"share{number}"
         )
     assert not lab.runs("share1") & lab.runs("share2")
-    done = lab.blockyard("merge", "whole", "share1", "share2")
+    done = lab.blockyard("merge", "-o", "whole", "share1", "share2")
     assert "4 of 4 runs joined" in done.stdout, done.stderr
     assert {f"game/{name}/1x-page/{run}" for name in ("glibc", "null") for run in ("1", "trace")} == lab.runs("whole")
 
 
 def test_the_result_says_which_machine_ran_which_share(lab: Lab, shares: list[Path]) -> None:
-    lab.blockyard("merge", "whole", *shares)
+    lab.blockyard("merge", "-o", "whole", *shares)
     joined = json.loads((lab.folder / "whole/machine.json").read_text())["joined"]
     assert [(part["share"], part["runs"]) for part in joined] == [("1/2", 4), ("2/2", 4)]
 
 
 def test_a_missing_share_is_said(lab: Lab, shares: list[Path]) -> None:
-    done = lab.blockyard("merge", "whole", shares[0])
+    done = lab.blockyard("merge", "-o", "whole", shares[0])
     assert done.returncode == 0
     assert "4 runs are in none of the shares" in done.stderr
 
 
 def test_machines_of_different_kinds_are_refused_with_what_differs(lab: Lab, shares: list[Path]) -> None:
     rewrite(shares[1] / "machine.json", kind="another", kernel="5.0")
-    done = lab.blockyard("merge", "whole", *shares)
+    done = lab.blockyard("merge", "-o", "whole", *shares)
     assert done.returncode == 1
     assert "different kinds of machines (kernel " in done.stderr
     assert not (lab.folder / "whole").exists()
@@ -75,7 +75,7 @@ def test_machines_of_different_kinds_are_refused_with_what_differs(lab: Lab, sha
 
 def test_shares_of_different_campaigns_are_refused_with_what_differs(lab: Lab, shares: list[Path]) -> None:
     rewrite(shares[1] / "campaign.json", repeats=3)
-    done = lab.blockyard("merge", "whole", *shares)
+    done = lab.blockyard("merge", "-o", "whole", *shares)
     assert done.returncode == 1
     assert "not of one campaign: their repeats are 4 there and 3 here" in done.stderr
 
@@ -85,7 +85,7 @@ def test_different_versions_of_an_allocator_are_refused(lab: Lab, shares: list[P
     campaign = json.loads(path.read_text())
     campaign["allocators"][0]["version"] = "9.9"
     path.write_text(json.dumps(campaign))
-    done = lab.blockyard("merge", "whole", *shares)
+    done = lab.blockyard("merge", "-o", "whole", *shares)
     assert done.returncode == 1
     assert "the versions of glibc are 1.0 there and 9.9 here" in done.stderr
 
@@ -95,7 +95,7 @@ def test_other_contents_of_a_journal_are_refused(lab: Lab, shares: list[Path]) -
     campaign = json.loads(path.read_text())
     campaign["journals"][0]["sha256"] = "0" * 64
     path.write_text(json.dumps(campaign))
-    done = lab.blockyard("merge", "whole", *shares)
+    done = lab.blockyard("merge", "-o", "whole", *shares)
     assert done.returncode == 1
     assert "journal game has other contents" in done.stderr
 
@@ -103,15 +103,27 @@ def test_other_contents_of_a_journal_are_refused(lab: Lab, shares: list[Path]) -
 def test_a_run_that_two_shares_have_is_refused(lab: Lab, shares: list[Path]) -> None:
     done = lab.replay(lab.folder / "game.txt", "-a", "glibc,null", "--repeats", 4, "--shard", "1/2", output="again")
     assert done.returncode == 0
-    done = lab.blockyard("merge", "whole", shares[0], lab.folder / "again")
+    done = lab.blockyard("merge", "-o", "whole", shares[0], lab.folder / "again")
     assert done.returncode == 1
     assert "leave one of them out" in done.stderr
 
 
 def test_a_folder_that_holds_something_is_refused_as_output(lab: Lab, shares: list[Path]) -> None:
-    done = lab.blockyard("merge", shares[0], shares[1])
+    done = lab.blockyard("merge", "-o", shares[0], shares[1])
     assert done.returncode == 1
     assert "already holds something" in done.stderr
+
+
+def test_the_folder_to_write_may_come_first_as_before_there_was_an_option_for_it(lab: Lab, shares: list[Path]) -> None:
+    done = lab.blockyard("merge", "whole", *shares)
+    assert done.returncode == 0, done.stderr
+    assert (lab.folder / "whole" / "campaign.json").is_file()
+
+
+def test_without_a_folder_to_write_the_command_asks_for_one(lab: Lab, shares: list[Path]) -> None:
+    done = lab.blockyard("merge", *shares)
+    assert done.returncode == 1
+    assert "merge -o OUT DIR..." in done.stderr
 
 
 def test_a_full_disk_leaves_nothing_half_joined_and_says_so(
@@ -120,7 +132,7 @@ def test_a_full_disk_leaves_nothing_half_joined_and_says_so(
     small = lab.folder / "small"
     script = (
         f"head -c 100m /dev/zero > {small}/others 2>/dev/null; "
-        f"{sys.executable} -m blockyard merge {small}/whole {shares[0]} {shares[1]}; code=$?; ls {small}; "
+        f"{sys.executable} -m blockyard merge -o {small}/whole {shares[0]} {shares[1]}; code=$?; ls {small}; "
         "exit $code"
     )
     done = subprocess.run(
@@ -138,7 +150,7 @@ def test_a_full_disk_leaves_nothing_half_joined_and_says_so(
 
 def test_a_file_in_place_of_a_share_is_refused(lab: Lab, shares: list[Path]) -> None:
     (lab.folder / "picture.png").write_bytes(b"PNG")
-    done = lab.blockyard("merge", "whole", shares[0], lab.folder / "picture.png")
+    done = lab.blockyard("merge", "-o", "whole", shares[0], lab.folder / "picture.png")
     assert done.returncode == 1
     assert "picture.png holds no campaign" in done.stderr
     assert "Traceback" not in done.stderr
@@ -146,13 +158,13 @@ def test_a_file_in_place_of_a_share_is_refused(lab: Lab, shares: list[Path]) -> 
 
 def test_a_folder_without_a_campaign_is_refused(lab: Lab, shares: list[Path]) -> None:
     (lab.folder / "empty").mkdir()
-    done = lab.blockyard("merge", "whole", shares[0], lab.folder / "empty")
+    done = lab.blockyard("merge", "-o", "whole", shares[0], lab.folder / "empty")
     assert done.returncode == 1
     assert "empty holds no campaign" in done.stderr
 
 
 def test_a_damaged_campaign_is_refused_without_a_trace(lab: Lab, shares: list[Path]) -> None:
     (shares[1] / "campaign.json").write_text('{"format": 1, "jour')
-    done = lab.blockyard("merge", "whole", *shares)
+    done = lab.blockyard("merge", "-o", "whole", *shares)
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert "is not a campaign's plan" in done.stderr

@@ -9,9 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def blockyard_help() -> str:
+def blockyard_help(*verb: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "blockyard", "--help"],
+        [sys.executable, "-m", "blockyard", *verb, "--help"],
         capture_output=True,
         text=True,
         check=True,
@@ -20,13 +20,38 @@ def blockyard_help() -> str:
     return done.stdout
 
 
+def verbs() -> set[str]:
+    return {path.stem for path in (ROOT / "lab/python/blockyard/commands").glob("[a-z]*.py")}
+
+
+def test_help_groups_the_verbs_by_task():
+    headings = re.findall(r"^([A-Z][a-z]+):$", blockyard_help(), re.MULTILINE)
+    assert headings == ["Options", "Record", "Journals", "Measure", "Read", "Install"]
+
+
 def test_help_shows_every_verb_with_an_example_below_it():
-    verbs = {path.stem.replace("_", "-") for path in (ROOT / "lab/python/blockyard/commands").glob("[a-z]*.py")}
-    shown = dict(re.findall(r"^  ([a-z-]+) +\S.*\n +(\S.*)$", blockyard_help().partition("Commands")[2], re.MULTILINE))
-    assert set(shown) == verbs
+    shown = dict(re.findall(r"^  ([a-z-]+) +\S.*\n +(\S.*)$", blockyard_help().partition("Record:")[2], re.MULTILINE))
+    assert set(shown) == verbs()
     for verb, example in shown.items():
         assert f"blockyard {verb} " in example
 
 
 def test_help_fits_80_columns():
-    assert max(map(len, blockyard_help().splitlines())) <= 80
+    for text in (blockyard_help(), *map(blockyard_help, verbs())):
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def test_no_help_shows_a_spelling_that_only_old_scripts_use():
+    old = re.compile(r"--(allocators|out|junit|markdown)\b|favoured")
+    for verb in verbs():
+        assert not old.search(blockyard_help(verb)), verb
+
+
+def test_allocators_are_chosen_by_one_option_everywhere():
+    takes = {verb for verb in verbs() if "-a, --allocator NAMES" in blockyard_help(verb)}
+    assert takes == {"replay", "compare", "report", "locality"}
+
+
+def test_json_is_a_flag_everywhere():
+    for verb in verbs():
+        assert not re.search(r"--json [A-Z]", blockyard_help(verb)), verb

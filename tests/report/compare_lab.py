@@ -87,7 +87,7 @@ def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
 def compare(base: Path, new: Path, *arguments: object) -> Compared:
     target = new.parent / "compared.json"
     target.unlink(missing_ok=True)
-    done = blockyard("compare", base, new, "--json", target, *arguments)
+    done = blockyard("compare", base, new, "--export-json", target, *arguments)
     facts = json.loads(target.read_text()) if target.is_file() else {}
     return Compared(done.returncode, done.stdout, done.stderr, facts)
 

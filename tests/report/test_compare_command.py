@@ -209,7 +209,7 @@ def test_what_is_no_gate_is_one_sentence(text: str, words: str) -> None:
 
 
 def test_junit_has_a_test_case_for_each_gate_and_allocator(made: tuple[Path, Path], tmp_path: Path) -> None:
-    blockyard("compare", *made, "--gate", "malloc/p50:20%", "--junit", tmp_path / "gate.xml")
+    blockyard("compare", *made, "--gate", "malloc/p50:20%", "--export-junit", tmp_path / "gate.xml")
     [suite] = ElementTree.parse(tmp_path / "gate.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
@@ -217,15 +217,32 @@ def test_junit_has_a_test_case_for_each_gate_and_allocator(made: tuple[Path, Pat
 
 
 def test_junit_without_a_gate_lists_the_claims_and_fails_nothing(made: tuple[Path, Path]) -> None:
-    done = blockyard("compare", *made, "--junit", "-")
+    done = blockyard("compare", *made, "--export-junit", "-")
     [suite] = ElementTree.fromstring(done.stdout)
     assert suite.get("failures") == "0"
     assert int(suite.get("tests")) == 20
     assert int(suite.get("skipped")) > 0
 
 
+def test_json_is_printed_in_place_of_the_text(made: tuple[Path, Path]) -> None:
+    assert json.loads(blockyard("compare", "--json", *made).stdout)["format"] == 1
+    assert json.loads(blockyard("compare", *made, "--json").stdout)["format"] == 1
+
+
+def test_options_of_before_exports_had_a_name_of_their_own_still_work(made: tuple[Path, Path], tmp_path: Path) -> None:
+    """`--json FILE`, before or behind the folders, and `-` for standard output."""
+    one, two, three = (tmp_path / name for name in ("one.json", "two.json", "three.json"))
+    done = blockyard("compare", *made, "--json", one, "--junit", tmp_path / "j.xml", "--markdown", tmp_path / "m.md")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "j.xml").is_file() and (tmp_path / "m.md").is_file()
+    blockyard("compare", "--json", two, "--allocators", "glibc,mine", *made)
+    blockyard("compare", made[0], f"--json={three}", made[1])
+    assert [json.loads(path.read_text())["format"] for path in (one, two, three)] == [1, 1, 1]
+    assert json.loads(blockyard("compare", *made, "--json", "-").stdout)["format"] == 1
+
+
 def test_markdown_goes_where_it_is_asked_for(made: tuple[Path, Path]) -> None:
-    done = blockyard("compare", *made, "--markdown", "-")
+    done = blockyard("compare", *made, "--export-markdown", "-")
     assert done.returncode == 0
     assert done.stdout.startswith("# Blockyard compare\n")
     assert "| mine | " in done.stdout
@@ -235,10 +252,11 @@ def test_markdown_goes_where_it_is_asked_for(made: tuple[Path, Path]) -> None:
     "arguments",
     [
         ["-a", "nosuch"],
-        ["--json", "x", "--junit", "x"],
+        ["--export-json", "x", "--export-junit", "x"],
+        ["--json", "--export-junit", "-"],
         ["--strict"],
-        ["--json", ""],
-        ["--markdown", "/proc/nowhere/out.md"],
+        ["--export-json", ""],
+        ["--export-markdown", "/proc/nowhere/out.md"],
     ],
 )
 def test_a_wrong_request_is_one_sentence(made: tuple[Path, Path], arguments: list[str]) -> None:

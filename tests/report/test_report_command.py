@@ -206,16 +206,17 @@ def test_a_file_where_the_report_should_go_is_refused(campaign: Campaign, report
 
 
 def test_a_zoom_that_ends_before_it_begins_is_refused(campaign: Campaign, report: Report) -> None:
-    assert "--from 3 is not before --to 2" in refusal(report("results", "--from", "3", "--to", "2"))
+    for begin, end in (("--pictures-from", "--pictures-to"), ("--from", "--to")):  # the second as it was once called
+        assert "--pictures-from 3 is not before --pictures-to 2" in refusal(report("results", begin, "3", end, "2"))
 
 
 def test_a_zoom_behind_the_last_event_is_refused(campaign: Campaign, report: Report) -> None:
-    assert "--from 1000 lies behind the last event" in refusal(report("results", "--from", "1000"))
+    assert "--pictures-from 1000 lies behind the last" in refusal(report("results", "--pictures-from", "1000"))
 
 
 def test_a_zoom_of_pictures_that_are_not_drawn_is_refused(campaign: Campaign, report: Report) -> None:
-    assert "--no-pictures draws none" in refusal(report("results", "--from", "0.1", *QUICK))
-    assert "--no-pictures draws none" in refusal(report("results", "--to", "0.1", *QUICK))
+    assert "--no-pictures draws none" in refusal(report("results", "--pictures-from", "0.1", *QUICK))
+    assert "--no-pictures draws none" in refusal(report("results", "--pictures-to", "0.1", *QUICK))
 
 
 @pytest.mark.parametrize("options, budget", [((), "60 Hz (16.7 ms)"), (("--fps", "100"), "100 Hz (10.0 ms)")])

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "blockyard/adapter.h"
+#include "blockyard/detail/visibility.h"
 
 namespace blockyard::adapters {
 

@@ -2,39 +2,44 @@
 
 import importlib
 import os
-import pkgutil
 import signal
 import sys
 
 import click
 
-from blockyard import __version__, commands
+from blockyard import __version__
 from blockyard.errors import UserError
+
+TASKS = {
+    "Record": ("record", "run"),
+    "Journals": ("info", "check", "cut", "repeat", "convert"),
+    "Measure": ("replay", "merge", "locality", "allocators", "demo"),
+    "Read": ("report", "compare"),
+    "Install": ("path",),
+}
+"""The verbs by what one wants to do, in the order of the help."""
 
 
 class Verbs(click.Group):
     """Loads a verb's module only when it is used, so that `--help` and small verbs start fast."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return sorted(
-            module.name.replace("_", "-")
-            for module in pkgutil.iter_modules(commands.__path__)
-            if not module.name.startswith("_")
-        )
+        return [verb for verbs in TASKS.values() for verb in verbs]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(context):
             return None
-        return importlib.import_module(f"blockyard.commands.{name.replace('-', '_')}").command
+        return importlib.import_module(f"blockyard.commands.{name}").command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each verb with what it does and, below that, its first example."""
-        verbs = [(name, self.get_command(context, name)) for name in self.list_commands(context)]
-        indent = max(len(name) for name, _ in verbs) + 4
-        with formatter.section("Commands, each with an example"):
-            for name, verb in verbs:
-                formatter.write_text(f"{name:<{indent - 2}}{verb.get_short_help_str(limit=100)}")
-                formatter.write(f"{'':{indent}}{_first_example(name, verb)}\n")
+        """By task, each verb with what it does and, below that, its first example."""
+        indent = max(map(len, self.list_commands(context))) + 4
+        for task, verbs in TASKS.items():
+            with formatter.section(task):
+                for name in verbs:
+                    verb = self.get_command(context, name)
+                    formatter.write_text(f"{name:<{indent - 2}}{verb.get_short_help_str(limit=100)}")
+                    formatter.write(f"{'':{indent}}{_first_example(name, verb)}\n")
 
 
 def _first_example(name: str, verb: click.Command) -> str:

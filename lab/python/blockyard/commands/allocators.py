@@ -6,12 +6,12 @@ import json
 import click
 from rich.table import Table
 
-from blockyard import allocators, terminal
+from blockyard import allocators, options, terminal
 from blockyard.allocators import Allocator, Choice
 
 
 @click.command(short_help="List the allocators that this machine has.", epilog="Example: blockyard allocators --json")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, one object an allocator.")
+@options.as_json
 def command(as_json: bool) -> None:
     """List the allocators, their versions and variants, and what is missing here.
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool
+from blockyard import journal_tool, options
 from blockyard.counted import counted
 
 
 @click.command(short_help="Verify a journal from end to end.", epilog="Example: blockyard check game.byj")
 @click.argument("journal", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+@options.as_json
 def command(journal: Path, as_json: bool) -> None:
     """Verify JOURNAL from end to end.
 

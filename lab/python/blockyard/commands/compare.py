@@ -1,7 +1,7 @@
 """`blockyard compare`: is NEW better or worse than BASE?"""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from blockyard import terminal
+from blockyard import options, terminal
 from blockyard.errors import UserError
 
 GATE_FAILED = 3
@@ -19,11 +19,25 @@ _WIDE = 110
 _EPILOG = """\b
 Examples:
   blockyard compare results-main results-branch
-  blockyard compare main branch --gate p99.9:5% --junit gate.xml
+  blockyard compare main branch --gate p99.9:5% --export-junit gate.xml
 """
 
 
-@click.command(short_help="Is NEW better or worse than BASE? With gates for CI.", epilog=_EPILOG)
+class _Command(click.Command):
+    """`--json FILE` of before `--json` was a flag still writes FILE: it shows by a folder too many."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = [f"--export-{arg[2:]}" if arg.startswith("--json=") else arg for arg in args]
+        if "--json" in args and self.make_parser(ctx).parse_args(args=list(args))[1]:
+            args[args.index("--json")] = "--export-json"
+        return super().parse_args(ctx, args)
+
+
+def _export(form: str, text: str, old: Sequence[str] = ()) -> Callable:
+    return options.renamed(f"--export-{form}", f"{form}_path", old=old, metavar="FILE", help=text)
+
+
+@click.command(cls=_Command, short_help="Is NEW better or worse than BASE? With gates for CI.", epilog=_EPILOG)
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option(
@@ -35,11 +49,12 @@ Examples:
     "named; repeatable.",
 )
 @click.option("--strict", is_flag=True, help="A gate also fails where a rise beyond its limit can't be ruled out.")
-@click.option("-a", "--allocators", multiple=True, metavar="NAMES", help="Only these, with commas.")
+@options.allocators("Only these allocators, with commas.")
 @click.option("--all", "everything", is_flag=True, help="A row for every comparison, with its interval and reason.")
-@click.option("--json", "json_path", metavar="FILE", help="Write everything as JSON; '-' prints it instead of text.")
-@click.option("--markdown", "markdown_path", metavar="FILE", help="Write the text as Markdown; '-' prints it.")
-@click.option("--junit", "junit_path", metavar="FILE", help="Write JUnit XML; '-' prints it.")
+@options.as_json
+@_export("json", "Write everything as JSON; '-' prints it, here and below.")
+@_export("markdown", "Write the text as Markdown.", old=["--markdown"])
+@_export("junit", "Write JUnit XML.", old=["--junit"])
 def command(
     base: Path,
     new: Path,
@@ -47,6 +62,7 @@ def command(
     strict: bool,
     allocators: tuple[str, ...],
     everything: bool,
+    as_json: bool,
     json_path: str | None,
     markdown_path: str | None,
     junit_path: str | None,
@@ -64,15 +80,16 @@ def command(
     chosen = tuple(gate.parse(text) for text in gates)
     if strict and not chosen:
         raise UserError("--strict says how gates are judged; name one with --gate")
-    _refuse_same_outputs(json_path, markdown_path, junit_path)
-    names = tuple(name for text in allocators for name in text.split(",") if name)
-    pairs = pairing.pair(sections.read(base), sections.read(new), names)
+    _refuse_same_outputs(_STANDARD_OUTPUT if as_json else None, json_path, markdown_path, junit_path)
+    pairs = pairing.pair(sections.read(base), sections.read(new), options.names(allocators))
     with _bar() as tell:
         measured = compare.measure(pairs, tell)
     found = compare.compare(measured)
     outcomes = gate.judge(compare.compare(measured, gate.asks_for(chosen)), chosen, strict)
     document = compare_document.document(found, outcomes, everything)
-    printed = False
+    if as_json:
+        click.echo(compare_json.render(found, outcomes), nl=False)
+    printed = as_json
     for path, render in (
         (json_path, lambda: compare_json.render(found, outcomes)),
         (markdown_path, lambda: blocks.markdown(document, Path())),
@@ -97,7 +114,10 @@ def _refuse_same_outputs(*paths: str | None) -> None:
     if "" in given:
         raise UserError("the name of a file to write is empty; '-' is standard output")
     if len(set(given)) < len(given):
-        raise UserError(f"two forms can't both be written to {next(p for p in given if given.count(p) > 1)}")
+        raise UserError(
+            "two forms can't both go to "
+            + next("standard output" if path == _STANDARD_OUTPUT else path for path in given if given.count(path) > 1)
+        )
 
 
 def _write(path: str, content: str) -> bool:

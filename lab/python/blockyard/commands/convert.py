@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool
+from blockyard import journal_tool, options
 
 
 @click.command(
@@ -12,13 +12,7 @@ from blockyard import journal_tool
     epilog="Example: blockyard convert game.journal.zst -o game.byj --join-realloc",
 )
 @click.argument("journal", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).",
-)
+@options.output_journal
 @click.option(
     "--plain", is_flag=True, help="Text: only the study's lines; leave out the # lines that say what its form can't."
 )
@@ -26,8 +20,8 @@ from blockyard import journal_tool
     "--join-realloc", is_flag=True, help="A free and an allocation of the same instant and thread become one realloc."
 )
 @click.option("--addresses", is_flag=True, help="Keep the program's pointers in a .byj.")
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+@options.overwrite
+@options.as_json
 def command(
     journal: Path, output: Path, plain: bool, join_realloc: bool, addresses: bool, force: bool, as_json: bool
 ) -> None:

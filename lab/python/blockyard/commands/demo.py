@@ -9,25 +9,19 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from blockyard import options
 from blockyard.campaign import demo, document
 from blockyard.campaign.folder import Folder, disk_errors, write_whole
 from blockyard.campaign.progress import display
 from blockyard.commands.replay import terminate_like_interrupt
 from blockyard.errors import UserError
-from blockyard.folder_option import OutputFolder
 
 
 @click.command(
     short_help="A real game on every allocator, compared, in four minutes.", epilog="Example: blockyard demo --again"
 )
 @click.option("--again", is_flag=True, help="Measure anew instead of showing the stored result.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=OutputFolder(),
-    help="Folder for the result.  [demo/ in a checkout, else blockyard-demo/]",
-)
+@options.output_folder("Folder for the result.  [demo/ in a checkout, else blockyard-demo/]", required=False)
 def command(again: bool, output: Path | None) -> None:
     """Replay a stretch of a real game on every allocator and show the comparison.
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool, terminal
+from blockyard import journal_tool, options, terminal
 
 
 @click.command(short_help="Print what a journal holds.", epilog="Example: blockyard info game.byj")
 @click.argument("journal", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+@options.as_json
 def command(journal: Path, as_json: bool) -> None:
     """Print the facts of JOURNAL: mallocs and frees, sizes, lifetimes, threads, frames, leaks.
 

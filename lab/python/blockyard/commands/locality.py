@@ -10,9 +10,8 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
-from blockyard import terminal
+from blockyard import options, terminal
 from blockyard.errors import UserError
-from blockyard.folder_option import OutputFolder
 from blockyard.locality import files, pictures, tables
 from blockyard.locality.measure import OURS, Test, measure, subjects
 
@@ -32,15 +31,7 @@ Example: blockyard locality --preset study -o locality
 
 
 @click.command(short_help="How far apart allocators place blocks, and how fast.", epilog=_EPILOG)
-@click.option(
-    "-a",
-    "--allocators",
-    "spec",
-    multiple=True,
-    metavar="LIST",
-    help="temp, temp-job, persistent, block, and names as `blockyard replay` takes them. "
-    "Default: all of these in their defaults.",
-)
+@options.allocators("temp, temp-job, persistent, block, and names as 'blockyard replay' takes them.  [defaults]")
 @click.option("--count", type=click.IntRange(2, 10_000_000), default=1000, show_default=True, help="How many blocks.")
 @click.option("--size", type=click.IntRange(1, 1 << 20), default=4, show_default=True, help="Bytes of a block.")
 @click.option("--align", type=click.IntRange(1, 16384), default=4, show_default=True, help="A power of two.")
@@ -53,7 +44,7 @@ Example: blockyard locality --preset study -o locality
 @click.option(
     "--aged",
     is_flag=True,
-    help="Before, let 20,000 blocks of many sizes come and half of them go: a heap that has been in use.",
+    help="First allocate 20,000 blocks of many sizes and free half of them: a heap that has been in use.",
 )
 @click.option(
     "--preset", type=click.Choice(["study"]), help="1000 blocks of 4 bytes, aged, temp full at allocation 819."
@@ -65,16 +56,9 @@ Example: blockyard locality --preset study -o locality
     metavar="FILES",
     help="Measure nothing: draw the study's files in this folder, of whichever program wrote them.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=OutputFolder(),
-    required=True,
-    metavar="DIR",
-    help="Where files and pictures go: new, empty, or an earlier result of this command.",
-)
+@options.output_folder("Where files and pictures go: new, empty, or an earlier result of this command.")
 def command(
-    spec: tuple[str, ...],
+    allocators: tuple[str, ...],
     count: int,
     size: int,
     align: int,
@@ -102,7 +86,7 @@ def command(
     console = terminal.for_tables()
     errors = Console(stderr=True, highlight=False)
     _refuse_foreign(output)
-    chosen, missing = subjects(spec or (*OURS, "defaults"))
+    chosen, missing = subjects(options.names(allocators) or (*OURS, "defaults"))
     for sentence in missing:
         errors.print(sentence, markup=False)
     if not chosen:

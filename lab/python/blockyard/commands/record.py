@@ -8,7 +8,7 @@ import click
 
 from blockyard import journal_tool, recording, recording_summary
 from blockyard.errors import UserError
-from blockyard.seconds import Seconds
+from blockyard.options import Seconds
 
 
 def _signal_number(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:

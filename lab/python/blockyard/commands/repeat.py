@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool
+from blockyard import journal_tool, options
 
 _MOST_TIMES = 1_000_000
 
@@ -15,15 +15,9 @@ _MOST_TIMES = 1_000_000
 )
 @click.argument("journal", type=click.Path(path_type=Path))
 @click.argument("times", type=click.IntRange(1, _MOST_TIMES))
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Where to write: .byj, or text (.txt, .journal, .log; compressed when .zst or .gz follows).",
-)
-@click.option("--force", is_flag=True, help="Overwrite the output.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+@options.output_journal
+@options.overwrite
+@options.as_json
 def command(journal: Path, times: int, output: Path, force: bool, as_json: bool) -> None:
     """Write JOURNAL, TIMES over, as one long journal.
 

@@ -10,14 +10,13 @@ from types import FrameType
 import click
 from rich.console import Console
 
+from blockyard import options
 from blockyard.campaign import drive, settings
 from blockyard.campaign.drive import Outcome
 from blockyard.campaign.progress import display
 from blockyard.campaign.settings import Settings
 from blockyard.errors import UserError
-from blockyard.finite import Finite
-from blockyard.folder_option import OutputFolder
-from blockyard.seconds import Seconds
+from blockyard.options import Finite, Seconds
 
 _MOST_MIB = 1 << 24  # 16 TiB, more than any machine has
 
@@ -33,17 +32,8 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("journals", nargs=-1, metavar="[JOURNAL]...", type=click.Path(path_type=Path))
-@click.option(
-    "-a",
-    "--allocators",
-    "allocators",
-    multiple=True,
-    metavar="NAMES",
-    help="Allocators, with commas: 'all', 'glibc', 'jemalloc@favoured', 'mine=./libmine.so'.",
-)
-@click.option(
-    "-o", "--output", required=True, metavar="DIR", type=OutputFolder(), help="Folder for the results; new or empty."
-)
+@options.allocators("Allocators, with commas: 'all', 'glibc', 'jemalloc@prefaulted', 'mine=./libmine.so'.")
+@options.output_folder("Folder for the results; new or empty.")
 @click.option("--repeats", type=int, metavar="N", help="Runs of each allocator, interleaved with the others'.  [5]")
 @click.option(
     "--pace", metavar="LIST", help="1 is the journal's own pace, 10 ten times it, max as fast as it goes.  [1]"
@@ -54,16 +44,13 @@ Examples:
     help="What is written into a fresh block: none, page (a byte in every 4096) or all.  [page]",
 )
 @click.option("--threads", type=click.Choice(settings.THREADS), help="The journal's threads, or all on one.  [journal]")
-@click.option("--from", "from_s", type=Seconds(min=0), metavar="S", help="Measure from this second of the journal on.")
-@click.option(
-    "--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S", help="Measure up to this second of the journal."
-)
+@options.stretch
 @click.option(
     "--untimed", is_flag=True, default=None, help="Add runs without a clock around each event, for the total CPU time."
 )
 @click.option(
     "--causes-above",
-    type=click.IntRange(0, settings.MOST_CAUSES_ABOVE_NS),
+    type=int,
     metavar="NS",
     help="Events of so many nanoseconds and more carry why they were slow; 0 looks at none.  "
     f"[{settings.CAUSES_ABOVE_NS}]",
@@ -216,4 +203,4 @@ def _finish(outcome: Outcome, output: Path, part: tuple[int, int] | None) -> Non
         raise UserError("no run succeeded; the reasons stand above")
     click.echo(f"{outcome.succeeded} of {outcome.total} runs measured in {output}")
     folder = shlex.quote(str(output))
-    click.echo(f"next: blockyard merge OUT {folder} OTHER-SHARES..." if part else f"next: blockyard report {folder}")
+    click.echo(f"next: blockyard merge -o OUT {folder} OTHER-SHARES..." if part else f"next: blockyard report {folder}")

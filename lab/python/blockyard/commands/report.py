@@ -8,12 +8,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from blockyard import terminal
+from blockyard import options, terminal
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
-from blockyard.finite import Finite
-from blockyard.folder_option import OutputFolder
-from blockyard.seconds import Seconds
+from blockyard.options import Finite, Seconds
 
 _VIEWS = {
     "as-run": (View.AS_RUN,),
@@ -26,15 +24,7 @@ _VIEWS = {
 
 @click.command(short_help="Tables and pictures of a campaign.")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    "--out",
-    "out",
-    metavar="DIR",
-    type=OutputFolder(),
-    help="Where the report goes (default: DIRECTORY/report).",
-)
+@options.output_folder("Where the report goes.  [DIRECTORY/report]", required=False, old=["--out"])
 @click.option(
     "--view",
     type=click.Choice(list(_VIEWS)),
@@ -48,9 +38,21 @@ _VIEWS = {
 @click.option(
     "--samples-parquet/--no-samples-parquet", default=True, show_default=True, help="Write all samples as Parquet."
 )
-@click.option("--from", "from_s", type=Seconds(min=0), metavar="S", help="Density pictures begin here (seconds).")
-@click.option(
-    "--to", "to_s", type=Seconds(min=0, min_open=True), metavar="S", help="Density pictures end here (seconds)."
+@options.renamed(
+    "--pictures-from",
+    "from_s",
+    old=["--from"],
+    type=Seconds(min=0),
+    metavar="S",
+    help="Density pictures begin at this second of the measured stretch.",
+)
+@options.renamed(
+    "--pictures-to",
+    "to_s",
+    old=["--to"],
+    type=Seconds(min=0, min_open=True),
+    metavar="S",
+    help="Density pictures end at this second.",
 )
 @click.option(
     "--fps",
@@ -64,13 +66,13 @@ _VIEWS = {
     help="Judge frames and audio buffers on this thread (name or number), not on the one that marks frames.",
 )
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
-@click.option("--allocator", "allocators", multiple=True, metavar="NAME", help="Only this allocator; may be repeated.")
+@options.allocators("Only these allocators, with commas.")
 @click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
 @click.option("--html", is_flag=True, help="Write report.html too: one file to explore all events in a browser.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw PNG and SVG pictures, or tables alone.")
 def command(
     directory: Path,
-    out: Path | None,
+    output: Path | None,
     view: str,
     by_size: bool,
     allocations_csv: bool,
@@ -93,15 +95,15 @@ def command(
     Examples:
       blockyard report results
       blockyard report results --by-size --view inherent
-      blockyard report results --allocator jemalloc --from 2 --to 3.5
+      blockyard report results -a jemalloc --pictures-from 2 --pictures-to 3.5
     """
     if from_s is not None and to_s is not None and from_s >= to_s:
-        raise UserError(f"--from {from_s:g} is not before --to {to_s:g}")
+        raise UserError(f"--pictures-from {from_s:g} is not before --pictures-to {to_s:g}")
     if not pictures and (from_s is not None or to_s is not None):
-        raise UserError("--from and --to zoom the density pictures, and --no-pictures draws none; leave one out")
+        raise UserError("--pictures-from and --pictures-to zoom pictures, and --no-pictures draws none; leave one out")
     from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
 
-    options = ReportOptions(
+    wanted = ReportOptions(
         _VIEWS[view],
         by_size,
         allocations_csv,
@@ -112,12 +114,12 @@ def command(
         from_s,
         to_s,
         journals,
-        allocators,
+        options.names(allocators),
         fps=fps,
         thread=thread,
     )
     with _bar() as tell:
-        result = build(directory, out, options, tell)
+        result = build(directory, output, wanted, tell)
     console = terminal.for_tables()
     console.print(result.table)
     console.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)

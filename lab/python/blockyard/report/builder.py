@@ -163,7 +163,7 @@ def _refuse_empty_zoom(measured: list[Measured], options: ReportOptions) -> None
     last = max(pages.last_second(member) for one in measured for member in one.figures)
     if options.from_s >= last:
         raise UserError(
-            f"--from {options.from_s:g} lies behind the last event, which began at {last:.6g} s of the "
+            f"--pictures-from {options.from_s:g} lies behind the last event, which began at {last:.6g} s of the "
             "replay's clock; give an earlier second"
         )
 
