@@ -106,8 +106,8 @@ def test_a_fallback_library_is_used_and_named(tmp_path: Path, monkeypatch: pytes
 def test_an_adapter_that_was_not_built_is_missing_with_what_the_build_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "adapters").mkdir()
-    (tmp_path / "adapters" / "blockyard-adapter-tlsf.so.missing").write_text("Cargo was not found when it was built\n")
+    (tmp_path / "lab" / "adapters").mkdir(parents=True)
+    (tmp_path / "lab" / "adapters" / "blockyard-adapter-tlsf.so.missing").write_text("Cargo was not found when it was built\n")
     monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path))
     tlsf, glibc = allocators.resolve("tlsf,glibc")
     assert tlsf.missing == "Cargo was not found when it was built"
