@@ -99,7 +99,7 @@ def _is_consumer(source: tuple[str, ...]) -> bool:
 
 def system_violations(root: Path) -> list[str]:
     """Library code outside base that asks which operating system it is compiled for."""
-    allowed = root / "library" / "include" / "blockyard" / "visibility.h"
+    allowed = root / "library" / "include" / "blockyard" / "detail" / "visibility.h"
     folders = [root / "library" / "include", *(root / "library" / "src" / one for one in LIBRARY if one != "base")]
     return [
         f"{path.relative_to(root)} asks for {found.group()}: only base knows the operating system"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "blockyard/adapter.h"
-#include "blockyard/detail/visibility.h"
 #include "support/library.hpp"
 #include "support/setup.hpp"
 

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "blockyard/adapter.h"
-#include "blockyard/detail/visibility.h"
 
 namespace blockyard::adapters {
 

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "blockyard/detail/visibility.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -65,7 +67,7 @@ typedef struct by_adapter {
 } by_adapter;
 
 /// The one symbol that every adapter exports. The result lives as long as the process.
-const by_adapter* by_adapter_get(void);
+BY_API const by_adapter* by_adapter_get(void);
 
 /// What an allocator counts of itself: a name in static storage, and the count since its start.
 typedef struct by_adapter_counter {
@@ -76,12 +78,12 @@ typedef struct by_adapter_counter {
 /// A symbol that an adapter may export besides. Fills `counters`, `most` at most, and returns how many it filled.
 /// Called on the main thread after `init`, never while an event is measured; the run's record has what was counted
 /// before the clock started (the preamble) and while it ran.
-uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most);
+BY_API uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most);
 
 /// A symbol that an adapter may export besides. Bytes that may be used in a live block, at least what was asked for; 0
 /// where the allocator does not tell. Called on the main thread once the clock has stopped, for every block that is
 /// still alive: what is beyond the bytes asked for was lost to rounding.
-size_t by_adapter_usable_size(void* block);
+BY_API size_t by_adapter_usable_size(void* block);
 
 #ifdef __cplusplus
 }
