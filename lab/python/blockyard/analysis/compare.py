@@ -8,28 +8,16 @@ two campaigns of the same thing differ too: see docs/compare.md.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from enum import Enum
 from statistics import median
 
-from blockyard.analysis import cuts, figures, student
+from blockyard.analysis import cuts, figures, noise
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.latency import WITH_INTERVAL, Operation, Part, Percentile, View
+from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
+from blockyard.analysis.noise import LEAST_REPEATS, MARGIN, Verdict
 from blockyard.analysis.pairing import Pair, Pairing, Twins
 
-MARGIN = 0.02
-"""No claim is made of a smaller difference (docs/method.md, Claims)."""
-LEAST_REPEATS = 3
-"""From two repeats on a side no spread can be told: the interval of their ratio would span thousands."""
-FALSE_ALARMS = 0.05
-"""The chance of any wrong claim among all of a comparison, were repeats the only thing that differs."""
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
-
-
-class Verdict(Enum):
-    BETTER = "better"
-    WORSE = "worse"
-    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -79,7 +67,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`confidence` of each interval is such that among all wanted claims a wrong one has a chance of FALSE_ALARMS."""
+    """`confidence` of each interval is such that among all wanted claims a wrong one has a chance of 5 %."""
 
     pairing: Pairing
     sections: tuple[Section, ...]
@@ -131,7 +119,7 @@ def measure(pairing: Pairing, on_progress: Progress | None = None, jobs: int = 2
 def compare(measured: Measurements, wanted: Wanted = lambda operation, percentile: True) -> Comparison:
     """Every claim, with intervals for those that are `wanted`: the fewer, the less evidence each one needs."""
     claims = sum(_supported(one, wanted) for members in measured.members for one in members)
-    confidence = 1 - FALSE_ALARMS / max(claims, 1)
+    confidence = noise.confidence(claims)
     found = tuple(
         _section(pair, members, confidence)
         for pair, members in zip(measured.pairing.pairs, measured.members, strict=True)
@@ -186,7 +174,7 @@ def _section(pair: Pair, members: Sequence[_Measured], confidence: float) -> Sec
                     else _beside_the_others(change, common[view].get(one.twins.name), null.get(view))
                     for view, change in found[one.twins.name].items()
                 }
-                verdict, reason = _together({view: views[view] for view in one.views})
+                verdict, reason = noise.together({view: views[view] for view in one.views})
                 claims.append(Claim(one.twins.name, operation, percentile, views, verdict, reason, is_null))
                 if is_null and verdict is not Verdict.INCONCLUSIVE:
                     moved.append(f"{operation.value} {percentile.label}")
@@ -208,42 +196,12 @@ def _views(one: _Measured) -> tuple[View, ...]:
 
 
 def _change(one: _Measured, view: View, operation: Operation, percentile: Percentile, confidence: float) -> Change:
-    part = Part.CALL if operation is Operation.FREE else Part.BOTH
-    values = [found.distribution(view, operation, part).percentile(percentile) for found in (one.base, one.new)]
+    values = [found.whole(view, operation).percentile(percentile) for found in (one.base, one.new)]
     if values[0] is None or values[1] is None:
         return Change(*values, None, None, None, Verdict.INCONCLUSIVE, "too few samples")
-    step = max(found.step_ns for found in (one.base, one.new))
-    base, new = (max(value.value, step / 2) for value in values)
-    ratio = new / base
-    ends = _interval(one, view, operation, part, percentile, confidence)
-    verdict, reason = Verdict.INCONCLUSIVE, ""
-    if one.twins.repeats < LEAST_REPEATS:
-        reason = "too few repeats"
-    elif abs(new - base) <= step:
-        reason = "within a clock step"
-    elif 1 / (1 + MARGIN) <= ratio <= 1 + MARGIN:
-        reason = "within 2 %"
-    elif ends is not None and ends[0] <= 1 <= ends[1]:
-        reason = "repeats differ as much"
-    else:
-        verdict = Verdict.WORSE if ratio > 1 else Verdict.BETTER
-    return Change(*values, ratio, *(ends or (None, None)), verdict, reason)
-
-
-def _interval(
-    one: _Measured, view: View, operation: Operation, part: Part, percentile: Percentile, confidence: float
-) -> tuple[float, float] | None:
-    if view is View.INHERENT or one.twins.repeats < 2:
-        return None
-    groups = []
-    for found in (one.base, one.new):
-        ranks = [found.distribution(view, operation, part, repeat=repeat) for repeat in range(one.twins.repeats)]
-        # By rank, also where a single repeat has too few samples beyond: how little it then says, its spread tells.
-        values = [rank.at_rank(percentile.rank(rank.samples)) / rank.ticks_per_ns for rank in ranks if rank.samples]
-        if len(values) < 2:
-            return None
-        groups.append(student.Group([max(value, found.step_ns / 2) for value in values], found.step_ns))
-    return student.ratio(groups[0], groups[1], confidence)
+    sides = [found.figure(view, operation, percentile) for found in (one.base, one.new)]
+    found = noise.difference(*sides, one.twins.repeats, confidence)
+    return Change(*values, found.ratio, found.low, found.high, found.verdict, found.reason)
 
 
 def _common(members: Sequence[_Measured], found: dict[str, dict[View, Change]], view: View) -> dict[str, float]:
@@ -282,12 +240,3 @@ def _beside_the_others(change: Change, common: float | None, null: Change | None
     ):
         return change
     return replace(change, verdict=Verdict.INCONCLUSIVE, reason="the others moved alike")
-
-
-def _together(changes: dict[View, Change]) -> tuple[Verdict, str]:
-    """What all of these views say; nothing where they don't agree, and then which of them holds it back."""
-    first = next(iter(changes.values()))
-    if all(change.verdict is first.verdict for change in changes.values()):
-        return first.verdict, first.reason
-    reasons = [f"{view.value} {change.reason}" for view, change in changes.items() if change.reason]
-    return Verdict.INCONCLUSIVE, reasons[0] if reasons else "the views disagree"

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from blockyard.analysis import bootstrap, frames, passes, samples
+from blockyard.analysis import bootstrap, frames, noise, passes, samples
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.frames import FrameCut, FrameSeries
-from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
+from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.errors import UserError
 
@@ -141,6 +141,18 @@ class AllocatorFigures:
         """What the program pays, of one phase alone."""
         part = Part.CALL if operation is Operation.FREE else Part.BOTH
         return self.distribution(view, operation, part, phase=phase)
+
+    def figure(self, view: View, operation: Operation, percentile: Percentile) -> noise.Figure | None:
+        """A percentile of what the program pays, to be compared; None where the samples do not support it. That of a
+        repeat is by rank, also where it has too few samples beyond: how little it then says, its spread tells."""
+        pooled = self.whole(view, operation).percentile(percentile)
+        if pooled is None:
+            return None
+        part = Part.CALL if operation is Operation.FREE else Part.BOTH
+        places = () if view is View.INHERENT else range(len(self.runs.runs))
+        repeats = [self.distribution(view, operation, part, repeat=place) for place in places]
+        values = [one.at_rank(percentile.rank(one.samples)) / one.ticks_per_ns for one in repeats if one.samples]
+        return noise.Figure(pooled.value, values, self.step_ns)
 
     def rate_above(self, limit_ns: float, view: View = View.AS_RUN) -> float | None:
         """Events a second that took longer, mallocs with their touch and frees together; of as-run or attributed."""

@@ -1,0 +1,101 @@
+"""Better, worse or inconclusive: whether one figure of several repeats differs from another beyond noise.
+
+Two claims are never made: of a difference that a clock step or 2 % explains, and of one that the repeats show among
+themselves. What is said together of several views holds only where they all agree (docs/reference/method.md, Claims).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from blockyard.analysis import student
+from blockyard.analysis.latency import View
+
+MARGIN = 0.02
+"""No claim is made of a smaller difference."""
+LEAST_REPEATS = 3
+"""From two repeats on a side no spread can be told: the interval of their ratio would span thousands."""
+FALSE_ALARMS = 0.05
+"""The chance of any wrong claim among all that are made together, were repeats the only thing that differs."""
+
+
+class Verdict(Enum):
+    BETTER = "better"
+    WORSE = "worse"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Judged(Protocol):
+    """What one view says."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of all repeats together, and of each repeat: none where the view has no repeats, as inherent.
+    `step`: the least difference that its measurement can show."""
+
+    value: float
+    repeats: Sequence[float]
+    step: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`ratio` is NEW / BASE; `low` and `high` are the ends of its interval over the repeats, None where there are fewer
+    than two. `reason` says why it is inconclusive."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    reason: str
+
+
+def confidence(claims: int) -> float:
+    """Of each interval, such that among so many claims a wrong one has a chance of FALSE_ALARMS."""
+    return 1 - FALSE_ALARMS / max(claims, 1)
+
+
+def difference(base: Figure, new: Figure, repeats: int, confidence: float) -> Difference:
+    """`repeats`: how many there are on each side at least, whether the view shows them or not."""
+    step = max(base.step, new.step)
+    # A figure of 0 is below a step of the clock: it counts as half of one.
+    before, after = (max(figure.value, step / 2) for figure in (base, new))
+    ratio = after / before
+    low, high = _interval(base, new, confidence) or (None, None)
+    reason = ""
+    if repeats < LEAST_REPEATS:
+        reason = "too few repeats"
+    elif abs(after - before) <= step:
+        reason = "within a clock step"
+    elif 1 / (1 + MARGIN) <= ratio <= 1 + MARGIN:
+        reason = "within 2 %"
+    elif low is not None and high is not None and low <= 1 <= high:
+        reason = "repeats differ as much"
+    verdict = Verdict.INCONCLUSIVE if reason else Verdict.WORSE if ratio > 1 else Verdict.BETTER
+    return Difference(ratio, low, high, verdict, reason)
+
+
+def together(found: Mapping[View, Judged]) -> tuple[Verdict, str]:
+    """What all of these views say; nothing where they don't agree, and then which of them holds it back."""
+    first = next(iter(found.values()))
+    if all(one.verdict is first.verdict for one in found.values()):
+        return first.verdict, first.reason
+    reasons = [f"{view.value} {one.reason}" for view, one in found.items() if one.reason]
+    return Verdict.INCONCLUSIVE, reasons[0] if reasons else "the views disagree"
+
+
+def _interval(base: Figure, new: Figure, confidence: float) -> tuple[float, float] | None:
+    if len(base.repeats) < 2 or len(new.repeats) < 2:
+        return None
+    groups = [
+        student.Group([max(value, figure.step / 2) for value in figure.repeats], figure.step) for figure in (base, new)
+    ]
+    return student.ratio(groups[0], groups[1], confidence)
