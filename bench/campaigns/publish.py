@@ -6,7 +6,7 @@
 
 machine                          the machine, the clock, what was run, and every warning of the report
 peaks VARIANT                    peak resident memory, an allocator a column
-latency JOURNAL VIEW VARIANT     percentiles of malloc and free; VARIANT is defaults, favoured, or populated: the
+latency JOURNAL VIEW VARIANT     percentiles of malloc and free; VARIANT is defaults, prefaulted, or populated: the
                                  defaults with TLSF in populated memory in the place of its own
 claims                           Blockyard beside populated TLSF and the best general-purpose allocator
 rates                            events above 1, 10 and 100 us a second, attributed: Blockyard, populated TLSF, null

@@ -7,8 +7,8 @@ from published import NAMES, Published, Row, value
 from blockyard.report import units
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "worst")
-FAVOURED = "@favoured"
-OURS, RIVAL = "blockyard", "tlsf@favoured"
+PREFAULTED = "@prefaulted"
+OURS, RIVAL = "blockyard", "tlsf@prefaulted"
 _WITHIN = 1.02
 """Within so much of the least, or one step of the clock, is level with it (docs/method.md)."""
 
@@ -23,17 +23,17 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], ruler: str = "-
 
 def shown(found: Published, journal: str, name: str, variant: str) -> str:
     star = "*" if (journal, name) in found.locked else ""
-    base = name.removesuffix(FAVOURED)
+    base = name.removesuffix(PREFAULTED)
     if variant == "populated" and name == RIVAL:
         return f"{base}{star}, populated"
-    return f"{base}{star}{FAVOURED}" if name.endswith(FAVOURED) else f"{base}{star}"
+    return f"{base}{star}{PREFAULTED}" if name.endswith(PREFAULTED) else f"{base}{star}"
 
 
 def members(found: Published, journal: str, variant: str) -> list[str]:
     names = found.allocators(journal)
-    if variant == "favoured":
-        return [name for name in names if name.endswith(FAVOURED) or name == "null"]
-    defaults = [name for name in names if not name.endswith(FAVOURED)]
+    if variant == "prefaulted":
+        return [name for name in names if name.endswith(PREFAULTED) or name == "null"]
+    defaults = [name for name in names if not name.endswith(PREFAULTED)]
     return (
         defaults
         if variant == "defaults"
@@ -85,9 +85,9 @@ def peaks(found: Published, variant: str) -> list[str]:
     names = [name for name in members(found, found.journals[0], variant) if name != "null"]
 
     def cell(journal: str, name: str) -> str:
-        kind = "favoured" if name.endswith(FAVOURED) else "defaults"
+        kind = "prefaulted" if name.endswith(PREFAULTED) else "defaults"
         for row in found.table(journal, f"memory, {kind}"):
-            if row["allocator"].rstrip("*") == name.removesuffix(FAVOURED):
+            if row["allocator"].rstrip("*") == name.removesuffix(PREFAULTED):
                 bytes_ = value(row["peak resident"])
                 return units.ABSENT if bytes_ is None else f"{bytes_ / 2**20:.0f}"
         return units.ABSENT
@@ -169,10 +169,10 @@ def rates(found: Published) -> list[str]:
                     journal, f"slow events a second: attributed, mallocs with touch and frees, {variant}"
                 )
             }
-            for variant in ("defaults", "favoured")
+            for variant in ("defaults", "prefaulted")
         }
         cells = []
-        for variant, name in (("defaults", OURS), ("favoured", "tlsf"), ("defaults", "null")):
+        for variant, name in (("defaults", OURS), ("prefaulted", "tlsf"), ("defaults", "null")):
             row = told[variant].get(name)
             cells.append(
                 units.ABSENT if row is None else " / ".join(row[f"above {limit} us"] for limit in (1, 10, 100))

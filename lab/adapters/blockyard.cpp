@@ -1,4 +1,4 @@
-/// blockyard: the heap of library/include/blockyard/heap.h, linked in. Favoured: memory for the journal's peak is
+/// blockyard: the heap of library/include/blockyard/heap.h, linked in. Prefaulted: memory for the journal's peak is
 /// populated before the replay starts, and nothing is purged (allocators.toml).
 #include "blockyard/heap.h"
 

@@ -1,4 +1,4 @@
-/// glibc: the system's malloc. Favoured: its tunables (allocators.toml) keep it from returning memory, this file
+/// glibc: the system's malloc. Prefaulted: its tunables (allocators.toml) keep it from returning memory, this file
 /// populates.
 #include <gnu/libc-version.h>
 #include <malloc.h>

@@ -1,4 +1,4 @@
-/// jemalloc: its own malloc family, loaded beside the process's. Favoured: decay is off (allocators.toml), and the
+/// jemalloc: its own malloc family, loaded beside the process's. Prefaulted: decay is off (allocators.toml), and the
 /// extents of every arena come from one populated region, through jemalloc's extent hooks.
 #include <sys/mman.h>
 

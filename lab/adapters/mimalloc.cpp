@@ -1,4 +1,4 @@
-/// mimalloc, version 2 or 3: its mi_ functions. Favoured: purging is off (allocators.toml), and an arena of populated
+/// mimalloc, version 2 or 3: its mi_ functions. Prefaulted: purging is off (allocators.toml), and an arena of populated
 /// memory is handed over, which every thread's heap takes its pages from.
 #include <string>
 

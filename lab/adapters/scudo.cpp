@@ -1,4 +1,4 @@
-/// Scudo, LLVM's hardened allocator, as its stand-alone shared library. Favoured: nothing is released
+/// Scudo, LLVM's hardened allocator, as its stand-alone shared library. Prefaulted: nothing is released
 /// (allocators.toml), populated by use. Each size class has a region of its own, so populated memory serves its own
 /// class only. Its malloc_usable_size says what was asked for: no by_adapter_usable_size.
 #include <string>

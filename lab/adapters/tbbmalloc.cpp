@@ -1,4 +1,4 @@
-/// tbbmalloc: the scalable_ functions of Threading Building Blocks. Favoured: its scalable_ functions have no setting
+/// tbbmalloc: the scalable_ functions of Threading Building Blocks. Prefaulted: its scalable_ functions have no setting
 /// that keeps freed memory (populating them by use left two thirds of the page faults), but the same allocator as a
 /// memory pool has: `keepAllMemory`, and a source of memory, which here is one populated region.
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/// tcmalloc as gperftools builds it. Favoured: nothing is released (allocators.toml), and the page heap that all
+/// tcmalloc as gperftools builds it. Prefaulted: nothing is released (allocators.toml), and the page heap that all
 /// threads share is populated by use.
 #include <string>
 

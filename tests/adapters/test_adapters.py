@@ -12,11 +12,11 @@ from blockyard.allocators import Choice
 BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or Path(__file__).parents[2] / "build" / "release")
 TOOLS = BUILD / "tests" / "adapters"
 CHOICES = {choice.name: choice for choice in allocators.resolve("all")}
-# The share of its page faults that a favoured variant may keep, where that is more than a quarter. Scudo maps every
+# The share of its page faults that a prefaulted variant may keep, where that is more than a quarter. Scudo maps every
 # block above 64 KiB on its own: nothing populated beforehand reaches those.
 REMAINING_FAULTS = {"scudo": 3 / 4}
 DEFAULTS = [name for name in CHOICES if "@" not in name]
-FAVOURED = [name for name in CHOICES if "@" in name]
+PREFAULTED = [name for name in CHOICES if "@" in name]
 
 
 def available(name: str) -> Choice:
@@ -60,21 +60,21 @@ def test_versions_come_from_the_allocators_themselves() -> None:
     assert CHOICES["glibc"].version == os.confstr("CS_GNU_LIBC_VERSION").removeprefix("glibc ")
 
 
-@pytest.mark.parametrize("name", FAVOURED)
-def test_a_favoured_variant_has_its_memory_populated_beforehand(name: str) -> None:
+@pytest.mark.parametrize("name", PREFAULTED)
+def test_a_prefaulted_variant_has_its_memory_populated_beforehand(name: str) -> None:
     """Page faults of filling and churning 48 MiB on two threads, less the floor that the driver itself has."""
     floor = page_faults(available("null"))
-    favoured = page_faults(available(name)) - floor
+    prefaulted = page_faults(available(name)) - floor
     defaults = page_faults(available(CHOICES[name].base)) - floor
     # mimalloc's defaults may get huge pages, a fault for each 2 MiB: too few to tell the two apart.
     allowed = max(defaults * REMAINING_FAULTS.get(CHOICES[name].base, 1 / 4), 200)
-    assert favoured <= allowed, f"{favoured} page faults, {defaults} with the defaults"
+    assert prefaulted <= allowed, f"{prefaulted} page faults, {defaults} with the defaults"
 
 
 def test_only_an_allocator_that_is_not_thread_safe_asks_for_a_lock() -> None:
     available("tlsf")
-    assert [name for name in CHOICES if CHOICES[name].needs_lock] == ["tlsf", "tlsf@favoured"]
-    assert [name for name in CHOICES if CHOICES[name].needs_pool] == ["tlsf", "tlsf@favoured"]
+    assert [name for name in CHOICES if CHOICES[name].needs_lock] == ["tlsf", "tlsf@prefaulted"]
+    assert [name for name in CHOICES if CHOICES[name].needs_pool] == ["tlsf", "tlsf@prefaulted"]
 
 
 def test_null_gives_every_block_the_same_writable_buffer() -> None:

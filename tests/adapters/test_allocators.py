@@ -12,10 +12,10 @@ from blockyard import allocators
 from blockyard.errors import UserError
 
 
-def test_all_is_every_allocator_in_its_defaults_then_every_favoured_variant() -> None:
+def test_all_is_every_allocator_in_its_defaults_then_every_prefaulted_variant() -> None:
     names = [choice.name for choice in allocators.resolve("all")]
     known = allocators.load()
-    assert names == [*known, *(f"{name}@favoured" for name, entry in known.items() if not entry.favoured.absent)]
+    assert names == [*known, *(f"{name}@prefaulted" for name, entry in known.items() if not entry.prefaulted.absent)]
 
 
 def test_every_allocator_of_the_comparison_is_listed() -> None:
@@ -24,25 +24,30 @@ def test_every_allocator_of_the_comparison_is_listed() -> None:
 
 
 def test_names_come_back_in_the_order_asked_for_and_once() -> None:
-    names = [choice.name for choice in allocators.resolve(["jemalloc@favoured,glibc", "glibc", "null"])]
-    assert names == ["jemalloc@favoured", "glibc", "null"]
+    names = [choice.name for choice in allocators.resolve(["jemalloc@prefaulted,glibc", "glibc", "null"])]
+    assert names == ["jemalloc@prefaulted", "glibc", "null"]
 
 
-def test_a_favoured_variant_asks_to_be_populated_and_its_defaults_do_not() -> None:
-    defaults, favoured = allocators.resolve("dlmalloc,dlmalloc@favoured")
-    assert (defaults.populate, favoured.populate) == (False, True)
-    assert defaults.options == "" and "trim_threshold=max" in favoured.options
+def test_the_word_that_prefaulted_had_before_still_names_it() -> None:
+    names = [choice.name for choice in allocators.resolve("dlmalloc@favoured,favoured")]
+    assert names[0] == "dlmalloc@prefaulted" and "glibc@prefaulted" in names and not any("favoured" in n for n in names)
+
+
+def test_a_prefaulted_variant_asks_to_be_populated_and_its_defaults_do_not() -> None:
+    defaults, prefaulted = allocators.resolve("dlmalloc,dlmalloc@prefaulted")
+    assert (defaults.populate, prefaulted.populate) == (False, True)
+    assert defaults.options == "" and "trim_threshold=max" in prefaulted.options
 
 
 def test_every_run_gets_room_for_static_tls_beside_the_users_own_tunables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1:glibc.malloc.mmap_max=7")
-    defaults, favoured = allocators.resolve("glibc,glibc@favoured")
+    defaults, prefaulted = allocators.resolve("glibc,glibc@prefaulted")
     assert defaults.environment["GLIBC_TUNABLES"].split(":") == [
         "glibc.malloc.arena_max=1",
         "glibc.malloc.mmap_max=7",
         "glibc.rtld.optional_static_tls=20000",
     ]
-    tunables = favoured.environment["GLIBC_TUNABLES"].split(":")
+    tunables = prefaulted.environment["GLIBC_TUNABLES"].split(":")
     assert "glibc.malloc.arena_max=1" in tunables
     assert "glibc.malloc.mmap_max=0" in tunables
     assert "glibc.malloc.mmap_max=7" not in tunables
@@ -54,7 +59,7 @@ def test_every_run_gets_room_for_static_tls_beside_the_users_own_tunables(monkey
         ("jemaloc", "did you mean jemalloc?"),
         ("frobnicator", "NAME=FILE"),
         ("glibc@fast", "there is no variant 'fast' of glibc"),
-        ("null@favoured", "has no @favoured variant"),
+        ("null@prefaulted", "has no @prefaulted variant"),
         ("mine=/nonexistent/libmine.so", "there is no file /nonexistent/libmine.so"),
         ("glibc=/bin/true", "is an allocator of Blockyard's own"),
         ("a/b=/bin/true", "can't name an allocator"),
@@ -107,7 +112,9 @@ def test_an_adapter_that_was_not_built_is_missing_with_what_the_build_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lab" / "adapters").mkdir(parents=True)
-    (tmp_path / "lab" / "adapters" / "blockyard-adapter-tlsf.so.missing").write_text("Cargo was not found when it was built\n")
+    (tmp_path / "lab" / "adapters" / "blockyard-adapter-tlsf.so.missing").write_text(
+        "Cargo was not found when it was built\n"
+    )
     monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path))
     tlsf, glibc = allocators.resolve("tlsf,glibc")
     assert tlsf.missing == "Cargo was not found when it was built"

@@ -79,12 +79,12 @@ def test_runs_csv_has_the_grade_of_each_run_and_what_made_it(tmp_path: Path) -> 
 
 
 def test_several_allocators_that_need_a_lock_are_told_in_the_plural(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "r", ["tlsf", "tlsf@favoured"])
-    for name in ("tlsf", "tlsf@favoured"):
+    campaign = Campaign(tmp_path / "r", ["tlsf", "tlsf@prefaulted"])
+    for name in ("tlsf", "tlsf@prefaulted"):
         campaign.run(name, rows([(0, MALLOC, 8, 0, 30, 0)]), needs_lock=True, needs_pool=True)
     text = " ".join(build(campaign.directory, options=TABLES).text.split())
-    assert "tlsf and tlsf@favoured are not thread-safe: every call took a lock, and their figures include it" in text
-    assert "tlsf and tlsf@favoured work out of a pool" in text
+    assert "tlsf and tlsf@prefaulted are not thread-safe: every call took a lock, and their figures include it" in text
+    assert "tlsf and tlsf@prefaulted work out of a pool" in text
 
 
 def test_the_journals_rhythm_is_told_in_twenty_slices_and_by_frame(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ def test_one_journal_ends_before_the_next_begins() -> None:
 
 
 def test_a_run_is_named_by_journal_allocator_pace_touch_and_repeat() -> None:
-    (run,) = schedule(["godot"], ["jemalloc@favoured"], ["1x"], ["page"], 1)
-    assert run.id == "godot/jemalloc@favoured/1x-page/1"
+    (run,) = schedule(["godot"], ["jemalloc@prefaulted"], ["1x"], ["page"], 1)
+    assert run.id == "godot/jemalloc@prefaulted/1x-page/1"
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 5, 7, 12, 24])

@@ -137,8 +137,8 @@ def test_another_journal_keeps_the_allocator_in_focus_and_tells_its_own_grades(t
 
 
 def test_a_button_shows_all_of_a_variant_or_none_of_it(tab: Page, tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "results", ["one", "two", "one@favoured", "two@favoured"])
-    for name in ("one", "two", "one@favoured", "two@favoured"):
+    campaign = Campaign(tmp_path / "results", ["one", "two", "one@prefaulted", "two@prefaulted"])
+    for name in ("one", "two", "one@prefaulted", "two@prefaulted"):
         campaign.run(name, known())
     tab.open(page_of(campaign))
     names = "[...document.querySelectorAll('#table tbody td:first-child')].map(cell => cell.textContent).sort()"
@@ -146,12 +146,12 @@ def test_a_button_shows_all_of_a_variant_or_none_of_it(tab: Page, tmp_path: Path
     for _ in range(2):
         tab.click(".chip-row:nth-child(2) button")
         seen.append(tab.evaluate(names))
-    assert seen == [["one", "two"], ["one", "one@favoured", "two", "two@favoured"], ["one", "two"]]
+    assert seen == [["one", "two"], ["one", "one@prefaulted", "two", "two@prefaulted"], ["one", "two"]]
 
 
 def test_long_names_do_not_widen_the_page_on_a_phone(tab: Page, tmp_path: Path) -> None:
     journals = [f"a-journal-whose-name-is-quite-a-bit-longer-than-a-phone-is-wide-{number}" for number in (1, 2)]
-    names = ["an-allocator-with-a-long-name", "an-allocator-with-a-long-name@favoured"]
+    names = ["an-allocator-with-a-long-name", "an-allocator-with-a-long-name@prefaulted"]
     campaign = Campaign(tmp_path / "results", names, journals=journals)
     for journal in journals:
         for name in names:
@@ -199,7 +199,7 @@ def test_a_module_that_concatenation_would_break_is_refused(
 
 
 def test_the_tree_names_no_registry_and_pins_every_library_by_hash() -> None:
-    lock = (ROOT / "cmake" / "page" / "package-lock.json").read_text()
+    lock = (ROOT / "lab" / "cmake" / "page" / "package-lock.json").read_text()
     assert "://" not in lock
     entries = [entry for name, entry in json.loads(lock)["packages"].items() if name]
     assert entries and all(entry["integrity"].startswith("sha512-") for entry in entries)

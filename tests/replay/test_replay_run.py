@@ -283,7 +283,7 @@ def test_run_json_has_every_field_of_the_contract(tmp_path: Path) -> None:
         Journal().allocate("a", 8),
         tmp_path,
         "--variant",
-        "favoured",
+        "prefaulted",
         "--repeat",
         "3",
         "--journal",
@@ -295,7 +295,7 @@ def test_run_json_has_every_field_of_the_contract(tmp_path: Path) -> None:
     fields = set(re.findall(r'"(\w+)"', contract)) - {"ok", "failed", "journal|one", "p50", "p99", "p999", "max"}
     assert len(fields) > 25
     assert fields <= set(made.facts)
-    assert made.facts["variant"] == "favoured" and made.facts["repeat"] == 3 and made.facts["journal"] == "game"
+    assert made.facts["variant"] == "prefaulted" and made.facts["repeat"] == 3 and made.facts["journal"] == "game"
     assert made.facts["environment"]["MALLOC_ARENA_MAX"] == "7"
     assert made.facts["status"] == "ok" and made.facts["events"] == 1
 

@@ -13,7 +13,7 @@ from conftest import ROOT
 from synthetic import Campaign, latencies, lifelike
 
 PUBLISH = ROOT / "bench" / "campaigns" / "publish"
-ALLOCATORS = {"null": 0.05, "blockyard": 0.6, "tlsf": 1.4, "glibc": 1.0, "tlsf@favoured": 0.9}
+ALLOCATORS = {"null": 0.05, "blockyard": 0.6, "tlsf": 1.4, "glibc": 1.0, "tlsf@prefaulted": 0.9}
 EVERY_TABLE = (
     "machine",
     "peaks defaults",
@@ -106,7 +106,7 @@ def test_its_figures_are_those_of_the_report(publish: Publish, campaign: Path, t
             if (row["view"], row["operation"], row["part"], row["size_class"])
             == ("inherent", "malloc", "call+touch", "all")
         }
-    assert {"blockyard", "glibc", "tlsf", "null"} <= shown.keys() and "tlsf@favoured" not in shown
+    assert {"blockyard", "glibc", "tlsf", "null"} <= shown.keys() and "tlsf@prefaulted" not in shown
     for name in ("blockyard", "glibc", "tlsf", "null"):
         value, unit = shown[name][3].strip("*").split()
         assert float(value) * {"ns": 1, "us": 1e3, "ms": 1e6}[unit] == pytest.approx(known[name], rel=0.006), name

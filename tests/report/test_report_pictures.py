@@ -249,9 +249,9 @@ def test_no_subtitle_reaches_the_edge_of_its_picture(tmp_path: Path, letters: in
     assert ink.any() and not ink[1600 - 28 + 1 :].any()
 
 
-def test_no_ink_touches_the_edges_of_favoured_pictures(tmp_path: Path) -> None:
+def test_no_ink_touches_the_edges_of_prefaulted_pictures(tmp_path: Path) -> None:
     """Of all subtitles theirs are the longest."""
-    names = ["calm@favoured", "other@favoured", "null"]
+    names = ["calm@prefaulted", "other@prefaulted", "null"]
     campaign = Campaign(tmp_path / "r", names, repeats=2)
     base, pair = lifelike(30_000, seconds=4)
     for name in names:
@@ -260,7 +260,7 @@ def test_no_ink_touches_the_edges_of_favoured_pictures(tmp_path: Path) -> None:
     campaign.events(pair, range(0, 4_000_000_000, 16_666_667))
     build(campaign.directory, options=ReportOptions(samples_parquet=False))
     drawn = list((campaign.directory / "report").rglob("*.png"))
-    assert {"comparison-attributed-favoured", "frames-favoured", "memory-favoured", "pareto-favoured"} <= {
+    assert {"comparison-attributed-prefaulted", "frames-prefaulted", "memory-prefaulted", "pareto-prefaulted"} <= {
         path.stem for path in drawn
     }
     assert [path.name for path in drawn if (pixels(path)[:, [0, 1, -2, -1]] < 250).any()] == []

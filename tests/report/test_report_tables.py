@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -199,15 +200,24 @@ def test_one_view_alone_can_be_asked_for(campaign: Campaign) -> None:
     assert "free: inherent, defaults" in result.text and "free: as-run, defaults" not in result.text
 
 
-def test_favoured_variants_have_a_table_of_their_own(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "r", ["null", "one", "one@favoured"])
-    for name in ("null", "one", "one@favoured"):
+def test_prefaulted_variants_have_a_table_of_their_own(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["null", "one", "one@prefaulted"])
+    for name in ("null", "one", "one@prefaulted"):
         campaign.run(name, known_rows(1))
     result = build(campaign.directory, options=TABLES)
     first_column = [
-        [row[0] for row in lines(result, f"free: as-run, {variant}")[2:4]] for variant in ("defaults", "favoured")
+        [row[0] for row in lines(result, f"free: as-run, {variant}")[2:4]] for variant in ("defaults", "prefaulted")
     ]
     assert first_column == [["one", "null"], ["one", "null"]]
+
+
+def test_a_campaign_that_calls_its_prefaulted_variants_by_their_former_name_is_read(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "r", ["null", "one", "one@favoured"])
+    for name in ("null", "one", "one@favoured"):
+        campaign.run(name, known_rows(1))
+    for wanted in ((), ("one@prefaulted",)):
+        result = build(campaign.directory, options=replace(TABLES, allocators=wanted))
+        assert lines(result, "free: as-run, prefaulted")[2][0] == "one" and "favoured" not in result.text
 
 
 def test_paces_touches_and_journals_are_never_in_one_table(tmp_path: Path) -> None:
@@ -314,10 +324,10 @@ def test_lines_of_the_text_report_fit_eighty_columns(campaign: Campaign) -> None
 
 def test_no_line_of_the_whole_text_report_is_wider_than_eighty_columns(tmp_path: Path) -> None:
     """Slow events with every cause at once, as machines under load show them, and threads of the allocator's own."""
-    campaign = Campaign(tmp_path / "r", ["blockyard", "rpmalloc@favoured", "null"], repeats=2)
+    campaign = Campaign(tmp_path / "r", ["blockyard", "rpmalloc@prefaulted", "null"], repeats=2)
     base, pair = lifelike(20_000, seconds=4)
     base["size"][base["size"] > 1000] = 4 << 20
-    for name in ("blockyard", "rpmalloc@favoured", "null"):
+    for name in ("blockyard", "rpmalloc@prefaulted", "null"):
         for repeat in (1, 2):
             made = latencies(base, 1.0, 1.0, 1000 + repeat)
             made["cause"][made["cause"] > 0] = 255

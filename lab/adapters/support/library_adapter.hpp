@@ -29,7 +29,7 @@ struct LibraryDescription {
   /// Binds whatever else the adapter needs, sets what FamilyNames left out, and returns the allocator's version. Called
   /// once, with the family bound; what it can't bind makes the library's ok() false, and its result is then ignored.
   std::string (*bind)(Library& library, by_adapter& adapter);
-  /// Readies the favoured variant: 0 or the result of fail(). May change the adapter's functions.
+  /// Readies the prefaulted variant: 0 or the result of fail(). May change the adapter's functions.
   int (*populate)(const by_adapter_setup& setup, by_adapter& adapter);
 };
 

@@ -1,4 +1,4 @@
-/// Memory that is there before it is needed: the two ways in which favoured variants get it.
+/// Memory that is there before it is needed: the two ways in which prefaulted variants get it.
 #ifndef BLOCKYARD_ADAPTERS_SUPPORT_POPULATE_HPP
 #define BLOCKYARD_ADAPTERS_SUPPORT_POPULATE_HPP
 

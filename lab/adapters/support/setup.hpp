@@ -24,7 +24,7 @@ std::optional<std::string> option(const by_adapter_setup& setup, std::string_vie
 std::optional<uint64_t> bytes_option(const by_adapter_setup& setup, std::string_view key);
 
 /// Bytes an allocator needs for the journal's peak: what was asked for, a quarter for size classes and fragmentation,
-/// 32 a block for headers. Every favoured variant populates this much.
+/// 32 a block for headers. Every prefaulted variant populates this much.
 uint64_t bytes_for_peak(const by_adapter_setup& setup);
 
 }  // namespace blockyard::adapters

@@ -37,7 +37,7 @@ typedef struct by_adapter_setup {
   uint64_t peak_bytes;   ///< Highest sum of live requested bytes in the journal stretch, preamble included.
   uint64_t peak_blocks;  ///< Highest number of live blocks.
   uint64_t pool_bytes;   ///< Pool to use when BY_ADAPTER_NEEDS_POOL; chosen by the replayer from the two above.
-  int populate;          ///< Favoured variant: have memory for peak_bytes populated before returning, where it can.
+  int populate;          ///< Prefaulted variant: have memory for peak_bytes populated before returning, where it can.
   const char* options;   ///< "key=value,key=value" of the variant, never NULL.
   char* error;           ///< Where `init` writes one sentence when it fails.
   size_t error_bytes;    ///< Size of that buffer.

@@ -1,6 +1,6 @@
 """The allocators that a replay can drive: what exists, what was asked for, what this machine has.
 
-`load` reads adapters/allocators.toml, `resolve` turns `-a glibc,jemalloc@favoured,mine=./libmine.so` into choices.
+`load` reads adapters/allocators.toml, `resolve` turns `-a glibc,jemalloc@prefaulted,mine=./libmine.so` into choices.
 Whether an allocator can be had is found out by starting it: a child process loads the adapter, allocates and frees.
 An allocator that fails there is a choice too, with the reason in `missing`. A shared object of the user's own that
 crashes there is to be run all the same, and its runs fail: `crashed` says so beforehand.
@@ -24,10 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from blockyard import native
+from blockyard import native, variants
 from blockyard.errors import UserError
+from blockyard.variants import PREFAULTED
 
-FAVOURED = "favoured"
 PROBE = "blockyard-probe"
 FOREIGN_ADAPTER = "blockyard-adapter-foreign.so"
 # Adapters read these two: the library to drive, and its version where the library can't tell.
@@ -71,11 +71,11 @@ class Allocator:
     version_from: str | None
     notes: str
     defaults: Variant
-    favoured: Variant
+    prefaulted: Variant
 
     @property
     def variants(self) -> tuple[str, ...]:
-        return ("defaults",) if self.favoured.absent else ("defaults", FAVOURED)
+        return ("defaults",) if self.prefaulted.absent else ("defaults", PREFAULTED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,10 +119,10 @@ def load() -> dict[str, Allocator]:
 def resolve(spec: str | Sequence[str], also: Sequence[str] = ()) -> list[Choice]:
     """The choices that `spec` names, each once, in order.
 
-    A name is an allocator, `ALLOCATOR@favoured`, `NAME=FILE` for a shared object that exports malloc and free (or is
-    an adapter itself), `defaults`, `favoured`, or `all` for both of these, defaults first. Raises UserError for a name
-    that does not exist, which says those that do, and `also`, the caller's own; an allocator that exists but can't be
-    had comes back with `missing`.
+    A name is an allocator, `ALLOCATOR@prefaulted`, `NAME=FILE` for a shared object that exports malloc and free (or is
+    an adapter itself), `defaults`, `prefaulted`, or `all` for both of these, defaults first. Raises UserError for a
+    name that does not exist, which says those that do, and `also`, the caller's own; an allocator that exists but
+    can't be had comes back with `missing`.
     """
     known = load()
     plans: dict[str, _Plan] = {}
@@ -173,8 +173,8 @@ def _load(registry: Path) -> dict[str, Allocator]:
 
 
 def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
-    favoured = entry.get(FAVOURED, {})
-    environment = {**entry.get("environment", {}), **favoured.get("environment", {})}
+    prefaulted = entry.get(PREFAULTED, {})
+    environment = {**entry.get("environment", {}), **prefaulted.get("environment", {})}
     return Allocator(
         name=name,
         title=entry["title"],
@@ -192,27 +192,27 @@ def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
         version_from=entry.get("version"),
         notes=entry.get("notes", ""),
         defaults=Variant(entry.get("environment", {}), entry.get("options", ""), "", populate=False),
-        favoured=Variant(
+        prefaulted=Variant(
             environment,
-            ",".join(filter(None, [entry.get("options", ""), favoured.get("options", "")])),
-            favoured.get("notes", ""),
+            ",".join(filter(None, [entry.get("options", ""), prefaulted.get("options", "")])),
+            prefaulted.get("notes", ""),
             populate=True,
-            absent=favoured.get("absent"),
+            absent=prefaulted.get("absent"),
         ),
     )
 
 
 def _words(spec: str | Sequence[str]) -> list[str]:
     parts = [spec] if isinstance(spec, str) else spec
-    return [word.strip() for part in parts for word in part.split(",") if word.strip()]
+    return [variants.current(word.strip()) for part in parts for word in part.split(",") if word.strip()]
 
 
 def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> list[_Plan]:
     if "=" in word:
         return [_foreign(word, known)]
     defaults = [_plan(allocator, None) for allocator in known.values()]
-    favoured = [_plan(allocator, FAVOURED) for allocator in known.values() if not allocator.favoured.absent]
-    groups = {"all": defaults + favoured, "defaults": defaults, FAVOURED: favoured}
+    prefaulted = [_plan(allocator, PREFAULTED) for allocator in known.values() if not allocator.prefaulted.absent]
+    groups = {"all": defaults + prefaulted, "defaults": defaults, PREFAULTED: prefaulted}
     if word in groups:
         return groups[word]
     base, _, variant = word.partition("@")
@@ -222,15 +222,15 @@ def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> li
         raise UserError(f"there is no allocator '{base}' (there are {', '.join((*also, *known))}, all): {hint}")
     if "@" not in word:
         return [_plan(known[base], None)]
-    if variant != FAVOURED:
-        raise UserError(f"there is no variant '{variant}' of {base}: write {base} or {base}@{FAVOURED}")
-    if known[base].favoured.absent:
-        raise UserError(f"{base} has no @{FAVOURED} variant: {known[base].favoured.absent}")
-    return [_plan(known[base], FAVOURED)]
+    if variant != PREFAULTED:
+        raise UserError(f"there is no variant '{variant}' of {base}: write {base} or {base}@{PREFAULTED}")
+    if known[base].prefaulted.absent:
+        raise UserError(f"{base} has no @{PREFAULTED} variant: {known[base].prefaulted.absent}")
+    return [_plan(known[base], PREFAULTED)]
 
 
 def _plan(allocator: Allocator, variant: str | None) -> _Plan:
-    settings = allocator.favoured if variant else allocator.defaults
+    settings = allocator.prefaulted if variant else allocator.defaults
     return _Plan(
         name=f"{allocator.name}@{variant}" if variant else allocator.name,
         base=allocator.name,
@@ -250,7 +250,7 @@ def _plan(allocator: Allocator, variant: str | None) -> _Plan:
 
 def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
     name, _, file = word.partition("=")
-    if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name) or name in {"all", "defaults", FAVOURED, ".", ".."}:
+    if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name) or name in {"all", "defaults", PREFAULTED, ".", ".."}:
         raise UserError(f"'{name}' can't name an allocator: use letters, digits, '_', '.', '+' and '-'")
     if name in known:
         raise UserError(f"'{name}' is an allocator of Blockyard's own: give {file} another name")

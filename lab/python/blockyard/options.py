@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from blockyard import variants
 from blockyard.errors import UserError
 
 
@@ -80,7 +81,7 @@ def allocators(text: str) -> Decorator:
 
 def names(given: Sequence[str]) -> tuple[str, ...]:
     """The names of an option that takes comma lists and may be repeated; none only where it was not given."""
-    found = tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+    found = tuple(variants.current(name.strip()) for text in given for name in text.split(",") if name.strip())
     if given and not found:
         raise UserError(f"'{given[0]}' names nothing; leave the option out, or give it a name")
     return found

@@ -104,7 +104,7 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       ->excludes("--keep-awake")
       ->excludes(untimed);
   command->add_flag("--populate", settings->populate,
-                    "the favoured variant: memory for the journal's peak populated beforehand");
+                    "the prefaulted variant: memory for the journal's peak populated beforehand");
   command->add_option("--options", settings->options, "key=value,key=value for the adapter");
   command
       ->add_option_function<double>(

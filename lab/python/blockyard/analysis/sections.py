@@ -8,9 +8,9 @@ from typing import Any
 
 from blockyard.analysis import samples
 from blockyard.campaign import document
+from blockyard.campaign.folder import Folder
 from blockyard.errors import UserError
 
-FAVOURED = "favoured"
 NULL = "null"
 _SAME_MACHINE = 0.01
 """Calibrations of one clock agree to five digits; tick rates that differ by a hundredth are of different machines."""
@@ -159,7 +159,7 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
     for entry in plan.runs():
         if journals and entry.journal not in journals:
             continue
-        run = _run(directory / "runs" / entry.id, entry.repeat)
+        run = _run(Folder(directory).run(entry), entry.repeat)
         key = (entry.journal, entry.pace, entry.touch)
         if allocators and entry.allocator not in allocators:
             if run is not None and run.ok and not run.facts.get("untimed"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from blockyard import variants
 from blockyard.campaign.schedule import Run, schedule, traces
 from blockyard.campaign.settings import MOST_REPEATS, Settings
 from blockyard.errors import UserError
@@ -90,6 +91,8 @@ def read(folder: Path) -> Campaign:
         fields = json.loads(path.read_text(encoding="utf-8"))
         if fields["format"] != FORMAT:
             raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
+        for entry in [*fields["allocators"], *fields["missing"]]:
+            entry |= {key: variants.current(entry[key]) for key in ("name", "variant") if key in entry}
         campaign = Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
         names = [*campaign.paces, *campaign.touches, campaign.threads]
         if not 1 <= campaign.repeats <= MOST_REPEATS or not all(isinstance(name, str) for name in names):

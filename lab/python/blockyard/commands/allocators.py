@@ -41,8 +41,8 @@ def _facts(allocator: Allocator, choice: Choice) -> dict:
         "missing": choice.missing,
         "flags": sorted(choice.flags),
         "notes": choice.notes,
-        "favoured": None if allocator.favoured.absent else f"{choice.base}@{allocators.FAVOURED}",
-        "favoured_absent": allocator.favoured.absent,
+        "prefaulted": None if allocator.prefaulted.absent else f"{choice.base}@{allocators.PREFAULTED}",
+        "prefaulted_absent": allocator.prefaulted.absent,
         "adapter": str(choice.adapter),
         "environment": facts["environment"],
         "options": choice.options,
@@ -52,7 +52,7 @@ def _facts(allocator: Allocator, choice: Choice) -> dict:
 
 def _table(known: dict[str, Allocator], choices: dict[str, Choice]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("name", "version", "from", "favoured"):
+    for column in ("name", "version", "from", "prefaulted"):
         table.add_column(column, no_wrap=column == "name", overflow="fold")
     for name, allocator in known.items():
         choice = choices[name]
@@ -60,16 +60,16 @@ def _table(known: dict[str, Allocator], choices: dict[str, Choice]) -> Table:
             name,
             choice.version or "missing",
             choice.origin,
-            _favoured(allocator, choices),
+            _prefaulted(allocator, choices),
             style=None if choice.missing is None else "yellow",
         )
     return table
 
 
-def _favoured(allocator: Allocator, choices: dict[str, Choice]) -> str:
-    if allocator.favoured.absent:
+def _prefaulted(allocator: Allocator, choices: dict[str, Choice]) -> str:
+    if allocator.prefaulted.absent:
         return "-"
-    return "yes" if choices[f"{allocator.name}@{allocators.FAVOURED}"].missing is None else "missing"
+    return "yes" if choices[f"{allocator.name}@{allocators.PREFAULTED}"].missing is None else "missing"
 
 
 def _remarks(known: dict[str, Allocator], choices: dict[str, Choice]) -> list[str]:
@@ -81,17 +81,17 @@ def _remarks(known: dict[str, Allocator], choices: dict[str, Choice]) -> list[st
         if choice.needs_lock:
             remarks.append("a lock around every call of a threaded replay")
         remarks += filter(None, [choice.notes])
-        if allocator.favoured.absent:
-            remarks.append(f"no @{allocators.FAVOURED}: {allocator.favoured.absent}")
+        if allocator.prefaulted.absent:
+            remarks.append(f"no @{allocators.PREFAULTED}: {allocator.prefaulted.absent}")
         else:
-            remarks.append(f"@{allocators.FAVOURED}: {allocator.favoured.notes}")
-            favoured = choices[f"{name}@{allocators.FAVOURED}"]
-            if favoured.missing and not choice.missing:
-                remarks.append(f"@{allocators.FAVOURED} missing: {favoured.missing}")
+            remarks.append(f"@{allocators.PREFAULTED}: {allocator.prefaulted.notes}")
+            prefaulted = choices[f"{name}@{allocators.PREFAULTED}"]
+            if prefaulted.missing and not choice.missing:
+                remarks.append(f"@{allocators.PREFAULTED} missing: {prefaulted.missing}")
         lines.append(f"{name}: " + ". ".join(_capital(remark) for remark in remarks) + ".")
     lines += [
         "",
-        "@favoured: memory for the journal's peak populated before the clock starts, and purging off.",
+        "@prefaulted: memory for the journal's peak populated before the clock starts, and purging off.",
         "A shared object of your own that exports malloc and free: -a mine=./libmine.so",
     ]
     return lines

@@ -32,6 +32,7 @@ from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
 from blockyard.report.files import whole
 from blockyard.report.options import Progress, ReportOptions, ReportResult
+from blockyard.variants import PREFAULTED
 
 
 @dataclass(frozen=True)
@@ -318,8 +319,8 @@ def _most_trusted(views: Sequence[View]) -> tuple[View, ...]:
 
 def _tables(one: Measured, options: ReportOptions, machine: dict[str, Any]) -> Iterable[Block]:
     for variant, members in comparison.variants(one.figures):
-        if variant == sections.FAVOURED:
-            yield Heading("Favoured: as much memory populated beforehand as the journal needs, purging off", 3)
+        if variant == PREFAULTED:
+            yield Heading("Prefaulted: memory for the journal's peak populated beforehand, purging off", 3)
         yield from comparison.all_latencies(members, one.views, variant)
         yield from comparison.tails(members, one.views, variant)
         if options.by_size:

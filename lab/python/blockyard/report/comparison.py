@@ -20,9 +20,9 @@ from blockyard.analysis.latency import (
     Percentile,
     View,
 )
-from blockyard.analysis.sections import FAVOURED
 from blockyard.report import units
 from blockyard.report.blocks import Table
+from blockyard.variants import PREFAULTED
 
 COLUMNS = (P50, P99, P999, P9999, P99999)
 Pick = Callable[[Distribution], Nanoseconds | None]
@@ -48,20 +48,20 @@ _HEADLINE_OF_ONE = (
 )
 # Of several views the second and third leave out the first figure, the median.
 _HEADLINES = {1: _HEADLINE_OF_ONE, 2: _HEADLINE, 3: tuple(_HEADLINE[place] for place in (0, 1, 3))}
-_VARIANT_WORDS = {"defaults": "defaults", FAVOURED: "favoured (populated, purging off)"}
+_VARIANT_WORDS = {"defaults": "defaults", PREFAULTED: "prefaulted (populated, purging off)"}
 UNSUPPORTED = f"{units.ABSENT} fewer than {SAMPLES_BEYOND} samples lie beyond this percentile: it is not printed"
 SATURATED = "≥ the measurement could hold no more: it took at least that long"
 
 
 def variants(figures: Sequence[AllocatorFigures]) -> list[tuple[str, list[AllocatorFigures]]]:
-    """The allocators in their defaults, and their favoured variants: tables of their own. `null` stands in both."""
-    defaults = [one for one in figures if one.runs.variant != FAVOURED]
-    favoured = [one for one in figures if one.runs.variant == FAVOURED]
+    """The allocators in their defaults, and their prefaulted variants: tables of their own. `null` stands in both."""
+    defaults = [one for one in figures if one.runs.variant != PREFAULTED]
+    prefaulted = [one for one in figures if one.runs.variant == PREFAULTED]
     found = []
     if defaults:
         found.append(("defaults", ranked(defaults)))
-    if favoured:
-        found.append((FAVOURED, ranked(favoured + [one for one in defaults if one.runs.is_null])))
+    if prefaulted:
+        found.append((PREFAULTED, ranked(prefaulted + [one for one in defaults if one.runs.is_null])))
     return found
 
 
@@ -86,7 +86,7 @@ def ranked(figures: Sequence[AllocatorFigures]) -> list[AllocatorFigures]:
 
 def short_name(one: AllocatorFigures) -> str:
     """The name within its variant's own table; `*` for one that took a lock around every call."""
-    name = one.name.removesuffix(f"@{FAVOURED}")
+    name = one.name.removesuffix(f"@{PREFAULTED}")
     return f"{name}*" if one.runs.needs_lock else name
 
 

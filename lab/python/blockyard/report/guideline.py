@@ -21,7 +21,7 @@ def lines(section: Section, figures: Sequence[AllocatorFigures], views: Sequence
     contenders = [one for one in figures if not one.runs.is_null]
     if not contenders:
         return ["No guideline: nothing but null was measured."]
-    several = {"defaults": "allocators in their defaults", "favoured": "allocators, each favoured"}
+    several = {"defaults": "allocators in their defaults", "prefaulted": "allocators, each prefaulted"}
     who = f"{len(contenders)} {several[variant]}" if len(contenders) > 1 else f"{contenders[0].name}, {variant}"
     found = [f"As a guideline for {section.journal} ({who}):"]
     for view in views:

@@ -9,10 +9,11 @@ import numpy as np
 from blockyard.analysis import causes, memory, passes
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures, bad_rows, open_rows
 from blockyard.analysis.latency import Operation, View
-from blockyard.analysis.sections import FAVOURED, Section
+from blockyard.analysis.sections import Section
 from blockyard.report import cause_pictures, comparison, curves, dots, frame_pictures, memory_pictures, scatter, style
 from blockyard.report.header import Header
 from blockyard.report.options import ReportOptions
+from blockyard.variants import PREFAULTED
 
 _PLANES = {
     (Operation.MALLOC, View.AS_RUN): passes.MALLOC_AS_RUN,
@@ -403,8 +404,8 @@ def _subtitle(section: Section, view: View, variant: str) -> str:
 
 
 def _of_variant(variant: str) -> str:
-    if variant == FAVOURED:
-        return "favoured: memory populated beforehand, purging off"
+    if variant == PREFAULTED:
+        return "prefaulted: memory populated beforehand, purging off"
     return "allocators in their defaults"
 
 

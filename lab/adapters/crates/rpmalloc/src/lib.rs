@@ -1,5 +1,5 @@
-//! rpmalloc: its C functions. Favoured: spans come from one populated region and go back to it, through the map and unmap
-//! callbacks that rpmalloc offers.
+//! rpmalloc: its C functions. Prefaulted: spans come from one populated region and go back to it, through the map and
+//! unmap callbacks that rpmalloc offers.
 
 mod spans;
 

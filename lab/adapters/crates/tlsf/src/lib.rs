@@ -1,5 +1,5 @@
 //! TLSF as the crate rlsf implements it: one pool, no lock, and a free that must be told the block's alignment.
-//! Favoured: every page of the pool has been written to.
+//! Prefaulted: every page of the pool has been written to.
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
