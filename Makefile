@@ -3,7 +3,7 @@
 # tests/PART/run-soak, bench/PART/run.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup build demo test test-programs soak bench lint aarch64 dotnet wheel clean distclean
+.PHONY: help setup build demo test test-programs soak bench lint docs aarch64 dotnet wheel clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -34,7 +34,7 @@ soak: ## long random work, for hours
 	@scripts/build release -DBLOCKYARD_TESTS=ON
 	@scripts/run-each 'tests/*/run-soak'
 
-bench: ## measure docs/performance.md (PARTS=heap: only that)
+bench: ## ratios to peers (PARTS=heap: only that)
 	@scripts/install-packages build lab test bench
 	@scripts/setup-npm
 	@scripts/setup-venv
@@ -45,7 +45,12 @@ lint: ## formatting, linters, the dependency rule
 	@scripts/install-packages build lab test lint
 	@scripts/setup-npm
 	@scripts/setup-venv
+	@scripts/setup-docs
 	@scripts/run-lint
+
+docs: build ## the documents as a searchable site in build/site, checked
+	@scripts/setup-docs
+	@scripts/build-docs
 
 aarch64: ## cross-compile for 64-bit Arm, run the C++ tests in qemu
 	@scripts/install-packages build aarch64

@@ -1,0 +1,131 @@
+"""What the README and the guide show can be pasted: commands run from top to bottom, fragments compile."""
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pages
+import pytest
+
+#: Some pages build programs, all replay.
+pytestmark = pytest.mark.timeout(1500)
+
+ROOT = pages.ROOT
+#: The README's first block; the guide's pages start where it ends.
+BEGIN = 'export PATH="$PWD/.venv/bin:$PATH"\nmkdir -p try && cd try\n'
+#: What other tests do: these build the whole project again.
+ELSEWHERE = re.compile(r"^(?:make\b|.*\bpip install \.\.|.*\bdotnet test\b).*$", re.MULTILINE)
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def _with(language: str) -> list:
+    """Each fragment of the guide in this language, for pytest."""
+    return [
+        pytest.param(page, line, text, id=f"{_name(page)}:{line}")
+        for page in pages.guide()
+        for line, text in pages.blocks(page, language)
+    ]
+
+
+def shortened(commands: str) -> str:
+    """The same commands, fewer runs: that each allocator can be replayed is shown by other tests."""
+    measuring = re.compile(r"^(blockyard (?:replay (?!.*--resume)|locality)[^#\n]*?)( +#.*)?$", re.MULTILINE)
+    commands = measuring.sub(lambda found: _once(found.group(1)) + (found.group(2) or ""), commands)
+    commands = re.sub(r"(-a|--allocator) all\b", r"\1 glibc,null", commands)
+    return ELSEWHERE.sub("true", commands)
+
+
+def _once(command: str) -> str:
+    without = re.sub(r" --repeats \d+", "", command)
+    # A line that goes on below has its options here.
+    return f"{without[:-2]} --repeats 1 \\" if without.endswith(" \\") else f"{without} --repeats 1"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder that looks like the checkout, so that what the commands write stays out of it."""
+    for entry in ROOT.iterdir():
+        if entry.name not in ("try", ".git"):
+            (tmp_path / entry.name).symlink_to(entry)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [page for page in pages.guide() if pages.blocks(page, "sh")], ids=_name)
+def test_the_commands_of_a_page_work_as_they_stand(checkout: Path, page: Path) -> None:
+    script = "".join(
+        f"echo '--- {_name(page)}:{line}' >&2\n{shortened(text)}"
+        for line, text in pages.blocks(page, "sh")
+        if text != BEGIN
+    )
+    # Names of the build and the package in the environment would hide what a page leaves out.
+    hidden = {"BLOCKYARD_BUILD", "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    # On a busy machine one run of each says little, and a gate of `compare` may say so by ending with 3.
+    gates = (
+        'blockyard() { command blockyard "$@" || { local code=$?; [ "$1 $code" = "compare 3" ] || return $code; }; }\n'
+    )
+    done = subprocess.run(
+        ["bash", "-e", "-c", f"{BEGIN}{gates}{script}"],
+        cwd=checkout,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    last = re.findall(r"^--- (.*)$", done.stderr, re.MULTILINE)[-1:]
+    assert done.returncode == 0, f"the block at {last} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+
+
+def test_the_readme_begins_where_the_guide_expects_it() -> None:
+    assert pages.blocks(ROOT / "README.md", "sh")[0][1] == BEGIN
+
+
+@pytest.mark.parametrize("page, line, fragment", _with("cpp"))
+def test_a_cpp_fragment_compiles(tmp_path: Path, page: Path, line: int, fragment: str) -> None:
+    includes, rest = _split(fragment, page, line)
+    includes = f"#include <blockyard/blockyard.hpp>\n#include <cstdio>\n{includes}"
+    inside = f"[[maybe_unused]] static void fragment() {{\n{rest}}}\n"
+    # Programs, templates and functions stand outside of functions.
+    compiled = _compile(tmp_path, "cpp", includes + (rest if "int main(" in rest else inside))
+    if compiled.returncode != 0:
+        outside = _compile(tmp_path, "cpp", includes + rest)
+        compiled = outside if outside.returncode == 0 else compiled
+    assert compiled.returncode == 0, compiled.stderr
+
+
+@pytest.mark.parametrize("page, line, fragment", _with("c"))
+def test_a_c_fragment_compiles(tmp_path: Path, page: Path, line: int, fragment: str) -> None:
+    includes, rest = _split(fragment, page, line)
+    includes = f"#include <blockyard/blockyard.h>\n#include <stdio.h>\n{includes}"
+    inside = f"void fragment(void);\nvoid fragment(void) {{\n{rest}}}\n"
+    compiled = _compile(tmp_path, "c", includes + (rest if "int main(" in rest else inside))
+    assert compiled.returncode == 0, compiled.stderr
+
+
+def _split(fragment: str, page: Path, line: int) -> tuple[str, str]:
+    """Its includes, and what follows them, which compilers take for lines of the page."""
+    lines = fragment.splitlines(keepends=True)
+    includes = "".join(one for one in lines if one.startswith("#include"))
+    rest = "".join("\n" if one.startswith("#include") else one for one in lines)
+    return includes, f'#line {line} "{_name(page)}"\n{rest}'
+
+
+@pytest.mark.parametrize("page, line, fragment", _with("toml"))
+def test_a_toml_fragment_can_be_read(page: Path, line: int, fragment: str) -> None:
+    tomllib.loads(fragment)
+
+
+def _compile(folder: Path, language: str, text: str) -> subprocess.CompletedProcess:
+    source = folder / f"fragment.{language}"
+    source.write_text(text)
+    compiler = ["c++", "-std=c++20"] if language == "cpp" else ["cc", "-std=c11", "-D_GNU_SOURCE"]
+    headers = [f"-I{ROOT / product / 'include'}" for product in ("library", "lab")]
+    return subprocess.run(
+        [*compiler, "-fsyntax-only", *headers, str(source)], capture_output=True, text=True, timeout=120, check=False
+    )
