@@ -10,7 +10,7 @@ PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "worst")
 PREFAULTED = "@prefaulted"
 OURS, RIVAL = "blockyard", "tlsf@prefaulted"
 _WITHIN = 1.02
-"""Within so much of the least, or one step of the clock, is level with it (docs/method.md)."""
+"""Within so much of the least, or one step of the clock, is level with it (docs/reference/method.md)."""
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], ruler: str = "--:") -> list[str]:

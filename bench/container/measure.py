@@ -475,7 +475,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further run after so long")
     parser.add_argument("--results", type=Path, help="where figures are kept (results.jsonl beside the benchmark)")
     parser.add_argument("--picture", type=Path, help="draw the ratios there too (PNG or SVG; needs matplotlib)")
-    parser.add_argument("--document", type=Path, help="write the ratios between the marks of docs/containers.md")
+    parser.add_argument("--document", type=Path, help="write the ratios between the marks of docs/guide/containers.md")
     parser.add_argument("--tables", type=Path, help="write every row there, as a page of Markdown")
     options = parser.parse_args()
     if options.repeats < 1 or options.shrink < 1:

@@ -1,4 +1,4 @@
-"""docs/journal-format.md tells the truth: its worked example is what convert writes, byte for byte."""
+"""docs/reference/journal-format.md tells the truth: its worked example is what convert writes, byte for byte."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 from blockyard import native
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "journal-format.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "journal-format.md"
 
 
 def listing(language: str) -> str:

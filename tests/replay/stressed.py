@@ -197,7 +197,7 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
                 with stressed(busy), nullcontext() if busy else others.watched():
                     sides[busy].replay(command, Path(name) / "run")
     quiet, busy_side = sides[False], sides[True]
-    # One for all, as in a report (docs/method.md).
+    # One for all, as in a report (docs/reference/method.md).
     floor = np.min(quiet.floors + busy_side.floors, axis=0)
     for side in sides.values():
         side.take_off(floor)

@@ -11,7 +11,7 @@ using format::Column;
 
 namespace {
 
-// See docs/journal-format.md for the measurement that chose it.
+// See docs/reference/journal-format.md for the measurement that chose it.
 constexpr int compression_level = 1;
 
 constexpr std::uint64_t zigzag(std::int64_t value) {

@@ -90,7 +90,7 @@ struct Facts {
 /// Throws Error.
 Facts gather_facts(const std::string& path, const Progress& progress);
 
-/// As JSON, one object; docs/journal-format.md names its members.
+/// As JSON, one object; docs/reference/journal-format.md names its members.
 std::string facts_json(const Facts& facts);
 
 }  // namespace blockyard::journal

@@ -1,5 +1,5 @@
 // The bytes of a .byj file: constants, sections, and the little-endian helpers that read and write them.
-// docs/journal-format.md draws all of it with a worked example.
+// docs/reference/journal-format.md draws all of it with a worked example.
 //
 //   preface   16 bytes: magic, version, required features
 //   HEAD      section: the header's fields as they were known when the file was created

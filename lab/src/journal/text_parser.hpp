@@ -4,7 +4,7 @@
 //   f PTR THREAD NS           a free
 //   # anything                a comment, unless the first line is `# blockyard journal text 1`: then some of them say
 //   what
-//                             the form can't (docs/journal-format.md lists them)
+//                             the form can't (docs/reference/journal-format.md lists them)
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What a recorded program and its collector share: a region of memory with one ring of records for each thread, and the
-// two messages that hand it over. See docs/recording.md for the protocol and why its order is right.
+// two messages that hand it over. See docs/design/recorder.md for the protocol and why its order is right.
 #pragma once
 
 #include <atomic>

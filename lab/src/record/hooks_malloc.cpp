@@ -1,5 +1,5 @@
 // The hooks of the C allocation functions: call the real one, say what happened. The only subtlety is when the stamp is
-// taken: before a block can leave our hands, after it has come into them (docs/recording.md).
+// taken: before a block can leave our hands, after it has come into them (docs/design/recorder.md).
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a run leaves beside its samples: the rows of memory.npy, in the layout of docs/architecture.md.
+// What a run leaves beside its samples: the rows of memory.npy, in the layout of docs/reference/campaign-folder.md.
 #pragma once
 
 #include <span>

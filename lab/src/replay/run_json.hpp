@@ -1,4 +1,4 @@
-// Composes run.json, in the layout of docs/architecture.md.
+// Composes run.json, in the layout of docs/reference/campaign-folder.md.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace blockyard::replay {
 
-/// A system call that one thread made once or more at one event. 24 bytes, the layout of docs/architecture.md.
+/// A system call that one thread made once or more at one event. 24 bytes, the layout of docs/reference/campaign-folder.md.
 struct SyscallRow {
   std::uint32_t event;
   std::uint16_t thread;

@@ -1,4 +1,4 @@
-// One row of samples.npy, and the words in which the passes over them speak. docs/architecture.md has the file's
+// One row of samples.npy, and the words in which the passes over them speak. docs/reference/campaign-folder.md has the file's
 // contract.
 #pragma once
 

@@ -5,7 +5,7 @@
 /// A background thread, the janitor, keeps a reserve of populated memory and gives back what nobody wants; when it is
 /// outrun, the calling thread populates for itself and counts a *ready miss*. That, and the first touch of a block
 /// above 1 MiB, is what is not bounded. Memory: rounding wastes at most 25 % above 128 bytes, tables 1 % of what is
-/// in use, and the reserve (4 MiB unless set) comes on top. docs/heap.md draws it and says where each constant comes
+/// in use, and the reserve (4 MiB unless set) comes on top. docs/design/heap.md draws it and says where each constant comes
 /// from.
 ///
 /// All sizes are bytes. Unless said otherwise a block is aligned to 16 bytes, belongs to the caller until it is passed
@@ -29,7 +29,7 @@ BY_API void* by_malloc(size_t size);
 
 /// Gives a block back. NULL is a no-op. Keeps errno. A pointer that the heap never handed out, or the
 /// block that was freed just before, is reported on standard error with the stack and ends the program; checked builds
-/// (docs/heap.md) find every second free.
+/// (docs/design/heap.md) find every second free.
 BY_API void by_free(void* block);
 
 /// by_free for callers that know the size they asked for. The heap does not rely on it.

@@ -15,7 +15,7 @@
 /// Sizes are bytes; alignments are powers of two up to 16 KiB (BY_LIFETIME_MAX_ALIGNMENT). Size 0 gives a block of its
 /// own, which may be freed. On failure NULL, with errno EINVAL for another alignment or lifetime and ENOMEM when memory
 /// is exhausted or the size can't be had. Freeing NULL is a no-op. Every function may be called from any thread at any
-/// time, not from a signal handler that interrupted one of them. docs/lifetimes.md says more.
+/// time, not from a signal handler that interrupted one of them. docs/guide/lifetimes.md says more.
 #ifndef BLOCKYARD_LIFETIME_H
 #define BLOCKYARD_LIFETIME_H
 

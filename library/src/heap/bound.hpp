@@ -1,4 +1,4 @@
-// How often the heap's loops turn at most: what docs/heap.md states of each, asserted where BLOCKYARD_BOUNDS is set.
+// How often the heap's loops turn at most: what docs/reference/bounds.md states of each, asserted where BLOCKYARD_BOUNDS is set.
 //
 // That is in checked builds, in the fuzzers, and in the tests that drive the plain heap with its bounds asserted
 // (tests/heap/bounds): there every loop of this list is shown to be counted, by one planted turn too many. Elsewhere it

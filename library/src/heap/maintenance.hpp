@@ -1,7 +1,7 @@
 // What is done behind the program's back, by the janitor or at the end of a frame: memory is populated before it is
 // wanted, slabs are cut, parked heaps are swept, and what nobody wants any more goes back to the operating system.
 //
-// Bound: docs/heap.md has the turns of every loop of a round; between two steps it looks at the clock, and a step
+// Bound: docs/reference/bounds.md has the turns of every loop of a round; between two steps it looks at the clock, and a step
 // populates or gives back at most one chunk.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Why: Robson's sequences make any allocator that cannot move blocks fragment. Free all but every eighth block of one
-// size, go on with the next larger size, and memory must stay within the bound that docs/heap.md states: for small
+// size, go on with the next larger size, and memory must stay within the bound that docs/reference/bounds.md states: for small
 // blocks every size class keeps at most its own peak, so that the sum over classes bounds it; pages merge again when
 // slabs empty.
 #include <vector>

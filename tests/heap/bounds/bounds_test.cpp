@@ -1,4 +1,4 @@
-// Why: docs/heap.md states how often each loop of the heap turns at most. Here the plain heap, as it is shipped and not
+// Why: docs/reference/bounds.md states how often each loop of the heap turns at most. Here the plain heap, as it is shipped and not
 // under the checked build's layer, is compiled with those bounds asserted. That each is really counted, and that this
 // program gets to its loop, is seen from one turn too many, planted in one loop after the other.
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Why: between two levels a game frees most of what it has. The janitor must give that back by itself, down to what
 // lives and a quarter more, also where the level lay scattered: blocks of all sizes, allocated on threads that have
 // ended, freed in no order, among others that stay, and also while the program goes on to play: 3 MB come and go in each
-// of its frames. docs/heap.md promises it within two seconds; how long it took is printed, and only a janitor that never
+// of its frames. docs/design/heap.md promises it within two seconds; how long it took is printed, and only a janitor that never
 // does it fails: in half a minute in which it had its rounds, however long the machine took for them. Where 64 MiB stay
 // and the program plays on, what lives counts as the heap rounds it.
 #include <fcntl.h>

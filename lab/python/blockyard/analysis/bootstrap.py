@@ -4,7 +4,7 @@ Resampled are the repeats, with replacement, and within each the events, with re
 the next (layout, a neighbour on the host) strikes whole repeats, and a tail made by one repeat gets the wide interval
 that it deserves. No random numbers are drawn. For one choice of repeats, the number of resampled events above a latency
 is binomial, so the chance that the resampled percentile is at or below that latency is known; averaged over all choices
-of repeats it is the bootstrap distribution itself. docs/method.md says what follows from that choice.
+of repeats it is the bootstrap distribution itself. docs/reference/method.md says what follows from that choice.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 The journal is the same in both, so its events are no sample of anything: the repeats are, and intervals are of them
 (report's intervals answer another question and resample events as well). A claim needs more than an interval, because
-two campaigns of the same thing differ too: see docs/compare.md.
+two campaigns of the same thing differ too: see docs/guide/compare.md.
 """
 
 from collections.abc import Callable, Sequence

@@ -17,7 +17,7 @@ FILE = "campaign.json"
 
 @dataclass(frozen=True)
 class Campaign:
-    """`journals` and `allocators` are their entries in the file; see docs/architecture.md."""
+    """`journals` and `allocators` are their entries in the file; see docs/reference/campaign-folder.md."""
 
     name: str
     created_at: str

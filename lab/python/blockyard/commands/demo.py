@@ -69,7 +69,7 @@ def _report(folder: Path) -> str:
         repeats = document.read(folder).repeats
         page.print(
             f"Measured with {repeats} repeat{'s' * (repeats != 1)} on a short stretch, to be quick: published "
-            "figures take 5 repeats of longer ones (docs/method.md)."
+            "figures take 5 repeats of longer ones (docs/reference/method.md)."
         )
         page.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
         page.print(

@@ -349,7 +349,9 @@ def _document(results: Results, measured: list[Measured], files: _Files) -> list
     """The whole report."""
     found: list[Block] = [
         Heading(f"Blockyard report: {results.name}"),
-        Paragraph(f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/report.md."),
+        Paragraph(
+            f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/guide/report.md."
+        ),
     ]
     if notes := _notes(results):
         found.append(Warnings(notes))

@@ -1,4 +1,4 @@
-"""A comparison as JSON, for other programs: docs/compare.md names the fields."""
+"""A comparison as JSON, for other programs: docs/guide/compare.md names the fields."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-// Draining and the watermark. Why it holds is docs/recording.md's section "One total order".
+// Draining and the watermark. Why it holds is in docs/design/recorder.md.
 #include "record/collect/rings.hpp"
 
 #include <algorithm>

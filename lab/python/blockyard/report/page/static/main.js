@@ -135,7 +135,7 @@ function describePage() {
   listed("header", header);
   listed("warnings", [...facts.notes, ...warnings]);
   byId("made").textContent =
-    "One file, made by blockyard report --html; it loads nothing from anywhere. How to read it: docs/report.md.";
+    "One file, made by blockyard report --html; it loads nothing from anywhere. How to read it: docs/guide/report.md.";
 }
 
 function drawWords() {
