@@ -21,7 +21,6 @@ constexpr std::array<const char*, loop_count> names{
     "lists of remote frees adopted",
     "addresses copied to or from a magazine",
     "blocks at hand that are shed",
-    "corners of the depot",
     "lines of a magazine asked for",
     "blocks of a magazine freed",
     "magazines drained",

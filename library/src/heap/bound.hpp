@@ -29,7 +29,6 @@ enum class Loop : std::uint8_t {
   lists_adopted,
   blocks_copied,
   blocks_shed,
-  corners_of_depot,
   lines_of_magazine,
   blocks_of_magazine,
   magazines_drained,

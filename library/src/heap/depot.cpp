@@ -8,8 +8,8 @@ namespace blockyard::heap {
 constinit Depot depot;
 
 void Depot::initialise() {
-  for (auto& corners : corners_) {
-    touch_without_change(&corners);
+  for (Ends& each : ends_) {
+    touch_without_change(&each);
   }
   for (Magazine& each : magazines_) {
     touch_without_change(&each);
@@ -20,27 +20,27 @@ bool Depot::drain(std::uint16_t tick, bool all, std::uint32_t most) {
   std::uint32_t drained = 0;
   Bound<Loop::magazines_drained> magazines(most);
   for (unsigned size_class = 0; size_class < classes && drained < most; ++size_class) {
-    const std::uint32_t wanted_at = corner(size_class, 0).givers.wanted_at.load(std::memory_order_relaxed);
-    if (!all && is_wanted(corner(size_class, 0).givers, tick)) {
-      continue;
-    }
-    if (!all && wanted_at != 0) {
-      say_wanted(size_class, 0);  // not wanted again when the tick has gone round
-    }
-    for (unsigned core = 0; core < corner_count; ++core) {
-      const auto free_blocks = [&](std::uint64_t place) {
-        Bound<Loop::blocks_of_magazine> blocks(most_at_hand / 2);
-        for (std::uint32_t each = 0; each < blocks_of(size_class); ++each) {
-          blocks.turn();
-          void* const block = magazine(size_class, core, place).blocks[each];
-          free_remote(nullptr, block, static_cast<std::uint32_t>(region.granule_of(block)));
-        }
-      };
-      while (drained < most && Ring::take(corner(size_class, core).takers.taken, shift(size_class),
-                                          Turns{*this, size_class, core}, free_blocks)) {
-        magazines.turn();
-        ++drained;
+    Givers& givers = ends_[size_class].givers;
+    if (!all) {
+      if (is_wanted(givers, tick)) {
+        continue;
       }
+      if (givers.wanted_at.load(std::memory_order_relaxed) != 0) {
+        givers.wanted_at.store(0, std::memory_order_relaxed);  // not wanted again when the tick has gone round
+      }
+    }
+    const auto free_blocks = [&](std::uint64_t place) {
+      Bound<Loop::blocks_of_magazine> blocks(most_at_hand / 2);
+      for (std::uint32_t each = 0; each < blocks_of(size_class); ++each) {
+        blocks.turn();
+        void* const block = magazine(size_class, place).blocks[each];
+        free_remote(nullptr, block, static_cast<std::uint32_t>(region.granule_of(block)));
+      }
+    };
+    while (drained < most &&
+           Ring::take(ends_[size_class].takers.taken, shift(size_class), Turns{*this, size_class}, free_blocks)) {
+      magazines.turn();
+      ++drained;
     }
   }
   return drained != 0;
@@ -48,14 +48,12 @@ bool Depot::drain(std::uint16_t tick, bool all, std::uint32_t most) {
 
 void Depot::mend_in_child() {
   for (unsigned size_class = 0; size_class < classes; ++size_class) {
-    for (unsigned core = 0; core < corner_count; ++core) {
-      Corner& its = corner(size_class, core);
-      if (its.givers.given.load(std::memory_order_relaxed) != 0) {
-        Ring::mend(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class, core},
-                   [&](std::uint64_t from, std::uint64_t to) {
-                     magazine(size_class, core, to).blocks = magazine(size_class, core, from).blocks;
-                   });
-      }
+    Ends& its = ends_[size_class];
+    if (its.givers.given.load(std::memory_order_relaxed) != 0) {
+      Ring::mend(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class},
+                 [&](std::uint64_t from, std::uint64_t to) {
+                   magazine(size_class, to).blocks = magazine(size_class, from).blocks;
+                 });
     }
   }
 }
@@ -63,11 +61,9 @@ void Depot::mend_in_child() {
 template <class Visit>
 void Depot::for_each_full(Visit&& visit) {
   for (unsigned size_class = 0; size_class < classes; ++size_class) {
-    for (unsigned core = 0; core < corner_count; ++core) {
-      const Corner& its = corner(size_class, core);
-      Ring::for_each_full(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class, core},
-                          [&](std::uint64_t place) { visit(size_class, magazine(size_class, core, place)); });
-    }
+    const Ends& its = ends_[size_class];
+    Ring::for_each_full(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class},
+                        [&](std::uint64_t place) { visit(size_class, magazine(size_class, place)); });
   }
 }
 

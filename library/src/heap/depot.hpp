@@ -1,18 +1,14 @@
 // Freed blocks that threads hand to one another by the magazine, so that one thread's frees serve another's allocations
 // without a look at a slab or at a block: the depot of Bonwick and Adams, "Magazines and Vmem", 2001.
 //
-// A thread that frees another's block and has no room at hand leaves half of what it holds of the class here; a thread
-// that finds none at hand takes one magazine. One atomic exchange each for up to 30 blocks (magazine_ring.hpp). Each of
-// four cores (the fifth shares with the first) has a corner with a ring of its own for each class, where its threads
-// look first: blocks stay with the core whose cache holds them while it has any to give. To their slabs these blocks are
-// in use.
+// A thread that frees another's block and has no room for it leaves half of what it holds of the class here. A thread
+// that has none left takes one magazine. Each costs one atomic exchange for up to 30 blocks (magazine_ring.hpp). To their
+// slabs these blocks are in use.
 //
-// Bound: 32 KiB of blocks a class and corner, 24 classes, 3 MiB if all of four are full. Blocks are taken only of
-// classes that a thread lately wanted and found none of, and go back to their slabs when that is three ticks (48 ms) of
-// the janitor's clock ago: a level that is freed leaves none here.
+// Bound: 128 KiB of blocks a class, 24 classes, 3 MiB if all are full. Blocks are taken only of classes of which a thread
+// recently found none, and go back to their slabs three ticks (48 ms) of the janitor's clock after that: a level that is
+// freed leaves none here.
 #pragma once
-
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -28,22 +24,16 @@
 #include "heap/prefetch.hpp"
 #include "heap/size_class.hpp"
 
-/// Of glibc 2.35 and later: where the kernel's restartable sequences have their area, from the thread pointer on.
-extern "C" [[gnu::weak]] const std::ptrdiff_t __rseq_offset;
-
 namespace blockyard::heap {
 
 /// Blocks of a magazine of class `index`: half of what a thread keeps at hand.
 constexpr std::uint32_t magazine_blocks(unsigned index) { return at_hand_capacity(index) / 2; }
 
-/// Cores share a corner beyond that. More would be more lines to look at in vain.
-inline constexpr unsigned corner_count = 4;
-
-/// Magazines that can wait in a corner, as a power of two.
+/// Magazines that can wait of a class, as a power of two.
 constexpr unsigned magazines_shift(unsigned index) {
-  constexpr std::uint32_t bytes_a_corner = 32u << 10;
-  constexpr std::uint32_t most = 16;
-  const std::uint32_t fitting = std::min(bytes_a_corner / (magazine_blocks(index) * class_bytes(index)), most);
+  constexpr std::uint32_t bytes_a_class = 128u << 10;
+  constexpr std::uint32_t most = 64;
+  const std::uint32_t fitting = std::min(bytes_a_class / (magazine_blocks(index) * class_bytes(index)), most);
   return static_cast<unsigned>(std::bit_width(fitting)) - 1;
 }
 
@@ -57,11 +47,11 @@ inline constexpr std::array<DepotPlan, depot_classes> depot_plans = [] {
   std::uint32_t first = 0;
   for (unsigned index = 0; index < depot_classes; ++index) {
     plans[index] = {static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(magazines_shift(index))};
-    first += corner_count << magazines_shift(index);
+    first += 1u << magazines_shift(index);
   }
   return plans;
 }();
-inline constexpr std::uint32_t magazine_count = depot_plans.back().first + (corner_count << depot_plans.back().shift);
+inline constexpr std::uint32_t magazine_count = depot_plans.back().first + (1u << depot_plans.back().shift);
 
 class Depot {
  public:
@@ -82,56 +72,44 @@ class Depot {
   /// class is wanted. Lock-free.
   template <class Fill>
   bool give(unsigned size_class, std::uint16_t tick, Fill&& fill) {
-    const unsigned core = here();
-    return is_wanted(corner(size_class, core).givers, tick) && in_turn(core, [&](unsigned each) {
-             return Ring::give(corner(size_class, each).givers.given, shift(size_class),
-                               TurnsToWrite{*this, size_class, each},
-                               [&](std::uint64_t place) { fill(magazine(size_class, each, place)); });
-           });
+    Givers& its = ends_[size_class].givers;
+    return is_wanted(its, tick) && Ring::give(its.given, shift(size_class), TurnsToWrite{*this, size_class},
+                                              [&](std::uint64_t place) { fill(magazine(size_class, place)); });
   }
 
   /// Calls use(const Magazine&) for a full one. False: there is none, and the class is wanted from now on. Lock-free.
   template <class Use>
   bool take(unsigned size_class, std::uint16_t tick, Use&& use) {
-    const unsigned core = here();
-    // Said once a tick: the lines are the givers'.
-    Takers& its = corner(size_class, core).takers;
+    Takers& its = ends_[size_class].takers;
+    // Said once a tick: the line is the givers'.
     if (const std::uint32_t now = std::uint32_t{tick} + 1; its.said_at.load(std::memory_order_relaxed) != now) {
       its.said_at.store(now, std::memory_order_relaxed);
-      say_wanted(size_class, now);
+      ends_[size_class].givers.wanted_at.store(now, std::memory_order_relaxed);
     }
-    return in_turn(core, [&](unsigned each) {
-      Atomic<std::uint64_t>& taken = corner(size_class, each).takers.taken;
-      // Who takes what another core leaves finds its own corner empty each time: its lines are not asked for in vain.
-      if (each == core && !Ring::has_full(taken, shift(size_class), Turns{*this, size_class, each})) {
-        return false;
-      }
-      return Ring::take(taken, shift(size_class), TurnsToWrite{*this, size_class, each},
-                        [&](std::uint64_t place) { use(std::as_const(magazine(size_class, each, place))); });
-    });
+    // Who finds none does not ask for the lines of the blocks.
+    return Ring::has_full(its.taken, shift(size_class), Turns{*this, size_class}) &&
+           Ring::take(its.taken, shift(size_class), TurnsToWrite{*this, size_class},
+                      [&](std::uint64_t place) { use(std::as_const(magazine(size_class, place))); });
   }
 
   /// Asks for the line that take() looks at first: who comes here seldom finds it cold.
   void prefetch(unsigned size_class) {
     if (size_class < classes) {
-      prefetch_to_write(&corner(size_class, here()).takers);
+      prefetch_to_write(&ends_[size_class].takers);
     }
   }
 
   /// Likewise for give().
   void prefetch_to_give(unsigned size_class) {
     if (size_class < classes) {
-      __builtin_prefetch(&corner(size_class, here()).givers);
+      __builtin_prefetch(&ends_[size_class].givers);
     }
   }
 
   /// Whether give() would find an empty one at the moment.
   bool has_room(unsigned size_class, std::uint16_t tick) {
-    const unsigned core = here();
-    return is_wanted(corner(size_class, core).givers, tick) && in_turn(core, [&](unsigned each) {
-             return Ring::has_room(corner(size_class, each).givers.given, shift(size_class),
-                                   Turns{*this, size_class, each});
-           });
+    const Givers& its = ends_[size_class].givers;
+    return is_wanted(its, tick) && Ring::has_room(its.given, shift(size_class), Turns{*this, size_class});
   }
 
   /// Frees the blocks of classes that nobody wants any more (`all`: of all) into their slabs, at most `most` magazines,
@@ -152,18 +130,14 @@ class Depot {
   struct Turns {
     Depot& depot;
     unsigned size_class;
-    unsigned core;
-    Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
-      return depot.magazine(size_class, core, place).turn;
-    }
+    Atomic<std::uint64_t>& operator()(std::uint64_t place) const { return depot.magazine(size_class, place).turn; }
   };
   // Who looks at a turn goes on to the blocks, behind an atomic operation that holds back what was not asked for before.
   struct TurnsToWrite {
     Depot& depot;
     unsigned size_class;
-    unsigned core;
     Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
-      Magazine& its = depot.magazine(size_class, core, place);
+      Magazine& its = depot.magazine(size_class, place);
       void* const* const end = its.blocks.data() + blocks_of(size_class);
       Bound<Loop::lines_of_magazine> lines(sizeof(Magazine) / 64);
       for (auto line = reinterpret_cast<void* const*>(&its); line < end; line += 64 / sizeof(void*)) {
@@ -183,7 +157,7 @@ class Depot {
     Atomic<std::uint64_t> taken{0};
     Atomic<std::uint32_t> said_at{0};  ///< what a taker wrote to wanted_at last
   };
-  struct Corner {
+  struct Ends {
     Givers givers;
     Takers takers;
   };
@@ -197,49 +171,15 @@ class Depot {
     return at != 0 && static_cast<std::uint16_t>(tick + 1 - at) < wanted_for;
   }
 
-  void say_wanted(unsigned size_class, std::uint32_t at) {
-    for (Corner& each : corners_[size_class]) {
-      each.givers.wanted_at.store(at, std::memory_order_relaxed);
-    }
-  }
-
-  // The corner of the core that the calling thread runs on; a core that cannot be told is the first. Read where the
-  // kernel writes it for each thread (0 where it does not): sched_getcpu reads it there too, but who seldom calls it
-  // waits for three cold lines of code and addresses. Whoever is moved to another core meanwhile uses the wrong one,
-  // which is as good.
-  static unsigned here() {
-    if (&__rseq_offset != nullptr) [[likely]] {
-      // Its first word is the core.
-      const auto* const area = static_cast<const char*>(__builtin_thread_pointer()) + __rseq_offset;
-      return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(area), __ATOMIC_RELAXED) % corner_count;
-    }
-    return static_cast<unsigned>(std::max(sched_getcpu(), 0)) % corner_count;
-  }
-
-  // Tries this corner, then the others in turn, until one does.
-  template <class Try>
-  static bool in_turn(unsigned core, Try&& one) {
-    Bound<Loop::corners_of_depot> corners(corner_count);
-    for (unsigned away = 0; away < corner_count; ++away) {
-      corners.turn();
-      if (one((core + away) % corner_count)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  Corner& corner(unsigned size_class, unsigned core) { return corners_[size_class][core]; }
-  Magazine& magazine(unsigned size_class, unsigned core, std::uint64_t place) {
-    const DepotPlan& plan = depot_plans[size_class];
-    return magazines_[plan.first + (core << plan.shift) + place];
+  Magazine& magazine(unsigned size_class, std::uint64_t place) {
+    return magazines_[depot_plans[size_class].first + place];
   }
 
   // Calls visit(size_class, magazine) for every full magazine; racy while threads use them, but ends.
   template <class Visit>
   void for_each_full(Visit&& visit);
 
-  std::array<std::array<Corner, corner_count>, classes> corners_{};
+  std::array<Ends, classes> ends_{};
   std::array<Magazine, magazine_count> magazines_{};
 };
 
