@@ -145,41 +145,6 @@ bool Maintenance::purge_chunk() {
   return true;
 }
 
-// The tables of a freed level, once enough has gone back and nothing more waits to. At most eight runs a round, whole
-// ones: what could not be had of one for a moment would not be merged with what was swept of it before.
-void Maintenance::give_tables_back() {
-  constexpr std::uint64_t worth_while = 8 * pages_per_chunk;
-  constexpr int most_runs = 8;
-  const std::uint64_t purged = counts.purged.load(std::memory_order_relaxed);
-  if (tables_epoch_ == 0) {
-    if (purged - tables_at_ < worth_while) {
-      return;
-    }
-    tables_at_ = purged;
-    tables_epoch_ = static_cast<std::uint16_t>(tick_now() | 1u);
-  }
-  bool done = false;
-  Bound<Loop::runs_for_tables> runs(most_runs);
-  for (int looks = 0; !done && looks < most_runs; ++looks) {
-    runs.turn();
-    PageRun part = pages.take_raw(tables_epoch_, &done);
-    // Each but the last of a run is most_swept pages, and the next lies behind it.
-    Bound<Loop::parts_of_raw_run> parts([] { return (region.bytes >> page_shift) / PageHeap::most_swept + 1; });
-    while (part.length != 0) {
-      parts.turn();
-      discard_tables(part.first, part.length);
-      const PageRun next = pages.take_raw_behind(part);
-      pages.free(part.first, PageState::free_raw, tables_epoch_);
-      part = next;
-    }
-  }
-  if (done) {
-    tables_epoch_ = 0;
-  } else {
-    purge_is_due_.store(true, std::memory_order_relaxed);
-  }
-}
-
 // Heaps that wait for a thread get no slow paths that would adopt their remote frees: do it for them, a few at a time.
 // True where some are left.
 bool Maintenance::sweep_parked() {
@@ -278,9 +243,6 @@ bool Maintenance::run_alone(std::uint64_t budget_ns) {
   for (int looks = 0; looks < found + 2 && found < most_purged && within_budget(); ++looks) {
     purges.turn();
     found += purge_chunk() ? 1 : 0;
-  }
-  if (found == 0) {
-    give_tables_back();
   }
   demand.end_round();
   return swept || found != 0 || !within_budget();

@@ -37,12 +37,9 @@ class Maintenance {
  private:
   bool run_alone(std::uint64_t budget_ns);
   bool purge_chunk();
-  void give_tables_back();
   bool sweep_parked();
   void free_blocks_of_parked(std::uint16_t now);
 
-  std::uint64_t tables_at_ = 0;      // pages given back when tables last were
-  std::uint16_t tables_epoch_ = 0;   // of the turn that gives tables back; 0: none is underway
   std::uint32_t parked_slabs_ = 0;   // of heaps that this turn of the sweep has seen
   std::uint32_t parked_before_ = 0;  // likewise: after the turn that the depot was last emptied for, or fewer since
   std::uint16_t emptied_at_ = 0;     // tick at which it was

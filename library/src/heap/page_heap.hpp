@@ -73,16 +73,6 @@ class PageHeap {
   /// most_short_looked_at short runs; the next call goes on behind them.
   PageRun take_old(Purge& purge);
 
-  /// Takes the first pages, at most most_swept, of a free raw run of at least least_swept pages into work that was not yet
-  /// swept with this `epoch` (not 0): a run whose parts are freed with it has been. Longest first, at most most_looked_at
-  /// lists a call. Length 0: none was found; `*done` tells whether there is none. O(1).
-  PageRun take_raw(std::uint16_t epoch, bool* done);
-  /// Likewise what lies behind a part in work; length 0: no raw pages do. O(1).
-  PageRun take_raw_behind(const PageRun& part);
-
-  static constexpr std::uint32_t least_swept = pages_per_chunk;      ///< what of the tables describes so many is pages
-  static constexpr std::uint32_t most_swept = 16 * pages_per_chunk;  ///< else there might be none for a large block
-
   /// In a forked child, where whoever had runs in work is gone: frees them as stale, of whose pages nothing is known.
   /// O(such runs).
   void abandon_work(std::uint16_t age);

@@ -1,4 +1,4 @@
-// What the page heap gives the janitor to work on: old free runs to be given back, and raw ones whose tables are.
+// What the page heap gives the janitor to work on: old free runs to be given back.
 #include <algorithm>
 #include <bit>
 #include <mutex>
@@ -134,41 +134,6 @@ PageRun PageHeap::with_raw_neighbours(const PageRun& run) {
   mark(first, end - first, PageState::in_work);
   enter_work(first);
   return {first, end - first, run.from};
-}
-
-PageRun PageHeap::take_raw(std::uint16_t epoch, bool* done) {
-  const std::lock_guard hold(lock_);
-  *done = false;
-  Lists& lists = lists_[index_of(PageState::free_raw)];
-  const Level shortest = level_of(least_swept);
-  Bound<Loop::lists_of_raw_runs> looks(most_looked_at);
-  for (std::uint32_t looked = 0; looked < most_looked_at; ++looked) {
-    looks.turn();
-    const std::uint32_t place = list_below(lists, lists.purged_from);
-    if (place < shortest.first * second_levels + shortest.second) {
-      lists.purged_from = all_lists;
-      *done = true;
-      return {};
-    }
-    // What has been swept comes back to the front of its list: all of it has been when the last one was.
-    const std::uint32_t found = lists.ends[place / second_levels][place % second_levels].tail;
-    if (tag(found).age != epoch) {
-      lists.purged_from = place + 1;  // there may be more of them
-      tag(found).age = epoch;         // which what stays of it keeps
-      return carve(found, std::min(tag(found).length, most_swept), 1, PageState::in_work);
-    }
-    lists.purged_from = place;
-  }
-  return {};
-}
-
-PageRun PageHeap::take_raw_behind(const PageRun& part) {
-  const std::lock_guard hold(lock_);
-  const std::uint32_t behind = part.first + part.length;
-  if (behind >= top_ || static_cast<PageState>(tag(behind).state) != PageState::free_raw) {
-    return {};
-  }
-  return carve(behind, std::min(tag(behind).length, most_swept), 1, PageState::in_work);
 }
 
 }  // namespace blockyard::heap

@@ -40,16 +40,6 @@ void populate_entries(Entry* table, std::size_t first, std::size_t count) {
   touch_without_change(&table[first + count - 1]);
 }
 
-// Gives back the pages of the table that hold entries [first, end) only.
-template <class Entry>
-void discard_entries(Entry* table, std::size_t first, std::size_t end) {
-  const auto begin = (reinterpret_cast<std::uintptr_t>(table + first) + page_bytes - 1) & ~(page_bytes - 1);
-  const auto behind = reinterpret_cast<std::uintptr_t>(table + end) & ~(page_bytes - 1);
-  if (begin < behind) {
-    base::discard_pages(reinterpret_cast<void*>(begin), behind - begin);
-  }
-}
-
 // Address space for a region of so many bytes, a multiple of chunk_bytes, and for its tables.
 struct Reservation {
   char* base = nullptr;
@@ -144,19 +134,6 @@ void populate_tables(std::uint32_t first_page, std::uint32_t pages) {
   populate_entries(region.directory, granule, granules);
   populate_entries(region.slabs, granule, granules);
   populate_entries(region.pages, first_page, pages);
-}
-
-// What slabs left is zero already but for what nobody reads before it is written anew: the slabs' own records, which
-// fresh_slab fills in, and links of the ready stacks, where whoever reads one of a slab that was popped meanwhile finds
-// the stack changed.
-void discard_tables(std::uint32_t first_page, std::uint32_t pages) {
-  const std::size_t granule = (first_page + pages_per_granule - 1) / pages_per_granule;
-  const std::size_t end = (first_page + pages) / pages_per_granule;
-  discard_entries(region.owners, granule, end);
-  discard_entries(region.rows, granule, end);
-  discard_entries(region.directory, granule, end);
-  discard_entries(region.slabs, granule, end);
-  discard_entries(region.pages, first_page + 1, std::size_t{first_page} + pages - 1);
 }
 
 }  // namespace blockyard::heap

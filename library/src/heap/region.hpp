@@ -143,8 +143,4 @@ bool reserve_region();
 /// changes nothing there: what a thread later looks up causes it no page fault.
 void populate_tables(std::uint32_t first_page, std::uint32_t pages);
 
-/// Gives back what of the tables describes nothing but a run of free pages that the caller owns (its first and its last
-/// page have tags, which stay): it reads as zero from then on, "nothing here". Five system calls.
-void discard_tables(std::uint32_t first_page, std::uint32_t pages);
-
 }  // namespace blockyard::heap

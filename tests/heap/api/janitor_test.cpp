@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/pages.hpp"
 #include "blockyard/heap.h"
 #include "heap/process_heap.hpp"
 
@@ -114,42 +113,6 @@ TEST(Janitor, GivesAFreedLevelBackByItself) {
   }
   await([&] { return statistics().committed + (std::uint64_t{180} << 20) <= committed; });
   EXPECT_EQ(by_heap_check(), nullptr);
-}
-
-// What describes a level's memory goes back with it, though blocks that stay lie among it; and comes in again before it is
-// wanted, without anything in it.
-TEST(Janitor, GivesTheTablesOfAFreedLevelBack) {
-  constexpr std::size_t bytes = 100;
-  constexpr std::size_t level_bytes = std::size_t{200} << 20;
-  const auto tables = [] {
-    const auto table = reinterpret_cast<std::uintptr_t>(region.slabs);
-    return blockyard::base::resident_bytes(
-        reinterpret_cast<const void*>(table & ~(page_bytes - 1)),
-        (process_heap.pages.totals().top / pages_per_granule * sizeof(Slab) + page_bytes - 1) & ~(page_bytes - 1));
-  };
-  for (int level = 0; level < 2; ++level) {
-    std::vector<char*> blocks;
-    for (std::size_t allocated = 0; allocated < level_bytes; allocated += bytes) {
-      blocks.push_back(static_cast<char*>(by_malloc(bytes)));
-      *blocks.back() = 1;
-    }
-    const std::size_t full = tables();
-    EXPECT_GE(full, level_bytes / granule_bytes * sizeof(Slab) / 2);
-    std::vector<char*> staying;
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      if (i % 200'000 == 0) {
-        staying.push_back(blocks[i]);
-      } else {
-        by_free(blocks[i]);
-      }
-    }
-    await([&] { return tables() <= full / 2; });
-    EXPECT_EQ(by_heap_check(), nullptr);
-    for (char* block : staying) {
-      EXPECT_EQ(*block, 1);
-      by_free(block);
-    }
-  }
 }
 
 // Blocks that outlive their neighbours: what surrounds them goes back, and when they go too, nothing of them may stay.

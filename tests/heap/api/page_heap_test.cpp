@@ -51,19 +51,6 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
         take(run);
         in_work.insert(run.first);
       }
-    } else if (random() % 64 == 0) {  // as the janitor gives tables back
-      bool done = false;
-      for (int looks = 0; looks < 8 && !done; ++looks) {
-        PageRun part = process_heap.pages.take_raw(static_cast<std::uint16_t>(step | 1), &done);
-        while (part.length != 0) {
-          take(part);
-          discard_tables(part.first, part.length);
-          const PageRun next = process_heap.pages.take_raw_behind(part);
-          process_heap.pages.free(part.first, PageState::free_raw, static_cast<std::uint16_t>(step | 1));
-          taken.erase(part.first);
-          part = next;
-        }
-      }
     } else if (!taken.empty()) {
       auto victim = std::next(taken.begin(), static_cast<std::ptrdiff_t>(random() % taken.size()));
       const std::uint32_t longer = victim->second + 1 + random() % 20;
@@ -88,44 +75,6 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
     process_heap.pages.free(first, PageState::free_stale, 0);
   }
   EXPECT_EQ(process_heap.pages.check(), nullptr);
-}
-
-// A turn passes each run of raw pages once, in parts where it is long, and ends; the next turn passes it again.
-TEST(PageHeap, EachRunOfRawPagesIsSweptOnceATurn) {
-  ASSERT_TRUE(process_heap.initialise());
-  by_heap_set(BY_HEAP_JANITOR, 0);
-  PageHeap& pages = process_heap.pages;
-  const std::uint32_t length = 2 * PageHeap::most_swept + 100;
-  const PageRun run = pages.allocate(length, 1, Prefer::raw, PageState::used_block);
-  ASSERT_EQ(run.length, length);
-  pages.free(run.first, PageState::free_raw, 0);
-  bool done = false;
-  for (int looks = 0; !done && looks < 10'000; ++looks) {  // a turn that another test began ends first
-    if (const PageRun part = pages.take_raw(1, &done); part.length != 0) {
-      pages.free(part.first, PageState::free_raw, 1);
-    }
-  }
-  for (const std::uint16_t turn : {std::uint16_t{3}, std::uint16_t{5}}) {
-    std::uint32_t swept = 0;
-    done = false;
-    for (int looks = 0; !done && looks < 10'000; ++looks) {
-      PageRun part = pages.take_raw(turn, &done);
-      while (part.length != 0) {
-        ASSERT_LE(part.length, PageHeap::most_swept);
-        const std::uint32_t first = std::max(part.first, run.first);
-        const std::uint32_t end = std::min(part.first + part.length, run.first + length);
-        swept += end > first ? end - first : 0;
-        const PageRun next = pages.take_raw_behind(part);
-        ASSERT_TRUE(next.length == 0 || next.first == part.first + part.length);
-        pages.free(part.first, PageState::free_raw, turn);
-        part = next;
-      }
-    }
-    EXPECT_TRUE(done);
-    EXPECT_EQ(swept, length);
-    ASSERT_EQ(pages.check(), nullptr);
-  }
-  by_heap_set(BY_HEAP_JANITOR, 1);
 }
 
 TEST(PageHeap, TheWalkerFindsATagThatWasOverwritten) {
