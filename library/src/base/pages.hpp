@@ -54,9 +54,6 @@ std::size_t memory_of_machine();
 /// Nanoseconds of CLOCK_MONOTONIC. No system call on Linux.
 std::uint64_t monotonic_ns();
 
-/// Nanoseconds of processor time that the calling thread has taken. A system call, some 0.2 us.
-std::uint64_t thread_time_ns();
-
 /// Lets another thread run.
 void yield_thread();
 

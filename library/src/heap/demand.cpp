@@ -56,10 +56,6 @@ void Demand::follow(std::uint64_t now_ns) {
     past_demand_ -= (past_demand_ + 15) / 16;
   }
   past_demand_ = std::max(now, past_demand_);
-  const std::uint64_t long_blocks = pages.long_blocks_taken();
-  const int since_long = std::min(since_long_.load(std::memory_order_relaxed) + ticks, int{ticks_before_quiet});
-  since_long_.store(static_cast<std::uint16_t>(long_blocks != long_seen_ ? 0 : since_long), std::memory_order_relaxed);
-  long_seen_ = long_blocks;
   // Where blocks come and go, the run that they are cut from is never old, but what of it nobody needed for so long is.
   lowest_now_ = {std::min(lowest_now_.reserve, lowest.reserve), std::min(lowest_now_.ready, lowest.ready)};
   if (static_cast<std::uint16_t>(now_tick - lowest_since_) >= settings.purge_ms / 16) {
@@ -75,8 +71,6 @@ void Demand::end_round() {
   reserve_left_ = process_heap.pages.reserve_pages();
   slabs_left_ = process_heap.ready_slabs.granules();
 }
-
-bool Demand::long_blocks_are_wanted() const { return since_long_.load(std::memory_order_relaxed) < ticks_before_quiet; }
 
 // Free pages that are not given back, of those in runs long enough for the reserve. While the program comes and goes: a
 // seventh of what is in use less 10 MiB and the shorter runs, since populating again what was given back a moment ago is

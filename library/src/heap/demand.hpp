@@ -47,8 +47,6 @@ class alignas(64) Demand {
   /// How much of what may be taken from the reserve before the janitor is woken the program took at most between those
   /// rounds, in sixteenths. Any thread.
   unsigned spent() const { return spent_.load(std::memory_order_relaxed); }
-  /// Whether blocks that profit from a huge page were wanted within a second. Any thread.
-  bool long_blocks_are_wanted() const;
 
   /// Free pages that are not given back, of those in runs long enough for the reserve, where so many are in use and free
   /// in shorter runs.
@@ -75,7 +73,6 @@ class alignas(64) Demand {
   std::uint64_t past_demand_ = 0;    // as demand_, but decays slowly
   std::uint64_t consumed_seen_ = 0;  // of slabs and blocks, at the last round
   std::uint64_t missed_seen_ = 0;    // populated by the program, likewise
-  std::uint64_t long_seen_ = 0;      // long blocks taken, likewise
   std::uint64_t reserve_left_ = 0;   // at the end of the last round
   std::uint64_t slabs_left_ = 0;     // granules of ready slabs, likewise
   std::uint64_t followed_at_ = 0;    // ns: the last round
@@ -84,8 +81,6 @@ class alignas(64) Demand {
   std::uint16_t lowest_since_ = 0;   // tick
   std::uint16_t decayed_at_ = 0;     // tick
   std::uint16_t quiet_ticks_ = 0;    // since the program last took much in a round
-  // Ticks since the last round in which long blocks were taken, at most a second's.
-  Atomic<std::uint16_t> since_long_{64};
   Atomic<std::uint64_t> taken_lately_{0};
   Atomic<unsigned> spent_{0};
 };

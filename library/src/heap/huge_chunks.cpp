@@ -22,8 +22,6 @@ constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
 constinit std::array<Atomic<std::uint64_t>, largest_region / chunk_bytes / 64> small_chunks{};
 constinit Atomic<std::uint32_t> small_count{0};
 
-constinit HugePageTrials trials;
-
 char* address_of(std::uint32_t index) { return region.page_address(std::size_t{index} * chunk); }
 
 void keep_small(std::uint32_t index) {
@@ -51,41 +49,7 @@ void allow_huge(std::uint32_t index) {
   base::advise_huge_pages(address_of(index), chunk_bytes);
 }
 
-void write_to(std::uint32_t page) { *const_cast<volatile char*>(region.page_address(page)) = 0; }
-
 }  // namespace
-
-void populate_raw_chunk(std::uint32_t first_page, bool for_large_blocks) {
-  const bool huge = settings.huge_pages && trials.next_is_huge(base::monotonic_ns(), for_large_blocks);
-  if (settings.huge_pages) {
-    (huge ? allow_huge : keep_small)(first_page / chunk);
-  }
-  // Processor time: whoever the scheduler ran in between does not count.
-  const std::uint64_t before = base::thread_time_ns();
-  write_to(first_page);
-  if (huge) {
-    trials.took(base::thread_time_ns() - before);
-  }
-  Bound<Loop::pages_of_chunk> written(chunk);
-  for (std::uint32_t page = first_page + 1; page < first_page + chunk; ++page) {
-    written.turn();
-    write_to(page);
-  }
-  trials.spend(base::thread_time_ns() - before);
-}
-
-bool some_chunks_are_small() { return small_count.load(std::memory_order_relaxed) != 0; }
-
-bool may_be_huge(std::uint32_t first_page, std::uint32_t pages) {
-  Bound<Loop::chunks_asked_about> chunks(2);
-  for (std::uint32_t index = first_page / chunk; index <= (first_page + pages - 1) / chunk; ++index) {
-    chunks.turn();
-    if ((small_chunks[index / 64].load(std::memory_order_relaxed) >> (index % 64) & 1) != 0) {
-      return false;
-    }
-  }
-  return true;
-}
 
 void give_back(std::uint32_t first_page, std::uint32_t pages) {
   const std::uint32_t end = first_page + pages;

@@ -29,7 +29,7 @@ std::uint16_t tick_now() { return process_heap.tick.load(std::memory_order_relax
 
 bool cut_ready_slab(std::uint32_t granules) {
   const auto length = static_cast<std::uint32_t>(granules * pages_per_granule);
-  const PageRun run = pages.allocate(length, pages_per_granule, Prefer::small_pages, PageState::used_slab);
+  const PageRun run = pages.allocate(length, pages_per_granule, Prefer::ready, PageState::used_slab);
   if (run.length == 0) {
     return false;
   }
@@ -72,12 +72,7 @@ bool populate_chunk() {
     return false;
   }
   populate_tables(run.first, run.length);
-  if (run.from == PageState::free_raw) {
-    populate_raw_chunk(run.first, demand.long_blocks_are_wanted());
-    counts.populated_by_janitor.fetch_add(run.length, std::memory_order_relaxed);
-  } else {
-    process_heap.touch(run.first, run.length, counts.populated_by_janitor);
-  }
+  process_heap.touch(run.first, run.length, counts.populated_by_janitor);
   pages.free(run.first, PageState::free_ready, tick_now());
   return true;
 }

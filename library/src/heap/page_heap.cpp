@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "heap/bound.hpp"
-#include "heap/huge_chunks.hpp"
 #include "heap/injected_failure.hpp"
 
 namespace blockyard::heap {
@@ -209,39 +208,11 @@ PageRun PageHeap::carve(std::uint32_t found, std::uint32_t length, std::uint32_t
   return carve_at(found, first, first + length, use);
 }
 
-// Ready pages of chunks that are huge pages, or of such as are not, if there are any of the kind; else length 0. Whoever
-// touches all of a long block waits for the translation of each small page, so what huge pages there are serve long
-// blocks first, and slabs last. Looks at the newest run of a few lists of long enough runs: at its first page, and at the
-// first pages of the chunks in it.
-PageRun PageHeap::carve_from_chunk(bool huge, std::uint32_t length, std::uint32_t alignment, PageState use) {
-  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
-  Bound<Loop::places_for_kind_of_page> looks(most_lists_for_chunk * most_places_for_chunk);
-  std::uint32_t searched = length;
-  for (std::uint32_t looked = 0; looked < most_lists_for_chunk; ++looked) {
-    const std::uint32_t found = find(PageState::free_ready, searched);
-    if (found == 0) {
-      break;
-    }
-    const std::uint32_t end = found + tag(found).length;
-    std::uint32_t first = (found + alignment - 1) & ~(alignment - 1);
-    for (std::uint32_t place = 0; place < most_places_for_chunk && first + length <= end; ++place) {
-      looks.turn();
-      if (may_be_huge(first, length) == huge) {
-        return carve_at(found, first, first + length, use);
-      }
-      first = ((first / chunk + 1) * chunk + alignment - 1) & ~(alignment - 1);
-    }
-    searched = end - found + 1;
-  }
-  return {};
-}
-
 PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
-  static constexpr std::array<std::array<PageState, 3>, 4> orders{{
+  static constexpr std::array<std::array<PageState, 3>, 3> orders{{
       {PageState::free_ready, PageState::free_stale, PageState::free_raw},
       {PageState::free_stale, PageState::free_ready, PageState::free_raw},
       {PageState::free_raw, PageState::free_raw, PageState::free_raw},
-      {PageState::free_ready, PageState::free_stale, PageState::free_raw},
   }};
   const std::uint32_t searched = length + alignment - 1;
   if (searched < length || acquisition_fails()) {
@@ -251,16 +222,6 @@ PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer
   // What is not to be had after all is counted too: then memory is exhausted.
   if (prefer == Prefer::ready && use == PageState::used_block) {
     __atomic_store_n(&pages_taken_, pages_taken_ + length, __ATOMIC_RELAXED);
-    if (length >= reserve_run) {
-      __atomic_store_n(&long_blocks_taken_, long_blocks_taken_ + 1, __ATOMIC_RELAXED);
-    }
-  }
-  if ((prefer == Prefer::ready && length >= reserve_run) || prefer == Prefer::small_pages) {
-    const PageRun run =
-        some_chunks_are_small() ? carve_from_chunk(prefer == Prefer::ready, length, alignment, use) : PageRun{};
-    if (run.length != 0) {
-      return run;
-    }
   }
   for (const PageState state : orders[static_cast<unsigned>(prefer)]) {
     // Where what is just long enough happens to be aligned, as what a slab left is, nothing longer is cut.

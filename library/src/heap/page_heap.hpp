@@ -35,10 +35,9 @@ struct PageRun {
 
 /// Which state to look in first.
 enum class Prefer : std::uint8_t {
-  ready,        ///< ready, stale, raw: what small and medium blocks want; from reserve_run on those on huge pages first
-  stale,        ///< stale, ready, raw: large blocks, recycled rather than taken from the reserve
-  raw,          ///< raw only: what the janitor is about to populate
-  small_pages,  ///< as ready, but those that are on small pages first: what slabs are cut from in advance
+  ready,  ///< ready, stale, raw: what slabs and medium blocks want
+  stale,  ///< stale, ready, raw: large blocks, recycled rather than taken from the reserve
+  raw,    ///< raw only: what the janitor is about to populate
 };
 
 class PageHeap {
@@ -84,9 +83,6 @@ class PageHeap {
 
   /// Shortest run that counts as reserve, in pages: 256 KiB, above nearly all of what games ask for as medium blocks.
   static constexpr std::uint32_t reserve_run = 64;
-  /// Lists of which one run each is looked at for one on a huge page, or on small ones, and places in such a run.
-  static constexpr std::uint32_t most_lists_for_chunk = 8;
-  static constexpr std::uint32_t most_places_for_chunk = 8;
 
   struct Totals {
     std::uint64_t ready = 0;    ///< pages free and populated
@@ -112,9 +108,6 @@ class PageHeap {
   /// Pages ever allocated as blocks with Prefer::ready, read without the lock. Counted under it: an atomic
   /// read-modify-write behind an allocation would wait until its stores to cold tags are done.
   std::uint64_t pages_taken() const { return __atomic_load_n(&pages_taken_, __ATOMIC_RELAXED); }
-
-  /// Blocks of at least reserve_run pages ever allocated with Prefer::ready, read likewise.
-  std::uint64_t long_blocks_taken() const { return __atomic_load_n(&long_blocks_taken_, __ATOMIC_RELAXED); }
 
   /// Asks for the lines that an allocation of so many ready pages looks at first. To be called some instructions before:
   /// taking the lock holds back every load behind it until its own line has come.
@@ -181,7 +174,6 @@ class PageHeap {
   PageRun with_raw_neighbours(const PageRun& run);
   static std::uint32_t list_below(const Lists& lists, std::uint32_t place);
   std::uint32_t find(PageState state, std::uint32_t length);
-  PageRun carve_from_chunk(bool huge, std::uint32_t length, std::uint32_t alignment, PageState use);
   bool extend(std::uint32_t length);
   PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
@@ -195,7 +187,6 @@ class PageHeap {
   std::uint64_t reserve_pages_ = 0;
   Lowest lowest_;
   std::uint64_t pages_taken_ = 0;
-  std::uint64_t long_blocks_taken_ = 0;
   std::array<Lists, 3> lists_{};
 };
 

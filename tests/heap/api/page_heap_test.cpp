@@ -89,6 +89,24 @@ TEST(PageHeap, TheWalkerFindsATagThatWasOverwritten) {
   EXPECT_EQ(process_heap.pages.check(), nullptr);
 }
 
+// The reserve's lowest point is what the program took at most before it gave some back.
+TEST(PageHeap, RemembersHowLowTheReserveWas) {
+  ASSERT_EQ(by_heap_prefault(std::size_t{8} << 20), 0);
+  by_heap_set(BY_HEAP_JANITOR, 0);
+  PageHeap& pages = process_heap.pages;
+  pages.take_lowest();
+  const std::uint64_t before = pages.reserve_pages();
+  ASSERT_GE(before, 2 * PageHeap::reserve_run);
+  const PageRun run = pages.allocate(PageHeap::reserve_run, 1, Prefer::ready, PageState::used_block);
+  ASSERT_EQ(run.from, PageState::free_ready);
+  pages.free(run.first, PageState::free_ready, 0);
+  const std::uint64_t lowest = pages.take_lowest().reserve;
+  EXPECT_LE(lowest, before - PageHeap::reserve_run);
+  EXPECT_GE(lowest, before - 2 * PageHeap::reserve_run);  // merging runs and cutting them is no fall
+  EXPECT_EQ(pages.take_lowest().reserve, pages.reserve_pages());
+  by_heap_set(BY_HEAP_JANITOR, 1);
+}
+
 // In a child nobody is left to give them back: neither what was being populated nor what was being purged, alone or with
 // the raw pages beside it.
 TEST(PageHeap, WhatWasInWorkAtAForkIsFreeInTheChild) {

@@ -124,19 +124,11 @@ bool populate_pages(void* pages, std::size_t bytes) {
   return done;
 }
 
-namespace {
-
-std::uint64_t nanoseconds(clockid_t clock) {
+std::uint64_t monotonic_ns() {
   timespec now{};
-  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
-
-}  // namespace
-
-std::uint64_t monotonic_ns() { return nanoseconds(CLOCK_MONOTONIC); }
-
-std::uint64_t thread_time_ns() { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 void yield_thread() { sched_yield(); }
 
