@@ -19,7 +19,7 @@ extern "C" {
 #define BY_ADAPTER_ABI 1u
 
 enum by_adapter_flags {
-  /// Works out of a pool whose size `init` must be told (by_adapter_setup.pool_bytes).
+  /// Works in a pool of fixed size, which `init` gets as by_adapter_setup.pool_bytes.
   BY_ADAPTER_NEEDS_POOL = 1u << 0,
   /// Not thread-safe: the replayer puts a lock around every call of a threaded replay, and reports say so.
   BY_ADAPTER_NEEDS_LOCK = 1u << 1,
@@ -54,10 +54,10 @@ typedef struct by_adapter {
   /// Called on each journal thread before its first and after its last event; may be NULL.
   void (*thread_start)(void);
   void (*thread_stop)(void);
-  /// The allocation family, with the meaning of the C functions. None may be NULL except `free_sized`, and that one
-  /// only without BY_ADAPTER_SIZED_FREE. `reallocate` is told the old size and alignment for allocators that need them.
-  /// Its result is aligned as `allocate`'s, whatever the old block had: later calls name 16 as that block's alignment.
-  /// NULL for a size above 0 means out of memory.
+  /// The allocation family, with the meaning of the C functions. The replayer calls one of the two frees, `free_sized`
+  /// with BY_ADAPTER_SIZED_FREE and `free` without; the other may be NULL, and no other function may. `reallocate` gets
+  /// the old size and alignment for allocators that need them. Its result is aligned as `allocate`'s, whatever the old
+  /// block had: later calls name 16 as that block's alignment. NULL for a size above 0 means out of memory.
   void* (*allocate)(size_t size);
   void* (*allocate_zeroed)(size_t size);
   void* (*allocate_aligned)(size_t alignment, size_t size);
@@ -69,20 +69,20 @@ typedef struct by_adapter {
 /// The one symbol that every adapter exports. The result lives as long as the process.
 BY_API const by_adapter* by_adapter_get(void);
 
-/// What an allocator counts of itself: a name in static storage, and the count since its start.
+/// A count that an allocator keeps: its name, in static storage, and its value since the start.
 typedef struct by_adapter_counter {
   const char* name;
   uint64_t value;
 } by_adapter_counter;
 
-/// A symbol that an adapter may export besides. Fills `counters`, `most` at most, and returns how many it filled.
-/// Called on the main thread after `init`, never while an event is measured; the run's record has what was counted
-/// before the clock started (the preamble) and while it ran.
+/// An optional symbol. Fills up to `most` elements of `counters` and returns how many it filled. Called on the main
+/// thread after `init`, never while an event is measured. The run's record has the counts before the clock started (the
+/// preamble) and while it ran.
 BY_API uint32_t by_adapter_counters(by_adapter_counter* counters, uint32_t most);
 
-/// A symbol that an adapter may export besides. Bytes that may be used in a live block, at least what was asked for; 0
-/// where the allocator does not tell. Called on the main thread once the clock has stopped, for every block that is
-/// still alive: what is beyond the bytes asked for was lost to rounding.
+/// An optional symbol. Bytes of a live block that may be used, at least what was asked for; 0 where the allocator
+/// cannot say. Called on the main thread after the clock has stopped, for every live block: what is beyond the bytes
+/// asked for was lost to rounding.
 BY_API size_t by_adapter_usable_size(void* block);
 
 #ifdef __cplusplus

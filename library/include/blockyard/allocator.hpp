@@ -1,9 +1,9 @@
 /// blockyard::allocator<T>: static blocks for the standard's containers: std::list, std::map, std::set,
 /// std::unordered_map, ...
 ///
-/// Single objects of up to 1 MiB come from static blocks (bounds: static_block_allocator.hpp); arrays come from
-/// operator new, so that a container's bucket array costs what it costs elsewhere. Empty, all instances are equal,
-/// memory may be freed on any thread. Throws std::bad_alloc when memory is exhausted.
+/// Single objects of up to 1 MiB come from the static pools, with the bounds of static_block_allocator.hpp. Arrays,
+/// such as a hash table's buckets, come from operator new. The allocator is empty, all instances are equal, and any
+/// thread may free. allocate() throws std::bad_alloc when memory is exhausted.
 #ifndef BLOCKYARD_ALLOCATOR_HPP
 #define BLOCKYARD_ALLOCATOR_HPP
 

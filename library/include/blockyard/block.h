@@ -1,12 +1,20 @@
-/// Pools of equal blocks for C, statistics, and the report of what was never freed.
+/// Pools of blocks of one size for C, their statistics, and the report of blocks that were never freed.
 ///
-/// Bounds: allocate and free are O(1); one call in some hundreds takes a slab (O(1)), one in some hundred thousand asks
-/// the operating system for a page (one madvise at most). Overhead: 64 bytes of table for each 32 KiB slab (0.2 %),
-/// what is left at a slab's end (under an eighth, and under 1 % for blocks up to 300 bytes), and wholly free pages, of
-/// which a pool keeps at most half of what it ever held at once. Nothing is stored in or beside a live block.
+/// Terms. A *block* is one allocation of the pool's size. A *stride* is the number of bytes from one block to the next:
+/// the size, rounded up for alignment. A pool cuts blocks from *slabs* of 32 KiB or more, and takes *pages* of one or
+/// more slabs from the operating system. All blocks of a process lie in one *window* of address space.
 ///
-/// All blocks of a process lie in one window of 32 GiB of address space (less where a limit on address space is set);
-/// beyond that, allocation fails.
+/// Time: allocate and free are O(1). One call in some hundreds takes a slab, also O(1). One in some hundred thousand
+/// calls the operating system, for a page: one or two calls.
+///
+/// Memory: nothing is stored in or beside a live block. Tables take 96 bytes per 32 KiB. The end of a slab may be left
+/// over: under an eighth of it, under 1 % for blocks up to 300 bytes. A pool keeps free pages up to half of the most it
+/// ever held, or up to 256 KiB.
+///
+/// Limits: blocks of 1 MiB, alignments of 32 KiB, and 32 GiB for all blocks of the process: less under a limit on
+/// address space (`ulimit -v`), 16 GiB for strides that are no multiple of 8. Beyond that, allocation fails.
+///
+/// Sizes are in bytes.
 #ifndef BLOCKYARD_BLOCK_H
 #define BLOCKYARD_BLOCK_H
 
@@ -19,57 +27,60 @@
 extern "C" {
 #endif
 
+/// A pool. One thread at a time uses it; which one may change.
 typedef struct by_block_pool by_block_pool;
 
-/// What a pool holds. Gathered when asked, by a walk over its slabs: O(slabs); allocating and freeing pay nothing for
-/// it.
+/// What a pool holds. A walk over its slabs counts it, O(slabs), so that allocate and free need not.
 typedef struct by_block_statistics {
-  size_t block_bytes;      ///< bytes from one block to the next; 0 in a sum over several sizes
+  size_t block_bytes;      ///< the stride, bytes; 0 in a sum over several strides
   size_t live_blocks;      ///< allocated and not freed
   size_t live_bytes;       ///< their bytes
-  size_t peak_blocks;      ///< most blocks in use at once, to the slab: never below the true peak
+  size_t peak_blocks;      ///< most blocks in use at once, counted by the slab: never below the true peak
   size_t pages;            ///< pages taken from the operating system and not given back
-  size_t held_bytes;       ///< their bytes; untouched memory in them is not resident
-  size_t free_page_bytes;  ///< of those, in pages without any block
+  size_t held_bytes;       ///< their bytes; memory in them that was never touched is not resident
+  size_t free_page_bytes;  ///< bytes of those pages that hold no block
 } by_block_statistics;
 
-/// A pool of blocks of `size` bytes (1 to 1 MiB) aligned to `alignment` (a power of two up to 32 KiB, 0 means 16). A
-/// pool is used by one thread at a time. NULL with errno EINVAL for other values, ENOMEM when memory is exhausted.
+/// Makes a pool of blocks of `size` bytes, 1 to 1 MiB, at `alignment`, a power of two up to 32 KiB; 0 means 16.
+/// The caller owns it. NULL with errno EINVAL for other values, ENOMEM when memory is exhausted. Any thread.
 BY_API by_block_pool* by_block_pool_create(size_t size, size_t alignment);
 
-/// Gives the pool and all its blocks back. NULL is a no-op.
+/// Destroys the pool and gives all its blocks back, live ones too. NULL is a no-op. O(slabs), calls the operating
+/// system.
 BY_API void by_block_pool_destroy(by_block_pool* pool);
 
-/// A block, contents unspecified; NULL with errno ENOMEM when memory is exhausted.
+/// Allocates a block, contents unspecified. NULL with errno ENOMEM when memory is exhausted. O(1).
 BY_API void* by_block_pool_alloc(by_block_pool* pool);
 
-/// Gives a block of this pool back. NULL is a no-op.
+/// Frees a block of this pool. NULL is a no-op. O(1).
 BY_API void by_block_pool_free(by_block_pool* pool, void* block);
 
-/// Frees all blocks at once: O(slabs).
+/// Frees all blocks at once. O(slabs); may call the operating system.
 BY_API void by_block_pool_reset(by_block_pool* pool);
 
-/// Gives wholly free pages back to the operating system.
+/// Gives every wholly free page back to the operating system. O(slabs).
 BY_API void by_block_pool_trim(by_block_pool* pool);
 
+/// Fills `*statistics`. O(slabs); the pool's thread.
 BY_API void by_block_pool_get_statistics(by_block_pool* pool, by_block_statistics* statistics);
 
-/// The process-wide pools behind StaticBlockAllocator, all threads together: the one with blocks of `stride` bytes, or
-/// for 0 the sum over all sizes. Other threads may run: the counts are then those of slightly different moments.
+/// The same of the static pools (static_block_allocator.hpp), all threads together: of the pool with this stride, or
+/// with 0 the sum over all. O(slabs of the process), any thread. While other threads allocate, the figures are those of
+/// slightly different moments.
 BY_API void by_static_block_get_statistics(size_t stride, by_block_statistics* statistics);
 
-/// Gives wholly free pages back: those of the calling thread, and those left by threads that have ended.
+/// Gives wholly free pages of the static pools back to the operating system: those of the calling thread, and those
+/// that threads left when they ended. O(their slabs), any thread.
 BY_API void by_static_block_trim(void);
 
-/// Writes a line for each type of which static blocks still live, with count and bytes, to `descriptor`, where types
-/// are counted: with BLOCKYARD_LEAKS=1 or 2 in the environment, in checked processes, and where BLOCKYARD_COUNT_TYPES
-/// is 1; elsewhere a line for each size, with the types of that size. Returns the number of live blocks. Allocates
-/// nothing.
+/// Writes which static blocks are live to the file descriptor and returns how many there are. One line per type, with
+/// count and bytes, where types are counted: with BLOCKYARD_LEAKS=1 or 2 in the environment, in checked processes, and
+/// in code compiled with BLOCKYARD_COUNT_TYPES=1. Elsewhere one line per size, which names the types of that size.
+/// Allocates nothing. O(slabs), any thread.
 BY_API size_t by_block_leak_report(int descriptor);
 
-/// Whether the report is written to standard error when the process ends normally (also by BLOCKYARD_LEAKS=1 or 2 in
-/// the environment). Off at first; a forked child never writes it, since what its parent allocated is not the child's
-/// to free.
+/// Sets whether that report goes to standard error when the process ends normally. Off at first; BLOCKYARD_LEAKS=1 or 2
+/// in the environment switches it on. A forked child never writes it: its parent's blocks are not the child's to free.
 BY_API void by_block_leak_report_at_exit(int enabled);
 
 #ifdef __cplusplus

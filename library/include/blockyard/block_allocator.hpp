@@ -1,14 +1,15 @@
-/// BlockAllocator: blocks of one size, one owner, not a template.
+/// BlockAllocator: blocks of one size for one owner. Not a template.
 ///
-/// Bounds: allocate and free O(1), a dozen instructions; every few hundredth or thousandth takes a slab, O(1); the
-/// operating system is asked when a page is used up (one madvise), and given a wholly free page back (one madvise)
-/// while more than half of the most that was ever held is free. Overhead: see block.h; the object itself is 24 bytes
-/// and holds no memory before its first block.
+/// Time: allocate and free take O(1), a dozen instructions; one call in some hundreds takes a slab, also O(1). Calls
+/// into the operating system: one or two when a page is used up; one or two to give a free page back, while free pages
+/// are more than half of the most ever held. Memory: see block.h. The object is 24 bytes and holds no memory before its
+/// first block.
 ///
-/// Freed blocks are linked through themselves. A slab whose last block is freed returns to bump order: what is cut from
-/// it next lies in address order again, however scrambled the frees were.
+/// Algorithm: a free list per slab, linked through the freed blocks, and a bump pointer for what was never cut
+/// (block_slab.hpp). A slab whose last block is freed returns to its bump pointer, so that the blocks cut from it next
+/// lie in the order of their addresses, in whatever order they were freed.
 ///
-/// Thread-safety: one thread at a time, like a std container. The owner may change.
+/// Thread-safety: one thread at a time, like a standard container. Which one may change.
 #ifndef BLOCKYARD_BLOCK_ALLOCATOR_HPP
 #define BLOCKYARD_BLOCK_ALLOCATOR_HPP
 
@@ -22,23 +23,23 @@ namespace blockyard {
 
 class BY_API BlockAllocator {
  public:
-  /// For blocks of `size` bytes, at most block::max_block_bytes, at `alignment`, a power of two of at most
-  /// block::max_alignment. Takes no memory. Values out of range make an allocator whose every allocate() fails.
+  /// For blocks of `size` bytes, up to block::max_block_bytes, at `alignment`, a power of two up to
+  /// block::max_alignment. Takes no memory. With values out of range every allocate() fails.
   explicit BlockAllocator(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept;
 
-  /// Gives every page back, whatever still lives in them.
+  /// Gives every page back, with the blocks that are still live.
   ~BlockAllocator();
 
   BlockAllocator(const BlockAllocator&) = delete;
   BlockAllocator& operator=(const BlockAllocator&) = delete;
 
-  /// A block, contents unspecified; nullptr when memory is exhausted.
+  /// Allocates a block, contents unspecified. nullptr when memory is exhausted. O(1).
   [[nodiscard]] void* allocate() noexcept {
     void* const ready = take_ready();
     return ready != nullptr ? ready : allocate_slow();
   }
 
-  /// A block that lies ready, else nullptr: the fast path of allocate().
+  /// The fast path of allocate(): a block of the current slab, or nullptr when that has none.
   [[nodiscard, gnu::always_inline]] void* take_ready() noexcept {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     return nullptr;
@@ -47,7 +48,7 @@ class BY_API BlockAllocator {
 #endif
   }
 
-  /// Gives back a block that this allocator's allocate() returned. nullptr is not a block.
+  /// Frees a block that this allocator's allocate() returned. nullptr is not allowed. O(1).
   void free(void* block) noexcept {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     free_checked(block);
@@ -59,17 +60,17 @@ class BY_API BlockAllocator {
 #endif
   }
 
-  /// Gives back `count` blocks at once, O(1): linked from `first` to `last` by block::set_chain_next(). They are handed
-  /// out again in that order, before fresh memory is cut. Their pages stay held until trim() or reset().
+  /// Frees a *chain*: `count` blocks linked from `first` to `last` by block::set_chain_next(). O(1). They are handed
+  /// out again in that order, before fresh memory is cut. Their pages are held until trim() or reset().
   void free_chain(void* first, void* last, std::size_t count) noexcept;
 
-  /// Frees all blocks at once: O(slabs). Keeps at most half of the most bytes ever held, in bump order.
+  /// Frees all blocks at once. O(slabs). Keeps pages up to half of the most bytes ever held.
   void reset() noexcept;
 
-  /// Gives every wholly free page back to the operating system: O(slabs and blocks freed by free_chain).
+  /// Gives every wholly free page back to the operating system. O(slabs, and blocks freed by free_chain).
   void trim() noexcept;
 
-  /// Bytes from one block to the next.
+  /// The stride: bytes from one block to the next. 0 when the size was out of range.
   [[nodiscard]] std::size_t block_bytes() const noexcept { return stride_; }
 
   /// Whether `size` and `alignment` fit this allocator's blocks.
@@ -77,10 +78,10 @@ class BY_API BlockAllocator {
     return stride_ != 0 && size <= stride_ && stride_ % alignment == 0;
   }
 
-  /// O(slabs).
+  /// What the allocator holds. O(slabs).
   [[nodiscard]] by_block_statistics statistics() const noexcept;
 
-  /// Walks every slab and free list and says whether counts, links and places agree: for tests. O(blocks).
+  /// Whether the counts, links and places of every slab and free list agree, for tests. O(blocks).
   [[nodiscard]] bool invariants_hold() const noexcept;
 
  private:
@@ -90,7 +91,7 @@ class BY_API BlockAllocator {
 
   block::Slab* current_ = &block::by_block_no_slab;  ///< where the next block comes from
   std::uint32_t stride_;                             ///< bytes; 0 when the size was out of range
-  std::int32_t mask_;                                ///< how a block tells its slab: block::slab_mask_of()
+  std::int32_t mask_;                                ///< finds a block's slab: block::slab_mask_of()
   block::Pool* pool_ = nullptr;                      ///< slabs and pages; made with the first block
 };
 

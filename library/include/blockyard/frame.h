@@ -1,8 +1,8 @@
-/// Frame and phase marks: where a program tells whoever listens that a frame ended or a phase began.
+/// Marks of frames and phases: how a program says that a frame ended or a phase began.
 ///
-/// Without a recorder a mark costs a load and a branch and does nothing. Every function may be called from any thread
-/// at any time, allocates nothing, and keeps errno. Under a recorder a mark costs about as much as a recorded malloc
-/// (20 ns) and makes no system call, except on a thread's first event or where the recorder is behind.
+/// The marks go to a recorder, if one is loaded; without one, a mark is a load and a branch. Under a recorder it costs
+/// as much as a recorded malloc (about 20 ns), and makes no system call except on a thread's first event or where the
+/// recorder cannot keep up. Every function may be called from any thread, allocates nothing and keeps errno.
 #ifndef BLOCKYARD_FRAME_H
 #define BLOCKYARD_FRAME_H
 
@@ -14,21 +14,25 @@
 extern "C" {
 #endif
 
-/// A frame of the calling thread ends here. The first mark switches off those that a recorder finds by itself (buffer
-/// swaps), so that no frame is counted twice.
+/// Marks the end of a frame of the calling thread. The first mark switches off the marks that a recorder makes by
+/// itself at buffer swaps, so that no frame counts twice.
 BY_API void by_frame_mark(void);
 
-/// The calling thread's frame of temp memory ends (blockyard.h): its temp blocks are gone. Not a mark: a worker calls
-/// it when its job is done. O(1), and O(blocks that did not fit the region).
+/// Ends the calling thread's frame of temp memory (lifetime.h): its temp blocks are gone. A worker thread calls it when
+/// its job is done. It is no mark. O(1), and O(blocks that did not fit the thread's region). May call the operating
+/// system after by_temp_configure().
 BY_API void by_thread_end_frame(void);
 
-/// The program's frame ends: ends the calling thread's temp frame, ages temp job by one frame, lets the heap do for
-/// `budget_ns` nanoseconds what it put off (by_heap_frame_end), and marks the frame as by_frame_mark() does. To be
-/// called once a frame, by the one thread that owns it. Allocates nothing; reports of temp job blocks that are too old
-/// are written to standard error here.
+/// Ends the program's frame. Call it once per frame, on the thread that owns the frame. In this order, it
+/// 1. ends the calling thread's frame of temp memory (by_thread_end_frame),
+/// 2. ages temp job blocks by one frame, and reports those that are too old on standard error while leak detection is
+///    on,
+/// 3. lets the heap do deferred work for up to `budget_ns` nanoseconds (by_heap_frame_end),
+/// 4. marks the frame (by_frame_mark).
 BY_API void by_frame_end(uint64_t budget_ns);
 
-/// A named phase of the program begins here ("menu", "level 3"). `name` is UTF-8, copied, at most 4096 bytes kept.
+/// Marks the begin of a phase of the program, such as "menu" or "level 3". `name` is UTF-8 and is copied, up to 4,096
+/// bytes of it.
 BY_API void by_phase_mark(const char* name);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/// Allocators named after how long a block lives, for C++. What each lifetime promises, bounds and failures:
-/// lifetime.h.
+/// Allocators named after how long a block lives, for C++. lifetime.h has what each lifetime promises, its bounds and
+/// failures.
 ///
 ///   blockyard::temp_scope scope;
 ///   std::span<float> weights = blockyard::make_span<float>(count, blockyard::Lifetime::temp);
@@ -27,7 +27,7 @@ namespace blockyard {
 
 enum class Lifetime { temp = BY_TEMP, temp_job = BY_TEMP_JOB, persistent = BY_PERSISTENT };
 
-/// A block of `size` bytes, contents unspecified; nullptr on failure, errno says why.
+/// Allocates `size` bytes, contents unspecified. nullptr on failure, with errno as in lifetime.h. O(1).
 [[nodiscard]] inline void* allocate(std::size_t size, std::size_t alignment, Lifetime lifetime) noexcept {
   if (lifetime == Lifetime::temp) {
     return temp_allocate(size, alignment);
@@ -38,7 +38,7 @@ enum class Lifetime { temp = BY_TEMP, temp_job = BY_TEMP_JOB, persistent = BY_PE
   return by_lifetime_alloc(size, alignment, static_cast<by_lifetime>(lifetime));
 }
 
-/// Gives a block back with the lifetime that it was allocated with. nullptr is a no-op.
+/// Frees a block. `lifetime` is the one it was allocated with. nullptr is a no-op. O(1).
 inline void deallocate(void* block, Lifetime lifetime) noexcept {
   if (lifetime == Lifetime::temp) {
     temp_deallocate(block);
@@ -49,14 +49,14 @@ inline void deallocate(void* block, Lifetime lifetime) noexcept {
   }
 }
 
-/// As by_lifetime_realloc().
+/// Resizes a block, as by_lifetime_realloc().
 [[nodiscard]] inline void* reallocate(void* block, std::size_t old_size, std::size_t size, std::size_t alignment,
                                       Lifetime lifetime) noexcept {
   return by_lifetime_realloc(block, old_size, size, alignment, static_cast<by_lifetime>(lifetime));
 }
 
-/// Constructs a T; nullptr when memory is exhausted. What T's constructor throws passes through, its block freed. A
-/// temp object whose frame ends is not destroyed: its memory goes.
+/// Makes a T. nullptr when memory is exhausted. When T's constructor throws, the block is freed. The end of a frame
+/// does not destroy temp objects: their memory goes.
 template <class T, class... Arguments>
 [[nodiscard]] T* make(Lifetime lifetime, Arguments&&... arguments) {
   static_assert(alignof(T) <= max_alignment);
@@ -76,7 +76,7 @@ template <class T, class... Arguments>
   }
 }
 
-/// Destroys what make() gave, and gives its block back. nullptr is a no-op.
+/// Destroys an object that make() made, and frees its block. nullptr is a no-op.
 template <class T>
 void destroy(T* object, Lifetime lifetime) noexcept {
   if (object != nullptr) {
@@ -85,8 +85,8 @@ void destroy(T* object, Lifetime lifetime) noexcept {
   }
 }
 
-/// `count` objects, not initialised; an empty span without address when memory is exhausted or count * sizeof(T)
-/// overflows. Freed by deallocate(span.data(), lifetime).
+/// Allocates `count` objects, not initialised. An empty span without address when memory is exhausted or the size
+/// overflows. deallocate(span.data(), lifetime) frees it.
 template <class T>
 requires std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>
 [[nodiscard]] std::span<T> make_span(std::size_t count, Lifetime lifetime) noexcept {
@@ -99,12 +99,12 @@ requires std::is_trivially_default_constructible_v<T> && std::is_trivially_destr
 }
 
 namespace lifetime {
-/// Ends the process: a temp_span was used after its frame, or on another thread.
+/// Ends the process with a sentence: a temp_span was used after its frame, or on another thread.
 [[noreturn]] BY_API void report_stale_span(const void* data) noexcept;
 }  // namespace lifetime
 
-/// A span of temp memory that knows its frame: code compiled with BLOCKYARD_CHECKED ends the process with a sentence
-/// where it is used after that frame or on another thread; other code does not look.
+/// A span of temp memory that knows its frame. In code compiled with BLOCKYARD_CHECKED, a use after that frame or on
+/// another thread ends the process with a sentence; other code does not check.
 template <class T>
 class temp_span {
  public:
@@ -136,8 +136,8 @@ class temp_span {
   std::uint64_t frame_ = 0;
 };
 
-/// A lifetime behind std::pmr::memory_resource. allocate() throws std::bad_alloc on failure. Static, never destroyed;
-/// what a container took from temp_resource() must not be touched after the frame, its destructor included.
+/// A lifetime as a std::pmr::memory_resource. allocate() throws std::bad_alloc on failure. The resources are never
+/// destroyed. A container on temp_resource() must be destroyed before the frame ends.
 [[nodiscard]] BY_API std::pmr::memory_resource* temp_resource() noexcept;
 [[nodiscard]] BY_API std::pmr::memory_resource* temp_job_resource() noexcept;
 [[nodiscard]] BY_API std::pmr::memory_resource* persistent_resource() noexcept;

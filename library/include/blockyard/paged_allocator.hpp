@@ -1,11 +1,13 @@
-/// PagedAllocator<T>: the baseline, the design that game engines use today: an array of free pointers beside the pages.
+/// PagedAllocator<T>: the allocator that game engines use today, to compare BlockAllocator with.
 ///
-/// Bounds: allocate and free O(1), one memory access to the array each; a page is taken from malloc when no pointer is
-/// left, O(page). Overhead: 8 bytes a block for the array besides malloc's. Memory is never given back before reset()
-/// or destruction; after frees in random order blocks are handed out in random order for ever. Neither is so in
-/// BlockAllocator: this one is here to compare with.
+/// Algorithm: pages of blocks, and beside them an array of pointers to the free ones. The technique is that of Godot
+/// Engine's PagedAllocator (core/templates/paged_allocator.h); the code is our own.
 ///
-/// Source: the technique of Godot Engine's PagedAllocator (core/templates/paged_allocator.h), written anew.
+/// Time: allocate and free take O(1), one access to the array each. When no free pointer is left, a page comes from
+/// malloc, O(blocks of a page). Memory: 8 bytes per block for the array. Memory goes back only at reset() or
+/// destruction, and once blocks were freed in random order, they are handed out in random order. BlockAllocator has
+/// neither weakness.
+///
 /// Thread-safety: one thread at a time.
 #ifndef BLOCKYARD_PAGED_ALLOCATOR_HPP
 #define BLOCKYARD_PAGED_ALLOCATOR_HPP
@@ -19,10 +21,10 @@
 
 namespace blockyard {
 
-/// Untyped part: blocks of one size from pages of a power of two blocks.
+/// The untyped part: blocks of one size, in pages of a power of two blocks.
 class PagedBlocks {
  public:
-  /// Blocks of `size` bytes at `alignment`, at least `page_blocks` (rounded up to a power of two) a page.
+  /// For blocks of `size` bytes at `alignment`, with `page_blocks` (rounded up to a power of two) per page.
   PagedBlocks(std::size_t size, std::size_t alignment, std::uint32_t page_blocks = 4096) noexcept
       : size_((size + alignment - 1) / alignment * alignment), alignment_(alignment) {
     while ((std::uint32_t{1} << page_shift_) < page_blocks) {
@@ -33,7 +35,7 @@ class PagedBlocks {
   PagedBlocks& operator=(const PagedBlocks&) = delete;
   ~PagedBlocks() { release(); }
 
-  /// A block; nullptr when memory is exhausted.
+  /// Allocates a block. nullptr when memory is exhausted.
   [[nodiscard]] void* allocate() noexcept {
     if (available_count_ == 0 && !add_page()) [[unlikely]] {
       return nullptr;
@@ -42,6 +44,7 @@ class PagedBlocks {
     return available_[available_count_ >> page_shift_][available_count_ & page_mask()];
   }
 
+  /// Frees a block of this allocator. nullptr is not allowed.
   void free(void* block) noexcept {
     available_[available_count_ >> page_shift_][available_count_ & page_mask()] = block;
     ++available_count_;
@@ -117,7 +120,7 @@ class PagedAllocator {
  public:
   explicit PagedAllocator(std::uint32_t page_blocks = 4096) noexcept : blocks_(sizeof(T), alignof(T), page_blocks) {}
 
-  /// A new T. Throws std::bad_alloc, and whatever the constructor throws.
+  /// Makes a T. Throws std::bad_alloc, and whatever T's constructor throws.
   template <class... Arguments>
   [[nodiscard]] T* create(Arguments&&... arguments) {
     void* const block = blocks_.allocate();
@@ -132,6 +135,7 @@ class PagedAllocator {
     }
   }
 
+  /// Destroys an object that create() made. nullptr is a no-op.
   void destroy(T* object) noexcept {
     if (object != nullptr) {
       std::destroy_at(object);

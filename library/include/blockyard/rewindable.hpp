@@ -1,5 +1,5 @@
-/// A program's own arena with rewind(), for a level or a match. Contract, bounds and the rule for rewinding:
-/// by_rewindable_* in lifetime.h.
+/// blockyard::rewindable: an arena whose blocks all end at its rewind, for a level or a match, as a
+/// std::pmr::memory_resource. by_rewindable_* in lifetime.h has its bounds and the rule for rewinding.
 #ifndef BLOCKYARD_REWINDABLE_HPP
 #define BLOCKYARD_REWINDABLE_HPP
 
@@ -11,24 +11,26 @@
 
 namespace blockyard {
 
-/// Many threads may allocate; one rewinds, while none allocates. As a std::pmr::memory_resource it frees nothing before
-/// the rewind.
+/// Any thread may allocate. One thread rewinds, while no thread allocates. deallocate() does nothing.
 class rewindable : public std::pmr::memory_resource {
  public:
-  /// Throws std::bad_alloc when not even the arena's record can be had. `bytes` as in by_rewindable_create().
+  /// `bytes` as in by_rewindable_create(). Throws std::bad_alloc when memory is exhausted.
   explicit rewindable(std::size_t bytes = 0) : arena_(by_rewindable_create(bytes, nullptr)) { require(); }
-  /// An arena inside of `parent`, which must outlive it; invalid once the parent is rewound.
+  /// Takes its memory from `parent`, which must outlive it. Invalid once the parent rewinds.
   rewindable(rewindable& parent, std::size_t bytes) : arena_(by_rewindable_create(bytes, parent.arena_)) { require(); }
   ~rewindable() override { by_rewindable_destroy(arena_); }
   rewindable(const rewindable&) = delete;
   rewindable& operator=(const rewindable&) = delete;
 
+  /// Throws std::bad_alloc on failure.
   using std::pmr::memory_resource::allocate;
-  /// nullptr on failure, errno says why.
+  /// nullptr on failure, with errno as for by_rewindable_alloc().
   [[nodiscard]] void* try_allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     return by_rewindable_alloc(arena_, size, alignment);
   }
+  /// Ends every block and keeps the memory. O(pieces).
   void rewind() noexcept { by_rewindable_rewind(arena_); }
+  /// Whether no arena above it was rewound since it was made.
   [[nodiscard]] bool valid() const noexcept { return by_rewindable_is_valid(arena_) != 0; }
   [[nodiscard]] by_rewindable_statistics statistics() const noexcept {
     by_rewindable_statistics result;

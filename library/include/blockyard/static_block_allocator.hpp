@@ -1,21 +1,21 @@
-/// StaticBlockAllocator: process-wide pools of blocks, one per (size, alignment), found at compile time.
+/// StaticBlockAllocator: process-wide pools of blocks, found at compile time by size and alignment.
 ///
-/// Bounds: as BlockAllocator, per thread. Allocate: one thread-local load more than BlockAllocator. Free on the thread
-/// whose slab it is: one thread-local load and a compare more, no atomic read-modify-write, no lock; free on any other
-/// thread: one compare-and-swap. A lock is taken when a thread allocates its first block, needs a further page, or
-/// ends. Overhead: a thread that allocates holds 8 KiB of tables, and of each size that it uses at least one slab, of
-/// which the touched part is resident.
+/// Time: as BlockAllocator, per thread. allocate() takes one thread-local load more. free() on the thread that owns the
+/// slab takes a load and a compare more, without a lock or an atomic read-modify-write; on any other thread (a *remote
+/// free*) it takes one compare-and-swap. A lock is taken when a thread allocates its first block, needs a page, or
+/// ends.
 ///
-/// Sizes that need the same stride (block_slab.hpp) share a pool. The pools live in libblockyard: shared objects that
-/// link it share them. Nothing is ever destroyed: static constructors and destructors, atexit handlers, thread_local
-/// destructors and forked children may allocate and free (in a child, what other threads of the parent held stays
-/// theirs and is not used again). When a thread ends, its slabs go to the next thread that starts, or page by page to
-/// threads that need memory.
+/// Memory: as BlockAllocator. A thread that allocates also holds 8 KiB of tables, and at least one slab of each size it
+/// uses. Unused after remote frees: an eighth of a slab that its owner takes for full; and all that was freed remotely
+/// while the owner lives but does not allocate that size.
 ///
-/// Bound on what remote frees leave unused: an eighth of a slab that its owner regards as full; and everything freed
-/// remotely while the owner neither allocates blocks of that size nor ends.
+/// Sizes that need the same stride (detail/block_slab.hpp) share a pool. The pools live in libblockyard, so shared
+/// objects that link it share them. Nothing is ever destroyed: static constructors and destructors, atexit handlers,
+/// thread_local destructors and forked children may allocate and free. A child does not use the slabs of its parent's
+/// other threads. When a thread ends, its slabs go to the next thread that starts, or page by page to threads that need
+/// memory.
 ///
-/// At most 383 different strides above 512 bytes in one process; further ones fail to allocate.
+/// Limit: 383 different strides above 512 bytes per process; further ones fail to allocate.
 #ifndef BLOCKYARD_STATIC_BLOCK_ALLOCATOR_HPP
 #define BLOCKYARD_STATIC_BLOCK_ALLOCATOR_HPP
 
@@ -32,35 +32,34 @@
 
 namespace blockyard::block {
 
-/// A slot is a stride's place in the tables of threads: strides up to 512 bytes have theirs fixed.
+/// A *slot* is a stride's index in a thread's tables. Strides up to 512 bytes have fixed slots.
 inline constexpr std::size_t small_stride = 512;
 inline constexpr std::size_t slot_count = 512;
 
-/// What the fast path sees of a thread: for each slot the slab that blocks come from.
+/// The part of a thread's state that the fast path reads: for each slot, the slab that blocks come from.
 struct ThreadBlocks {
   Slab* current[slot_count];
 };
 
 extern "C" {
-/// The calling thread's; one that is always out of blocks until the thread allocates its first.
+/// The calling thread's. Until the thread allocates its first block, one whose slabs have no blocks.
 extern BY_API constinit thread_local ThreadBlocks* by_thread_blocks __attribute__((tls_model("initial-exec")));
 
 BY_API void* by_static_block_allocate(std::size_t stride) noexcept;
-/// The same for an object of this type, which leak reports then tell from others of its size.
+/// The same for an object of this type, which leak reports then name.
 BY_API void* by_static_block_allocate_typed(std::size_t stride, TypeRecord* type) noexcept;
 BY_API void by_static_block_free_slow(Slab* slab) noexcept;
 BY_API void by_static_block_free_remote(void* block, Slab* slab) noexcept;
 BY_API void by_static_block_free_checked(void* block, std::size_t stride) noexcept;
 BY_API void by_static_block_free_chain(std::size_t stride, void* first, void* last, std::size_t count) noexcept;
-/// Allocate and free of any stride out of line, for what is rare: small code instead of few nanoseconds. The first
-/// throws std::bad_alloc.
+/// Allocate and free of any stride out of line, for rare calls that want small code. The first throws std::bad_alloc.
 BY_API void* by_static_block_take(std::size_t stride);
 BY_API void by_static_block_give(void* block, std::size_t stride) noexcept;
 /// The slot of a stride above small_stride; 0 when there are too many.
 BY_API std::uint32_t by_static_block_slot(std::size_t stride) noexcept;
 }
 
-/// Caches the slot of one large stride, a copy in each shared object.
+/// Caches the slot of one large stride, once per shared object.
 template <std::size_t Stride>
 struct LargeSlot {
   static inline constinit std::atomic<std::uint32_t> value{0};
@@ -89,7 +88,7 @@ inline std::uint32_t slot_of() noexcept {
 
 namespace blockyard {
 
-/// Blocks of `Size` bytes at `Alignment`, from any thread. All members are static; an object of this type is empty.
+/// Blocks of `Size` bytes at `Alignment`. All members are static and any thread may call them; an object is empty.
 template <std::size_t Size, std::size_t Alignment = alignof(std::max_align_t)>
 class StaticBlockAllocator {
   static_assert(Alignment != 0 && (Alignment & (Alignment - 1)) == 0, "an alignment is a power of two");
@@ -100,13 +99,13 @@ class StaticBlockAllocator {
   /// Bytes from one block to the next.
   static constexpr std::size_t stride = block::stride_of(Size, Alignment);
 
-  /// A block, contents unspecified; nullptr when memory is exhausted.
+  /// Allocates a block, contents unspecified. nullptr when memory is exhausted. O(1).
   [[nodiscard]] static void* allocate() noexcept {
     void* const ready = take_ready();
     return ready != nullptr ? ready : block::by_static_block_allocate(stride);
   }
 
-  /// A block that lies ready for this thread, else nullptr: the fast path of allocate().
+  /// The fast path of allocate(): a block of this thread's current slab, or nullptr when that has none.
   [[nodiscard, gnu::always_inline]] static void* take_ready() noexcept {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     return nullptr;
@@ -115,7 +114,7 @@ class StaticBlockAllocator {
 #endif
   }
 
-  /// Gives back a block of this size, allocated on whichever thread. nullptr is not a block.
+  /// Frees a block of this size, from any thread. nullptr is not allowed. O(1).
   static void free(void* taken) noexcept {
 #if defined(BLOCKYARD_CHECKED) && BLOCKYARD_CHECKED
     block::by_static_block_free_checked(taken, stride);
@@ -131,13 +130,14 @@ class StaticBlockAllocator {
 #endif
   }
 
-  /// Gives back `count` blocks at once, O(1): linked from `first` to `last` by block::set_chain_next(). Any thread is
-  /// handed them again, in that order, before it cuts fresh memory. Their pages stay held until by_static_block_trim().
+  /// Frees a chain: `count` blocks linked from `first` to `last` by block::set_chain_next(). O(1), takes a lock. Any
+  /// thread is handed them again, in that order, before it cuts fresh memory. Their pages are held until
+  /// by_static_block_trim().
   static void free_chain(void* first, void* last, std::size_t count) noexcept {
     block::by_static_block_free_chain(stride, first, last, count);
   }
 
-  /// All threads together.
+  /// What the pool holds, all threads together. O(slabs of the process).
   [[nodiscard]] static by_block_statistics statistics() noexcept {
     by_block_statistics result;
     by_static_block_get_statistics(stride, &result);
@@ -145,14 +145,13 @@ class StaticBlockAllocator {
   }
 };
 
-/// Objects of type T in static blocks: constructs and destroys. Takes no space in a container.
+/// Objects of type T in static blocks. Constructs and destroys them; names T in leak reports. An object is empty.
 template <class T>
 class TypedStaticBlockAllocator {
  public:
   using Blocks = StaticBlockAllocator<sizeof(T), alignof(T)>;
 
-  /// A new T. Throws std::bad_alloc when memory is exhausted, and whatever the constructor throws: nothing is allocated
-  /// then.
+  /// Makes a T. Throws std::bad_alloc, and whatever T's constructor throws; nothing is allocated then. O(1).
   template <class... Arguments>
   [[nodiscard]] static T* create(Arguments&&... arguments) {
     void* const taken = allocate();
@@ -164,7 +163,7 @@ class TypedStaticBlockAllocator {
     }
   }
 
-  /// Destroys an object that create() made, on whichever thread. nullptr is a no-op.
+  /// Destroys an object that create() made, on any thread. nullptr is a no-op. O(1).
   static void destroy(T* object) noexcept {
     if (object != nullptr) {
       std::destroy_at(object);
@@ -172,7 +171,7 @@ class TypedStaticBlockAllocator {
     }
   }
 
-  /// A block for a T that the caller constructs. Throws std::bad_alloc.
+  /// Allocates a block for a T that the caller constructs. Throws std::bad_alloc.
   [[nodiscard]] static void* allocate() {
     void* taken = Blocks::take_ready();
     if (taken == nullptr) [[unlikely]] {
@@ -185,7 +184,7 @@ class TypedStaticBlockAllocator {
     return taken;
   }
 
-  /// As allocate(), of what lies ready for this thread; else nullptr.
+  /// The fast path of allocate(), or nullptr.
   [[nodiscard, gnu::always_inline]] static void* take_ready() noexcept {
     void* const taken = Blocks::take_ready();
     if (taken != nullptr) {
@@ -194,12 +193,13 @@ class TypedStaticBlockAllocator {
     return taken;
   }
 
+  /// Frees the block of a T that the caller destroyed. nullptr is not allowed.
   static void deallocate(void* taken) noexcept {
     block::count_type<T>(-1);
     Blocks::free(taken);
   }
 
-  /// See StaticBlockAllocator::free_chain: blocks of objects that need no destructor.
+  /// As StaticBlockAllocator::free_chain(), for objects that need no destructor.
   static void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
     block::count_type<T>(-static_cast<std::ptrdiff_t>(count));
     Blocks::free_chain(first, last, count);

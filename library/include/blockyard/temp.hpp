@@ -1,4 +1,7 @@
-/// The temp lifetime's fast path: a bump allocator a thread, inline. Bounds and results on failure: lifetime.h.
+/// The inline fast path of the temp lifetime: a bump allocator per thread. Bounds and failures: lifetime.h.
+///
+/// A thread's *region* holds its temp blocks of one frame. The next block begins `room` bytes before the region's
+/// `stop`. One addition to `room` says whether a block fits: it carries if there is room.
 #ifndef BLOCKYARD_TEMP_HPP
 #define BLOCKYARD_TEMP_HPP
 
@@ -7,9 +10,9 @@
 
 #include "blockyard/lifetime.h"
 
-// GCC's -fsanitize=null takes the flags of the addition that makes a thread-local variable's address; linkers that
-// relax its TLS access replace that addition by one that sets no flags, and the check fails at random. Such a variable
-// has an address. (The alignment check stands in the same place of the compiler: only without both is there none.)
+// GCC's -fsanitize=null reads the flags of the addition that makes a thread-local variable's address. Linkers that
+// relax the access replace that addition by one that sets no flags, so the check fails at random. The alignment check
+// uses the same code: both must be off.
 #if defined(__GNUC__) && !defined(__clang__)
 #define BY_THREAD_LOCAL_ACCESS __attribute__((no_sanitize("null", "alignment")))
 #else
@@ -18,33 +21,35 @@
 
 namespace blockyard {
 
+/// Of blocks of all lifetimes, bytes.
 inline constexpr std::size_t max_alignment = BY_LIFETIME_MAX_ALIGNMENT;
 
 namespace lifetime {
 
-/// The calling thread's temp region, and where its next block may begin. Empty before the first block, and for good in a
-/// process that is checked or observed: then every call takes the slow path, however the calling code was compiled.
+/// A thread's temp region, and where its next block may begin. Empty before the thread's first block, and always empty
+/// in a checked or observed process: there every call takes the slow path, however its caller was compiled.
 struct TempRegion {
   std::uintptr_t room = 0;  ///< bytes from where the next block may begin to `stop`
-  std::uintptr_t stop = 0;  ///< address: the region's end, or one byte behind where a cursor's piece goes up to the end
+  std::uintptr_t stop = 0;  ///< the region's end, or one byte behind it when a cursor's piece reaches the end
   std::uintptr_t last = 0;  ///< where the newest block begins; next() when there is none
-  /// What block - `last` is at least for the older blocks of the region, a negative number: for no other address, since
-  /// as many bytes before the region are nobody's.
+  /// An address is an older block of the region if address - `last` is at least this, as unsigned numbers. No other
+  /// address is, since that many bytes of address space before the region stay unused.
   std::uintptr_t older = ~std::uintptr_t{0};
-  std::uintptr_t begin = 0;
-  std::uintptr_t peak = 0;  ///< the furthest that next() had been when it went back
-  std::size_t bytes = 0;    ///< of the region
+  std::uintptr_t begin = 0;  ///< where the region begins
+  std::uintptr_t peak = 0;   ///< the furthest that next() was when it went back
+  std::size_t bytes = 0;     ///< of the region
 
+  /// Where the next block may begin, before alignment.
   [[nodiscard]] std::uintptr_t next() const noexcept { return stop - room; }
 };
-/// A region is never larger (by_temp_configure), and an address so many bytes on never wraps.
+/// Regions are no larger (by_temp_configure), so an address plus as many bytes never wraps.
 inline constexpr std::size_t most_region_bytes = std::size_t{1} << 30;
 
 constexpr bool is_valid_alignment(std::size_t alignment) {
   return alignment - 1 < max_alignment && (alignment & (alignment - 1)) == 0;
 }
 
-// Cold, so that compilers keep what leads to these calls out of the way, and the fast path in one piece.
+// Cold, so that compilers move these calls out of the fast path.
 extern "C" {
 extern BY_API constinit thread_local TempRegion by_temp_region __attribute__((tls_model("initial-exec")));
 [[gnu::cold]] BY_API void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept;
@@ -57,21 +62,21 @@ constexpr std::uintptr_t round_up(std::uintptr_t address, std::size_t alignment)
   return (address + (alignment - 1)) & ~(std::uintptr_t{alignment} - 1);
 }
 
-/// What a block of `size` bytes, not 0, takes of its region: a multiple of its alignment, so that the next one of the
-/// same alignment needs no rounding. Beyond malloc's alignment that would be a waste.
+/// What a block of `size` bytes, not 0, takes of its region: a multiple of its alignment, so that the next block of the
+/// same alignment needs no rounding. Above malloc's alignment that would waste too much.
 constexpr std::size_t taken_by(std::size_t size, std::size_t alignment) noexcept {
   return alignment <= alignof(std::max_align_t) ? round_up(size, alignment) : size;
 }
 
-/// Its negative: added to the room that is left it carries if, and only if, there is as much. That of size 0, and of
-/// those that no address space holds, never does.
+/// The negative of that. Added to the room that is left, it carries exactly if the block fits. For size 0, and for
+/// sizes that no address space holds, it never carries.
 constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) noexcept {
   return (0 - size) & (alignment <= alignof(std::max_align_t) ? 0 - alignment : ~std::size_t{0});
 }
 
 }  // namespace lifetime
 
-/// As by_lifetime_alloc(size, alignment, BY_TEMP): a few instructions while the region has room.
+/// As by_lifetime_alloc(size, alignment, BY_TEMP): a few instructions while the block fits the region.
 [[nodiscard, gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void* temp_allocate(
     std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   lifetime::TempRegion& region = lifetime::by_temp_region;
@@ -79,9 +84,8 @@ constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) no
   std::uintptr_t begin = region.stop - room;
   const std::size_t minus_taken = lifetime::minus_taken_by(size, alignment);
   bool fits = lifetime::is_valid_alignment(alignment);
-  // Each block's place follows from the place of the one before, a chain that bounds how fast they can follow one
-  // another: one addition. Behind a branch, which is predicted, rounding is no part of it; what blocks take keeps the
-  // branch from being taken where the alignment stays the same.
+  // Each block's place depends on the one before: this chain bounds the speed. Rounding stands behind a predicted
+  // branch, so that the chain is one addition per block. The branch is rare: blocks take multiples of their alignment.
   if ((begin & (alignment - 1)) != 0) [[unlikely]] {
     const std::uintptr_t padding = (0 - begin) & (alignment - 1);
     std::uintptr_t left = 0;
@@ -89,7 +93,7 @@ constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) no
     if (fits) {
       begin += padding;
       room -= padding;
-      asm("" : "+r"(begin), "+r"(room));  // or GCC makes conditional moves of it, and those wait for the rounding
+      asm("" : "+r"(begin), "+r"(room));  // keeps the branch: GCC would make conditional moves, which wait
     }
   }
   void* block = nullptr;
@@ -97,9 +101,9 @@ constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) no
     region.last = begin;
     block = reinterpret_cast<void*>(begin);  // NOLINT: it was a pointer
   } else {
-    // Both are in their places already. But since they are stored here too, before the one call that reads them, each
-    // allocation's stores are followed by others on every way through the next allocation's code, and of several in a
-    // row compilers drop most of them but the last one's. They must not know what is stored here, or they drop this.
+    // Both values are in memory already. Storing them here too lets compilers drop the stores of all but the last of
+    // several allocations in a row: on every path, another store follows before the one call that reads them. The
+    // compiler must not know the values, or it drops these stores instead.
     std::uintptr_t room_again = region.stop - begin;
     std::uintptr_t last_again = region.last;
     asm("" : "+r"(room_again), "+r"(last_again));
@@ -108,14 +112,14 @@ constexpr std::size_t minus_taken_by(std::size_t size, std::size_t alignment) no
     block = lifetime::by_temp_allocate_slow(size, alignment);
     room = region.room;
   }
-  // On both ways, so that compilers know in a register what the next call would load.
+  // On both paths, so that the next call finds it in a register.
   region.room = room;
   return block;
 }
 
 namespace lifetime {
 
-/// Takes back what the region gave from `address` on.
+/// Frees what the region gave from `address` on.
 [[gnu::always_inline]] inline void take_back_to(TempRegion& region, std::uintptr_t address) noexcept {
   if (region.next() > region.peak) {
     region.peak = region.next();
@@ -126,7 +130,7 @@ namespace lifetime {
 
 }  // namespace lifetime
 
-/// As by_lifetime_free(block, BY_TEMP).
+/// As by_lifetime_free(block, BY_TEMP). O(1).
 [[gnu::always_inline]] BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block) noexcept {
   lifetime::TempRegion& region = lifetime::by_temp_region;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
@@ -141,8 +145,8 @@ namespace lifetime {
   lifetime::by_temp_deallocate_slow(block);
 }
 
-/// The same for callers that know the size: frees in the reverse order of the allocations take every block back, where
-/// sizes are multiples of the alignment, as those of objects are.
+/// The same for callers that know the size. Frees in reverse order of the allocations take every block back, if sizes
+/// are multiples of their alignment, as the sizes of objects are.
 BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block, std::size_t size) noexcept {
   lifetime::TempRegion& region = lifetime::by_temp_region;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
@@ -155,8 +159,8 @@ BY_THREAD_LOCAL_ACCESS inline void temp_deallocate(void* block, std::size_t size
   lifetime::by_temp_deallocate_sized_slow(block, size);
 }
 
-/// Temp blocks allocated on this thread while it lives go when it ends; scopes nest. When the thread's frame ends
-/// inside of it, nothing is left for it to do.
+/// Frees, when it ends, the temp blocks that its thread allocated since it began. Scopes nest. If the thread's frame
+/// ended meanwhile, it does nothing.
 class temp_scope {
  public:
   temp_scope() noexcept : mark_(by_temp_mark_now()) {}
