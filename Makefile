@@ -41,7 +41,7 @@ bench: ## ratios to peers (PARTS=heap: only that)
 	@scripts/build bench
 	@BLOCKYARD_BUILD="$(CURDIR)/build/bench" scripts/run-each 'bench/*/run'
 
-lint: ## formatting, linters, the dependency rule
+lint: ## formatting, linters, the dependency rule, the pages
 	@scripts/install-packages build lab test lint
 	@scripts/setup-npm
 	@scripts/setup-venv
