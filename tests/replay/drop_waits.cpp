@@ -4,8 +4,8 @@
 #include <exception>
 #include <vector>
 
-#include "replay/plan_file.hpp"
-#include "replay/plan_writer.hpp"
+#include "replay/plan/plan_file.hpp"
+#include "replay/plan/plan_writer.hpp"
 
 int main(int argc, char** argv) {
   namespace replay = blockyard::replay;

@@ -1,5 +1,5 @@
 // The percentiles of lateness, against a sort.
-#include "replay/lateness.hpp"
+#include "replay/results/lateness.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a plan holds: slots, preambles, waits, pairs, times.
-#include "replay/planner.hpp"
+#include "replay/plan/planner.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/plan_file.hpp"
+#include "replay/plan/plan_file.hpp"
 
 namespace blockyard::replay {
 namespace {

@@ -1,5 +1,5 @@
 // What replay writes into fresh blocks, at the bytes where mistakes hide: blocks that begin or end near a page's edge.
-#include "replay/touch.hpp"
+#include "replay/run/touch.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

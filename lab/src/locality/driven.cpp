@@ -9,7 +9,7 @@
 #include "blockyard/block_allocator.hpp"
 #include "blockyard/lifetime.hpp"
 #include "journal/event.hpp"
-#include "replay/adapter_host.hpp"
+#include "replay/run/adapter_host.hpp"
 
 namespace blockyard::locality {
 namespace {

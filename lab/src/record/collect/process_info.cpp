@@ -1,5 +1,5 @@
 // Facts from /proc and uname.
-#include "record/collect/facts.hpp"
+#include "record/collect/process_info.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -19,7 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "record/collect/facts.hpp"
+#include "record/collect/process_info.hpp"
 #include "record/stamp.hpp"
 
 namespace blockyard::record {

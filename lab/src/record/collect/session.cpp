@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "record/collect/facts.hpp"
+#include "record/collect/process_info.hpp"
 
 namespace blockyard::record {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/session.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 

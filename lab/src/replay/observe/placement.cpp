@@ -1,4 +1,4 @@
-#include "replay/placement.hpp"
+#include "replay/observe/placement.hpp"
 
 #include <sys/mman.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/clock.hpp"
-#include "replay/process_memory.hpp"
+#include "replay/run/process_memory.hpp"
 
 namespace blockyard::replay {
 namespace {

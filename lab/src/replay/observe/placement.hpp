@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "replay/session.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 

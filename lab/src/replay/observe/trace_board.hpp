@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "replay/plan_format.hpp"
+#include "replay/plan/plan_format.hpp"
 
 namespace blockyard::replay {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "replay/trace_board.hpp"
+#include "replay/observe/trace_board.hpp"
 
 namespace blockyard::replay {
 

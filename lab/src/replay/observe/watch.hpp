@@ -8,23 +8,13 @@
 #include <span>
 #include <string>
 
-#include "replay/background.hpp"
-#include "replay/process_memory.hpp"
-#include "replay/session.hpp"
-#include "replay/usage.hpp"
+#include "replay/observe/background.hpp"
+#include "replay/observe/usage.hpp"
+#include "replay/results/memory_log.hpp"
+#include "replay/run/process_memory.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
-
-/// A row of memory.npy.
-struct MemoryRow {
-  std::uint64_t time;               ///< ns of the replay's clock
-  std::uint64_t resident;           ///< bytes of the process beyond the lab's own
-  std::uint64_t live;               ///< bytes asked for and alive
-  std::uint64_t blocks;             ///< alive
-  std::uint64_t minor_faults;       ///< of the process since the clock's start
-  std::uint64_t cpu_ns;             ///< likewise
-  std::uint64_t background_cpu_ns;  ///< likewise, of threads that the allocator started
-};
 
 struct WatchSettings {
   double expected_s = 0;   ///< how long the run takes at its pace; 0 where it has none

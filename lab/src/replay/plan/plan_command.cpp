@@ -7,9 +7,9 @@
 
 #include "journal/reader.hpp"
 #include "replay/cli.hpp"
-#include "replay/npy.hpp"
-#include "replay/output_file.hpp"
-#include "replay/planner.hpp"
+#include "replay/plan/planner.hpp"
+#include "replay/results/atomic_file.hpp"
+#include "replay/results/npy.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -51,7 +51,7 @@ class Progress {
 
 void write_events(const std::string& folder, const Planner& planner) {
   make_folder(folder);
-  OutputFile file(folder + "/events.npz");
+  AtomicFile file(folder + "/events.npz");
   NpzWriter npz(file);
   npz.begin("pair", "'<u4'", planner.pair().size());
   planner.pair().for_each_piece(

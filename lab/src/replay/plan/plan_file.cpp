@@ -1,4 +1,4 @@
-#include "replay/plan_file.hpp"
+#include "replay/plan/plan_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

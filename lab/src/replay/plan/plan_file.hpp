@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/plan_format.hpp"
+#include "replay/plan/plan_format.hpp"
 
 namespace blockyard::replay {
 

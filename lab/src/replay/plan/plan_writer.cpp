@@ -1,4 +1,4 @@
-#include "replay/plan_writer.hpp"
+#include "replay/plan/plan_writer.hpp"
 
 #include <xxhash.h>
 

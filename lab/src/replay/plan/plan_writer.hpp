@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "replay/output_file.hpp"
-#include "replay/plan_format.hpp"
+#include "replay/plan/plan_format.hpp"
+#include "replay/results/atomic_file.hpp"
 
 namespace blockyard::replay {
 
@@ -49,7 +49,7 @@ class PlanWriter {
   Thread& open(std::uint32_t journal_thread);
   void flush(Thread& thread);
 
-  OutputFile file_;
+  AtomicFile file_;
   std::vector<Thread> threads_;
   std::uint32_t idle_threads_ = 0;
 };

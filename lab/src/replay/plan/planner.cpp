@@ -1,4 +1,4 @@
-#include "replay/planner.hpp"
+#include "replay/plan/planner.hpp"
 
 #include <algorithm>
 #include <bit>

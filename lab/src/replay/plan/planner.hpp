@@ -9,10 +9,10 @@
 
 #include "journal/event.hpp"
 #include "journal/flat_map.hpp"
-#include "replay/file_array.hpp"
-#include "replay/plan_format.hpp"
-#include "replay/plan_writer.hpp"
-#include "replay/slots.hpp"
+#include "replay/plan/file_array.hpp"
+#include "replay/plan/plan_format.hpp"
+#include "replay/plan/plan_writer.hpp"
+#include "replay/plan/slots.hpp"
 
 namespace blockyard::replay {
 

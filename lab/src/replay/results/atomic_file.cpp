@@ -1,4 +1,4 @@
-#include "replay/output_file.hpp"
+#include "replay/results/atomic_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,18 +20,18 @@ constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)), part_(path_ + ".part"), buffer_(buffer_bytes) {
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), part_(path_ + ".part"), buffer_(buffer_bytes) {
   file_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) fail("can't be written");
 }
 
-OutputFile::~OutputFile() {
+AtomicFile::~AtomicFile() {
   if (file_ < 0) return;
   close(file_);
   unlink(part_.c_str());
 }
 
-void OutputFile::write(const void* bytes, std::size_t count) {
+void AtomicFile::write(const void* bytes, std::size_t count) {
   const char* from = static_cast<const char*>(bytes);
   while (count != 0) {
     if (buffered_ == buffer_.size()) flush();
@@ -43,12 +43,12 @@ void OutputFile::write(const void* bytes, std::size_t count) {
   }
 }
 
-void OutputFile::write_at(std::uint64_t offset, const void* bytes, std::size_t count) {
+void AtomicFile::write_at(std::uint64_t offset, const void* bytes, std::size_t count) {
   flush();
   write_fully(bytes, count, offset);
 }
 
-void OutputFile::commit() {
+void AtomicFile::commit() {
   flush();
   const int file = std::exchange(file_, -1);
   if (close(file) != 0 || std::rename(part_.c_str(), path_.c_str()) != 0) {
@@ -59,13 +59,13 @@ void OutputFile::commit() {
   }
 }
 
-void OutputFile::flush() {
+void AtomicFile::flush() {
   write_fully(buffer_.data(), buffered_, flushed_);
   flushed_ += buffered_;
   buffered_ = 0;
 }
 
-void OutputFile::write_fully(const void* bytes, std::size_t count, std::uint64_t offset) {
+void AtomicFile::write_fully(const void* bytes, std::size_t count, std::uint64_t offset) {
   const char* from = static_cast<const char*>(bytes);
   while (count != 0) {
     const ssize_t written = pwrite(file_, from, count, static_cast<off_t>(offset));
@@ -79,7 +79,7 @@ void OutputFile::write_fully(const void* bytes, std::size_t count, std::uint64_t
   }
 }
 
-void OutputFile::fail(const char* what) const {
+void AtomicFile::fail(const char* what) const {
   throw journal::Error(path_ + " " + what + ": " + std::strerror(errno));
 }
 

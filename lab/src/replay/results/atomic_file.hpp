@@ -10,12 +10,12 @@ namespace blockyard::replay {
 
 /// Written to `PATH.part` beside its place, renamed by commit(); without commit() it leaves nothing. Every member
 /// throws journal::Error with the path and the system's reason (a full disk, a folder that can't be written).
-class OutputFile {
+class AtomicFile {
  public:
-  explicit OutputFile(std::string path);
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
 
   /// Appends; buffered (1 MiB).
   void write(const void* bytes, std::size_t count);

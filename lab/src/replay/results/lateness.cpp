@@ -1,4 +1,4 @@
-#include "replay/lateness.hpp"
+#include "replay/results/lateness.hpp"
 
 #include <algorithm>
 #include <bit>

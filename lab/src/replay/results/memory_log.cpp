@@ -1,7 +1,7 @@
-#include "replay/results.hpp"
+#include "replay/results/memory_log.hpp"
 
-#include "replay/npy.hpp"
-#include "replay/output_file.hpp"
+#include "replay/results/atomic_file.hpp"
+#include "replay/results/npy.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -13,7 +13,7 @@ constexpr const char* memory_fields =
 }  // namespace
 
 void write_memory(const std::string& folder, std::span<const MemoryRow> rows) {
-  OutputFile file(folder + "/memory.npy");
+  AtomicFile file(folder + "/memory.npy");
   const std::string header = npy_header(memory_fields, rows.size());
   file.write(header.data(), header.size());
   file.write(rows.data(), rows.size_bytes());

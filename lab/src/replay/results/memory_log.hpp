@@ -1,12 +1,22 @@
 // What a run leaves beside its samples: the rows of memory.npy, in the layout of docs/reference/campaign-folder.md.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
-#include "replay/watch.hpp"
-
 namespace blockyard::replay {
+
+/// A row of memory.npy.
+struct MemoryRow {
+  std::uint64_t time;               ///< ns of the replay's clock
+  std::uint64_t resident;           ///< bytes of the process beyond the lab's own
+  std::uint64_t live;               ///< bytes asked for and alive
+  std::uint64_t blocks;             ///< alive
+  std::uint64_t minor_faults;       ///< of the process since the clock's start
+  std::uint64_t cpu_ns;             ///< likewise
+  std::uint64_t background_cpu_ns;  ///< likewise, of threads that the allocator started
+};
 
 /// Writes `folder`/memory.npy. Throws journal::Error when the disk is full.
 void write_memory(const std::string& folder, std::span<const MemoryRow> rows);

@@ -1,4 +1,4 @@
-#include "replay/npy.hpp"
+#include "replay/results/npy.hpp"
 
 #include <zlib.h>
 

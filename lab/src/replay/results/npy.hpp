@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/output_file.hpp"
+#include "replay/results/atomic_file.hpp"
 
 namespace blockyard::replay {
 
@@ -18,7 +18,7 @@ std::string npy_header(const std::string& descr, std::uint64_t rows);
 /// Writes arrays one after another into one .npz. Not thread-safe. A member is limited to 4 GiB.
 class NpzWriter {
  public:
-  explicit NpzWriter(OutputFile& file) : file_(file) {}
+  explicit NpzWriter(AtomicFile& file) : file_(file) {}
 
   /// Begins the member `name` (without .npy), then its data in pieces, then the next member or finish().
   void begin(const std::string& name, const std::string& descr, std::uint64_t rows);
@@ -36,7 +36,7 @@ class NpzWriter {
 
   void end_member();
 
-  OutputFile& file_;
+  AtomicFile& file_;
   std::vector<Member> members_;
   bool open_ = false;
 };

@@ -1,4 +1,4 @@
-#include "replay/run_json.hpp"
+#include "replay/results/run_json.hpp"
 
 #include <unistd.h>
 

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "replay/adapter_host.hpp"
-#include "replay/drive.hpp"
-#include "replay/lateness.hpp"
-#include "replay/placement.hpp"
-#include "replay/plan_file.hpp"
-#include "replay/run.hpp"
-#include "replay/sample_writer.hpp"
-#include "replay/session.hpp"
-#include "replay/usage.hpp"
+#include "replay/observe/placement.hpp"
+#include "replay/observe/usage.hpp"
+#include "replay/plan/plan_file.hpp"
+#include "replay/results/lateness.hpp"
+#include "replay/results/sample_writer.hpp"
+#include "replay/run/adapter_host.hpp"
+#include "replay/run/drive.hpp"
+#include "replay/run/run.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 

@@ -1,9 +1,9 @@
-#include "replay/sample_writer.hpp"
+#include "replay/results/sample_writer.hpp"
 
 #include <algorithm>
 #include <functional>
 
-#include "replay/npy.hpp"
+#include "replay/results/npy.hpp"
 
 namespace blockyard::replay {
 namespace {

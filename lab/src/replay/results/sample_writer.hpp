@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "replay/lateness.hpp"
-#include "replay/output_file.hpp"
-#include "replay/plan_file.hpp"
-#include "replay/session.hpp"
+#include "replay/plan/plan_file.hpp"
+#include "replay/results/atomic_file.hpp"
+#include "replay/results/lateness.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 
@@ -62,7 +62,7 @@ class SampleWriter {
   const Session& session_;
   std::span<const std::uint32_t> frames_;
   std::size_t frame_ = 0;
-  OutputFile file_;
+  AtomicFile file_;
   std::vector<Cursor> cursors_;
   std::vector<Next> queue_;  ///< a heap, the earliest event first; threads that are written to their end are not in it
   LatenessHistogram lateness_;

@@ -1,10 +1,10 @@
-#include "replay/syscall_log.hpp"
+#include "replay/results/syscall_log.hpp"
 
 #include <algorithm>
 #include <tuple>
 
-#include "replay/npy.hpp"
-#include "replay/output_file.hpp"
+#include "replay/results/atomic_file.hpp"
+#include "replay/results/npy.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -33,7 +33,7 @@ std::vector<SyscallRow> merged(std::vector<SyscallRow> rows) {
 }
 
 void write_syscalls(const std::string& folder, const std::vector<SyscallRow>& rows) {
-  OutputFile file(folder + "/syscalls.npy");
+  AtomicFile file(folder + "/syscalls.npy");
   const std::string header = npy_header(syscall_fields, rows.size());
   file.write(header.data(), header.size());
   file.write(rows.data(), rows.size() * sizeof(SyscallRow));

@@ -1,4 +1,4 @@
-#include "replay/adapter_host.hpp"
+#include "replay/run/adapter_host.hpp"
 
 #include <dlfcn.h>
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "replay/session.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 

@@ -1,4 +1,4 @@
-#include "replay/drive.hpp"
+#include "replay/run/drive.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,9 @@
 
 #include "base/clock.hpp"
 #include "journal/event.hpp"
-#include "replay/failure.hpp"
-#include "replay/order.hpp"
-#include "replay/pacer.hpp"
+#include "replay/run/failure.hpp"
+#include "replay/run/order.hpp"
+#include "replay/run/pacer.hpp"
 
 namespace blockyard::replay {
 namespace {

@@ -1,7 +1,7 @@
 // The measured loop: one journal thread's events on one allocator.
 #pragma once
 
-#include "replay/session.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 

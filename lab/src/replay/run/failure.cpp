@@ -1,4 +1,4 @@
-#include "replay/failure.hpp"
+#include "replay/run/failure.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "replay/drive.hpp"
-#include "replay/pacer.hpp"
-#include "replay/session.hpp"
+#include "replay/run/drive.hpp"
+#include "replay/run/pacer.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 

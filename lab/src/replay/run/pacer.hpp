@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
-#include "replay/looker.hpp"
+#include "replay/observe/looker.hpp"
 
 namespace blockyard::replay {
 

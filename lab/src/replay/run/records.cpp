@@ -1,4 +1,4 @@
-#include "replay/records.hpp"
+#include "replay/run/records.hpp"
 
 #include <algorithm>
 #include <bit>

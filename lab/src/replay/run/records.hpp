@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "replay/plan_file.hpp"
-#include "replay/process_memory.hpp"
-#include "replay/session.hpp"
+#include "replay/plan/plan_file.hpp"
+#include "replay/run/process_memory.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 

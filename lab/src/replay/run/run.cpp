@@ -1,4 +1,4 @@
-#include "replay/run.hpp"
+#include "replay/run/run.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,30 +15,30 @@
 
 #include "base/clock.hpp"
 #include "journal/event.hpp"
-#include "replay/adapter_host.hpp"
-#include "replay/background.hpp"
-#include "replay/cores.hpp"
-#include "replay/crash.hpp"
-#include "replay/drive.hpp"
-#include "replay/failure.hpp"
-#include "replay/handshake.hpp"
-#include "replay/keep_awake.hpp"
-#include "replay/lab.hpp"
-#include "replay/output_file.hpp"
-#include "replay/pacer.hpp"
-#include "replay/part.hpp"
-#include "replay/placement.hpp"
-#include "replay/plan_file.hpp"
-#include "replay/process_memory.hpp"
-#include "replay/records.hpp"
-#include "replay/results.hpp"
-#include "replay/run_json.hpp"
-#include "replay/sample_writer.hpp"
-#include "replay/session.hpp"
-#include "replay/stream.hpp"
-#include "replay/tracer.hpp"
-#include "replay/usage.hpp"
-#include "replay/watch.hpp"
+#include "replay/observe/background.hpp"
+#include "replay/observe/placement.hpp"
+#include "replay/observe/tracer.hpp"
+#include "replay/observe/usage.hpp"
+#include "replay/observe/watch.hpp"
+#include "replay/plan/plan_file.hpp"
+#include "replay/results/atomic_file.hpp"
+#include "replay/results/memory_log.hpp"
+#include "replay/results/run_json.hpp"
+#include "replay/results/sample_writer.hpp"
+#include "replay/run/adapter_host.hpp"
+#include "replay/run/cores.hpp"
+#include "replay/run/crash.hpp"
+#include "replay/run/drive.hpp"
+#include "replay/run/failure.hpp"
+#include "replay/run/handshake.hpp"
+#include "replay/run/keep_awake.hpp"
+#include "replay/run/pacer.hpp"
+#include "replay/run/process_memory.hpp"
+#include "replay/run/records.hpp"
+#include "replay/run/run_memory.hpp"
+#include "replay/run/session.hpp"
+#include "replay/run/stream.hpp"
+#include "replay/run/thread_runner.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -48,8 +48,8 @@ constexpr double clock_lead_ns = 5'000'000;
 // Walking stops so long before an event: one page fault or short interrupt does not make the event late.
 constexpr double pollute_margin_ns = 2'000;
 
-void* run_part(void* part) {
-  static_cast<Part*>(part)->run();
+void* run_thread(void* runner) {
+  static_cast<ThreadRunner*>(runner)->run();
   return nullptr;
 }
 
@@ -72,7 +72,7 @@ class Run {
       : settings_(settings),
         awake_(awake),
         plan_(settings.plan),
-        lab_(plan_, session_, settings),
+        memory_(plan_, session_, settings),
         watch_(session_, background_, watch_settings()) {
     session_.board = board;
   }
@@ -131,18 +131,18 @@ class Run {
                      .shortest_fault_ns = shortest_fault_ns(session_.ticks_per_ns)};
     for (ReplayThread& thread : session_.threads) {
       thread.polluter =
-          Polluter(lab_.polluted(), static_cast<std::uint64_t>(pollute_margin_ns * session_.ticks_per_ns));
+          Polluter(memory_.polluted(), static_cast<std::uint64_t>(pollute_margin_ns * session_.ticks_per_ns));
     }
     populate_program();
     for (std::uint32_t index = 1; index < plan.threads; ++index) {
-      parts_.push_back(std::make_unique<Part>(session_, plan_, lab_.thread(index)));
+      runners_.push_back(std::make_unique<ThreadRunner>(session_, plan_, memory_.thread(index)));
     }
     pthreads_.resize(plan.threads);
-    if (lab_.records().streamed()) {
+    if (memory_.records().streamed()) {
       if (session_.timed) samples_.emplace(settings_.output, plan_, session_);
-      stream_.emplace(session_, lab_.records(), samples_ ? &*samples_ : nullptr, settings_.output);
+      stream_.emplace(session_, memory_.records(), samples_ ? &*samples_ : nullptr, settings_.output);
       stream_->start();
-      totals_.stream.emplace().buffer_bytes = lab_.records().bytes();
+      totals_.stream.emplace().buffer_bytes = memory_.records().bytes();
     }
     reset_peak_resident_bytes();
     totals_.lab_resident_bytes = resident_bytes();
@@ -205,8 +205,8 @@ class Run {
     for (std::size_t index = 1; index < session_.threads.size(); ++index) {
       pthread_attr_t attributes;
       pthread_attr_init(&attributes);
-      pthread_attr_setstack(&attributes, lab_.stack(index).begin(), lab_.stack(index).size());
-      const int failed = pthread_create(&pthreads_[index], &attributes, run_part, parts_[index - 1].get());
+      pthread_attr_setstack(&attributes, memory_.stack(index).begin(), memory_.stack(index).size());
+      const int failed = pthread_create(&pthreads_[index], &attributes, run_thread, runners_[index - 1].get());
       pthread_attr_destroy(&attributes);
       if (failed != 0) {
         SafeText reason;
@@ -216,7 +216,7 @@ class Run {
         fail_run(reason);
       }
     }
-    main_.prepare();
+    main_runner_.prepare();
     await(session_.restored, 1);
   }
 
@@ -231,7 +231,7 @@ class Run {
     session_.clock_start = base::ticks() + static_cast<std::uint64_t>(clock_lead_ns * session_.ticks_per_ns);
     session_.phase.store(Phase::running, std::memory_order_release);
     announce(session_.go, 1);
-    main_.replay();
+    main_runner_.replay();
     await(session_.finished, static_cast<std::uint32_t>(session_.threads.size()));
     totals_.usage = usage_now() - before;
     totals_.awake_cpu_ns = awake_.cpu_ns() - awake_cpu_ns;
@@ -278,7 +278,7 @@ class Run {
     totals_.rounding = rounding_of_live_blocks(session_, plan_.header().slots, loaded_.usable_size);
     chain_leftovers(session_, plan_.header().slots);
     const std::uint64_t begin = base::ticks();
-    main_.clear_up();
+    main_runner_.clear_up();
     for (std::size_t index = 1; index < session_.threads.size(); ++index) {
       announce(session_.threads[index].turn, 2);
       see_off(index);
@@ -349,7 +349,7 @@ class Run {
     if (!settings_.traced) write_memory(settings_.output, watch_.rows());
     watch_.stop();  // from here on an interrupt comes too late: the run is finished
     const std::string json = finished_run_json(facts_, totals_);
-    OutputFile file(settings_.output + "/run.json");
+    AtomicFile file(settings_.output + "/run.json");
     file.write(json.data(), json.size());
     file.commit();
   }
@@ -358,7 +358,7 @@ class Run {
   const KeepAwake& awake_;
   Session session_;
   PlanFile plan_;
-  Lab lab_;
+  RunMemory memory_;
   Background background_;
   Watch watch_;
   std::optional<SampleWriter> samples_;  ///< of a streamed run from the start, else when it is over
@@ -366,8 +366,8 @@ class Run {
   LoadedAdapter loaded_;
   Totals totals_;
   RunFacts facts_{settings_, plan_, nullptr, false, {}};
-  Part main_{session_, plan_, lab_.thread(0)};
-  std::vector<std::unique_ptr<Part>> parts_;
+  ThreadRunner main_runner_{session_, plan_, memory_.thread(0)};
+  std::vector<std::unique_ptr<ThreadRunner>> runners_;
   std::vector<pthread_t> pthreads_;
 };
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "replay/looker.hpp"
-#include "replay/touch.hpp"
+#include "replay/observe/looker.hpp"
+#include "replay/run/touch.hpp"
 
 namespace blockyard::replay {
 

@@ -8,7 +8,7 @@
 
 #include "journal/event.hpp"
 #include "replay/cli.hpp"
-#include "replay/run.hpp"
+#include "replay/run/run.hpp"
 
 namespace blockyard::replay {
 namespace {

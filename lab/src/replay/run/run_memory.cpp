@@ -1,8 +1,8 @@
-#include "replay/lab.hpp"
+#include "replay/run/run_memory.hpp"
 
 #include <new>
 
-#include "replay/crash.hpp"
+#include "replay/run/crash.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -13,7 +13,7 @@ constexpr std::size_t thread_stack_populated = std::size_t{128} << 10;
 
 }  // namespace
 
-Lab::Lab(const PlanFile& plan, Session& session, const RunSettings& settings)
+RunMemory::RunMemory(const PlanFile& plan, Session& session, const RunSettings& settings)
     : thread_memory_(plan.threads().size() * sizeof(ReplayThread)),
       slot_memory_(std::size_t{plan.header().slots} * sizeof(Slot)),
       signal_memory_(plan.threads().size() * signal_stack_bytes),

@@ -6,19 +6,19 @@
 #include <span>
 #include <vector>
 
-#include "replay/plan_file.hpp"
-#include "replay/process_memory.hpp"
-#include "replay/records.hpp"
-#include "replay/run.hpp"
-#include "replay/session.hpp"
+#include "replay/plan/plan_file.hpp"
+#include "replay/run/process_memory.hpp"
+#include "replay/run/records.hpp"
+#include "replay/run/run.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 
 /// Records, slots, stacks and what threads walk between events: mapped and populated when constructed, from when on the
 /// session's threads and slots are these. Throws journal::Error when the system has not that much.
-class Lab {
+class RunMemory {
  public:
-  Lab(const PlanFile& plan, Session& session, const RunSettings& settings);
+  RunMemory(const PlanFile& plan, Session& session, const RunSettings& settings);
 
   ReplayThread& thread(std::size_t index) { return threads_[index]; }
   Stack& stack(std::size_t index) { return stacks_[index - 1]; }

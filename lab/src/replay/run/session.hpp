@@ -10,11 +10,11 @@
 #include <span>
 
 #include "blockyard/adapter.h"
-#include "replay/looker.hpp"
-#include "replay/plan_format.hpp"
-#include "replay/polluter.hpp"
-#include "replay/touch.hpp"
-#include "replay/trace_board.hpp"
+#include "replay/observe/looker.hpp"
+#include "replay/observe/trace_board.hpp"
+#include "replay/plan/plan_format.hpp"
+#include "replay/run/polluter.hpp"
+#include "replay/run/touch.hpp"
 
 namespace blockyard::replay {
 

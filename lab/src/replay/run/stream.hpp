@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
-#include "replay/process_memory.hpp"
-#include "replay/records.hpp"
-#include "replay/sample_writer.hpp"
-#include "replay/session.hpp"
+#include "replay/results/sample_writer.hpp"
+#include "replay/run/process_memory.hpp"
+#include "replay/run/records.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 

@@ -1,17 +1,17 @@
-#include "replay/part.hpp"
+#include "replay/run/thread_runner.hpp"
 
 #include <unistd.h>
 
 #include "base/clock.hpp"
-#include "replay/cores.hpp"
-#include "replay/crash.hpp"
-#include "replay/drive.hpp"
-#include "replay/handshake.hpp"
-#include "replay/pacer.hpp"
+#include "replay/run/cores.hpp"
+#include "replay/run/crash.hpp"
+#include "replay/run/drive.hpp"
+#include "replay/run/handshake.hpp"
+#include "replay/run/pacer.hpp"
 
 namespace blockyard::replay {
 
-void Part::prepare() {
+void ThreadRunner::prepare() {
   if (thread_.index != 0) await(thread_.turn, 1);
   current_thread = &thread_;
   thread_.kernel_id = gettid();
@@ -40,14 +40,14 @@ void Part::prepare() {
   announce(next < session_.threads.size() ? session_.threads[next].turn : session_.restored, 1);
 }
 
-void Part::replay() {
+void ThreadRunner::replay() {
   session_.verify ? drive_and_verify(session_, thread_) : drive(session_, thread_);
   leave(thread_.core);
   session_.finished.fetch_add(1, std::memory_order_release);
   session_.finished.notify_all();
 }
 
-void Part::clear_up() {
+void ThreadRunner::clear_up() {
   if (thread_.index != 0) await(thread_.turn, 2);
   // For a thread that ends now, to its end: its thread-local destructors are the allocator's too.
   if (thread_.mark != nullptr) thread_.mark->doing.store(Mark::outside, std::memory_order_release);
@@ -62,7 +62,7 @@ void Part::clear_up() {
   if (thread_.mark != nullptr && thread_.index == 0) thread_.mark->doing.store(Mark::lab, std::memory_order_release);
 }
 
-void Part::run() {
+void ThreadRunner::run() {
   prepare();
   await(session_.go, 1);
   replay();

@@ -1,16 +1,16 @@
 // What one journal thread does, from its start to its end.
 #pragma once
 
-#include "replay/plan_file.hpp"
-#include "replay/session.hpp"
+#include "replay/plan/plan_file.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 
 /// The journal's first thread is the process's main thread, as it was in the program: some allocators treat that one
 /// apart (glibc's main arena). Each step waits for its turn.
-class Part {
+class ThreadRunner {
  public:
-  Part(Session& session, const PlanFile& plan, ReplayThread& thread)
+  ThreadRunner(Session& session, const PlanFile& plan, ReplayThread& thread)
       : session_(session), plan_(plan), thread_(thread) {}
 
   /// Starts the allocator's thread and restores the preamble. Threads do so one after another, so that every run finds

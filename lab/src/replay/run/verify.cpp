@@ -4,10 +4,10 @@
 
 #include "base/clock.hpp"
 #include "journal/event.hpp"
-#include "replay/drive.hpp"
-#include "replay/failure.hpp"
-#include "replay/order.hpp"
-#include "replay/pacer.hpp"
+#include "replay/run/drive.hpp"
+#include "replay/run/failure.hpp"
+#include "replay/run/order.hpp"
+#include "replay/run/pacer.hpp"
 
 namespace blockyard::replay {
 namespace {

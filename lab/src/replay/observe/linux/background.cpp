@@ -1,4 +1,4 @@
-#include "replay/background.hpp"
+#include "replay/observe/background.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "replay/looker.hpp"
+#include "replay/observe/looker.hpp"
 
 #include <linux/perf_event.h>
 #include <sched.h>

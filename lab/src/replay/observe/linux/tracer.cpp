@@ -1,4 +1,4 @@
-#include "replay/tracer.hpp"
+#include "replay/observe/tracer.hpp"
 
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "journal/event.hpp"
-#include "replay/syscall_log.hpp"
+#include "replay/results/syscall_log.hpp"
 
 namespace blockyard::replay {
 namespace {

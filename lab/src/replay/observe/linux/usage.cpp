@@ -1,4 +1,4 @@
-#include "replay/usage.hpp"
+#include "replay/observe/usage.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>

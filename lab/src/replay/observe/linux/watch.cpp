@@ -1,4 +1,4 @@
-#include "replay/watch.hpp"
+#include "replay/observe/watch.hpp"
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -11,8 +11,8 @@
 
 #include "base/clock.hpp"
 #include "journal/event.hpp"
-#include "replay/crash.hpp"
-#include "replay/failure.hpp"
+#include "replay/run/crash.hpp"
+#include "replay/run/failure.hpp"
 
 namespace blockyard::replay {
 namespace {

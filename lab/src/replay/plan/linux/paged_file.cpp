@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "journal/event.hpp"
-#include "replay/file_array.hpp"
+#include "replay/plan/file_array.hpp"
 
 namespace blockyard::replay {
 namespace {

@@ -1,4 +1,4 @@
-#include "replay/cores.hpp"
+#include "replay/run/cores.hpp"
 
 #include <sched.h>
 
@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "replay/session.hpp"
+#include "replay/run/session.hpp"
 
 namespace blockyard::replay {
 namespace {

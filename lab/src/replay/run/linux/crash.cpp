@@ -1,9 +1,9 @@
-#include "replay/crash.hpp"
+#include "replay/run/crash.hpp"
 
 #include <csignal>
 #include <cstring>
 
-#include "replay/failure.hpp"
+#include "replay/run/failure.hpp"
 
 namespace blockyard::replay {
 namespace {

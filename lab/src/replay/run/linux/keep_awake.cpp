@@ -1,4 +1,4 @@
-#include "replay/keep_awake.hpp"
+#include "replay/run/keep_awake.hpp"
 
 #include <sched.h>
 #include <sys/prctl.h>

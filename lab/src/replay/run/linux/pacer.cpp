@@ -1,4 +1,4 @@
-#include "replay/pacer.hpp"
+#include "replay/run/pacer.hpp"
 
 #include <sys/prctl.h>
 

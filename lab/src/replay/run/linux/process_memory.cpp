@@ -1,4 +1,4 @@
-#include "replay/process_memory.hpp"
+#include "replay/run/process_memory.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

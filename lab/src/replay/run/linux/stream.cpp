@@ -1,4 +1,4 @@
-#include "replay/stream.hpp"
+#include "replay/run/stream.hpp"
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "journal/event.hpp"
-#include "replay/failure.hpp"
-#include "replay/pacer.hpp"
+#include "replay/run/failure.hpp"
+#include "replay/run/pacer.hpp"
 
 namespace blockyard::replay {
 namespace {
