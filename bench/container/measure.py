@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PRELOADS = {"glibc": None, "mimalloc": "libmimalloc.so.2", "jemalloc": "libjemalloc.so.2"}
@@ -382,60 +383,47 @@ def judge(results: dict[str, Figures]) -> None:
             print(f"{text:<66}{ratio:>7.2f} {at_most:>5.2f} {'' if ratio <= at_most else 'MISSED'}")
 
 
-def draw(path: Path, results: dict[str, Figures]) -> None:
-    import picture
-
-    sections = []
-    for name in results:
-        lines = [
-            (one.text.replace("_warm", ", warm"), one.ratio, one.bar.at_most)
-            for one in verdicts(results)
-            if one.bar.workload == name
-        ]
-        if lines:
-            sections.append((WORKLOADS[name].title, lines))
-    if not sections:
-        raise SystemExit("blockyard: there is no ratio to draw yet")
-    counts = [len(values) for figures in results.values() for row in figures.values() for values in row.values()]
-    picture.draw(path, sections, f"Medians of {min(counts)} or more processes. Warm: the second filling. {HUGE}")
-
-
-def document(path: Path, results: dict[str, Figures], peak_gb: float | None, sizes: dict[str, int]) -> None:
-    """Writes the ratios into a document, between its two marks."""
-    import ratio_table
-
-    rows: list[ratio_table.Row] = []
-    for name in results:
-        judged = [one for one in verdicts(results) if one.bar.workload == name]
-        if judged:
-            rows.append(ratio_table.Row(WORKLOADS[name].title))
-        for bar in dict.fromkeys(one.bar for one in judged):
-            ratios = {one.again: one.ratio for one in judged if one.bar == bar}
-            rows.append(
-                ratio_table.Row(
-                    f"{bar.ours} {bar.phase}".replace("_", " "),
-                    f"{bar.peer} {bar.peer_phase.replace('_', ' ')}",
-                    bar.at_most,
-                    ratios.get(""),
-                    ratios.get("_warm"),
-                )
-            )
-    rows.append(ratio_table.Row("Bytes, and size"))
-    for workload, _, used, at_most in bytes_used(results):
-        rows.append(ratio_table.Row(f"{WORKLOADS[workload].title}: bytes an element", "", at_most, used))
+def kept(results: dict[str, Figures], peak_gb: float | None, sizes: dict[str, int]) -> dict[str, Any]:
+    """For the result file: medians of everything, ratios beside their targets, sizes."""
+    ratios: dict[Bar, dict[str, float]] = {}
+    for one in verdicts(results):
+        ratios.setdefault(one.bar, {})[one.again] = one.ratio
+    told = {
+        f"{WORKLOADS[workload].title.partition(', 1')[0]}, bytes per element": (at_most, used)
+        for workload, _, used, at_most in bytes_used(results)
+    }
     if peak_gb is not None:
-        rows.append(ratio_table.Row("List<int> of 100 million, peak resident, GB", "", PEAK_GB, peak_gb))
-    rows.append(
-        ratio_table.Row(
-            "code of one hundred container types",
-            "on PagedAllocator",
-            CODE_SIZE,
-            sizes["StaticBlocks"] / sizes["PagedNodes"],
-        )
+        told["List<int> of 100 million, peak resident, GB"] = (PEAK_GB, peak_gb)
+    told["code of a hundred container types, of PagedAllocator"] = (
+        CODE_SIZE,
+        sizes["StaticBlocks"] / sizes["PagedNodes"],
     )
     counts = [len(values) for figures in results.values() for row in figures.values() for values in row.values()]
-    least, most = min(counts), max(counts)
-    ratio_table.write(path, rows, str(least) if least == most else f"{least} to {most}")
+    return {
+        "processes": min(counts),
+        "workloads": {
+            name: {
+                "title": WORKLOADS[name].title,
+                "rows": {
+                    row: {phase: round(statistics.median(values), 3) for phase, values in phases.items()}
+                    for row, phases in figures.items()
+                },
+            }
+            for name, figures in results.items()
+        },
+        "ratios": [
+            {
+                "workload": bar.workload,
+                "what": f"{bar.ours} {bar.phase}".replace("_", " "),
+                "beside": f"{bar.peer} {bar.peer_phase}".replace("_", " "),
+                "target": bar.at_most,
+                "cold": found.get(""),
+                "warm": found.get("_warm"),
+            }
+            for bar, found in ratios.items()
+        ],
+        "sizes": {what: {"target": target, "value": value} for what, (target, value) in told.items()},
+    }
 
 
 def code_sizes(build: Path) -> dict[str, int]:
@@ -474,9 +462,6 @@ def main() -> None:
     parser.add_argument("--barred", action="store_true", help="only what a promised ratio is made of")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further run after so long")
     parser.add_argument("--results", type=Path, help="where figures are kept (results.jsonl beside the benchmark)")
-    parser.add_argument("--picture", type=Path, help="draw the ratios there too (PNG or SVG; needs matplotlib)")
-    parser.add_argument("--document", type=Path, help="write the ratios between the marks of docs/guide/containers.md")
-    parser.add_argument("--tables", type=Path, help="write every row there, as a page of Markdown")
     options = parser.parse_args()
     if options.repeats < 1 or options.shrink < 1:
         raise SystemExit("blockyard: --repeats and --shrink are 1 or more")
@@ -501,14 +486,12 @@ def main() -> None:
     if "code-size" in wanted:
         show_code_size(sizes)
     judge(figures)
-    if options.picture:
-        draw(options.picture, figures)
-    if options.document:
-        document(options.document, figures, peak_gb, sizes)
-    if options.tables:
-        import peer_table
+    if set(WORKLOADS) <= set(figures) and options.shrink == 1:
+        import bench_result
 
-        peer_table.write(options.tables, {WORKLOADS[name].title: rows for name, rows in figures.items()})
+        bench_result.write("container", kept(figures, peak_gb, sizes))
+    else:
+        print("\nNo result file: not everything was measured at its full size", file=sys.stderr)
 
 
 if __name__ == "__main__":

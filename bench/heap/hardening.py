@@ -23,11 +23,12 @@ PARTS = {
 _RESAMPLES = 2000
 
 
-def show(program: Path, repeats: int) -> None:
+def show(program: Path, repeats: int) -> dict[str, dict[str, float]]:
+    """By what is left out, what the shipped heap takes of it."""
     layouts = len(list(program.parent.glob("bench_heap_soft0_layout*.so")))
     if layouts == 0:
         print("\nHardening: NOT MEASURED: its heaps were not built (scripts/build bench)")
-        return
+        return {}
     times = {soft: _times(program, soft, layouts) for soft in PARTS}
     for repeat in range(repeats):
         for layout in range(layouts):
@@ -39,14 +40,17 @@ def show(program: Path, repeats: int) -> None:
         f"\nHardening, left out part by part: the tight loop of a 64-byte pair, medians over {layouts} places in "
         f"memory (the least of {repeats + 1} at each); instructions"
     )
+    found = {}
     for soft, title in PARTS.items():
         ours = times[soft]
         low, high = _interval(ours, times[0])
+        found[title] = {"ratio": statistics.median(times[0]) / statistics.median(ours), "low": low, "high": high}
         print(
             f"  {title:<36} {statistics.median(ours):.3f} ns ({min(ours):.3f} to {max(ours):.3f})   shipped takes "
             f"{statistics.median(times[0]) / statistics.median(ours):.3f} of it ({low:.3f} to {high:.3f})   "
             f"{_instructions(counter, _library(program, soft, 0))}"
         )
+    return found
 
 
 def _library(program: Path, soft: int, layout: int) -> Path:

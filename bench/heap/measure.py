@@ -14,7 +14,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import bench_result
 import hardening
 
 from blockyard import allocators
@@ -28,6 +30,7 @@ class Workload:
     name: str
     title: str
     threads: int
+    unit: str = "M blocks/s"
     one_core: bool = False
     figure: str = "millions_a_second"
 
@@ -36,18 +39,23 @@ class Workload:
         return f"{self.name}-one-core" if self.one_core else self.name
 
     @property
+    def case(self) -> str:
+        """Differs between all of them."""
+        return f"{self.key}-{self.threads}"
+
+    @property
     def more_is_better(self) -> bool:
         return self.figure == "millions_a_second"
 
 
 WORKLOADS = (
-    Workload("pair", "Tight loop, a 64-byte malloc and free, ns a pair", 1, figure="ns_a_pair"),
+    Workload("pair", "Tight loop, a 64-byte malloc and free", 1, "ns", figure="ns_a_pair"),
     # A core for each of the two: left to the kernel they may share one, where all are several times as fast, or not.
-    Workload("producer-consumer-apart", "Producer and consumer, a core each, million blocks made or freed a second", 2),
-    Workload("producer-consumer", "Producer and consumer, 8 threads, million blocks made or freed a second", 8),
-    *(Workload("larson", f"Larson-like, {n} threads, million blocks replaced a second", n) for n in (2, 8)),
-    *(Workload("exchange", f"Random exchange, {n} threads, million blocks replaced a second", n) for n in (2, 8)),
-    *(Workload("churn", f"Thread churn, {n} at a time, million threads a second", n) for n in (2, 8)),
+    Workload("producer-consumer-apart", "Producer and consumer, a core each", 2),
+    Workload("producer-consumer", "Producer and consumer, 8 threads", 8),
+    *(Workload("larson", f"Larson-like, {n} threads", n) for n in (2, 8)),
+    *(Workload("exchange", f"Random exchange, {n} threads", n) for n in (2, 8)),
+    *(Workload("churn", f"Thread churn, {n} at a time", n, "M threads/s") for n in (2, 8)),
     Workload("producer-consumer", "Producer and consumer, 2 threads on one core", 2, one_core=True),
     Workload("larson", "Larson-like, 2 threads on one core", 2, one_core=True),
     Workload("exchange", "Random exchange, 2 threads on one core", 2, one_core=True),
@@ -89,10 +97,24 @@ def median(figures: Sequence[Figures], name: str) -> float:
     return statistics.median(each[name] for each in figures)
 
 
+def kept(workload: Workload, results: dict[str, list[Figures]]) -> dict[str, Any]:
+    """For the result file."""
+    allocators = {}
+    for name, figures in results.items():
+        fairness = median(figures, "fairness") if "fairness" in figures[0] else None
+        allocators[name] = {"values": [each[workload.figure] for each in figures], "fairness": fairness}
+    return {
+        "title": workload.title,
+        "unit": workload.unit,
+        "more_is_better": workload.more_is_better,
+        "allocators": allocators,
+    }
+
+
 def show(workload: Workload, results: dict[str, list[Figures]]) -> None:
     medians = {name: median(figures, workload.figure) for name, figures in results.items()}
     best = (max if workload.more_is_better else min)(medians.values())
-    print(f"\n{workload.title}")
+    print(f"\n{workload.title}, {workload.unit}")
     for name, value in sorted(medians.items(), key=lambda item: item[1], reverse=workload.more_is_better):
         spread = [each[workload.figure] for each in results[name]]
         line = f"  {name:<12} {value:9.3f}   {min(spread):.3f} to {max(spread):.3f}   {value / best:5.2f} of the best"
@@ -101,24 +123,33 @@ def show(workload: Workload, results: dict[str, list[Figures]]) -> None:
         print(line)
 
 
-def show_waits(program: Path, choices: Sequence[allocators.Choice], repeats: int, seconds: float) -> None:
+def show_waits(
+    program: Path, choices: Sequence[allocators.Choice], repeats: int, seconds: float
+) -> dict[str, dict[str, Figures]]:
+    """Microseconds by allocator, by quiet or busy."""
+    found: dict[str, dict[str, Figures]] = {}
     print("\nAnother thread's mmap and munmap of 64 KiB, us: while the allocator's housekeeping is at its busiest")
     for choice in choices:
         for workload in ("mmap-quiet", "mmap-busy"):
             runs = [run_case(program, choice, workload, 2, seconds, one_core=False) for _ in range(repeats)]
-            values = "   ".join(
-                f"{name} {median(runs, f'{key}_ns') / 1000:8.1f}"
+            figures = {
+                name: median(runs, f"{key}_ns") / 1000
                 for name, key in (("p50", "p50"), ("p99.9", "p999"), ("max", "max"))
-            )
-            print(f"  {choice.name:<12} {workload.removeprefix('mmap-'):<6} {values}")
+            }
+            how = workload.removeprefix("mmap-")
+            found.setdefault(choice.name, {})[how] = figures
+            values = "   ".join(f"{name} {value:8.1f}" for name, value in figures.items())
+            print(f"  {choice.name:<12} {how:<6} {values}")
+    return found
 
 
-def show_background(program: Path, choice: allocators.Choice, seconds: float) -> None:
+def show_background(program: Path, choice: allocators.Choice, seconds: float) -> Figures:
     figures = run_case(program, choice, "background", 1, seconds, one_core=False)
     print(
         f"\nThe janitor's processor time: {figures['busy_percent']:.2f} % of a core while 1 MiB a millisecond is "
         f"wanted, or given back; {figures['idle_percent']:.3f} % while the program is idle"
     )
+    return {"busy": figures["busy_percent"], "idle": figures["idle_percent"]}
 
 
 def main() -> None:
@@ -149,17 +180,21 @@ def main() -> None:
         return not options.only or name in options.only
 
     print(f"{len(choices)} allocators, medians of {options.repeats} processes each, {os.cpu_count()} cores")
+    found: dict[str, Any] = {"processes": options.repeats}
     for workload in WORKLOADS:
         if wanted(workload.key):
-            show(workload, measure(program, choices, workload, options.repeats, options.seconds))
+            results = measure(program, choices, workload, options.repeats, options.seconds)
+            show(workload, results)
+            found.setdefault("workloads", {})[workload.case] = kept(workload, results)
     named = {choice.name: choice for choice in choices}
     if wanted("waits"):
         some = [named[name] for name in (OURS, "mimalloc", "jemalloc", "tcmalloc", "glibc") if name in named]
-        show_waits(program, some, min(options.repeats, 3), 2)
+        found["waits_us"] = show_waits(program, some, min(options.repeats, 3), 2)
     if wanted("background") and OURS in named:
-        show_background(program, named[OURS], 6)
+        found["background_percent"] = show_background(program, named[OURS], 6)
     if wanted("hardening"):
-        hardening.show(program, options.repeats)
+        found["hardening"] = hardening.show(program, options.repeats)
+    bench_result.write("heap", found)
 
 
 if __name__ == "__main__":

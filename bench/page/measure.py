@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import bench_result
 import browser
 import synthetic
 
@@ -127,6 +128,8 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
                 found[name] = work(Path(scratch))
     print(json.dumps(found, indent=2))
+    if share == 1:
+        bench_result.write("page", found)
 
 
 if __name__ == "__main__":

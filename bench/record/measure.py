@@ -10,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import bench_result
+
 BUILD = Path(os.environ["BLOCKYARD_BUILD"])
 LOOP = BUILD / "bench" / "record" / "record-loop"
 
@@ -66,6 +68,15 @@ def main() -> None:
             f"  recorded / heaptrack: {added['recorded'] / added['heaptrack']:.3f} of the time added, "
             f"{sizes['recorded'] / sizes['heaptrack']:.3f} of the bytes"
         )
+    bench_result.write(
+        "record",
+        {
+            "events": events,
+            "repeats": options.repeats,
+            "added_ns": {name: statistics.median(taken) - alone for name, taken in times.items() if name != "alone"},
+            "bytes_an_event": sizes,
+        },
+    )
     print(
         f"  the recorded loop waited for the collector in {len(waited)} of {options.repeats} runs"
         + (f" ({', '.join(waited)})" if waited else "")

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import bench_result
 import numpy as np
 
 from blockyard import native
@@ -251,8 +252,8 @@ def main() -> None:
         for part, measure in (("overhead", overhead), ("pace", pace), ("looking", looking)):
             if part in wanted:
                 result[part] = measure(journals, folder)
-    json.dump(result, sys.stdout, indent=2)
-    print()
+    print(json.dumps(result, indent=2))
+    bench_result.write("replay", result)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import bench_result
 import numpy as np
 import synthetic
 
@@ -167,6 +168,7 @@ def main() -> None:
         if not chosen.density_only:
             found["report"] = report(Path(scratch) / "campaign")
     print(json.dumps(found, indent=2))
+    bench_result.write("report", found)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import bench_result
 import numpy as np
 
 from blockyard import native
@@ -294,8 +295,8 @@ def main() -> None:
             )
         elif part in ("all", "length"):
             result["length"] = length(journals, folder)
-    json.dump(result, sys.stdout, indent=2)
-    print()
+    print(json.dumps(result, indent=2))
+    bench_result.write("stream", result)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,31 @@
+"""The result file of one part of `make bench`: figures with the machine and the date, in $BLOCKYARD_BUILD/results.
+
+`bench/results/make --collect` takes these files to docs/results/data.
+"""
+
+import datetime
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import data
+from data import commit, described
+
+from blockyard.campaign import machine
+
+
+def write(part: str, figures: dict[str, Any]) -> Path:
+    """A part that measured only some of its figures keeps the others, where the same tree measured them here."""
+    head = {
+        "kind": "bench",
+        "part": part,
+        "measured_at": datetime.date.today().isoformat(),
+        "commit": commit(),
+        "machine": described(machine.describe()),
+    }
+    path = Path(os.environ["BLOCKYARD_BUILD"]) / "results" / f"{part}.json"
+    old = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    same = all(old.get(key) == head[key] for key in ("commit", "machine"))
+    data.write(path, {**head, "figures": {**(old["figures"] if same else {}), **figures}})
+    return path
