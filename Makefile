@@ -3,7 +3,7 @@
 # tests/PART/run-soak, bench/PART/run.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup build demo test test-programs soak bench lint docs aarch64 dotnet wheel clean distclean
+.PHONY: help setup build demo test test-programs soak bench results lint docs aarch64 dotnet wheel clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -41,7 +41,11 @@ bench: ## ratios to peers (PARTS=heap: only that)
 	@scripts/build bench
 	@BLOCKYARD_BUILD="$(CURDIR)/build/bench" scripts/run-each 'bench/*/run'
 
-lint: ## formatting, linters, the dependency rule, the pages
+results: ## write docs/results from its data (COLLECT=1: from what was measured last)
+	@scripts/setup-venv
+	@bench/results/make $(if $(filter-out 0,$(COLLECT)),--collect)
+
+lint: ## formatting, linters, the dependency rule
 	@scripts/install-packages build lab test lint
 	@scripts/setup-npm
 	@scripts/setup-venv

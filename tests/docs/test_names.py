@@ -117,7 +117,7 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
 
 def _is_built(path: str) -> bool:
     """Whether git leaves it out."""
-    return subprocess.run(["git", "-C", ROOT, "check-ignore", "--quiet", f"{path}/"], check=False).returncode == 0
+    return subprocess.run(["git", "-C", ROOT, "check-ignore", "--quiet", path, f"{path}/"], check=False).returncode == 0
 
 
 def test_every_page_that_sources_name_exists() -> None:

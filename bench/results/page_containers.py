@@ -1,0 +1,115 @@
+"""containers.md: containers and block allocators beside their peers."""
+
+from typing import Any
+
+from common import ABSENT, Data, ratio, table, three
+
+PHASES = {
+    "list": ("insert", "iterate", "clear", "bytes"),
+    "hash-map": ("insert", "find", "iterate", "clear", "bytes"),
+    "hash-map-string": ("insert", "find", "iterate", "clear", "bytes"),
+    "ordered-map": ("insert", "find", "iterate", "clear", "bytes"),
+    "blocks": ("allocate", "walk", "free", "free_random", "reallocate", "pair"),
+}
+
+_ANSWER = (
+    ("list", "List insert", "std/glibc"),
+    ("hash-map", "HashMap find", "absl::flat_hash_map"),
+    ("ordered-map", "RBMap find", "absl::btree_map"),
+)
+"""What the first sentence tells: workload, what is measured, the peer."""
+
+
+def write(data: Data) -> list[str]:
+    figures = data.figures("container")
+    ratios = [(row, value) for row in figures["ratios"] for value in (row["cold"], row["warm"]) if value is not None]
+    met = sum(value <= row["target"] for row, value in ratios)
+    missed = [row for row, value in ratios if value > row["target"]]
+    told = [
+        f"{what} in {row['cold']:.2f} of `{peer}`"
+        for row in figures["ratios"]
+        for workload, what, peer in _ANSWER
+        if (row["workload"], row["what"], row["beside"].split()[0]) == (workload, what, peer)
+    ]
+    answer = f"{met} of {len(ratios)} ratios to the peers meet their targets: {', '.join(told)}."
+    if missed:
+        most = max(100 * (value / row["target"] - 1) for row, value in ratios if value > row["target"])
+        answer += f" The others are up to {most:.0f} % above."
+    shown = [row for row in figures["ratios"] if not _is_own(row)]
+    return [
+        "# Containers and block allocators",
+        "",
+        answer,
+        "",
+        f"Processor time, medians of {figures['processes']} processes each. *Cold* is a process's first filling, "
+        "*warm* the second of the same container. Blockyard's memory is in huge pages beyond 2 MiB, the peers' is as "
+        "they ask for it.",
+        "",
+        "## Ratios",
+        "",
+        "Ours to the peer's; lower is better, bold is above the target.",
+        "",
+        *table(["", "peer", "target", "cold", "warm"], [_ratio(row) for row in shown]),
+        *_own(figures["ratios"]),
+        *table(
+            ["size", "target", "measured"],
+            (
+                [name, f"{one['target']:g}", _bold(one["value"], one["target"])]
+                for name, one in figures["sizes"].items()
+            ),
+        ),
+        *[line for key, phases in PHASES.items() for line in _peers(figures["workloads"].get(key), phases)],
+    ]
+
+
+def _is_own(row: dict[str, Any]) -> bool:
+    """Static pools beside an allocator of the container's own."""
+    return row["beside"].split()[0].endswith("-direct")
+
+
+def _own(ratios: list[dict[str, Any]]) -> list[str]:
+    values = [(row[how], row) for row in ratios if _is_own(row) for how in _HOW if row[how] is not None]
+    if not values:
+        return []
+    missed = [f"{_name(row)} {value:.2f}" for value, row in values if value > row["target"]]
+    told = f" Above it: {', '.join(missed)}." if missed else ""
+    return [
+        f"Containers on static pools take at most {values[0][1]['target']:g} of the time on an allocator of their own "
+        f"in {len(values) - len(missed)} of {len(values)} figures.{told}",
+        "",
+    ]
+
+
+def _ratio(row: dict[str, Any]) -> list[str]:
+    name, _, what = row["what"].partition(" ")
+    peer = row["beside"].removesuffix(f" {what}") if name not in row["beside"].split()[:1] else row["beside"]
+    return [_name(row), peer, f"{row['target']:g}", *(_bold(row[how], row["target"]) for how in _HOW)]
+
+
+def _name(row: dict[str, Any]) -> str:
+    kind = {"hash-map-shuffled": ", shuffled keys", "hash-map-string": ", strings"}.get(row["workload"], "")
+    return f"{row['what']}{kind}"
+
+
+_COMPARISONS = ("-malloc", "-paged")
+"""Our containers on another's nodes: they explain, but nobody chooses them."""
+_HOW = ("cold", "warm")
+
+
+def _bold(value: float | None, target: float) -> str:
+    return "" if value is None else ratio(value) if value <= target else f"**{ratio(value)}**"
+
+
+def _peers(workload: dict[str, Any] | None, phases: tuple[str, ...]) -> list[str]:
+    if not workload:
+        return []
+    rows = [
+        [name, *(ABSENT if (value := row.get(phase)) is None else three(value) for phase in phases)]
+        for name, row in workload["rows"].items()
+        if not name.endswith(_COMPARISONS)
+    ]
+    return [
+        f"## {workload['title']}".replace("<", "\\<"),
+        "",
+        *table(["ns per operation", *(phase.replace("_", " ") for phase in phases)], rows),
+    ]

@@ -1,0 +1,220 @@
+"""lab.md: what recording, replaying and reporting cost."""
+
+from collections.abc import Iterable
+from statistics import median
+from typing import Any
+
+from common import Data, table, three
+
+Row = tuple[str, str, str, bool, str]
+"""What, target, measured, whether it is met, the peer."""
+
+
+def write(data: Data, targets: dict[str, Any]) -> list[str]:
+    rows = [
+        row for part in (_record, _journal, _replay, _stressor, _stream, _report, _page) for row in part(data, targets)
+    ]
+    judged = [met for _, target, _, met, _ in rows if target]
+    answer = f"The lab meets {sum(judged)} of its {len(judged)} targets"
+    answer += "; bold marks what misses its target." if not all(judged) else "."
+    return [
+        "# What the lab costs",
+        "",
+        answer,
+        "",
+        "`make bench` measures this; each figure stands beside a peer from the same run where there is one. The "
+        "stressor's come from `make test-programs`.",
+        "",
+        *table(
+            ["", "target", "measured", "peer"],
+            (
+                [what, target, measured if met or not target else f"**{measured}**", peer]
+                for what, target, measured, met, peer in rows
+            ),
+        ),
+    ]
+
+
+def _record(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    figures = data.figures("record")
+    if not figures:
+        return
+    for what, key, unit, name in (
+        ("Recording, added per event", "added_ns", "ns", "record_ns"),
+        ("Recording, file per event", "bytes_an_event", "bytes", "record_bytes"),
+    ):
+        mine, peer = figures[key]["recorded"], figures[key].get("heaptrack")
+        limit = targets[name]
+        yield (
+            what,
+            f"{limit} {unit}",
+            f"{three(mine)} {unit}",
+            mine <= limit,
+            "" if peer is None else f"heaptrack {three(peer)}",
+        )
+
+
+def _journal(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    figures = data.figures("journal")
+    if not figures:
+        return
+    size, text, limit = figures["bytes_an_event"], figures["text_bytes_an_event"], targets["record_bytes"]
+    yield (
+        "Journals of five games, per event",
+        f"{limit} bytes",
+        f"{size['least']:.2f} to {size['most']:.2f} bytes",
+        size["most"] <= limit,
+        f"zstd text {text['least']:.1f} to {text['most']:.1f}",
+    )
+    yield (
+        f"Parsing {figures['text_lines'] / 1e6:.0f} million text lines",
+        "",
+        f"{figures['parse_s']:.2f} s",
+        True,
+        f"counting them {figures['count_lines_s']:.2f} s",
+    )
+    yield (
+        "Writing; reading a journal, per event",
+        "",
+        f"{figures['write_ns']:.0f}; {figures['read_ns']:.0f} ns",
+        True,
+        "",
+    )
+
+
+def _replay(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    figures = data.figures("replay")
+    if plan := figures.get("plan"):
+        limit = targets["plan_s"]
+        yield (
+            f"Planning {plan['events'] / 1e6:.0f} million text lines",
+            f"{limit} s",
+            f"{plan['seconds']:.2f} s",
+            plan["seconds"] <= limit,
+            f"`wc -l` {plan['seconds_wc_l']:.2f} s",
+        )
+    if memory := figures.get("memory"):
+        limit, value = targets["replay_bytes"], memory["bytes_an_event"]
+        yield "Replay, memory per event", f"{limit} bytes", f"{value:.1f} bytes", value <= limit, ""
+    if overhead := figures.get("overhead"):
+        yield (
+            "Replay, own time per event: untimed; timed",
+            "",
+            f"{overhead['untimed_ns_an_event']:.1f}; {overhead['timed_ns_an_event']:.1f} ns",
+            True,
+            "",
+        )
+    paced = figures.get("looking", {}).get("1", {}).get("godot")
+    if paced:
+        ways = [paced[way] for way in ("perf", "getrusage")]
+        p50, p999 = max(one["p50_ns_added"] for one in ways), max(one["p999_ratio"] for one in ways)
+        limit, most = targets["looking_p50_ns"], targets["looking_p999_ratio"]
+        without = paced["off"]
+        yield (
+            "Looking for causes, added at p50",
+            f"{limit} ns",
+            f"{p50:.1f} ns",
+            p50 <= limit,
+            f"without {without['p50_ns']:.1f}",
+        )
+        yield (
+            "Looking for causes, ratio at p99.9",
+            f"{most:g}",
+            f"{p999:.2f}",
+            p999 <= most,
+            f"without {without['p999_ns'] / 1000:.2f} us",
+        )
+    everywhere = figures.get("looking", {}).get("max", {}).get("all")
+    if everywhere:
+        most = targets["looking_p999_ratio"]
+        value = max(one["inherent_p999_ratio"] for one in everywhere.values())
+        yield "Looking at full speed, inherent p99.9, ratio", f"{most:g}", f"{value:.2f}", value <= most, ""
+
+
+def _stressor(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    room = targets["stressor"]
+    for part in ("stressor", "stressor-awake"):
+        for how, found in data.figures(part).get("ratios", {}).items():
+            yield (
+                f"Beside a stressor, {how}: inherent p50 to p99.9, ratio to quiet",
+                f"{1 - room:g} to {1 + room:g}",
+                f"{found['least']:.2f} to {found['most']:.2f}",
+                found["least"] >= 1 - room and found["most"] <= 1 + room,
+                "",
+            )
+
+
+def _stream(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    figures = data.figures("stream")
+    if length := figures.get("length"):
+        limit = targets["memory_mb"]
+        steps = {name: length[name]["own_mb"] for name in ("repeat", "check", "replay", "report") if name in length}
+        yield (
+            f"{length['events'] / 1e6:.0f} million events, own memory: {', '.join(steps)}",
+            f"{limit:,} MB",
+            f"{', '.join(str(value) for value in steps.values())} MB",
+            max(steps.values()) <= limit,
+            "",
+        )
+    for found in figures.get("pace", {}).values():
+        limit = targets["lateness_us"]
+        for name in ("null", "blockyard", "glibc"):
+            if name not in found:
+                continue
+            streamed, memory = (median(found[name][way]["lateness_p99_us"]) for way in ("streamed", "memory"))
+            yield (
+                f"{found['busiest_100_ms_events']:,} events in 100 ms, streamed, {name}: lateness p99",
+                f"{limit:,} us",
+                f"{streamed:,.0f} us",
+                streamed <= limit,
+                f"from memory {memory:,.0f}",
+            )
+
+
+def _report(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    figures = data.figures("report")
+    if density := figures.get("density"):
+        limit, mine = targets["density_s"], density["density_s"]
+        peers = [
+            f"{name} {density[key]:.3g} s"
+            for name, key in (("matplotlib", "matplotlib_scatter_s"), ("mpl-scatter-density", "mpl_scatter_density_s"))
+            if isinstance(density.get(key), int | float)
+        ]
+        yield (
+            f"Density picture of {density['points'] / 1e6:.0f} million points",
+            f"{limit} s",
+            f"{mine:.2f} s",
+            mine <= limit,
+            ", ".join(peers),
+        )
+    if report := figures.get("report"):
+        limit, mine = targets["report_s"], report["report_s"]
+        yield (
+            f"Report, {report['allocators']} allocators, {report['repeats']} repeats, {report['events'] / 1e6:.1f} "
+            "million events; tables alone",
+            f"{limit} s",
+            f"{mine:.1f}; {report['tables_alone_s']:.1f} s",
+            mine <= limit,
+            "",
+        )
+
+
+def _page(data: Data, targets: dict[str, Any]) -> Iterable[Row]:
+    figures = data.figures("page")
+    if pipeline := figures.get("pipeline"):
+        limit, alone, whole = targets["page_pipeline_s"], pipeline["page_alone_s"], pipeline["whole_report_s"]
+        yield (
+            f"Page of {pipeline['events'] / 1e6:.0f} million events, {pipeline['allocators']} allocators; with tables "
+            "and pictures",
+            f"{limit} s",
+            f"{alone:.1f}; {whole:.1f} s",
+            alone <= limit and whole <= limit,
+            "",
+        )
+    if page := figures.get("page"):
+        for what, limit, unit, value in (
+            ("size", targets["page_mb"], "MB", page["page_bytes"] / 1e6),
+            ("first picture", targets["page_picture_s"], "s", page["first_picture_ms"] / 1000),
+            ("a zoom's redraw", targets["page_zoom_ms"], "ms", page["zoom_ms_median"]),
+        ):
+            yield f"The page: {what}", f"{limit:g} {unit}", f"{three(value)} {unit}", value <= limit, ""
