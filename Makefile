@@ -3,7 +3,7 @@
 # tests/PART/run-soak, bench/PART/run.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup build demo test test-programs soak bench results lint docs aarch64 dotnet wheel clean distclean
+.PHONY: help setup build demo check test test-programs soak bench results lint docs aarch64 dotnet wheel clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -18,6 +18,11 @@ build: setup ## build/release, and the command line: .venv/bin/blockyard
 
 demo: build ## replay a real game on every allocator (AGAIN=1: anew)
 	@.venv/bin/blockyard demo $(if $(filter-out 0,$(AGAIN)),--again)
+
+check: ## the tests of what you changed, in at most three minutes (BASE=main: since there)
+	@scripts/install-packages build lab test
+	@scripts/setup-venv
+	@scripts/run-check $(BASE)
 
 test: ## all tests that gate, sanitizers and short fuzzing included
 	@scripts/run-tests
