@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 #: Each builds the whole project anew.
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or ROOT / "build" / "release")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 #: Each builds the whole project anew.
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 JOURNAL = "".join(
