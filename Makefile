@@ -19,7 +19,7 @@ build: setup ## build/release, and the command line: .venv/bin/blockyard
 demo: build ## replay a real game on every allocator (AGAIN=1: anew)
 	@.venv/bin/blockyard demo $(if $(filter-out 0,$(AGAIN)),--again)
 
-check: ## the tests of what you changed, in three minutes (BASE=main)
+check: ## the tests of what changed, in three minutes (BASE=main)
 	@scripts/install-packages build lab test
 	@scripts/setup-venv
 	@scripts/run-check $(BASE)
