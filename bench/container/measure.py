@@ -414,8 +414,10 @@ def kept(results: dict[str, Figures], peak_gb: float | None, sizes: dict[str, in
         "ratios": [
             {
                 "workload": bar.workload,
-                "what": f"{bar.ours} {bar.phase}".replace("_", " "),
-                "beside": f"{bar.peer} {bar.peer_phase}".replace("_", " "),
+                "ours": bar.ours,
+                "phase": bar.phase,
+                "peer": bar.peer,
+                "peer_phase": bar.peer_phase,
                 "target": bar.at_most,
                 "cold": found.get(""),
                 "warm": found.get("_warm"),

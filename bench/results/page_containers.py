@@ -13,11 +13,11 @@ PHASES = {
 }
 
 _ANSWER = (
-    ("list", "List insert", "std/glibc"),
-    ("hash-map", "HashMap find", "absl::flat_hash_map"),
-    ("ordered-map", "RBMap find", "absl::btree_map"),
+    ("list", "insert", "std/glibc"),
+    ("hash-map", "find", "absl::flat_hash_map"),
+    ("ordered-map", "find", "absl::btree_map"),
 )
-"""What the first sentence tells: workload, what is measured, the peer."""
+"""What the first sentence tells: workload, phase and peer."""
 
 
 def write(data: Data) -> list[str]:
@@ -26,10 +26,9 @@ def write(data: Data) -> list[str]:
     met = sum(value <= row["target"] for row, value in ratios)
     missed = [row for row, value in ratios if value > row["target"]]
     told = [
-        f"{what} in {row['cold']:.2f} of `{peer}`"
+        f"`{row['ours']}` {row['phase']} {row['cold']:.2f} of `{row['peer']}`"
         for row in figures["ratios"]
-        for workload, what, peer in _ANSWER
-        if (row["workload"], row["what"], row["beside"].split()[0]) == (workload, what, peer)
+        if (row["workload"], row["phase"], row["peer"]) in _ANSWER
     ]
     answer = f"{met} of {len(ratios)} ratios to the peers meet their targets: {', '.join(told)}."
     if missed:
@@ -64,7 +63,7 @@ def write(data: Data) -> list[str]:
 
 def _is_own(row: dict[str, Any]) -> bool:
     """Static pools beside an allocator of the container's own."""
-    return row["beside"].split()[0].endswith("-direct")
+    return row["peer"].endswith("-direct")
 
 
 def _own(ratios: list[dict[str, Any]]) -> list[str]:
@@ -81,14 +80,13 @@ def _own(ratios: list[dict[str, Any]]) -> list[str]:
 
 
 def _ratio(row: dict[str, Any]) -> list[str]:
-    name, _, what = row["what"].partition(" ")
-    peer = row["beside"].removesuffix(f" {what}") if name not in row["beside"].split()[:1] else row["beside"]
+    peer = row["peer"] if row["peer_phase"] == row["phase"] else f"{row['peer']} {row['peer_phase']}".replace("_", " ")
     return [_name(row), peer, f"{row['target']:g}", *(_bold(row[how], row["target"]) for how in _HOW)]
 
 
 def _name(row: dict[str, Any]) -> str:
     kind = {"hash-map-shuffled": ", shuffled keys", "hash-map-string": ", strings"}.get(row["workload"], "")
-    return f"{row['what']}{kind}"
+    return f"{row['ours']} {row['phase'].replace('_', ' ')}{kind}"
 
 
 _COMPARISONS = ("-malloc", "-paged")
