@@ -46,7 +46,7 @@ bench: ## ratios to peers (PARTS=heap: only that)
 	@scripts/build bench
 	@BLOCKYARD_BUILD="$(CURDIR)/build/bench" scripts/run-each 'bench/*/run'
 
-results: ## write docs/results from its data (COLLECT=1: from what was measured last)
+results: ## write docs/results (COLLECT=1: from the last measurements)
 	@scripts/setup-venv
 	@bench/results/make $(if $(filter-out 0,$(COLLECT)),--collect)
 
