@@ -12,7 +12,7 @@ from typing import Any
 
 from data import commit, described
 
-from blockyard.analysis import causes, cuts, deferred, fidelity, figures, frames, memory, sections
+from blockyard.analysis import causes, cuts, deferred, fidelity, figures, frames, memory, noise, sections
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.figures import AllocatorFigures
@@ -37,6 +37,10 @@ def collect(folder: Path) -> dict[str, Any]:
         raise UserError(
             f"{folder} has {results.unfinished} runs to go of {results.planned}: 'blockyard replay --resume -o "
             f"{folder}' finishes it"
+        )
+    if results.repeats < noise.LEAST_REPEATS:
+        raise UserError(
+            f"{folder} has {results.repeats} repeats; nothing is claimed of fewer than {noise.LEAST_REPEATS}"
         )
     if len({(section.pace, section.touch) for section in results.sections}) != 1:
         raise UserError(f"{folder} has not one pace and one touch, as a campaign for docs/results has")

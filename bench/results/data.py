@@ -12,11 +12,11 @@ _WIDTH = 118
 
 
 def commit() -> str | None:
-    """Of the tree that measures; None outside of a clone."""
-    done = subprocess.run(
-        ["git", "-C", ROOT, "describe", "--always", "--dirty=+"], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or None
+    """Of the tree that measures, with a `+` where what is measured was changed since; None outside of a clone."""
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "library", "lab", "bench"], check=False)
+    return f"{head.stdout.strip()}{'+' if changed.returncode else ''}" if head.returncode == 0 else None
 
 
 def described(machine: dict[str, Any]) -> dict[str, Any]:

@@ -59,9 +59,7 @@ def write(data: Data) -> list[str]:
         "each game; ahead and behind hold in the inherent and in the attributed view "
         "([method](../reference/method.md)).",
         "",
-        "## Where another allocator's calls are faster",
-        "",
-        *table(["inherent", "call", "blockyard", "best peer"], behind),
+        *_faster(behind),
         *memory,
         *processor,
         *_little(data.standard),
@@ -124,6 +122,16 @@ def _behind(
     mine, theirs = (ns(one.value(View.INHERENT, operation, percentile), campaign.step_ns) for one in (ours, best))
     name = f"{best.label}, populated" if best.variant == PREFAULTED else best.label
     return [journal.title, f"{operation} {percentile}", mine, f"{name} {theirs}"]
+
+
+def _faster(behind: list[list[str]]) -> list[str]:
+    if not behind:
+        return []
+    return [
+        "## Where another allocator's calls are faster",
+        "",
+        *table(["inherent", "call", "blockyard", "best peer"], behind),
+    ]
 
 
 def _memory(campaign: Campaign) -> list[str]:

@@ -141,6 +141,16 @@ def test_nothing_to_collect_and_no_data_are_refused_in_a_sentence(tmp_path: Path
     assert "Traceback" not in done.stderr and not (tmp_path / "out" / "index.md").exists()
 
 
+def test_a_campaign_of_two_repeats_claims_nothing(campaign: Path, tmp_path: Path) -> None:
+    small = tmp_path / "campaign"
+    shutil.copytree(campaign, small)
+    plan = json.loads((small / "campaign.json").read_text())
+    (small / "campaign.json").write_text(json.dumps(plan | {"repeats": 2}))
+    done = make("--collect", "--campaign", small, "--bench", tmp_path, "-o", tmp_path / "out")
+    assert done.returncode == 1 and "has 2 repeats; nothing is claimed of fewer than 3" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_campaign_that_is_not_finished_is_refused(campaign: Path, tmp_path: Path) -> None:
     begun = tmp_path / "campaign"
     shutil.copytree(campaign, begun)
