@@ -24,7 +24,7 @@ PLANTED = {
     120: (20_000, 1),
 }
 """Event: latency in ns and cause. Even events are mallocs, odd ones frees."""
-TABLES = ReportOptions(pictures=False, samples_parquet=False)
+TABLES = ReportOptions(everything=True, pictures=False)
 
 
 def planted(campaign: Campaign, name: str, repeat: int, slow: dict[int, tuple[int, int]]) -> None:
@@ -47,8 +47,9 @@ def campaign(tmp_path: Path) -> Campaign:
 
 
 def measured(campaign: Campaign, name: str = "one") -> AllocatorFigures:
-    section = sections.read(campaign.directory, allocators=(name,)).sections[0]
-    return figures.measure(section.measured[0], cuts.of(section))
+    section = sections.read(campaign.directory).sections[0]
+    [runs] = [runs for runs in section.measured if runs.name == name]
+    return figures.measure(runs, cuts.of(section))
 
 
 def traced(campaign: Campaign, calls: list[tuple[int, int, int, int, int, int]], **facts: object) -> Path:
@@ -174,5 +175,5 @@ def test_a_damaged_trace_is_refused_by_name(campaign: Campaign) -> None:
 
 
 def test_the_cause_picture_is_drawn(campaign: Campaign) -> None:
-    result = build(campaign.directory, options=ReportOptions(samples_parquet=False))
+    result = build(campaign.directory, options=ReportOptions(everything=True))
     assert {path.name for path in result.pictures} >= {"causes.png", "causes.svg", "frames.png"}

@@ -12,7 +12,7 @@ from blockyard.analysis.fidelity import Grade
 from blockyard.report import ReportOptions, build
 
 MS = 1_000_000
-TABLES = ReportOptions(pictures=False, samples_parquet=False)
+TABLES = ReportOptions(everything=True, pictures=False)
 LATE = {"p50": 10, "p99": 5 * MS, "p999": 6 * MS, "max": 7 * MS}
 
 

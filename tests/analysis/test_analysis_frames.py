@@ -340,7 +340,7 @@ def test_tail_percentiles_of_frames_have_intervals_of_repeats_and_frames() -> No
 
 
 def rows_of(campaign: Campaign, **wanted: object) -> list[dict[str, object]]:
-    result = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, thread="0"))
+    result = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, thread="0"))
     found = pyarrow.csv.read_csv(result.out / "frames.csv").to_pylist()
     return [row for row in found if all(row[name] == value for name, value in wanted.items())]
 
@@ -365,7 +365,7 @@ def test_frames_csv_has_the_interval_of_a_share_beside_it(tmp_path: Path) -> Non
 def test_an_audio_buffer_has_its_shares_frames_over_and_queue_in_the_report(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=2)
     many_frames(campaign)
-    text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, thread="0")).text
+    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, thread="0")).text
     for samples in frames.AUDIO_SAMPLES:
         shares = text.split(f"share of an audio buffer of {samples} samples")[1].splitlines()
         row = next(line for line in shares if line.startswith("one "))
@@ -395,7 +395,7 @@ def test_a_phase_in_which_no_frame_begins_has_no_table_of_frames(tmp_path: Path)
         ]
     )
     game(campaign, "one")
-    text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).text
+    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).text
     judged = {name: f"share of a frame at 60 Hz (16.7 ms) in {name}" in text for name in ("menu", "load", "play")}
     assert judged == {"menu": True, "load": False, "play": True}
     assert "load: time in the allocator on all threads" in text

@@ -62,7 +62,7 @@ def test_rounding_and_bookkeeping_are_told_apart_where_the_allocator_tells(campa
     big, small = (memory.figures(one, memory.times(members)) for one in members)
     assert big.rounding_a_block == 12 and big.bookkeeping_a_block == pytest.approx(big.bytes_a_block - 12)
     assert small.rounding_a_block is None and small.bookkeeping_a_block is None
-    text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).text
+    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).text
     table = text.split("internal fragmentation, a live block, defaults")[1].splitlines()
     assert table[3].split()[-2:] != ["–", "–"] and table[4].split()[-2:] == ["–", "–"]
 
@@ -116,7 +116,7 @@ def test_deferred_cost_is_the_median_over_repeats_and_unknown_where_not_measured
 
 
 def test_the_report_has_memory_over_time_and_pareto_as_tables_and_pictures(campaign: Campaign) -> None:
-    result = build(campaign.directory, options=ReportOptions(samples_parquet=False))
+    result = build(campaign.directory, options=ReportOptions(everything=True))
     assert {path.name for path in result.pictures} >= {"memory.png", "memory.svg", "pareto.png", "pareto.svg"}
     assert "given back after the largest fall of live bytes" in result.text
 
@@ -134,11 +134,11 @@ def test_nonsense_where_a_number_should_be_is_unknown_and_no_trace(campaign: Cam
             }
         )
     )
-    assert "big" in build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).text
+    assert "big" in build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).text
 
 
 def test_memory_csv_has_all_allocators_at_the_same_times(campaign: Campaign) -> None:
-    out = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False)).out
+    out = build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).out
     found = pyarrow.csv.read_csv(out / "memory.csv").to_pylist()
     times = {name: [row["time_ns"] for row in found if row["allocator"] == name] for name in ("big", "small")}
     assert times["big"] == times["small"] and len(times["big"]) == memory.POINTS

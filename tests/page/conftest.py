@@ -32,6 +32,7 @@ def report(directory: Path, *options: object, **environment: str) -> subprocess.
             "blockyard",
             "report",
             str(directory),
+            "--all",
             "--html",
             "--no-pictures",
             "--no-samples-parquet",

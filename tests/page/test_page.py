@@ -49,6 +49,16 @@ def test_it_opens_from_disk_asks_for_nothing_else_and_complains_of_nothing(opene
     opened.screenshot(SHOTS / "desk.png")
 
 
+def test_the_page_begins_with_the_verdict_of_the_report(opened: Page, campaign: Campaign) -> None:
+    first = opened.evaluate("document.querySelector('#verdict li').innerText")
+    assert re.match(r"game on glibc: allocation .* of a 60 Hz frame", first)
+    assert first in " ".join((campaign.directory / "report" / "report.txt").read_text().split())
+    assert opened.evaluate(
+        "document.querySelector('#verdict').getBoundingClientRect().top < "
+        "document.querySelector('#header').getBoundingClientRect().top"
+    )
+
+
 def test_it_states_how_it_was_measured(opened: Page) -> None:
     words = opened.evaluate("document.querySelector('.facts').innerText")
     for fact in (

@@ -13,7 +13,7 @@ from blockyard.errors import UserError
 from blockyard.report import ReportOptions, build
 
 NONE = 4294967295
-CSV = ReportOptions(pictures=False, samples_parquet=False, allocations_csv=True)
+CSV = ReportOptions(everything=True, pictures=False, allocations_csv=True)
 
 
 def csv(campaign: Campaign, name: str = "one-1.csv") -> list[str]:
@@ -86,7 +86,7 @@ def test_samples_parquet_holds_every_sample_of_every_repeat(tmp_path: Path) -> N
     for repeat, made in enumerate(given, start=1):
         campaign.run("one", made, repeat)
     campaign.events(pair)
-    build(campaign.directory, options=ReportOptions(pictures=False))
+    build(campaign.directory, options=ReportOptions(samples_parquet=True, pictures=False))
     table = pyarrow.parquet.read_table(campaign.directory / "report" / "game" / "1x-page" / "samples" / "one.parquet")
     for name in ("event", "kind", "thread", "size", "frame"):
         assert np.array_equal(table[name].to_numpy(), base[name]), name

@@ -33,7 +33,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for repeat in (1, 2):
             campaign.run(name, made, repeat)
     campaign.events(pair)
-    build(campaign.directory, options=ReportOptions(samples_parquet=False))
+    build(campaign.directory, options=ReportOptions(everything=True))
     return campaign.directory / "report" / "game" / "1x-page"
 
 
@@ -80,7 +80,7 @@ def test_one_repeat_has_no_pictures_of_its_least(tmp_path: Path) -> None:
     base, pair = lifelike(2_000, seconds=1)
     campaign.run("one", latencies(base, 1.0, 0.0, 1))
     campaign.events(pair)
-    build(campaign.directory, options=ReportOptions(samples_parquet=False))
+    build(campaign.directory, options=ReportOptions(everything=True))
     folder = campaign.directory / "report" / "game" / "1x-page"
     assert {"one-malloc-as-run", "comparison-as-run"} <= {path.stem for path in folder.glob("*.png")}
     assert not list(folder.glob("*inherent*"))
@@ -187,7 +187,7 @@ def test_frames_cut_at_any_rate_have_its_budget_drawn(tmp_path: Path, rate_hz: f
     base, pair = lifelike(20_000, seconds=4)
     campaign.run("one", latencies(base, 1, 1, 1001))
     campaign.events(pair)
-    result = build(campaign.directory, options=ReportOptions(views=(View.AS_RUN,), fps=rate_hz))
+    result = build(campaign.directory, options=ReportOptions(everything=True, views=(View.AS_RUN,), fps=rate_hz))
     (drawn,) = (path for path in result.pictures if path.name == "frames.svg")
     words = re.findall(r"<!-- (.*?) -->", drawn.read_text())  # matplotlib notes there what its outlines spell
     assert {"240 Hz", f"{rate_hz:g} Hz", f"10 % of {rate_hz:g} Hz", f"1 % of {rate_hz:g} Hz"} <= set(words)
@@ -206,7 +206,9 @@ def test_a_zoom_draws_the_stretch_alone_under_a_name_of_its_own(tmp_path: Path) 
     base = base[(base["start"] < 2e9) | (base["start"] > 4e9)]  # nothing happens from 2 s to 4 s
     campaign.run("one", latencies(base, 1, 1, 1001))
     campaign.events(pair)
-    result = build(campaign.directory, options=ReportOptions(views=(View.AS_RUN,), from_s=1.0, to_s=4.0))
+    result = build(
+        campaign.directory, options=ReportOptions(everything=True, views=(View.AS_RUN,), from_s=1.0, to_s=4.0)
+    )
     image = plot(next(path for path in result.pictures if path.name == "one-malloc-as-run-1s-4s.png"))
     colour = saturated_colour(image)
     third = image.shape[1] // 3
@@ -258,7 +260,7 @@ def test_no_ink_touches_the_edges_of_prefaulted_pictures(tmp_path: Path) -> None
         for repeat in (1, 2):
             campaign.run(name, latencies(base, 1.0, 1.0, 1000 + repeat), repeat, looking=LOOKING)
     campaign.events(pair, range(0, 4_000_000_000, 16_666_667))
-    build(campaign.directory, options=ReportOptions(samples_parquet=False))
+    build(campaign.directory, options=ReportOptions(everything=True))
     drawn = list((campaign.directory / "report").rglob("*.png"))
     assert {"comparison-attributed-prefaulted", "frames-prefaulted", "memory-prefaulted", "pareto-prefaulted"} <= {
         path.stem for path in drawn

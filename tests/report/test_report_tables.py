@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from conftest import known_rows
-from rich.console import Console
 from synthetic import FREE, LOOKING, MALLOC, REALLOC, ZEROED, Campaign, latencies, lifelike, lifelike_campaign, rows
 
 from blockyard.analysis.distribution import SATURATED
@@ -19,7 +17,7 @@ from blockyard.analysis.latency import View
 from blockyard.errors import UserError
 from blockyard.report import ReportOptions, ReportResult, build
 
-TABLES = ReportOptions(pictures=False, samples_parquet=False)
+TABLES = ReportOptions(everything=True, pictures=False)
 
 
 def figures(result: ReportResult, **wanted: object) -> dict[str, object]:
@@ -145,7 +143,7 @@ def test_by_size_splits_every_table(tmp_path: Path) -> None:
         "one",
         rows([(i, MALLOC, size, i, 10 + 2 * (i + 1), 0) for i, size in enumerate((64, 1024, 32768, 1 << 20, 1 << 21))]),
     )
-    text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
+    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, by_size=True)).text
     for title, best in [
         ("blocks up to 64 B", 1),
         ("blocks up to 1 KiB", 2),
@@ -157,7 +155,7 @@ def test_by_size_splits_every_table(tmp_path: Path) -> None:
 
 
 def test_gross_figures_keep_the_timers_floor(campaign: Campaign) -> None:
-    result = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, gross=True))
+    result = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, gross=True))
     assert figures(result, allocator="quick", view="inherent", operation="malloc", part="call")["best_ns"] == 6
     assert "left in" in result.text
 
@@ -183,7 +181,7 @@ def test_one_floor_the_least_that_any_run_measured_is_taken_off_all_runs(tmp_pat
 def test_a_table_of_one_allocator_takes_the_floor_of_all_off(tmp_path: Path) -> None:
     result = build(
         measured_floors(tmp_path / "r").directory,
-        options=ReportOptions(pictures=False, samples_parquet=False, allocators=("one",)),
+        options=ReportOptions(everything=True, pictures=False, allocators=("one",)),
     )
     assert figures(result, view="inherent", operation="malloc", part="call")["best_ns"] == 14
 
@@ -196,7 +194,7 @@ def test_a_saturated_call_is_said_to_be_at_least_that(tmp_path: Path) -> None:
 
 
 def test_one_view_alone_can_be_asked_for(campaign: Campaign) -> None:
-    result = build(campaign.directory, options=ReportOptions(views=(View.INHERENT,), pictures=False))
+    result = build(campaign.directory, options=ReportOptions(everything=True, views=(View.INHERENT,), pictures=False))
     assert "free: inherent, defaults" in result.text and "free: as-run, defaults" not in result.text
 
 
@@ -268,16 +266,6 @@ def test_guideline_names_minimum_median_worst_tenth_of_a_percent_and_worst(campa
         assert line in found
 
 
-def test_the_terminal_has_the_guideline_of_one_view_a_finding_a_line(campaign: Campaign) -> None:
-    console = Console(width=80, record=True, file=StringIO())
-    console.print(build(campaign.directory, options=TABLES).table)
-    found = [line.rstrip() for line in console.export_text().splitlines()]
-    begin = next(place for place, line in enumerate(found) if line.startswith("As a guideline"))
-    guideline = found[begin : found.index("", begin)]
-    assert len(guideline) <= 12 and sum(line.startswith("free, ") for line in guideline) == 4
-    assert max(map(len, guideline)) <= 80
-
-
 def test_guideline_of_a_handful_of_events_says_that_the_median_is_unknown(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "r", ["one"], repeats=1)
     campaign.run("one", rows([(0, MALLOC, 8, 0, 10 + 2000, 0)]), 1)
@@ -318,7 +306,7 @@ def test_a_campaign_whose_cores_were_kept_awake_says_so(campaign: Campaign) -> N
 
 
 def test_lines_of_the_text_report_fit_eighty_columns(campaign: Campaign) -> None:
-    text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
+    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, by_size=True)).text
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -344,7 +332,7 @@ def test_no_line_of_the_whole_text_report_is_wider_than_eighty_columns(tmp_path:
     campaign.journal_facts(
         phases=[{"name": "load", "time_ns": 0, "event": 5}, {"name": "play", "time_ns": 2 * 10**9, "event": 10_000}]
     )
-    text = build(campaign.directory, options=ReportOptions(pictures=False, by_size=True)).text
+    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, by_size=True)).text
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "page fault in the touch" in " ".join(text.split()), "a folded cause keeps its words"
 
@@ -436,12 +424,12 @@ def test_without_causes_there_is_no_attributed_view(campaign: Campaign) -> None:
     result = build(campaign.directory, options=TABLES)
     assert "attributed, defaults" not in result.text
     with pytest.raises(UserError, match="did not look for the causes of slow events"):
-        build(campaign.directory, options=ReportOptions(views=(View.ATTRIBUTED,), pictures=False))
+        build(campaign.directory, options=ReportOptions(everything=True, views=(View.ATTRIBUTED,), pictures=False))
 
 
 def test_every_table_of_latencies_has_one_of_intervals(tmp_path: Path) -> None:
     campaign = lifelike_campaign(tmp_path / "r", [("one", 1.0, 1.0)], 4000, 2, 2.0)
-    text = build(campaign.directory, options=ReportOptions(pictures=False, samples_parquet=False, by_size=True)).text
+    text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False, by_size=True)).text
     tables = re.findall(
         r"^((?:malloc|first touch|realloc|free).*): (as-run|attributed|inherent), defaults$", text, re.MULTILINE
     )

@@ -24,6 +24,12 @@ class Cuts:
     known: dict[tuple[int, str], np.ndarray] = field(default_factory=dict, compare=False)
     """By the identity of the cut and the phase, what was asked for: every allocator and view asks for the same."""
 
+    @property
+    def judged_phase(self) -> str | None:
+        """Whose frames are judged: play where there is loading or teardown beside it, else everything (None)."""
+        names = self.phases.names
+        return PLAY if PLAY in names and len(names) > 1 else None
+
     def frames_in(self, name: str) -> np.ndarray:
         """Which frames begin in the phase of that name."""
         assert isinstance(self.frames, FrameCut)

@@ -64,6 +64,13 @@ class AllocatorFigures:
         """None where the section has no frames."""
         return self.series.get(id(self.cuts.frames))
 
+    def judged_frames(self, view: View, phase: str | None = None) -> np.ndarray | None:
+        """Allocator time by frame, [repeat, frame], of one phase, or of that whose frames are judged; None where the
+        section has no frames, or the view is not known."""
+        values = self.frames.of(view) if self.frames else None
+        phase = phase or self.cuts.judged_phase
+        return values if values is None or phase is None else values[:, self.cuts.frames_in(phase)]
+
     @property
     def audio(self) -> FrameSeries | None:
         """Stretches of the shortest audio buffer; None where there is no clock to cut them by."""

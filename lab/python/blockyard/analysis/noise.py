@@ -63,13 +63,20 @@ def confidence(claims: int) -> float:
     return 1 - FALSE_ALARMS / max(claims, 1)
 
 
-def difference(base: Figure, new: Figure, repeats: int, confidence: float) -> Difference:
+def spread(figures: Sequence[Figure]) -> student.Spread:
+    """Of one figure of several allocators that were measured together."""
+    return student.Spread.of([_group(figure) for figure in figures if len(figure.repeats) > 1])
+
+
+def difference(
+    base: Figure, new: Figure, repeats: int, confidence: float, spread: student.Spread | None = None
+) -> Difference:
     """`repeats`: how many there are on each side at least, whether the view shows them or not."""
     step = max(base.step, new.step)
     # A figure of 0 is below a step of the clock: it counts as half of one.
     before, after = (max(figure.value, step / 2) for figure in (base, new))
     ratio = after / before
-    low, high = _interval(base, new, confidence) or (None, None)
+    low, high = _interval(base, new, confidence, spread) or (None, None)
     reason = ""
     if repeats < LEAST_REPEATS:
         reason = "too few repeats"
@@ -92,10 +99,13 @@ def together(found: Mapping[View, Judged]) -> tuple[Verdict, str]:
     return Verdict.INCONCLUSIVE, reasons[0] if reasons else "the views disagree"
 
 
-def _interval(base: Figure, new: Figure, confidence: float) -> tuple[float, float] | None:
+def _interval(
+    base: Figure, new: Figure, confidence: float, spread: student.Spread | None
+) -> tuple[float, float] | None:
     if len(base.repeats) < 2 or len(new.repeats) < 2:
         return None
-    groups = [
-        student.Group([max(value, figure.step / 2) for value in figure.repeats], figure.step) for figure in (base, new)
-    ]
-    return student.ratio(groups[0], groups[1], confidence)
+    return student.ratio(_group(base), _group(new), confidence, spread)
+
+
+def _group(figure: Figure) -> student.Group:
+    return student.Group([max(value, figure.step / 2) for value in figure.repeats], figure.step)

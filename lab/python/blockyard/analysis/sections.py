@@ -1,5 +1,6 @@
 """A campaign's folder as sections: the runs of one journal at one pace with one touch, which alone are compared."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -126,6 +127,8 @@ class Results:
     blockyard: str
     repeats: int
     machine: dict[str, Any]
+    allocators: tuple[str, ...]
+    """Those planned, whether they ran or not."""
     missing: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     planned: int
@@ -141,30 +144,22 @@ def touch_words(touch: str) -> str:
     return {"none": "no touch", "page": "one byte touched in every page", "all": "all bytes touched"}.get(touch, touch)
 
 
-def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str, ...] = ()) -> Results:
-    """Reads a campaign's folder; only the named journals and allocators, when any are named."""
+def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
+    """Reads a campaign's folder; only the named journals, when any are named."""
     if not directory.is_dir():
         raise UserError(f"{directory} is not a folder; give the one that 'blockyard replay -o' wrote")
     plan = document.read(directory)
     machine = _machine(directory)
     _check_names("journal", journals, [entry["name"] for entry in plan.journals])
-    known = [entry["name"] for entry in plan.allocators]
-    _check_names("allocator", allocators, [*known, *(entry["name"] for entry in plan.missing)])
-
     grouped: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
     untimed: dict[tuple[str, str, str], list[Run]] = {}
     unfinished: dict[tuple[str, str, str], int] = {}
-    unnamed: dict[tuple[str, str, str], list[Run]] = {}
     planned = 0
     for entry in plan.runs():
         if journals and entry.journal not in journals:
             continue
         run = _run(Folder(directory).run(entry), entry.repeat)
         key = (entry.journal, entry.pace, entry.touch)
-        if allocators and entry.allocator not in allocators:
-            if run is not None and run.ok and not run.facts.get("untimed"):
-                unnamed.setdefault(key, []).append(run)
-            continue
         planned += 1
         if run is None:
             unfinished[key] = unfinished.get(key, 0) + 1
@@ -178,7 +173,7 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
     sections = []
     for (journal, pace, touch), found in grouped.items():
         timed = [run for runs in found.values() for run in runs if run.ok]
-        floors = _least_floors([*timed, *unnamed.get((journal, pace, touch), [])])
+        floors = _least_floors(timed)
         members = [
             _allocator(entries[name], found[name], untimed.get((journal, pace, name), []), floors)
             for name in entries
@@ -198,9 +193,6 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
         )
         _refuse_mixed_machines(section)
         sections.append(section)
-    missing = tuple(
-        (entry["name"], entry["reason"]) for entry in plan.missing if not allocators or entry["name"] in allocators
-    )
     return Results(
         directory,
         plan.name,
@@ -208,7 +200,8 @@ def read(directory: Path, journals: tuple[str, ...] = (), allocators: tuple[str,
         plan.blockyard,
         plan.repeats,
         machine,
-        missing,
+        tuple(entries),
+        tuple((entry["name"], entry["reason"]) for entry in plan.missing),
         tuple(sections),
         planned,
         sum(unfinished.values()),
@@ -239,7 +232,6 @@ def _run(folder: Path, repeat: int) -> Run | None:
 
 
 def _least_floors(runs: list[Run]) -> tuple[float, float]:
-    """Of runs of allocators that nobody named too: a table of some has the same figures as the table of all."""
     known = [(run, rate) for run in runs if (rate := run.number("ticks_per_ns")) > 0]
     call, touch = (
         min((run.number(f"floor_{part}_ticks") / rate for run, rate in known), default=0.0)
@@ -281,7 +273,12 @@ def _refuse_mixed_machines(section: Section) -> None:
             )
 
 
-def _check_names(what: str, wanted: tuple[str, ...], known: list[str]) -> None:
+def check_allocators(results: Results, wanted: Iterable[str]) -> None:
+    """Refuses a name that the campaign does not have."""
+    _check_names("allocator", wanted, [*results.allocators, *(name for name, _ in results.missing)])
+
+
+def _check_names(what: str, wanted: Iterable[str], known: list[str]) -> None:
     for name in wanted:
         if name not in known:
             raise UserError(f"this campaign has no {what} '{name}'; it has {', '.join(known) or 'none'}")

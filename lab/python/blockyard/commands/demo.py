@@ -1,4 +1,4 @@
-"""blockyard demo: the bundled journal on every allocator, with table and pictures."""
+"""blockyard demo: the bundled journal on every allocator, with the verdict and its figures."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from blockyard import options
-from blockyard.campaign import demo, document
+from blockyard.campaign import demo
 from blockyard.campaign.folder import Folder, disk_errors, write_whole
 from blockyard.campaign.progress import display
 from blockyard.commands.replay import terminate_like_interrupt
@@ -54,36 +54,19 @@ def command(again: bool, output: Path | None) -> None:
 
 
 def _report(folder: Path) -> str:
-    """The report's table and where its pictures lie, as a terminal of 80 columns shows it."""
+    """The verdict with its figures and where the rest lies, as a screen of 80 columns shows it."""
     # Imported here: drawing libraries take a second to load that the stored result need not wait for.
     from blockyard import report
     from blockyard.report import page as html_page
 
     no_page = html_page.missing()
-    result = report.build(
-        folder, folder / demo.REPORT, report.ReportOptions(samples_parquet=False, html=no_page is None)
-    )
+    result = report.build(folder, folder / demo.REPORT, report.ReportOptions(html=no_page is None))
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         page = Console(record=True, width=80, file=nowhere, force_terminal=True, highlight=False)
-        page.print(result.table)
-        repeats = document.read(folder).repeats
-        page.print(
-            f"Measured with {repeats} repeat{'s' * (repeats != 1)} on a short stretch, to be quick: published "
-            "figures take 5 repeats of longer ones (docs/reference/method.md)."
-        )
-        page.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
-        page.print(
-            f"Every event, in a browser: {result.page}" if result.page else f"No page to explore: {no_page}",
-            soft_wrap=True,
-        )
-        drawn = sorted(path for path in result.pictures if path.suffix == ".png")
-        # Those of all allocators together; each one's own are too many to list.
-        together = [path for path in drawn if path.stem.startswith(("comparison", "percentiles"))] or drawn
-        page.print("Pictures:")
-        for picture in together:
-            page.print(f"  {picture}", soft_wrap=True)
-        if len(together) < len(drawn):
-            page.print(f"and {len(drawn) - len(together)} more beside them: each allocator's events over time")
+        page.print(result.short)
+        page.print(result.verdict)
+        page.print(f"Tables and {len(result.pictures)} pictures: {result.out / 'report.md'}", soft_wrap=True)
+        page.print(f"In a browser: {result.page}" if result.page else f"No page to explore: {no_page}", soft_wrap=True)
         return page.export_text(styles=True)
 
 

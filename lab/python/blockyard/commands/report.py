@@ -20,23 +20,25 @@ _VIEWS = {
     "both": (View.AS_RUN, View.INHERENT),
     "all": tuple(View),
 }
+"""Without one: that which is trusted most, or with --all all of them."""
 
 
-@click.command(short_help="Tables and pictures of a campaign.")
+@click.command(short_help="Does allocation cost frames? Verdict, tables, pictures.")
 @click.argument("directory", type=click.Path(path_type=Path))
 @options.output_folder("Where the report goes.  [DIRECTORY/report]", required=False, old=["--out"])
+@click.option("--all", "everything", is_flag=True, help="Everything: all tables, pictures, views and samples.")
+@options.allocators("Ask about these, with commas: tables hold them and the program's own allocator.")
+@click.option("--recorded-with", metavar="NAME", help="The allocator that the program was recorded with.  [glibc]")
 @click.option(
     "--view",
     type=click.Choice(list(_VIEWS)),
-    default="all",
-    show_default=True,
-    help="All repeats as they came, without what the machine interrupted, or each event's least; "
-    "both is the first and the last.",
+    help="All repeats as they came, without what the machine interrupted, or each event's least; both is the first "
+    "and the last.  [attributed]",
 )
 @click.option("--by-size", is_flag=True, help="Add tables by size class: up to 64 B, 1 KiB, 32 KiB, 1 MiB, larger.")
 @click.option("--allocations-csv", is_flag=True, help="Write one CSV a run with a row an allocation, as the study's.")
 @click.option(
-    "--samples-parquet/--no-samples-parquet", default=True, show_default=True, help="Write all samples as Parquet."
+    "--samples-parquet/--no-samples-parquet", default=None, help="Write all samples as Parquet.  [with --all]"
 )
 @options.renamed(
     "--pictures-from",
@@ -66,36 +68,38 @@ _VIEWS = {
     help="Judge frames and audio buffers on this thread (name or number), not on the one that marks frames.",
 )
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
-@options.allocators("Only these allocators, with commas.")
 @click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
 @click.option("--html", is_flag=True, help="Write report.html too: one file to explore all events in a browser.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw PNG and SVG pictures, or tables alone.")
 def command(
     directory: Path,
     output: Path | None,
-    view: str,
+    everything: bool,
+    allocators: tuple[str, ...],
+    recorded_with: str | None,
+    view: str | None,
     by_size: bool,
     allocations_csv: bool,
-    samples_parquet: bool,
+    samples_parquet: bool | None,
     from_s: float | None,
     to_s: float | None,
     journals: tuple[str, ...],
-    allocators: tuple[str, ...],
     gross: bool,
     html: bool,
     pictures: bool,
     fps: float | None,
     thread: str | None,
 ) -> None:
-    """Turns the campaign in DIRECTORY into tables and pictures.
+    """Say whether allocation makes the program of the campaign in DIRECTORY miss frames, and whether another allocator
+    would help.
 
-    Prints the comparison; writes report.txt, report.md, summary.csv, Parquet, and PNG and SVG pictures.
+    Prints the verdict and the figures behind it; writes report.txt, report.md, CSV and Parquet files, and pictures.
 
     \b
     Examples:
       blockyard report results
-      blockyard report results --by-size --view inherent
-      blockyard report results -a jemalloc --pictures-from 2 --pictures-to 3.5
+      blockyard report results -a mimalloc --pictures-from 2 --pictures-to 3.5
+      blockyard report results --all --by-size --html
     """
     if from_s is not None and to_s is not None and from_s >= to_s:
         raise UserError(f"--pictures-from {from_s:g} is not before --pictures-to {to_s:g}")
@@ -104,10 +108,11 @@ def command(
     from blockyard.report import ReportOptions, build  # here, so that `blockyard --help` need not load them
 
     wanted = ReportOptions(
-        _VIEWS[view],
+        everything,
+        _VIEWS[view] if view else (),
         by_size,
         allocations_csv,
-        samples_parquet,
+        everything if samples_parquet is None else samples_parquet,
         pictures,
         html,
         gross,
@@ -115,6 +120,7 @@ def command(
         to_s,
         journals,
         options.names(allocators),
+        recorded_with,
         fps=fps,
         thread=thread,
     )
@@ -122,6 +128,7 @@ def command(
         result = build(directory, output, wanted, tell)
     console = terminal.for_tables()
     console.print(result.table)
+    console.print(result.verdict)
     console.print(f"Tables: {result.out / 'report.txt'}", soft_wrap=True)
     if result.page:
         console.print(f"Page: {result.page}", soft_wrap=True)

@@ -26,6 +26,11 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
+class Bullets:
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
 class Warnings:
     """What the reader must know before the figures."""
 
@@ -50,7 +55,7 @@ class Table:
     dim: frozenset[int] = frozenset()
 
 
-Block = Heading | Paragraph | Warnings | Picture | Table
+Block = Heading | Paragraph | Bullets | Warnings | Picture | Table
 
 
 def text(blocks: Iterable[Block]) -> str:
@@ -74,6 +79,8 @@ def _text(block: Block) -> str:
             return f"{words}\n{'=-'[level > 1] * min(len(words), WIDTH)}\n" if level < 3 else f"{words}\n"
         case Paragraph(words):
             return "\n".join(textwrap.fill(line, WIDTH) for line in words.splitlines()) + "\n"
+        case Bullets(sentences):
+            return "\n".join(textwrap.fill(f"- {words}", WIDTH, subsequent_indent="  ") for words in sentences) + "\n"
         case Warnings(sentences):
             return "\n".join(textwrap.fill(f"! {words}", WIDTH, subsequent_indent="  ") for words in sentences) + "\n"
         case Picture(path, caption):
@@ -134,6 +141,8 @@ def _markdown(block: Block, root: Path) -> str:
             return f"{'#' * level} {words}\n"
         case Paragraph(words):
             return "\\\n".join(words.splitlines()) + "\n"
+        case Bullets(sentences):
+            return "".join(f"- {words}\n" for words in sentences)
         case Warnings(sentences):
             return "".join(f"- **Note:** {words}\n" for words in sentences)
         case Picture(path, caption):
@@ -171,15 +180,21 @@ def _terminal(block: Block) -> RenderableType:
             return Text(words + "\n", style="bold" if level > 1 else "bold underline")
         case Paragraph(words):
             return Text(words + "\n")
+        case Bullets(sentences):
+            return _marked(sentences, "-", "", "")
         case Warnings(sentences):
-            grid = RichTable.grid(padding=(0, 1))
-            for words in sentences:
-                grid.add_row(Text("!", style="bold yellow"), Text(words, style="yellow"))
-            return Group(grid, Text())
+            return _marked(sentences, "!", "bold yellow", "yellow")
         case Picture(path, caption):
             return Text(f"{caption}: {path}\n")
         case Table():
             return _rich_table(block)
+
+
+def _marked(sentences: list[str], mark: str, mark_style: str, style: str) -> RenderableType:
+    grid = RichTable.grid(padding=(0, 1))
+    for words in sentences:
+        grid.add_row(Text(mark, style=mark_style), Text(words, style=style))
+    return Group(grid, Text())
 
 
 def _rich_table(table: Table) -> RenderableType:

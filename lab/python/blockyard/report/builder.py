@@ -26,10 +26,11 @@ from blockyard.report import (
     run_rows,
     study,
     summary,
+    verdict,
     workers,
 )
 from blockyard.report import header as headers
-from blockyard.report.blocks import Block, Heading, Paragraph, Picture, Warnings
+from blockyard.report.blocks import Block, Bullets, Heading, Paragraph, Picture, Warnings
 from blockyard.report.files import whole
 from blockyard.report.options import Progress, ReportOptions, ReportResult
 from blockyard.variants import PREFAULTED
@@ -45,6 +46,35 @@ class Measured:
     folder: Path
     views: tuple[View, ...]
     """Those asked for that can be shown: attributed needs causes."""
+    answer: verdict.Answer
+    options: ReportOptions
+
+    @property
+    def shown(self) -> tuple[View, ...]:
+        """The views that tables and pictures have."""
+        return self.views if self.options.views or self.options.everything else (self.trusted,)
+
+    @property
+    def trusted(self) -> View:
+        """Without the machine's interruptions, where they are known."""
+        return next(view for view in (View.ATTRIBUTED, View.AS_RUN, View.INHERENT) if view in self.views)
+
+    @property
+    def asked(self) -> list[AllocatorFigures]:
+        """Whose figures are written down: all, or those asked for by name and the program's own."""
+        names = {one.name for one in self.answer.members}
+        return [one for one in self.figures if one.name in names] if self.options.allocators else self.figures
+
+    def closely(self) -> list[AllocatorFigures]:
+        """Whose every event is drawn: all, or those that pictures emphasise."""
+        if self.options.everything:
+            return self.figures
+        return [one for one in self.figures if one.name in self.answer.emphasised]
+
+    def lineups(self) -> list[tuple[str, list[AllocatorFigures]]]:
+        """By variant the allocators that are asked about; unless everything is wanted, those in their defaults."""
+        found = comparison.variants(self.asked)
+        return found if self.options.everything or self.options.allocators else found[:1]
 
 
 def build(
@@ -57,7 +87,10 @@ def build(
     """
     options = options or ReportOptions()
     tell = on_progress or (lambda fraction, text: None)
-    results = sections.read(directory, options.journals, options.allocators)
+    results = sections.read(directory, options.journals)
+    sections.check_allocators(
+        results, [*options.allocators, *([options.recorded_with] if options.recorded_with else [])]
+    )
     usable = [section for section in results.sections if section.measured]
     if not usable:
         raise UserError(_nothing(results))
@@ -83,9 +116,18 @@ def build(
     except OSError as error:
         raise UserError(f"{error.filename or out} can't be written: {error.strerror or error}") from None
     tell(1.0, "done")
-    guidelines = [words for one in measured for words in _guidelines(one, one.views)]
-    table = blocks.terminal(_terminal_blocks(results, measured, options))
-    return ReportResult(out, table, rendered, guidelines, sorted(files.pictures), sorted(written), files.page)
+    answers = [one.answer for one in measured]
+    return ReportResult(
+        out,
+        table=blocks.terminal(_terminal_blocks(results, measured, options)),
+        short=blocks.terminal(map(verdict.table, answers)),
+        verdict=blocks.terminal(verdict.blocks(answers)),
+        text=rendered,
+        guidelines=[words for one in measured for words in _guidelines(one, one.views)],
+        pictures=sorted(files.pictures),
+        files=sorted(written),
+        page=files.page,
+    )
 
 
 def _nothing(results: Results) -> str:
@@ -139,14 +181,31 @@ def _measure(
                     headers.of(results, section, members, options.gross),
                     out / section.journal / section.slug,
                     _views(section, members, options),
+                    verdict.answer(
+                        section,
+                        _asked(members, options),
+                        comparison.ranked(members),
+                        options.recorded_with,
+                        options.allocators,
+                    ),
+                    options,
                 )
             )
     return found
 
 
+def _asked(members: list[AllocatorFigures], options: ReportOptions) -> list[AllocatorFigures]:
+    """Whom the verdict judges: those named, else all in their defaults; in the order of every table."""
+    if options.allocators:
+        return [one for one in comparison.ranked(members) if one.name in options.allocators]
+    return comparison.variants(members)[0][1]
+
+
 def _views(section: Section, members: list[AllocatorFigures], options: ReportOptions) -> tuple[View, ...]:
     found = tuple(
-        view for view in options.views if view is not View.ATTRIBUTED or all(member.looked_into for member in members)
+        view
+        for view in options.views or tuple(View)
+        if view is not View.ATTRIBUTED or all(member.looked_into for member in members)
     )
     if not found:
         raise UserError(
@@ -199,9 +258,20 @@ def _write(results: Results, measured: list[Measured], out: Path, options: Repor
             threads = _threads(len(one.figures), options)
             tasks += [
                 ("picture", task.name, task.draw)
-                for task in pages.tasks(one.section, one.figures, one.header, one.folder, options, one.views, threads)
+                for task in pages.tasks(
+                    one.section,
+                    one.figures,
+                    one.lineups(),
+                    one.closely(),
+                    one.header,
+                    one.folder,
+                    options,
+                    one.shown,
+                    one.views,
+                    threads,
+                )
             ]
-        for member in one.figures:
+        for member in one.asked:
             if options.samples_parquet:
                 target = one.folder / "samples" / f"{member.name}.parquet"
                 tasks.append(
@@ -228,7 +298,7 @@ def _write(results: Results, measured: list[Measured], out: Path, options: Repor
             "file",
             "summary",
             lambda: summary.write(
-                out, "summary", [row for one in measured for row in summary.rows(one.section, one.figures, one.views)]
+                out, "summary", [row for one in measured for row in summary.rows(one.section, one.asked, one.views)]
             ),
         ),
         (
@@ -237,21 +307,21 @@ def _write(results: Results, measured: list[Measured], out: Path, options: Repor
             lambda: summary.write(
                 out,
                 "frames",
-                [row for one in measured for row in frame_verdicts.rows(one.section, one.figures, one.views)],
+                [row for one in measured for row in frame_verdicts.rows(one.section, one.asked, one.views)],
             ),
         ),
         (
             "file",
             "memory",
             lambda: summary.write(
-                out, "memory", [row for one in measured for row in memory_tables.rows(one.section, one.figures)]
+                out, "memory", [row for one in measured for row in memory_tables.rows(one.section, one.asked)]
             ),
         ),
         (
             "file",
             "runs",
             lambda: summary.write(
-                out, "runs", [row for one in measured for row in run_rows.rows(one.section, one.figures)]
+                out, "runs", [row for one in measured for row in run_rows.rows(one.section, one.asked)]
             ),
         ),
     ]
@@ -286,7 +356,7 @@ def _run(here: list[_Task], tasks: list[_Task], jobs: int) -> Iterable[tuple[str
 
 
 def _page(results: Results, measured: list[Measured], out: Path, options: ReportOptions) -> Path:
-    found = [page.PageSection(one.section, one.figures, one.header) for one in measured]
+    found = [page.PageSection(one.section, one.figures, one.header, verdict.of_section(one.answer)) for one in measured]
     return page.write(out / "report.html", results, _notes(results), found, gross=options.gross, jobs=options.jobs)
 
 
@@ -307,30 +377,49 @@ def _guidelines(one: Measured, views: Sequence[View]) -> list[str]:
     """One a variant, a finding a line."""
     return [
         "\n".join(guideline.lines(one.section, members, views, variant))
-        for variant, members in comparison.variants(one.figures)
+        for variant, members in comparison.variants(one.asked)
         if any(not member.runs.is_null for member in members)
     ]
 
 
-def _most_trusted(views: Sequence[View]) -> tuple[View, ...]:
-    """The one that a short text keeps to: without the machine's interruptions, where they are known."""
-    return (next(view for view in (View.ATTRIBUTED, View.AS_RUN, View.INHERENT) if view in views),)
-
-
 def _tables(one: Measured, options: ReportOptions, machine: dict[str, Any]) -> Iterable[Block]:
-    for variant, members in comparison.variants(one.figures):
+    yield verdict.table(one.answer)
+    for variant, members in one.lineups():
         if variant == PREFAULTED:
             yield Heading("Prefaulted: memory for the journal's peak populated beforehand, purging off", 3)
-        yield from comparison.all_latencies(members, one.views, variant)
-        yield from comparison.tails(members, one.views, variant)
+        yield from (
+            _all_tables(one, members, variant, machine) if options.everything else _some_tables(one, members, variant)
+        )
         if options.by_size:
-            yield from comparison.by_size(members, one.views, variant)
-        yield from _rates(one, members, variant)
-        yield comparison.costs(members, variant)
-        yield comparison.fidelity_table(members, one.section.pace, variant)
-        yield from frame_tables.blocks(one.section, members, one.views, variant)
-        yield from cause_tables.blocks(one.section, members, machine, variant)
-        yield from memory_tables.blocks(members, variant)
+            yield from comparison.by_size(members, one.shown, variant)
+
+
+def _some_tables(one: Measured, members: list[AllocatorFigures], variant: str) -> Iterable[Block]:
+    """What is behind the verdict, in the order in which it is asked for."""
+    views = one.shown
+    yield from frame_tables.short(one.section, members, views, variant)
+    yield from comparison.short(members, views, variant)
+    yield from _rates(members, views, variant)
+    if all(member.looked_into for member in members):
+        yield cause_tables.rate_table(members, 10_000, variant)
+        yield cause_tables.slow_table(one.section, members, {member.name: None for member in members}, variant)
+    yield from memory_tables.memory_tables(members, variant)[:1]
+    yield memory_tables.deferred_tables(members, variant)[0]
+    yield comparison.fidelity_table(members, one.section.pace, variant)
+
+
+def _all_tables(
+    one: Measured, members: list[AllocatorFigures], variant: str, machine: dict[str, Any]
+) -> Iterable[Block]:
+    views = one.shown
+    yield from comparison.all_latencies(members, views, variant)
+    yield from comparison.tails(members, views, variant)
+    yield from _rates(members, views, variant)
+    yield comparison.costs(members, variant)
+    yield comparison.fidelity_table(members, one.section.pace, variant)
+    yield from frame_tables.blocks(one.section, members, views, variant)
+    yield from cause_tables.blocks(one.section, members, machine, variant)
+    yield from memory_tables.blocks(members, variant)
 
 
 def _rhythm(one: Measured) -> list[Block]:
@@ -339,8 +428,8 @@ def _rhythm(one: Measured) -> list[Block]:
     return [Heading("The journal", 3), *study.rhythm(journal_facts.rhythm(cut.line, starts))]
 
 
-def _rates(one: Measured, members: list[AllocatorFigures], variant: str) -> list[Block]:
-    return [comparison.rates(members, variant, view) for view in one.views if view is not View.INHERENT] or [
+def _rates(members: list[AllocatorFigures], views: Sequence[View], variant: str) -> list[Block]:
+    return [comparison.rates(members, variant, view) for view in views if view is not View.INHERENT] or [
         comparison.rates(members, variant)
     ]
 
@@ -353,25 +442,30 @@ def _document(results: Results, measured: list[Measured], files: _Files) -> list
             f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/guide/report.md."
         ),
     ]
+    found += verdict.blocks([one.answer for one in measured])
     if notes := _notes(results):
         found.append(Warnings(notes))
     for one, tables in zip(measured, files.tables, strict=True):
         found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
         if words := fidelity.sentences(one.section):
             found.append(Warnings(words))
-        found += [Paragraph(words) for words in _guidelines(one, one.views)]
+        if len(measured) > 1:
+            found.append(Bullets(verdict.of_section(one.answer)))
+        if one.options.everything:
+            found += [Paragraph(words) for words in _guidelines(one, one.views)]
         found += tables
         mine = sorted(path for path in files.pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
-        journal = journal_facts.facts(one.section)
-        found += _rhythm(one)
-        for member in one.figures:
-            found += study.blocks(member, journal, one.views)
+        if one.options.everything:
+            journal = journal_facts.facts(one.section)
+            found += _rhythm(one)
+            for member in one.asked:
+                found += study.blocks(member, journal, one.views)
     return found
 
 
 def _terminal_blocks(results: Results, measured: list[Measured], options: ReportOptions) -> list[Block]:
-    """What `blockyard report` prints: the comparison and what must be known to read it."""
+    """What `blockyard report` prints before its verdict: the figures behind it and what must be known to read them."""
     found: list[Block] = []
     if notes := _notes(results):
         found.append(Warnings(notes))
@@ -379,15 +473,9 @@ def _terminal_blocks(results: Results, measured: list[Measured], options: Report
         found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
         if words := fidelity.sentences(one.section):
             found.append(Warnings(words))
-        for variant, members in comparison.variants(one.figures):
-            found += comparison.headline(members, one.views, variant)
-            found += comparison.tails(members, one.views[:1], variant)[:1]
+        found.append(verdict.table(one.answer))
+        for variant, members in one.lineups():
+            found += frame_tables.terminal(one.section, members, one.shown, variant)
             if options.by_size:
-                found += comparison.by_size(members, one.views, variant)
-        for variant, members in comparison.variants(one.figures)[:1]:
-            found += _rates(one, members, variant)
-            found += frame_tables.terminal(one.section, members, one.views, variant)
-            if all(member.looked_into for member in members):
-                found.append(cause_tables.rate_table(members, 10_000, variant))
-        found += [Paragraph(words) for words in _guidelines(one, _most_trusted(one.views))[:1]]
+                found += comparison.by_size(members, one.shown, variant)
     return found

@@ -32,23 +32,6 @@ def _picker(percentile: Percentile) -> Pick:
     return lambda found: found.percentile(percentile)
 
 
-_HEADLINE: tuple[tuple[str, Pick], ...] = (
-    ("p50", _picker(P50)),
-    ("p99.9", _picker(P999)),
-    ("p99.99", _picker(P9999)),
-    ("worst", lambda found: found.worst),
-)
-_HEADLINE_OF_ONE = (
-    ("best", lambda found: found.best),
-    *_HEADLINE[:1],
-    ("p99", _picker(P99)),
-    *_HEADLINE[1:3],
-    ("p99.999", _picker(P99999)),
-    *_HEADLINE[3:],
-)
-# Of several views the second and third leave out the first figure, the median.
-_HEADLINES = {1: _HEADLINE_OF_ONE, 2: _HEADLINE, 3: tuple(_HEADLINE[place] for place in (0, 1, 3))}
-_VARIANT_WORDS = {"defaults": "defaults", PREFAULTED: "prefaulted (populated, purging off)"}
 UNSUPPORTED = f"{units.ABSENT} fewer than {SAMPLES_BEYOND} samples lie beyond this percentile: it is not printed"
 SATURATED = "≥ the measurement could hold no more: it took at least that long"
 
@@ -90,51 +73,14 @@ def short_name(one: AllocatorFigures) -> str:
     return f"{name}*" if one.runs.needs_lock else name
 
 
-def headline(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
-    """What the terminal shows: what a program pays for a malloc with its touch and for a free, views side by side."""
-    # Eighty columns hold seven figures: all of the first view, of the others the tail.
-    picked = [
-        (view, label, pick) for number, view in enumerate(views) for label, pick in _HEADLINES[len(views)][number > 0 :]
+def short(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
+    """What a program pays for a malloc with its touch, with intervals, and for a free."""
+    return [
+        make(figures, view, operation, _part(figures, operation), variant)
+        for view in views
+        for operation, make in ((Operation.MALLOC, latencies), (Operation.MALLOC, _tail), (Operation.FREE, latencies))
+        if any(one.whole(view, operation).samples for one in figures)
     ]
-    pickers = [pick for _, _, pick in picked]
-    tables = []
-    for operation in (Operation.MALLOC, Operation.FREE):
-        columns = [
-            "allocator",
-            *(
-                f"{view.value if not place or picked[place - 1][0] is not view else ''}\n{label}"
-                for place, (view, label, _) in enumerate(picked)
-            ),
-        ]
-        distributions = [[one.whole(view, operation) for one in figures] for view, _, _ in picked]
-        rows = [
-            [
-                short_name(one),
-                *(units.latency(pick(found[place])) for pick, found in zip(pickers, distributions, strict=True)),
-            ]
-            for place, one in enumerate(figures)
-        ]
-        ends = [
-            [one.intervals(view, operation, _part(operation)).get(label) for one in figures]
-            for view, label, _ in picked
-        ]
-        best = {
-            (y, x)
-            for x, (pick, found, end) in enumerate(zip(pickers, distributions, ends, strict=True), start=1)
-            for y in _lowest_of(figures, found, pick, end)
-        }
-        touch = " and first touch" if operation is Operation.MALLOC and _whole_part(figures) is Part.BOTH else ""
-        tables.append(
-            Table(
-                f"{operation.value}{touch}, {_VARIANT_WORDS[variant]}",
-                columns,
-                rows,
-                _footnotes(rows, figures),
-                frozenset(best),
-                null_rows(figures),
-            )
-        )
-    return tables
 
 
 def all_latencies(figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Table]:
@@ -356,9 +302,9 @@ def _shown(value: float | None, form: str) -> str:
     return units.ABSENT if value is None else form.format(value)
 
 
-def _part(operation: Operation) -> Part:
+def _part(figures: Sequence[AllocatorFigures], operation: Operation) -> Part:
     """What a program pays for one: a free has no touch."""
-    return Part.CALL if operation is Operation.FREE else Part.BOTH
+    return Part.CALL if operation is Operation.FREE else _whole_part(figures)
 
 
 def _whole_part(figures: Sequence[AllocatorFigures]) -> Part:

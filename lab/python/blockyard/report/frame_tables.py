@@ -17,15 +17,10 @@ from blockyard.report.comparison import UNSUPPORTED, null_rows, short_name
 from blockyard.report.frame_verdicts import Ends, audio_ends, audio_verdict, frame_ends, frame_verdict
 
 _LISTED = 3
+_USUAL_BUFFER = 256
 _PHASES_APART = 6
 """Further phases stand in frames.csv."""
 _SHORT = {View.AS_RUN: "as-run", View.ATTRIBUTED: "attr.", View.INHERENT: "inh."}
-
-
-def judged_phase(cuts: Cuts) -> str | None:
-    """The phase whose frames are judged: play where there is loading or teardown beside it, else everything (None)."""
-    names = cuts.phases.names
-    return PLAY if PLAY in names and len(names) > 1 else None
 
 
 def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Block]:
@@ -35,20 +30,20 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
     found.append(Heading(f"Frames, {variant}", 3))
     found.append(Paragraph(words(section, cuts)))
     if isinstance(cuts.frames, FrameCut):
-        found += [frame_table(figures, views, hz, variant, judged_phase(cuts)) for hz in cuts.frames.rates_hz]
+        found += [frame_table(figures, views, hz, variant, cuts.judged_phase) for hz in cuts.frames.rates_hz]
         apart = (
-            [name for name in cuts.phases.names if name != judged_phase(cuts) and cuts.frames_in(name).any()]
+            [name for name in cuts.phases.names if name != cuts.judged_phase and cuts.frames_in(name).any()]
             if len(cuts.phases.names) > 1
             else []
         )
         found += [frame_table(figures, views, cuts.frames.rate_hz, variant, name) for name in apart[:_PHASES_APART]]
-        found += frame_intervals(figures, views, variant, judged_phase(cuts))
+        found += frame_intervals(figures, views, variant, cuts.judged_phase)
         found += worst_tables(section, figures, variant)
     if isinstance(cuts.audio, FrameCut):
         for samples in frames.AUDIO_SAMPLES:
-            found.append(buffer_table(figures, views, samples, variant, judged_phase(cuts)))
-            found.append(queue_table(figures, views, samples, variant, judged_phase(cuts)))
-        found += audio_intervals(figures, views, variant, judged_phase(cuts))
+            found.append(buffer_table(figures, views, samples, variant, cuts.judged_phase))
+            found.append(queue_table(figures, views, samples, variant, cuts.judged_phase))
+        found += audio_intervals(figures, views, variant, cuts.judged_phase)
         found.append(
             Paragraph(
                 "Queue: how many buffers must be queued so that no allocation ever empties it, were this the audio "
@@ -58,14 +53,24 @@ def blocks(section: Section, figures: Sequence[AllocatorFigures], views: Sequenc
     return found
 
 
-def terminal(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Block]:
-    """The verdict at 60 Hz, or at the rate that frames were cut at, and of one audio buffer."""
+def short(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Block]:
+    """One budget, one audio buffer, and the worst frames."""
     cuts = figures[0].cuts
     found: list[Block] = [Paragraph(words(section, cuts))]
     if isinstance(cuts.frames, FrameCut):
-        found.append(frame_table(figures, views, cuts.frames.rate_hz, variant, judged_phase(cuts)))
+        found.append(frame_table(figures, views, cuts.frames.rate_hz, variant, cuts.judged_phase))
+        found.append(worst_tables(section, figures, variant, 1)[0])
     if isinstance(cuts.audio, FrameCut):
-        found.append(audio_table(figures, views, 256, variant, judged_phase(cuts)))
+        found.append(audio_table(figures, views, _USUAL_BUFFER, variant, cuts.judged_phase))
+    return found
+
+
+def terminal(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[Block]:
+    """The budget at 60 Hz, or at the rate that frames were cut at."""
+    cuts = figures[0].cuts
+    found: list[Block] = [Paragraph(words(section, cuts))]
+    if isinstance(cuts.frames, FrameCut):
+        found.append(frame_table(figures, views, cuts.frames.rate_hz, variant, cuts.judged_phase))
     return found
 
 
@@ -73,7 +78,7 @@ def words(section: Section, cuts: Cuts) -> str:
     """Where frames come from, which thread is judged, which phase."""
     if isinstance(cuts.frames, NoFrames):
         return f"No frames: {cuts.frames.reason}."
-    phase = judged_phase(cuts)
+    phase = cuts.judged_phase
     only = "" if phase is None else f" Only frames of play are judged; {_others(cuts)}."
     return f"Frames: {cuts.frames.words}; {cuts.frames.frames:,} in each repeat.{only}"
 
@@ -198,7 +203,7 @@ def _share_table(
     for one in figures:
         found = of(one, first)
         beside = [of(one, view) for view in others]
-        worst = [_share(other.worst if other and other.frames else None) for other in beside]
+        worst = [units.share(other.worst if other and other.frames else None) for other in beside]
         rows.append([short_name(one), *_shares(found), *worst, *_over(found)])
     return Table(
         f"{title}{_where(phase)}, {first.value}, {variant}",
@@ -275,11 +280,13 @@ def audio_intervals(
                 )
 
 
-def worst_tables(section: Section, figures: Sequence[AllocatorFigures], variant: str) -> list[Table]:
+def worst_tables(
+    section: Section, figures: Sequence[AllocatorFigures], variant: str, listed: int = _LISTED
+) -> list[Table]:
     """The worst frames of each allocator, as-run, and what filled them: mallocs and frees, and the slowest of these."""
     times, slowest = [], []
     for one in figures:
-        for frame in worst_frames.of(section, one, _LISTED):
+        for frame in worst_frames.of(section, one, listed):
             where = [short_name(one), f"{frame.start_ns / 1e9:.3f}"]
             times.append(
                 [
@@ -352,7 +359,7 @@ def phase_blocks(figures: Sequence[AllocatorFigures], views: Sequence[View], var
                 [
                     short_name(one),
                     units.duration(total),
-                    _share(total / 1e9 / spans[name]) if spans[name] else units.ABSENT,
+                    units.share(total / 1e9 / spans[name]) if spans[name] else units.ABSENT,
                     units.latency(mallocs.percentile(P50)),
                     units.latency(mallocs.percentile(P999)),
                     units.latency(mallocs.worst),
@@ -408,7 +415,10 @@ def _phase_intervals(figures: Sequence[AllocatorFigures], views: Sequence[View],
 def _shares(found: Verdict | None) -> list[str]:
     if found is None or not found.frames:
         return [units.ABSENT] * 4
-    return [*(_share(found.shares[percentile.label]) for percentile in frames.PERCENTILES), _share(found.worst)]
+    return [
+        *(units.share(found.shares[percentile.label]) for percentile in frames.PERCENTILES),
+        units.share(found.worst),
+    ]
 
 
 def _over(found: Verdict | None) -> list[str]:
@@ -419,22 +429,12 @@ def _percent(count: int) -> str:
     return f"{count:,}"
 
 
-def _share(share: float | None) -> str:
-    """`0.03 %`, `12 %`, `210 %`."""
-    if share is None:
-        return units.ABSENT
-    percent = share * 100
-    if 0 < percent < 0.01:
-        return "<.01 %"
-    return f"{percent:.0f} %" if percent >= 99.5 else f"{percent:.2g} %"
-
-
 def _share_span(ends: Ends | None, label: str, budget_ns: float) -> str:
     """`3.1–4.2 %`."""
     told = ends.get(label) if ends else None
     if told is None:
         return units.ABSENT
-    low, high = (_share(end / budget_ns) for end in told)
+    low, high = (units.share(end / budget_ns) for end in told)
     return low if low == high else f"{low.removesuffix(' %')}–{high}"
 
 

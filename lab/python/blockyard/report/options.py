@@ -8,8 +8,6 @@ from rich.console import RenderableType
 
 from blockyard.analysis.latency import View
 
-ALL_VIEWS = tuple(View)
-
 Progress = Callable[[float, str], None]
 """Told how far a report is, 0 to 1, and what it is doing."""
 
@@ -17,12 +15,18 @@ Progress = Callable[[float, str], None]
 @dataclass(frozen=True)
 class ReportOptions:
     """Everything that `blockyard report` can be asked for. `from_s`, `to_s` zoom the density pictures alone. The
-    attributed view is left out where causes are not known."""
+    attributed view is left out where causes are not known.
 
-    views: tuple[View, ...] = ALL_VIEWS
+    Unless `everything` is wanted, a report is the verdict and what is behind it: allocators in their defaults, in the
+    view that is trusted most, some ten tables and a dozen pictures.
+    """
+
+    everything: bool = False
+    views: tuple[View, ...] = ()
+    """None named: the one trusted most, or all of them where everything is wanted."""
     by_size: bool = False
     allocations_csv: bool = False
-    samples_parquet: bool = True
+    samples_parquet: bool = False
     pictures: bool = True
     html: bool = False
     gross: bool = False
@@ -30,6 +34,9 @@ class ReportOptions:
     to_s: float | None = None
     journals: tuple[str, ...] = ()
     allocators: tuple[str, ...] = ()
+    """Those asked about: tables hold them and the program's own; pictures draw the others in grey."""
+    recorded_with: str | None = None
+    """The allocator that the program was recorded with; where nobody says, glibc."""
     jobs: int = 2
     fps: float | None = None
     thread: str | None = None
@@ -38,10 +45,13 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class ReportResult:
-    """`table` is for the terminal (80 columns); `text` is the whole report, as in report.txt."""
+    """For a terminal of 80 columns: `table`, of which `short` is the verdict's own, and `verdict`, which stands last;
+    `text` is all of report.txt."""
 
     out: Path
     table: RenderableType
+    short: RenderableType
+    verdict: RenderableType
     text: str
     guidelines: list[str] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)

@@ -37,23 +37,28 @@ class Task:
 def tasks(
     section: Section,
     figures: Sequence[AllocatorFigures],
+    lineups: Sequence[tuple[str, list[AllocatorFigures]]],
+    closely: Sequence[AllocatorFigures],
     header: Header,
     folder: Path,
     options: ReportOptions,
+    shown: Sequence[View],
     views: Sequence[View],
     threads: int,
 ) -> list[Task]:
-    """The summary pictures first, then the density of each allocator.
+    """The summary pictures first, then the density of each allocator that is looked at `closely`.
 
     Of three views the density of attributed is not drawn: as-run marks with a cross what attributed leaves out. Nor is
     anything drawn of inherent where no allocator has two repeats: it would be as-run's picture under another name.
     """
     lone = View.AS_RUN in views and all(len(one.runs.runs) == 1 for one in figures)
-    drawn = [view for view in views if not (view is View.INHERENT and lone)]
-    densities = [view for view in drawn if view is not View.ATTRIBUTED or len(views) < len(View)]
+    drawn = [view for view in shown if not (view is View.INHERENT and lone)]
+    densities = [view for view in drawn if view is not View.ATTRIBUTED or len(shown) < len(View)]
+    if not options.views and View.AS_RUN in views and View.AS_RUN not in densities:
+        densities = [View.AS_RUN]
     folder.mkdir(parents=True, exist_ok=True)
     found = []
-    for variant, members in comparison.variants(figures):
+    for variant, members in lineups:
         suffix = "" if variant == "defaults" else f"-{variant}"
         for view in drawn:
             found.append(
@@ -110,7 +115,7 @@ def tasks(
                 f"{section.journal} {one.name}",
                 lambda one=one: _scatters(section, one, header, folder, options, densities, frame, threads),
             )
-            for one in figures
+            for one in closely
         ]
     return found
 

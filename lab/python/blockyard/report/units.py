@@ -4,7 +4,7 @@ from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.durations import duration, length, moment, three_digits
 
-__all__ = ["ABSENT", "duration", "interval", "latency", "length", "moment", "number", "rate", "size", "span"]
+__all__ = ["ABSENT", "duration", "interval", "latency", "length", "moment", "number", "rate", "share", "size", "span"]
 
 ABSENT = "–"
 """What stands where a sample cannot support a figure; every table that has one explains it in a footnote."""
@@ -60,3 +60,13 @@ def rate(per_second: float | None) -> str:
     if per_second is None:
         return ABSENT
     return "0" if per_second == 0 else f"{per_second:,.0f}" if per_second >= 100 else three_digits(per_second)
+
+
+def share(part: float | None) -> str:
+    """`0.03 %`, `12 %`, `210 %`."""
+    if part is None:
+        return ABSENT
+    percent = part * 100
+    if 0 < percent < 0.01:
+        return "<.01 %"
+    return f"{percent:.0f} %" if percent >= 99.5 else f"{percent:.2g} %"

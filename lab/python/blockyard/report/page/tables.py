@@ -48,7 +48,7 @@ def tables(
 
 def _frames(section: Section, members: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[Table]:
     cuts = members[0].cuts
-    phase = frame_tables.judged_phase(cuts)
+    phase = cuts.judged_phase
     said = f"Share of the budget that allocation takes, with 95 % intervals. {frame_tables.words(section, cuts)}"
     shares = (("median", SHARE, True), ("p99", SHARE, True), ("p99.9", SHARE, True), ("worst", SHARE, True))
     over = tuple((f"over {round(share * 100)} %", COUNT, False) for share in frames.SHARES_OVER)

@@ -24,6 +24,7 @@ class PageSection:
     section: Section
     figures: Sequence[AllocatorFigures]
     header: Header
+    verdict: Sequence[str]
 
 
 def write(
@@ -48,6 +49,7 @@ def write(
     packs: list[tuple[str, str]] = []
     for number, one in enumerate(found):
         told = content.section(one.section, one.figures, one.header, views(one.figures), results.machine)
+        told["verdict"] = list(one.verdict)
         told["columns"], made = events.prepare(
             one.figures, _traces(one, results), told["end_ns"], gross, jobs, crowd=len(found)
         )

@@ -122,7 +122,7 @@ function drawFigures() {
 }
 
 function describePage() {
-  const { title, header, warnings, frames } = section();
+  const { title, verdict, header, warnings, frames } = section();
   const listed = (id, lines) => byId(id).replaceChildren(...lines.map((line) => make("li", {}, line)));
   const measured = facts.created_at.slice(0, 10);
   byId("campaign").textContent = `${facts.name}: ${title}. Measured ${measured} with Blockyard ${facts.blockyard}.`;
@@ -132,6 +132,7 @@ function describePage() {
       makeButton(name, `Show ${name} alone`, () => setRange(begin, end)),
     ),
   );
+  listed("verdict", verdict);
   listed("header", header);
   listed("warnings", [...facts.notes, ...warnings]);
   byId("made").textContent =

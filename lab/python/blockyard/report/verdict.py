@@ -1,0 +1,280 @@
+"""The answer that a report begins with: does allocation make this program miss frames, would another help?
+
+At most ten sentences for the whole campaign, and a table of the figures behind them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from blockyard.analysis import fidelity, standing
+from blockyard.analysis.distribution import Nanoseconds
+from blockyard.analysis.fidelity import Grade
+from blockyard.analysis.figures import AllocatorFigures
+from blockyard.analysis.frames import NoFrames
+from blockyard.analysis.noise import LEAST_REPEATS, Verdict
+from blockyard.analysis.sections import Section
+from blockyard.analysis.standing import Measure, Standing
+from blockyard.report import units
+from blockyard.report.blocks import Block, Bullets, Heading, Paragraph, Table
+from blockyard.report.comparison import short_name
+
+MOST_SENTENCES = 10
+_SMALL = 0.05
+"""Of a frame: what allocation takes below that decides no frame."""
+_NAMED = 3
+"""So many allocators a sentence names; the table has all."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of one section. `members`: those that are asked about, the program's own among them, in the order of every table;
+    `own` is None where the campaign does not have it. `recorded_with` is its name, `assumed` that nobody gave it."""
+
+    section: Section
+    members: Sequence[AllocatorFigures]
+    own: AllocatorFigures | None
+    recorded_with: str
+    assumed: bool
+    standings: Sequence[Standing]
+    emphasised: frozenset[str]
+    """Whom pictures bring out: the program's own, the one with the shortest tail, and those asked for by name."""
+
+    @property
+    def repeats(self) -> int:
+        return min((len(one.runs.runs) for one in self.members), default=0)
+
+    @property
+    def others(self) -> list[Standing]:
+        return [one for one in self.standings if self.own is None or one.allocator.name != self.own.name]
+
+
+def answer(
+    section: Section,
+    members: Sequence[AllocatorFigures],
+    everyone: Sequence[AllocatorFigures],
+    recorded_with: str | None = None,
+    named: Sequence[str] = (),
+) -> Answer:
+    """`members` are judged; the program's own is sought among `everyone`, and compared with them. Both are in the order
+    of every table, the shortest tail first; `named` are asked for by name."""
+    name = recorded_with or standing.ASSUMED
+    own = next((one for one in everyone if one.name == name), None)
+    asked = [*members, *([own] if own is not None and own not in members else [])]
+    best = next((one.name for one in everyone if not one.runs.is_null), name)
+    return Answer(
+        section, asked, own, name, recorded_with is None, standing.of(asked, own), frozenset({name, best, *named})
+    )
+
+
+def blocks(answers: Sequence[Answer]) -> list[Block]:
+    """The verdict as a report shows it: of several sections the first sentences of each."""
+    each = max(MOST_SENTENCES // max(len(answers), 1), 1)
+    shown = answers[:MOST_SENTENCES]
+    found: list[Block] = [Heading("Verdict", 2)]
+    for one in shown:
+        first, *others = of_section(one)[:each]
+        found.append(Paragraph(first))
+        if others:
+            found.append(Bullets(others))
+    return found
+
+
+def of_section(one: Answer) -> list[str]:
+    """At most ten, what matters most first."""
+    found = _frames(one)
+    if one.own is None:
+        found.append(
+            f"What another allocator would change is not known: the campaign lacks {one.recorded_with}, which the "
+            f"program {_recorded(one)}; replay with -a {one.recorded_with} among the others."
+        )
+    elif not one.others:
+        found.append(f"Nothing but {one.own.name} was replayed: '-a all' shows what another allocator would change.")
+    elif one.repeats < LEAST_REPEATS:
+        found.append(
+            f"What another allocator would change beyond noise can't be told from {_counted(one.repeats, 'repeat')}; "
+            "replay with --repeats 5."
+        )
+    else:
+        found += [_conclusion(one), *_changes(one)]
+    found += _distrust(one)
+    if one.assumed and one.own is not None:
+        found.append(
+            f"The journal does not say what the program was recorded with: {one.own.name} is assumed "
+            "(--recorded-with names another)."
+        )
+    return found
+
+
+def _distrust(one: Answer) -> list[str]:
+    graded = {short_name(each): fidelity.worst(each.runs, one.section.pace) for each in one.members}
+    poor = {name: each for name, each in graded.items() if each.grade is Grade.POOR}
+    if not poor:
+        return []
+    who = "every allocator" if len(poor) == len(graded) > 1 else _listed(list(poor))
+    why = dict.fromkeys(subject for each in poor.values() for subject in each.poor)
+    return [f"Trust this with care: runs of {who} are graded poor ({', '.join(why)})."]
+
+
+def _recorded(one: Answer) -> str:
+    return "is taken to have been recorded with" if one.assumed else "was recorded with"
+
+
+def _frames(one: Answer) -> list[str]:
+    """How much of a frame allocation takes, on the program's own allocator or on all there are."""
+    cut = one.members[0].cuts.frames
+    who = one.section.journal if one.own is None else f"{one.section.journal} on {one.own.name}"
+    if isinstance(cut, NoFrames):
+        return [f"{who}: whether allocation makes it miss frames is not known, as there are none ({cut.reason})."]
+    budget = 1e9 / cut.rate_hz
+    frame = f"a {cut.rate_hz:g} Hz frame"
+    if one.own is None:
+        known = [each for each in one.standings if Measure.FRAME in each.values]
+        if not known:
+            return [f"{who}: no frame was judged."]
+        least, most = (choose(known, key=lambda each: each.values[Measure.FRAME]) for choose in (min, max))
+        return [
+            f"{who}: allocation takes at most {_share(least, budget)} of {frame} on {short_name(least.allocator)}, "
+            f"and {_share(most, budget)} on {short_name(most.allocator)}."
+        ]
+    own = next(each for each in one.standings if each.allocator.name == one.own.name)
+    worst = own.values.get(Measure.FRAME)
+    if worst is None:
+        return [f"{who}: no frame was judged."]
+    share = units.share(worst / budget)
+    values = one.own.judged_frames(standing.trusted(one.members))
+    assert values is not None
+    count, over = values.size, int((values > budget).sum())
+    if worst < _SMALL * budget:
+        found = (
+            f"{who}: allocation never takes more than {share} of {frame}; no allocator here would fix a missed frame."
+        )
+    elif not over:
+        found = (
+            f"{who}: allocation takes up to {share} of {frame}; a frame is missed because of it only where all the "
+            f"rest leaves less than {units.duration(worst)}."
+        )
+    else:
+        found = (
+            f"{who}: allocation makes it miss frames: in {over:,} of {_counted(count, 'frame')} it takes more than the "
+            f"whole {units.duration(budget)} of {frame}, at worst {share}."
+        )
+    return [found, *_fix(one, own, budget)]
+
+
+def _fix(one: Answer, own: Standing, budget: float) -> list[str]:
+    """Where the worst frame matters: whom it is short with."""
+    if own.values[Measure.FRAME] < _SMALL * budget or one.repeats < LEAST_REPEATS:
+        return []
+    better = _sorted(one, Measure.FRAME, Verdict.BETTER)
+    if not better:
+        return [] if not one.others else ["No other allocator shortens that frame beyond noise."]
+    shown = [f"{short_name(each.allocator)} ({_share(each, budget)})" for each in better]
+    return [f"It is shorter with {_listed(shown)}."]
+
+
+def _conclusion(one: Answer) -> str:
+    """What changing the allocator comes to."""
+    better = [each for each in one.others if each.those(Verdict.BETTER)]
+    safe = [each for each in better if not each.those(Verdict.WORSE)]
+    if not better:
+        return "Another allocator would improve nothing beyond noise: neither p50 nor p99.9, worst frame or memory."
+    if not safe:
+        return f"{_listed([_gain_and_loss(each) for each in better])}: every gain has its price."
+    shown = [
+        f"{short_name(each.allocator)} ({', '.join(measure.value for measure in each.those(Verdict.BETTER))})"
+        for each in sorted(safe, key=lambda each: -len(each.those(Verdict.BETTER)))
+    ]
+    return f"Better in something and worse in nothing: {_listed(shown)}."
+
+
+def _gain_and_loss(one: Standing) -> str:
+    gains, losses = (" and ".join(each.value for each in one.those(v)) for v in (Verdict.BETTER, Verdict.WORSE))
+    return f"{short_name(one.allocator)} is better in {gains} and worse in {losses}"
+
+
+def _changes(one: Answer) -> list[str]:
+    """By measure who is better beyond noise, and who is worse; what nobody changes comes last, in one sentence."""
+    assert one.own is not None
+    own = next(each for each in one.standings if each.allocator.name == one.own.name)
+    found, unchanged = [], []
+    for measure in own.values:
+        better, worse = (_sorted(one, measure, verdict) for verdict in (Verdict.BETTER, Verdict.WORSE))
+        parts = [
+            f"{words} " + _listed([f"{short_name(each.allocator)} ({_shown(each, measure)})" for each in those])
+            for words, those in (("lower with", better), ("higher with", worse[::-1]))
+            if those
+        ]
+        if parts:
+            found.append(
+                f"{measure.value[0].upper()}{measure.value[1:]}, {_shown(own, measure)} on {one.own.name}: "
+                f"{', '.join(parts)}."
+            )
+        else:
+            unchanged.append(f"{measure.value} ({_shown(own, measure)})")
+    if unchanged and found:
+        found.append(f"Nobody changes {' or '.join(unchanged)} beyond noise.")
+    return found
+
+
+def _sorted(one: Answer, measure: Measure, verdict: Verdict) -> list[Standing]:
+    found = [each for each in one.others if measure in each.those(verdict)]
+    return sorted(found, key=lambda each: each.values[measure])
+
+
+def _share(one: Standing, budget: float) -> str:
+    return units.share(one.values[Measure.FRAME] / budget)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:_NAMED])
+    if len(names) > _NAMED:
+        shown.append(f"{len(names) - _NAMED} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _shown(each: Standing, measure: Measure) -> str:
+    value = each.values[measure]
+    if measure is Measure.MEMORY:
+        return units.size(value)
+    return units.latency(Nanoseconds(value, step=each.allocator.step_ns if value < each.allocator.step_ns else 0.0))
+
+
+def table(one: Answer) -> Table:
+    """Each allocator's figures and, where they differ from the program's own beyond noise, by how much."""
+    columns = [measure for measure in Measure if any(measure in each.values for each in one.standings)]
+    rows = [
+        [short_name(each.allocator), *(cell for measure in columns for cell in _cells(each, measure))]
+        for each in one.standings
+    ]
+    best = frozenset(
+        (y, 1 + 2 * x)
+        for y, each in enumerate(one.standings)
+        for x, measure in enumerate(columns)
+        if measure in each.those(Verdict.BETTER)
+    )
+    against = f"against {one.own.name}" if one.own is not None else "side by side"
+    return Table(
+        f"{against}: malloc with first touch, frames ({standing.trusted(one.members).value}), memory",
+        ["allocator", *(name for measure in columns for name in (measure.value, ""))],
+        rows,
+        [f"%: a change from {one.own.name} beyond noise"] if one.own is not None and one.others else [],
+        best,
+    )
+
+
+def _cells(one: Standing, measure: Measure) -> tuple[str, str]:
+    """The figure, and its change where one is shown."""
+    if measure not in one.values:
+        return units.ABSENT, ""
+    found = one.differences.get(measure)
+    changed = found is not None and found.verdict is not Verdict.INCONCLUSIVE
+    return _shown(one, measure), _change_words(found.ratio) if found is not None and changed else ""
+
+
+def _change_words(ratio: float) -> str:
+    """`-43 %`, `+7 %`, `x 12`."""
+    return f"x {ratio:.3g}" if ratio >= 10 else f"{(ratio - 1) * 100:+.0f} %"
