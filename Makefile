@@ -50,7 +50,7 @@ results: ## write docs/results (COLLECT=1: from the last measurements)
 	@scripts/setup-venv
 	@bench/results/make $(if $(filter-out 0,$(COLLECT)),--collect)
 
-lint: ## formatting, linters, the dependency rule
+lint: ## formatting, linters, dependency rule, pages
 	@scripts/install-packages build lab test lint
 	@scripts/setup-npm
 	@scripts/setup-venv

@@ -15,6 +15,25 @@ pytestmark = pytest.mark.timeout(1500)
 ROOT = pages.ROOT
 #: The README's first block; the guide's pages start where it ends.
 BEGIN = 'export PATH="$PWD/.venv/bin:$PATH"\nmkdir -p try && cd try\n'
+#: The same commands, fewer runs: that every allocator can be replayed is shown by other tests. On a busy machine one
+#: run of each says little, and a gate of `compare` may say so by ending with 3.
+FEWER_RUNS = """
+blockyard() {
+  local verb=$1 arguments=() argument
+  shift
+  for argument in "$@"; do
+    [ "$verb $argument" != "replay all" ] || argument=glibc,null
+    arguments+=("$argument")
+  done
+  case "$verb $*" in
+    *--repeats* | *--resume* | *--draw*) ;;
+    replay* | locality*) arguments=(--repeats 1 "${arguments[@]}") ;;
+  esac
+  local code=0
+  command blockyard "$verb" "${arguments[@]}" || code=$?
+  [ "$verb $code" = "compare 3" ] || return $code
+}
+"""
 #: What other tests do: these build the whole project again.
 ELSEWHERE = re.compile(r"^(?:make\b|.*\bpip install \.\.|.*\bdotnet test\b).*$", re.MULTILINE)
 
@@ -32,20 +51,6 @@ def _with(language: str) -> list:
     ]
 
 
-def shortened(commands: str) -> str:
-    """The same commands, fewer runs: that each allocator can be replayed is shown by other tests."""
-    measuring = re.compile(r"^(blockyard (?:replay (?!.*--resume)|locality)[^#\n]*?)( +#.*)?$", re.MULTILINE)
-    commands = measuring.sub(lambda found: _once(found.group(1)) + (found.group(2) or ""), commands)
-    commands = re.sub(r"(-a|--allocator) all\b", r"\1 glibc,null", commands)
-    return ELSEWHERE.sub("true", commands)
-
-
-def _once(command: str) -> str:
-    without = re.sub(r" --repeats \d+", "", command)
-    # A line that goes on below has its options here.
-    return f"{without[:-2]} --repeats 1 \\" if without.endswith(" \\") else f"{without} --repeats 1"
-
-
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A folder that looks like the checkout, so that what the commands write stays out of it."""
@@ -58,19 +63,15 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("page", [page for page in pages.guide() if pages.blocks(page, "sh")], ids=_name)
 def test_the_commands_of_a_page_work_as_they_stand(checkout: Path, page: Path) -> None:
     script = "".join(
-        f"echo '--- {_name(page)}:{line}' >&2\n{shortened(text)}"
+        f"echo '--- {_name(page)}:{line}' >&2\n{ELSEWHERE.sub('true', text)}"
         for line, text in pages.blocks(page, "sh")
         if text != BEGIN
     )
     # Names of the build and the package in the environment would hide what a page leaves out.
     hidden = {"BLOCKYARD_BUILD", "PYTHONPATH"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    # On a busy machine one run of each says little, and a gate of `compare` may say so by ending with 3.
-    gates = (
-        'blockyard() { command blockyard "$@" || { local code=$?; [ "$1 $code" = "compare 3" ] || return $code; }; }\n'
-    )
     done = subprocess.run(
-        ["bash", "-e", "-c", f"{BEGIN}{gates}{script}"],
+        ["bash", "-e", "-c", BEGIN + FEWER_RUNS + script],
         cwd=checkout,
         env=environment,
         stdin=subprocess.DEVNULL,
