@@ -7,7 +7,8 @@ using Blockyard.Sockets;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>Bytes of garbage a server frame: an input of every client is received, its client found, and a state sent back.</summary>
+    /// <summary>Bytes of garbage per server frame: it receives an input of every client, looks up the client, and sends
+    /// a state back.</summary>
     internal sealed class FrameBenchmark
     {
         private const int Frames = 20;
@@ -50,7 +51,8 @@ namespace Blockyard.Benchmarks
             benchmark.Measure("batch", benchmark.BatchFrame);
         }
 
-        /// <summary>In parts, so that no part overflows the socket's buffer; what the clients do is not counted.</summary>
+        /// <summary>In parts, so that no part overflows the socket's buffer. What the clients do is not
+        /// counted.</summary>
         private void Measure(string name, Func<int> frame)
         {
             const int Part = 100;
@@ -71,7 +73,8 @@ namespace Blockyard.Benchmarks
                     total += AllocationMeter.Measure(() => served = frame()).Bytes;
                     for (int i = first; i < first + part; i++)
                     {
-                        if (served != part || !clients[i].TryReceive(buffer, out Received received) || received.Length != StateSize)
+                        if (served != part || !clients[i].TryReceive(buffer, out Received received)
+                            || received.Length != StateSize)
                         {
                             throw new InvalidOperationException("A packet was lost: the measurement is void.");
                         }

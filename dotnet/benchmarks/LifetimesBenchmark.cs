@@ -6,10 +6,11 @@ using Blockyard.Memory;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>ns to allocate and to free a block on each lifetime, beside <c>Marshal.AllocHGlobal</c>: 1000, then all freed.</summary>
+    /// <summary>ns to allocate and to free a block on each lifetime and with <c>Marshal.AllocHGlobal</c>: 1000 blocks,
+    /// then all are freed.</summary>
     /// <remarks>
-    /// The loops that call them, which a block's figure includes, are measured too, as <c>loop</c>: they store a pointer and
-    /// take it out again. The clock is a system call, so it is read once for <see cref="Repeats"/> of each.
+    /// The figures include the loops, which store a pointer and read it again. The loops alone are measured as
+    /// <c>loop</c>. The clock is a system call, so it is read once per <see cref="Repeats"/> repeats.
     /// </remarks>
     internal static unsafe class LifetimesBenchmark
     {
@@ -17,7 +18,8 @@ namespace Blockyard.Benchmarks
         private const int Repeats = 16;
         private const int Rounds = 150;
         private const int WarmUpMilliseconds = 1000;
-        private static readonly void** Held = (void**)System.Runtime.InteropServices.Marshal.AllocHGlobal(Blocks * sizeof(void*));
+        private static readonly void** Held =
+            (void**)System.Runtime.InteropServices.Marshal.AllocHGlobal(Blocks * sizeof(void*));
         private static void* last;
 
         /// <param name="layout">0 to 7: where in memory the loops come to lie, see <see cref="Shift"/>.</param>
@@ -26,14 +28,17 @@ namespace Blockyard.Benchmarks
             Shift(layout);
             LeakDetection.Mode = LeakMode.Off;
             Action[] ways = { Loop, Marshal, Temp, TempJob, Persistent, TempOfThread, TempJobOfThread };
-            string[] names = { "loop", "hglobal", "temp", "temp_job", "persistent", "temp_of_thread", "temp_job_of_thread" };
+            string[] names =
+            {
+                "loop", "hglobal", "temp", "temp_job", "persistent", "temp_of_thread", "temp_job_of_thread",
+            };
             List<double>[] times = new List<double>[names.Length];
             for (int i = 0; i < names.Length; i++)
             {
                 times[i] = new List<double>();
             }
 
-            // By time: .NET compiles a method for good only after it was in use for a while.
+            // Limited by time: .NET compiles a method with full optimisation only after it has run for a while.
             Stopwatch warm = Stopwatch.StartNew();
             for (int round = 0, measured = 0; measured < Rounds; round++)
             {
@@ -63,14 +68,19 @@ namespace Blockyard.Benchmarks
             }
         }
 
-        /// <summary>Moves the code that is compiled from here on, by so many small methods before it.</summary>
+        /// <summary>Shifts the addresses of the code that is compiled after this, by compiling a number of small
+        /// methods.</summary>
         /// <remarks>
-        /// What a loop of a few nanoseconds takes depends on where its branches happen to lie: on the processors with Intel's
-        /// "jump conditional code" erratum the empty loop takes twice as long in one place as in another. One place would be luck.
+        /// The time of a loop of a few nanoseconds depends on the addresses of its branches. On processors with Intel's
+        /// "jump conditional code" erratum the empty loop takes twice as long at some addresses as at others, so the
+        /// benchmark measures several.
         /// </remarks>
         private static void Shift(int methods)
         {
-            Type[] each = { typeof(byte), typeof(short), typeof(int), typeof(long), typeof(float), typeof(double), typeof(char) };
+            Type[] each =
+            {
+                typeof(byte), typeof(short), typeof(int), typeof(long), typeof(float), typeof(double), typeof(char),
+            };
             MethodInfo filler = ((Action)Filler<byte>).Method.GetGenericMethodDefinition();
             for (int i = 0; i < methods; i++)
             {

@@ -6,8 +6,9 @@ using Blockyard.Memory;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>Unity's test of allocators: 1000 blocks of 4 bytes at alignment 4, timed, and the distances between them.</summary>
-    /// <remarks>Writes the three files of `blockyard locality` a lifetime, which draws them.</remarks>
+    /// <summary>A test of allocators as in Unity's study: the times of 1000 blocks of 4 bytes at alignment 4, and the
+    /// distances between them.</summary>
+    /// <remarks>Writes three files per lifetime, which `blockyard locality` draws.</remarks>
     internal static unsafe class LifetimesStudy
     {
         private const int Blocks = 1000;
@@ -20,7 +21,7 @@ namespace Blockyard.Benchmarks
             Directory.CreateDirectory(folder);
             foreach (Lifetime lifetime in new[] { Lifetime.Temp, Lifetime.TempJob, Lifetime.Persistent })
             {
-                // The code is compiled, and the regions are there, before the clock starts.
+                // Compiles the code and creates the regions before the clock starts.
                 Measure(lifetime, out _, out _);
                 long[] begins = Measure(lifetime, out long allocate, out long deallocate);
                 Write(folder, lifetime, begins, allocate, deallocate);
@@ -49,13 +50,14 @@ namespace Blockyard.Benchmarks
             return begins;
         }
 
-        /// <summary>In units of 100 ns, as the study's.</summary>
+        /// <summary>In units of 100 ns, as in the study.</summary>
         private static long Ticks(long timestamps) => timestamps * TimeSpan.TicksPerSecond / Stopwatch.Frequency;
 
         private static void Write(string folder, Lifetime lifetime, long[] begins, long allocate, long deallocate)
         {
             string path = Path.Combine(folder, lifetime.ToString());
-            File.WriteAllText(path + "_times.csv", "Operation,Ticks\nAllocate," + allocate + "\nDeallocate," + deallocate + "\n");
+            File.WriteAllText(
+                path + "_times.csv", "Operation,Ticks\nAllocate," + allocate + "\nDeallocate," + deallocate + "\n");
             SortedDictionary<long, int> buckets = new SortedDictionary<long, int>();
             using (StreamWriter distances = new StreamWriter(path + "_distances.csv"))
             {

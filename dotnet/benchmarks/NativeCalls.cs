@@ -5,12 +5,13 @@ using Blockyard.Sockets;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>A C program's own loops of the same system calls on the same sockets: native/calls.c, if it was built.</summary>
+    /// <summary>Loops in C of the same system calls on the same sockets: native/calls.c, if it was built.</summary>
     internal static class NativeCalls
     {
         private const string Library = "calls";
 
-        /// <summary>Hands over whom the packets go to; false when there is no such library beside this program.</summary>
+        /// <summary>Passes the addresses of the clients. Returns false when the library is not next to this
+        /// program.</summary>
         internal static bool TryAdd(SocketAddr[] clients)
         {
             try

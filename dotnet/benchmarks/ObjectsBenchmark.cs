@@ -5,13 +5,13 @@ using Blockyard.Memory;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>The article's table: so many items made, and each added to a list.</summary>
+    /// <summary>The table of the article: creates a number of items and adds each to a list.</summary>
     internal static unsafe class ObjectsBenchmark
     {
-        /// <summary>At the end of a kind: the same without huge pages.</summary>
+        /// <summary>A suffix of a kind: the same without huge pages.</summary>
         private const string InSmallPages = "-in-small-pages";
 
-        /// <summary>At the end of a kind: in small pages, of which none is copied into its place.</summary>
+        /// <summary>A suffix of a kind: the same in small pages that are not copied into place.</summary>
         private const string ByFaults = "-by-faults";
 
         internal static void Run(string kind, int count)
@@ -99,7 +99,8 @@ namespace Blockyard.Benchmarks
                     return Pages<EntityStruct>(count);
                 case "wrapped":
                     WrappedAllocator<EntityWrapper> wrapped =
-                        new WrappedAllocator<EntityWrapper>(sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
+                        new WrappedAllocator<EntityWrapper>(
+                            sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
                     List<EntityWrapper> wrappers = new List<EntityWrapper>();
                     for (int i = 0; i < count; i++)
                     {
@@ -111,7 +112,8 @@ namespace Blockyard.Benchmarks
                     return (wrapped, wrappers);
                 case "article":
                     ArticleAllocator<EntityWrapper> article =
-                        new ArticleAllocator<EntityWrapper>(sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
+                        new ArticleAllocator<EntityWrapper>(
+                            sizeof(EntityStruct), pointer => new EntityWrapper(pointer));
                     List<EntityWrapper> articles = new List<EntityWrapper>();
                     for (int i = 0; i < count; i++)
                     {
@@ -160,7 +162,7 @@ namespace Blockyard.Benchmarks
             return (allocator, items);
         }
 
-        /// <summary>No items at all: what a list of pointers takes by itself, whatever they point to.</summary>
+        /// <summary>No items: the cost of a list of pointers alone.</summary>
         private static object PointersAlone(List<IntPtr> items, int count)
         {
             for (int i = 0; i < count; i++)
@@ -171,7 +173,7 @@ namespace Blockyard.Benchmarks
             return items;
         }
 
-        /// <summary>No item is written: what the kernel takes for the pages that the items lie in, whatever hands them out.</summary>
+        /// <summary>Writes no items: the cost of the kernel for the pages that any allocator would need.</summary>
         private static object Pages<T>(int count)
             where T : unmanaged
         {
@@ -185,7 +187,7 @@ namespace Blockyard.Benchmarks
             return allocator;
         }
 
-        /// <summary>A list of pointers again, outside of the collected heap and growing without a copy of itself.</summary>
+        /// <summary>A list of pointers outside the collected heap, which grows without copying.</summary>
         private static object Pointers<T>(int count)
             where T : unmanaged, IEntity
         {
@@ -202,7 +204,7 @@ namespace Blockyard.Benchmarks
             return (allocator, pointers, items);
         }
 
-        /// <summary>The list holds the items themselves, which never move: no list of pointers beside them.</summary>
+        /// <summary>The list holds the items, which never move. There is no list of pointers.</summary>
         private static object Chunked<T>(int count)
             where T : unmanaged, IEntity
         {
@@ -217,7 +219,8 @@ namespace Blockyard.Benchmarks
             return (allocator, items);
         }
 
-        /// <summary>The article's design, as it describes it: a list of blocks and a call of the delegate an item.</summary>
+        /// <summary>The design that the article describes: a list of blocks, and a call of the delegate per
+        /// item.</summary>
         private sealed class ArticleAllocator<TWrapper>
         {
             private readonly List<IntPtr> blocks = new List<IntPtr>();

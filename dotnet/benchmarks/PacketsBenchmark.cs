@@ -8,14 +8,14 @@ using Blockyard.Sockets;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>ns of CPU and bytes of garbage a packet, by every way of receiving and sending.</summary>
+    /// <summary>ns of CPU time and bytes of garbage per packet, for every way of receiving and sending.</summary>
     /// <remarks>
-    /// 64-byte packets from and to 250 clients, each with a socket of its own. A round receives 250 packets that wait, and sends
-    /// 250; the ways take turns within a round, and medians over the rounds are printed. On loopback a sender's time holds the
-    /// kernel's receiving as well, which it does at once on the sender's thread; sent out of a device, as a server sends, it
-    /// does not. Sending is measured with one packet for each client in turn, and with four in a row for each, as of a
-    /// state that takes several packets. Two more ways are C's own loops of the same calls (<see cref="NativeCalls"/>), where
-    /// they were built: what no library that makes these calls gets under.
+    /// 64-byte packets from and to 250 clients, each with its own socket. A round receives 250 waiting packets and
+    /// sends 250. The ways take turns within a round, and the medians over all rounds are printed. On loopback, the
+    /// time of a send includes the kernel's receiving, which runs on the sender's thread; out of a device, as on a
+    /// server, it does not. Sending is measured with one packet per client in turn, and with four in a row per client,
+    /// like a state that needs several packets. Two more ways are loops in C of the same calls
+    /// (<see cref="NativeCalls"/>), if they were built: the lower limit for any library that makes these calls.
     /// </remarks>
     internal sealed class PacketsBenchmark
     {
@@ -41,7 +41,8 @@ namespace Blockyard.Benchmarks
 
         private PacketsBenchmark(IPAddress local, UdpSocket[] clients, Func<int, SocketAddr> addressOf)
         {
-            IPAddress anyAddress = local.AddressFamily == AddressFamily.InterNetwork ? IPAddress.Any : IPAddress.IPv6Any;
+            IPAddress anyAddress =
+                local.AddressFamily == AddressFamily.InterNetwork ? IPAddress.Any : IPAddress.IPv6Any;
             any = new IPEndPoint(anyAddress, 0);
             reused = new IPEndPointNonAlloc(anyAddress, 0);
             socket = new Socket(local.AddressFamily, SocketType.Dgram, ProtocolType.Udp);
@@ -86,7 +87,8 @@ namespace Blockyard.Benchmarks
             benchmark.MeasureSending("send");
         }
 
-        /// <summary>To clients elsewhere, out of a device that drops what it is given; each has an address of its own.</summary>
+        /// <summary>Sends to clients elsewhere, through a device that drops all packets. Each client has its own
+        /// address.</summary>
         internal static void RunOutbound(string firstAddress, string device)
         {
             IPAddress first = IPAddress.Parse(firstAddress);
@@ -101,14 +103,15 @@ namespace Blockyard.Benchmarks
             benchmark.MeasureSending("outbound");
             long ways = benchmark.hasNative ? 6 : 4;
 
-            // Several each may be one packet each to the device, which cuts it.
+            // The device may get several datagrams as one packet, which it would cut itself.
             if (PacketsOf(device) - before < ways * Rounds * Clients)
             {
                 throw new InvalidOperationException("Packets did not reach " + device + ": the measurement is void.");
             }
         }
 
-        /// <summary>Packets that a device was given until now; one that only drops may count them as received.</summary>
+        /// <summary>The number of packets that the device got so far. A device that drops all packets may count them as
+        /// received.</summary>
         private static long PacketsOf(string device)
         {
             foreach (string line in File.ReadAllLines("/proc/self/net/dev"))
@@ -261,7 +264,8 @@ namespace Blockyard.Benchmarks
         {
             for (int i = 0; i < Clients * each; i++)
             {
-                Check(server.TrySend(new ReadOnlySpan<byte>(buffer, 0, PacketSize), addresses[i / each]) ? PacketSize : 0);
+                bool isSent = server.TrySend(new ReadOnlySpan<byte>(buffer, 0, PacketSize), addresses[i / each]);
+                Check(isSent ? PacketSize : 0);
             }
         }
 

@@ -5,14 +5,16 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>Time, CPU, peak memory and collections of this process since a moment.</summary>
+    /// <summary>Time, CPU time, peak memory and collections of this process since the start of the
+    /// measurement.</summary>
     internal sealed class ProcessCost
     {
         private readonly Stopwatch watch = Stopwatch.StartNew();
         private readonly TimeSpan cpu = Process.GetCurrentProcess().TotalProcessorTime;
         private readonly int[] collections = Collections();
 
-        /// <summary>CPU time of the calling thread in ns: unlike a clock on the wall it does not see other programs.</summary>
+        /// <summary>CPU time of the calling thread in ns. Unlike wall-clock time it does not include other
+        /// programs.</summary>
         internal static unsafe long ThreadNanoseconds()
         {
             const int ThreadCpuTime = 3;

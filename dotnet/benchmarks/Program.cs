@@ -1,4 +1,4 @@
-// One measurement a process; ../run-benchmarks drives them, side by side and interleaved, and prints the ratios.
+// One measurement per process. ../run-benchmarks runs them interleaved and prints the ratios.
 using System;
 
 namespace Blockyard.Benchmarks
@@ -6,8 +6,8 @@ namespace Blockyard.Benchmarks
     internal static class Program
     {
         private const string Usage =
-            "usage: Benchmarks objects KIND COUNT | lifetimes LAYOUT | study DIR | packets ADDRESS | outbound FIRST-ADDRESS DEVICE"
-            + " | frame ADDRESS CLIENTS";
+            "usage: Benchmarks objects KIND COUNT | lifetimes LAYOUT | study DIR | packets ADDRESS"
+            + " | outbound FIRST-ADDRESS DEVICE | frame ADDRESS CLIENTS";
 
         private static int Main(string[] args)
         {

@@ -4,7 +4,7 @@ using System.Globalization;
 
 namespace Blockyard.Benchmarks
 {
-    /// <summary>What a process tells its driver: lines of a name and a number.</summary>
+    /// <summary>Prints the results of a process for run-benchmarks: lines with a name and a number.</summary>
     internal static class Result
     {
         internal static void Print(string name, double value) =>

@@ -5,7 +5,8 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Persistent on the native library; in a process of its own, since the heap is chosen before the first block.</summary>
+    /// <summary>Persistent blocks on the native heap. Runs in its own process, because the heap must be chosen before
+    /// the first block.</summary>
     [TestFixture]
     public unsafe class NativeHeapTests
     {

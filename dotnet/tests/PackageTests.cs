@@ -15,7 +15,8 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>What the packages promise: no dependency, no clash with Unity's names, complete Unity metadata.</summary>
+    /// <summary>What the packages promise: no dependency, no clash with Unity's names, complete Unity
+    /// metadata.</summary>
     [TestFixture]
     public class PackageTests
     {
@@ -24,14 +25,16 @@ namespace Blockyard.Tests
             typeof(UnmanagedMemory).Assembly, typeof(UdpSocket).Assembly, typeof(AllocationMeter).Assembly,
         };
 
-        /// <summary>Public types of Unity.Collections and Unity.Collections.LowLevel.Unsafe that a user is likely to import.</summary>
+        /// <summary>Public types of Unity.Collections and Unity.Collections.LowLevel.Unsafe that a user is likely to
+        /// import.</summary>
         private static readonly string[] UnityNames =
         {
-            "Allocator", "AllocatorManager", "DisposeSentinel", "FixedList", "NativeArray", "NativeArrayOptions", "NativeHashMap",
-            "NativeHashSet", "NativeLeakDetection", "NativeLeakDetectionMode", "NativeList", "NativeParallelHashMap", "NativeQueue",
-            "NativeReference", "NativeSlice", "NativeStream", "NativeText", "RewindableAllocator", "UnsafeAppendBuffer",
-            "UnsafeHashMap", "UnsafeList", "UnsafePtrList", "UnsafeRingQueue", "UnsafeStream", "UnsafeText", "UnsafeUtility",
-            "AtomicSafetyHandle", "MemoryLabel", "Baselib", "Object", "Component", "Time", "Debug", "Random", "Application",
+            "Allocator", "AllocatorManager", "DisposeSentinel", "FixedList", "NativeArray", "NativeArrayOptions",
+            "NativeHashMap", "NativeHashSet", "NativeLeakDetection", "NativeLeakDetectionMode", "NativeList",
+            "NativeParallelHashMap", "NativeQueue", "NativeReference", "NativeSlice", "NativeStream", "NativeText",
+            "RewindableAllocator", "UnsafeAppendBuffer", "UnsafeHashMap", "UnsafeList", "UnsafePtrList",
+            "UnsafeRingQueue", "UnsafeStream", "UnsafeText", "UnsafeUtility", "AtomicSafetyHandle", "MemoryLabel",
+            "Baselib", "Object", "Component", "Time", "Debug", "Random", "Application",
         };
 
         [Test]
@@ -48,19 +51,20 @@ namespace Blockyard.Tests
         {
             foreach (AssemblyName reference in Libraries.SelectMany(library => library.GetReferencedAssemblies()))
             {
-                Assert.IsTrue(
-                    Regex.IsMatch(reference.Name!, @"^(mscorlib|netstandard|System(\..+)?|Blockyard\.Memory)$"), reference.Name);
+                StringAssert.IsMatch(@"^(mscorlib|netstandard|System(\..+)?|Blockyard\.Memory)$", reference.Name);
             }
 
-            CollectionAssert.DoesNotContain(typeof(UnmanagedMemory).Assembly.GetReferencedAssemblies().Select(name => name.Name), "Blockyard.Sockets");
+            AssemblyName[] ofMemory = typeof(UnmanagedMemory).Assembly.GetReferencedAssemblies();
+            CollectionAssert.DoesNotContain(ofMemory.Select(name => name.Name), "Blockyard.Sockets");
         }
 
 #if NET8_0_OR_GREATER
         [Test]
         public void the_build_for_Mono_uses_no_type_that_netstandard_2_1_lacks()
         {
-            // .NET's netstandard.dll forwards exactly the types of netstandard 2.1. Their members it does not list.
-            HashSet<string> standard = TypesForwardedBy(Path.Combine(Path.GetDirectoryName(typeof(object).Assembly.Location)!, "netstandard.dll"));
+            // .NET's netstandard.dll forwards exactly the types of netstandard 2.1. It does not list their members.
+            HashSet<string> standard = TypesForwardedBy(
+                Path.Combine(Path.GetDirectoryName(typeof(object).Assembly.Location)!, "netstandard.dll"));
             Assert.That(standard.Count, Is.GreaterThan(2000));
             string here = Path.GetDirectoryName(typeof(PackageTests).Assembly.Location)!;
             foreach (Assembly library in Libraries)
@@ -96,7 +100,8 @@ namespace Blockyard.Tests
             }
         }
 
-        /// <summary>Of the runtime: those of the libraries are left out, and of a nested type it is the outermost that counts.</summary>
+        /// <summary>The types of the runtime that an assembly uses, without the libraries' own. A nested type counts as
+        /// its outermost type.</summary>
         private static List<string> TypesUsedBy(string path)
         {
             using (PEReader file = new PEReader(File.OpenRead(path)))
@@ -107,7 +112,8 @@ namespace Blockyard.Tests
                 {
                     TypeReference type = reader.GetTypeReference(handle);
                     string space = reader.GetString(type.Namespace);
-                    if (type.ResolutionScope.Kind == HandleKind.AssemblyReference && !space.StartsWith("Blockyard", StringComparison.Ordinal))
+                    if (type.ResolutionScope.Kind == HandleKind.AssemblyReference
+                        && !space.StartsWith("Blockyard", StringComparison.Ordinal))
                     {
                         names.Add(space + "." + reader.GetString(type.Name));
                     }
@@ -128,12 +134,14 @@ namespace Blockyard.Tests
                 string relative = path.Substring(package.Length + 1).Replace('\\', '/');
                 if (relative.EndsWith(".meta", StringComparison.Ordinal))
                 {
-                    Assert.IsTrue(File.Exists(path.Substring(0, path.Length - 5)) || Directory.Exists(path.Substring(0, path.Length - 5)), relative + " is of nothing");
+                    string asset = path.Substring(0, path.Length - ".meta".Length);
+                    Assert.IsTrue(File.Exists(asset) || Directory.Exists(asset), relative + " has no asset");
                 }
                 else if (!relative.Split('/').Any(part => part.EndsWith("~", StringComparison.Ordinal)))
                 {
                     Assert.IsTrue(File.Exists(path + ".meta"), relative + " has no meta file: run dotnet/unity-meta");
-                    Match id = Regex.Match(File.ReadAllText(path + ".meta"), "^guid: ([0-9a-f]{32})$", RegexOptions.Multiline);
+                    Match id = Regex.Match(
+                        File.ReadAllText(path + ".meta"), "^guid: ([0-9a-f]{32})$", RegexOptions.Multiline);
                     Assert.IsTrue(id.Success && ids.Add(id.Groups[1].Value), relative);
                 }
             }
@@ -147,7 +155,8 @@ namespace Blockyard.Tests
             string package = PackageFolder();
             foreach (string name in new[] { "Memory", "Diagnostics", "Sockets" })
             {
-                string definition = File.ReadAllText(Path.Combine(package, "Runtime", name, "Blockyard." + name + ".asmdef"));
+                string definition = File.ReadAllText(
+                    Path.Combine(package, "Runtime", name, "Blockyard." + name + ".asmdef"));
                 StringAssert.Contains("\"name\": \"Blockyard." + name + "\"", definition);
                 StringAssert.Contains("\"allowUnsafeCode\": true", definition);
                 string project = File.ReadAllText(
@@ -155,7 +164,8 @@ namespace Blockyard.Tests
                 StringAssert.Contains("com.blockyard/Runtime/" + name + "/", project);
             }
 
-            StringAssert.Contains("\"UNITY_INCLUDE_TESTS\"", File.ReadAllText(Path.Combine(package, "Tests", "Runtime", "Blockyard.Tests.asmdef")));
+            StringAssert.Contains("\"UNITY_INCLUDE_TESTS\"", File.ReadAllText(
+                Path.Combine(package, "Tests", "Runtime", "Blockyard.Tests.asmdef")));
             StringAssert.Contains("Samples~/", File.ReadAllText(Path.Combine(package, "package.json")));
         }
 

@@ -1,7 +1,7 @@
 // The C# compiler's command line over Roslyn's library, for machines without the .NET SDK.
 //
-// Debian's own compiler, mcs, stops at C# 7.2 and does not know the `unmanaged` constraint; it compiles this file, and
-// this file compiles everything else. The options are csc's own (-target, -out, -reference, -langversion, ...).
+// Debian's compiler, mcs, supports only C# 7.2, without the `unmanaged` constraint. It compiles this file, and this
+// file compiles everything else. The options are those of csc (-target, -out, -reference, -langversion, ...).
 using System;
 using System.Collections.Generic;
 using System.IO;
@@ -53,7 +53,7 @@ internal static class Driver
             .WithDebugInformationFormat(DebugInformationFormat.PortablePdb)
             .WithPdbFilePath(Path.ChangeExtension(target, ".pdb"));
 
-        // Written beside their places and renamed, so that a failed compilation leaves the previous output whole.
+        // Writes temporary files and renames them, so that a failed compilation keeps the previous output.
         using (MemoryStream assembly = new MemoryStream())
         using (MemoryStream symbols = new MemoryStream())
         using (MemoryStream documentation = new MemoryStream())
@@ -89,8 +89,13 @@ internal static class Driver
     private static int Report(IEnumerable<Diagnostic> diagnostics)
     {
         int code = 0;
-        foreach (Diagnostic diagnostic in diagnostics.Where(one => one.Severity >= DiagnosticSeverity.Warning && !one.IsSuppressed))
+        foreach (Diagnostic diagnostic in diagnostics)
         {
+            if (diagnostic.Severity < DiagnosticSeverity.Warning || diagnostic.IsSuppressed)
+            {
+                continue;
+            }
+
             Console.Error.WriteLine(diagnostic.ToString());
             code |= diagnostic.Severity == DiagnosticSeverity.Error || diagnostic.IsWarningAsError ? 1 : 0;
         }

@@ -1,7 +1,7 @@
-// Runs the NUnit tests of an assembly where NUnit's own console can't: it is made for .NET Framework and Mono.
+// Runs the NUnit tests of an assembly on .NET, where NUnit 2's console does not run.
 //
-// Honours TestFixture (with arguments), SetUp, TearDown, Test, TestCase and Ignore, and Assert.Ignore, which is all that the
-// tests here use. Usage: RunTests ASSEMBLY [PART-OF-A-NAME]. Exits with 1 when a test failed, or none ran.
+// Supports what the tests here use: TestFixture (with arguments), SetUp, TearDown, Test, TestCase, Ignore and
+// Assert.Ignore. Usage: RunTests ASSEMBLY [PART-OF-A-NAME]. Exits with 1 when a test failed or none ran.
 using System;
 using System.Collections.Generic;
 using System.Linq;
@@ -23,7 +23,8 @@ internal static class RunTests
         }
 
         string part = args.Length == 2 ? args[1] : string.Empty;
-        foreach (Type type in Assembly.LoadFrom(args[0]).GetTypes().OrderBy(type => type.FullName, StringComparer.Ordinal))
+        Type[] types = Assembly.LoadFrom(args[0]).GetTypes();
+        foreach (Type type in types.OrderBy(type => type.FullName, StringComparer.Ordinal))
         {
             foreach (TestFixtureAttribute fixture in type.GetCustomAttributes<TestFixtureAttribute>())
             {
@@ -40,7 +41,8 @@ internal static class RunTests
         string name = type.Name + (arguments.Length == 0 ? string.Empty : "(" + string.Join(", ", arguments) + ")");
         foreach (MethodInfo method in type.GetMethods().OrderBy(method => method.Name, StringComparer.Ordinal))
         {
-            List<object?[]> cases = method.GetCustomAttributes<TestCaseAttribute>().Select(one => (object?[])one.Arguments).ToList();
+            List<object?[]> cases =
+                method.GetCustomAttributes<TestCaseAttribute>().Select(one => (object?[])one.Arguments).ToList();
             if (method.GetCustomAttribute<TestAttribute>() != null && cases.Count == 0)
             {
                 cases.Add(new object?[0]);
@@ -48,7 +50,8 @@ internal static class RunTests
 
             foreach (object?[] values in cases)
             {
-                string test = name + "." + method.Name + (values.Length == 0 ? string.Empty : "(" + string.Join(", ", values) + ")");
+                string shown = values.Length == 0 ? string.Empty : "(" + string.Join(", ", values) + ")";
+                string test = name + "." + method.Name + shown;
                 if (!test.Contains(part))
                 {
                     continue;
@@ -85,7 +88,7 @@ internal static class RunTests
         }
         catch (Exception exception)
         {
-            Exception cause = exception is TargetInvocationException && exception.InnerException != null ? exception.InnerException : exception;
+            Exception cause = (exception as TargetInvocationException)?.InnerException ?? exception;
             if (cause is IgnoreException)
             {
                 Skip(test, cause.Message);

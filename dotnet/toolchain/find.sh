@@ -1,8 +1,8 @@
-# Sourced: where this machine's .NET, Mono and compiler are. Expects $here, the folder dotnet/.
+# Finds this machine's .NET, Mono and compiler. To be sourced; expects $here, the folder dotnet/.
 toolchain=$here/build/toolchain
 mono_libraries=/usr/lib/mono/4.5
 
-# The newest .NET SDK from version 8 on: sets sdk (its folder) and sdk_host.
+# Finds the newest .NET SDK from version 8 on. Sets sdk (its folder) and sdk_host.
 find_sdk() {
     local line
     command -v dotnet >/dev/null || return 1
@@ -13,7 +13,7 @@ find_sdk() {
     [[ -f $sdk/Roslyn/bincore/csc.dll ]]
 }
 
-# The path of a Python that has pip.
+# Prints the path of a Python that has pip.
 python_with_pip() {
     local candidate
     for candidate in "${PYTHON:-}" "$here/../.venv/bin/python" python3; do
@@ -25,13 +25,15 @@ python_with_pip() {
     return 1
 }
 
-# The .NET 8 host, the folder of its reference assemblies, and the compiler's command.
+# Finds the .NET 8 host, the folder of its reference assemblies, and the compiler's command.
 find_net8() {
+    local root
     if find_sdk; then
         net8_host=$sdk_host
-        net8_references=$(ls -d "$(dirname "$(dirname "$sdk")")"/packs/Microsoft.NETCore.App.Ref/8.*/ref/net8.0 2>/dev/null | tail -1)
+        root=$(dirname "$(dirname "$sdk")")
+        net8_references=$(ls -d "$root"/packs/Microsoft.NETCore.App.Ref/8.*/ref/net8.0 2>/dev/null | tail -1)
         [[ -n $net8_references ]] \
-            || net8_references=$(ls -d "$(dirname "$(dirname "$sdk")")"/shared/Microsoft.NETCore.App/* | sort -V | tail -1)
+            || net8_references=$(ls -d "$root"/shared/Microsoft.NETCore.App/* | sort -V | tail -1)
         compiler=("$sdk_host" "$sdk/Roslyn/bincore/csc.dll" -nologo)
     else
         net8_host=$toolchain/dotnet/dotnet
@@ -41,7 +43,7 @@ find_net8() {
     fi
 }
 
-# The project system of .NET SDK 3.1, which brings netstandard 2.1's reference assemblies with it.
+# Finds the project system of .NET SDK 3.1, which includes the reference assemblies of netstandard 2.1.
 find_project_system() {
     project_system=$toolchain/sdk-3.1/sdk/3.1.102
     [[ -f $project_system/MSBuild.dll && -d $toolchain/sdk-3.1/packs/NETStandard.Library.Ref/2.1.0 ]]

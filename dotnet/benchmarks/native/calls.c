@@ -1,9 +1,9 @@
-// What a C program's own loop takes of the calls that the sockets library makes: the floor of the packets benchmark.
+// Loops in C of the system calls that the sockets library makes: the lower limit in the packets benchmark.
 //
-// Benchmarks.exe loads it, so that it has the same sockets, clients, packets and moments as every other way. All that can be
-// written before the calls is: addresses in the kernel's form, messages and their parts. Calls go by syscall(), as the
-// library's do on Mono: libc's own sendto and kin cost more in a program of several threads. Every function answers 0, or
-// the error's number, or -1 for a packet of another size. One thread.
+// Benchmarks.exe loads this library, so it measures with the same sockets, clients, packets and times as every other
+// way. Addresses in the kernel's form, messages and their parts are written before the calls. Calls use syscall(), as
+// the C# library does on Mono: libc's sendto and similar functions cost more in a program with several threads. Every
+// function returns 0, an error number, or -1 for a packet of the wrong size. One thread.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
@@ -41,7 +41,7 @@ static void message_of(struct mmsghdr* message, int client, struct iovec* from, 
   message->msg_hdr.msg_iovlen = count;
 }
 
-// One more client, with its address of 4 or 16 bytes, as the network has them.
+// Adds a client with an address of 4 or 16 bytes in network order.
 int calls_add_client(const uint8_t* address, int bytes, int port) {
   if (clients == most_clients) {
     return ENOBUFS;
@@ -127,7 +127,7 @@ int calls_send_each(int descriptor, int each) {
   return 0;
 }
 
-// Each client's packets as one message, which the kernel cuts apart (UDP_SEGMENT) when there are several.
+// Sends each client's packets as one message, which the kernel cuts (UDP_SEGMENT) when there are several.
 int calls_send_batch(int descriptor, int each) {
   struct mmsghdr* messages = each > 1 ? several_to_each : to_each;
   for (int next = 0; next < clients;) {

@@ -6,7 +6,7 @@ using Unity.Collections.LowLevel.Unsafe;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Both namespaces imported, and every name unambiguous.</summary>
+    /// <summary>Imports both libraries' namespaces and Unity's. No name may be ambiguous.</summary>
     public static class ImportsEverything
     {
         public static int Use()

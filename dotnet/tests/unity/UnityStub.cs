@@ -1,5 +1,5 @@
-// As much of Unity as the samples use, and the names that its users import beside ours: so that the samples and a file that
-// imports everything compile in the tests, where there is no Unity.
+// Stand-ins for the parts of Unity that the samples use and for names that its users import. With them the samples and
+// a file that imports everything compile in the tests, without Unity.
 using System;
 
 namespace UnityEngine

@@ -1,4 +1,4 @@
-// A UDP echo server that makes no garbage: every datagram goes back to its sender, and clients are counted by address.
+// A UDP echo server that makes no garbage. It sends every datagram back to its sender and counts clients by address.
 //
 // Usage: EchoServer [PORT [BACK-END]]; port 0 is any free one. Ends after a minute without a datagram, or by Ctrl-C.
 using System;
@@ -17,10 +17,11 @@ namespace Blockyard.Examples
         {
             UdpBackend backend = UdpBackend.Automatic;
             if (args.Length > 2
-                || (args.Length > 0 && (!int.TryParse(args[0], out int checkedPort) || checkedPort < 0 || checkedPort > 65535))
+                || (args.Length > 0 && !ushort.TryParse(args[0], out _))
                 || (args.Length > 1 && !Enum.TryParse(args[1], ignoreCase: true, out backend)))
             {
-                Console.Error.WriteLine("usage: EchoServer [PORT [" + string.Join("|", Enum.GetNames(typeof(UdpBackend))) + "]]");
+                Console.Error.WriteLine(
+                    "usage: EchoServer [PORT [" + string.Join("|", Enum.GetNames(typeof(UdpBackend))) + "]]");
                 return 2;
             }
 
@@ -50,8 +51,10 @@ namespace Blockyard.Examples
             {
                 long datagrams = 0;
                 byte[] first = new byte[1500];
-                AllocationMeasurement garbage = AllocationMeter.Measure(() => datagrams = Serve(server, clients, incoming, outgoing, first));
-                Console.WriteLine(datagrams + " datagrams of " + clients.Count + " clients; garbage in all: " + garbage);
+                AllocationMeasurement garbage = AllocationMeter.Measure(
+                    () => datagrams = Serve(server, clients, incoming, outgoing, first));
+                Console.WriteLine(
+                    datagrams + " datagrams of " + clients.Count + " clients; garbage in all: " + garbage);
             }
 
             server.Dispose();
@@ -66,7 +69,7 @@ namespace Blockyard.Examples
             {
                 while (server.Receive(first, IdleMilliseconds, out Received received))
                 {
-                    // One is waited for; all that came with it are taken together.
+                    // Waits for one datagram, then receives all others that have arrived.
                     outgoing.Clear();
                     outgoing.TryAdd(new ReadOnlySpan<byte>(first, 0, received.Length), received.From);
                     do

@@ -1,7 +1,7 @@
-// A thousand clients of an echo server: each sends numbered datagrams from a socket of its own and checks what comes back.
+// A thousand clients of an echo server. Each sends numbered datagrams from its own socket and checks the replies.
 //
-// Usage: LoadClient PORT [CLIENTS [ROUNDS]]; 1000 clients and 20 rounds by default, on this machine's loopback.
-// Exits with 1 when more than one datagram in a hundred was lost, or one came back wrong.
+// Usage: LoadClient PORT [CLIENTS [ROUNDS]]; 1000 clients and 20 rounds by default, on this machine's loopback. Exits
+// with 1 when more than 1 % of the datagrams were lost, or a reply was wrong.
 using System;
 using System.Diagnostics;
 using System.Net;
@@ -39,7 +39,8 @@ namespace Blockyard.Examples
             }
             catch (SocketException error)
             {
-                Console.Error.WriteLine("LoadClient: " + count + " sockets can't be opened (" + error.Message + "); raise ulimit -n");
+                Console.Error.WriteLine(
+                    "LoadClient: " + count + " sockets can't be opened (" + error.Message + "); raise ulimit -n");
                 return 1;
             }
 
@@ -81,9 +82,13 @@ namespace Blockyard.Examples
                         }
 
                         Number(packet, i, round);
-                        if (received.From != server || !packet.AsSpan().SequenceEqual(answer.AsSpan(0, received.Length)))
+                        if (received.From != server
+                            || !packet.AsSpan().SequenceEqual(answer.AsSpan(0, received.Length)))
                         {
-                            Console.Error.WriteLine("LoadClient: client " + i + " got another datagram than it sent: " + BitConverter.ToInt32(answer, 0) + " of round " + BitConverter.ToInt32(answer, 4) + ", " + received.Length + " bytes, from " + received.From);
+                            Console.Error.WriteLine(
+                                "LoadClient: client " + i + " got another datagram than it sent: "
+                                + BitConverter.ToInt32(answer, 0) + " of round " + BitConverter.ToInt32(answer, 4)
+                                + ", " + received.Length + " bytes, from " + received.From);
                             return 1;
                         }
 

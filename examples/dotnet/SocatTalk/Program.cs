@@ -1,6 +1,6 @@
-// Speaks UDP with a program that knows nothing of Blockyard: socat, on loopback, in both directions.
+// Exchanges UDP datagrams with another program, socat, on loopback in both directions.
 //
-// Usage: SocatTalk. Needs socat. Exits with 1 when a word did not come through.
+// Usage: SocatTalk. Needs socat. Exits with 1 when a message did not arrive.
 using System;
 using System.Diagnostics;
 using System.Net;
@@ -21,7 +21,7 @@ namespace Blockyard.Examples
             }
         }
 
-        /// <summary>socat sends what its input says to us, and prints what we answer.</summary>
+        /// <summary>socat sends its input to us and prints our replies.</summary>
         private static bool SocatSpeaksFirst(UdpSocket here)
         {
             using (Process? socat = Start("-t2 - UDP4:127.0.0.1:" + here.LocalAddress.Port))
@@ -39,7 +39,8 @@ namespace Blockyard.Examples
                     return Fail("socat's word did not come", socat);
                 }
 
-                Console.WriteLine("socat at " + received.From + " says: " + Encoding.ASCII.GetString(buffer, 0, received.Length));
+                Console.WriteLine(
+                    "socat at " + received.From + " says: " + Encoding.ASCII.GetString(buffer, 0, received.Length));
                 here.TrySend(Encoding.ASCII.GetBytes("hello from Blockyard"), received.From);
                 char[] heard = new char["hello from Blockyard".Length];
                 int length = socat.StandardOutput.ReadBlock(heard, 0, heard.Length);
@@ -74,7 +75,7 @@ namespace Blockyard.Examples
                 Stopwatch since = Stopwatch.StartNew();
                 while (!isUp && since.ElapsedMilliseconds < Patience)
                 {
-                    // Until socat listens, datagrams to its port are refused, which is no error of ours.
+                    // Until socat listens, datagrams to its port are refused. That is not an error.
                     here.TrySend(new byte[] { 1 }, there);
                     isUp = here.Receive(buffer, 50, out received);
                 }

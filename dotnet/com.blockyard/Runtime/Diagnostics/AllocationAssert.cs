@@ -2,15 +2,17 @@ using System;
 
 namespace Blockyard.Diagnostics
 {
-    /// <summary>Assertions about allocation, for tests under any framework.</summary>
+    /// <summary>Assertions about allocation, for tests in any framework.</summary>
     public static class AllocationAssert
     {
-        /// <summary>Fails unless an action allocates nothing on the collected heap of this thread in its steady state.</summary>
-        /// <param name="action">What to run.</param>
-        /// <param name="warmUps">How often it runs before it is measured, for what only first runs allocate.</param>
-        /// <param name="repeats">How often it is measured; every run must be free of allocation.</param>
-        /// <exception cref="AllocationAssertException">It allocated; the message says how much and in which run.</exception>
-        /// <exception cref="NotSupportedException">The runtime can't tell: never a pass in silence.</exception>
+        /// <summary>Fails if an action in its steady state allocates on the collected heap of this thread.</summary>
+        /// <param name="action">The action.</param>
+        /// <param name="warmUps">How often the action runs before it is measured. First runs may allocate more.</param>
+        /// <param name="repeats">How often the action is measured. No run may allocate.</param>
+        /// <exception cref="AllocationAssertException">The action allocated. The message says how much and in which
+        /// run.</exception>
+        /// <exception cref="NotSupportedException">The runtime cannot count allocations. The assertion never passes
+        /// silently.</exception>
         public static void Zero(Action action, int warmUps = 1, int repeats = 1)
         {
             if (action == null)

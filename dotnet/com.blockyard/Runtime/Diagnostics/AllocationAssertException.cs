@@ -2,7 +2,7 @@ using System;
 
 namespace Blockyard.Diagnostics
 {
-    /// <summary>An action allocated on the collected heap where none was allowed.</summary>
+    /// <summary>An action allocated on the collected heap although it must not.</summary>
     public sealed class AllocationAssertException : Exception
     {
         internal AllocationAssertException(long bytes, int run)
@@ -11,7 +11,7 @@ namespace Blockyard.Diagnostics
             Bytes = bytes;
         }
 
-        /// <summary>Bytes that the failing run allocated.</summary>
+        /// <summary>The bytes that the failing run allocated.</summary>
         public long Bytes { get; }
     }
 }

@@ -1,6 +1,6 @@
 namespace Blockyard.Diagnostics
 {
-    /// <summary>What an action allocated on the collected heap.</summary>
+    /// <summary>How much an action allocated on the collected heap.</summary>
     public readonly struct AllocationMeasurement
     {
         internal AllocationMeasurement(bool isKnown, long bytes)
@@ -9,10 +9,10 @@ namespace Blockyard.Diagnostics
             Bytes = bytes;
         }
 
-        /// <summary>Whether the runtime can tell; when it can't, <see cref="Bytes"/> says nothing.</summary>
+        /// <summary>Whether the runtime can count allocations. If not, <see cref="Bytes"/> is -1.</summary>
         public bool IsKnown { get; }
 
-        /// <summary>Bytes that the calling thread allocated, object headers included; -1 when it is not known.</summary>
+        /// <summary>The bytes that the calling thread allocated, including object headers; -1 when unknown.</summary>
         public long Bytes { get; }
 
         /// <inheritdoc/>

@@ -5,9 +5,9 @@ namespace Blockyard.Diagnostics
 {
     /// <summary>Counts the bytes that the calling thread allocates on the collected heap.</summary>
     /// <remarks>
-    /// Exact on .NET and on Mono's generational collector, where the runtime counts a thread's bytes. Once a process it is
-    /// calibrated: its own price is measured and taken off, and known allocations are counted, so that a runtime whose
-    /// counter is missing or stands still is found out (<see cref="CanTell"/>). What other threads do is not counted. Any
+    /// Exact on .NET and on Mono's generational collector, where the runtime counts a thread's bytes. It is calibrated
+    /// once per process: it measures and subtracts its own cost, and counts known allocations to detect a runtime whose
+    /// counter is missing or does not move (<see cref="CanTell"/>). Allocations of other threads are not counted. Any
     /// thread may use it.
     /// </remarks>
     public static class AllocationMeter
@@ -27,13 +27,13 @@ namespace Blockyard.Diagnostics
         /// <summary>Whether the runtime counts a thread's bytes.</summary>
         public static bool CanTell => Explanation.Length == 0;
 
-        /// <summary>Why it can't tell, as a sentence; empty when it can.</summary>
+        /// <summary>Why the runtime cannot count, as a sentence; empty when it can.</summary>
         public static string Explanation { get; }
 
-        /// <summary>Runs an action once and counts what it allocated on this thread.</summary>
-        /// <remarks>A first run may include what only first runs allocate (static fields, caches): run it before.</remarks>
-        /// <param name="action">What to run; its exceptions come through.</param>
-        /// <exception cref="ArgumentNullException">No action.</exception>
+        /// <summary>Runs an action once and counts the bytes that it allocated on this thread.</summary>
+        /// <remarks>A first run may allocate more, for static fields and caches. Run the action once before.</remarks>
+        /// <param name="action">The action. Its exceptions pass through.</param>
+        /// <exception cref="ArgumentNullException">The action is null.</exception>
         public static AllocationMeasurement Measure(Action action)
         {
             if (action == null)
@@ -57,11 +57,12 @@ namespace Blockyard.Diagnostics
             return counter() - before;
         }
 
-        /// <summary>Looked up by name: not every runtime that is called .NET Standard 2.1 has it.</summary>
+        /// <summary>Looked up by name, because not every .NET Standard 2.1 runtime has it.</summary>
         private static Func<long>? FindCounter()
         {
+            const BindingFlags PublicStatic = BindingFlags.Public | BindingFlags.Static;
             MethodInfo? method = typeof(GC).GetMethod(
-                "GetAllocatedBytesForCurrentThread", BindingFlags.Public | BindingFlags.Static, null, Type.EmptyTypes, null);
+                "GetAllocatedBytesForCurrentThread", PublicStatic, null, Type.EmptyTypes, null);
             return method == null ? null : (Func<long>)Delegate.CreateDelegate(typeof(Func<long>), method);
         }
 
@@ -80,7 +81,7 @@ namespace Blockyard.Diagnostics
                 price = Math.Min(price, Count(Counter, nothing));
             }
 
-            // The least of several: the first may include what the runtime makes once for the type.
+            // The least of several runs: the first may include one-time allocations for the type.
             Action probe = Probe;
             long counted = long.MaxValue;
             for (int i = 0; i < Probes; i++)

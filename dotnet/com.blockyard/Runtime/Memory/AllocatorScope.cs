@@ -2,7 +2,8 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>A unit of work on an <see cref="UnmanagedAllocator{T}"/>: what is allocated within it ends with it.</summary>
+    /// <summary>A unit of work on an <see cref="UnmanagedAllocator{T}"/>: its end frees what was allocated within
+    /// it.</summary>
     /// <typeparam name="T">The type of the allocator's items.</typeparam>
     public readonly struct AllocatorScope<T> : IDisposable
         where T : unmanaged
@@ -16,7 +17,8 @@ namespace Blockyard.Memory
             this.serial = serial;
         }
 
-        /// <summary>Frees what was allocated since the scope began. A second call, or one after a reset, does nothing.</summary>
+        /// <summary>Frees what was allocated since the scope began. A second call, or a call after a reset, does
+        /// nothing.</summary>
         public void Dispose() => allocator?.EndScope(serial);
     }
 }

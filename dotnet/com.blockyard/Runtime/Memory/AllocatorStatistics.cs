@@ -1,9 +1,10 @@
 namespace Blockyard.Memory
 {
-    /// <summary>What a block allocator holds and has done, at one moment.</summary>
+    /// <summary>A snapshot of what a block allocator holds and has done.</summary>
     public readonly struct AllocatorStatistics
     {
-        internal AllocatorStatistics(long live, long peak, long total, int blocks, long reserved, long used, long huge, int handles, long resets)
+        internal AllocatorStatistics(
+            long live, long peak, long total, int blocks, long reserved, long used, long huge, int handles, long resets)
         {
             LiveItems = live;
             PeakItems = peak;
@@ -16,7 +17,7 @@ namespace Blockyard.Memory
             Resets = resets;
         }
 
-        /// <summary>Items handed out and not given back, whole spans counted by their items.</summary>
+        /// <summary>Items handed out and not freed. A span counts as its number of items.</summary>
         public long LiveItems { get; }
 
         /// <summary>The most items that were live at once.</summary>
@@ -25,17 +26,18 @@ namespace Blockyard.Memory
         /// <summary>Items handed out since the allocator was made.</summary>
         public long TotalItems { get; }
 
-        /// <summary>Blocks held from the runtime, spare ones included.</summary>
+        /// <summary>Blocks that the allocator holds, including empty ones.</summary>
         public int Blocks { get; }
 
-        /// <summary>Bytes held from the runtime.</summary>
+        /// <summary>Bytes that the allocator holds.</summary>
         public long BytesReserved { get; }
 
-        /// <summary>Bytes of them that lie behind the bump pointer: items, and what alignment and block ends left over.</summary>
+        /// <summary>Reserved bytes below the bump pointer: items, alignment padding and unused block ends.</summary>
         public long BytesUsed { get; }
 
-        /// <summary>Bytes of those held that Linux gave as huge pages because they were asked for (see
-        /// <see cref="UnmanagedMemory.HugePages"/>); those that a system gives unasked are not counted.</summary>
+        /// <summary>Reserved bytes in huge pages that the allocator requested (see
+        /// <see cref="UnmanagedMemory.HugePages"/>). Huge pages that the system gives without a request are not
+        /// counted.</summary>
         public long BytesInHugePages { get; }
 
         /// <summary>Handles that are valid.</summary>
@@ -47,6 +49,7 @@ namespace Blockyard.Memory
         /// <inheritdoc/>
         public override string ToString() =>
             "live " + LiveItems + ", peak " + PeakItems + ", total " + TotalItems + ", blocks " + Blocks + ", reserved "
-            + BytesReserved + " B, used " + BytesUsed + " B, in huge pages " + BytesInHugePages + " B, handles " + LiveHandles + ", resets " + Resets;
+            + BytesReserved + " B, used " + BytesUsed + " B, in huge pages " + BytesInHugePages + " B, handles "
+            + LiveHandles + ", resets " + Resets;
     }
 }

@@ -2,13 +2,14 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Bump allocation from a growing stack of equal blocks: the core that the block allocators share.</summary>
+    /// <summary>Bump allocation from a growing stack of equal blocks: the core of the block allocators.</summary>
     /// <remarks>
-    /// One owner, no lock. Taking memory is O(1) and calls the runtime once a block; a request larger than a block gets
-    /// one of its own size. Blocks are kept after <see cref="Rewind"/> and used again in order. Overhead: 16 bytes of
-    /// table a block, and what is left at a block's end when a larger request did not fit. On Linux, blocks beyond the first
-    /// 2 MiB are cut from slabs of <see cref="SlabMemory"/>, each as large as all before it, up to 64 MiB; of a slab no more
-    /// is used than the blocks that were cut, and what a huge page (<see cref="SlabPages"/>) holds beyond the last of them.
+    /// One owner, no lock. Taking memory is O(1) and calls the runtime once per block. A request larger than a block
+    /// gets a block of its own size. <see cref="Rewind"/> keeps blocks, and they are used again in order. Overhead: 16
+    /// bytes of table per block, and the end of a block that a larger request did not fit into. On Linux, blocks beyond
+    /// the first 2 MiB are cut from slabs of <see cref="SlabMemory"/>. Each slab is as large as all before it, up to 64
+    /// MiB. Only the blocks that were cut from a slab use memory, plus the rest of a huge page
+    /// (<see cref="SlabPages"/>) behind the last of them.
     /// </remarks>
     internal sealed unsafe class BlockStack
     {
@@ -35,10 +36,11 @@ namespace Blockyard.Memory
             this.blockAlignment = blockAlignment;
         }
 
-        /// <summary>Where the next item goes; the owner may advance it up to <see cref="Limit"/> by itself.</summary>
+        /// <summary>Where the next item goes. The owner may advance it up to <see cref="Limit"/>.</summary>
         internal byte* Cursor;
 
-        /// <summary>The end of the current block; null as long as there is none, and after <see cref="FreeAll"/>.</summary>
+        /// <summary>The end of the current block; null before the first block and after
+        /// <see cref="FreeAll"/>.</summary>
         internal byte* Limit;
 
         internal int Count => count;
@@ -49,13 +51,13 @@ namespace Blockyard.Memory
 
         internal long BytesUsed => current < 0 ? 0 : usedBefore + ((long)Cursor - (long)blocks[current].Start);
 
-        /// <summary>Where the current block begins; null as long as there is none.</summary>
+        /// <summary>Where the current block begins; null before the first block.</summary>
         internal byte* Start => current < 0 ? null : blocks[current].Start;
 
         internal Mark Position => new Mark(current, Cursor);
 
-        /// <summary>Memory for one request, from a further block when the current one has no room.</summary>
-        /// <exception cref="OutOfMemoryException">The runtime has none; nothing has changed then.</exception>
+        /// <summary>Memory for one request, from the next block when the current one has no room.</summary>
+        /// <exception cref="OutOfMemoryException">The runtime has no memory. Nothing has changed.</exception>
         internal byte* Take(long size, int alignment)
         {
             byte* start = RawMemory.Align(Cursor, alignment);
@@ -69,7 +71,7 @@ namespace Blockyard.Memory
             return start;
         }
 
-        /// <summary>Goes back to a mark, or with null to the very start; blocks after it stay for later.</summary>
+        /// <summary>Goes back to a mark, or with null to the start. The blocks after it are kept.</summary>
         internal void Rewind(Mark? place)
         {
             Mark mark = place ?? new Mark(-1, null);
@@ -146,12 +148,14 @@ namespace Blockyard.Memory
             byte* cut = CutFromSlab(bytes);
             byte* raw = cut == null ? RawMemory.Allocate(bytes) : null;
             Array.Copy(blocks, at, blocks, at + 1, count - at);
-            blocks[at] = new Block { Raw = raw, Start = RawMemory.Align(cut == null ? raw : cut, blockAlignment), Size = size };
+            byte* start = RawMemory.Align(cut == null ? raw : cut, blockAlignment);
+            blocks[at] = new Block { Raw = raw, Start = start, Size = size };
             count++;
             reserved += bytes;
         }
 
-        /// <summary>A block out of a slab; null as long as there is too little for one, and where there are none.</summary>
+        /// <summary>A block cut from a slab; null while the stack is too small for slabs, and where there are
+        /// none.</summary>
         private byte* CutFromSlab(long bytes)
         {
             if (bytes > long.MaxValue / 2 || reserved + bytes <= SlabMemory.Unit || !SlabMemory.IsAvailable)
@@ -189,7 +193,8 @@ namespace Blockyard.Memory
 
         private static long Rounded(long bytes) => (bytes + BlockBoundary - 1) & ~(BlockBoundary - 1);
 
-        /// <summary>Bytes of the next slab: of some numbers of blocks that would do, the one that leaves the least at its end.</summary>
+        /// <summary>Bytes of the next slab. Of several possible numbers of blocks, the one that wastes the least at the
+        /// slab's end.</summary>
         private long SlabFor(long block)
         {
             const int Candidates = 16;
@@ -210,7 +215,7 @@ namespace Blockyard.Memory
             return best;
         }
 
-        /// <summary>A place to rewind to.</summary>
+        /// <summary>A position to rewind to.</summary>
         internal readonly struct Mark
         {
             internal readonly int Block;
@@ -231,7 +236,7 @@ namespace Blockyard.Memory
 
         private struct Block
         {
-            /// <summary>What to give back to the runtime; null of a block that was cut from a slab.</summary>
+            /// <summary>The address to free; null for a block that was cut from a slab.</summary>
             internal byte* Raw;
             internal byte* Start;
             internal long Size;

@@ -4,7 +4,8 @@ using System.Diagnostics;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Remembers live blocks while leak detection is on. One lock; an entry a block on the collected heap.</summary>
+    /// <summary>Remembers live blocks while leak detection is on. One lock, and one entry per block on the collected
+    /// heap.</summary>
     internal static unsafe class BlockTracker
     {
         private static readonly object Gate = new object();
@@ -12,7 +13,7 @@ namespace Blockyard.Memory
         private static readonly List<ulong> Overdue = new List<ulong>();
         private static volatile int tracked;
 
-        /// <summary>How many blocks are remembered: freeing looks only when there are any.</summary>
+        /// <summary>The number of remembered blocks. Freeing takes the lock only when it is not 0.</summary>
         internal static int Tracked => tracked;
 
         internal static void Add(void* block, long size, Lifetime lifetime)
@@ -20,7 +21,13 @@ namespace Blockyard.Memory
             StackTrace? stack = LeakDetection.CaptureStack();
             lock (Gate)
             {
-                Live[(ulong)block] = new Entry { Size = size, Lifetime = lifetime, Frame = FrameMemory.FramesEnded, Stack = stack };
+                Live[(ulong)block] = new Entry
+                {
+                    Size = size,
+                    Lifetime = lifetime,
+                    Frame = FrameMemory.FramesEnded,
+                    Stack = stack,
+                };
                 tracked = Live.Count;
             }
         }
@@ -34,7 +41,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Reports, once each, the TempJob blocks older than the rule allows.</summary>
+        /// <summary>Reports each TempJob block that is older than the rule allows, once.</summary>
         internal static void ReportOverdue(long framesEnded, int allowed)
         {
             if (Tracked == 0)
@@ -48,7 +55,8 @@ namespace Blockyard.Memory
                 Overdue.Clear();
                 foreach (KeyValuePair<ulong, Entry> pair in Live)
                 {
-                    if (pair.Value.Lifetime == Lifetime.TempJob && !pair.Value.Reported && framesEnded - pair.Value.Frame > allowed)
+                    Entry entry = pair.Value;
+                    if (entry.Lifetime == Lifetime.TempJob && !entry.Reported && framesEnded - entry.Frame > allowed)
                     {
                         Overdue.Add(pair.Key);
                     }
@@ -82,7 +90,7 @@ namespace Blockyard.Memory
             return texts.Count;
         }
 
-        /// <summary>Outside the lock: the reporter is the program's and may allocate blocks itself.</summary>
+        /// <summary>Called without the lock: the reporter belongs to the program and may allocate blocks.</summary>
         private static void Report(List<string>? texts)
         {
             if (texts != null)
@@ -95,7 +103,8 @@ namespace Blockyard.Memory
         }
 
         private static string Describe(ulong block, Entry entry) =>
-            "a " + entry.Lifetime + " block of " + entry.Size + " bytes at 0x" + block.ToString("x") + ", allocated in frame " + entry.Frame + ",";
+            "a " + entry.Lifetime + " block of " + entry.Size + " bytes at 0x" + block.ToString("x")
+            + ", allocated in frame " + entry.Frame + ",";
 
         private static string Where(Entry entry) => entry.Stack == null
             ? "; LeakMode.OnWithStacks tells where it was allocated"

@@ -3,7 +3,7 @@ using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Checks of indices; <see cref="Check"/> is empty where BLOCKYARD_RELEASE is defined.</summary>
+    /// <summary>Checks of arguments. <see cref="Check"/> is empty where BLOCKYARD_RELEASE is defined.</summary>
     internal static class Bounds
     {
         [MethodImpl(MethodImplOptions.AggressiveInlining)]

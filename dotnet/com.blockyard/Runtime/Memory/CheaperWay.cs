@@ -1,14 +1,14 @@
 namespace Blockyard.Memory
 {
-    /// <summary>Which of two ways to do the same is the cheaper one, by what each took last.</summary>
+    /// <summary>Chooses the cheaper of two ways to do the same work, by what each cost last.</summary>
     /// <remarks>
-    /// Each is tried once; then the cheaper one is taken, and the other again for one observation in <see cref="Between"/>, since
-    /// prices change. A single observation that was dear by chance costs one more: the way that is taken is observed all the time.
-    /// Arithmetic only: no lock, no call to the system.
+    /// Each way is tried once. Then the cheaper one is used, and the other one again for one observation in
+    /// <see cref="Between"/>, because prices change. A single observation that was expensive by chance costs one more
+    /// observation, because the way in use is always observed. Arithmetic only: no lock, no system call.
     /// </remarks>
     internal sealed class CheaperWay
     {
-        /// <summary>Observations of the cheaper way for one of the other.</summary>
+        /// <summary>Observations of the cheaper way for each observation of the other.</summary>
         internal const int Between = 64;
 
         private readonly long observation;
@@ -16,10 +16,11 @@ namespace Blockyard.Memory
         private Way second;
         private int since;
 
-        /// <param name="observation">The amount that makes one observation, such as bytes: of less, a price would be by chance.</param>
+        /// <param name="observation">The amount that makes one observation, such as a number of bytes. Less would not
+        /// give a reliable price.</param>
         internal CheaperWay(long observation) => this.observation = observation;
 
-        /// <summary>Whether the second way is to be taken now.</summary>
+        /// <summary>Whether to use the second way now.</summary>
         internal bool TakeSecond
         {
             get
@@ -35,10 +36,10 @@ namespace Blockyard.Memory
 
         private bool IsSecondCheaper => second.Price < first.Price;
 
-        /// <summary>One of the ways was taken.</summary>
+        /// <summary>Records that one of the ways was used.</summary>
         /// <param name="bySecond">Which.</param>
-        /// <param name="amount">How much was done.</param>
-        /// <param name="time">What it took.</param>
+        /// <param name="amount">How much work was done.</param>
+        /// <param name="time">How long it took.</param>
         internal void Took(bool bySecond, long amount, long time)
         {
             bool wasCheaper = bySecond == IsSecondCheaper;
@@ -55,10 +56,10 @@ namespace Blockyard.Memory
             private long amount;
             private long time;
 
-            /// <summary>Time for an amount of 1; negative when it is not known.</summary>
+            /// <summary>Time per unit of work; negative when unknown.</summary>
             internal double Price => isKnown ? lastPrice : -1;
 
-            /// <summary>True when this made an observation.</summary>
+            /// <summary>Returns true when this completed an observation.</summary>
             internal bool Took(long more, long took, long observation)
             {
                 amount += more;

@@ -6,7 +6,8 @@ using System.Threading;
 namespace Blockyard.Memory
 {
     /// <summary>Where frames end, for <see cref="Lifetime.Temp"/> and <see cref="Lifetime.TempJob"/>.</summary>
-    /// <remarks>A thread that never ends a frame is safe: its Temp blocks overflow into TempJob and wait for the thread's end.</remarks>
+    /// <remarks>A thread that never ends a frame is safe: its Temp blocks overflow into TempJob until the thread
+    /// ends.</remarks>
     public static class FrameMemory
     {
         private static long framesEnded;
@@ -14,24 +15,26 @@ namespace Blockyard.Memory
         private static long tempCapacity = 256 * 1024;
         private static long tempCapacityLimit = 16 * 1024 * 1024;
 
-        /// <summary>How often <see cref="EndFrame"/> was called.</summary>
+        /// <summary>The number of calls of <see cref="EndFrame"/>.</summary>
         public static long FramesEnded => Interlocked.Read(ref framesEnded);
 
-        /// <summary>Frames that a TempJob block may live before it is reported; 4, at least 1.</summary>
+        /// <summary>Frames that a TempJob block may live before it is reported; 4 by default, at least 1.</summary>
         public static int TempJobFrames
         {
             get => tempJobFrames;
-            set => tempJobFrames = value >= 1 ? value : throw new ArgumentOutOfRangeException(nameof(value), value, "At least one frame.");
+            set => tempJobFrames = value >= 1
+                ? value
+                : throw new ArgumentOutOfRangeException(nameof(value), value, "At least one frame.");
         }
 
-        /// <summary>Bytes of the Temp region of threads that have none yet; 256 KiB, at least 1 KiB.</summary>
+        /// <summary>Bytes of a new thread's Temp region; 256 KiB by default, at least 1 KiB.</summary>
         public static long TempCapacity
         {
             get => Interlocked.Read(ref tempCapacity);
             set => Interlocked.Exchange(ref tempCapacity, Checked(value));
         }
 
-        /// <summary>How far a Temp region grows towards the peak of the frames before it, in bytes; 16 MiB.</summary>
+        /// <summary>The size that a Temp region may grow to, in bytes; 16 MiB by default.</summary>
         public static long TempCapacityLimit
         {
             get => Interlocked.Read(ref tempCapacityLimit);
@@ -41,12 +44,13 @@ namespace Blockyard.Memory
         /// <summary>The calling thread's use of Temp.</summary>
         public static LifetimeStatistics ThreadStatistics => ThreadMemory.Current.Statistics;
 
-        /// <summary>Bytes that the regions of TempJob hold from the runtime, pooled ones included.</summary>
+        /// <summary>Bytes that the regions of TempJob hold, including pooled ones.</summary>
         public static long TempJobBytesHeld => JobRegion.BytesHeld;
 
         /// <summary>
-        /// Ends the program's frame; called by the one thread that owns it. Does <see cref="EndThreadFrame"/>, ages TempJob
-        /// by one frame, and reports, once each, the blocks that are older than <see cref="TempJobFrames"/>; they stay valid.
+        /// Ends the program's frame. The one thread that owns the frame calls it. It calls
+        /// <see cref="EndThreadFrame"/>, ages TempJob by one frame, and reports each block that is older than
+        /// <see cref="TempJobFrames"/> once; such blocks stay valid.
         /// </summary>
         public static void EndFrame()
         {
@@ -56,21 +60,21 @@ namespace Blockyard.Memory
         }
 
         /// <summary>
-        /// Ends the calling thread's frame: all its Temp blocks are gone, overflowed ones too. O(1) and one step for each that
-        /// overflowed. Asks the runtime for memory only when the region grows, which it does towards the frame's peak.
+        /// Ends the calling thread's frame and frees all its Temp blocks, including overflowed ones. O(1), plus one
+        /// step for each block that overflowed. Calls the runtime only when the region grows towards the frame's peak.
         /// </summary>
         public static void EndThreadFrame() => ThreadMemory.Current.EndFrame();
 
-        /// <summary>Sets the size of the calling thread's Temp region, between frames.</summary>
+        /// <summary>Sets the size of the calling thread's Temp region. Call it between frames.</summary>
         /// <param name="bytes">At least 1 KiB.</param>
         /// <exception cref="InvalidOperationException">The region holds blocks of this frame.</exception>
         public static void SetThreadTempCapacity(long bytes) => ThreadMemory.Current.SetCapacity(Checked(bytes));
 
-        /// <summary>All threads' use of Temp; other threads' counts are as of some recent moment.</summary>
+        /// <summary>All threads' use of Temp. Other threads' counts may be slightly out of date.</summary>
         public static IReadOnlyList<LifetimeStatistics> GetStatistics() => ThreadMemory.StatisticsOfAll();
 
         /// <summary>Writes <see cref="GetStatistics"/> as text.</summary>
-        /// <param name="writer">Where to.</param>
+        /// <param name="writer">The destination.</param>
         public static void WriteStatistics(TextWriter writer)
         {
             foreach (LifetimeStatistics thread in GetStatistics())

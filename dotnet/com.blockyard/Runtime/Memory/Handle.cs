@@ -2,9 +2,10 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>An item of an <see cref="UnmanagedAllocator{T}"/> by index and generation: a stale one is caught.</summary>
+    /// <summary>Names an item of an <see cref="UnmanagedAllocator{T}"/> by index and generation, so that a stale handle
+    /// is caught.</summary>
     /// <remarks>
-    /// Eight bytes. The allocator gives every handle a generation of its own, so a handle whose item was freed, or whose
+    /// Eight bytes. The allocator gives every handle its own generation. A handle whose item was freed, or whose
     /// allocator was reset, never finds the item that took its place (until 2^32 handles later). The default value is
     /// never valid.
     /// </remarks>
@@ -18,10 +19,10 @@ namespace Blockyard.Memory
             Generation = generation;
         }
 
-        /// <summary>The item's place in the allocator's handle table.</summary>
+        /// <summary>The item's index in the allocator's handle table.</summary>
         public int Index { get; }
 
-        /// <summary>Which of the handles that had this index it is; 0 is none.</summary>
+        /// <summary>Tells apart the handles that had this index; 0 for no handle.</summary>
         public uint Generation { get; }
 
         /// <summary>Whether both name the same item.</summary>

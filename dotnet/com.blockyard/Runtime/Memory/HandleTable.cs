@@ -2,7 +2,8 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Index and generation to item, for <see cref="UnmanagedAllocator{T}"/>: O(1), 16 bytes a handle.</summary>
+    /// <summary>Maps index and generation to an item, for <see cref="UnmanagedAllocator{T}"/>: O(1), 16 bytes per
+    /// handle.</summary>
     internal sealed unsafe class HandleTable
     {
         private Entry[] entries = Array.Empty<Entry>();
@@ -10,7 +11,7 @@ namespace Blockyard.Memory
         private int firstFree = -1;
         private uint generation;
 
-        /// <param name="seed">Sets tables apart, so that a handle of another allocator is not taken for one of this.</param>
+        /// <param name="seed">Differs between tables, so that a handle of another allocator is not found here.</param>
         internal HandleTable(uint seed)
         {
             generation = unchecked(seed * 0x9E3779B1u);
@@ -20,10 +21,11 @@ namespace Blockyard.Memory
 
         internal int Live { get; private set; }
 
-        /// <summary>A freed item that waits to be used again; null when there is none.</summary>
+        /// <summary>A freed item that can be used again; null when there is none.</summary>
         internal void* PeekFree() => firstFree >= 0 ? entries[firstFree].Item : null;
 
-        /// <summary>Names an item. With <paramref name="reuse"/>, the one that <see cref="PeekFree"/> showed.</summary>
+        /// <summary>Makes a handle for an item. With <paramref name="reuse"/>, the item is the one from
+        /// <see cref="PeekFree"/>.</summary>
         internal int Add(void* item, bool reuse, out uint given)
         {
             int index;
@@ -57,7 +59,8 @@ namespace Blockyard.Memory
             return (uint)index < (uint)count && all[index].Generation == given && given != 0 ? all[index].Item : null;
         }
 
-        /// <summary>Ends a handle that <see cref="Find"/> knows; entries from <paramref name="keepFrom"/> on are not offered again.</summary>
+        /// <summary>Ends a handle that <see cref="Find"/> found. Items from index <paramref name="keepFrom"/> on are
+        /// not reused.</summary>
         internal void Remove(int index, int keepFrom)
         {
             entries[index].Generation = 0;
@@ -69,7 +72,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Forgets all handles made after a moment when <see cref="Count"/> was <paramref name="length"/>.</summary>
+        /// <summary>Ends all handles from index <paramref name="length"/> on.</summary>
         internal void Truncate(int length)
         {
             for (int i = length; i < count; i++)

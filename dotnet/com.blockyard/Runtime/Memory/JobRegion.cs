@@ -4,13 +4,13 @@ using System.Threading;
 
 namespace Blockyard.Memory
 {
-    /// <summary>The head of a region that TempJob blocks are bumped out of; the blocks follow it.</summary>
+    /// <summary>The header of a region for TempJob blocks. The blocks follow it.</summary>
     /// <remarks>
-    /// A region lies at a multiple of its size, so a block finds it by masking. One thread owns it and counts its own
-    /// allocations and frees without atomics, in <see cref="ThreadState.JobLive"/>; other threads count their frees in
-    /// <see cref="Remote"/>, which starts at <see cref="Bias"/> so that it can't reach zero while the region is owned. When
-    /// the owner retires the region it takes the bias off and adds what is live, and whoever brings it to zero puts the
-    /// region back into the pool.
+    /// A region lies at a multiple of its size, so masking a block's address gives its region. One thread owns a region
+    /// and counts its own allocations and frees without atomics, in <see cref="ThreadState.JobLive"/>. Other threads
+    /// count their frees in <see cref="Remote"/>, which starts at <see cref="Bias"/> so that it cannot reach zero while
+    /// the region is owned. When the owner retires the region, it subtracts the bias and adds the number of live
+    /// blocks. The thread that brings the count to zero returns the region to the pool.
     /// </remarks>
     [StructLayout(LayoutKind.Explicit, Size = HeaderSize)]
     internal unsafe struct JobRegion
@@ -19,14 +19,14 @@ namespace Blockyard.Memory
         internal const int HeaderSize = 128;
         internal const uint LiveMagic = 0x4A6F6252;
 
-        /// <summary>A block that would take more than this has a region of its own.</summary>
+        /// <summary>A block that needs more than this gets a region of its own.</summary>
         internal const int LargestShared = Size / 4;
 
         private const int RegionsPerSlab = 16;
         private const int Bias = 1 << 30;
         private const ulong Mask = ~((ulong)Size - 1);
 
-        // What is set once and the word that others count in, on cache lines of their own.
+        // The fields that are set once and the word that other threads count in lie on separate cache lines.
         [FieldOffset(12)]
         internal uint Magic;
         [FieldOffset(16)]
@@ -42,12 +42,12 @@ namespace Blockyard.Memory
         private static JobRegion* pool;
         private static long held;
 
-        /// <summary>Bytes that all regions hold, pooled ones included.</summary>
+        /// <summary>Bytes that all regions hold, including pooled ones.</summary>
         internal static long BytesHeld => Interlocked.Read(ref held);
 
         internal static JobRegion* Of(byte* block) => (JobRegion*)((ulong)block & Mask);
 
-        /// <summary>A region for one owner, from the pool or else from the runtime.</summary>
+        /// <summary>A region for one owner, from the pool or from the runtime.</summary>
         internal static JobRegion* Take()
         {
             lock (Gate)
@@ -64,7 +64,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>A region with one block that is too large to share; freed to the runtime with it.</summary>
+        /// <summary>A region with a single large block. Freeing the block frees the region.</summary>
         internal static byte* TakeLarge(long size, int alignment)
         {
             long bytes = size > long.MaxValue / 2 ? long.MaxValue : size + HeaderSize + alignment + Size;
@@ -81,14 +81,15 @@ namespace Blockyard.Memory
             region->Magic = LiveMagic;
         }
 
-        /// <summary>Whether all blocks are freed; asked by the owner.</summary>
+        /// <summary>Whether all blocks are freed. Only the owner may ask.</summary>
         /// <param name="region">The region.</param>
-        /// <param name="live">Its blocks, less those that the owner freed.</param>
+        /// <param name="live">Its blocks, minus those that the owner freed.</param>
         internal static bool IsEmpty(JobRegion* region, long live) => live == Bias - Volatile.Read(ref region->Remote);
 
-        /// <summary>Ends ownership, by the owner or, after its thread has ended, on its behalf.</summary>
+        /// <summary>Ends the ownership. Called by the owner, or by the finalizer after the owner's thread has
+        /// ended.</summary>
         /// <param name="region">The region.</param>
-        /// <param name="live">Its blocks, less those that the owner freed.</param>
+        /// <param name="live">Its blocks, minus those that the owner freed.</param>
         internal static void Retire(JobRegion* region, long live)
         {
             if (Interlocked.Add(ref region->Remote, (int)live - Bias) == 0)

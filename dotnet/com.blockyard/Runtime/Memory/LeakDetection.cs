@@ -3,33 +3,34 @@ using System.Diagnostics;
 
 namespace Blockyard.Memory
 {
-    /// <summary>How closely leaks are looked for.</summary>
+    /// <summary>How much leak detection records.</summary>
     public enum LeakMode
     {
-        /// <summary>Not at all: nothing is recorded, allocation costs nothing more.</summary>
+        /// <summary>Nothing. Allocation costs nothing extra.</summary>
         Off = 0,
 
-        /// <summary>Blocks are recorded with their size and frame.</summary>
+        /// <summary>Each block's size and frame.</summary>
         On = 1,
 
-        /// <summary>And with the stack that allocated them: slow, for finding a leak that is known to be there.</summary>
+        /// <summary>Also the stack that allocated the block. Slow; for finding the source of a known leak.</summary>
         OnWithStacks = 2,
     }
 
-    /// <summary>The mode of leak detection, and where its reports go.</summary>
+    /// <summary>Sets the mode of leak detection and where its reports go.</summary>
     /// <remarks>
-    /// The environment's <c>BLOCKYARD_LEAKS</c> (0, 1 or 2) sets the mode at start; without it, it is
-    /// <see cref="LeakMode.On"/> in checked builds and <see cref="LeakMode.Off"/> with <c>BLOCKYARD_RELEASE</c> defined.
-    /// All members may be used from any thread.
+    /// The environment variable <c>BLOCKYARD_LEAKS</c> (0, 1 or 2) sets the initial mode. Without it the mode is
+    /// <see cref="LeakMode.On"/> in checked builds and <see cref="LeakMode.Off"/> with <c>BLOCKYARD_RELEASE</c>
+    /// defined. All members may be used from any thread.
     /// </remarks>
     public static class LeakDetection
     {
         private static volatile LeakMode mode = FromEnvironment();
 
-        /// <summary>Where reports go: called with one text a leak, maybe on the finalizer's thread. Null is standard error.</summary>
+        /// <summary>Receives one text per leak, possibly on the finalizer's thread. Null means standard
+        /// error.</summary>
         public static Action<string>? Reporter { get; set; }
 
-        /// <summary>The mode. A block allocated while it was off is not known to a later report.</summary>
+        /// <summary>The mode. Later reports do not include a block that was allocated while the mode was off.</summary>
         public static LeakMode Mode
         {
             get => mode;
@@ -52,6 +53,13 @@ namespace Blockyard.Memory
 
         internal static StackTrace? CaptureStack() =>
             Mode == LeakMode.OnWithStacks ? new StackTrace(2, fNeedFileInfo: true) : null;
+
+        /// <summary>Reports an allocator whose finalizer runs.</summary>
+        internal static void ReportUndisposed(string allocator, long items, long bytes, StackTrace? madeAt) => Report(
+            allocator + " with " + items + " items in " + bytes + " bytes was not disposed"
+            + (madeAt == null
+                ? "; set LeakMode.OnWithStacks to see where it was made"
+                : ", made at" + Environment.NewLine + madeAt));
 
         internal static void Report(string text)
         {

@@ -1,15 +1,15 @@
 namespace Blockyard.Memory
 {
-    /// <summary>How long a block of unmanaged memory lives: the allocator is chosen by it.</summary>
+    /// <summary>How long a block of unmanaged memory lives. It selects the allocator.</summary>
     public enum Lifetime
     {
-        /// <summary>One frame of one thread: freed all together by <see cref="FrameMemory.EndThreadFrame"/>.</summary>
+        /// <summary>One frame of one thread: <see cref="FrameMemory.EndThreadFrame"/> frees all such blocks.</summary>
         Temp = 0,
 
-        /// <summary>A few frames (four, unless <see cref="FrameMemory.TempJobFrames"/> says otherwise), any thread.</summary>
+        /// <summary>A few frames (<see cref="FrameMemory.TempJobFrames"/>, four by default), on any thread.</summary>
         TempJob = 1,
 
-        /// <summary>Until it is freed, any thread: the general heap.</summary>
+        /// <summary>Until it is freed, on any thread: the general heap.</summary>
         Persistent = 2,
     }
 }

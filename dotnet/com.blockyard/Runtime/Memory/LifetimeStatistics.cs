@@ -3,7 +3,7 @@ using System.Text;
 
 namespace Blockyard.Memory
 {
-    /// <summary>One thread's counts, kept by that thread.</summary>
+    /// <summary>One thread's counts. Only that thread changes them.</summary>
     internal struct LifetimeCounters
     {
         internal long[] Histogram;
@@ -17,7 +17,8 @@ namespace Blockyard.Memory
             Frames++;
             TempHighWater = Math.Max(TempHighWater, used);
             int bucket = 0;
-            for (long kilobytes = (used + 1023) >> 10; kilobytes > 0 && bucket < LifetimeStatistics.Buckets - 1; kilobytes >>= 1)
+            long kilobytes = (used + 1023) >> 10;
+            for (; kilobytes > 0 && bucket < LifetimeStatistics.Buckets - 1; kilobytes >>= 1)
             {
                 bucket++;
             }
@@ -29,7 +30,8 @@ namespace Blockyard.Memory
     /// <summary>How one thread used its Temp region, as a histogram of its frames' peaks.</summary>
     public readonly struct LifetimeStatistics
     {
-        /// <summary>Buckets of the histogram: nothing, up to 1 KiB, up to 2 KiB (exclusive of the next), and so on.</summary>
+        /// <summary>The number of buckets of the histogram; <see cref="FramesInBucket"/> says what each
+        /// counts.</summary>
         public const int Buckets = 24;
 
         private readonly long[]? histogram;
@@ -46,19 +48,19 @@ namespace Blockyard.Memory
             OverflowFull = counters.OverflowFull;
         }
 
-        /// <summary>The thread's name, or its number where it has none.</summary>
+        /// <summary>The thread's name, or its number when it has no name.</summary>
         public string Thread { get; }
 
-        /// <summary>Frames that the thread has ended.</summary>
+        /// <summary>The number of frames that the thread has ended.</summary>
         public long Frames { get; }
 
-        /// <summary>Bytes of its Temp region; 0 as long as it has none.</summary>
+        /// <summary>Bytes of its Temp region; 0 before the first Temp block.</summary>
         public long TempCapacity { get; }
 
-        /// <summary>Bytes of Temp in this frame, overflowed blocks included.</summary>
+        /// <summary>Bytes of Temp in use in this frame, including overflowed blocks.</summary>
         public long TempUsed { get; }
 
-        /// <summary>The most bytes of Temp in one frame, overflowed blocks included.</summary>
+        /// <summary>The most bytes of Temp in use in one frame, including overflowed blocks.</summary>
         public long TempHighWater { get; }
 
         /// <summary>Temp blocks that overflowed into TempJob because they were larger than the whole region.</summary>
@@ -67,8 +69,9 @@ namespace Blockyard.Memory
         /// <summary>Temp blocks that overflowed into TempJob because the region was full.</summary>
         public long OverflowFull { get; }
 
-        /// <summary>Frames whose peak lay in a bucket: 0 is frames without Temp, 1 up to 1 KiB, n up to 2^(n-1) KiB less one byte.</summary>
-        /// <param name="bucket">0 to <see cref="Buckets"/> less 1.</param>
+        /// <summary>The number of frames whose peak lay in a bucket. Bucket 0 counts frames without Temp, 1 peaks up to
+        /// 1 KiB, n peaks below 2^(n-1) KiB.</summary>
+        /// <param name="bucket">0 to <see cref="Buckets"/> - 1.</param>
         public long FramesInBucket(int bucket) => histogram == null ? 0 : histogram[bucket];
 
         /// <inheritdoc/>

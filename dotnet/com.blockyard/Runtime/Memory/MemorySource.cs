@@ -2,10 +2,12 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Where a container keeps its memory: a <see cref="Lifetime"/>, or an <see cref="UnmanagedAllocator{T}"/>.</summary>
+    /// <summary>Where a container gets its memory: a <see cref="Lifetime"/> or an
+    /// <see cref="UnmanagedAllocator{T}"/>.</summary>
     /// <remarks>
-    /// Twelve bytes, blittable, so that containers stay unmanaged and can hold one another. A lifetime and the allocator's
-    /// <see cref="UnmanagedAllocator{T}.Source"/> convert to it. The default value is <see cref="Lifetime.Temp"/>.
+    /// Twelve bytes and blittable, so that containers stay unmanaged and can hold each other. A lifetime converts to
+    /// it, and <see cref="UnmanagedAllocator{T}.Source"/> gives an allocator's. The default value is
+    /// <see cref="Lifetime.Temp"/>.
     /// </remarks>
     public readonly unsafe struct MemorySource : IEquatable<MemorySource>
     {
@@ -20,10 +22,10 @@ namespace Blockyard.Memory
             this.generation = generation;
         }
 
-        /// <summary>The lifetime, where it is one; of an allocator <see cref="Lifetime.Persistent"/>.</summary>
+        /// <summary>The lifetime; <see cref="Lifetime.Persistent"/> for an allocator.</summary>
         public Lifetime Lifetime => slot == 0 ? (Lifetime)lifetime : Lifetime.Persistent;
 
-        /// <summary>Whether it is an allocator, which frees all together.</summary>
+        /// <summary>Whether it is an allocator, which frees all its memory together.</summary>
         public bool IsAllocator => slot != 0;
 
         internal uint Seed => unchecked(((uint)slot << 16) ^ generation);
@@ -32,12 +34,12 @@ namespace Blockyard.Memory
         /// <param name="lifetime">The lifetime.</param>
         public static implicit operator MemorySource(Lifetime lifetime) => new MemorySource((int)lifetime, 0, 0);
 
-        /// <summary>Whether both are the same place.</summary>
+        /// <summary>Whether both are the same source.</summary>
         /// <param name="left">One source.</param>
         /// <param name="right">The other source.</param>
         public static bool operator ==(MemorySource left, MemorySource right) => left.Equals(right);
 
-        /// <summary>Whether they are different places.</summary>
+        /// <summary>Whether they are different sources.</summary>
         /// <param name="left">One source.</param>
         /// <param name="right">The other source.</param>
         public static bool operator !=(MemorySource left, MemorySource right) => !left.Equals(right);
@@ -61,7 +63,7 @@ namespace Blockyard.Memory
 
         internal void Unregister() => SourceTable.Remove(slot, generation);
 
-        /// <summary>Tells containers in the allocator that what they hold is gone.</summary>
+        /// <summary>Makes checked containers in the allocator fail from now on: their memory is gone.</summary>
         internal void Invalidate() => (*SourceTable.Cell(slot))++;
 
         internal byte* Allocate(long size, int alignment) => slot == 0
@@ -92,7 +94,7 @@ namespace Blockyard.Memory
 
             internal WeakSource(UnmanagedAllocator<T> allocator)
             {
-                // Weak even while the finalizer runs: the table must not keep a forgotten allocator from being reported.
+                // Weak, so that the table does not keep a forgotten allocator alive: its finalizer must report it.
                 this.allocator = new WeakReference<UnmanagedAllocator<T>>(allocator);
             }
 

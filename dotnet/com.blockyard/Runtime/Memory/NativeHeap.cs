@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Blockyard's own heap through its C interface (heap.h); absent unless the native library is found.</summary>
+    /// <summary>Blockyard's heap through its C interface (heap.h). Absent unless the native library is found.</summary>
     internal static unsafe class NativeHeap
     {
         private const string Library = "blockyard";

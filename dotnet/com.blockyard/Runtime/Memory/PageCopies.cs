@@ -4,20 +4,19 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Takes the small pages of a range by having Linux copy zeros into their places: userfaultfd, of which nothing else
-    /// is used. That way through the kernel is shorter than a fault's, which <see cref="SlabMemory.Populate"/> goes for each
-    /// page.</summary>
+    /// <summary>Populates the small pages of a range by letting Linux copy zeros into them with userfaultfd. This takes
+    /// a shorter path through the kernel than the page faults of <see cref="SlabMemory.Populate"/>.</summary>
     /// <remarks>
-    /// <para>The range is registered, filled and unregistered within one call, and its owner hands none of it out before, so no thread
-    /// ever waits for a page of it. What is copied is the kernel's one page of zeros. Any thread; three system calls and one for
-    /// the process's number; no garbage.</para>
-    /// <para>Not everywhere: 64-bit Linux 5.11 or later, and only in a process that no filter watches (seccomp), since a filter may
-    /// end a process for a call that it does not know. <c>BLOCKYARD_USERFAULTFD=0</c> turns it off. After a first failure, as for a
-    /// program that closed the descriptor, it is not tried again.</para>
+    /// <para>One call registers, fills and unregisters the range. The range is not handed out before that, so no thread
+    /// ever waits for one of its pages. The source of the copy is the kernel's zero page. Any thread may call it. It
+    /// makes four system calls and no garbage.</para>
+    /// <para>It needs 64-bit Linux 5.11 or later, and a process without a seccomp filter, because a filter may kill a
+    /// process for an unknown system call. <c>BLOCKYARD_USERFAULTFD=0</c> turns it off. After the first failure, for
+    /// example when the program closed the descriptor, it is not tried again.</para>
     /// </remarks>
     internal static unsafe class PageCopies
     {
-        /// <summary>Of a shorter range, in bytes, registering it costs what is saved.</summary>
+        /// <summary>The shortest range in bytes: for less, registering costs more than copying saves.</summary>
         internal const long Least = 256 * 1024;
 
         private const string Library = "libc";
@@ -29,10 +28,10 @@ namespace Blockyard.Memory
         private const int PrivateAnonymous = 0x22;
         private const int NoHugePage = 15;
 
-        /// <summary>Bytes of zeros to copy from at once; they are all the same page of memory.</summary>
+        /// <summary>Bytes of zeros that one call copies from. They are all the same physical page.</summary>
         private const long SourceBytes = 1024 * 1024;
 
-        // _IOWR(0xAA, n, a struct's size) and its kin, the same on x86-64 and on 64-bit Arm.
+        // _IOWR(0xAA, n, size of the struct) and similar; the same on x86-64 and 64-bit Arm.
         private const ulong SetVersion = 0xC018AA3F;
         private const ulong Register = 0xC020AA00;
         private const ulong Unregister = 0x8010AA01;
@@ -46,13 +45,13 @@ namespace Blockyard.Memory
 
         internal static bool IsAvailable => !failed && Opened.Value;
 
-        /// <summary>Takes the pages of a range of which none is there yet.</summary>
+        /// <summary>Populates a range of which no page is present yet.</summary>
         /// <param name="start">A multiple of a page.</param>
         /// <param name="bytes">A multiple of a page.</param>
-        /// <returns>False when not all were taken; those that were not come with their first use, as ever.</returns>
+        /// <returns>False when not all pages were populated. The others come with their first use, as usual.</returns>
         internal static bool TryFill(byte* start, long bytes)
         {
-            // A descriptor speaks of the process that opened it, also in a child that inherited it.
+            // A descriptor belongs to the process that opened it, even in a child that inherited it.
             if (!IsAvailable || getpid() != process)
             {
                 return false;
@@ -79,7 +78,7 @@ namespace Blockyard.Memory
 
             if (ioctl(descriptor, (UIntPtr)Unregister, &range) != 0)
             {
-                // No page of it may stay behind that a thread would wait for: without the descriptor none does.
+                // A thread would wait for pages that stay registered. Closing the descriptor ends all registrations.
                 failed = true;
                 close(descriptor);
             }
@@ -121,15 +120,15 @@ namespace Blockyard.Memory
                 byte all = 0;
                 for (long at = 0; at < SourceBytes; at += SlabMemory.SmallPage)
                 {
-                    // A page that was never read is not there to be copied from.
+                    // A page must be read once before it can be copied from.
                     all |= System.Threading.Volatile.Read(ref zeros[at]);
                 }
 
                 process = getpid();
                 return all == 0;
             }
-            catch (Exception error) when (error is EntryPointNotFoundException || error is DllNotFoundException || error is IOException
-                || error is UnauthorizedAccessException)
+            catch (Exception error) when (error is EntryPointNotFoundException || error is DllNotFoundException
+                || error is IOException || error is UnauthorizedAccessException)
             {
                 return false;
             }
@@ -161,7 +160,8 @@ namespace Blockyard.Memory
         private static extern int getpid();
 
         [DllImport(Library)]
-        private static extern void* mmap(void* address, UIntPtr bytes, int protection, int flags, int descriptor, IntPtr offset);
+        private static extern void* mmap(
+            void* address, UIntPtr bytes, int protection, int flags, int descriptor, IntPtr offset);
 
         [DllImport(Library)]
         private static extern int madvise(void* address, UIntPtr bytes, int advice);

@@ -2,27 +2,29 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Whether a huge page is worth asking for, by what the last ones and the small pages took.</summary>
+    /// <summary>Decides whether to request a huge page, by what the last huge pages and the small pages cost.</summary>
     /// <remarks>
-    /// <para>Bound: against small pages alone, all that was asked for loses at most 1/<see cref="SmallPerLoss"/> of the time that
-    /// small pages took, and one ask, whose price nobody knows before. For that a balance is kept: what an ask took less than
-    /// small pages is added, what it took more is subtracted, each small page adds its 1/<see cref="SmallPerLoss"/>, and nothing
-    /// is asked for while the balance is negative. Old gains count for no more than <see cref="LargestCredit"/> times a
-    /// huge page's worth of small pages, so that no long run of dear ones is paid with them.</para>
-    /// <para>Arithmetic only: no lock, no call to the system.</para>
+    /// <para>Bound: compared with small pages alone, all requests together lose at most 1/<see cref="SmallPerLoss"/> of
+    /// the time that small pages took, plus one request, whose price is not known in advance. A balance ensures this. A
+    /// request that cost less than small pages adds the difference; one that cost more subtracts it. Each small page
+    /// adds 1/<see cref="SmallPerLoss"/> of its time. No huge page is requested while the balance is negative. The
+    /// balance is capped at <see cref="LargestCredit"/> times the price of a huge page's worth of small pages, so that
+    /// old gains do not pay for a long series of expensive requests.</para>
+    /// <para>Arithmetic only: no lock, no system call.</para>
     /// </remarks>
     internal sealed class PageCosts
     {
-        /// <summary>Time in small pages for each part of it that asking may lose: 5 %.</summary>
+        /// <summary>Requests may lose 1/20 (5 %) of the time that small pages took.</summary>
         internal const long SmallPerLoss = 20;
 
         private const long LargestCredit = 8;
 
-        /// <summary>Bytes of small pages that make one observation; a mean of fewer would be the system call's own time.</summary>
+        /// <summary>Bytes of small pages that make one observation. With fewer, the system call itself would dominate
+        /// the mean.</summary>
         private const long Observation = 1024 * 1024;
 
-        /// <summary>Observations of which the middle one is the price of small pages: a few that were dear, since the memory
-        /// behind them had to be found, must not make dear huge pages look cheap.</summary>
+        /// <summary>The price of small pages is the median of this many observations. A few expensive ones, for which
+        /// the host had to find memory, must not make expensive huge pages look cheap.</summary>
         private const int Remembered = 15;
 
         private readonly long hugePage;
@@ -38,10 +40,11 @@ namespace Blockyard.Memory
         /// <param name="hugePage">Bytes of a huge page.</param>
         internal PageCosts(long hugePage) => this.hugePage = hugePage;
 
-        /// <summary>Whether the next huge page should be asked for: small ones' price is known, and the balance allows it.</summary>
+        /// <summary>Whether to request the next huge page: the price of small pages is known, and the balance allows
+        /// it.</summary>
         internal bool IsWorthAsking => small > 0 && balance >= 0;
 
-        /// <summary>Small pages were taken.</summary>
+        /// <summary>Records that small pages were taken.</summary>
         internal void TookSmall(long bytes, long nanoseconds)
         {
             balance = Math.Min(balance + (nanoseconds / SmallPerLoss), small * LargestCredit);
@@ -61,14 +64,14 @@ namespace Blockyard.Memory
             smallTime = 0;
             if (balance < 0 && small >= lastAsked)
             {
-                // Small pages have become as dear as the asks that made the debt.
+                // Small pages now cost as much as the requests that caused the debt.
                 balance = 0;
             }
         }
 
-        /// <summary>A huge page was asked for.</summary>
-        /// <param name="given">Whether there was one; what a refusal took is lost.</param>
-        /// <param name="nanoseconds">What it took.</param>
+        /// <summary>Records a request for a huge page.</summary>
+        /// <param name="given">Whether the kernel gave one. The time of a refused request is lost.</param>
+        /// <param name="nanoseconds">How long it took.</param>
         internal void Asked(bool given, long nanoseconds)
         {
             lastAsked = given ? nanoseconds : long.MaxValue;

@@ -19,7 +19,7 @@ namespace Blockyard.Memory
                     if (used && value != heap)
                     {
                         throw new InvalidOperationException(
-                            "The persistent heap is chosen before its first block: a block would be freed on the wrong heap.");
+                            "A persistent block was already allocated; set the heap before the first one.");
                     }
 
                     if (value == PersistentHeap.Native && !NativeHeap.IsPresent)
@@ -42,7 +42,9 @@ namespace Blockyard.Memory
                 }
             }
 
-            byte* block = heap == PersistentHeap.Native ? NativeHeap.Allocate(size, alignment) : FromRuntime(size, alignment);
+            byte* block = heap == PersistentHeap.Native
+                ? NativeHeap.Allocate(size, alignment)
+                : FromRuntime(size, alignment);
             if (!LeakDetection.IsOff)
             {
                 BlockTracker.Add(block, size, Lifetime.Persistent);
@@ -68,7 +70,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>The word before the block is where the runtime's block begins.</summary>
+        /// <summary>The word before the block holds the address of the runtime's block.</summary>
         private static byte* FromRuntime(long size, int alignment)
         {
             alignment = Math.Max(alignment, 2 * sizeof(byte*));

@@ -2,10 +2,11 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>A typed pointer that can be stored in fields, lists and dictionaries, which a <c>ref</c> cannot.</summary>
+    /// <summary>A typed pointer that can be stored in fields, lists and dictionaries, which a <c>ref</c>
+    /// cannot.</summary>
     /// <remarks>
-    /// Eight bytes on a 64-bit runtime. It does not own what it points at and does not keep the allocator alive: it is
-    /// valid until the allocator is reset or disposed of, or the item is freed. Use <see cref="Handle{T}"/> where a stale
+    /// Eight bytes on a 64-bit runtime. It does not own its item and does not keep the allocator alive. It is valid
+    /// until the item is freed or the allocator is reset or disposed. Use <see cref="Handle{T}"/> where a stale
     /// reference must be caught.
     /// </remarks>
     /// <typeparam name="T">What the pointer points at.</typeparam>
@@ -30,8 +31,9 @@ namespace Blockyard.Memory
         /// <summary>The address itself.</summary>
         public T* Address => address;
 
-        /// <summary>The item <paramref name="index"/> places further, for a pointer to the first of several.</summary>
-        /// <param name="index">Places from the item pointed at; not checked.</param>
+        /// <summary>The item <paramref name="index"/> places after this one, for a pointer to the first of
+        /// several.</summary>
+        /// <param name="index">The distance in items; not checked.</param>
         public ref T this[int index] => ref address[index];
 
         /// <summary>Whether both point at the same address.</summary>

@@ -3,20 +3,20 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>The one place that asks the runtime for unmanaged memory, and the arithmetic around it.</summary>
+    /// <summary>Gets unmanaged memory from the runtime, and does the arithmetic on addresses.</summary>
     internal static unsafe class RawMemory
     {
-        /// <summary>The largest alignment that any allocator here takes, in bytes.</summary>
+        /// <summary>The largest alignment that the allocators accept, in bytes.</summary>
         internal const int LargestAlignment = 16 * 1024;
 
-        /// <summary>What <see cref="Marshal.AllocHGlobal(IntPtr)"/> guarantees by itself, in bytes.</summary>
+        /// <summary>The alignment that <see cref="Marshal.AllocHGlobal(IntPtr)"/> guarantees, in bytes.</summary>
         internal static readonly int NaturalAlignment = IntPtr.Size * (IntPtr.Size == 8 ? 2 : 1);
 
         /// <summary>At least <paramref name="size"/> bytes. May call the operating system.</summary>
-        /// <exception cref="OutOfMemoryException">There is no such memory.</exception>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
         internal static byte* Allocate(long size)
         {
-            // Mono's AllocHGlobal takes what it is given without looking at the sign.
+            // Mono's AllocHGlobal does not check the sign.
             if (size < 0 || (IntPtr.Size == 4 && size > int.MaxValue))
             {
                 throw new OutOfMemoryException("A block of " + size + " bytes cannot be addressed.");
@@ -60,20 +60,21 @@ namespace Blockyard.Memory
         internal static void Copy(void* source, void* target, long size) =>
             Buffer.MemoryCopy(source, target, size, size);
 
-        /// <summary>The alignment that the runtime gives <typeparamref name="T"/> inside another struct, in bytes.</summary>
+        /// <summary>The alignment that the runtime gives <typeparamref name="T"/> inside another struct, in
+        /// bytes.</summary>
         internal static int AlignmentOf<T>()
             where T : unmanaged
         {
             int alignment = sizeof(Beside<T>) - sizeof(T);
 
-            // A struct that its author packed answers 1, as it should.
+            // A packed struct has an alignment of 1.
             return IsAlignment(alignment) ? alignment : 1;
         }
 
         private struct Beside<T>
             where T : unmanaged
         {
-#pragma warning disable CS0169, CS0649 // only their places matter
+#pragma warning disable CS0169, CS0649 // only their offsets matter
             private byte first;
             private T second;
 #pragma warning restore CS0169, CS0649

@@ -3,7 +3,7 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>What a container remembers in checked builds, so that its use after its memory is gone is caught.</summary>
+    /// <summary>Lets checked builds catch the use of a container whose memory is gone.</summary>
     internal readonly unsafe struct Safety
     {
         private readonly uint* cell;
@@ -16,15 +16,17 @@ namespace Blockyard.Memory
             life = *cell;
         }
 
-        /// <exception cref="ObjectDisposedException">The memory was freed, by this copy or another, or its frame has ended.</exception>
+        /// <exception cref="ObjectDisposedException">This copy or another one was disposed, or the frame has
+        /// ended.</exception>
         internal void Check()
         {
             if (cell == null || *cell != life)
             {
                 throw new ObjectDisposedException(
-                    "container", cell == null
-                        ? "The container was not created, or was disposed of."
-                        : "The container's memory is gone: it was disposed of, its frame has ended, or its allocator was reset.");
+                    "container",
+                    cell == null
+                    ? "The container was not created, or was disposed."
+                    : "The container was disposed, its frame has ended, or its allocator was reset.");
             }
         }
 

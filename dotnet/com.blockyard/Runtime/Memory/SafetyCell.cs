@@ -2,10 +2,11 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>A word of unmanaged memory that counts the lives of something: who remembers its value can tell they ended.</summary>
+    /// <summary>A counter in unmanaged memory that identifies a life. A copy of its value is out of date once that life
+    /// has ended.</summary>
     /// <remarks>
-    /// Cells are never given back to the runtime, so that an old copy of a container may always look. A cell that is used
-    /// again goes on counting. Any thread; a lock on taking and giving.
+    /// The memory of cells is never freed, so an old copy of a container can always read its cell. A reused cell
+    /// continues to count. Any thread; taking and giving back use a lock.
     /// </remarks>
     internal static unsafe class SafetyCell
     {
@@ -33,7 +34,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Ends the current life and offers the cell to others.</summary>
+        /// <summary>Ends the current life and makes the cell available again.</summary>
         internal static void Give(uint* cell)
         {
             lock (Gate)

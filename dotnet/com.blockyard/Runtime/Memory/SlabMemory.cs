@@ -3,14 +3,16 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Memory straight from Linux for slabs of blocks, whose pages can be had by the block and not by one fault each.</summary>
+    /// <summary>Gets slabs of memory from Linux, whose pages can be populated a block at a time instead of by one fault
+    /// each.</summary>
     /// <remarks>
-    /// The system calls; which pages a block gets is for <see cref="SlabPages"/> to say. Slabs are aligned so that a system which
-    /// gives huge pages to everybody gives them here. Any thread. A call is one to three system calls, and allocates nothing.
+    /// Only the system calls; <see cref="SlabPages"/> decides which pages a block gets. Slabs are aligned to huge
+    /// pages, so a system that uses huge pages everywhere uses them here. Any thread. A call makes one to three system
+    /// calls and allocates nothing.
     /// </remarks>
     internal static unsafe class SlabMemory
     {
-        /// <summary>The alignment and the unit of what is taken here, in bytes: a huge page's.</summary>
+        /// <summary>The alignment and granularity of slabs in bytes: the size of a huge page.</summary>
         internal const long Unit = 2 * 1024 * 1024;
 
         internal const long SmallPage = 4096;
@@ -22,7 +24,7 @@ namespace Blockyard.Memory
         private const int HugePage = 14;
         private const int ThreadCpuTime = 3;
 
-        /// <summary>The largest small page that any kernel has here.</summary>
+        /// <summary>The largest small page of any supported kernel.</summary>
         private const long LargestSmallPage = 64 * 1024;
 
         private static readonly Lazy<bool> Available = new Lazy<bool>(Probe);
@@ -31,12 +33,13 @@ namespace Blockyard.Memory
 
         internal static long RoundUp(long bytes) => checked(bytes + Unit - 1) & ~(Unit - 1);
 
-        /// <summary>Zeroed memory at a multiple of <see cref="Unit"/>; nothing of it is used before it is touched.</summary>
+        /// <summary>Zeroed memory at a multiple of <see cref="Unit"/>. A page uses no memory before it is
+        /// touched.</summary>
         /// <param name="bytes">A multiple of <see cref="Unit"/>.</param>
-        /// <returns>Null when the system has none.</returns>
+        /// <returns>Null when the system has no memory.</returns>
         internal static byte* Take(long bytes)
         {
-            // One page more than asked for, of which the ends before and after the aligned part go back at once.
+            // Maps one huge page more than needed, and unmaps what lies before and after the aligned part.
             long mapped = checked(bytes + Unit);
             byte* start = (byte*)mmap(null, (UIntPtr)(ulong)mapped, ReadWrite, PrivateAnonymous, -1, IntPtr.Zero);
             if ((long)start == -1)
@@ -55,20 +58,22 @@ namespace Blockyard.Memory
             return aligned;
         }
 
-        /// <summary>Gives back what <see cref="Take"/> gave, whole.</summary>
+        /// <summary>Unmaps a whole result of <see cref="Take"/>.</summary>
         internal static void Give(byte* start, long bytes) => munmap(start, (UIntPtr)(ulong)bytes);
 
-        /// <summary>Takes the pages of a range, all at once.</summary>
+        /// <summary>Populates the pages of a range in one call.</summary>
         /// <param name="start">A multiple of <see cref="SmallPage"/>.</param>
-        /// <param name="bytes">Any number: a last page counts whole.</param>
-        /// <returns>False on a kernel before 5.14, which takes them one by one when they are used, and where memory has run out.</returns>
+        /// <param name="bytes">Any number, rounded up to whole pages.</param>
+        /// <returns>False on a kernel before 5.14, where pages come one by one with their first use, and when memory
+        /// has run out.</returns>
         internal static bool Populate(byte* start, long bytes) =>
             madvise(start, (UIntPtr)(ulong)bytes, PopulateForWriting) == 0;
 
-        /// <summary>Asks for a huge page for the <see cref="Unit"/> at this address; it comes, if it does, with the first write.</summary>
+        /// <summary>Requests a huge page for the <see cref="Unit"/> at this address. If the kernel grants it, it comes
+        /// with the first write.</summary>
         internal static bool AdviseHuge(byte* piece) => madvise(piece, (UIntPtr)(ulong)Unit, HugePage) == 0;
 
-        /// <summary>Whether a piece of which only the beginning was written has memory to its end, and so is a huge page.</summary>
+        /// <summary>Whether a piece is a huge page: only its beginning was written, and its end is resident.</summary>
         internal static bool IsWholePieceResident(byte* piece)
         {
             byte resident = 0;
@@ -76,7 +81,8 @@ namespace Blockyard.Memory
             return mincore(last, (UIntPtr)(ulong)SmallPage, &resident) == 0 && (resident & 1) != 0;
         }
 
-        /// <summary>CPU time of the calling thread: unlike a clock on the wall it does not count other programs as a page's price.</summary>
+        /// <summary>CPU time of the calling thread. Unlike wall-clock time it does not include other
+        /// programs.</summary>
         internal static long ThreadNanoseconds()
         {
             long* time = stackalloc long[2];
@@ -96,7 +102,7 @@ namespace Blockyard.Memory
                 byte* page = Take(Unit);
                 if (page != null)
                 {
-                    // Each entry is called once, so that no first call's binding counts as a page's price.
+                    // Calls each function once, so that binding it does not count as the price of a page.
                     ThreadNanoseconds();
                     Populate(page, SmallPage);
                     IsWholePieceResident(page);
@@ -116,7 +122,8 @@ namespace Blockyard.Memory
         }
 
         [DllImport(Library)]
-        private static extern void* mmap(void* address, UIntPtr bytes, int protection, int flags, int descriptor, IntPtr offset);
+        private static extern void* mmap(
+            void* address, UIntPtr bytes, int protection, int flags, int descriptor, IntPtr offset);
 
         [DllImport(Library)]
         private static extern int munmap(void* address, UIntPtr bytes);

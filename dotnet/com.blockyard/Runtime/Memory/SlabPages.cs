@@ -2,42 +2,48 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Takes the pages of blocks that are about to be filled: by the block, and huge ones as long as they are cheaper.</summary>
+    /// <summary>Populates the pages of blocks that are about to be filled, with huge pages as long as those are
+    /// cheaper.</summary>
     /// <remarks>
-    /// What a huge page costs differs by a factor of 60 from one moment to the next: the kernel has one, or first has to move
-    /// other pages about, or has one that a virtual machine's host first has to find memory for. So each is timed, and so are
-    /// small pages, in CPU time of the calling thread; <see cref="PageCosts"/> says which to take, for all threads together, and
-    /// <see cref="CheaperWay"/> by which of two ways small ones are taken.
+    /// The price of a huge page varies by a factor of 60: the kernel has one ready, or must move other pages first, or
+    /// the host of a virtual machine must find memory for it. So huge and small pages are timed, in CPU time of the
+    /// calling thread. <see cref="PageCosts"/> chooses between them for all threads together, and
+    /// <see cref="CheaperWay"/> chooses how small pages are populated.
     /// </remarks>
     internal static unsafe class SlabPages
     {
-        /// <summary>An owner of less, in bytes, asks for none: what of a huge page is not used yet stays below 1/32 of its memory.</summary>
+        /// <summary>The least memory in bytes that an owner must hold for huge pages. It keeps the unused part of a
+        /// huge page below 1/32 of that.</summary>
         internal const long LeastForHuge = 32 * SlabMemory.Unit;
 
-        /// <summary>The most bytes of a block that pages are taken for in advance: of more, much may never be used.</summary>
+        /// <summary>The largest block in bytes that is populated in advance. Much of a larger one may never be
+        /// used.</summary>
         private const long LargestPrepared = 4 * 1024 * 1024;
 
         private static readonly PageCosts Costs = new PageCosts(SlabMemory.Unit);
 
-        /// <summary>Small pages one by one, and by <see cref="PageCopies"/>; guarded as the costs are.</summary>
+        /// <summary>Small pages by <see cref="SlabMemory.Populate"/> and by <see cref="PageCopies"/>. Guarded by the
+        /// lock on the costs.</summary>
         private static readonly CheaperWay Ways = new CheaperWay(SlabMemory.Unit / 2);
 
         private static volatile bool mayAsk = Environment.GetEnvironmentVariable("BLOCKYARD_HUGE_PAGES") != "0";
 
-        /// <summary>Whether huge pages may be asked for.</summary>
+        /// <summary>Whether huge pages may be requested.</summary>
         internal static bool MayAsk
         {
             get => mayAsk;
             set => mayAsk = value;
         }
 
-        /// <summary>Takes the pages of a block, all at once. Never throws: a page that was not to be had comes with its first use.</summary>
+        /// <summary>Populates the pages of a block. Never throws: a page that could not be populated comes with its
+        /// first use.</summary>
         /// <param name="block">The block.</param>
         /// <param name="bytes">Its size.</param>
-        /// <param name="taken">Up to where its slab's memory is taken already; moves on behind a huge page.</param>
-        /// <param name="usable">Up to where blocks will be cut from the slab: a huge page that reaches further is not asked for.</param>
+        /// <param name="taken">The end of the populated part of the slab; moves forward.</param>
+        /// <param name="usable">The end of the blocks that will be cut from the slab. Huge pages are requested only
+        /// below it.</param>
         /// <param name="held">Bytes that the owner holds.</param>
-        /// <returns>Bytes that were taken as huge pages.</returns>
+        /// <returns>Bytes in huge pages.</returns>
         internal static long Prepare(byte* block, long bytes, ref byte* taken, byte* usable, long held)
         {
             if (bytes > LargestPrepared)
@@ -61,7 +67,7 @@ namespace Blockyard.Memory
                     }
                 }
 
-                // Up to where the next huge page may be asked for: the fewer calls the better.
+                // All small pages before the next possible huge page in one call.
                 long next = PieceAfter(at);
                 while (next < end && !MayAskFor(next, usable, held))
                 {
@@ -83,7 +89,8 @@ namespace Blockyard.Memory
 
         private static bool MayAskFor(long piece, byte* usable, long held)
         {
-            if (!mayAsk || held < LeastForHuge || (piece & (SlabMemory.Unit - 1)) != 0 || PieceAfter(piece) > (long)usable)
+            if (!mayAsk || held < LeastForHuge
+                || (piece & (SlabMemory.Unit - 1)) != 0 || PieceAfter(piece) > (long)usable)
             {
                 return false;
             }
@@ -94,14 +101,15 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Bytes that are there then: a huge page, or the small one that came in its place, or nothing.</summary>
+        /// <summary>Requests a huge page. Returns the populated bytes: a huge page, the small page that came instead,
+        /// or 0.</summary>
         private static long Ask(byte* piece)
         {
-            // The lock is not held meanwhile: a dear ask must not make other threads wait.
+            // Without the lock: an expensive request must not make other threads wait.
             long start = SlabMemory.ThreadNanoseconds();
             if (!SlabMemory.AdviseHuge(piece))
             {
-                // A kernel that knows no huge pages, or a limit on mappings that is reached.
+                // The kernel does not support huge pages, or the limit on mappings is reached.
                 mayAsk = false;
                 return 0;
             }

@@ -2,7 +2,8 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>The allocators that containers may name by number. Any thread; a lock on adding and removing only.</summary>
+    /// <summary>The allocators that containers refer to by number. Any thread; only adding and removing take a
+    /// lock.</summary>
     internal static unsafe class SourceTable
     {
         private static readonly object Gate = new object();
@@ -10,13 +11,13 @@ namespace Blockyard.Memory
         private static int count = 1;
         private static int firstFree;
 
-        /// <summary>What the table asks of an allocator.</summary>
+        /// <summary>What the table needs from an allocator.</summary>
         internal interface ISource
         {
             byte* Take(long size, int alignment);
         }
 
-        /// <summary>Gives an allocator a slot above 0 and the slot's generation.</summary>
+        /// <summary>Gives an allocator a slot above 0 and a generation of that slot.</summary>
         internal static int Add(ISource source, out uint generation)
         {
             lock (Gate)
@@ -30,7 +31,7 @@ namespace Blockyard.Memory
                 {
                     if (count == slots.Length)
                     {
-                        // A new array, since readers take no lock.
+                        // A new array, because readers take no lock.
                         Slot[] larger = new Slot[count * 2];
                         Array.Copy(slots, larger, count);
                         slots = larger;

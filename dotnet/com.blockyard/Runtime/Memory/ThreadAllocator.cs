@@ -3,12 +3,13 @@ using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Temp and TempJob of the calling thread, looked up once for all that is allocated in one place.</summary>
+    /// <summary>Allocates Temp and TempJob blocks of the calling thread after looking up the thread only
+    /// once.</summary>
     /// <remarks>
-    /// <para>The same blocks by the same rules as <see cref="UnmanagedMemory"/>, and the two may be mixed. What is saved is
-    /// looking up the thread and the lifetime in every call: on Mono about a third of what a block costs. A
-    /// <c>ref struct</c>, so it stays on the stack of the thread that asked for it. Allocates nothing.</para>
-    /// <para>From <see cref="UnmanagedMemory.ThisThread"/>; the default value is of no thread.</para>
+    /// <para>The same blocks and rules as <see cref="UnmanagedMemory"/>; the two may be mixed. It saves looking up the
+    /// thread and the lifetime in every call, which on Mono is about a third of the cost of a block. A <c>ref
+    /// struct</c>, so it stays on its thread's stack. It makes no garbage.</para>
+    /// <para>Get it from <see cref="UnmanagedMemory.ThisThread"/>. The default value has no thread.</para>
     /// </remarks>
     public readonly unsafe ref struct ThreadAllocator
     {
@@ -22,9 +23,9 @@ namespace Blockyard.Memory
         /// <summary><see cref="UnmanagedMemory.Malloc"/> of a Temp block.</summary>
         /// <param name="size">Bytes; 0 gives a block that may be freed and has no usable byte.</param>
         /// <param name="alignment">A power of two up to <see cref="UnmanagedMemory.LargestAlignment"/>.</param>
-        /// <exception cref="ArgumentOutOfRangeException">A negative size, no such alignment.</exception>
-        /// <exception cref="OutOfMemoryException">There is no such memory; nothing has changed.</exception>
-        /// <exception cref="InvalidOperationException">Checked builds: it is the default value.</exception>
+        /// <exception cref="ArgumentOutOfRangeException">A negative size or an invalid alignment.</exception>
+        /// <exception cref="OutOfMemoryException">There is not enough memory. Nothing has changed.</exception>
+        /// <exception cref="InvalidOperationException">Checked builds: this is the default value.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void* MallocTemp(long size, int alignment)
         {
@@ -32,8 +33,8 @@ namespace Blockyard.Memory
             ThreadState* state = thread;
             long start = (long)state->TempCursor;
 
-            // As in UnmanagedMemory, but for the alignment's terms: apart from the cursor's they are one constant, which Mono
-            // finds out here and not there, where branches come before.
+            // As in UnmanagedMemory, except that the terms of the alignment are separate from the cursor's. They are
+            // one constant, and Mono folds it here, where no branches come first.
             if ((((alignment - 1) & (alignment | -RawMemory.LargestAlignment)) | ((alignment - 1) & (int)start)) == 0
                 && size > 0 && size <= (long)state->TempLimit - start)
             {
@@ -55,9 +56,9 @@ namespace Blockyard.Memory
         /// <summary><see cref="UnmanagedMemory.Malloc"/> of a TempJob block.</summary>
         /// <param name="size">Bytes; 0 gives a block that may be freed and has no usable byte.</param>
         /// <param name="alignment">A power of two up to <see cref="UnmanagedMemory.LargestAlignment"/>.</param>
-        /// <exception cref="ArgumentOutOfRangeException">A negative size, no such alignment.</exception>
-        /// <exception cref="OutOfMemoryException">There is no such memory; nothing has changed.</exception>
-        /// <exception cref="InvalidOperationException">Checked builds: it is the default value.</exception>
+        /// <exception cref="ArgumentOutOfRangeException">A negative size or an invalid alignment.</exception>
+        /// <exception cref="OutOfMemoryException">There is not enough memory. Nothing has changed.</exception>
+        /// <exception cref="InvalidOperationException">Checked builds: this is the default value.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void* MallocTempJob(long size, int alignment)
         {
@@ -84,7 +85,8 @@ namespace Blockyard.Memory
 
         /// <summary><see cref="UnmanagedMemory.Free"/> of a Temp block.</summary>
         /// <param name="block">A live Temp block of this thread, or null.</param>
-        /// <exception cref="InvalidOperationException">Checked builds: the block is not one, or this is the default value.</exception>
+        /// <exception cref="InvalidOperationException">Checked builds: the block is not one, or this is the default
+        /// value.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void FreeTemp(void* block)
         {
@@ -102,7 +104,8 @@ namespace Blockyard.Memory
 
         /// <summary><see cref="UnmanagedMemory.Free"/> of a TempJob block.</summary>
         /// <param name="block">A live TempJob block of any thread, or null.</param>
-        /// <exception cref="InvalidOperationException">Checked builds: the block is not one, or this is the default value.</exception>
+        /// <exception cref="InvalidOperationException">Checked builds: the block is not one, or this is the default
+        /// value.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void FreeTempJob(void* block)
         {
@@ -128,7 +131,8 @@ namespace Blockyard.Memory
         {
             if (thread == null)
             {
-                throw new InvalidOperationException("The default ThreadAllocator is of no thread; UnmanagedMemory.ThisThread gives one.");
+                throw new InvalidOperationException(
+                    "The default ThreadAllocator has no thread; get one from UnmanagedMemory.ThisThread.");
             }
         }
 #endif

@@ -5,10 +5,10 @@ using System.Threading;
 
 namespace Blockyard.Memory
 {
-    /// <summary>What one thread owns: its Temp region and the region that its TempJob blocks come from.</summary>
+    /// <summary>One thread's Temp region and the region that its TempJob blocks come from.</summary>
     /// <remarks>
-    /// Used by its thread only; the finalizer gives all back after the thread has ended. <see cref="UnmanagedMemory"/> has the
-    /// ordinary paths inline, on <see cref="ThreadState"/>; here is the whole of it.
+    /// Only its thread uses it. The finalizer frees everything after the thread has ended.
+    /// <see cref="UnmanagedMemory"/> contains the inlined fast paths, which use <see cref="ThreadState"/>.
     /// </remarks>
     internal sealed unsafe class ThreadMemory
     {
@@ -39,7 +39,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Runs after the thread has ended: nobody else holds this object.</summary>
+        /// <summary>Runs after the thread has ended, because only the thread holds this object.</summary>
         ~ThreadMemory()
         {
             if (Environment.HasShutdownStarted)
@@ -66,7 +66,7 @@ namespace Blockyard.Memory
 
         internal ThreadState* State => state;
 
-        /// <summary>Counts the thread's frames, for containers that look whether theirs has ended.</summary>
+        /// <summary>Counts the thread's frames, so that a container can tell whether its frame has ended.</summary>
         internal uint* FrameCell { get; }
 
         internal LifetimeStatistics Statistics =>
@@ -91,7 +91,7 @@ namespace Blockyard.Memory
             return all;
         }
 
-        /// <summary>From here on every thread's inlined code leaves TempJob to the tracked way.</summary>
+        /// <summary>Makes every thread's inlined code use the slow path for TempJob, which tracks blocks.</summary>
         internal static void CloseInlineJobs()
         {
             lock (Gate)
@@ -170,7 +170,7 @@ namespace Blockyard.Memory
             }
             else if (--state->JobLive == 0)
             {
-                // All blocks are back and none was freed remotely: bump from the start again, in warm memory.
+                // This thread freed all blocks: start again at the beginning, where the memory is in the cache.
                 state->JobCursor = (byte*)region + JobRegion.HeaderSize;
             }
 
@@ -202,12 +202,13 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Replaces the region, which must hold no block of this frame.</summary>
+        /// <summary>Replaces the region. It must hold no block of this frame.</summary>
         internal void SetCapacity(long bytes)
         {
             if (state->TempCursor != state->TempStart || overflow.Count > 0)
             {
-                throw new InvalidOperationException("The Temp region is resized between frames, when it holds no block.");
+                throw new InvalidOperationException(
+                    "The Temp region holds blocks of this frame; resize it between frames.");
             }
 
             byte* fresh = RawMemory.Allocate(bytes);
@@ -254,7 +255,7 @@ namespace Blockyard.Memory
                 }
             }
 
-            // Room in the list before the block, so that a failure leaves nothing behind.
+            // Makes room in the list first, so that a failure changes nothing.
             if (overflow.Count == overflow.Capacity)
             {
                 overflow.Capacity *= 2;
@@ -283,7 +284,8 @@ namespace Blockyard.Memory
 #if !BLOCKYARD_RELEASE
                 if (block >= state->TempCursor)
                 {
-                    throw new InvalidOperationException("The Temp block belongs to a frame that has ended, or was already freed.");
+                    throw new InvalidOperationException(
+                        "The Temp block belongs to a frame that has ended, or was already freed.");
                 }
 #endif
                 return;
@@ -313,7 +315,8 @@ namespace Blockyard.Memory
             overflowBytes = 0;
         }
 
-        /// <summary>Lets inlined code allocate while no block is to be tracked, and free while none is.</summary>
+        /// <summary>Lets inlined code allocate while leak detection is off, and free while no block is
+        /// tracked.</summary>
         private void OpenInlineJob()
         {
             if (!LeakDetection.IsOff || (state->InlineJobLimit == state->JobLimit && state->InlineJob == state->Job))

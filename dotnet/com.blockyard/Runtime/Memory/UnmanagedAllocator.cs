@@ -4,23 +4,23 @@ using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Hands out items of one unmanaged type from large blocks that the garbage collector never sees.</summary>
+    /// <summary>Allocates items of one unmanaged type from large blocks that the garbage collector never
+    /// sees.</summary>
     /// <remarks>
-    /// <para>Bounds: an item costs its own size, rounded up to its alignment, and no header. Allocation is O(1) by a bump
-    /// pointer; once a block (<see cref="ItemsPerBlock"/> items, 32,768 by default) the runtime is asked for memory.
-    /// <see cref="Reset"/> and the end of a scope are O(1) in items. Nothing is allocated on the collected heap in the
-    /// steady state.</para>
-    /// <para>Items are freed together: by <see cref="Reset"/>, at the end of a <see cref="BeginScope"/>, or by
-    /// <see cref="Dispose()"/>. Only an item that has a <see cref="Handle{T}"/> can be freed by itself. A <c>ref</c>,
-    /// <see cref="Ptr{T}"/> or span is valid until then, is not checked, and does not keep the allocator alive.</para>
-    /// <para>One thread at a time. An allocator that was never disposed of is reported by its finalizer, which keeps the
-    /// memory: a pointer into it may still be in use.</para>
+    /// <para>Bounds: an item costs its own size, rounded up to its alignment, and has no header. Allocation bumps a
+    /// pointer and is O(1). It calls the runtime once per block of <see cref="ItemsPerBlock"/> items.
+    /// <see cref="Reset"/> and the end of a scope are O(1) in items. The steady state makes no garbage.</para>
+    /// <para><see cref="Reset"/>, the end of a <see cref="BeginScope"/> and <see cref="Dispose()"/> free items
+    /// together. Only an item that has a <see cref="Handle{T}"/> can be freed alone. A <c>ref</c>, <see cref="Ptr{T}"/>
+    /// or span is valid until its item is freed, is not checked, and does not keep the allocator alive.</para>
+    /// <para>One thread at a time. The finalizer reports an allocator that was never disposed. It does not free the
+    /// memory, because a pointer into it may still be in use.</para>
     /// </remarks>
     /// <typeparam name="T">The type of the items.</typeparam>
     public sealed unsafe class UnmanagedAllocator<T> : IDisposable
         where T : unmanaged
     {
-        /// <summary>Items a block unless the constructor says otherwise.</summary>
+        /// <summary>The default number of items per block.</summary>
         public const int DefaultItemsPerBlock = 32768;
 
         private readonly BlockStack memory;
@@ -39,19 +39,20 @@ namespace Blockyard.Memory
         private long scopeSerial;
         private bool disposed;
 
-        /// <summary>An allocator that holds no memory until the first item.</summary>
-        /// <param name="itemsPerBlock">Items a block, at least 1.</param>
-        /// <param name="zeroed">Whether items are set to zero when they are handed out.</param>
-        /// <param name="alignment">Bytes, a power of two up to 16,384; 0 is the type's own. Each item and the first of
-        /// each span is at a multiple of it.</param>
-        /// <exception cref="ArgumentOutOfRangeException">A count below 1, a block that cannot be addressed, or no such
+        /// <summary>Creates an allocator. It holds no memory before the first item.</summary>
+        /// <param name="itemsPerBlock">Items per block, at least 1.</param>
+        /// <param name="zeroed">Whether new items are set to zero.</param>
+        /// <param name="alignment">Bytes, a power of two up to 16,384; 0 means the type's own. It applies to each item
+        /// and to the first of each span.</param>
+        /// <exception cref="ArgumentOutOfRangeException">A count below 1, a block that is too large, or an invalid
         /// alignment.</exception>
         public UnmanagedAllocator(int itemsPerBlock = DefaultItemsPerBlock, bool zeroed = true, int alignment = 0)
         {
             if (itemsPerBlock < 1)
             {
                 GC.SuppressFinalize(this);
-                throw new ArgumentOutOfRangeException(nameof(itemsPerBlock), itemsPerBlock, "A block holds at least one item.");
+                throw new ArgumentOutOfRangeException(
+                    nameof(itemsPerBlock), itemsPerBlock, "A block holds at least one item.");
             }
 
             if (alignment != 0 && !RawMemory.IsAlignment(alignment))
@@ -69,19 +70,17 @@ namespace Blockyard.Memory
             handles = new HandleTable(source.Seed);
         }
 
-        /// <summary>Reports an allocator that nobody disposed of.</summary>
+        /// <summary>Reports an allocator that was not disposed.</summary>
         ~UnmanagedAllocator()
         {
             if (memory != null && memory.Count > 0 && !LeakDetection.IsOff)
             {
-                LeakDetection.Report(
-                    "an UnmanagedAllocator<" + typeof(T).Name + "> with " + live + " items in " + memory.BytesReserved
-                    + " bytes was not disposed of"
-                    + (madeAt == null ? "; LeakMode.OnWithStacks tells where it was made" : ", made at" + Environment.NewLine + madeAt));
+                LeakDetection.ReportUndisposed(
+                    "an UnmanagedAllocator<" + typeof(T).Name + ">", live, memory.BytesReserved, madeAt);
             }
         }
 
-        /// <summary>Items a block.</summary>
+        /// <summary>Items per block.</summary>
         public int ItemsPerBlock { get; }
 
         /// <summary>The alignment of items, in bytes.</summary>
@@ -90,27 +89,29 @@ namespace Blockyard.Memory
         /// <summary>Whether <see cref="Dispose()"/> was called.</summary>
         public bool IsDisposed => disposed;
 
-        /// <summary>This allocator as the place where a container keeps its memory.</summary>
+        /// <summary>This allocator as the source of a container's memory.</summary>
         public MemorySource Source => source;
 
-        /// <summary>What is held and was done until now.</summary>
+        /// <summary>A snapshot of what the allocator holds and has done.</summary>
         public AllocatorStatistics Statistics => new AllocatorStatistics(
             live, Math.Max(peak, live), live + given, memory.Count, memory.BytesReserved, memory.BytesUsed,
             memory.BytesInHugePages, handles.Live, resets);
 
-        /// <summary>One item.</summary>
-        /// <exception cref="OutOfMemoryException">The runtime has no further block; the allocator stays as it was.</exception>
+        /// <summary>Allocates one item.</summary>
+        /// <exception cref="OutOfMemoryException">The runtime has no memory for another block. The allocator is
+        /// unchanged.</exception>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose()"/>.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public ref T Allocate() => ref *AllocateItem();
 
-        /// <summary>One item, as a pointer that can be stored.</summary>
+        /// <summary>Allocates one item and returns a pointer that can be stored.</summary>
         /// <inheritdoc cref="Allocate" path="/exception"/>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public Ptr<T> AllocatePtr() => new Ptr<T>(AllocateItem());
 
-        /// <summary>Several items side by side, <c>sizeof(T)</c> apart.</summary>
-        /// <param name="count">How many; 0 gives an empty span. More than a block holds get a block of their own.</param>
+        /// <summary>Allocates several items side by side, <c>sizeof(T)</c> apart.</summary>
+        /// <param name="count">The number of items; 0 gives an empty span. More items than a block holds get their own
+        /// block.</param>
         /// <inheritdoc cref="Allocate" path="/exception"/>
         public Span<T> AllocateSpan(int count)
         {
@@ -135,13 +136,14 @@ namespace Blockyard.Memory
             return new Span<T>(start, count);
         }
 
-        /// <summary>One item with a handle, by which it can be freed alone and a stale use is caught.</summary>
+        /// <summary>Allocates one item with a handle. The item can be freed alone, and a stale handle is
+        /// caught.</summary>
         /// <inheritdoc cref="Allocate" path="/exception"/>
         public Handle<T> AllocateHandle()
         {
             ThrowIfDisposed();
 
-            // Inside a scope no older place is used again: its end must take all that was handed out within it.
+            // A scope does not reuse older items: its end must free everything that was allocated within it.
             T* item = depth == 0 ? (T*)handles.PeekFree() : null;
             bool reuse = item != null;
             if (reuse)
@@ -164,7 +166,8 @@ namespace Blockyard.Memory
 
         /// <summary>The item of a handle.</summary>
         /// <param name="handle">A handle that this allocator gave.</param>
-        /// <exception cref="InvalidOperationException">The handle is stale: its item was freed, or all were.</exception>
+        /// <exception cref="InvalidOperationException">The handle is stale: its item was freed, alone or with all
+        /// others.</exception>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose()"/>.</exception>
         public ref T Get(Handle<T> handle)
         {
@@ -177,18 +180,18 @@ namespace Blockyard.Memory
             return ref *item;
         }
 
-        /// <summary>The item of a handle if it is valid.</summary>
+        /// <summary>Gets the item of a handle if the handle is valid.</summary>
         /// <param name="handle">Any handle.</param>
-        /// <param name="item">The item; null when the answer is false.</param>
+        /// <param name="item">The item; null when the result is false.</param>
         public bool TryGet(Handle<T> handle, out Ptr<T> item)
         {
             item = new Ptr<T>((T*)handles.Find(handle.Index, handle.Generation));
             return !item.IsNull;
         }
 
-        /// <summary>Frees one item; its place serves a later <see cref="AllocateHandle"/>.</summary>
+        /// <summary>Frees one item. A later <see cref="AllocateHandle"/> reuses its memory.</summary>
         /// <param name="handle">A handle that this allocator gave.</param>
-        /// <exception cref="InvalidOperationException">The handle is stale; nothing was freed.</exception>
+        /// <exception cref="InvalidOperationException">The handle is stale. Nothing was freed.</exception>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose()"/>.</exception>
         public void Free(Handle<T> handle)
         {
@@ -197,7 +200,7 @@ namespace Blockyard.Memory
                 ThrowStale(handle);
             }
 
-            // The place of one that is younger than the outermost scope goes with that scope, not to another handle.
+            // An item that is younger than the outermost scope is not reused: its memory ends with that scope.
             handles.Remove(handle.Index, depth == 0 ? int.MaxValue : scopes[0].Handles);
             GiveUp(1);
             for (int i = depth - 1; i >= 0 && handle.Index < scopes[i].Handles; i--)
@@ -206,9 +209,10 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Takes the item back that <see cref="Allocate"/> or <see cref="AllocatePtr"/> handed out last.</summary>
+        /// <summary>Frees the last item that <see cref="Allocate"/> or <see cref="AllocatePtr"/> returned.</summary>
         /// <param name="last">That item.</param>
-        /// <returns>False when it is not the last, was already freed or has a handle; nothing has changed then.</returns>
+        /// <returns>False, without any change, when it is not the last item, was already freed or has a
+        /// handle.</returns>
         public bool TryTakeBack(Ptr<T> last)
         {
             byte* item = (byte*)last.Address;
@@ -222,8 +226,9 @@ namespace Blockyard.Memory
             return true;
         }
 
-        /// <summary>Starts a unit of work: the end of the <c>using</c> frees all that was allocated within it, O(1) in items.</summary>
-        /// <remarks>Scopes nest; the end of an outer one ends those within it.</remarks>
+        /// <summary>Starts a unit of work. The end of the <c>using</c> frees everything that was allocated within it;
+        /// O(1) in items.</summary>
+        /// <remarks>Scopes nest. The end of an outer scope ends those within it.</remarks>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose()"/>.</exception>
         public AllocatorScope<T> BeginScope()
         {
@@ -244,7 +249,8 @@ namespace Blockyard.Memory
             return new AllocatorScope<T>(this, scopeSerial);
         }
 
-        /// <summary>Frees all items and ends all handles and scopes; the blocks stay for the next items. O(1) in items.</summary>
+        /// <summary>Frees all items and ends all handles and scopes. It keeps the blocks for the next items. O(1) in
+        /// items.</summary>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose()"/>.</exception>
         public void Reset()
         {
@@ -258,7 +264,7 @@ namespace Blockyard.Memory
             source.Invalidate();
         }
 
-        /// <summary>Gives all memory back to the runtime. A second call does nothing.</summary>
+        /// <summary>Frees all memory. A second call does nothing.</summary>
         public void Dispose()
         {
             if (disposed)
@@ -280,14 +286,14 @@ namespace Blockyard.Memory
         {
             ThrowIfDisposed();
 
-            // Rounded up, so that the bump pointer always stands at an item's alignment.
+            // Rounded up to keep the bump pointer aligned for items.
             long rounded = checked(size + Alignment - 1) & ~((long)Alignment - 1);
             return memory.Take(rounded, Math.Max(alignment, Alignment));
         }
 
         internal void EndScope(long serial)
         {
-            // One that Reset, Dispose or an outer scope has ended is not found.
+            // A scope that Reset, Dispose or an outer scope has ended is not found.
             for (int i = depth - 1; i >= 0; i--)
             {
                 if (scopes[i].Serial == serial)
@@ -302,7 +308,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <remarks>In integers: Mono divides the difference of two byte pointers by one.</remarks>
+        /// <remarks>Subtracts integers, because Mono divides the difference of two byte pointers by one.</remarks>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private T* AllocateItem()
         {

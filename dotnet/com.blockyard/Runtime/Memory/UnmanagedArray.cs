@@ -4,9 +4,9 @@ namespace Blockyard.Memory
 {
     /// <summary>An array of fixed length in unmanaged memory.</summary>
     /// <remarks>
-    /// A small struct whose copies share the items; dispose of one of them. Creation costs one allocation of its source;
-    /// access is a pointer's. Checked builds catch an index out of range and use after the memory is gone; both checks, and
-    /// the fields behind them, vanish where <c>BLOCKYARD_RELEASE</c> is defined. Threads may share it as they may an array.
+    /// A small struct whose copies share the items; dispose only one of them. Creation makes one allocation; access
+    /// costs as much as through a pointer. Checked builds catch an index out of range and use after the memory is gone.
+    /// <c>BLOCKYARD_RELEASE</c> removes both checks and their fields. Threads may share it like an ordinary array.
     /// </remarks>
     /// <typeparam name="T">The type of the items.</typeparam>
     public unsafe struct UnmanagedArray<T> : IDisposable
@@ -19,11 +19,11 @@ namespace Blockyard.Memory
         private Safety safety;
 #endif
 
-        /// <summary>An array.</summary>
-        /// <param name="length">Items, 0 or more.</param>
-        /// <param name="source">Where its memory is from.</param>
-        /// <param name="zeroed">Whether the items start as zero.</param>
-        /// <exception cref="OutOfMemoryException">There is no such memory.</exception>
+        /// <summary>Creates an array.</summary>
+        /// <param name="length">The number of items, 0 or more.</param>
+        /// <param name="source">Where its memory comes from.</param>
+        /// <param name="zeroed">Whether to set the items to zero.</param>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
         public UnmanagedArray(int length, MemorySource source, bool zeroed = true)
         {
             Bounds.CheckCount(length, nameof(length));
@@ -39,23 +39,23 @@ namespace Blockyard.Memory
 #endif
         }
 
-        /// <summary>A copy of some items.</summary>
-        /// <param name="items">What to copy.</param>
-        /// <param name="source">Where the array's memory is from.</param>
+        /// <summary>Creates a copy of some items.</summary>
+        /// <param name="items">The items to copy.</param>
+        /// <param name="source">Where the array's memory comes from.</param>
         public UnmanagedArray(ReadOnlySpan<T> items, MemorySource source)
             : this(items.Length, source, zeroed: false)
         {
             items.CopyTo(AsSpan());
         }
 
-        /// <summary>Whether it has memory: it was created and this copy not disposed of.</summary>
+        /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
         public readonly bool IsCreated => items != null;
 
-        /// <summary>How many items it has.</summary>
+        /// <summary>The number of items.</summary>
         public readonly int Length => length;
 
         /// <summary>One item.</summary>
-        /// <param name="index">0 to <see cref="Length"/> less 1.</param>
+        /// <param name="index">0 to <see cref="Length"/> - 1.</param>
         public readonly ref T this[int index]
         {
             get
@@ -76,7 +76,8 @@ namespace Blockyard.Memory
         /// <summary>Enumerates the items.</summary>
         public readonly Span<T>.Enumerator GetEnumerator() => AsSpan().GetEnumerator();
 
-        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy, checked builds throw.</summary>
+        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
+        /// builds.</summary>
         public void Dispose()
         {
             if (items != null)

@@ -5,9 +5,9 @@ namespace Blockyard.Memory
 {
     /// <summary>A growing list whose items never move, in chunks of equal length.</summary>
     /// <remarks>
-    /// A small struct whose copies share the list; dispose of one of them. Adding is O(1), and one allocation of the source a
-    /// chunk; a <c>ref</c> to an item is valid until <see cref="Clear"/> or <see cref="Dispose"/>. Memory: whole chunks and
-    /// 8 bytes a chunk (twice that while the table of chunks grows). Checks, and what removes them, as in
+    /// A small struct whose copies share the list; dispose only one of them. Adding is O(1) and makes one allocation
+    /// per chunk. A <c>ref</c> to an item is valid until <see cref="Clear"/> or <see cref="Dispose"/>. Memory: whole
+    /// chunks and 8 bytes per chunk (twice that while the table of chunks grows). The same checks as
     /// <see cref="UnmanagedList{T}"/>. One thread at a time.
     /// </remarks>
     /// <typeparam name="T">The type of the items.</typeparam>
@@ -20,10 +20,10 @@ namespace Blockyard.Memory
         private Safety safety;
 #endif
 
-        /// <summary>An empty list.</summary>
-        /// <param name="source">Where its memory is from.</param>
-        /// <param name="chunkLength">Items a chunk, rounded up to a power of two.</param>
-        /// <exception cref="OutOfMemoryException">There is no such memory.</exception>
+        /// <summary>Creates an empty list.</summary>
+        /// <param name="source">Where its memory comes from.</param>
+        /// <param name="chunkLength">Items per chunk, rounded up to a power of two.</param>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
         public UnmanagedChunkedList(MemorySource source, int chunkLength = 1024)
         {
             if (chunkLength < 1 || chunkLength > 1 << 30)
@@ -45,10 +45,10 @@ namespace Blockyard.Memory
 #endif
         }
 
-        /// <summary>Whether it has memory: it was created and this copy not disposed of.</summary>
+        /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
         public readonly bool IsCreated => head != null;
 
-        /// <summary>How many items it has.</summary>
+        /// <summary>The number of items.</summary>
         public readonly int Count
         {
             get
@@ -58,7 +58,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Items a chunk.</summary>
+        /// <summary>Items per chunk.</summary>
         public readonly int ChunkLength
         {
             get
@@ -68,7 +68,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Chunks that hold items.</summary>
+        /// <summary>The number of chunks that hold items.</summary>
         public readonly int ChunkCount
         {
             get
@@ -79,7 +79,7 @@ namespace Blockyard.Memory
         }
 
         /// <summary>One item.</summary>
-        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public readonly ref T this[int index]
         {
             get
@@ -90,9 +90,9 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Adds an item at the end and returns where it will stay.</summary>
+        /// <summary>Adds an item at the end and returns a reference to it.</summary>
         /// <param name="item">The item.</param>
-        /// <exception cref="OutOfMemoryException">There is no room for a chunk; the list is as it was.</exception>
+        /// <exception cref="OutOfMemoryException">There is no memory for a chunk. The list is unchanged.</exception>
         public readonly ref T Add(T item)
         {
             T* at = Next();
@@ -100,8 +100,9 @@ namespace Blockyard.Memory
             return ref *at;
         }
 
-        /// <summary>Adds a cleared item at the end and returns it, to be filled in its place without a copy.</summary>
-        /// <exception cref="OutOfMemoryException">There is no room for a chunk; the list is as it was.</exception>
+        /// <summary>Adds a cleared item at the end and returns a reference to it, so that it can be filled without a
+        /// copy.</summary>
+        /// <exception cref="OutOfMemoryException">There is no memory for a chunk. The list is unchanged.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public readonly ref T Add()
         {
@@ -111,7 +112,7 @@ namespace Blockyard.Memory
         }
 
         /// <summary>The items of one chunk, side by side.</summary>
-        /// <param name="chunk">0 to <see cref="ChunkCount"/> less 1.</param>
+        /// <param name="chunk">0 to <see cref="ChunkCount"/> - 1.</param>
         public readonly Span<T> GetChunk(int chunk)
         {
             CheckLife();
@@ -120,7 +121,7 @@ namespace Blockyard.Memory
             return new Span<T>(head->Chunks[chunk], (int)Math.Min(1L << head->Shift, head->Count - before));
         }
 
-        /// <summary>Removes all items; the chunks stay.</summary>
+        /// <summary>Removes all items. Keeps the chunks.</summary>
         public readonly void Clear()
         {
             CheckLife();
@@ -136,7 +137,8 @@ namespace Blockyard.Memory
             return new Enumerator(this);
         }
 
-        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy, checked builds throw.</summary>
+        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
+        /// builds.</summary>
         public void Dispose()
         {
             if (head != null)
@@ -175,7 +177,7 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.NoInlining)]
         private readonly void NextChunk()
         {
-            // A whole chunk must fit the count: an index is an int.
+            // The count must stay an int when the whole chunk is full.
             _ = checked(head->Count + (1 << head->Shift));
             int chunk = head->Count >> head->Shift;
             if (chunk == head->Chunked)
@@ -203,7 +205,8 @@ namespace Blockyard.Memory
                 head->Room = room;
             }
 
-            head->Chunks[head->Chunked] = (T*)source.Allocate((long)sizeof(T) << head->Shift, RawMemory.AlignmentOf<T>());
+            long bytes = (long)sizeof(T) << head->Shift;
+            head->Chunks[head->Chunked] = (T*)source.Allocate(bytes, RawMemory.AlignmentOf<T>());
             head->Chunked++;
         }
 
@@ -214,7 +217,7 @@ namespace Blockyard.Memory
 #endif
         }
 
-        /// <summary>Goes over the items in order.</summary>
+        /// <summary>Enumerates the items in order.</summary>
         public struct Enumerator
         {
             private readonly UnmanagedChunkedList<T> list;
@@ -229,14 +232,15 @@ namespace Blockyard.Memory
             /// <summary>The current item.</summary>
             public readonly ref T Current => ref list[index];
 
-            /// <summary>Goes on to the next item.</summary>
+            /// <summary>Moves to the next item.</summary>
             /// <returns>False after the last.</returns>
             public bool MoveNext() => ++index < list.Count;
         }
 
         private struct Head
         {
-            /// <summary>Where the next item goes, and the end of its chunk; equal when a chunk must be found first.</summary>
+            /// <summary>Where the next item goes, and the end of its chunk. They are equal when a new chunk is
+            /// needed.</summary>
             internal T* Next;
             internal T* End;
             internal T** Chunks;

@@ -1,14 +1,15 @@
 using System;
+using System.Collections.Generic;
 
 namespace Blockyard.Memory
 {
     /// <summary>A hash map in unmanaged memory.</summary>
     /// <remarks>
-    /// A small struct whose copies share the map; dispose of one of them. Open addressing with linear probing and removal by
-    /// shifting back (Knuth, The Art of Computer Programming 6.4, algorithm R), at most three quarters full; adding, finding
-    /// and removing are O(1) expected, adding amortised. The order of enumeration is no particular one. A key's
-    /// <c>GetHashCode</c> is mixed further, so a plain one will do. Checks, and what removes them, as in
-    /// <see cref="UnmanagedList{T}"/>. One thread at a time; any number while nobody changes it.
+    /// A small struct whose copies share the map; dispose only one of them. It uses open addressing with linear probing
+    /// and removal by shifting back (Knuth, The Art of Computer Programming 6.4, algorithm R), and is at most three
+    /// quarters full. Adding, finding and removing are expected O(1); adding is amortised. The order of enumeration is
+    /// undefined. The map mixes the result of a key's <c>GetHashCode</c>, so a simple one is enough. The same checks as
+    /// <see cref="UnmanagedList{T}"/>. One thread at a time, or any number of readers.
     /// </remarks>
     /// <typeparam name="TKey">The type of the keys.</typeparam>
     /// <typeparam name="TValue">The type of the values.</typeparam>
@@ -22,10 +23,10 @@ namespace Blockyard.Memory
         private Safety safety;
 #endif
 
-        /// <summary>An empty map.</summary>
-        /// <param name="capacity">Entries it holds before it grows.</param>
-        /// <param name="source">Where its memory is from.</param>
-        /// <exception cref="OutOfMemoryException">There is no such memory.</exception>
+        /// <summary>Creates an empty map.</summary>
+        /// <param name="capacity">The number of entries it holds before it grows.</param>
+        /// <param name="source">Where its memory comes from.</param>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
         public UnmanagedHashMap(int capacity, MemorySource source)
         {
             Bounds.CheckCount(capacity, nameof(capacity));
@@ -52,10 +53,10 @@ namespace Blockyard.Memory
 #endif
         }
 
-        /// <summary>Whether it has memory: it was created and this copy not disposed of.</summary>
+        /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
         public readonly bool IsCreated => head != null;
 
-        /// <summary>How many entries it has.</summary>
+        /// <summary>The number of entries.</summary>
         public readonly int Count
         {
             get
@@ -65,7 +66,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>How many entries it holds before it grows.</summary>
+        /// <summary>The number of entries it holds before it grows.</summary>
         public readonly int Capacity
         {
             get
@@ -75,22 +76,23 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>The value of a key; setting adds the key or replaces its value.</summary>
+        /// <summary>The value of a key. Setting it adds the key or replaces its value.</summary>
         /// <param name="key">The key.</param>
-        /// <exception cref="System.Collections.Generic.KeyNotFoundException">Reading a key that is not in the map.</exception>
+        /// <exception cref="KeyNotFoundException">The key that is read is not in the
+        /// map.</exception>
         public readonly TValue this[TKey key]
         {
             get => TryGetValue(key, out TValue value)
                 ? value
-                : throw new System.Collections.Generic.KeyNotFoundException("The key is not in the map.");
+                : throw new KeyNotFoundException("The key is not in the map.");
             set => GetOrAdd(key, out _) = value;
         }
 
-        /// <summary>Adds a key that is not in the map yet.</summary>
+        /// <summary>Adds a key if the map does not have it.</summary>
         /// <param name="key">The key.</param>
         /// <param name="value">Its value.</param>
-        /// <returns>False when the key was there; the map is as it was then.</returns>
-        /// <exception cref="OutOfMemoryException">There is no room to grow into; the map is as it was.</exception>
+        /// <returns>False when the map has the key. The map is unchanged then.</returns>
+        /// <exception cref="OutOfMemoryException">There is no memory to grow. The map is unchanged.</exception>
         public readonly bool TryAdd(TKey key, TValue value)
         {
             ref TValue at = ref GetOrAdd(key, out bool added);
@@ -102,9 +104,9 @@ namespace Blockyard.Memory
             return added;
         }
 
-        /// <summary>Looks a key up.</summary>
+        /// <summary>Looks up a key.</summary>
         /// <param name="key">The key.</param>
-        /// <param name="value">Its value; the default when the answer is false.</param>
+        /// <param name="value">Its value; the default when the result is false.</param>
         public readonly bool TryGetValue(TKey key, out TValue value)
         {
             int slot = Find(key);
@@ -116,9 +118,10 @@ namespace Blockyard.Memory
         /// <param name="key">The key.</param>
         public readonly bool ContainsKey(TKey key) => Find(key) >= 0;
 
-        /// <summary>The place of a key's value, valid until the map changes; the key is added when it is not there.</summary>
+        /// <summary>Returns a reference to a key's value, valid until the map changes. Adds the key if the map does not
+        /// have it.</summary>
         /// <param name="key">The key.</param>
-        /// <param name="added">Whether it was added; its value is the default then.</param>
+        /// <param name="added">Whether the key was added. Its value is the default then.</param>
         /// <inheritdoc cref="TryAdd" path="/exception"/>
         public readonly ref TValue GetOrAdd(TKey key, out bool added)
         {
@@ -143,7 +146,7 @@ namespace Blockyard.Memory
 
         /// <summary>Removes a key.</summary>
         /// <param name="key">The key.</param>
-        /// <returns>False when it was not in the map.</returns>
+        /// <returns>False when the map does not have it.</returns>
         public readonly bool Remove(TKey key)
         {
             int hole = Find(key);
@@ -152,7 +155,7 @@ namespace Blockyard.Memory
                 return false;
             }
 
-            // Entries after the hole move back into it unless that would put them before where they belong.
+            // Entries after the hole move back into it, unless that would put them before their home slot.
             int mask = head->Slots - 1;
             Entry* entries = head->Entries;
             for (int next = (hole + 1) & mask; entries[next].Hash != 0; next = (next + 1) & mask)
@@ -170,7 +173,7 @@ namespace Blockyard.Memory
             return true;
         }
 
-        /// <summary>Removes all entries; the memory stays. O(capacity).</summary>
+        /// <summary>Removes all entries. Keeps the memory. O(capacity).</summary>
         public readonly void Clear()
         {
             CheckLife();
@@ -183,7 +186,7 @@ namespace Blockyard.Memory
         }
 
         /// <summary>Makes room for a number of entries.</summary>
-        /// <param name="capacity">Entries in all.</param>
+        /// <param name="capacity">The total number of entries.</param>
         /// <inheritdoc cref="TryAdd" path="/exception"/>
         public readonly void EnsureCapacity(int capacity)
         {
@@ -194,14 +197,15 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Enumerates the entries; the map must not change meanwhile.</summary>
+        /// <summary>Enumerates the entries. The map must not change meanwhile.</summary>
         public readonly Enumerator GetEnumerator()
         {
             CheckLife();
             return new Enumerator(head);
         }
 
-        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy, checked builds throw.</summary>
+        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
+        /// builds.</summary>
         public void Dispose()
         {
             if (head != null)
@@ -229,7 +233,8 @@ namespace Blockyard.Memory
             return slots;
         }
 
-        /// <summary>Never 0, which marks an empty slot. Multiplied by the golden ratio, so that its top bits are the home slot.</summary>
+        /// <summary>Mixes a key's hash by a multiplication with the golden ratio: the top bits are the home slot. Never
+        /// 0, which marks an empty slot.</summary>
         private static uint Hash(TKey key)
         {
             uint hash = unchecked((uint)key.GetHashCode());
@@ -262,7 +267,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>The first empty slot from a hash's home on; there is one.</summary>
+        /// <summary>The first empty slot from a hash's home slot on. There always is one.</summary>
         private readonly int Place(uint hash)
         {
             int slot = (int)(hash >> head->Shift);
@@ -307,7 +312,7 @@ namespace Blockyard.Memory
 #endif
         }
 
-        /// <summary>Goes over the entries.</summary>
+        /// <summary>Enumerates the entries.</summary>
         public struct Enumerator
         {
             private readonly Head* head;
@@ -320,10 +325,10 @@ namespace Blockyard.Memory
             }
 
             /// <summary>The current entry.</summary>
-            public readonly System.Collections.Generic.KeyValuePair<TKey, TValue> Current =>
-                new System.Collections.Generic.KeyValuePair<TKey, TValue>(head->Entries[slot].Key, head->Entries[slot].Value);
+            public readonly KeyValuePair<TKey, TValue> Current =>
+                new KeyValuePair<TKey, TValue>(head->Entries[slot].Key, head->Entries[slot].Value);
 
-            /// <summary>Goes on to the next entry.</summary>
+            /// <summary>Moves to the next entry.</summary>
             /// <returns>False after the last.</returns>
             public bool MoveNext()
             {

@@ -4,11 +4,11 @@ namespace Blockyard.Memory
 {
     /// <summary>A growing list in unmanaged memory.</summary>
     /// <remarks>
-    /// A small struct whose copies share the list; dispose of one of them. Adding is O(1) amortised; growth moves the items,
-    /// so a <c>ref</c> or span is valid until the next addition (use <see cref="UnmanagedChunkedList{T}"/> where items must
-    /// stay). Memory: the capacity's items and 16 bytes; in an allocator, what was outgrown stays until its reset. Checked
-    /// builds catch an index out of range and use after the memory is gone; <c>BLOCKYARD_RELEASE</c> removes that. One
-    /// thread at a time.
+    /// A small struct whose copies share the list; dispose only one of them. Adding is amortised O(1). Growth moves the
+    /// items, so a <c>ref</c> or span is valid until the next addition; use <see cref="UnmanagedChunkedList{T}"/> where
+    /// items must not move. Memory: the capacity's items and 16 bytes. In an allocator, outgrown memory stays until the
+    /// reset. Checked builds catch an index out of range and use after the memory is gone; <c>BLOCKYARD_RELEASE</c>
+    /// removes the checks. One thread at a time.
     /// </remarks>
     /// <typeparam name="T">The type of the items.</typeparam>
     public unsafe struct UnmanagedList<T> : IDisposable
@@ -20,10 +20,10 @@ namespace Blockyard.Memory
         private Safety safety;
 #endif
 
-        /// <summary>An empty list.</summary>
-        /// <param name="capacity">Items it holds before it grows.</param>
-        /// <param name="source">Where its memory is from.</param>
-        /// <exception cref="OutOfMemoryException">There is no such memory.</exception>
+        /// <summary>Creates an empty list.</summary>
+        /// <param name="capacity">The number of items it holds before it grows.</param>
+        /// <param name="source">Where its memory comes from.</param>
+        /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
         public UnmanagedList(int capacity, MemorySource source)
         {
             Bounds.CheckCount(capacity, nameof(capacity));
@@ -50,10 +50,10 @@ namespace Blockyard.Memory
 #endif
         }
 
-        /// <summary>Whether it has memory: it was created and this copy not disposed of.</summary>
+        /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
         public readonly bool IsCreated => head != null;
 
-        /// <summary>How many items it has.</summary>
+        /// <summary>The number of items.</summary>
         public readonly int Count
         {
             get
@@ -63,7 +63,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>How many items it holds before it grows.</summary>
+        /// <summary>The number of items it holds before it grows.</summary>
         public readonly int Capacity
         {
             get
@@ -74,7 +74,7 @@ namespace Blockyard.Memory
         }
 
         /// <summary>One item.</summary>
-        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public readonly ref T this[int index]
         {
             get
@@ -87,7 +87,7 @@ namespace Blockyard.Memory
 
         /// <summary>Adds an item at the end.</summary>
         /// <param name="item">The item.</param>
-        /// <exception cref="OutOfMemoryException">There is no room to grow into; the list is as it was.</exception>
+        /// <exception cref="OutOfMemoryException">There is no memory to grow. The list is unchanged.</exception>
         public readonly void Add(T item)
         {
             CheckLife();
@@ -101,7 +101,7 @@ namespace Blockyard.Memory
             head->Count = count + 1;
         }
 
-        /// <summary>Adds several items at the end; they may be of this list.</summary>
+        /// <summary>Adds several items at the end. They may be items of this list.</summary>
         /// <param name="items">The items.</param>
         /// <inheritdoc cref="Add" path="/exception"/>
         public readonly void AddRange(ReadOnlySpan<T> items)
@@ -111,7 +111,7 @@ namespace Blockyard.Memory
             int needed = unchecked(count + items.Length);
             if (needed < 0 || needed > head->Capacity)
             {
-                // The old memory is freed after the copy: `items` may lie in it.
+                // Frees the old memory after the copy, because `items` may lie in it.
                 T* old = Replace(Bounds.Grown(head->Capacity, needed));
                 items.CopyTo(new Span<T>(head->Items + count, items.Length));
                 source.Free(old);
@@ -124,7 +124,7 @@ namespace Blockyard.Memory
             head->Count = needed;
         }
 
-        /// <summary>Puts an item in at a place; those after it move up.</summary>
+        /// <summary>Inserts an item. Those after it move up.</summary>
         /// <param name="index">0 to <see cref="Count"/>.</param>
         /// <param name="item">The item.</param>
         /// <inheritdoc cref="Add" path="/exception"/>
@@ -134,7 +134,7 @@ namespace Blockyard.Memory
             Bounds.Check(index, head->Count + 1);
             Add(item);
 
-            // By hand: Mono's Buffer.MemoryCopy does not always get overlapping memory right.
+            // A loop, because Mono's Buffer.MemoryCopy does not always handle overlapping memory.
             T* at = head->Items + index;
             for (T* to = head->Items + head->Count - 1; to > at; to--)
             {
@@ -144,8 +144,8 @@ namespace Blockyard.Memory
             *at = item;
         }
 
-        /// <summary>Removes an item; those after it move down.</summary>
-        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        /// <summary>Removes an item. Those after it move down.</summary>
+        /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public readonly void RemoveAt(int index)
         {
             CheckLife();
@@ -158,8 +158,8 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>Removes an item in O(1): the last one takes its place.</summary>
-        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        /// <summary>Removes an item in O(1) by moving the last item into its place.</summary>
+        /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public readonly void RemoveAtSwapBack(int index)
         {
             CheckLife();
@@ -167,15 +167,15 @@ namespace Blockyard.Memory
             head->Items[index] = head->Items[--head->Count];
         }
 
-        /// <summary>Removes all items; the memory stays.</summary>
+        /// <summary>Removes all items. Keeps the memory.</summary>
         public readonly void Clear()
         {
             CheckLife();
             head->Count = 0;
         }
 
-        /// <summary>Makes room for a number of items, so that adding up to it moves nothing.</summary>
-        /// <param name="capacity">Items in all.</param>
+        /// <summary>Makes room for a number of items. Adding up to that number moves nothing.</summary>
+        /// <param name="capacity">The total number of items.</param>
         /// <inheritdoc cref="Add" path="/exception"/>
         public readonly void EnsureCapacity(int capacity)
         {
@@ -196,7 +196,8 @@ namespace Blockyard.Memory
         /// <summary>Enumerates the items.</summary>
         public readonly Span<T>.Enumerator GetEnumerator() => AsSpan().GetEnumerator();
 
-        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy, checked builds throw.</summary>
+        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
+        /// builds.</summary>
         public void Dispose()
         {
             if (head != null)
@@ -213,7 +214,7 @@ namespace Blockyard.Memory
 
         private readonly void SetCapacity(int capacity) => source.Free(Replace(capacity));
 
-        /// <summary>Moves the items into fresh memory and returns the old.</summary>
+        /// <summary>Moves the items into new memory and returns the old memory.</summary>
         private readonly T* Replace(int capacity)
         {
             T* fresh = (T*)source.Allocate((long)capacity * sizeof(T), RawMemory.AlignmentOf<T>());

@@ -3,36 +3,38 @@ using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Which heap is behind <see cref="Lifetime.Persistent"/>.</summary>
+    /// <summary>Which heap <see cref="Lifetime.Persistent"/> uses.</summary>
     public enum PersistentHeap
     {
-        /// <summary>The runtime's own: <c>Marshal.AllocHGlobal</c>, with 16 bytes more a block for alignment.</summary>
+        /// <summary>The runtime's heap: <c>Marshal.AllocHGlobal</c>, with 16 extra bytes per block for
+        /// alignment.</summary>
         Runtime = 0,
 
-        /// <summary>Blockyard's native library, where it is present.</summary>
+        /// <summary>The heap of Blockyard's native library, if it is present.</summary>
         Native = 1,
     }
 
-    /// <summary>Blocks of unmanaged memory by how long they live.</summary>
+    /// <summary>Allocates blocks of unmanaged memory by how long they live.</summary>
     /// <remarks>
-    /// <para>Bounds: <see cref="Lifetime.Temp"/> is a bump of the calling thread's region, without lock, header or call to
-    /// the operating system, until the region is full; then, counted, it is <see cref="Lifetime.TempJob"/>.
-    /// TempJob is a bump of a region that the thread owns; freeing on that thread takes no atomic, on another thread one;
-    /// a region is used again when its last block is freed. <see cref="Lifetime.Persistent"/> costs what its
-    /// <see cref="PersistentHeap"/> costs and may call the operating system.</para>
-    /// <para>Contents are unspecified (checked builds fill temp blocks with 0xCD). Every member may be called from any
-    /// thread; a Temp block belongs to the thread that allocated it.</para>
+    /// <para>Bounds: <see cref="Lifetime.Temp"/> bumps a pointer in the calling thread's region, without a lock, header
+    /// or system call. When the region is full, blocks come from <see cref="Lifetime.TempJob"/> and are counted as
+    /// overflows. TempJob bumps a pointer in a region that the thread owns. A free on that thread uses no atomic
+    /// operation, a free on another thread uses one. A region is reused when its last block is freed.
+    /// <see cref="Lifetime.Persistent"/> costs what its <see cref="PersistentHeap"/> costs and may call the operating
+    /// system.</para>
+    /// <para>The contents of a new block are unspecified (checked builds fill Temp blocks with 0xCD). Any thread may
+    /// call any member. A Temp block belongs to the thread that allocated it.</para>
     /// </remarks>
     public static unsafe class UnmanagedMemory
     {
-        /// <summary>The largest alignment that may be asked for, in bytes.</summary>
+        /// <summary>The largest supported alignment, in bytes.</summary>
         public const int LargestAlignment = RawMemory.LargestAlignment;
 
-        /// <summary>Whether the native library was found, and with it <see cref="PersistentHeap.Native"/>.</summary>
+        /// <summary>Whether the native library was found, which <see cref="PersistentHeap.Native"/> needs.</summary>
         public static bool IsNativeHeapPresent => NativeHeap.IsPresent;
 
-        /// <summary>The heap behind <see cref="Lifetime.Persistent"/>; to be set before its first block.</summary>
-        /// <exception cref="InvalidOperationException">A block was already allocated, whose heap would be forgotten.</exception>
+        /// <summary>The heap of <see cref="Lifetime.Persistent"/>. Set it before the first such block.</summary>
+        /// <exception cref="InvalidOperationException">A block was already allocated on another heap.</exception>
         /// <exception cref="DllNotFoundException">The native library is not present.</exception>
         public static PersistentHeap PersistentHeap
         {
@@ -40,34 +42,37 @@ namespace Blockyard.Memory
             set => PersistentMemory.Heap = value;
         }
 
-        /// <summary>Whether block allocators that hold 64 MiB or more may ask Linux for huge pages, which they do as long as those
-        /// take less CPU time than small ones; true unless the environment's <c>BLOCKYARD_HUGE_PAGES</c> is 0.</summary>
-        /// <remarks>Pages that an allocator has stay as they are. It becomes false by itself where the kernel refuses the request.
-        /// Asking loses at most 5 % of the time that pages take in small ones, and one ask (0.1 ms, or 5 ms where a virtual
-        /// machine's host has to find the memory). Elsewhere than on 64-bit Linux 5.14 or later nothing is asked for.</remarks>
+        /// <summary>Whether block allocators that hold 64 MiB or more may request huge pages from Linux. They do so as
+        /// long as huge pages take less CPU time than small ones. True unless the environment variable
+        /// <c>BLOCKYARD_HUGE_PAGES</c> is 0.</summary>
+        /// <remarks>A change does not affect existing pages. It becomes false when the kernel does not support the
+        /// request. Requests cost at most 5 % of the time that small pages would take, plus one request (0.1 ms, or 5
+        /// ms when the host of a virtual machine has to find the memory). Only 64-bit Linux 5.14 or later is supported;
+        /// elsewhere it has no effect.</remarks>
         public static bool HugePages
         {
             get => SlabPages.MayAsk;
             set => SlabPages.MayAsk = value;
         }
 
-        /// <summary>Temp and TempJob of the calling thread, looked up once for all that is allocated in one place.</summary>
+        /// <summary>The allocator of the calling thread's Temp and TempJob blocks, for a series of calls.</summary>
         public static ThreadAllocator ThisThread => new ThreadAllocator(ThreadMemory.Current.State);
 
-        /// <summary>A block of at least <paramref name="size"/> bytes.</summary>
+        /// <summary>Allocates a block of at least <paramref name="size"/> bytes.</summary>
         /// <param name="size">Bytes; 0 gives a block that may be freed and has no usable byte.</param>
         /// <param name="alignment">A power of two up to <see cref="LargestAlignment"/>.</param>
-        /// <param name="lifetime">How long it lives, and so which allocator it is from.</param>
-        /// <exception cref="ArgumentOutOfRangeException">A negative size, no such alignment, no such lifetime.</exception>
-        /// <exception cref="OutOfMemoryException">There is no such memory; nothing has changed.</exception>
+        /// <param name="lifetime">How long the block lives.</param>
+        /// <exception cref="ArgumentOutOfRangeException">A negative size, an invalid alignment or an invalid
+        /// lifetime.</exception>
+        /// <exception cref="OutOfMemoryException">There is not enough memory. Nothing has changed.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void* Malloc(long size, int alignment, Lifetime lifetime)
         {
 #if BLOCKYARD_RELEASE
-            // The ordinary cases in the caller's own code, in the terms that Mono compiles well: few local variables, since it
-            // clears each at every call, and integers, since it divides the difference of two byte pointers by one. One test
-            // is for an alignment that is no power of two, one that is too large, and a cursor that first has to be aligned,
-            // which takes the other way. TempJob is asked for first since it has more to do.
+            // The common cases, inlined into the caller and written for Mono's compiler. It clears every local variable
+            // at each call, so there are few; it divides the difference of two byte pointers by one, so they are
+            // integers. One test finds an alignment that is no power of two or too large, and a cursor that must be
+            // aligned first. TempJob comes first because it has more to do.
             ThreadState* thread = ThreadState.Current;
             long start;
             if ((long)thread != 0)
@@ -99,14 +104,15 @@ namespace Blockyard.Memory
             return MallocSlowly(size, alignment, lifetime);
         }
 
-        /// <summary>Gives a block back. Null does nothing.</summary>
+        /// <summary>Frees a block. Null does nothing.</summary>
         /// <remarks>
-        /// Temp: the thread's last block is taken back, a block that overflowed into TempJob is freed, any other waits for
-        /// the frame's end. In checked builds a Temp block of a frame that has ended is an error.
+        /// For Temp, only the thread's last block and a block that overflowed into TempJob are freed at once. Any other
+        /// Temp block is freed at the end of the frame. In checked builds a Temp block of an ended frame is an error.
         /// </remarks>
         /// <param name="block">A live block that <see cref="Malloc"/> gave with the same lifetime.</param>
         /// <param name="lifetime">That lifetime.</param>
-        /// <exception cref="InvalidOperationException">Checked builds: the block is not one of that lifetime.</exception>
+        /// <exception cref="InvalidOperationException">Checked builds: the block is not one of that
+        /// lifetime.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Free(void* block, Lifetime lifetime)
         {
@@ -124,7 +130,7 @@ namespace Blockyard.Memory
                 }
                 else if (lifetime == Lifetime.Temp)
                 {
-                    // Any but the last of the region waits for the frame's end.
+                    // Only the last block of the region is freed before the end of the frame.
                     if (block < thread->LastBlock && block >= thread->TempStart)
                     {
                         return;
@@ -135,8 +141,9 @@ namespace Blockyard.Memory
             FreeSlowly(block, lifetime);
         }
 
-        /// <summary>Reports every TempJob and Persistent block that is live and was allocated while detection was on.</summary>
-        /// <returns>How many there are.</returns>
+        /// <summary>Reports every live TempJob and Persistent block that was allocated while leak detection was
+        /// on.</summary>
+        /// <returns>The number of such blocks.</returns>
         public static int ReportLiveBlocks() => BlockTracker.ReportAll();
 
         [MethodImpl(MethodImplOptions.NoInlining)]

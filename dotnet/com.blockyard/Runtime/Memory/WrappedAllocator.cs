@@ -3,14 +3,15 @@ using System.Diagnostics;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Hands out values of a wrapper type, each around a pointer to a cleared item in a large unmanaged block.</summary>
+    /// <summary>Allocates cleared items in large unmanaged blocks and returns a wrapper around the pointer to
+    /// each.</summary>
     /// <remarks>
-    /// For a readonly struct that wraps a pointer and implements an interface over it. One call of the delegate an item
-    /// is most of its cost: <see cref="UnmanagedAllocator{T}"/> has none. Bounds as there: O(1), no header, the runtime is
-    /// asked for memory once a block. One thread at a time. A wrapper is valid until <see cref="Dispose"/>, which it can't
-    /// know; but no memory is handed out after it.
+    /// For a readonly struct that wraps a pointer and implements an interface over it. Most of the cost of an item is
+    /// the call of the delegate; <see cref="UnmanagedAllocator{T}"/> has none. Bounds: O(1), no header, one call of the
+    /// runtime per block. One thread at a time. A wrapper is valid until <see cref="Dispose"/>; use after that is not
+    /// checked.
     /// </remarks>
-    /// <typeparam name="TWrapper">What the delegate makes of a pointer.</typeparam>
+    /// <typeparam name="TWrapper">The type that the delegate makes from a pointer.</typeparam>
     public sealed unsafe class WrappedAllocator<TWrapper> : IDisposable
     {
         private readonly BlockStack memory;
@@ -20,11 +21,11 @@ namespace Blockyard.Memory
         private long live;
         private bool disposed;
 
-        /// <summary>An allocator that holds no memory until the first item.</summary>
-        /// <param name="typeSize">Bytes an item, at least 1. Items lie that far apart and start at a multiple of 16, so a
-        /// size that is a multiple of the type's alignment keeps every item aligned.</param>
-        /// <param name="wrapperCreator">Makes a wrapper around the address of an item.</param>
-        /// <param name="blockSize">Items a block, at least 1.</param>
+        /// <summary>Creates an allocator. It holds no memory before the first item.</summary>
+        /// <param name="typeSize">Bytes per item, at least 1. Items lie that far apart and blocks start at a multiple
+        /// of 16, so a size that is a multiple of the type's alignment keeps every item aligned.</param>
+        /// <param name="wrapperCreator">Makes a wrapper from the address of an item.</param>
+        /// <param name="blockSize">Items per block, at least 1.</param>
         /// <exception cref="ArgumentOutOfRangeException">A size below 1.</exception>
         /// <exception cref="ArgumentNullException">No delegate.</exception>
         public WrappedAllocator(int typeSize, Func<IntPtr, TWrapper> wrapperCreator, int blockSize = 32768)
@@ -44,24 +45,25 @@ namespace Blockyard.Memory
             memory = new BlockStack((long)typeSize * blockSize, 16);
         }
 
-        /// <summary>Reports an allocator that nobody disposed of; the memory stays, since wrappers may still be in use.</summary>
+        /// <summary>Reports an allocator that was not disposed. It does not free the memory, because wrappers may still
+        /// be in use.</summary>
         ~WrappedAllocator()
         {
             if (memory != null && memory.Count > 0 && !LeakDetection.IsOff)
             {
-                LeakDetection.Report(
-                    "a WrappedAllocator<" + typeof(TWrapper).Name + "> with " + live + " items in " + memory.BytesReserved
-                    + " bytes was not disposed of"
-                    + (madeAt == null ? "; LeakMode.OnWithStacks tells where it was made" : ", made at" + Environment.NewLine + madeAt));
+                LeakDetection.ReportUndisposed(
+                    "a WrappedAllocator<" + typeof(TWrapper).Name + ">", live, memory.BytesReserved, madeAt);
             }
         }
 
-        /// <summary>What is held and was done until now.</summary>
+        /// <summary>A snapshot of what the allocator holds and has done.</summary>
         public AllocatorStatistics Statistics => new AllocatorStatistics(
-            disposed ? 0 : live, live, live, memory.Count, memory.BytesReserved, memory.BytesUsed, memory.BytesInHugePages, 0, 0);
+            disposed ? 0 : live, live, live, memory.Count, memory.BytesReserved, memory.BytesUsed,
+            memory.BytesInHugePages, 0, 0);
 
-        /// <summary>A wrapper around a further item, whose bytes are zero.</summary>
-        /// <exception cref="OutOfMemoryException">The runtime has no further block; the allocator stays as it was.</exception>
+        /// <summary>Allocates an item, sets its bytes to zero and returns a wrapper around it.</summary>
+        /// <exception cref="OutOfMemoryException">The runtime has no memory for another block. The allocator is
+        /// unchanged.</exception>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
         public TWrapper Allocate()
         {
@@ -85,7 +87,7 @@ namespace Blockyard.Memory
             return wrapperCreator((IntPtr)item);
         }
 
-        /// <summary>Gives all memory back to the runtime. A second call does nothing.</summary>
+        /// <summary>Frees all memory. A second call does nothing.</summary>
         public void Dispose()
         {
             if (!disposed)

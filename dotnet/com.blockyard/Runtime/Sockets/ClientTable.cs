@@ -3,25 +3,26 @@ using System.Collections.Generic;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>From a peer's address to whatever a server keeps of it. Looking up allocates nothing.</summary>
+    /// <summary>Maps a peer's address to what a server keeps about it. Looking up allocates nothing.</summary>
     /// <remarks>
-    /// Keyed by the whole address, never by a hash alone, so no two peers share an entry. Open addressing with linear probing,
-    /// at most three quarters full; every operation is O(1) expected, and adding allocates only to grow. One thread at a time;
-    /// any number while nobody changes it.
+    /// The key is the whole address, never just its hash, so no two peers share an entry. It uses open addressing with
+    /// linear probing and is at most three quarters full. Every operation is expected O(1), and adding allocates only
+    /// to grow. One thread at a time, or any number of readers.
     /// </remarks>
-    /// <typeparam name="T">What is kept: a class, a struct, a handle.</typeparam>
+    /// <typeparam name="T">The type of the values: a class, a struct or a handle.</typeparam>
     public sealed class ClientTable<T>
     {
         private Entry[] entries;
         private int count;
 
-        /// <summary>An empty table.</summary>
-        /// <param name="capacity">Clients it holds before it grows.</param>
+        /// <summary>Creates an empty table.</summary>
+        /// <param name="capacity">The number of clients it holds before it grows.</param>
         public ClientTable(int capacity = 1024)
         {
             if (capacity < 0 || capacity > 1 << 28)
             {
-                throw new ArgumentOutOfRangeException(nameof(capacity), capacity, "A table is made for 0 to 2^28 clients.");
+                throw new ArgumentOutOfRangeException(
+                    nameof(capacity), capacity, "A table's capacity is 0 to 2^28 clients.");
             }
 
             int slots = 16;
@@ -33,12 +34,12 @@ namespace Blockyard.Sockets
             entries = new Entry[slots];
         }
 
-        /// <summary>How many clients it has.</summary>
+        /// <summary>The number of clients.</summary>
         public int Count => count;
 
-        /// <summary>What is kept of a client; setting adds or replaces it.</summary>
+        /// <summary>The value of a client. Setting it adds the client or replaces its value.</summary>
         /// <param name="address">The client.</param>
-        /// <exception cref="KeyNotFoundException">Reading a client that is not in the table.</exception>
+        /// <exception cref="KeyNotFoundException">The client that is read is not in the table.</exception>
         public T this[in SocketAddr address]
         {
             get => TryGet(address, out T value) ? value : throw new KeyNotFoundException("No client " + address + ".");
@@ -56,9 +57,9 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>Looks a client up.</summary>
+        /// <summary>Looks up a client.</summary>
         /// <param name="address">The client.</param>
-        /// <param name="value">What is kept of it; the default when the answer is false.</param>
+        /// <param name="value">Its value; the default when the result is false.</param>
         public bool TryGet(in SocketAddr address, out T value)
         {
             int slot = Find(address);
@@ -66,11 +67,11 @@ namespace Blockyard.Sockets
             return slot >= 0;
         }
 
-        /// <summary>Adds a client that is not in the table yet.</summary>
+        /// <summary>Adds a client if the table does not have it.</summary>
         /// <param name="address">The client.</param>
-        /// <param name="value">What to keep of it.</param>
-        /// <returns>False when it was there; nothing has changed then.</returns>
-        /// <exception cref="ArgumentException">No address.</exception>
+        /// <param name="value">Its value.</param>
+        /// <returns>False when the table has the client. The table is unchanged then.</returns>
+        /// <exception cref="ArgumentException">The address is the default value.</exception>
         public bool TryAdd(in SocketAddr address, T value)
         {
             if (Find(address) >= 0)
@@ -84,7 +85,7 @@ namespace Blockyard.Sockets
 
         /// <summary>Removes a client.</summary>
         /// <param name="address">The client.</param>
-        /// <returns>False when it was not in the table.</returns>
+        /// <returns>False when the table does not have it.</returns>
         public bool Remove(in SocketAddr address)
         {
             int hole = Find(address);
@@ -93,7 +94,7 @@ namespace Blockyard.Sockets
                 return false;
             }
 
-            // Entries after the hole move back into it unless that would put them before where they belong.
+            // Entries after the hole move back into it, unless that would put them before their home slot.
             int mask = entries.Length - 1;
             for (int next = (hole + 1) & mask; !entries[next].Address.IsNone; next = (next + 1) & mask)
             {
@@ -110,14 +111,14 @@ namespace Blockyard.Sockets
             return true;
         }
 
-        /// <summary>Removes all clients; the room stays.</summary>
+        /// <summary>Removes all clients. Keeps the memory.</summary>
         public void Clear()
         {
             Array.Clear(entries, 0, entries.Length);
             count = 0;
         }
 
-        /// <summary>Enumerates the clients; the table must not change meanwhile. Allocates nothing.</summary>
+        /// <summary>Enumerates the clients. The table must not change meanwhile. Allocates nothing.</summary>
         public Enumerator GetEnumerator() => new Enumerator(entries);
 
         private int Find(in SocketAddr address)
@@ -179,7 +180,7 @@ namespace Blockyard.Sockets
             entries[slot] = entry;
         }
 
-        /// <summary>Goes over the clients.</summary>
+        /// <summary>Enumerates the clients.</summary>
         public struct Enumerator
         {
             private readonly Entry[] entries;
@@ -195,7 +196,7 @@ namespace Blockyard.Sockets
             public readonly KeyValuePair<SocketAddr, T> Current =>
                 new KeyValuePair<SocketAddr, T>(entries[slot].Address, entries[slot].Value);
 
-            /// <summary>Goes on to the next client.</summary>
+            /// <summary>Moves to the next client.</summary>
             /// <returns>False after the last.</returns>
             public bool MoveNext()
             {

@@ -3,17 +3,17 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>Datagrams that are received or sent together, in one block of unmanaged memory.</summary>
+    /// <summary>A batch of datagrams that are received or sent together, in one block of unmanaged memory.</summary>
     /// <remarks>
-    /// All memory is taken when it is made; nothing afterwards allocates or calls the operating system but the socket. One
-    /// thread at a time. A finalizer frees what was not disposed of.
+    /// The constructor allocates all memory. One thread at a time. The finalizer frees a batch that was not disposed.
     /// </remarks>
     public unsafe class DatagramBatch : IDisposable
     {
-        /// <summary>What the kernel cuts one message into at most (UDP_MAX_SEGMENTS was 64 at first).</summary>
+        /// <summary>The most datagrams that the kernel cuts one message into (the first value of
+        /// UDP_MAX_SEGMENTS).</summary>
         private const int MostSegments = 64;
 
-        /// <summary>A message's bytes before it is cut: what one datagram may have, less IPv6's header.</summary>
+        /// <summary>The most bytes of a message before it is cut: the longest datagram minus the IPv6 header.</summary>
         private const int LongestMessage = 65487;
 
         private const int CacheLine = 64;
@@ -27,12 +27,12 @@ namespace Blockyard.Sockets
         private int count;
         private bool disposed;
 
-        /// <summary>Whether every message is as a receive needs it.</summary>
+        /// <summary>Whether every message is ready for a receive.</summary>
         private bool isPreparedToReceive;
 
-        /// <summary>An empty batch.</summary>
-        /// <param name="capacity">Datagrams, 1 to 1024 (the kernel's most).</param>
-        /// <param name="datagramSize">The most bytes of each; longer ones are truncated.</param>
+        /// <summary>Creates an empty batch.</summary>
+        /// <param name="capacity">The number of datagrams, 1 to 1024 (the kernel's limit).</param>
+        /// <param name="datagramSize">The most bytes of each datagram. Longer ones are truncated.</param>
         public DatagramBatch(int capacity = 64, int datagramSize = 1500)
             : this(capacity, datagramSize, ownsPayload: true)
         {
@@ -50,7 +50,9 @@ namespace Blockyard.Sockets
             {
                 GC.SuppressFinalize(this);
                 throw new ArgumentOutOfRangeException(
-                    nameof(datagramSize), datagramSize, "A datagram has 1 to " + UdpTransport.LongestDatagram + " bytes.");
+                    nameof(datagramSize),
+                    datagramSize,
+                    "A datagram has 1 to " + UdpTransport.LongestDatagram + " bytes.");
             }
 
             this.ownsPayload = ownsPayload;
@@ -61,8 +63,8 @@ namespace Blockyard.Sockets
                 + sizeof(LinuxNative.SegmentControl) + LinuxSockaddr.Room;
             block = (byte*)Marshal.AllocHGlobal(new IntPtr(((long)capacity * (tables + stride)) + (2 * CacheLine)));
 
-            // A message is as long as a cache line and lies in one. All of these are multiples of 8 bytes long, so each table
-            // begins aligned.
+            // A message fills exactly one cache line. The sizes of all these types are multiples of 8 bytes, so each
+            // table is aligned.
             messages = (LinuxNative.BatchMessage*)AtCacheLine(block);
             byte* names = (byte*)(messages + capacity);
             parts = (LinuxNative.Part*)(names + ((long)LinuxSockaddr.Room * capacity));
@@ -76,7 +78,7 @@ namespace Blockyard.Sockets
                 messages[i].Message.Name = names + (LinuxSockaddr.Room * i);
                 controls[i] = new LinuxNative.SegmentControl
                 {
-                    // As CMSG_LEN counts: without what follows to the next word.
+                    // As computed by CMSG_LEN, which excludes the padding at the end.
                     Length = (UIntPtr)(uint)(sizeof(UIntPtr) + (2 * sizeof(int)) + sizeof(ushort)),
                     Level = LinuxNative.LevelUdp,
                     Type = LinuxNative.Segment,
@@ -90,19 +92,20 @@ namespace Blockyard.Sockets
             Dispose(false);
         }
 
-        /// <summary>Datagrams that it has room for.</summary>
+        /// <summary>The number of datagrams that it has room for.</summary>
         public int Capacity { get; }
 
         /// <summary>The most bytes of a datagram.</summary>
         public int DatagramSize { get; }
 
-        /// <summary>Datagrams in it: those received last, or those added since it was cleared.</summary>
+        /// <summary>The number of datagrams in it: those received last, or those added since
+        /// <see cref="Clear"/>.</summary>
         public int Count => count;
 
         internal LinuxNative.BatchMessage* Messages => messages;
 
         /// <summary>The bytes of one datagram.</summary>
-        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public Span<byte> this[int index]
         {
             get
@@ -112,22 +115,22 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>From whom one was received, or to whom it will be sent.</summary>
-        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        /// <summary>The sender of a received datagram, or the address to send it to.</summary>
+        /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public SocketAddr AddressOf(int index) => At(index)->Address;
 
-        /// <summary>Whether one was longer than <see cref="DatagramSize"/>; the rest is lost.</summary>
-        /// <param name="index">0 to <see cref="Count"/> less 1.</param>
+        /// <summary>Whether a datagram was longer than <see cref="DatagramSize"/>. The rest is lost.</summary>
+        /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public bool IsTruncated(int index) => At(index)->Truncated;
 
-        /// <summary>Empties it, to add datagrams from the start.</summary>
+        /// <summary>Removes all datagrams.</summary>
         public void Clear()
         {
             ThrowIfDisposed();
             count = 0;
         }
 
-        /// <summary>Adds a copy of a datagram, to be sent.</summary>
+        /// <summary>Adds a copy of a datagram to send.</summary>
         /// <param name="datagram">At most <see cref="DatagramSize"/> bytes.</param>
         /// <param name="to">To whom.</param>
         /// <returns>False when the batch is full.</returns>
@@ -143,10 +146,11 @@ namespace Blockyard.Sockets
             return true;
         }
 
-        /// <summary>Adds a datagram to be written in place.</summary>
-        /// <param name="length">Its bytes, at most <see cref="DatagramSize"/>; what they hold is what was there.</param>
+        /// <summary>Adds a datagram to send, which the caller writes in place.</summary>
+        /// <param name="length">Its number of bytes, at most <see cref="DatagramSize"/>. Their values are
+        /// unspecified.</param>
         /// <param name="to">To whom.</param>
-        /// <returns>Where to write it.</returns>
+        /// <returns>The memory to write it to.</returns>
         /// <exception cref="InvalidOperationException">The batch is full.</exception>
         public Span<byte> Add(int length, in SocketAddr to)
         {
@@ -182,7 +186,7 @@ namespace Blockyard.Sockets
             GC.SuppressFinalize(this);
         }
 
-        /// <summary>Where a datagram may be received to.</summary>
+        /// <summary>The memory that a datagram may be received into.</summary>
         internal Span<byte> Room(int index) => new Span<byte>(entries[index].Start, DatagramSize);
 
         internal void Set(int index, in Received received)
@@ -192,7 +196,7 @@ namespace Blockyard.Sockets
             entries[index].Truncated = received.IsTruncated;
         }
 
-        /// <summary>Called before and after every receive into it.</summary>
+        /// <summary>Called before every receive.</summary>
         internal virtual void BeginReceive()
         {
             ThrowIfDisposed();
@@ -219,10 +223,11 @@ namespace Blockyard.Sockets
             isPreparedToReceive = true;
         }
 
-        /// <summary>Takes over what the kernel wrote, up to the first message without an address: that is a shutdown.</summary>
+        /// <summary>Reads what the kernel wrote, up to the first message without an address, which indicates a
+        /// shutdown.</summary>
         /// <remarks>
-        /// Written in its place: Mono copies a struct once for each call that it passes through. What the next receive needs
-        /// anew of a message is set here too, where it is in the cache; the kernel does not read the flags that it writes.
+        /// Writes addresses in place, because Mono copies a struct at every call that returns it. Also resets the
+        /// message for the next receive, while it is in the cache. The kernel does not read the flags that it writes.
         /// </remarks>
         internal int TakeReceived(int received)
         {
@@ -246,11 +251,13 @@ namespace Blockyard.Sockets
             return received;
         }
 
-        /// <summary>Makes messages of the datagrams from <paramref name="first"/> on: one of each, or one of each run.</summary>
-        /// <param name="first">The datagram that the first message begins with.</param>
-        /// <param name="socketIsIPv6">What addresses are written as.</param>
-        /// <param name="longestSegment">The longest datagrams that may share a message; 0 for none.</param>
-        /// <returns>How many messages; -1 when an address can't be sent to by such a socket.</returns>
+        /// <summary>Makes messages of the datagrams from <paramref name="first"/> on: one for each datagram or each run
+        /// of datagrams.</summary>
+        /// <param name="first">The first datagram to send.</param>
+        /// <param name="socketIsIPv6">Whether to write addresses as IPv6.</param>
+        /// <param name="longestSegment">The length of the longest datagrams that may share a message; 0 for
+        /// none.</param>
+        /// <returns>The number of messages; -1 when such a socket cannot send to one of the addresses.</returns>
         internal int PrepareToSend(int first, bool socketIsIPv6, int longestSegment)
         {
             isPreparedToReceive = false;
@@ -315,7 +322,8 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>After the datagrams to one address that are as long as the first; one that is shorter ends them.</summary>
+        /// <summary>The end of a run: datagrams to the same address and as long as the first, and possibly a shorter
+        /// last one.</summary>
         private int EndOfRun(int first)
         {
             int length = entries[first].Length;
@@ -340,8 +348,10 @@ namespace Blockyard.Sockets
             return end;
         }
 
-        /// <summary>From one datagram's place to the next: whole cache lines, and not a multiple of many of them.</summary>
-        /// <remarks>Small packets in large places would otherwise all lie in a few sets of the processor's cache.</remarks>
+        /// <summary>The distance between two datagrams: an odd number of cache lines, except for short
+        /// datagrams.</summary>
+        /// <remarks>With a power of two, short packets in a batch of long datagrams would share a few sets of the
+        /// cache.</remarks>
         private static int Stride(int datagramSize)
         {
             int lines = (datagramSize + CacheLine - 1) / CacheLine;

@@ -3,10 +3,10 @@ using System.Threading;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>Keeps a socket open while calls are under way: whoever leaves last after <see cref="Close"/> closes it.</summary>
+    /// <summary>Keeps a socket open during calls. The last call to leave after <see cref="Close"/> closes it.</summary>
     /// <remarks>
-    /// What a SafeHandle does; Mono's is not public, and a descriptor that is closed under a system call may be another
-    /// file's the next moment. Two atomics a call. Any thread.
+    /// It does what a SafeHandle does, but Mono's is not public. If a descriptor were closed during a system call, it
+    /// could belong to another file a moment later. Two atomic operations per call. Any thread.
     /// </remarks>
     internal sealed class DescriptorGuard
     {
@@ -22,7 +22,7 @@ namespace Blockyard.Sockets
 
         internal bool IsClosed => Volatile.Read(ref state) < 0;
 
-        /// <exception cref="ObjectDisposedException">It is closed, or closing.</exception>
+        /// <exception cref="ObjectDisposedException">The guard is closed or closing.</exception>
         internal void Enter()
         {
             if (Interlocked.Increment(ref state) < 0)
@@ -36,13 +36,13 @@ namespace Blockyard.Sockets
         {
             if (Interlocked.Decrement(ref state) == Closed)
             {
-                // A late Enter may come by here a second time: closing a closed socket does nothing.
+                // A late Enter may get here a second time. Closing a closed socket does nothing.
                 close();
             }
         }
 
-        /// <summary>Lets nobody in any more.</summary>
-        /// <param name="wake">Called while the socket is certainly open, to wake who waits on it.</param>
+        /// <summary>Rejects further calls.</summary>
+        /// <param name="wake">Called while the socket is still open, to wake waiting threads.</param>
         /// <returns>False when it was closed before.</returns>
         internal bool Close(Action wake)
         {
@@ -54,7 +54,7 @@ namespace Blockyard.Sockets
                     return false;
                 }
 
-                // One more inside, so that nobody closes it before `wake` is done.
+                // Enters as well, so that the socket stays open until `wake` returns.
                 int found = Interlocked.CompareExchange(ref state, (seen + 1) | Closed, seen);
                 if (found == seen)
                 {

@@ -2,7 +2,7 @@ using System.Net.Sockets;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>UDP by <see cref="IPEndPointNonAlloc"/>: one for receiving, one for sending.</summary>
+    /// <summary>UDP with two <see cref="IPEndPointNonAlloc"/>: one for receiving, one for sending.</summary>
     internal sealed class EndPointUdp : ManagedUdp
     {
         private readonly IPEndPointNonAlloc sender;
@@ -11,8 +11,8 @@ namespace Blockyard.Sockets
         internal EndPointUdp(Socket socket)
             : base(socket)
         {
-            sender = AnyAddress();
-            target = new SendAddress(AnyAddress());
+            sender = new IPEndPointNonAlloc(Any(socket), 0);
+            target = new SendAddress(new IPEndPointNonAlloc(Any(socket), 0));
         }
 
         private protected override int Receive(byte[] buffer, out SocketAddr from)

@@ -4,14 +4,15 @@ using System.Net.Sockets;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>An end point that is used again for every packet, so that <see cref="Socket"/> need not make new ones.</summary>
+    /// <summary>An end point that is reused for every packet, so that <see cref="Socket"/> does not make new
+    /// ones.</summary>
     /// <remarks>
-    /// <para>What it serializes to is kept, and <see cref="Create"/> takes the received address over and returns itself.
-    /// Mono still makes a received address by itself, and that is all that a receive then costs there: 96 bytes for IPv4, 104
-    /// for IPv6. On .NET 8 it costs nothing.</para>
-    /// <para>It changes with every packet: keep <see cref="DeepCopyIPEndPoint"/> of it, or <see cref="Addr"/>.
-    /// <see cref="Address"/> here makes an <see cref="IPAddress"/> when it is asked; through a variable of the base type, the
-    /// address is the one it was made with (the port is always right). One thread at a time.</para>
+    /// <para>It keeps its serialized form, and <see cref="Create"/> stores the received address and returns the same
+    /// object. Mono still allocates the received address, so a receive costs 96 bytes for IPv4 and 104 for IPv6 there.
+    /// On .NET 8 it costs nothing.</para>
+    /// <para>It changes with every packet: keep <see cref="DeepCopyIPEndPoint"/> or <see cref="Addr"/> instead.
+    /// <see cref="Address"/> makes a new <see cref="IPAddress"/> at every read. Through a variable of the base type,
+    /// the address is the one from the constructor, but the port is right. One thread at a time.</para>
     /// </remarks>
     public class IPEndPointNonAlloc : IPEndPoint
     {
@@ -21,15 +22,16 @@ namespace Blockyard.Sockets
         private IPAddress baseAddress;
         private int basePort;
 
-        /// <summary>An end point of an IPv4 address.</summary>
-        /// <param name="address">The address as <see cref="IPAddress(long)"/> takes it.</param>
+        /// <summary>Creates an end point of an IPv4 address.</summary>
+        /// <param name="address">The address, as for <see cref="IPAddress(long)"/>.</param>
         /// <param name="port">The port.</param>
         public IPEndPointNonAlloc(long address, int port)
             : this(new IPAddress(address), port)
         {
         }
 
-        /// <summary>An end point; for receiving, of the socket's family with any address and port.</summary>
+        /// <summary>Creates an end point. For receiving, any address of the socket's family and any port will
+        /// do.</summary>
         /// <param name="address">The address.</param>
         /// <param name="port">The port.</param>
         public IPEndPointNonAlloc(IPAddress address, int port)
@@ -42,10 +44,11 @@ namespace Blockyard.Sockets
             target = new Proxy(this, takesAddresses: false);
         }
 
-        /// <summary>The address and port as a value that can be kept, compared and used as a key. Allocates nothing.</summary>
+        /// <summary>The address and port as a value that can be kept, compared and used as a key. Allocates
+        /// nothing.</summary>
         public SocketAddr Addr => SocketAddr.From(Serialize());
 
-        /// <summary>The address, made anew when read.</summary>
+        /// <summary>The address. Every read makes a new object.</summary>
         public new IPAddress Address
         {
             get => Addr.ToIPAddress();
@@ -58,16 +61,16 @@ namespace Blockyard.Sockets
             get => Addr.Port;
             set
             {
-                // A received address must not fall back to the one that the base class remembers.
+                // Keeps the received address: the base class still has an older one.
                 base.Address = Addr.ToIPAddress();
                 base.Port = value;
             }
         }
 
-        /// <summary>The kept address: the last one received, or the one set since.</summary>
+        /// <summary>The current address: the last one received, or the one set after that.</summary>
         public override SocketAddress Serialize()
         {
-            // The base class's setters can't be overridden, so their traces are looked for.
+            // The base class's setters cannot be overridden, so this detects their effect.
             if (!ReferenceEquals(base.Address, baseAddress) || base.Port != basePort)
             {
                 serialized = base.Serialize();
@@ -78,9 +81,9 @@ namespace Blockyard.Sockets
             return serialized;
         }
 
-        /// <summary>Takes a received address over and returns this end point. Allocates nothing.</summary>
-        /// <param name="socketAddress">An address of this end point's family; it is kept.</param>
-        /// <exception cref="ArgumentException">Another family.</exception>
+        /// <summary>Stores a received address and returns this end point. Allocates nothing.</summary>
+        /// <param name="socketAddress">An address of this end point's family. The object is kept.</param>
+        /// <exception cref="ArgumentException">The address has another family.</exception>
         public override EndPoint Create(SocketAddress socketAddress)
         {
             if (socketAddress == null)
@@ -91,7 +94,8 @@ namespace Blockyard.Sockets
             if (socketAddress.Family != AddressFamily)
             {
                 throw new ArgumentException(
-                    "An address of family " + socketAddress.Family + " was received into an end point of " + AddressFamily + ".",
+                    "An address of family " + socketAddress.Family + " was received into an end point of "
+                    + AddressFamily + ".",
                     nameof(socketAddress));
             }
 
@@ -107,35 +111,38 @@ namespace Blockyard.Sockets
 
         /// <summary>Whether it is an end point of the same address and port.</summary>
         /// <param name="comparand">Any object.</param>
-        public override bool Equals(object? comparand) => comparand is IPEndPoint other && Addr == new SocketAddr(other);
+        public override bool Equals(object? comparand) =>
+            comparand is IPEndPoint other && Addr == new SocketAddr(other);
 
         /// <inheritdoc/>
         public override string ToString() => Addr.ToString();
 
-        /// <summary>An end point of its own that stays as it is, for keeping: in a client, or as a key.</summary>
+        /// <summary>Makes a copy that does not change, to keep in a client or to use as a key.</summary>
         /// <remarks>
-        /// A dictionary keyed by such copies finds them by the reused end point as well, since both hash the whole address.
+        /// A dictionary keyed by such copies finds them by the reused end point as well, since both hash the whole
+        /// address.
         /// </remarks>
         public IPEndPoint DeepCopyIPEndPoint() => new Copy(Addr);
 
-        /// <summary>What a socket of the same family is given to receive into this end point.</summary>
+        /// <summary>The object to pass to a socket of the same family to receive into this end point.</summary>
         internal EndPoint AsReceiver => receiver;
 
-        /// <summary>What a socket of the same family is given to send to this end point.</summary>
+        /// <summary>The object to pass to a socket of the same family to send to this end point.</summary>
         internal EndPoint AsTarget => target;
 
-        /// <summary>Catches up after .NET wrote a received address into the kept one without a word.</summary>
+        /// <summary>Updates the port after a socket has written a received address into the serialized form.</summary>
         internal void Refresh(EndPoint received)
         {
-            if (ReferenceEquals(received, this) || !(received is IPEndPoint) || ReferenceEquals(received, receiver.Seed))
+            if (ReferenceEquals(received, this) || ReferenceEquals(received, receiver.Seed)
+                || !(received is IPEndPoint other))
             {
                 TakePort();
             }
             else
             {
-                // A dual-mode socket received into an IPv4 end point: the runtime made an IPv6 one in its place.
-                base.Address = ((IPEndPoint)received).Address;
-                base.Port = ((IPEndPoint)received).Port;
+                // A dual-mode socket received into an IPv4 end point: the runtime made an IPv6 one instead.
+                base.Address = other.Address;
+                base.Port = other.Port;
             }
         }
 
@@ -143,7 +150,7 @@ namespace Blockyard.Sockets
         {
             if (serialized.Size < 8)
             {
-                // A socket that is being shut down reads as an empty datagram of no address.
+                // A socket that is being shut down receives an empty datagram without an address.
                 serialized = base.Serialize();
             }
 
@@ -151,11 +158,11 @@ namespace Blockyard.Sockets
             base.Port = basePort;
         }
 
-        /// <summary>Stands in for its owner with a socket, so that the socket remembers something that never changes.</summary>
+        /// <summary>Represents its owner to a socket, so that the socket keeps an object that never changes.</summary>
         /// <remarks>
-        /// Mono's socket remembers the end point that it sent to, or that <see cref="EndPoint.Create"/> returned, and answers
-        /// <c>LocalEndPoint</c> by its <c>Create</c>: were that the owner, asking a socket for its own address would
-        /// overwrite the peer's.
+        /// Mono's socket keeps the end point that it sent to, or that <see cref="EndPoint.Create"/> returned, and calls
+        /// its <c>Create</c> to compute <c>LocalEndPoint</c>. If it kept the owner, reading a socket's local address
+        /// would overwrite the peer's.
         /// </remarks>
         private sealed class Proxy : EndPoint
         {

@@ -2,7 +2,7 @@ using System.Net.Sockets;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>Linux's error numbers in .NET's terms.</summary>
+    /// <summary>Translates Linux's error numbers to .NET's.</summary>
     internal static class LinuxErrors
     {
         internal static SocketException Exception(int error)

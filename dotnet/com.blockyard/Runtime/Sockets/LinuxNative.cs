@@ -3,10 +3,11 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>Linux's own names and layouts, for <see cref="LinuxUdp"/>.</summary>
+    /// <summary>Linux's constants, functions and layouts, for <see cref="LinuxUdp"/>.</summary>
     /// <remarks>
-    /// Ordinary P/Invoke, which tells the collector that the thread is outside: an unmanaged <c>calli</c> does not on Mono, and
-    /// one that blocks hangs every collection. <see cref="DirectCalls"/> has those that never block.
+    /// Ordinary P/Invoke, which tells the collector that the thread runs native code. An unmanaged <c>calli</c> does
+    /// not do that on Mono, and a blocking one would stop every collection. <see cref="DirectCalls"/> has the calls
+    /// that never block.
     /// </remarks>
     internal static unsafe class LinuxNative
     {
@@ -32,13 +33,16 @@ namespace Blockyard.Sockets
         private const string Library = "libc";
 
         [DllImport(Library, SetLastError = true, EntryPoint = "recvfrom")]
-        internal static extern nint ReceiveFrom(int descriptor, byte* buffer, nuint size, int flags, byte* from, uint* fromLength);
+        internal static extern nint ReceiveFrom(
+            int descriptor, byte* buffer, nuint size, int flags, byte* from, uint* fromLength);
 
         [DllImport(Library, SetLastError = true, EntryPoint = "sendto")]
-        internal static extern nint SendTo(int descriptor, byte* buffer, nuint size, int flags, byte* to, uint toLength);
+        internal static extern nint SendTo(
+            int descriptor, byte* buffer, nuint size, int flags, byte* to, uint toLength);
 
         [DllImport(Library, SetLastError = true, EntryPoint = "recvmmsg")]
-        internal static extern int ReceiveMany(int descriptor, BatchMessage* messages, uint count, int flags, void* timeout);
+        internal static extern int ReceiveMany(
+            int descriptor, BatchMessage* messages, uint count, int flags, void* timeout);
 
         [DllImport(Library, SetLastError = true, EntryPoint = "sendmmsg")]
         internal static extern int SendMany(int descriptor, BatchMessage* messages, uint count, int flags);
@@ -87,7 +91,8 @@ namespace Blockyard.Sockets
             internal uint Length;
         }
 
-        /// <summary>A struct cmsghdr with UDP_SEGMENT: at which length the kernel cuts a message into datagrams.</summary>
+        /// <summary>A struct cmsghdr with UDP_SEGMENT: the length of the datagrams that the kernel cuts a message
+        /// into.</summary>
         internal struct SegmentControl
         {
             internal UIntPtr Length;

@@ -4,16 +4,17 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>Between <see cref="SocketAddr"/> and Linux's sockaddr_in and sockaddr_in6.</summary>
+    /// <summary>Converts between <see cref="SocketAddr"/> and Linux's sockaddr_in and sockaddr_in6.</summary>
     internal static unsafe class LinuxSockaddr
     {
-        /// <summary>Bytes that the kernel's address is given, sockaddr_in6 being 28.</summary>
+        /// <summary>Bytes to reserve for the kernel's address; sockaddr_in6 has 28.</summary>
         internal const int Room = 32;
 
         private const int LengthIPv4 = 16;
         private const int LengthIPv6 = 28;
 
-        /// <summary>What the kernel wrote; none for a family or a length that is not IP's.</summary>
+        /// <summary>Reads what the kernel wrote. The result is no address when the family or the length is not one of
+        /// IP.</summary>
         internal static SocketAddr Read(byte* from, uint length)
         {
             SocketAddr address;
@@ -21,8 +22,8 @@ namespace Blockyard.Sockets
             return address;
         }
 
-        /// <summary>The same into <paramref name="to"/>; false, and none is there, for what is not IP's.</summary>
-        [MethodImpl(MethodImplOptions.AggressiveInlining)] // Mono inlines only the shortest by itself
+        /// <summary>Writes the same to <paramref name="to"/>. Returns false when it is no address.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)] // Mono inlines only very short methods on its own
         internal static bool TryRead(byte* from, uint length, SocketAddr* to)
         {
             Head* name = (Head*)from;
@@ -44,7 +45,8 @@ namespace Blockyard.Sockets
             return false;
         }
 
-        /// <summary>Writes it in the kernel's form, as IPv6 where the socket is; returns its length, 0 for none.</summary>
+        /// <summary>Writes an address in the kernel's form, as IPv6 for an IPv6 socket. Returns its length, 0 for no
+        /// address.</summary>
         internal static uint Write(in SocketAddr address, byte* to, bool socketIsIPv6)
         {
             if (address.Family == AddressFamily.InterNetwork && !socketIsIPv6)
@@ -74,7 +76,7 @@ namespace Blockyard.Sockets
         /// <summary><see cref="Room"/> bytes on the stack.</summary>
         internal struct Name
         {
-#pragma warning disable CS0169, CS0649 // only their room matters
+#pragma warning disable CS0169, CS0649 // only their size matters
             private ulong first;
             private ulong second;
             private ulong third;
@@ -82,7 +84,7 @@ namespace Blockyard.Sockets
 #pragma warning restore CS0169, CS0649
         }
 
-        /// <summary>The port, which follows the family with its high byte first, from bit 16 on.</summary>
+        /// <summary>The port from bit 16 on. It follows the family, with its high byte first.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private static uint PortBits(uint head) => ((head & 0xFF0000) << 8) | ((head >> 8) & 0xFF0000);
 
@@ -92,7 +94,8 @@ namespace Blockyard.Sockets
             address[3] = (byte)port;
         }
 
-        /// <summary>sockaddr_in and sockaddr_in6 in one: as fields, since Mono adds up every offset to a pointer anew.</summary>
+        /// <summary>sockaddr_in and sockaddr_in6 in one. Fields, because Mono computes every offset to a pointer
+        /// again.</summary>
         [StructLayout(LayoutKind.Explicit)]
         private struct Head
         {

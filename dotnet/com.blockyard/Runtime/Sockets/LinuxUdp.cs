@@ -6,9 +6,9 @@ using System.Runtime.InteropServices;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>UDP by Linux system calls. One call a datagram or a batch; nothing on the collected heap.</summary>
-    /// <remarks>Calls that can't block go by <see cref="DirectCalls"/> where there are any; the error number is then read in the
-    /// same method, with nothing called in between.</remarks>
+    /// <summary>UDP with Linux system calls: one call per datagram or batch, and no garbage.</summary>
+    /// <remarks>Calls that cannot block use <see cref="DirectCalls"/> where available. The same method then reads the
+    /// error number, with no call in between.</remarks>
     internal sealed unsafe class LinuxUdp : UdpTransport
     {
         private const int SendFlags = LinuxNative.DontWait | LinuxNative.NoSignal;
@@ -19,7 +19,8 @@ namespace Blockyard.Sockets
         private readonly bool isIPv6;
         private readonly bool direct = DirectCalls.AreUsed;
 
-        /// <summary>The longest datagrams of which several go as one message that the kernel cuts (UDP_SEGMENT); 0 for none.</summary>
+        /// <summary>The length of the longest datagrams that are sent as one message for the kernel to cut
+        /// (UDP_SEGMENT); 0 for none.</summary>
         private volatile int longestSegment;
 
         internal LinuxUdp(Socket socket)
@@ -27,22 +28,24 @@ namespace Blockyard.Sockets
             descriptor = (int)socket.Handle;
             isIPv6 = socket.AddressFamily == AddressFamily.InterNetworkV6;
 
-            // A kernel older than 4.18 would send the message uncut; it does not know the option either.
+            // A kernel older than 4.18 would send the message uncut. It does not know this option.
             int value;
             uint length = sizeof(int);
-            bool cuts = LinuxNative.GetOption(descriptor, LinuxNative.LevelUdp, LinuxNative.Segment, &value, &length) == 0;
-            longestSegment = cuts ? LongestDatagram : 0;
+            int refused = LinuxNative.GetOption(
+                descriptor, LinuxNative.LevelUdp, LinuxNative.Segment, &value, &length);
+            longestSegment = refused == 0 ? LongestDatagram : 0;
         }
 
         internal static bool IsAvailable => Available.Value;
 
-        /// <summary>The longest datagrams that still share a message: less once the kernel or the way refused to cut one.</summary>
+        /// <summary>The length of the longest datagrams that share a message. It shrinks when the kernel refuses to cut
+        /// a message.</summary>
         internal int LongestSegment => longestSegment;
 
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal override bool TryReceive(Span<byte> buffer, out Received received)
         {
-            // A struct, where Mono would clear what stackalloc gives by a call.
+            // A struct, because Mono calls a function to clear the memory of stackalloc.
             LinuxSockaddr.Name name;
             byte* from = (byte*)&name;
             byte nowhere;
@@ -52,21 +55,22 @@ namespace Blockyard.Sockets
                 {
                     uint length = LinuxSockaddr.Room;
 
-                    // With the flag the kernel answers how long the datagram was, not how much of it was stored.
+                    // With MSG_TRUNC the kernel returns the length of the datagram, not of the stored part.
                     const int Flags = LinuxNative.DontWait | LinuxNative.Truncated;
                     byte* to = pinned == null ? &nowhere : pinned;
                     nuint room = (nuint)buffer.Length;
                     long bytes = direct
-                        ? DirectCalls.SystemCall(DirectCalls.ReceiveFrom, descriptor, to, (nint)room, Flags, from, (nint)(&length))
+                        ? DirectCalls.SystemCall(
+                            DirectCalls.ReceiveFrom, descriptor, to, (nint)room, Flags, from, (nint)(&length))
                         : LinuxNative.ReceiveFrom(descriptor, to, room, Flags, from, &length);
                     if (bytes >= 0)
                     {
-                        int stored = buffer.Length;
-                        bool isTruncated = bytes > stored;
+                        bool isTruncated = bytes > buffer.Length;
+                        int stored = isTruncated ? buffer.Length : (int)bytes;
                         fixed (Received* result = &received)
                         {
-                            // Without an address it was no datagram: the socket is being shut down.
-                            return Received.TryWrite(result, from, length, isTruncated ? stored : (int)bytes, isTruncated);
+                            // Without an address it is no datagram: the socket is being shut down.
+                            return Received.TryWrite(result, from, length, stored, isTruncated);
                         }
                     }
 
@@ -97,7 +101,8 @@ namespace Blockyard.Sockets
                 {
                     nuint size = (nuint)datagram.Length;
                     long bytes = direct
-                        ? DirectCalls.SystemCall(DirectCalls.SendTo, descriptor, pinned, (nint)size, SendFlags, name, (nint)length)
+                        ? DirectCalls.SystemCall(
+                            DirectCalls.SendTo, descriptor, pinned, (nint)size, SendFlags, name, (nint)length)
                         : LinuxNative.SendTo(descriptor, pinned, size, SendFlags, name, length);
                     if (bytes >= 0)
                     {
@@ -118,11 +123,13 @@ namespace Blockyard.Sockets
             batch.PrepareToReceive();
             bool isShort = direct && batch.Capacity <= DirectCalls.LargestBatch;
             uint capacity = (uint)batch.Capacity;
+            const int Flags = LinuxNative.DontWait;
             while (true)
             {
                 int count = isShort
-                    ? (int)DirectCalls.SystemCall(DirectCalls.ReceiveMany, descriptor, batch.Messages, (nint)capacity, LinuxNative.DontWait, null, 0)
-                    : LinuxNative.ReceiveMany(descriptor, batch.Messages, capacity, LinuxNative.DontWait, null);
+                    ? (int)DirectCalls.SystemCall(
+                        DirectCalls.ReceiveMany, descriptor, batch.Messages, (nint)capacity, Flags, null, 0)
+                    : LinuxNative.ReceiveMany(descriptor, batch.Messages, capacity, Flags, null);
                 if (count >= 0)
                 {
                     return batch.TakeReceived(count);
@@ -150,10 +157,11 @@ namespace Blockyard.Sockets
             for (int next = 0; next < messages;)
             {
                 LinuxNative.BatchMessage* message = batch.Messages + next;
+                int left = messages - next;
                 int count = direct
                     ? (int)DirectCalls.SystemCall(
-                        DirectCalls.SendMany, descriptor, message, (nint)FewMessages(message, messages - next), SendFlags, null, 0)
-                    : LinuxNative.SendMany(descriptor, message, (uint)(messages - next), SendFlags);
+                        DirectCalls.SendMany, descriptor, message, (nint)FewMessages(message, left), SendFlags, null, 0)
+                    : LinuxNative.SendMany(descriptor, message, (uint)left, SendFlags);
                 if (count > 0)
                 {
                     for (next += count; count > 0; count--, message++)
@@ -170,9 +178,10 @@ namespace Blockyard.Sockets
                     continue;
                 }
 
-                if ((int)message->Message.PartCount > 1 && IsOfCutting(error))
+                if ((int)message->Message.PartCount > 1 && MayBeCutting(error))
                 {
-                    // Longer than packets on the way to there, or a device that leaves checksums to others: each by itself.
+                    // The datagrams are longer than the packets on the way, or the device cannot compute checksums:
+                    // send each one alone.
                     refusedAt = sent;
                     before = longestSegment;
                     longestSegment = error == LinuxNative.InputOutput ? 0 : (int)message->Message.Parts->Length - 1;
@@ -181,13 +190,13 @@ namespace Blockyard.Sockets
                     continue;
                 }
 
-                if (sent == refusedAt && IsOfCutting(error))
+                if (sent == refusedAt && MayBeCutting(error))
                 {
-                    // Refused by itself as well, as port 0 is: not for being cut, and no reason to cut none from now on.
+                    // Refused alone as well, like port 0. Cutting was not the reason, so later messages may be cut.
                     longestSegment = before;
                 }
 
-                // What went out is told first; the error comes again with the datagram that caused it.
+                // Returns what was sent first. The next call fails at the datagram that caused the error.
                 return nothing || sent > first ? sent - first : throw LinuxErrors.Exception(error);
             }
 
@@ -211,7 +220,7 @@ namespace Blockyard.Sockets
                     return answer > 0;
                 }
 
-                // Mono stops threads for a collection by a signal, so nearly every collection interrupts a wait.
+                // Mono stops threads for a collection with a signal, so nearly every collection interrupts a wait.
                 int error = Marshal.GetLastWin32Error();
                 if (error != LinuxNative.Interrupted)
                 {
@@ -220,29 +229,30 @@ namespace Blockyard.Sockets
 
                 if (milliseconds >= 0)
                 {
-                    left = (int)Math.Max(0, milliseconds - ((Stopwatch.GetTimestamp() - start) * 1000 / Stopwatch.Frequency));
+                    long waited = (Stopwatch.GetTimestamp() - start) * 1000 / Stopwatch.Frequency;
+                    left = (int)Math.Max(0, milliseconds - waited);
                 }
             }
         }
 
-        // Answers "not connected" on UDP sockets, and wakes those who wait all the same.
+        // Fails with "not connected" on UDP sockets, but still wakes waiting threads.
         internal override void Wake() => LinuxNative.Shutdown(descriptor, LinuxNative.ShutdownBoth);
 
-        /// <summary>Sorts an error: again at once, nothing to do now, or neither.</summary>
+        /// <summary>Classifies an error: retry at once, nothing to do now, or neither.</summary>
         private static bool IsWorthRetrying(int error, out bool nothing)
         {
             nothing = error == LinuxNative.TryAgain || error == LinuxNative.NoBuffers;
 
-            // The kernel tells of a refused datagram once, by failing the next call, whichever it is.
+            // The kernel reports a refused datagram once, by failing the next call of any kind.
             return error == LinuxNative.Interrupted || error == LinuxNative.Refused;
         }
 
-        private static bool IsOfCutting(int error) => error == LinuxNative.Invalid || error == LinuxNative.MessageSize
+        private static bool MayBeCutting(int error) => error == LinuxNative.Invalid || error == LinuxNative.MessageSize
             || error == LinuxNative.InputOutput || error == LinuxNative.NotSupported;
 
         /// <summary>
-        /// How many of the messages have no more datagrams together than a direct call may send: at least one, since no message
-        /// has more by itself (MostSegments of <see cref="DatagramBatch"/>).
+        /// The number of messages whose datagrams fit in a direct call. At least one, because no message has more
+        /// datagrams than that (MostSegments of <see cref="DatagramBatch"/>).
         /// </summary>
         private static uint FewMessages(LinuxNative.BatchMessage* messages, int count)
         {

@@ -4,12 +4,12 @@ using System.Net.Sockets;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>What the back ends on the runtime's own sockets share: they look before they read, and read into a scratch
-    /// array that no datagram is too long for.</summary>
-    /// <remarks>One thread reads and one sends at a time, by locks. A read costs two system calls and a copy.</remarks>
+    /// <summary>The base of the back ends on the runtime's sockets. They poll before they read, and read into an array
+    /// that is large enough for any datagram.</summary>
+    /// <remarks>Locks allow one reader and one sender at a time. A read costs two system calls and a copy.</remarks>
     internal abstract class ManagedUdp : UdpTransport
     {
-        // The runtimes do not agree on what closing does to a poll under way, so a wait looks up now and then.
+        // Runtimes differ in whether closing a socket ends a poll, so a wait polls for a short time repeatedly.
         private const int LongestWait = 50;
 
         private readonly object reading = new object();
@@ -46,16 +46,17 @@ namespace Blockyard.Sockets
                     }
                     catch (Exception error) when (isClosing && !(error is OutOfMemoryException))
                     {
-                        // A socket that is being shut down reads as an empty datagram of no address, or as interrupted.
+                        // A socket that is being shut down receives an empty datagram without an address, or is
+                        // interrupted.
                         break;
                     }
                     catch (SocketException error) when (
-                        IsOldNews(error.SocketErrorCode) || error.SocketErrorCode == SocketError.Interrupted)
+                        IsEarlierRefusal(error.SocketErrorCode) || error.SocketErrorCode == SocketError.Interrupted)
                     {
                     }
                     catch (SocketException error) when (error.SocketErrorCode == SocketError.WouldBlock)
                     {
-                        // Another reader of the same socket, outside of this object, was faster.
+                        // Another reader of the same socket, outside this object, was faster.
                         break;
                     }
                 }
@@ -67,7 +68,8 @@ namespace Blockyard.Sockets
 
         internal override bool TrySend(ReadOnlySpan<byte> datagram, in SocketAddr to)
         {
-            if (to.IsNone || (to.Family == AddressFamily.InterNetworkV6 && Socket.AddressFamily == AddressFamily.InterNetwork))
+            bool socketIsIPv4 = Socket.AddressFamily == AddressFamily.InterNetwork;
+            if (to.IsNone || (socketIsIPv4 && to.Family == AddressFamily.InterNetworkV6))
             {
                 throw new SocketException((int)SocketError.AddressFamilyNotSupported);
             }
@@ -80,7 +82,7 @@ namespace Blockyard.Sockets
             lock (writing)
             {
                 datagram.CopyTo(sent);
-                SocketAddr target = Socket.AddressFamily == AddressFamily.InterNetworkV6 ? to.MapToIPv6() : to;
+                SocketAddr target = socketIsIPv4 ? to : to.MapToIPv6();
                 while (true)
                 {
                     try
@@ -93,11 +95,12 @@ namespace Blockyard.Sockets
                         Send(sent, datagram.Length, target);
                         return true;
                     }
-                    catch (SocketException error) when (IsOldNews(error.SocketErrorCode))
+                    catch (SocketException error) when (IsEarlierRefusal(error.SocketErrorCode))
                     {
                     }
                     catch (SocketException error) when (
-                        error.SocketErrorCode == SocketError.WouldBlock || error.SocketErrorCode == SocketError.NoBufferSpaceAvailable)
+                        error.SocketErrorCode == SocketError.WouldBlock
+                        || error.SocketErrorCode == SocketError.NoBufferSpaceAvailable)
                     {
                         return false;
                     }
@@ -120,7 +123,7 @@ namespace Blockyard.Sockets
             }
             catch (SocketException)
             {
-                // A UDP socket answers that it is not connected; on Linux those who wait are woken even so.
+                // A UDP socket says that it is not connected. On Linux the call still wakes waiting threads.
             }
         }
 
@@ -128,7 +131,7 @@ namespace Blockyard.Sockets
 
         private protected abstract void Send(byte[] buffer, int length, in SocketAddr to);
 
-        private protected IPEndPointNonAlloc AnyAddress() => new IPEndPointNonAlloc(
-            Socket.AddressFamily == AddressFamily.InterNetworkV6 ? IPAddress.IPv6Any : IPAddress.Any, 0);
+        private protected static IPAddress Any(Socket socket) =>
+            socket.AddressFamily == AddressFamily.InterNetworkV6 ? IPAddress.IPv6Any : IPAddress.Any;
     }
 }

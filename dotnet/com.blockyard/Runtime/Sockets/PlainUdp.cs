@@ -3,7 +3,7 @@ using System.Net.Sockets;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>UDP by the runtime's sockets as they are. Allocates with every datagram.</summary>
+    /// <summary>UDP with the runtime's ordinary socket calls. Allocates for every datagram.</summary>
     internal sealed class PlainUdp : ManagedUdp
     {
         private readonly EndPoint any;
@@ -11,7 +11,7 @@ namespace Blockyard.Sockets
         internal PlainUdp(Socket socket)
             : base(socket)
         {
-            any = new IPEndPoint(socket.AddressFamily == AddressFamily.InterNetworkV6 ? IPAddress.IPv6Any : IPAddress.Any, 0);
+            any = new IPEndPoint(Any(socket), 0);
         }
 
         private protected override int Receive(byte[] buffer, out SocketAddr from)

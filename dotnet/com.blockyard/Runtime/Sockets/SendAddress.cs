@@ -3,7 +3,7 @@ using System.Net.Sockets;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>A runtime's <see cref="SocketAddress"/> that is written over for every datagram sent.</summary>
+    /// <summary>A <see cref="SocketAddress"/> of the runtime that is overwritten for every datagram sent.</summary>
     internal sealed class SendAddress
     {
         private readonly IPEndPointNonAlloc endPoint;
@@ -17,7 +17,8 @@ namespace Blockyard.Sockets
 
         internal SocketAddress Bytes => bytes;
 
-        /// <summary>The end point with another address, of the family that it was made with. Allocates nothing.</summary>
+        /// <summary>Sets the end point to another address of the same family and returns it. Allocates
+        /// nothing.</summary>
         internal unsafe IPEndPointNonAlloc For(in SocketAddr to)
         {
             bytes[2] = (byte)(to.Port >> 8);

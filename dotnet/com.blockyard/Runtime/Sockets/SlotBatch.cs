@@ -3,11 +3,12 @@ using Blockyard.Memory;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>A batch that receives straight into items of an <see cref="UnmanagedAllocator{T}"/>, one a datagram.</summary>
+    /// <summary>A batch that receives each datagram directly into an item of an
+    /// <see cref="UnmanagedAllocator{T}"/>.</summary>
     /// <remarks>
-    /// Each received datagram becomes an item that lives as long as the allocator's others, without a copy; the places of those
-    /// that did not come are taken back at once. Make the allocator with <c>zeroed: false</c> unless the bytes after a short
-    /// datagram matter. One thread at a time, the allocator included.
+    /// Each received datagram becomes an item of the allocator, without a copy. The unused items are freed at once.
+    /// Create the allocator with <c>zeroed: false</c> unless the bytes after a short datagram matter. One thread at a
+    /// time, including the allocator.
     /// </remarks>
     /// <typeparam name="T">The packet.</typeparam>
     public sealed unsafe class SlotBatch<T> : DatagramBatch
@@ -15,9 +16,9 @@ namespace Blockyard.Sockets
     {
         private readonly UnmanagedAllocator<T> allocator;
 
-        /// <summary>An empty batch.</summary>
-        /// <param name="allocator">Where the items come from; not disposed of with the batch.</param>
-        /// <param name="capacity">Datagrams, 1 to 1024.</param>
+        /// <summary>Creates an empty batch.</summary>
+        /// <param name="allocator">Where the items come from. The batch does not dispose it.</param>
+        /// <param name="capacity">The number of datagrams, 1 to 1024.</param>
         public SlotBatch(UnmanagedAllocator<T> allocator, int capacity = 64)
             : base(capacity, sizeof(T), ownsPayload: false)
         {
@@ -25,7 +26,7 @@ namespace Blockyard.Sockets
         }
 
         /// <summary>The item that a datagram was received into.</summary>
-        /// <param name="index">0 to <see cref="DatagramBatch.Count"/> less 1.</param>
+        /// <param name="index">0 to <see cref="DatagramBatch.Count"/> - 1.</param>
         public Ptr<T> Slot(int index) => new Ptr<T>((T*)StartOf(index));
 
         internal override void BeginReceive()
@@ -56,7 +57,7 @@ namespace Blockyard.Sockets
         {
             for (int i = to - 1; i >= from; i--)
             {
-                // Where a block of the allocator ended, the places before stay taken until its next reset.
+                // Items before the end of a block of the allocator stay in use until its next reset.
                 if (!allocator.TryTakeBack(new Ptr<T>((T*)StartAt(i))))
                 {
                     break;

@@ -7,16 +7,16 @@ using System.Security.Cryptography;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>An IPv4 or IPv6 address with a port: 32 bytes, blittable, equal by all that it says.</summary>
+    /// <summary>An IPv4 or IPv6 address with a port: 32 bytes, blittable, compared by value.</summary>
     /// <remarks>
-    /// A key for dictionaries that never takes two peers for one: family, address, port and scope are compared, while an
-    /// <see cref="IPEndPoint"/>'s hash alone collides. The flow label is carried and not compared, since a peer may change it
-    /// with every packet. Hashes are seeded by process, so that peers can't choose colliding addresses. Immutable.
+    /// A key for dictionaries that tells all peers apart: it compares family, address, port and scope. It carries the
+    /// flow label but does not compare it, because a peer may change it with every packet. The hash has a seed per
+    /// process, so that peers cannot choose colliding addresses. Immutable.
     /// </remarks>
     [StructLayout(LayoutKind.Explicit, Size = 32)]
     public readonly unsafe struct SocketAddr : IEquatable<SocketAddr>
     {
-        // Written in managed terms, never in the kernel's: Linux numbers IPv6 10 where .NET says 23.
+        // .NET's number of the family, not the kernel's: Linux uses 10 for IPv6, .NET 23.
         [FieldOffset(0)]
         private readonly ushort family;
         [FieldOffset(2)]
@@ -24,7 +24,7 @@ namespace Blockyard.Sockets
         [FieldOffset(4)]
         private readonly uint scope;
 
-        // The address in network order; an IPv4 address is the first four bytes.
+        // The address in network order. An IPv4 address is the first four bytes.
         [FieldOffset(8)]
         private readonly ulong high;
         [FieldOffset(16)]
@@ -44,8 +44,8 @@ namespace Blockyard.Sockets
             this.flow = flow;
         }
 
-        /// <summary>Writes all of one in its place, which Mono does not do for what a constructor or a call returns.</summary>
-        /// <param name="to">Where.</param>
+        /// <summary>Writes a whole address in place. Mono copies the result of a constructor or call instead.</summary>
+        /// <param name="to">The destination.</param>
         /// <param name="head">The family, the port from bit 16 on, the scope from bit 32 on.</param>
         /// <param name="high">The address's first eight bytes.</param>
         /// <param name="low">The last eight.</param>
@@ -60,10 +60,10 @@ namespace Blockyard.Sockets
             words->Flow = flow;
         }
 
-        /// <summary>An address and a port.</summary>
+        /// <summary>Creates an address with a port.</summary>
         /// <param name="address">IPv4 or IPv6.</param>
         /// <param name="port">0 to 65,535.</param>
-        /// <exception cref="ArgumentException">Another family.</exception>
+        /// <exception cref="ArgumentException">The address is neither IPv4 nor IPv6.</exception>
         public SocketAddr(IPAddress address, int port)
             : this()
         {
@@ -89,7 +89,7 @@ namespace Blockyard.Sockets
             scope = address.AddressFamily == AddressFamily.InterNetworkV6 ? unchecked((uint)address.ScopeId) : 0;
         }
 
-        /// <summary>An end point's address and port. Allocates nothing.</summary>
+        /// <summary>Creates the address of an end point. Allocates nothing.</summary>
         /// <param name="endPoint">IPv4 or IPv6.</param>
         public SocketAddr(IPEndPoint endPoint)
         {
@@ -98,10 +98,10 @@ namespace Blockyard.Sockets
                 : throw new ArgumentNullException(nameof(endPoint));
         }
 
-        /// <summary>Whether it is no address: the default value.</summary>
+        /// <summary>Whether it is the default value, which is no address.</summary>
         public bool IsNone => family == 0;
 
-        /// <summary>IPv4 or IPv6, in .NET's terms.</summary>
+        /// <summary>IPv4 or IPv6.</summary>
         public AddressFamily Family => (AddressFamily)family;
 
         /// <summary>The port.</summary>
@@ -110,10 +110,11 @@ namespace Blockyard.Sockets
         /// <summary>The IPv6 scope (interface) of a link-local address, or 0.</summary>
         public uint ScopeId => scope;
 
-        /// <summary>The IPv6 flow label and traffic class as the system gave them, or 0.</summary>
+        /// <summary>The IPv6 flow label and traffic class from the system, or 0.</summary>
         public uint FlowInfo => flow;
 
-        /// <summary>Whether it is an IPv4 address in IPv6 clothes (::ffff:a.b.c.d), as dual-mode sockets receive them.</summary>
+        /// <summary>Whether it is an IPv4 address mapped to IPv6 (::ffff:a.b.c.d), as dual-mode sockets receive
+        /// them.</summary>
         public bool IsIPv4MappedToIPv6 => family == (ushort)AddressFamily.InterNetworkV6 && high == 0 && IsMapped(low);
 
         internal ulong High => high;
@@ -130,10 +131,11 @@ namespace Blockyard.Sockets
         /// <param name="right">The other address.</param>
         public static bool operator !=(SocketAddr left, SocketAddr right) => !left.Equals(right);
 
-        /// <summary>What a runtime's <see cref="SocketAddress"/> says. Allocates nothing.</summary>
-        /// <remarks>Mono's received IPv4 ones are 8 bytes long, its serialized ones 16: only what is needed is read.</remarks>
+        /// <summary>Converts a <see cref="SocketAddress"/> of the runtime. Allocates nothing.</summary>
+        /// <remarks>Reads only the bytes it needs: on Mono a received IPv4 address has 8 bytes, a serialized one
+        /// 16.</remarks>
         /// <param name="address">IPv4 or IPv6.</param>
-        /// <exception cref="ArgumentException">Another family, or shorter than its family needs.</exception>
+        /// <exception cref="ArgumentException">Another family, or too few bytes for its family.</exception>
         public static SocketAddr From(SocketAddress address)
         {
             if (address == null)
@@ -158,26 +160,27 @@ namespace Blockyard.Sockets
             }
 
             uint scope = six && address.Size >= 28 ? Word(address, 24) : 0;
-            return new SocketAddr(
-                address.Family, (ushort)((address[2] << 8) | address[3]), bytes[0], bytes[1], scope, six ? Word(address, 4) : 0);
+            uint flow = six ? Word(address, 4) : 0;
+            ushort port = (ushort)((address[2] << 8) | address[3]);
+            return new SocketAddr(address.Family, port, bytes[0], bytes[1], scope, flow);
         }
 
-        /// <summary>The IPv6 form of an IPv4 address; an IPv6 address as it is.</summary>
+        /// <summary>The IPv6 form of an IPv4 address; an IPv6 address unchanged.</summary>
         public SocketAddr MapToIPv6() => family != (ushort)AddressFamily.InterNetwork
             ? this
             : new SocketAddr(AddressFamily.InterNetworkV6, port, 0, Mapped((uint)high), 0, 0);
 
-        /// <summary>The IPv4 address that a mapped one stands for; any other as it is.</summary>
+        /// <summary>The IPv4 address of a mapped address; any other address unchanged.</summary>
         public SocketAddr MapToIPv4() => !IsIPv4MappedToIPv6
             ? this
             : new SocketAddr(AddressFamily.InterNetwork, port, Unmapped(low), 0, 0, 0);
 
-        /// <summary>A new end point that says the same.</summary>
-        /// <exception cref="InvalidOperationException">It is no address.</exception>
+        /// <summary>Makes an end point with the same address and port.</summary>
+        /// <exception cref="InvalidOperationException">It is the default value.</exception>
         public IPEndPoint ToIPEndPoint() => new IPEndPoint(ToIPAddress(), port);
 
-        /// <summary>A new address object, without the port.</summary>
-        /// <exception cref="InvalidOperationException">It is no address.</exception>
+        /// <summary>Makes an address object, without the port.</summary>
+        /// <exception cref="InvalidOperationException">It is the default value.</exception>
         public IPAddress ToIPAddress()
         {
             if (IsNone)
@@ -195,7 +198,8 @@ namespace Blockyard.Sockets
 
         /// <inheritdoc/>
         public bool Equals(SocketAddr other) =>
-            high == other.high && low == other.low && port == other.port && family == other.family && scope == other.scope;
+            high == other.high && low == other.low && port == other.port && family == other.family
+            && scope == other.scope;
 
         /// <inheritdoc/>
         public override bool Equals(object? obj) => obj is SocketAddr other && Equals(other);
@@ -203,7 +207,7 @@ namespace Blockyard.Sockets
         /// <inheritdoc/>
         public override int GetHashCode()
         {
-            // Two rounds of multiply and fold (the constants are the golden ratio's and pi's fractions).
+            // Two rounds of multiply and fold. The constants are fractional digits of the golden ratio and of pi.
             ulong mixed = Fold((high ^ Seed) + port, 0x9E3779B97F4A7C15UL);
             mixed = Fold(mixed ^ low ^ ((ulong)scope << 32) ^ family, 0x243F6A8885A308D3UL);
             return unchecked((int)(mixed ^ (mixed >> 32)));
@@ -263,7 +267,7 @@ namespace Blockyard.Sockets
             return BitConverter.ToUInt64(bytes, 0);
         }
 
-        /// <summary>The fields as words that are written whole; the last has four bytes of padding.</summary>
+        /// <summary>The fields as whole words. The last one includes four bytes of padding.</summary>
         private struct Words
         {
             internal ulong Head;

@@ -5,7 +5,7 @@ using System.Net.Sockets;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>UDP by .NET 8's overloads that take a <see cref="SocketAddress"/>. Allocates nothing.</summary>
+    /// <summary>UDP with .NET 8's overloads that take a <see cref="SocketAddress"/>. Allocates nothing.</summary>
     internal sealed class SocketAddressUdp : ManagedUdp
     {
         private readonly SocketAddress sender;
@@ -15,12 +15,12 @@ namespace Blockyard.Sockets
             : base(socket)
         {
             sender = new SocketAddress(socket.AddressFamily);
-            target = new SendAddress(AnyAddress());
+            target = new SendAddress(new IPEndPointNonAlloc(Any(socket), 0));
         }
 
         private protected override int Receive(byte[] buffer, out SocketAddr from)
         {
-            // Each receive leaves the sender's length behind, which would be too short for the next.
+            // Each receive stores the length of the sender's address, which may be too short for the next.
             sender.Size = SocketAddress.GetMaximumAddressSize(Socket.AddressFamily);
             int bytes = Socket.ReceiveFrom(buffer.AsSpan(), SocketFlags.None, sender);
             from = SocketAddr.From(sender);

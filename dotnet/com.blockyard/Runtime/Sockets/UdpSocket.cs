@@ -6,16 +6,17 @@ using Blockyard.Memory;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>A UDP socket for game servers: nothing on the collected heap for a packet, no exception for "nothing to read".</summary>
+    /// <summary>A UDP socket for game servers: no garbage for a packet, and no exception for "nothing to
+    /// read".</summary>
     /// <remarks>
-    /// <para>By which means it talks to the system is chosen when it is made and shown by <see cref="Backend"/>. In the steady
-    /// state <see cref="TryReceive(Span{byte}, out Received)"/>, <see cref="TrySend"/> and both batches allocate 0 bytes on
-    /// <see cref="UdpBackend.LinuxNative"/> and <see cref="UdpBackend.SocketAddress"/>; batches are one system call on the
-    /// first.</para>
-    /// <para>Any thread may call anything at any time. <see cref="Dispose"/> ends blocked receives with an
-    /// <see cref="ObjectDisposedException"/>, and the descriptor is closed only when no call is under way. Errors of the
-    /// system are <see cref="SocketException"/>s, save one: that an earlier datagram was refused by its host is no error of
-    /// this call.</para>
+    /// <para><see cref="Backend"/> says how it calls the system; the constructor chooses that. In the steady state
+    /// <see cref="TryReceive(Span{byte}, out Received)"/>, <see cref="TrySend"/> and both batch methods allocate
+    /// nothing on <see cref="UdpBackend.LinuxNative"/> and <see cref="UdpBackend.SocketAddress"/>. On the first, a
+    /// batch is one system call.</para>
+    /// <para>Any thread may call any member at any time. <see cref="Dispose"/> ends blocked receives with an
+    /// <see cref="ObjectDisposedException"/>. The descriptor is closed when no call uses it any more. Errors of the
+    /// system are <see cref="SocketException"/>s, with one exception: that a host refused an earlier datagram is
+    /// ignored.</para>
     /// </remarks>
     public sealed class UdpSocket : IDisposable
     {
@@ -24,9 +25,9 @@ namespace Blockyard.Sockets
         private readonly LinuxUdp? linux;
         private readonly DescriptorGuard guard;
 
-        /// <summary>Takes a UDP socket over.</summary>
-        /// <param name="socket">A datagram socket, IPv4 or IPv6; bound, if it is to receive.</param>
-        /// <param name="backend">By which means.</param>
+        /// <summary>Creates a UdpSocket from a socket.</summary>
+        /// <param name="socket">An IPv4 or IPv6 datagram socket. It must be bound to receive.</param>
+        /// <param name="backend">How to call the system.</param>
         /// <param name="ownsSocket">Whether <see cref="Dispose"/> closes it.</param>
         /// <exception cref="PlatformNotSupportedException">The back end is not available here.</exception>
         /// <exception cref="ArgumentException">Not a UDP socket.</exception>
@@ -37,8 +38,9 @@ namespace Blockyard.Sockets
                 throw new ArgumentNullException(nameof(socket));
             }
 
-            if (socket.SocketType != SocketType.Dgram
-                || (socket.AddressFamily != AddressFamily.InterNetwork && socket.AddressFamily != AddressFamily.InterNetworkV6))
+            bool isIP = socket.AddressFamily == AddressFamily.InterNetwork
+                || socket.AddressFamily == AddressFamily.InterNetworkV6;
+            if (socket.SocketType != SocketType.Dgram || !isIP)
             {
                 throw new ArgumentException("A UdpSocket is made of an IPv4 or IPv6 datagram socket.", nameof(socket));
             }
@@ -55,10 +57,10 @@ namespace Blockyard.Sockets
             guard = new DescriptorGuard(ownsSocket ? new Action(socket.Dispose) : Nothing);
         }
 
-        /// <summary>By which means it talks to the system.</summary>
+        /// <summary>How it calls the system.</summary>
         public UdpBackend Backend { get; }
 
-        /// <summary>The socket itself, for its options.</summary>
+        /// <summary>The underlying socket, for its options.</summary>
         public Socket Socket => socket;
 
         /// <summary>Whether <see cref="Dispose"/> was called.</summary>
@@ -67,15 +69,15 @@ namespace Blockyard.Sockets
         /// <summary>The address that it is bound to.</summary>
         public SocketAddr LocalAddress => socket.LocalEndPoint is IPEndPoint local ? new SocketAddr(local) : default;
 
-        /// <summary>Whether datagrams may be sent to broadcast addresses; off at first.</summary>
+        /// <summary>Whether datagrams may be sent to broadcast addresses; false by default.</summary>
         public bool EnableBroadcast
         {
             get => socket.EnableBroadcast;
             set => socket.EnableBroadcast = value;
         }
 
-        /// <summary>Whether a back end can be had on this system and runtime.</summary>
-        /// <param name="backend">Any but <see cref="UdpBackend.Automatic"/>, which always can.</param>
+        /// <summary>Whether a back end is available on this system and runtime.</summary>
+        /// <param name="backend">The back end. <see cref="UdpBackend.Automatic"/> is always available.</param>
         public static bool IsAvailable(UdpBackend backend)
         {
             switch (backend)
@@ -97,10 +99,11 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>A socket bound to an address that it shares with no other; port 0 is any free one.</summary>
+        /// <summary>Creates a socket that is bound to an address and does not share it. Port 0 means any free
+        /// port.</summary>
         /// <param name="local">The address.</param>
-        /// <param name="backend">By which means.</param>
-        /// <exception cref="SocketException">The address can't be bound.</exception>
+        /// <param name="backend">How to call the system.</param>
+        /// <exception cref="SocketException">The address cannot be bound.</exception>
         public static UdpSocket Bind(IPEndPoint local, UdpBackend backend = UdpBackend.Automatic)
         {
             if (local == null)
@@ -111,10 +114,11 @@ namespace Blockyard.Sockets
             return Bind(new Socket(local.AddressFamily, SocketType.Dgram, ProtocolType.Udp), local, backend);
         }
 
-        /// <summary>A socket for IPv6 and IPv4 at once, on all interfaces; IPv4 peers appear as mapped IPv6 addresses.</summary>
-        /// <param name="port">The port; 0 is any free one.</param>
-        /// <param name="backend">By which means.</param>
-        /// <exception cref="SocketException">The port can't be bound.</exception>
+        /// <summary>Creates a socket for both IPv6 and IPv4 on all interfaces. IPv4 peers appear as mapped IPv6
+        /// addresses.</summary>
+        /// <param name="port">The port; 0 means any free port.</param>
+        /// <param name="backend">How to call the system.</param>
+        /// <exception cref="SocketException">The port cannot be bound.</exception>
         public static UdpSocket BindDualMode(int port, UdpBackend backend = UdpBackend.Automatic)
         {
             Socket socket = new Socket(AddressFamily.InterNetworkV6, SocketType.Dgram, ProtocolType.Udp);
@@ -131,8 +135,9 @@ namespace Blockyard.Sockets
             return Bind(socket, new IPEndPoint(IPAddress.IPv6Any, port), backend);
         }
 
-        /// <summary>Receives a datagram if one is there. Never blocks.</summary>
-        /// <param name="buffer">Where it goes; what does not fit is lost, and <see cref="Received.IsTruncated"/> says so.</param>
+        /// <summary>Receives a datagram if there is one. Never blocks.</summary>
+        /// <param name="buffer">The memory for the datagram. Bytes that do not fit are lost, and
+        /// <see cref="Received.IsTruncated"/> is set.</param>
         /// <param name="received">Its length and sender.</param>
         /// <returns>False when there is nothing to read.</returns>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
@@ -141,7 +146,9 @@ namespace Blockyard.Sockets
             guard.Enter();
             try
             {
-                return linux != null ? linux.TryReceive(buffer, out received) : transport.TryReceive(buffer, out received);
+                return linux != null
+                    ? linux.TryReceive(buffer, out received)
+                    : transport.TryReceive(buffer, out received);
             }
             catch (SocketException) when (guard.IsClosed)
             {
@@ -153,11 +160,11 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>Receives a datagram, if one is there, straight into an allocator's item.</summary>
-        /// <param name="allocator">Whose item; nothing is taken from it when there is nothing to read.</param>
+        /// <summary>Receives a datagram, if there is one, directly into an allocator's item.</summary>
+        /// <param name="allocator">Where the item comes from. Without a datagram it is unchanged.</param>
         /// <param name="slot">The item.</param>
         /// <param name="received">The datagram's length and sender.</param>
-        /// <typeparam name="T">The packet; longer datagrams are truncated.</typeparam>
+        /// <typeparam name="T">The type of the packet. Longer datagrams are truncated.</typeparam>
         /// <returns>False when there is nothing to read.</returns>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
         public unsafe bool TryReceive<T>(UnmanagedAllocator<T> allocator, out Ptr<T> slot, out Received received)
@@ -182,11 +189,13 @@ namespace Blockyard.Sockets
         }
 
         /// <summary>Waits for a datagram and receives it.</summary>
-        /// <param name="buffer">Where it goes, as for <see cref="TryReceive(Span{byte}, out Received)"/>.</param>
-        /// <param name="milliseconds">The longest wait; -1 is for ever.</param>
+        /// <param name="buffer">The memory for the datagram, as for
+        /// <see cref="TryReceive(Span{byte}, out Received)"/>.</param>
+        /// <param name="milliseconds">The longest wait; -1 means without limit.</param>
         /// <param name="received">Its length and sender.</param>
-        /// <returns>False when the time was over.</returns>
-        /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>, or when it comes meanwhile.</exception>
+        /// <returns>False when the time is over.</returns>
+        /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>, or when it is called during the
+        /// wait.</exception>
         public bool Receive(Span<byte> buffer, int milliseconds, out Received received)
         {
             if (milliseconds < -1)
@@ -224,11 +233,12 @@ namespace Blockyard.Sockets
         }
 
         /// <summary>Sends a datagram if the system has room for it. Never blocks.</summary>
-        /// <param name="datagram">Its bytes; may be none.</param>
-        /// <param name="to">To whom; an IPv4 address will do on a dual-mode socket.</param>
-        /// <returns>False when the system has no room: try again later, or drop it.</returns>
+        /// <param name="datagram">Its bytes; may be empty.</param>
+        /// <param name="to">The address to send to. A dual-mode socket accepts IPv4 addresses.</param>
+        /// <returns>False when the system has no room: try again later, or drop the datagram.</returns>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
-        /// <exception cref="SocketException">Too long, an address of another family, or the system's own.</exception>
+        /// <exception cref="SocketException">The datagram is too long, the address has another family, or the system
+        /// reports an error.</exception>
         public bool TrySend(ReadOnlySpan<byte> datagram, in SocketAddr to)
         {
             guard.Enter();
@@ -246,9 +256,9 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>Receives as many datagrams as are there and fit the batch. Never blocks.</summary>
-        /// <param name="batch">Becomes those datagrams.</param>
-        /// <returns>How many; 0 when there is nothing to read.</returns>
+        /// <summary>Receives as many datagrams as there are and as the batch has room for. Never blocks.</summary>
+        /// <param name="batch">Receives the datagrams; its earlier ones are removed.</param>
+        /// <returns>The number of datagrams; 0 when there is nothing to read.</returns>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
         public int ReceiveBatch(DatagramBatch batch)
         {
@@ -278,22 +288,26 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>Sends a batch's datagrams in order, until one finds no room. Never blocks; the batch stays as it is.</summary>
+        /// <summary>Sends a batch's datagrams in order, until the system has no room. Never blocks. The batch does not
+        /// change.</summary>
         /// <remarks>
-        /// Several in a row to one address that are equally long, save a shorter last one, cost the least: on
-        /// <see cref="UdpBackend.LinuxNative"/> they go to the kernel as one message, which it cuts apart again (UDP_SEGMENT,
-        /// where the kernel and the way there allow it). Each arrives as a datagram of its own.
+        /// Several datagrams of equal length in a row to one address cost the least; the last one may be shorter. On
+        /// <see cref="UdpBackend.LinuxNative"/> they go to the kernel as one message, which the kernel cuts into
+        /// datagrams (UDP_SEGMENT), if it can.
         /// </remarks>
         /// <param name="batch">The datagrams.</param>
-        /// <param name="first">The first to send: what an earlier call answered, to go on after it.</param>
-        /// <returns>How many were sent. An error after some were sent comes with the next call.</returns>
+        /// <param name="first">The index of the first datagram to send; to continue, the total that earlier calls have
+        /// sent.</param>
+        /// <returns>The number of datagrams sent. If an error occurs after some were sent, the next call throws
+        /// it.</returns>
         /// <exception cref="ObjectDisposedException">After <see cref="Dispose"/>.</exception>
         /// <exception cref="SocketException">As for <see cref="TrySend"/>.</exception>
         public int SendBatch(DatagramBatch batch, int first = 0)
         {
             if (first < 0 || first > batch.Count)
             {
-                throw new ArgumentOutOfRangeException(nameof(first), first, "The batch has " + batch.Count + " datagrams.");
+                throw new ArgumentOutOfRangeException(
+                    nameof(first), first, "The batch has " + batch.Count + " datagrams.");
             }
 
             guard.Enter();
@@ -312,7 +326,8 @@ namespace Blockyard.Sockets
             }
         }
 
-        /// <summary>Closes it, waking who waits. A second call does nothing. Returns at once; the last call under way closes.</summary>
+        /// <summary>Closes the socket and wakes waiting threads. A second call does nothing. Returns at once; the last
+        /// call in progress closes the descriptor.</summary>
         public void Dispose() => guard.Close(transport.Wake);
 
         private static UdpBackend Best() => IsAvailable(UdpBackend.LinuxNative) ? UdpBackend.LinuxNative
@@ -340,7 +355,8 @@ namespace Blockyard.Sockets
         {
             try
             {
-                // Mono lets UDP sockets share addresses unless told otherwise, and the kernel then hands out a free port twice.
+                // Mono lets UDP sockets share addresses by default, and then the kernel may assign the same free port
+                // twice.
                 socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, false);
                 socket.Bind(local);
                 return new UdpSocket(socket, backend);

@@ -3,7 +3,7 @@ using System.Net.Sockets;
 
 namespace Blockyard.Sockets
 {
-    /// <summary>What a back end does for a <see cref="UdpSocket"/>, which keeps the socket open meanwhile.</summary>
+    /// <summary>The base of the back ends. <see cref="UdpSocket"/> keeps the socket open during calls.</summary>
     internal abstract class UdpTransport
     {
         /// <summary>Longer than any UDP datagram.</summary>
@@ -15,11 +15,11 @@ namespace Blockyard.Sockets
         /// <summary>Never blocks. False when the system has no room.</summary>
         internal abstract bool TrySend(ReadOnlySpan<byte> datagram, in SocketAddr to);
 
-        /// <summary>Waits until there is something to read, for at most so long (-1: for ever) or a little less.</summary>
-        /// <returns>Whether it is worth looking; it may be a false alarm.</returns>
+        /// <summary>Waits until there is something to read, at most for this time (-1: without limit).</summary>
+        /// <returns>Whether there may be something to read.</returns>
         internal abstract bool Wait(int milliseconds);
 
-        /// <summary>Wakes those who wait, before the socket closes.</summary>
+        /// <summary>Wakes waiting threads, before the socket closes.</summary>
         internal abstract void Wake();
 
         internal virtual int ReceiveBatch(DatagramBatch batch)
@@ -44,8 +44,8 @@ namespace Blockyard.Sockets
             return sent - first;
         }
 
-        /// <summary>Whether an error only tells that an earlier datagram was refused by its host.</summary>
-        private protected static bool IsOldNews(SocketError error) =>
+        /// <summary>Whether an error only reports that a host refused an earlier datagram.</summary>
+        private protected static bool IsEarlierRefusal(SocketError error) =>
             error == SocketError.ConnectionReset || error == SocketError.ConnectionRefused;
     }
 }

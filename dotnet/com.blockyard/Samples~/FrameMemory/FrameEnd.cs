@@ -4,7 +4,8 @@ using UnityEngine;
 
 namespace Blockyard.Samples
 {
-    /// <summary>Ends Blockyard's frames with Unity's. One of it in the scene, last in the execution order.</summary>
+    /// <summary>Ends Blockyard's frame at the end of Unity's. Put one into the scene, last in the execution
+    /// order.</summary>
     [DefaultExecutionOrder(32000)]
     public sealed class FrameEnd : MonoBehaviour
     {
@@ -12,7 +13,7 @@ namespace Blockyard.Samples
 
         private void LateUpdate()
         {
-            // A frame's scratch: no garbage, nothing to free.
+            // Scratch memory for one frame: no garbage, and nothing to free.
             UnmanagedList<Vector3> visible = new UnmanagedList<Vector3>(256, Lifetime.Temp);
             visible.Add(transform.position);
             FrameMemory.EndFrame();

@@ -97,7 +97,8 @@ namespace Blockyard.Tests
         [Test]
         public void exceptions_of_the_action_come_through()
         {
-            Assert.Throws<InvalidOperationException>(() => AllocationMeter.Measure(() => throw new InvalidOperationException()));
+            Assert.Throws<InvalidOperationException>(
+                () => AllocationMeter.Measure(() => throw new InvalidOperationException()));
             Assert.Throws<ArgumentNullException>(() => AllocationMeter.Measure(null!));
             Assert.Throws<ArgumentNullException>(() => AllocationAssert.Zero(null!));
             Assert.Throws<ArgumentOutOfRangeException>(() => AllocationAssert.Zero(() => { }, repeats: 0));

@@ -4,7 +4,7 @@ using Blockyard.Memory;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Collects leak reports while it lives, in a mode of the test's choice.</summary>
+    /// <summary>Sets a mode of leak detection and collects the reports until it is disposed.</summary>
     internal sealed class CapturedLeaks : IDisposable
     {
         private readonly List<string> texts = new List<string>();

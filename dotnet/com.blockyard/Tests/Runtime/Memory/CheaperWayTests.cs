@@ -4,7 +4,7 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Of two ways the cheaper one is taken, whichever it is and however prices change.</summary>
+    /// <summary>The cheaper of two ways is used, whichever it is and however prices change.</summary>
     [TestFixture]
     public class CheaperWayTests
     {
@@ -15,16 +15,17 @@ namespace Blockyard.Tests
         public void each_is_tried_once_and_then_nearly_all_is_done_by_the_cheaper_one(long first, long second)
         {
             CheaperWay ways = new CheaperWay(Observation);
-            int byDearer = 0;
+            int byExpensive = 0;
             const int Steps = 6500;
             for (int i = 0; i < Steps; i++)
             {
                 bool bySecond = ways.TakeSecond;
                 ways.Took(bySecond, Observation, bySecond ? second : first);
-                byDearer += bySecond == second > first ? 1 : 0;
+                byExpensive += bySecond == second > first ? 1 : 0;
             }
 
-            Assert.That(byDearer, Is.InRange((Steps / (CheaperWay.Between + 1)) - 2, (Steps / (CheaperWay.Between + 1)) + 2));
+            Assert.That(
+                byExpensive, Is.InRange((Steps / (CheaperWay.Between + 1)) - 2, (Steps / (CheaperWay.Between + 1)) + 2));
         }
 
         [Test]
@@ -60,7 +61,7 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void one_that_was_dear_by_chance_is_made_up_for_by_the_next()
+        public void one_that_was_expensive_by_chance_is_corrected_by_the_next()
         {
             CheaperWay ways = new CheaperWay(Observation);
             ways.Took(bySecond: false, Observation, 160);
@@ -77,7 +78,7 @@ namespace Blockyard.Tests
             ways.Took(bySecond: true, Observation, 100);
             Assert.IsTrue(ways.TakeSecond);
 
-            // The way that is taken is dear once: the other's turn, and back as soon as that is seen to cost more.
+            // The way in use is expensive once: the other way gets a turn, until it is seen to cost more.
             ways.Took(bySecond: true, Observation, 500);
             Assert.IsFalse(ways.TakeSecond);
         }

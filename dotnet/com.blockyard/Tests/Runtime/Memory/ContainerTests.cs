@@ -135,7 +135,7 @@ namespace Blockyard.Tests
             UnmanagedHashMap<Key, long> map = new UnmanagedHashMap<Key, long>(random.Next(3), source);
             for (int step = 0; step < 20000; step++)
             {
-                // Few keys, and hashes of which many are equal, so that probing and removal meet each other.
+                // Few keys and many equal hashes, so that removal has to shift entries.
                 Key key = new Key(random.Next(step < 10000 ? 60 : 2000));
                 switch (random.Next(6))
                 {

@@ -3,7 +3,7 @@ using System.Threading;
 
 namespace Blockyard.Tests
 {
-    /// <summary>A thread whose Temp region nobody else has used, for one test.</summary>
+    /// <summary>Runs a test on a new thread, whose Temp region is unused.</summary>
     internal static class FreshThread
     {
         private static readonly TimeSpan Deadline = TimeSpan.FromMinutes(5);
@@ -26,7 +26,8 @@ namespace Blockyard.Tests
             thread.Start();
             if (!thread.Join(Deadline))
             {
-                throw new TimeoutException("The test's thread did not end within " + Deadline.TotalMinutes + " minutes.");
+                throw new TimeoutException(
+                    "The test's thread did not end within " + Deadline.TotalMinutes + " minutes.");
             }
 
             if (failure != null)

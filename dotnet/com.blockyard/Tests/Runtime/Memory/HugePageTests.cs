@@ -7,14 +7,15 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Allocators that have grown large ask Linux for huge pages: whether it gives any, nothing else changes,
-    /// and memory that is not used yet stays out of the process.</summary>
+    /// <summary>Large allocators request huge pages from Linux. Whether it gives any, nothing else changes, and unused
+    /// memory does not count towards the process.</summary>
     [TestFixture]
     public unsafe class HugePageTests
     {
         private const long MiB = 1024 * 1024;
 
-        /// <summary>More than the 2 MiB that a huge page may hold unused: the runtime's own memory moves meanwhile.</summary>
+        /// <summary>More than the unused part of one huge page (2 MiB), because the runtime's own memory
+        /// varies.</summary>
         private const long Slack = 6 * MiB;
 
         private const int DisableHugePages = 41;
@@ -36,7 +37,8 @@ namespace Blockyard.Tests
 
         [Test]
         public void a_process_asks_for_huge_pages_unless_its_environment_says_no() =>
-            Assert.AreEqual(Environment.GetEnvironmentVariable("BLOCKYARD_HUGE_PAGES") != "0", UnmanagedMemory.HugePages);
+            Assert.AreEqual(
+                Environment.GetEnvironmentVariable("BLOCKYARD_HUGE_PAGES") != "0", UnmanagedMemory.HugePages);
 
         [TestCase(100L)]
         [TestCase(130L)]
@@ -106,7 +108,7 @@ namespace Blockyard.Tests
                 {
                     Assert.AreEqual(0, allocator.Statistics.BytesInHugePages);
 
-                    // The page that came instead of a huge one was not copied to as well, which would have failed.
+                    // The small page that came instead of a huge one was not copied again, which would have failed.
                     Assert.AreEqual(copies, PageCopies.IsAvailable);
                     Assert.AreEqual(allocator.Statistics.BytesUsed, (Kilobytes("Rss:") * 1024) - resident, Slack);
                     Assert.IsTrue(UnmanagedMemory.HugePages);
@@ -124,12 +126,12 @@ namespace Blockyard.Tests
             UnmanagedMemory.HugePages = true;
             using (Filled(80 * MiB))
             {
-                // The first calls of everything are behind us.
+                // After this, every method has run once.
             }
 
             using (UnmanagedAllocator<Item> allocator = Filled(80 * MiB))
             {
-                // A block's place in the tables comes from the collected heap, 40 bytes; a page's price must not.
+                // An entry in the tables of blocks takes 40 bytes of the collected heap; timing a page takes none.
                 int blocks = allocator.Statistics.Blocks;
                 long before = GC.GetTotalMemory(false);
                 int collections = GC.CollectionCount(0);
@@ -177,7 +179,8 @@ namespace Blockyard.Tests
             {
                 if (line.StartsWith(name, StringComparison.Ordinal))
                 {
-                    return long.Parse(line.Substring(name.Length).Replace("kB", string.Empty).Trim(), CultureInfo.InvariantCulture);
+                    return long.Parse(
+                        line.Substring(name.Length).Replace("kB", string.Empty).Trim(), CultureInfo.InvariantCulture);
                 }
             }
 

@@ -9,7 +9,7 @@ using static Blockyard.Tests.FreshThread;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Each test runs on a thread of its own where it needs a Temp region that nobody else has used.</summary>
+    /// <summary>A test that needs an unused Temp region runs on its own thread.</summary>
     [TestFixture]
     public unsafe class LifetimeTests
     {
@@ -117,7 +117,8 @@ namespace Blockyard.Tests
             UnmanagedMemory.Malloc(1000, 16, Lifetime.Temp);
             FrameMemory.EndThreadFrame();
             Assert.AreEqual(0, FrameMemory.ThreadStatistics.TempUsed);
-            Assert.IsTrue(first == UnmanagedMemory.Malloc(1000, 16, Lifetime.Temp), "the same memory serves the next frame");
+            Assert.IsTrue(
+                first == UnmanagedMemory.Malloc(1000, 16, Lifetime.Temp), "the same memory serves the next frame");
         });
 
         [Test]
@@ -262,7 +263,7 @@ namespace Blockyard.Tests
                 }
             }
 
-            // 400 threads with a region each would hold 100 MB; a few may wait for the collector.
+            // 400 threads with one region each would hold 100 MB. A few may wait for the collector.
             Assert.That(FrameMemory.TempJobBytesHeld - before, Is.LessThan(25L * 1024 * 1024));
         }
 
@@ -340,7 +341,7 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void detection_turned_on_and_off_reaches_a_thread_that_is_in_the_middle_of_its_blocks() => OnFreshThread(() =>
+        public void turning_detection_on_and_off_affects_a_thread_that_has_blocks() => OnFreshThread(() =>
         {
             using (CapturedLeaks leaks = new CapturedLeaks(LeakMode.Off))
             {
@@ -406,7 +407,8 @@ namespace Blockyard.Tests
                             UnmanagedMemory.Malloc(64, 8, Lifetime.Temp);
                             UnmanagedMemory.Free(UnmanagedMemory.Malloc(64, 8, Lifetime.Temp), Lifetime.Temp);
                             UnmanagedMemory.Free(UnmanagedMemory.Malloc(64, 8, Lifetime.TempJob), Lifetime.TempJob);
-                            UnmanagedMemory.Free(UnmanagedMemory.Malloc(64, 8, Lifetime.Persistent), Lifetime.Persistent);
+                            UnmanagedMemory.Free(
+                                UnmanagedMemory.Malloc(64, 8, Lifetime.Persistent), Lifetime.Persistent);
                         }
 
                         FrameMemory.EndFrame();
@@ -431,7 +433,8 @@ namespace Blockyard.Tests
         {
             IntPtr block = IntPtr.Zero;
             OnFreshThread(() => block = (IntPtr)UnmanagedMemory.Malloc(64, 8, Lifetime.Temp));
-            OnFreshThread(() => Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free((void*)block, Lifetime.Temp)));
+            OnFreshThread(() => Assert.Throws<InvalidOperationException>(
+                () => UnmanagedMemory.Free((void*)block, Lifetime.Temp)));
         }
 #endif
 

@@ -9,7 +9,7 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Pages that Linux copies into their places: they are there, they are zero, and nobody ever waits for one.</summary>
+    /// <summary>Pages that Linux copies into place are present and zero, and no thread ever waits for one.</summary>
     [TestFixture]
     public unsafe class PageCopiesTests
     {
@@ -23,7 +23,8 @@ namespace Blockyard.Tests
         {
             if (!PageCopies.IsAvailable)
             {
-                Assert.Ignore("this process has no userfaultfd: not 64-bit Linux 5.11 or later, watched by a filter, or turned off");
+                Assert.Ignore(
+                    "this process has no userfaultfd: not 64-bit Linux 5.11 or later, under a filter, or turned off");
             }
 
             memory = SlabMemory.Take(Bytes);
@@ -90,7 +91,7 @@ namespace Blockyard.Tests
         {
             Assert.IsTrue(PageCopies.TryFill(memory + SlabMemory.Unit, PageCopies.Least));
 
-            // Right before and behind the range: a use, and a read of a file into it, neither of which may wait or fail.
+            // Uses memory right before and after the range, and reads a file into it. Neither may wait or fail.
             memory[SlabMemory.Unit - 1] = 1;
             AssertThatTheKernelCanWriteTo(memory + SlabMemory.Unit + PageCopies.Least);
         }
@@ -102,7 +103,8 @@ namespace Blockyard.Tests
             const int DontNeed = 4;
             Assert.AreEqual(0, madvise(memory, (UIntPtr)(ulong)PageCopies.Least, DontNeed));
 
-            // The kernel's write first: of a range that is still registered it fails, where a use would wait for ever.
+            // Lets the kernel write first: in a range that is still registered that fails, but a use would wait without
+            // end.
             AssertThatTheKernelCanWriteTo(memory + Page);
             Assert.AreEqual(0, memory[0]);
         }
@@ -137,7 +139,8 @@ namespace Blockyard.Tests
                         {
                             lock (wrong)
                             {
-                                wrong.Add("thread " + seed + ", round " + round + ": filled " + filled + ", sum " + sum);
+                                wrong.Add(
+                                    "thread " + seed + ", round " + round + ": filled " + filled + ", sum " + sum);
                             }
                         }
                     }
@@ -147,7 +150,7 @@ namespace Blockyard.Tests
 
             for (int i = 0; i < 5; i++)
             {
-                // A process is begun as a copy of this one, for a moment.
+                // A new process starts as a copy of this one.
                 using (Process child = Process.Start(new ProcessStartInfo("true") { UseShellExecute = false })!)
                 {
                     child.WaitForExit();

@@ -4,14 +4,14 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Huge pages are asked for while they are the cheaper ones, and asking never loses more than it may.</summary>
+    /// <summary>Huge pages are requested while they are cheaper, and requests never lose more than the limit.</summary>
     [TestFixture]
     public class PageCostsTests
     {
         private const long HugePage = 2 * 1024 * 1024;
         private const long Small = 650000;
         private const long Cheap = 90000;
-        private const long Dear = 5300000;
+        private const long Expensive = 5300000;
 
         [Test]
         public void nothing_is_asked_for_before_the_price_of_small_pages_is_known()
@@ -23,20 +23,20 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void cheap_ones_are_asked_for_each_time_and_a_dear_one_among_many_ends_nothing()
+        public void cheap_ones_are_always_requested_and_a_single_expensive_one_changes_nothing()
         {
             PageCosts costs = new PageCosts(HugePage);
             costs.TookSmall(HugePage, Small);
             for (int i = 0; i < 1000; i++)
             {
                 Assert.IsTrue(costs.IsWorthAsking, "at ask " + i);
-                costs.Asked(given: true, i % 50 == 49 ? Dear : Cheap);
+                costs.Asked(given: true, i % 50 == 49 ? Expensive : Cheap);
             }
         }
 
         [TestCase(true)]
         [TestCase(false)]
-        public void dear_or_refused_ones_are_asked_for_now_and_then(bool given)
+        public void expensive_or_refused_ones_are_requested_rarely(bool given)
         {
             PageCosts costs = new PageCosts(HugePage);
             int asked = 0;
@@ -46,7 +46,7 @@ namespace Blockyard.Tests
                 if (costs.IsWorthAsking)
                 {
                     asked++;
-                    costs.Asked(given, Dear);
+                    costs.Asked(given, Expensive);
                 }
                 else
                 {
@@ -59,7 +59,7 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void gains_of_long_ago_do_not_pay_for_many_dear_ones()
+        public void old_gains_do_not_pay_for_many_expensive_ones()
         {
             PageCosts costs = new PageCosts(HugePage);
             costs.TookSmall(HugePage, Small);
@@ -71,7 +71,7 @@ namespace Blockyard.Tests
             int asked = 0;
             while (costs.IsWorthAsking)
             {
-                costs.Asked(given: true, Dear);
+                costs.Asked(given: true, Expensive);
                 asked++;
             }
 
@@ -79,11 +79,11 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void small_pages_that_have_become_as_dear_end_the_waiting()
+        public void small_pages_that_became_as_expensive_end_the_waiting()
         {
             PageCosts costs = new PageCosts(HugePage);
             costs.TookSmall(HugePage, Small);
-            costs.Asked(given: true, Dear);
+            costs.Asked(given: true, Expensive);
             costs.TookSmall(HugePage, Small);
             Assert.IsFalse(costs.IsWorthAsking);
             for (int i = 0; i < 10; i++)
@@ -95,7 +95,7 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void a_few_small_pages_that_were_dear_do_not_make_dear_huge_ones_look_cheap()
+        public void a_few_expensive_small_pages_do_not_make_expensive_huge_ones_look_cheap()
         {
             PageCosts costs = new PageCosts(HugePage);
             for (int i = 0; i < 15; i++)
@@ -105,7 +105,7 @@ namespace Blockyard.Tests
 
             while (costs.IsWorthAsking)
             {
-                costs.Asked(given: true, Dear);
+                costs.Asked(given: true, Expensive);
             }
 
             costs.TookSmall(HugePage, 7000000);
@@ -123,23 +123,25 @@ namespace Blockyard.Tests
                 long small = random.Next(1, 2000000);
                 double gained = 0;
                 double smallTime = 0;
-                double dearest = 0;
+                double mostExpensive = 0;
                 int changeEvery = random.Next(1, 1000);
-                double dearShare = random.NextDouble();
+                double expensiveShare = random.NextDouble();
                 for (int i = 0; i < 20000; i++)
                 {
                     if (i % changeEvery == 0)
                     {
-                        dearShare = random.NextDouble();
+                        expensiveShare = random.NextDouble();
                     }
 
                     if (costs.IsWorthAsking)
                     {
                         bool given = random.Next(20) > 0;
-                        long cost = random.NextDouble() < dearShare ? small * random.Next(1, 60) : small / random.Next(1, 10);
+                        long cost = random.NextDouble() < expensiveShare
+                            ? small * random.Next(1, 60)
+                            : small / random.Next(1, 10);
                         costs.Asked(given, cost);
                         gained += (given ? small : 0) - cost;
-                        dearest = Math.Max(dearest, cost);
+                        mostExpensive = Math.Max(mostExpensive, cost);
                     }
                     else
                     {
@@ -148,8 +150,8 @@ namespace Blockyard.Tests
                         smallTime += time;
                     }
 
-                    // A thousandth for whole nanoseconds of a division.
-                    double mayBeLost = (smallTime * 1.001 / PageCosts.SmallPerLoss) + dearest;
+                    // A tolerance of a thousandth for rounding to whole nanoseconds.
+                    double mayBeLost = (smallTime * 1.001 / PageCosts.SmallPerLoss) + mostExpensive;
                     if (-gained > mayBeLost + 1)
                     {
                         Assert.Fail("seed " + seed + ", step " + i + ": lost " + -gained + " of " + mayBeLost);

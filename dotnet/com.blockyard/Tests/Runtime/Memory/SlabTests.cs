@@ -5,8 +5,7 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>An allocator that has outgrown single blocks: what it holds then comes out of slabs on Linux,
-    /// and nobody should be able to tell.</summary>
+    /// <summary>A large allocator gets its memory from slabs on Linux. No user should notice.</summary>
     [TestFixture]
     public unsafe class SlabTests
     {
@@ -18,7 +17,8 @@ namespace Blockyard.Tests
         {
             bool copies = PageCopies.IsAvailable;
             const int Bytes = 24 * 1024 * 1024;
-            using (UnmanagedAllocator<Item> allocator = new UnmanagedAllocator<Item>(itemsPerBlock, alignment: alignment))
+            using (UnmanagedAllocator<Item> allocator =
+                new UnmanagedAllocator<Item>(itemsPerBlock, alignment: alignment))
             {
                 int stride = Math.Max(sizeof(Item), alignment);
                 List<Ptr<Item>> items = new List<Ptr<Item>>();
@@ -47,7 +47,7 @@ namespace Blockyard.Tests
                 Assert.AreEqual((items.Count + itemsPerBlock - 1) / itemsPerBlock, allocator.Statistics.Blocks);
                 Assert.AreEqual((long)items.Count * stride, allocator.Statistics.BytesUsed);
 
-                // A page that two blocks share was copied to once only: a second time fails.
+                // A page that two blocks share is copied only once, because a second copy fails.
                 Assert.AreEqual(copies, PageCopies.IsAvailable);
             }
         }

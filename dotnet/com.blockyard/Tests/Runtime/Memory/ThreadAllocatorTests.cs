@@ -7,7 +7,7 @@ using static Blockyard.Tests.FreshThread;
 
 namespace Blockyard.Tests
 {
-    /// <summary>The thread's own allocator is a short way to the same blocks; each test has a thread that nobody else has used.</summary>
+    /// <summary>The allocator of a thread gives the same blocks. Each test runs on its own thread.</summary>
     [TestFixture]
     public unsafe class ThreadAllocatorTests
     {
@@ -65,7 +65,7 @@ namespace Blockyard.Tests
         });
 
         [Test]
-        public void it_outlives_frames_and_blocks_begin_anew_after_each() => OnFreshThread(() =>
+        public void it_outlives_frames_and_each_frame_starts_with_an_empty_region() => OnFreshThread(() =>
         {
             ThreadAllocator thread = UnmanagedMemory.ThisThread;
             void* first = thread.MallocTemp(100, 4);
@@ -136,11 +136,13 @@ namespace Blockyard.Tests
             foreach (int alignment in new[] { 0, -8, 3, 24, 2 * UnmanagedMemory.LargestAlignment, int.MinValue })
             {
                 Assert.Throws<ArgumentOutOfRangeException>(() => UnmanagedMemory.ThisThread.MallocTemp(8, alignment));
-                Assert.Throws<ArgumentOutOfRangeException>(() => UnmanagedMemory.ThisThread.MallocTempJob(8, alignment));
+                Assert.Throws<ArgumentOutOfRangeException>(
+                    () => UnmanagedMemory.ThisThread.MallocTempJob(8, alignment));
             }
 
             Assert.Throws<ArgumentOutOfRangeException>(() => UnmanagedMemory.ThisThread.MallocTemp(-1, 8));
-            Assert.Throws<ArgumentOutOfRangeException>(() => UnmanagedMemory.ThisThread.MallocTempJob(long.MinValue, 8));
+            Assert.Throws<ArgumentOutOfRangeException>(
+                () => UnmanagedMemory.ThisThread.MallocTempJob(long.MinValue, 8));
             Assert.Throws<OutOfMemoryException>(() => UnmanagedMemory.ThisThread.MallocTemp(long.MaxValue, 8));
         });
 
@@ -153,7 +155,7 @@ namespace Blockyard.Tests
 
 #if !BLOCKYARD_RELEASE
         [Test]
-        public void the_default_value_is_of_no_thread()
+        public void the_default_value_has_no_thread()
         {
             Assert.Throws<InvalidOperationException>(() => default(ThreadAllocator).MallocTemp(8, 8));
             Assert.Throws<InvalidOperationException>(() => default(ThreadAllocator).MallocTempJob(8, 8));

@@ -61,7 +61,8 @@ namespace Blockyard.Tests
                 }
 
                 Assert.AreEqual(blocks, allocator.Statistics.Blocks);
-                Assert.AreEqual((long)items * sizeof(Entity), allocator.Statistics.BytesUsed, "an item costs its own size");
+                Assert.AreEqual(
+                    (long)items * sizeof(Entity), allocator.Statistics.BytesUsed, "an item costs its own size");
             }
         }
 
@@ -408,7 +409,8 @@ namespace Blockyard.Tests
         public void random_use_agrees_with_a_simple_model(int seed)
         {
             Random random = new Random(seed);
-            using (UnmanagedAllocator<Entity> allocator = new UnmanagedAllocator<Entity>(random.Next(1, 50), zeroed: true))
+            using (UnmanagedAllocator<Entity> allocator =
+                new UnmanagedAllocator<Entity>(random.Next(1, 50), zeroed: true))
             {
                 Dictionary<Handle<Entity>, ulong> live = new Dictionary<Handle<Entity>, ulong>();
                 List<Handle<Entity>> dead = new List<Handle<Entity>>();
@@ -492,7 +494,7 @@ namespace Blockyard.Tests
             throw new InvalidOperationException();
         }
 
-        /// <summary>On a thread of its own, whose stack a conservative collector no longer looks at.</summary>
+        /// <summary>On its own thread, so that a conservative collector does not scan the stack afterwards.</summary>
         private static void ForgetOneOnAnotherThread()
         {
             Thread thread = new Thread(ForgetOne);

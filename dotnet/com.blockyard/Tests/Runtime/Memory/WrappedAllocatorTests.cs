@@ -62,14 +62,15 @@ namespace Blockyard.Tests
         [Test]
         public void a_block_that_32_bits_cannot_count_is_not_cut_short()
         {
-            // 65,536 x 65,537 bytes is 65,536 in 32 bits: the second item would lie outside of such a block.
+            // 65,536 x 65,537 bytes is 65,536 in 32 bits. The second item would lie outside such a block.
             using (WrappedAllocator<IntPtr> allocator = new WrappedAllocator<IntPtr>(65536, pointer => pointer, 65537))
             {
                 allocator.Allocate();
                 Assert.AreEqual(65536L * 65537L, allocator.Statistics.BytesReserved);
             }
 
-            using (WrappedAllocator<IntPtr> allocator = new WrappedAllocator<IntPtr>(int.MaxValue, pointer => pointer, int.MaxValue))
+            using (WrappedAllocator<IntPtr> allocator =
+                new WrappedAllocator<IntPtr>(int.MaxValue, pointer => pointer, int.MaxValue))
             {
                 Assert.Throws<OutOfMemoryException>(() => allocator.Allocate());
             }

@@ -46,7 +46,8 @@ namespace Blockyard.Tests
                 }
 
                 Assert.AreEqual(model.Count, table.Count);
-                Assert.AreEqual(model.TryGetValue(address, out string? expected), table.TryGet(address, out string actual));
+                Assert.AreEqual(
+                    model.TryGetValue(address, out string? expected), table.TryGet(address, out string actual));
                 Assert.AreEqual(expected, actual);
                 if (step % 1000 == 0)
                 {

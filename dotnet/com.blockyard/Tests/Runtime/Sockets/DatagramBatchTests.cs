@@ -8,7 +8,7 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Batches, on each back end that the runtime has, on IPv4 and IPv6.</summary>
+    /// <summary>Every test runs on each back end of the runtime, on IPv4 and IPv6.</summary>
     [TestFixture("LinuxNative", "127.0.0.1")]
     [TestFixture("LinuxNative", "::1")]
     [TestFixture("SocketAddress", "127.0.0.1")]
@@ -94,7 +94,8 @@ namespace Blockyard.Tests
                 UdpSocket[] servers = { Server, other };
                 for (int round = 0; round < 20; round++)
                 {
-                    // The last rounds send one long run each, of more than one message's bytes or datagrams.
+                    // Each of the last rounds sends one long run, with more bytes or datagrams than one message may
+                    // have.
                     outgoing.Clear();
                     List<byte[]>[] expected = { new List<byte[]>(), new List<byte[]>() };
                     while (outgoing.Count < (round < 16 ? 100 : 150) - 20)
@@ -131,7 +132,9 @@ namespace Blockyard.Tests
                             for (int i = 0; i < incoming.Count; i++, seen++)
                             {
                                 Assert.AreEqual(Client.LocalAddress, incoming.AddressOf(i));
-                                Assert.IsTrue(expected[to][seen].AsSpan().SequenceEqual(incoming[i]), "datagram " + seen + " of round " + round);
+                                Assert.IsTrue(
+                                    expected[to][seen].AsSpan().SequenceEqual(incoming[i]),
+                                    "datagram " + seen + " of round " + round);
                             }
                         }
 
@@ -194,7 +197,8 @@ namespace Blockyard.Tests
             {
                 for (int round = 1; round <= 6; round++)
                 {
-                    // Of one length, so that they go back as one message where the kernel cuts; every third too long to be kept.
+                    // All have the same length, so that they go back as one message. Every third one is too long for
+                    // the batch.
                     int length = round % 3 == 0 ? 21 : round;
                     outgoing.Clear();
                     for (int i = 0; i < 8; i++)
@@ -278,7 +282,7 @@ namespace Blockyard.Tests
                         expected.Add(datagram);
                         if (random.Next(2) == 0 || !outgoing.TryAdd(datagram, Server.LocalAddress))
                         {
-                            // What waits in the batch goes first: order is part of the model.
+                            // Sends the batch first, because the model compares the order.
                             Assert.AreEqual(outgoing.Count, Client.SendBatch(outgoing));
                             outgoing.Clear();
                             Assert.IsTrue(Client.TrySend(datagram, Server.LocalAddress));
@@ -289,7 +293,8 @@ namespace Blockyard.Tests
                     foreach (byte[] datagram in Drain(random, incoming, buffer))
                     {
                         Assert.That(expected.Count, Is.GreaterThan(0), "nothing came that was not sent");
-                        Assert.AreEqual(expected[0].AsSpan(0, Math.Min(expected[0].Length, datagram.Length)).ToArray(), datagram);
+                        Assert.AreEqual(
+                            expected[0].AsSpan(0, Math.Min(expected[0].Length, datagram.Length)).ToArray(), datagram);
                         expected.RemoveAt(0);
                     }
 
@@ -298,7 +303,8 @@ namespace Blockyard.Tests
             }
         }
 
-        /// <summary>Receives all that is there, by batches and one by one at random; each as far as it fitted.</summary>
+        /// <summary>Receives everything, randomly by batches or one by one. Each datagram is as long as it
+        /// fitted.</summary>
         private List<byte[]> Drain(Random random, DatagramBatch incoming, byte[] buffer)
         {
             List<byte[]> all = new List<byte[]>();

@@ -8,7 +8,7 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>The known interface, as its users use it: on plain sockets.</summary>
+    /// <summary>The interface of where-allocation, used on ordinary sockets.</summary>
     [TestFixture("127.0.0.1")]
     [TestFixture("::1")]
     public class IPEndPointNonAllocTests
@@ -180,7 +180,8 @@ namespace Blockyard.Tests
         [Test]
         public void an_address_of_another_family_is_refused()
         {
-            IPAddress foreign = loopback.AddressFamily == AddressFamily.InterNetwork ? IPAddress.IPv6Loopback : IPAddress.Loopback;
+            IPAddress foreign =
+                loopback.AddressFamily == AddressFamily.InterNetwork ? IPAddress.IPv6Loopback : IPAddress.Loopback;
             Assert.Throws<ArgumentException>(() => Reusable.Create(new IPEndPoint(foreign, 1).Serialize()));
             Assert.Throws<ArgumentNullException>(() => Reusable.Create(null!));
         }
@@ -219,7 +220,8 @@ namespace Blockyard.Tests
         {
             byte[] buffer = new byte[64];
             IPEndPointNonAlloc target = new IPEndPointNonAlloc(loopback, Port(server));
-            AllocationAssert.Zero(() => client.SendTo_NonAlloc(buffer, 0, 64, SocketFlags.None, target), warmUps: 3, repeats: 100);
+            AllocationAssert.Zero(
+                () => client.SendTo_NonAlloc(buffer, 0, 64, SocketFlags.None, target), warmUps: 3, repeats: 100);
         }
 
         [Test]
@@ -256,7 +258,8 @@ namespace Blockyard.Tests
             return socket;
         }
 
-        /// <summary>Mono lets UDP sockets share ports: one run in some hundreds had two clients on one.</summary>
+        /// <summary>Turns off sharing of ports, which Mono allows by default: two clients could get the same
+        /// port.</summary>
         private static void ShareNoPort(Socket socket) =>
             socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReuseAddress, false);
 

@@ -2,7 +2,7 @@ using System;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Which runtime the tests are on, where they differ.</summary>
+    /// <summary>Says which runtime the tests run on, for expectations that differ.</summary>
     internal static class Runtime
     {
         internal static bool IsMono { get; } = Type.GetType("Mono.Runtime") != null;

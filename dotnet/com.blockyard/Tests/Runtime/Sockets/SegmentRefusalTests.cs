@@ -7,10 +7,10 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Messages that the kernel refuses to cut (UDP_SEGMENT): their datagrams go one by one.</summary>
+    /// <summary>If the kernel refuses to cut a message (UDP_SEGMENT), its datagrams are sent one by one.</summary>
     /// <remarks>
-    /// Linux cuts no message of a socket that sends without checksums, and sends its datagrams all the same. run-tests has
-    /// the other refusal, datagrams longer than the packets of the way, in a network of its own.
+    /// Linux cuts no message of a socket without checksums, but sends its datagrams. run-tests covers the other
+    /// refusal, datagrams longer than the packets on the way, in a separate network namespace.
     /// </remarks>
     [TestFixture("127.0.0.1")]
     [TestFixture("::1")]
@@ -103,7 +103,7 @@ namespace Blockyard.Tests
                 SocketAddr nowhere = new SocketAddr(loopback, 0);
                 outgoing.Add(Length, nowhere);
                 outgoing.Add(Length, nowhere);
-                Assert.AreEqual(1, sender.SendBatch(outgoing, 0), "what went out is told first");
+                Assert.AreEqual(1, sender.SendBatch(outgoing, 0), "what was sent is reported first");
                 Assert.AreEqual(before, sender.LongestSegment);
                 Assert.Throws<SocketException>(() => sender.SendBatch(outgoing, 1));
                 Assert.AreEqual(before, sender.LongestSegment);
@@ -124,7 +124,8 @@ namespace Blockyard.Tests
             }
 
             Assert.AreEqual(0, setsockopt((int)socket!.Handle, LinuxNative.LevelUdp, NoCheck6Send, &on, sizeof(int)));
-            Assert.AreEqual(0, setsockopt((int)receiver!.Socket.Handle, LinuxNative.LevelUdp, NoCheck6Receive, &on, sizeof(int)));
+            Assert.AreEqual(
+                0, setsockopt((int)receiver!.Socket.Handle, LinuxNative.LevelUdp, NoCheck6Receive, &on, sizeof(int)));
         }
 
         [DllImport("libc")]

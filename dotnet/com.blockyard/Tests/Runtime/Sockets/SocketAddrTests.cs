@@ -77,13 +77,14 @@ namespace Blockyard.Tests
         [Test]
         public void trap_7_peers_whose_end_points_collide_are_told_apart()
         {
-            // An IPEndPoint's hash is of 32 bits, and by the runtime even fewer matter: find two that share one.
+            // An IPEndPoint's hash has 32 bits, and some runtimes use fewer. Find two end points with the same hash.
             Dictionary<int, IPEndPoint> byHash = new Dictionary<int, IPEndPoint>();
             IPEndPoint? one = null;
             IPEndPoint? other = null;
             for (int i = 0; i < 2000000 && other == null; i++)
             {
-                IPEndPoint candidate = new IPEndPoint(new IPAddress(new byte[] { 10, (byte)(i >> 14), (byte)(i >> 7), (byte)(i & 127) }), 1000 + (i & 127));
+                byte[] address = { 10, (byte)(i >> 14), (byte)(i >> 7), (byte)(i & 127) };
+                IPEndPoint candidate = new IPEndPoint(new IPAddress(address), 1000 + (i & 127));
                 int hash = candidate.GetHashCode();
                 if (byHash.TryGetValue(hash, out one) && !one.Equals(candidate))
                 {
@@ -104,14 +105,16 @@ namespace Blockyard.Tests
         [Test]
         public void the_hashes_of_neighbours_are_spread()
         {
-            // A server's clients: few addresses, many ports. A random 32-bit hash has about 1 collision among these.
+            // The clients of a server have few addresses and many ports. A random 32-bit hash has about 1 collision
+            // here.
             HashSet<int> hashes = new HashSet<int>();
             int[] buckets = new int[1024];
             for (int host = 0; host < 16; host++)
             {
                 for (int port = 1024; port < 1024 + 6400; port++)
                 {
-                    int hash = new SocketAddr(new IPAddress(new byte[] { 192, 168, 0, (byte)host }), port).GetHashCode();
+                    IPAddress address = new IPAddress(new byte[] { 192, 168, 0, (byte)host });
+                    int hash = new SocketAddr(address, port).GetHashCode();
                     hashes.Add(hash);
                     buckets[hash & 1023]++;
                 }
@@ -132,7 +135,8 @@ namespace Blockyard.Tests
             Assert.Throws<ArgumentOutOfRangeException>(() => new SocketAddr(IPAddress.Loopback, 65536));
             Assert.Throws<ArgumentOutOfRangeException>(() => new SocketAddr(IPAddress.Loopback, -1));
             Assert.Throws<ArgumentException>(() => SocketAddr.From(new SocketAddress(AddressFamily.Unix, 32)));
-            Assert.Throws<ArgumentException>(() => SocketAddr.From(new SocketAddress(AddressFamily.InterNetworkV6, 16)));
+            Assert.Throws<ArgumentException>(
+                () => SocketAddr.From(new SocketAddress(AddressFamily.InterNetworkV6, 16)));
             Assert.Throws<InvalidOperationException>(() => default(SocketAddr).ToIPEndPoint());
             Assert.AreEqual("none", default(SocketAddr).ToString());
         }
@@ -162,7 +166,7 @@ namespace Blockyard.Tests
                         continue;
                     }
 
-                    // What was read is written back as it was, and says the same as the runtime's own classes.
+                    // Writing what was read gives the same bytes, and the runtime's classes agree.
                     read++;
                     byte* back = stackalloc byte[LinuxSockaddr.Room];
                     bool six = addr.Family == AddressFamily.InterNetworkV6;

@@ -5,7 +5,7 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>A server and a client on loopback by one back end, fresh for every test.</summary>
+    /// <summary>A new server and client on loopback for every test, with one back end.</summary>
     public abstract class UdpFixture
     {
         private readonly UdpBackend backend;

@@ -10,7 +10,7 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Every test runs on each back end that the runtime has, on IPv4 and IPv6.</summary>
+    /// <summary>Every test runs on each back end of the runtime, on IPv4 and IPv6.</summary>
     [TestFixture("LinuxNative", "127.0.0.1")]
     [TestFixture("LinuxNative", "::1")]
     [TestFixture("SocketAddress", "127.0.0.1")]
@@ -46,7 +46,7 @@ namespace Blockyard.Tests
         [Test]
         public void no_two_sockets_share_a_port()
         {
-            // Where sharing is allowed, as it is by default on Mono, a few among so many do.
+            // If sharing is allowed, as by default on Mono, a few of these share a port.
             HashSet<int> ports = new HashSet<int>();
             List<UdpSocket> sockets = new List<UdpSocket>();
             for (int i = 0; i < 600; i++)
@@ -58,7 +58,8 @@ namespace Blockyard.Tests
             sockets.ForEach(socket => socket.Dispose());
             Assert.AreEqual(600, ports.Count);
             SocketException taken =
-                Assert.Throws<SocketException>(() => UdpSocket.Bind(new IPEndPoint(Loopback, Server.LocalAddress.Port), Backend));
+                Assert.Throws<SocketException>(
+                    () => UdpSocket.Bind(new IPEndPoint(Loopback, Server.LocalAddress.Port), Backend));
             Assert.AreEqual(SocketError.AddressAlreadyInUse, taken.SocketErrorCode);
         }
 
@@ -90,7 +91,8 @@ namespace Blockyard.Tests
             Assert.IsTrue(received.IsTruncated);
             Assert.AreEqual(3, received.Length);
             Assert.AreEqual(new byte[] { 1, 2, 3, 0 }, buffer);
-            Assert.IsTrue(Server.Receive(Span<byte>.Empty, 5000, out received), "a buffer of no bytes takes a datagram away");
+            Assert.IsTrue(
+                Server.Receive(Span<byte>.Empty, 5000, out received), "a buffer of no bytes takes a datagram away");
             Assert.IsTrue(received.IsTruncated);
         }
 
@@ -228,7 +230,8 @@ namespace Blockyard.Tests
         [Test]
         public void what_can_t_be_sent_is_an_error_with_its_code()
         {
-            SocketException tooLong = Assert.Throws<SocketException>(() => Client.TrySend(new byte[65536], Server.LocalAddress));
+            SocketException tooLong = Assert.Throws<SocketException>(
+                () => Client.TrySend(new byte[65536], Server.LocalAddress));
             Assert.AreEqual(SocketError.MessageSize, tooLong.SocketErrorCode);
             SocketException nowhere = Assert.Throws<SocketException>(() => Client.TrySend(new byte[1], default));
             Assert.AreEqual(SocketError.AddressFamilyNotSupported, nowhere.SocketErrorCode);

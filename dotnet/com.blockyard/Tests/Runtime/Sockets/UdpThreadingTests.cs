@@ -7,7 +7,7 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Collections and closing while threads are inside, on each back end, on IPv4 and IPv6.</summary>
+    /// <summary>Collections and closing during calls, on each back end, on IPv4 and IPv6.</summary>
     [TestFixture("LinuxNative", "127.0.0.1")]
     [TestFixture("LinuxNative", "::1")]
     [TestFixture("SocketAddress", "127.0.0.1")]
@@ -82,7 +82,7 @@ namespace Blockyard.Tests
         [Test]
         public void stress_trap_5_collections_and_calls_that_never_block_do_not_hold_one_another_up()
         {
-            // Where they go by function pointer the collector must wait for each call: one that blocked would stop all of this.
+            // With function pointers the collector waits for each call. A call that blocked would stop all threads.
             List<Exception> failures = new List<Exception>();
             bool stop = false;
             Thread[] threads = new Thread[4];
@@ -111,7 +111,8 @@ namespace Blockyard.Tests
         [Test]
         public void stress_trap_6_closing_under_many_threads_and_collections_harms_nobody()
         {
-            // A descriptor that is closed under a call may be the next socket's: the bystanders would get what was not for them.
+            // If a descriptor were closed during a call, it could belong to the next socket, and a bystander would get
+            // the datagram.
             List<Exception> failures = new List<Exception>();
             for (int round = 0; round < 15; round++)
             {
@@ -142,7 +143,8 @@ namespace Blockyard.Tests
 
                     foreach (UdpSocket bystander in bystanders)
                     {
-                        Assert.IsFalse(bystander.TryReceive(new byte[10], out Received stray) && stray.From != to, "a stray datagram");
+                        bool received = bystander.TryReceive(new byte[10], out Received stray);
+                        Assert.IsFalse(received && stray.From != to, "a stray datagram");
                         bystander.Dispose();
                     }
                 }
@@ -154,7 +156,7 @@ namespace Blockyard.Tests
             }
         }
 
-        /// <summary>With garbage on purpose, so that collections also begin on this thread.</summary>
+        /// <summary>Makes garbage on purpose, so that collections also start on this thread.</summary>
         private void ReceiveAndSend(int role, ref bool stop, List<Exception> failures)
         {
             try
@@ -238,7 +240,7 @@ namespace Blockyard.Tests
             }
             catch (ObjectDisposedException)
             {
-                // The one way out.
+                // The only way to end the loop.
             }
             catch (Exception exception)
             {
