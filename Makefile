@@ -1,6 +1,6 @@
-# The commands that people use; everything behind them is scripts/, CMake and pytest. Each is safe to run again, and says what
-# it installs before it does. A part adds what test-programs, soak and bench run as an executable of its own: tests/PART/run-programs,
-# tests/PART/run-soak, bench/PART/run.
+# The commands that people use; everything behind them is scripts/, CMake and pytest. Each is safe to run again, and
+# says what it installs before it does. A part adds what test-programs, soak and bench run as an executable of its own:
+# tests/PART/run-programs, tests/PART/run-soak, bench/PART/run.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .PHONY: help setup build demo check test test-programs soak bench results lint docs aarch64 dotnet wheel clean distclean

@@ -12,12 +12,13 @@ function(blockyard_add_parts folder)
   endforeach()
 endfunction()
 
-# blockyard_test(NAME [THREADS] SOURCES... LIBRARIES ...): one GoogleTest program, its cases found at ctest time. THREADS: its cases
-# are also run under ThreadSanitizer (label `threads`, target blockyard-thread-tests).
+# blockyard_test(NAME [THREADS] SOURCES... LIBRARIES ...): one GoogleTest program, its cases found at ctest time.
+# THREADS: its cases are also run under ThreadSanitizer (label `threads`, target blockyard-thread-tests).
 function(blockyard_test name)
   cmake_parse_arguments(arg "THREADS" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE blockyard_flags ${arg_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
+  target_link_libraries(${name} PRIVATE
+    blockyard_flags ${arg_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
   # The default of 5 s is not enough where the machine is busy, or the program runs under an emulator.
   set(discovery DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
   if(NOT arg_THREADS)
@@ -31,7 +32,8 @@ function(blockyard_test name)
   add_dependencies(blockyard-thread-tests ${name})
 endfunction()
 
-# blockyard_fuzzer(NAME SOURCES... LIBRARIES ...): one libFuzzer program; its corpus lies in tests/fuzz/PART/corpus/NAME.
+# blockyard_fuzzer(NAME SOURCES... LIBRARIES ...): one libFuzzer program; its corpus lies in
+# tests/fuzz/PART/corpus/NAME.
 function(blockyard_fuzzer name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})

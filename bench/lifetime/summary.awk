@@ -51,7 +51,8 @@ function all(how) {
   allocate("temp, allocate", "temp", how, name_a, "0.15")
   allocate("temp, allocate by cursor", "temp-cursor", how, name_a, "0.15")
   # No loop is in the frame's end.
-  line("temp, the frame's end alone", "temp " how " e", name_f " " how " f", name_f, "nothing " how " e", "nothing " how " f", "0.10")
+  line("temp, the frame's end alone", "temp " how " e", name_f " " how " f", name_f,
+       "nothing " how " e", "nothing " how " f", "0.10")
   free_("temp, free", "temp", how, name_f, "0.10")
   free_("temp, free by cursor", "temp-cursor", how, name_f, "0.10")
   allocate("temp job, allocate", "temp-job", how, name_a, "0.60")
@@ -66,7 +67,8 @@ function note(key, number) { values[key] = values[key] " " number }
   if ($2 == "warm" && $1 !~ /^(nothing|null|temp|temp-cursor|temp-job)$/) general[$1] = 1
 }
 END {
-  printf "Time a block, ratio to the fastest general-purpose allocator, medians of %d runs (and the least and the greatest):\n", repeats
+  printf "Time a block, ratio to the fastest general-purpose allocator, medians of %d runs ", repeats
+  print "(and the least and the greatest):"
   printf "as measured, net of the clock; and less the loop, which is in both.\n"
   printf "The clock: two reads around nothing took %.1f ns, which is in no figure.\n", middle("clock")
   printf "The study's loop, 1000 blocks of %d bytes:\n", size

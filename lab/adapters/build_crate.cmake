@@ -1,5 +1,6 @@
-# cmake -D CARGO=... -D NAME=... -D ADAPTER=... -P build_crate.cmake: builds one crate of the workspace in the current folder
-# and puts its shared object at ADAPTER; on failure a sentence at ADAPTER.missing and Cargo's words at ADAPTER.log.
+# cmake -D CARGO=... -D NAME=... -D ADAPTER=... -P build_crate.cmake: builds one crate of the workspace in the current
+# folder and puts its shared object at ADAPTER; on failure a sentence at ADAPTER.missing and Cargo's words at
+# ADAPTER.log.
 function(give_up sentence)
   file(REMOVE "${ADAPTER}")
   file(WRITE "${ADAPTER}.missing" "${sentence}\n")
@@ -11,10 +12,10 @@ if(NOT CARGO)
   return()
 endif()
 
-# Cargo before 1.70 (Debian 12 has 1.65) knows the registry only as a git repository of the whole index, at GitHub: minutes to
-# clone, and out of reach on a machine that may ask nothing but registries. It already reads the index of today file by file, as
-# an unstable feature. So such a Cargo fetches the crates that Cargo.lock names (their checksums are checked) with that feature
-# on, and compiles them without it.
+# Cargo before 1.70 (Debian 12 has 1.65) knows the registry only as a git repository of the whole index, at GitHub:
+# minutes to clone, and out of reach on a machine that may ask nothing but registries. It already reads the index of
+# today file by file, as an unstable feature. So such a Cargo fetches the crates that Cargo.lock names (their checksums
+# are checked) with that feature on, and compiles them without it.
 set(source)
 execute_process(COMMAND "${CARGO}" --version OUTPUT_VARIABLE version ERROR_QUIET)
 if(version MATCHES "^cargo ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS 1.70)
@@ -25,7 +26,8 @@ if(version MATCHES "^cargo ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS 1.70)
   if(NOT EXISTS "${vendored}/${lock}")
     file(REMOVE_RECURSE "${vendored}")
     execute_process(
-      COMMAND ${CMAKE_COMMAND} -E env RUSTC_BOOTSTRAP=1 "${CARGO}" -Z sparse-registry vendor --locked --quiet "${vendored}"
+      COMMAND ${CMAKE_COMMAND} -E env RUSTC_BOOTSTRAP=1 "${CARGO}"
+              -Z sparse-registry vendor --locked --quiet "${vendored}"
       RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
     if(NOT result EQUAL 0)
       file(WRITE "${ADAPTER}.log" "${output}")

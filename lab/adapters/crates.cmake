@@ -1,7 +1,8 @@
-# Adapters written in Rust. One that can't be built (no Cargo, no registry) leaves blockyard-adapter-NAME.so.missing with a
-# sentence in place of blockyard-adapter-NAME.so, and the build goes on; the next build tries again.
+# Adapters written in Rust. One that can't be built (no Cargo, no registry) leaves blockyard-adapter-NAME.so.missing
+# with a sentence in place of blockyard-adapter-NAME.so, and the build goes on; the next build tries again.
 find_program(BLOCKYARD_CARGO cargo)
-file(GLOB support CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/crates/support/src/*.rs" "${CMAKE_CURRENT_SOURCE_DIR}/crates/lock/src/*.rs")
+file(GLOB support CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/crates/support/src/*.rs"
+     "${CMAKE_CURRENT_SOURCE_DIR}/crates/lock/src/*.rs")
 # Two Cargo processes in one target folder would only wait for one another.
 set_property(GLOBAL APPEND PROPERTY JOB_POOLS blockyard_cargo=1)
 

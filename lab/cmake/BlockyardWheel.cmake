@@ -3,8 +3,8 @@
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/blockyard" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 install(TARGETS blockyard_record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 
-# Every program, preload and adapter of this tree goes into the wheel: a component that adds one edits no list. What only tests
-# load is left out by lying in tests/.
+# Every program, preload and adapter of this tree goes into the wheel: a component that adds one edits no list. What
+# only tests load is left out by lying in tests/.
 function(blockyard_wheel_targets folder result)
   get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
   get_property(below DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)

@@ -18,16 +18,17 @@ function(give_up reason)
 endfunction()
 
 if(NOT NPM)
-  give_up("npm, which fetches the page's libraries, was not found when blockyard was built; install npm and build again")
+  give_up("npm, which fetches the page's libraries, was not found; install npm and build again")
   return()
 endif()
 file(COPY "${SOURCE}/package.json" "${SOURCE}/package-lock.json" DESTINATION "${TARGET}/npm")
 execute_process(
   COMMAND "${NPM}" ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
           --fetch-retries=2 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000
-  WORKING_DIRECTORY "${TARGET}/npm" RESULT_VARIABLE failed OUTPUT_FILE "${TARGET}/npm.log" ERROR_FILE "${TARGET}/npm.log")
+  WORKING_DIRECTORY "${TARGET}/npm" RESULT_VARIABLE failed
+  OUTPUT_FILE "${TARGET}/npm.log" ERROR_FILE "${TARGET}/npm.log")
 if(failed)
-  give_up("npm could not fetch the page's libraries when blockyard was built (is there a network?); build again, and see npm.log in the build's folder 'page'")
+  give_up("npm could not fetch the page's libraries (is there a network?); build again, and see page/npm.log")
   return()
 endif()
 

@@ -2,8 +2,8 @@
 
 use std::{env, fs, path::Path};
 
-/// Sets `ALLOCATOR_VERSION` for the crate whose build script calls this: the version that the workspace's Cargo.lock has
-/// for `package`, its build metadata cut off.
+/// Sets `ALLOCATOR_VERSION` for the crate whose build script calls this: the version that the workspace's Cargo.lock
+/// has for `package`, its build metadata cut off.
 pub fn export_version(package: &str) {
     let folder = env::var("CARGO_MANIFEST_DIR").expect("Cargo sets CARGO_MANIFEST_DIR");
     let path = Path::new(&folder).join("../Cargo.lock");

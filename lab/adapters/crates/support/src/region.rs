@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PAGE: usize = 4096;
 
-/// Maps `bytes` of zeroed memory at a multiple of `alignment` (a power of two, at least a page). With `populate` every page
-/// has been written to. Null when the system refuses. Never unmapped.
+/// Maps `bytes` of zeroed memory at a multiple of `alignment` (a power of two, at least a page). With `populate` every
+/// page has been written to. Null when the system refuses. Never unmapped.
 pub fn map(bytes: usize, alignment: usize, populate: bool) -> *mut u8 {
     let size = (bytes + PAGE - 1) & !(PAGE - 1);
     let protection = libc::PROT_READ | libc::PROT_WRITE;
