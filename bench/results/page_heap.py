@@ -127,7 +127,7 @@ def _ours(campaign: Campaign) -> Iterable[tuple[Journal, Allocator]]:
 
 def _bench(figures: dict[str, Any], targets: dict[str, Any]) -> Iterable[Row]:
     pair = figures.get("workloads", {}).get("pair-1")
-    if pair:
+    if pair and len(pair["allocators"]) > 1:
         mine, name, theirs = _beside(pair)
         limit = targets["pair_ratio"]
         yield (

@@ -36,6 +36,7 @@ def collect(folder: Path, parts: Path, to: Path) -> list[str]:
     if (folder / "campaign.json").is_file():
         files.write(to / "standard.json", campaigns.collect(folder))
         found.append("standard.json")
+        _drop_older_campaigns(to)
     for path in sorted(parts.glob("*.json")):
         files.write(to / path.name, json.loads(path.read_text(encoding="utf-8")))
         found.append(path.name)
@@ -44,6 +45,15 @@ def collect(folder: Path, parts: Path, to: Path) -> list[str]:
             f"there is nothing to collect: neither a campaign in {folder} nor results of 'make bench' in {parts}"
         )
     return found
+
+
+def _drop_older_campaigns(folder: Path) -> None:
+    """Pages show the standard campaign, and a newer one where there is one: no page shows an older one."""
+    told = {path: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+    newest = told[folder / "standard.json"]["measured_at"]
+    for path, document in told.items():
+        if path.name != "standard.json" and document["kind"] == "campaign" and document["measured_at"] <= newest:
+            path.unlink()
 
 
 def pages(data: Data, images: Path) -> dict[str, list[str]]:

@@ -133,6 +133,16 @@ def test_a_part_measured_in_pieces_keeps_its_other_figures(tmp_path: Path) -> No
     assert again["machine"]["cores"] and re.fullmatch(r"\d{4}-\d\d-\d\d", str(again["measured_at"]))
 
 
+def test_campaigns_older_than_the_standard_one_leave_the_data(campaign: Path, pages: Path, tmp_path: Path) -> None:
+    standard = json.loads((pages / "data" / "standard.json").read_text())
+    (tmp_path / "data").mkdir()
+    for name, date in (("older", "2024-12-31"), ("newer", "2025-01-02")):
+        (tmp_path / "data" / f"{name}.json").write_text(json.dumps(standard | {"measured_at": date}))
+    assert make("--collect", "--campaign", campaign, "--bench", tmp_path, "-o", tmp_path).returncode == 0
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["newer.json", "standard.json"]
+    assert "|2025-01-02|" in (tmp_path / "index.md").read_text()
+
+
 def test_nothing_to_collect_and_no_data_are_refused_in_a_sentence(tmp_path: Path) -> None:
     done = make("--collect", "--campaign", tmp_path, "--bench", tmp_path, "-o", tmp_path / "out")
     assert done.returncode == 1 and "there is nothing to collect" in done.stderr
