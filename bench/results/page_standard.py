@@ -32,10 +32,23 @@ def write(data: Data, pictures: list[str]) -> list[str]:
         "",
         _answer(campaign),
         "",
+        *_newer(data),
         *_legend(campaign),
         *[line for name in pictures for line in (f"![Malloc latency over percentiles](images/{name})", "")],
         *[line for journal in campaign.journals for line in _journal(campaign, journal)],
         *_causes(campaign),
+    ]
+
+
+def _newer(data: Data) -> list[str]:
+    """Where the heap's targets are judged by a later campaign than this one."""
+    told = data.newest.told
+    if told == data.standard.told:
+        return []
+    return [
+        f"This is the heap of commit {data.standard.told['commit']}. [The heap's targets](heap.md) and "
+        f"[choosing](choosing.md) rest on a newer campaign, of commit {told['commit']}, with fewer allocators.",
+        "",
     ]
 
 
