@@ -183,7 +183,7 @@ def bars() -> Iterator[Bar]:
             ("total", STATIC),
         )
     yield from on(
-        "hash-map-string", "HashMap", "std/glibc", ("insert", 0.6), ("iterate", 0.5), ("clear", 0.5), ("bytes", 0.7)
+        "hash-map-string", "HashMap", "std/glibc", ("insert", 0.6), ("iterate", 0.5), ("clear", 0.5), ("bytes", 0.75)
     )
     yield from on(
         "hash-map-string", "HashMap", "HashMap-direct", ("insert", STATIC), ("iterate", STATIC), ("total", STATIC)

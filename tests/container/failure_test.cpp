@@ -101,8 +101,7 @@ TEST(AllocationFailure, rb_map_is_as_before_each_failed_insert_and_copy) {
   EXPECT_EQ(Failing::live(), live);
 }
 
-// The rest of what allocates: keys of numbers, whose index is an array, and nodes whose links lie in a word that large
-// distances widen; both ends; room made beforehand; new orders; other keys.
+// The other operations that allocate: number keys, whose index is an array; both ends; reserve; sort; replaced keys.
 TEST(AllocationFailure, hash_map_of_numbers_is_as_before_each_failed_operation) {
   using Tested = HashMap<int, std::string>;
   const std::size_t live = Failing::live();

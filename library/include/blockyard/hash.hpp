@@ -1,4 +1,4 @@
-/// Hashers, comparators and the pair that maps hand out.
+/// The default hasher and comparator of HashMap, and KeyValue, the entry of HashMap and RBMap.
 #ifndef BLOCKYARD_HASH_HPP
 #define BLOCKYARD_HASH_HPP
 
@@ -12,39 +12,9 @@
 
 namespace blockyard {
 
-namespace container {
-
-template <class Node>
-class PackedOrder;
-
-/// Four bytes before a key, where alignment would leave as many unused: a container's own (node_order.hpp).
-class OrderWord {
-  template <class Node>
-  friend class PackedOrder;
-  std::uint32_t word_ = 0;
-};
-struct NoOrderWord {};
-
+/// An entry of HashMap and RBMap: a key that does not change, and its value.
 template <class K, class V>
-struct EntryLayout {
-  struct Plain {
-    K key;
-    V value;
-  };
-  struct WithWord {
-    OrderWord word;
-    K key;
-    V value;
-  };
-  static constexpr bool has_room = sizeof(WithWord) == sizeof(Plain);
-};
-
-}  // namespace container
-
-/// What HashMap and RBMap keep and iterate over: a key that does not change, and its value.
-template <class K, class V>
-struct KeyValue
-    : std::conditional_t<container::EntryLayout<K, V>::has_room, container::OrderWord, container::NoOrderWord> {
+struct KeyValue {
   const K key;
   V value;
 
@@ -52,7 +22,7 @@ struct KeyValue
   explicit KeyValue(std::in_place_t, Key&& from, Arguments&&... arguments)
       : key(std::forward<Key>(from)), value(std::forward<Arguments>(arguments)...) {}
 
-  /// For structured bindings: auto& [key, value].
+  // For structured bindings: auto& [key, value].
   template <std::size_t I>
   [[nodiscard]] auto& get() noexcept {
     if constexpr (I == 0) {
@@ -71,8 +41,8 @@ struct KeyValue
   }
 };
 
-/// The default hasher: integers, enumerations and pointers as they are, everything else by std::hash. Maps mix what a
-/// hasher returns, so it need not be well distributed, only different for different keys.
+/// The default hasher: integers and enumerations as they are, everything else by std::hash. HashMap mixes what a hasher
+/// returns, so the results need not be well distributed, only different for different keys.
 struct HasherDefault {
   template <class T>
   [[nodiscard]] static std::uint64_t hash(const T& value) noexcept(noexcept(std::hash<T>()(value))) {

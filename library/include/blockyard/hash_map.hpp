@@ -1,23 +1,18 @@
-/// HashMap<K, V>: a hash table with the engine's interface that keeps insertion order; an entry's address never
-/// changes.
+/// HashMap<K, V>: a hash table with the interface of Godot's HashMap. It keeps the order of insertion, and an entry's
+/// address never changes.
 ///
-/// Bounds: insert, find and erase O(1) expected, with one access to the slot array and one to the node; growing the
-/// slot array is O(size) and touches no node. clear O(size). Iteration follows the order of insertion, which is as a
-/// rule the order in memory. Memory: a node of two links, key and value (16 bytes for two ints), and 8 bytes a slot, at
-/// least 13/24 of them in use once it has grown: 26 to 31 bytes an entry of two ints. The object is 24 bytes;
-/// DirectBlocks add 8, number keys too. At most 2.6 * 10^9 entries.
+/// Time: insert, find and erase take O(1) expected: one access to the index, one to the node. Growing the index takes
+/// O(size) and touches no node. clear takes O(size). Iteration follows the order of insertion, which is mostly the
+/// order in memory.
 ///
-/// Where alignment leaves four bytes before the key (an int and a std::string, a pointer or a double), the two links
-/// lie in them: 8 bytes less an entry, 40 for an int and a string, and sort() of a large map adds up to 16
-/// (node_order.hpp).
-///
-/// Keys that are integers or enumerations, with the default hasher and comparator, need no slots while they are dense:
-/// 4 bytes an entry when each key of a range is there (20 for two ints), and never more than slots would take
-/// (number_index.hpp).
+/// Memory: per entry a node of two 32-bit links, key and value (16 bytes for two ints), and 8 bytes per slot of the
+/// index, of which at least 13/24 are in use once it has grown: 26 to 31 bytes for two ints. Where keys are integers or
+/// enumerations with the default hasher and comparator, and lie close together, the index is an array by key: down to
+/// 20 bytes. The object is 24 bytes; DirectBlocks add 8, number keys too. At most 2.6 * 10^9 entries.
 ///
 /// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality.
 ///
-/// Exceptions: std::bad_alloc, and what keys, values, hasher and comparator throw; the map is then as before.
+/// Exceptions: std::bad_alloc, and what keys, values, hasher and comparator throw. The map is then as before.
 /// Thread-safety: as std::unordered_map. Iterators and pointers stay valid until their own entry is erased.
 #ifndef BLOCKYARD_HASH_MAP_HPP
 #define BLOCKYARD_HASH_MAP_HPP
@@ -31,6 +26,7 @@
 #include <utility>
 
 #include "blockyard/detail/hash_slots.hpp"
+#include "blockyard/detail/node_iterator.hpp"
 #include "blockyard/detail/node_order.hpp"
 #include "blockyard/detail/number_index.hpp"
 #include "blockyard/hash.hpp"
@@ -45,7 +41,7 @@ class HashMap {
   using Blocks = typename A::template For<Node>;
   using NodeLink = typename Blocks::template Link<Node>;
   using SlotLink = typename Blocks::template Link<void>;
-  // Numbers that are hashed and compared as such may be looked up by position.
+  // Numbers that are hashed and compared as numbers may be looked up in an array.
   static constexpr bool has_number_keys =
       container::Number<K> && std::is_same_v<Hasher, HasherDefault> && std::is_same_v<Comparator, ComparatorDefault<K>>;
   using Slots = container::HashSlots<SlotLink>;
@@ -53,52 +49,34 @@ class HashMap {
   using Hash = typename Index::Key;
   using Place = typename Index::Place;
 
-  struct Linked {
-    NodeLink next;
-    NodeLink previous;
-  };
-  struct Packed {};
-  static constexpr bool is_packed() {
-    return container::EntryLayout<K, V>::has_room && std::is_same_v<NodeLink, NearLink<Node>>;
-  }
-
-  struct Ends {
-    NodeLink first;
-    NodeLink last;
-  };
-
-  template <class N, class E>
-  class BasicIterator;
+  using Order = container::NodeOrder<Node, NodeLink>;
 
  public:
-  using Iterator = BasicIterator<Node, KeyValue<K, V>>;
-  using ConstIterator = BasicIterator<const Node, const KeyValue<K, V>>;
+  using Iterator = container::NodeIterator<HashMap, Node, KeyValue<K, V>>;
+  using ConstIterator = container::NodeIterator<HashMap, const Node, const KeyValue<K, V>>;
   using iterator = Iterator;
   using const_iterator = ConstIterator;
   using value_type = KeyValue<K, V>;
 
-  /// What a BlockAllocator for this map's nodes must fit.
+  /// What a BlockAllocator for this map's nodes must fit, bytes.
   static constexpr std::size_t block_bytes() { return sizeof(Node); }
   static constexpr std::size_t block_alignment() { return alignof(Node); }
 
   constexpr HashMap() noexcept = default;
   /// Takes its nodes from `blocks` (DirectBlocks: a BlockAllocator&).
   explicit HashMap(Blocks blocks) noexcept : blocks_(std::move(blocks)) {}
-  HashMap(std::initializer_list<std::pair<K, V>> entries) {
-    Guard guard(this);
+  // These two delegate, so that the destructor runs when an entry's constructor throws.
+  HashMap(std::initializer_list<std::pair<K, V>> entries) : HashMap() {
     reserve(entries.size());
     for (const std::pair<K, V>& entry : entries) {
       insert(entry.first, entry.second);
     }
-    guard.release();
   }
-  HashMap(const HashMap& other) : blocks_(other.blocks_.for_copy()) {
-    Guard guard(this);
+  HashMap(const HashMap& other) : HashMap(other.blocks_.for_copy()) {
     reserve(other.size_);
     for (const KeyValue<K, V>& entry : other) {
       insert(entry.key, entry.value);
     }
-    guard.release();
   }
   HashMap(HashMap&& other) noexcept : blocks_(std::move(other.blocks_)) { take(other); }
   HashMap& operator=(const HashMap& other) {
@@ -127,19 +105,18 @@ class HashMap {
   void swap(HashMap& other) noexcept {
     index_.swap(other.index_);
     std::swap(size_, other.size_);
-    std::swap(ends_, other.ends_);
+    std::swap(order_, other.order_);
     blocks_.swap(other.blocks_);
   }
   friend void swap(HashMap& a, HashMap& b) noexcept { a.swap(b); }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
-  /// Slots: the map grows when thirteen sixteenths of them are in use. While number keys are dense, the length of the
-  /// range that there is memory for.
+  /// Slots of the index, which grows when 13/16 of them are in use. While the index is an array by key: its length.
   [[nodiscard]] std::size_t get_capacity() const noexcept { return index_.capacity(); }
 
-  /// Makes room for `entries` in all, so that no insert up to there grows the slot array (but the one with which number
-  /// keys stop being dense). Throws std::bad_alloc.
+  /// Makes room in the index for `entries` in all, so that inserts up to there do not grow it, except the one with
+  /// which number keys stop being dense. Throws std::bad_alloc.
   void reserve(std::size_t entries) {
     bool done;
     if constexpr (has_number_keys) {
@@ -152,8 +129,8 @@ class HashMap {
     }
   }
 
-  /// Enters a key with a value, or gives a present key that value; at the end of the order, or with `front` at its
-  /// beginning.
+  /// Inserts a key with a value, or assigns the value if the key is there. A new entry comes last in the order, or
+  /// first with `front`.
   Iterator insert(const K& key, const V& value, bool front = false) {
     const Hash hash = hash_of(key);
     const Place place = place_of(key, hash);
@@ -175,7 +152,7 @@ class HashMap {
     return {add(place, hash, front, std::move(key), std::move(value)), this};
   }
 
-  /// The value of a key, entered as V() when it is not there.
+  /// The value of a key, inserted as V() if it is not there.
   [[nodiscard]] V& operator[](const K& key) { return at_or_added(key); }
   [[nodiscard]] V& operator[](K&& key) { return at_or_added(std::move(key)); }
 
@@ -214,15 +191,15 @@ class HashMap {
   /// Removes the entry of an iterator; nothing happens at the end. The iterator is invalid afterwards.
   void remove(const ConstIterator& at) {
     if (at) {
-      erase_at(place_of(at.node_, hash_of(at->key)));
+      erase_at(place_of(at.element(), hash_of(at->key)));
     }
   }
 
-  /// Gives an entry another key and keeps its address, value and place in the order. False, and nothing changed, when
+  /// Gives an entry another key; its address, value and place in the order stay. False, with nothing changed, if
   /// `old_key` is not there or `new_key` is. If assigning the key throws, the entry is as before.
   bool replace_key(const K& old_key, const K& new_key);
 
-  /// Destroys all entries and keeps slots and allocator. O(size + capacity).
+  /// Destroys all entries; keeps index and allocator. O(size + capacity).
   void clear() noexcept {
     if (size_ != 0) {
       destroy_nodes();
@@ -230,7 +207,7 @@ class HashMap {
     }
   }
 
-  /// By key, stable; addresses stay.
+  /// Sorts stably, by key; addresses stay.
   void sort() {
     sort_by([](const KeyValue<K, V>& a, const KeyValue<K, V>& b) { return a.key < b.key; });
   }
@@ -240,24 +217,40 @@ class HashMap {
     sort_by(C());
   }
   template <class C>
-  void sort_by(C&& less);
+  void sort_by(C&& less) {
+    order_.sort(size_, [&](const Node* a, const Node* b) { return less(a->entry, b->entry); });
+  }
 
-  [[nodiscard]] Iterator begin() noexcept { return {ends_.first.get(), this}; }
+  [[nodiscard]] Iterator begin() noexcept { return {order_.first.get(), this}; }
   [[nodiscard]] Iterator end() noexcept { return {nullptr, this}; }
   /// The last entry; end() when the map is empty.
-  [[nodiscard]] Iterator last() noexcept { return {ends_.last.get(), this}; }
-  [[nodiscard]] ConstIterator begin() const noexcept { return {ends_.first.get(), this}; }
+  [[nodiscard]] Iterator last() noexcept { return {order_.last.get(), this}; }
+  [[nodiscard]] ConstIterator begin() const noexcept { return {order_.first.get(), this}; }
   [[nodiscard]] ConstIterator end() const noexcept { return {nullptr, this}; }
-  [[nodiscard]] ConstIterator last() const noexcept { return {ends_.last.get(), this}; }
+  [[nodiscard]] ConstIterator last() const noexcept { return {order_.last.get(), this}; }
 
-  /// Slots that the longest search for an entry looks at: how well the keys are spread. O(capacity).
+  /// Slots that the longest search for an entry reads, which says how well the keys are spread. O(capacity).
   [[nodiscard]] std::size_t longest_search() const noexcept { return index_.longest_search(); }
 
-  /// Checks slots and order against each other: for tests. O(capacity).
+  /// Whether index and order agree, for tests. O(capacity).
   [[nodiscard]] bool invariants_hold() const;
 
  private:
-  class Guard;
+  template <class, class, class, class>
+  friend class container::NodeIterator;
+  template <class N>
+  static N* next_of(N* node, container::NoHint) noexcept {
+    return Order::following(node);
+  }
+  template <class N>
+  static N* previous_of(N* node, container::NoHint) noexcept {
+    return node->previous_.get();
+  }
+  template <class N>
+  static auto& value_of(N* node) noexcept {
+    return node->entry;
+  }
+  Node* last_node() const noexcept { return order_.last.get(); }
 
   static Hash hash_of(const K& key) {
     const std::uint64_t hashed = static_cast<std::uint64_t>(Hasher::hash(key));
@@ -303,16 +296,16 @@ class HashMap {
     }
   }
   auto walk() const noexcept requires has_number_keys {
-    return typename Index::Walk{ends_.first.get(),
+    return typename Index::Walk{order_.first.get(),
                                 [](const void* node, Hash& hash, SlotLink& link) noexcept -> const void* {
                                   Node* const at = static_cast<Node*>(const_cast<void*>(node));
                                   hash = hash_of(at->entry.key);
                                   link = SlotLink(at);
-                                  return Node::Order::next(at);
+                                  return at->next_.get();
                                 }};
   }
 
-  // What fills a map of dense numbers is inlined: a quarter less time than with a call.
+  // The path that fills a map of dense numbers is inline: it takes a quarter less time than a call.
   template <class... Arguments>
   [[gnu::always_inline]] Node* add(Place place, Hash hash, bool front, Arguments&&... arguments) {
     if constexpr (has_number_keys && requires { blocks_.take_ready(); }) {
@@ -328,23 +321,21 @@ class HashMap {
     return add_slow(place, hash, front, std::forward<Arguments>(arguments)...);
   }
 
-  // Out of line, as everything is that is not a search: the search dominates its time, and it would be copied into each
-  // caller.
+  // Out of line, as everything but the search is: the search takes most of the time, and each caller would copy this.
   template <class... Arguments>
   Node* add_slow(Place place, Hash hash, bool front, Arguments&&... arguments);
 
-  // A node in its place in the order; the block is freed when that fails.
+  // A node in its place in the order; the block is freed when the constructor throws.
   template <class... Arguments>
   [[gnu::always_inline]] Node* make(void* block, bool front, Arguments&&... arguments) {
-    Node* node = nullptr;
+    Node* node;
     try {
       node = ::new (block) Node(std::forward<Arguments>(arguments)...);
-      Node::Order::link(ends_, node, front);
     } catch (...) {
-      std::destroy_n(node, node != nullptr ? 1 : 0);
       blocks_.deallocate(block);
       throw;
     }
+    order_.link_before(node, front ? order_.first.get() : nullptr);
     return node;
   }
 
@@ -354,11 +345,11 @@ class HashMap {
   void take(HashMap& other) noexcept {
     index_.swap(other.index_);
     size_ = std::exchange(other.size_, 0);
-    ends_ = std::exchange(other.ends_, Ends());
+    order_ = std::exchange(other.order_, Order());
   }
 
   [[no_unique_address]] Index index_;
-  Ends ends_;
+  Order order_;
   std::uint32_t size_ = 0;
   [[no_unique_address]] Blocks blocks_;
 };

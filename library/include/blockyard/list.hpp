@@ -1,20 +1,17 @@
-/// List<T>: a doubly linked list with the engine's interface; an element's address never changes.
+/// List<T>: a doubly linked list with the interface of Godot's List. An element's address never changes.
 ///
-/// Bounds: insertion, removal, moving and splitting off are O(1); find, get(i) and erase(value) are O(n); sort is O(n
-/// log n) with O(n) temporary memory. clear() is O(1) where T needs no destructor, else O(n). Memory: two 32-bit links
-/// an element (12 bytes for an int), and 16 or 24 bytes a list that ever had an element; an empty list is 8 bytes.
-/// Elements over MallocBlocks and PagedNodes have two pointers (24 bytes).
+/// Time: insert, remove, move and clear take O(1); clear takes O(n) where T has a destructor. find, get(i) and
+/// erase(value) take O(n). sort takes O(n log n), and O(n) temporary memory. Memory: two 32-bit links per element, so
+/// 12 bytes for an int; 8 bytes per list, and 16 or 24 more from the first element on. Over MallocBlocks and PagedNodes
+/// the links are pointers.
 ///
-/// A list that was moved from is empty; over a shared BlockAllocator it goes on with it, where memory for that is had
-/// (16 bytes); else, and over one of its own, it is as one newly made.
+/// An element does not know its list, so List::erase(Element*) removes it. List<T, A, Owned> adds a pointer to each
+/// element, and with it Element::erase() and Element::transfer_to_back().
 ///
-/// An element does not know its list: List::erase(Element*) is the list's. List<T, A, Owned> adds a pointer to each
-/// element for the sake of Element::erase() and Element::transfer_to_back().
+/// A list that was moved from is empty. If it shared a BlockAllocator, it goes on with that one, unless memory for its
+/// 16 bytes is exhausted.
 ///
-/// Iteration guesses that the next element lies next in memory, as it does after filling: processors then run ahead
-/// instead of waiting for each link.
-///
-/// Exceptions: std::bad_alloc, and what T's constructors or a comparison throw; the list is then as before.
+/// Exceptions: std::bad_alloc, and what T's constructors or a comparison throw. The list is then as before.
 /// Thread-safety: as std::list.
 #ifndef BLOCKYARD_LIST_HPP
 #define BLOCKYARD_LIST_HPP
@@ -27,13 +24,15 @@
 #include <type_traits>
 #include <utility>
 
+#include "blockyard/detail/node_iterator.hpp"
+#include "blockyard/detail/node_order.hpp"
 #include "blockyard/node_blocks.hpp"
 
 namespace blockyard {
 
-/// Elements carry no pointer to their list.
+/// For List: elements do not know their list.
 struct Unowned {};
-/// Elements know their list.
+/// For List: elements know their list.
 struct Owned {};
 
 template <class T, class A = StaticBlocks, class Ownership = Unowned>
@@ -49,40 +48,35 @@ class List {
   using Blocks = typename A::template For<Element>;
   using Link = typename Blocks::template Link<Element>;
   using StateLink = typename Blocks::template Link<State>;
-
-  template <class E, class V>
-  class BasicIterator;
+  using Order = container::NodeOrder<Element, Link>;
 
  public:
   using value_type = T;
-  using Iterator = BasicIterator<Element, T>;
-  using ConstIterator = BasicIterator<const Element, const T>;
+  using Iterator = container::NodeIterator<List, Element, T>;
+  using ConstIterator = container::NodeIterator<List, const Element, const T>;
   using iterator = Iterator;
   using const_iterator = ConstIterator;
 
-  /// What a BlockAllocator for this list's elements must fit.
+  /// What a BlockAllocator for this list's elements must fit, bytes.
   static constexpr std::size_t block_bytes() { return sizeof(Element); }
   static constexpr std::size_t block_alignment() { return alignof(Element); }
 
   constexpr List() noexcept = default;
   /// Takes its elements from `blocks` (DirectBlocks: a BlockAllocator&).
   explicit List(Blocks blocks) : state_(make_state(std::move(blocks))) {}
-  List(std::initializer_list<T> values) {
-    Guard guard(this);
+  // These two delegate, so that the destructor runs when an element's constructor throws.
+  List(std::initializer_list<T> values) : List() {
     for (const T& value : values) {
       push_back(value);
     }
-    guard.release();
   }
-  List(const List& other) {
-    Guard guard(this);
+  List(const List& other) : List() {
     if (other.state_ != nullptr) {
       state_ = make_state(other.state_->blocks.for_copy());
       for (const Element* element = other.front(); element != nullptr; element = element->next()) {
         push_back(element->get());
       }
     }
-    guard.release();
   }
   List(List&& other) noexcept : state_(other.give_up()) {}
   List& operator=(const List& other) {
@@ -113,10 +107,12 @@ class List {
   [[nodiscard]] bool is_empty() const noexcept { return size() == 0; }
 
   /// The ends, nullptr when empty.
-  [[nodiscard]] Element* front() noexcept { return state_ == nullptr ? nullptr : state_->first.get(); }
-  [[nodiscard]] const Element* front() const noexcept { return state_ == nullptr ? nullptr : state_->first.get(); }
-  [[nodiscard]] Element* back() noexcept { return state_ == nullptr ? nullptr : state_->last.get(); }
-  [[nodiscard]] const Element* back() const noexcept { return state_ == nullptr ? nullptr : state_->last.get(); }
+  [[nodiscard]] Element* front() noexcept { return state_ == nullptr ? nullptr : state_->order.first.get(); }
+  [[nodiscard]] const Element* front() const noexcept {
+    return state_ == nullptr ? nullptr : state_->order.first.get();
+  }
+  [[nodiscard]] Element* back() noexcept { return state_ == nullptr ? nullptr : state_->order.last.get(); }
+  [[nodiscard]] const Element* back() const noexcept { return state_ == nullptr ? nullptr : state_->order.last.get(); }
 
   Element* push_back(const T& value) { return emplace_at(nullptr, value); }
   Element* push_back(T&& value) { return emplace_at(nullptr, std::move(value)); }
@@ -127,7 +123,7 @@ class List {
     return emplace_at(nullptr, std::forward<Arguments>(arguments)...);
   }
 
-  /// Before or after an element; with nullptr, at the end.
+  /// Inserts before or after an element; with nullptr, at the end. The new element.
   Element* insert_before(Element* where, const T& value) { return emplace_before(where, value); }
   Element* insert_before(Element* where, T&& value) { return emplace_before(where, std::move(value)); }
   Element* insert_after(Element* where, const T& value) { return emplace_before(successor(where), value); }
@@ -136,16 +132,16 @@ class List {
   /// Nothing happens when the list is empty.
   void pop_back() noexcept {
     if (!is_empty()) {
-      state_->remove(state_->last.get_unchecked());
+      state_->remove(state_->order.last.get_unchecked());
     }
   }
   void pop_front() noexcept {
     if (!is_empty()) {
-      state_->remove(state_->first.get_unchecked());
+      state_->remove(state_->order.first.get_unchecked());
     }
   }
 
-  /// Removes and destroys an element of this list. False for nullptr.
+  /// Removes and destroys an element of this list. False for nullptr. O(1).
   bool erase(Element* element) noexcept {
     if (element == nullptr) {
       return false;
@@ -171,18 +167,18 @@ class List {
     return const_cast<List*>(this)->find(value);
   }
 
-  /// The value at a position, from the nearer end. Throws std::out_of_range. O(n).
+  /// The value at a position. Throws std::out_of_range. O(n), from the nearer end.
   [[nodiscard]] T& get(std::size_t index) {
     if (index >= size()) {
       block::throw_out_of_range("blockyard::List: index out of range");
     }
-    Element* element = state_->first.get_unchecked();
+    Element* element = state_->order.first.get_unchecked();
     if (index <= size() / 2) {
       for (; index != 0; --index) {
         element = element->next_.get_unchecked();
       }
     } else {
-      element = state_->last.get_unchecked();
+      element = state_->order.last.get_unchecked();
       for (std::size_t steps = size() - 1 - index; steps != 0; --steps) {
         element = element->previous_.get_unchecked();
       }
@@ -193,7 +189,7 @@ class List {
   [[nodiscard]] T& operator[](std::size_t index) { return get(index); }
   [[nodiscard]] const T& operator[](std::size_t index) const { return get(index); }
 
-  /// Lets two elements of this list change places.
+  /// Swaps the places of two elements of this list.
   void swap(Element* a, Element* b) noexcept {
     if (a == b) {
       return;
@@ -215,7 +211,7 @@ class List {
   }
   void move_to_back(Element* element) noexcept { move_before(element, nullptr); }
   void move_to_front(Element* element) noexcept {
-    if (Element* const first = state_->first.get_unchecked(); element != first) {
+    if (Element* const first = state_->order.first.get_unchecked(); element != first) {
       move_before(element, first);
     }
   }
@@ -228,17 +224,18 @@ class List {
     state_->link_before(element, where);
   }
 
+  /// O(n).
   void reverse() noexcept {
     if (state_ == nullptr) {
       return;
     }
-    for (Element* element = state_->first.get(); element != nullptr; element = element->prev()) {
+    for (Element* element = state_->order.first.get(); element != nullptr; element = element->prev()) {
       std::swap(element->next_, element->previous_);
     }
-    std::swap(state_->first, state_->last);
+    std::swap(state_->order.first, state_->order.last);
   }
 
-  /// Stable; elements keep their addresses.
+  /// Sorts stably; elements keep their addresses.
   void sort() {
     sort_by([](const T& a, const T& b) { return a < b; });
   }
@@ -248,20 +245,25 @@ class List {
     sort_by(C());
   }
   template <class C>
-  void sort_by(C&& less);
+  void sort_by(C&& less) {
+    if (size() > 1) {
+      state_->order.sort(size(), [&](const Element* a, const Element* b) { return less(a->value_, b->value_); });
+    }
+  }
 
-  /// O(1) where T needs no destructor and nodes are blocks, else O(n). The list keeps its allocator.
+  /// Destroys all elements. The list keeps its allocator. O(1) where T has no destructor and nodes are blocks, else
+  /// O(n).
   [[gnu::noinline]] void clear() noexcept {
     if (is_empty()) {
       return;
     }
-    Element* const first = state_->first.get();
-    Element* const last = state_->last.get();
+    Element* const first = state_->order.first.get();
+    Element* const last = state_->order.last.get();
     const std::size_t count = state_->size;
-    state_->first = state_->last = Link();
+    state_->order = Order();
     state_->size = 0;
     if constexpr (!std::is_trivially_destructible_v<T>) {
-      for (Element* element = first; element != nullptr; element = Iterator::following(element)) {
+      for (Element* element = first; element != nullptr; element = Order::following(element)) {
         std::destroy_at(&element->value_);
       }
     }
@@ -271,7 +273,7 @@ class List {
         return;
       }
     }
-    // A short chain is freed element by element, so that slabs and pages notice; the bound keeps that O(1).
+    // A short chain is freed element by element, so that empty slabs are noticed; the limit keeps that O(1).
     constexpr std::size_t short_chain = 64;
     if constexpr (Blocks::can_chain) {
       if (count > short_chain) {
@@ -295,29 +297,37 @@ class List {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
   }
 
-  /// Walks the links both ways: for tests. O(n).
+  /// Whether the links agree both ways, for tests. O(n).
   [[nodiscard]] bool invariants_hold() const noexcept {
     if (state_ == nullptr) {
       return true;
     }
-    std::size_t count = 0;
-    const Element* previous = nullptr;
-    for (const Element* element = state_->first.get(); element != nullptr; element = element->next()) {
-      if (element->prev() != previous || ++count > state_->size) {
-        return false;
-      }
-      if constexpr (is_owned) {
+    if constexpr (is_owned) {
+      for (const Element* element = front(); element != nullptr; element = element->next()) {
         if (element->owner_.get() != state_) {
           return false;
         }
       }
-      previous = element;
     }
-    return previous == state_->last.get() && count == state_->size;
+    return state_->order.invariants_hold(state_->size);
   }
 
  private:
-  class Guard;
+  template <class, class, class, class>
+  friend class container::NodeIterator;
+  template <class E>
+  static E* next_of(E* element, container::NoHint) noexcept {
+    return Order::following(element);
+  }
+  template <class E>
+  static E* previous_of(E* element, container::NoHint) noexcept {
+    return element->prev();
+  }
+  template <class E>
+  static auto& value_of(E* element) noexcept {
+    return element->get();
+  }
+  Element* last_node() const noexcept { return const_cast<List*>(this)->back(); }
 
   static constexpr std::size_t state_stride = block::stride_of(sizeof(State), alignof(State));
   static State* make_state(Blocks&& blocks) {
@@ -334,7 +344,7 @@ class List {
   }
   [[gnu::noinline]] void begin_list() { state_ = make_state(Blocks()); }
 
-  /// Inlined where elements are appended, which is what fills lists; called for any other place.
+  // Inline where elements are appended, which is how lists are filled; a call for any other place.
   template <class... Arguments>
   [[gnu::always_inline]] Element* emplace_at(Element* where, Arguments&&... arguments) {
     State* const state = ready();
@@ -361,7 +371,7 @@ class List {
     return emplace_at(where, std::forward<Arguments>(arguments)...);
   }
 
-  /// The state, for another list. Over a shared allocator this one gets a new state, unless memory is exhausted.
+  // The state, for another list. Over a shared allocator this one gets a new state, unless memory is exhausted.
   State* give_up() noexcept {
     State* const given = std::exchange(state_, nullptr);
     if constexpr (Blocks::can_reset) {
@@ -375,7 +385,7 @@ class List {
     try {
       state_ = make_state(shared.for_copy());
     } catch (const std::bad_alloc&) {
-      // As one newly made, then.
+      // It is then like a new list.
     }
   }
 

@@ -1,15 +1,14 @@
-/// Where a container's nodes come from: the last template parameter of List, HashMap, RBMap and RBSet.
+/// Where a container's nodes come from: the parameter A of List, HashMap, RBMap and RBSet.
 ///
-///   StaticBlocks   the process-wide pools (the default): 0 bytes in the container
-///   DirectBlocks   one BlockAllocator: one that several containers share, given to the constructor, or one of the
-///                  container's own, made with its first element and ended with the container. 8 bytes. The fastest;
-///                  one thread at a time
-///   MallocBlocks   malloc, for comparison: 0 bytes
-///   PagedNodes     a PagedAllocator's pages, one for each node type and thread, the engines' way, for comparison:
-///                  0 bytes
+///   StaticBlocks   the process-wide pools (default)
+///   DirectBlocks   a BlockAllocator: one that several containers share, given to the constructor; or one of the
+///                  container's own, made with its first element. The fastest; one thread at a time. It adds 8 bytes to
+///                  the container (List: none)
+///   MallocBlocks   malloc, for comparison
+///   PagedNodes     a PagedAllocator per node type and thread, as in an engine, for comparison
 ///
-/// A container copied takes its nodes from: the static pools; the same shared allocator; a further allocator of its
-/// own. Moved or swapped, nodes keep their addresses and the allocator goes with them.
+/// A copy of a container takes its nodes from the static pools, from the same shared allocator, or from a new allocator
+/// of its own. A moved or swapped container keeps its nodes at their addresses, and its allocator.
 ///
 /// To write another: a class with a member template For<Node> that has the members of StaticBlocks::For.
 #ifndef BLOCKYARD_NODE_BLOCKS_HPP
@@ -28,9 +27,29 @@
 
 namespace blockyard {
 
+namespace container {
+
+/// The parts of a For that is empty: all containers share one allocator.
+template <class For>
+struct SharedByAll {
+  [[nodiscard]] For for_copy() const noexcept { return {}; }
+  [[nodiscard]] bool shares_with(const For&) const noexcept { return true; }
+  void swap(For&) noexcept {}
+};
+
+/// The parts of a For whose nodes lie anywhere in memory.
+struct FarNodes {
+  template <class T>
+  using Link = FarLink<T>;
+  static constexpr bool can_reset = false;
+  static constexpr bool can_chain = false;
+};
+
+}  // namespace container
+
 struct StaticBlocks {
   template <class Node>
-  class For {
+  class For : public container::SharedByAll<For<Node>> {
    public:
     /// How the container refers to its nodes.
     template <class T>
@@ -40,20 +59,17 @@ struct StaticBlocks {
     /// Whether nodes linked through their first word can be freed at once.
     static constexpr bool can_chain = true;
 
-    /// Memory for a Node; throws std::bad_alloc.
+    /// Memory for a Node. Throws std::bad_alloc.
     [[nodiscard]] void* allocate() { return TypedStaticBlockAllocator<Node>::allocate(); }
-    /// The same without a call, or nullptr. May be left out.
+    /// The same if it takes no call, else nullptr. May be left out.
     [[nodiscard]] void* take_ready() noexcept { return TypedStaticBlockAllocator<Node>::take_ready(); }
     void deallocate(void* block) noexcept { TypedStaticBlockAllocator<Node>::deallocate(block); }
-    /// Frees nodes that are linked through their first word, a Link<Node>, in O(1).
+    /// Frees nodes that are linked through their first word, a Link<Node>. O(1).
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
       TypedStaticBlockAllocator<Node>::deallocate_chain(first, last, count);
     }
-    /// The allocator for a copy of the container.
-    [[nodiscard]] For for_copy() const noexcept { return {}; }
-    /// Whether a node of the one may be freed by the other.
-    [[nodiscard]] bool shares_with(const For&) const noexcept { return true; }
-    void swap(For&) noexcept {}
+    // From SharedByAll: for_copy(), the allocator for a copy of the container; shares_with(other), whether the one may
+    // free a node of the other; swap(other).
   };
 };
 
@@ -67,8 +83,7 @@ struct DirectBlocks {
     static constexpr bool can_chain = true;
 
     constexpr For() noexcept = default;
-    /// Shares `blocks`, which must outlive the container. Throws std::invalid_argument when its blocks don't fit a
-    /// Node.
+    /// Shares `blocks`, which must outlive the container. Throws std::invalid_argument if its blocks do not fit a Node.
     For(BlockAllocator& blocks) : tagged_(reinterpret_cast<std::uintptr_t>(&blocks)) {  // NOLINT: converts
       if (!blocks.fits(sizeof(Node), alignof(Node))) {
         block::throw_invalid_argument("blockyard: the blocks of this BlockAllocator don't fit the container's nodes");
@@ -99,7 +114,7 @@ struct DirectBlocks {
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
       allocator()->free_chain(first, last, count);
     }
-    /// All nodes at once; only where the allocator is the container's own.
+    /// Frees all nodes at once if the allocator is the container's own, else does nothing.
     void reset() noexcept {
       if (is_own()) {
         allocator()->reset();
@@ -113,7 +128,7 @@ struct DirectBlocks {
     }
     [[nodiscard]] bool shares_with(const For& other) const noexcept { return tagged_ == other.tagged_ && tagged_ != 0; }
     void swap(For& other) noexcept { std::swap(tagged_, other.tagged_); }
-    /// The allocator, nullptr before the first element of a container that has its own.
+    /// The allocator; nullptr before the first element of a container that makes its own.
     [[nodiscard]] BlockAllocator* allocator() const noexcept {
       return reinterpret_cast<BlockAllocator*>(tagged_ & ~own_tag);
     }
@@ -132,19 +147,14 @@ struct DirectBlocks {
       }
     }
 
-    std::uintptr_t tagged_ = 0;  ///< address of the allocator; bit 0: it is the container's own
+    std::uintptr_t tagged_ = 0;  ///< the allocator's address; bit 0: it is the container's own
   };
 };
 
 struct MallocBlocks {
   template <class Node>
-  class For {
+  class For : public container::SharedByAll<For<Node>>, public container::FarNodes {
    public:
-    template <class T>
-    using Link = FarLink<T>;
-    static constexpr bool can_reset = false;
-    static constexpr bool can_chain = false;
-
     [[nodiscard]] void* allocate() {
       void* block = nullptr;
       if constexpr (alignof(Node) <= alignof(std::max_align_t)) {
@@ -158,22 +168,13 @@ struct MallocBlocks {
       return block;
     }
     void deallocate(void* block) noexcept { std::free(block); }
-    [[nodiscard]] For for_copy() const noexcept { return {}; }
-    /// Whether a node of the one may be freed by the other.
-    [[nodiscard]] bool shares_with(const For&) const noexcept { return true; }
-    void swap(For&) noexcept {}
   };
 };
 
 struct PagedNodes {
   template <class Node>
-  class For {
+  class For : public container::SharedByAll<For<Node>>, public container::FarNodes {
    public:
-    template <class T>
-    using Link = FarLink<T>;
-    static constexpr bool can_reset = false;
-    static constexpr bool can_chain = false;
-
     [[nodiscard]] void* allocate() {
       void* const block = blocks().allocate();
       if (block == nullptr) {
@@ -182,13 +183,9 @@ struct PagedNodes {
       return block;
     }
     void deallocate(void* block) noexcept { blocks().free(block); }
-    [[nodiscard]] For for_copy() const noexcept { return {}; }
-    /// Whether a node of the one may be freed by the other.
-    [[nodiscard]] bool shares_with(const For&) const noexcept { return true; }
-    void swap(For&) noexcept {}
 
    private:
-    // One a type and thread: containers on it stay on the thread that filled them, as an engine's do.
+    // Containers on it must stay on the thread that filled them, as an engine's do.
     static PagedBlocks& blocks() noexcept {
       static thread_local PagedBlocks instance(sizeof(Node), alignof(Node));
       return instance;

@@ -1,17 +1,16 @@
-/// RBMap<K, V>: an ordered map with the engine's interface. Its name is the engine's: what stands under it is no
-/// red-black tree but a B-tree of links to elements (ordered_index.hpp), four to six times as fast; elements never
-/// move.
+/// RBMap<K, V>: an ordered map with the interface of Godot's RBMap. Not a red-black tree in spite of its name: a B-tree
+/// of links to elements (detail/ordered_index.hpp). An element's address never changes.
 ///
-/// Bounds: insert, find and erase O(log size); of what a find in a million elements touches, a leaf and the element lie
-/// outside of the caches nearby; next and prev O(1) amortised; clear O(size). Memory: a 32-bit link, key and value an
-/// element, and about 10 bytes of tree for small keys (23 bytes in all for two ints). The object is 16 bytes, 24 with
-/// DirectBlocks. Tree nodes come from the static pools in any case.
+/// Time: insert, find and erase take O(log n); next and prev O(1) amortised; clear O(n). A find in a million elements
+/// reads two places outside of the nearer caches: a leaf and the element. Memory: per element a 32-bit link, key and
+/// value, and about 10 bytes of tree for small keys: 23 bytes in all for two ints. The object is 16 bytes, 24 with
+/// DirectBlocks. Tree nodes always come from the static pools.
 ///
 /// Comparator: C()(a, b) is whether a comes before b. Keys that are trivially copyable and at most 8 bytes are compared
 /// as copies.
 ///
-/// Exceptions: std::bad_alloc, and what keys, values and comparator throw; the map is then as before. Thread-safety: as
-/// std::map.
+/// Exceptions: std::bad_alloc, and what keys, values and comparator throw. The map is then as before. Thread-safety: as
+/// std::map. Pointers to elements and iterators stay valid until their own element is erased.
 #ifndef BLOCKYARD_RB_MAP_HPP
 #define BLOCKYARD_RB_MAP_HPP
 
@@ -41,7 +40,7 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, container::M
     }
   }
 
-  /// Enters a key with a value, or gives a present key that value.
+  /// Inserts a key with a value, or assigns the value if the key is there. The element.
   Element* insert(const K& key, const V& value) {
     auto place = this->index_.place_of(key);
     if (place.found != nullptr) {
@@ -59,7 +58,7 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, container::M
     return this->add(place, std::move(key), std::move(value));
   }
 
-  /// The value of a key, entered as V() when it is not there.
+  /// The value of a key, inserted as V() if it is not there.
   [[nodiscard]] V& operator[](const K& key) {
     auto place = this->index_.place_of(key);
     Element* const element = place.found != nullptr ? place.found : this->add(place, key);

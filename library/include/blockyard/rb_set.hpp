@@ -1,5 +1,5 @@
-/// RBSet<T>: an ordered set with the engine's interface, over the same B-tree of links as RBMap; elements never move.
-/// Bounds, exceptions and thread-safety are those of RBMap.
+/// RBSet<T>: an ordered set with the interface of Godot's RBSet, on the same B-tree of links as RBMap. An element's
+/// address never changes. Bounds, exceptions and thread-safety: rb_map.hpp.
 #ifndef BLOCKYARD_RB_SET_HPP
 #define BLOCKYARD_RB_SET_HPP
 
@@ -24,7 +24,7 @@ class RBSet : public container::OrderedContainer<RBSet<T, C, A>, container::SetE
     }
   }
 
-  /// Enters a value unless it is there; its element.
+  /// Inserts a value unless it is there. Its element.
   Element* insert(const T& value) {
     auto place = this->index_.place_of(value);
     return place.found != nullptr ? place.found : this->add(place, value);

@@ -1,26 +1,19 @@
-/// What a HashMap is made of: its nodes and iterators, and what of it is no search. Inside of hash_map.hpp.
+/// HashMap's nodes, and its functions that are no search. Included by hash_map.hpp, at its end.
 #ifndef BLOCKYARD_DETAIL_HASH_MAP_PARTS_HPP
 #define BLOCKYARD_DETAIL_HASH_MAP_PARTS_HPP
 
-#include <algorithm>
-#include <cstddef>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "blockyard/hash_map.hpp"
 
 namespace blockyard {
 
-// Slots' links are untyped, in units of 8 bytes.
+// The index links nodes in units of 8 bytes, whatever their type.
 template <class K, class V, class Hasher, class Comparator, class A>
-struct alignas(8) alignas(KeyValue<K, V>) HashMap<K, V, Hasher, Comparator, A>::Node
-    : std::conditional_t<is_packed(), Packed, Linked> {
-  using Order = std::conditional_t<is_packed(), container::PackedOrder<Node>, container::LinkedOrder<Node>>;
-
+struct alignas(8) alignas(KeyValue<K, V>) HashMap<K, V, Hasher, Comparator, A>::Node : container::OrderLinks<NodeLink> {
   template <class... Arguments>
   explicit Node(Arguments&&... arguments) : entry(std::in_place, std::forward<Arguments>(arguments)...) {}
 
@@ -28,99 +21,38 @@ struct alignas(8) alignas(KeyValue<K, V>) HashMap<K, V, Hasher, Comparator, A>::
 };
 
 template <class K, class V, class Hasher, class Comparator, class A>
-template <class N, class E>
-class HashMap<K, V, Hasher, Comparator, A>::BasicIterator {
- public:
-  using iterator_category = std::bidirectional_iterator_tag;
-  using value_type = KeyValue<K, V>;
-  using difference_type = std::ptrdiff_t;
-  using pointer = E*;
-  using reference = E&;
-
-  constexpr BasicIterator() = default;
-  /// An iterator converts to a const one.
-  operator BasicIterator<const Node, const KeyValue<K, V>>() const noexcept { return {node_, map_}; }  // NOLINT
-
-  [[nodiscard]] E& operator*() const noexcept { return node_->entry; }
-  [[nodiscard]] E* operator->() const noexcept { return &node_->entry; }
-  /// Whether this is an entry, not the end.
-  [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
-
-  BasicIterator& operator++() noexcept {
-    node_ = following(node_);
-    return *this;
-  }
-  BasicIterator operator++(int) noexcept {
-    BasicIterator old = *this;
-    ++*this;
-    return old;
-  }
-  /// From the end: to the last entry.
-  BasicIterator& operator--() noexcept {
-    node_ = node_ != nullptr ? Node::Order::previous(node_) : map_->ends_.last.get();
-    return *this;
-  }
-  BasicIterator operator--(int) noexcept {
-    BasicIterator old = *this;
-    --*this;
-    return old;
-  }
-  friend bool operator==(const BasicIterator& a, const BasicIterator& b) noexcept { return a.node_ == b.node_; }
-
- private:
-  friend class HashMap;
-  template <class, class>
-  friend class BasicIterator;
-  BasicIterator(N* node, const HashMap* map) noexcept : node_(node), map_(map) {}
-
-  static N* following(N* node) noexcept {
-    return container::guessed_next(node, Node::Order::is_next, Node::Order::next);
-  }
-
-  N* node_ = nullptr;
-  const HashMap* map_ = nullptr;
-};
-
-/// Ends a half-made map when its construction throws.
-template <class K, class V, class Hasher, class Comparator, class A>
-class HashMap<K, V, Hasher, Comparator, A>::Guard {
- public:
-  explicit Guard(HashMap* map) : map_(map) {}
-  ~Guard() {
-    if (map_ != nullptr) {
-      map_->destroy_nodes();
-    }
-  }
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-  void release() { map_ = nullptr; }
-
- private:
-  HashMap* map_;
-};
-
-template <class K, class V, class Hasher, class Comparator, class A>
 [[gnu::noinline]] void HashMap<K, V, Hasher, Comparator, A>::erase_at(Place place) noexcept {
   Node* const node = node_at(*place.link);
   index_.erase(place);
   --size_;
-  Node::Order::erase(ends_, node, blocks_);
+  order_.unlink(node);
+  std::destroy_at(node);
+  blocks_.deallocate(node);
 }
 
 template <class K, class V, class Hasher, class Comparator, class A>
 [[gnu::noinline]] void HashMap<K, V, Hasher, Comparator, A>::destroy_nodes() noexcept {
-  const Ends ends = std::exchange(ends_, Ends());
+  const Order order = std::exchange(order_, Order());
   size_ = 0;
+  bool frees = true;
   if constexpr (Blocks::can_reset) {
-    if (ends.first && blocks_.is_own()) {
-      if constexpr (is_packed() || !std::is_trivially_destructible_v<KeyValue<K, V>>) {
-        Node::Order::destroy(ends, blocks_, false);
+    frees = !blocks_.is_own();
+  }
+  if (frees || !std::is_trivially_destructible_v<KeyValue<K, V>>) {
+    for (Node* node = order.first.get(); node != nullptr;) {
+      Node* const next = node->next_.get();
+      std::destroy_at(node);
+      if (frees) {
+        blocks_.deallocate(node);
       }
-      blocks_.reset();
-      return;
+      node = next;
     }
   }
-  Node::Order::destroy(ends, blocks_, true);
+  if constexpr (Blocks::can_reset) {
+    if (order.first) {
+      blocks_.reset();  // does nothing unless the allocator is the map's own
+    }
+  }
 }
 
 template <class K, class V, class Hasher, class Comparator, class A>
@@ -146,23 +78,11 @@ bool HashMap<K, V, Hasher, Comparator, A>::replace_key(const K& old_key, const K
 }
 
 template <class K, class V, class Hasher, class Comparator, class A>
-template <class C>
-void HashMap<K, V, Hasher, Comparator, A>::sort_by(C&& less) {
-  std::vector<Node*> order;
-  order.reserve(size_);
-  for (Node* node = ends_.first.get(); node != nullptr; node = Node::Order::next(node)) {
-    order.push_back(node);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](const Node* a, const Node* b) { return less(a->entry, b->entry); });
-  Node::Order::arrange(ends_, order, blocks_);
-}
-
-template <class K, class V, class Hasher, class Comparator, class A>
 bool HashMap<K, V, Hasher, Comparator, A>::invariants_hold() const {
-  if (!Node::Order::invariants_hold(ends_, size_)) {
+  if (!order_.invariants_hold(size_)) {
     return false;
   }
-  for (const Node* node = ends_.first.get(); node != nullptr; node = Node::Order::next(node)) {
+  for (const Node* node = order_.first.get(); node != nullptr; node = node->next_.get()) {
     if (!place_of(node, hash_of(node->entry.key)).there) {
       return false;
     }

@@ -1,5 +1,5 @@
-/// How containers refer to their nodes: by 32 bits where all nodes lie in the window of the block allocators, else by
-/// pointer.
+/// Links: how containers refer to their nodes. 32 bits where all nodes lie in the window of the block allocators, else
+/// a pointer. Included by node_blocks.hpp and the parts of the containers.
 #ifndef BLOCKYARD_DETAIL_LINK_HPP
 #define BLOCKYARD_DETAIL_LINK_HPP
 
@@ -11,10 +11,10 @@
 
 namespace blockyard {
 
-/// Makes a link whose value is whatever the memory held: for one that is written before it is read.
+/// Makes a link that is not initialised, for one that is written before it is read.
 struct Unset {};
 
-/// A pointer to a block in 32 bits (block_slab.hpp); 0 is null. `void` stands for blocks whose stride is a multiple
+/// A pointer to a block in 32 bits (block_slab.hpp); 0 is null. NearLink<void> links blocks whose stride is a multiple
 /// of 8.
 template <class T>
 class NearLink {
@@ -23,13 +23,13 @@ class NearLink {
   explicit NearLink(Unset) noexcept {}  // NOLINT: leaves units_ as it is
   explicit NearLink(T* target) noexcept : units_(target == nullptr ? 0 : block::near_link(target, shift())) {}
   [[nodiscard]] T* get() const noexcept { return units_ == 0 ? nullptr : get_unchecked(); }
-  /// get() of a link that is not null: no test.
+  /// get() of a link that is not null, without a test.
   [[nodiscard]] T* get_unchecked() const noexcept { return static_cast<T*>(block::near_target(units_, shift())); }
   [[nodiscard]] explicit operator bool() const noexcept { return units_ != 0; }
   friend bool operator==(NearLink, NearLink) = default;
 
  private:
-  // A function: T is mostly incomplete where a link to it is a member.
+  // A function, since T is mostly incomplete where a link to it is a member.
   static constexpr unsigned shift() noexcept {
     if constexpr (std::is_void_v<T>) {
       return 3;

@@ -3,12 +3,12 @@
 #define BLOCKYARD_DETAIL_ORDERED_CONTAINER_HPP
 
 #include <cstddef>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
+#include "blockyard/detail/node_iterator.hpp"
 #include "blockyard/detail/ordered_index.hpp"
 #include "blockyard/hash.hpp"
 #include "blockyard/node_blocks.hpp"
@@ -103,64 +103,9 @@ class OrderedContainer {
     Entry entry_;
   };
 
- private:
-  template <class E, class V>
-  class BasicIterator {
-   public:
-    using iterator_category = std::bidirectional_iterator_tag;
-    using value_type = std::remove_const_t<V>;
-    using difference_type = std::ptrdiff_t;
-    using pointer = V*;
-    using reference = V&;
-
-    constexpr BasicIterator() = default;
-    /// An iterator converts to a const one.
-    operator BasicIterator<const Element, const typename Entry::Visible>() const noexcept {  // NOLINT
-      return {element_, container_, hint_};
-    }
-
-    [[nodiscard]] V& operator*() const noexcept { return element_->key_value(); }
-    [[nodiscard]] V* operator->() const noexcept { return &element_->key_value(); }
-    /// The element, nullptr at the end.
-    [[nodiscard]] E* element() const noexcept { return element_; }
-    [[nodiscard]] explicit operator bool() const noexcept { return element_ != nullptr; }
-
-    BasicIterator& operator++() noexcept {
-      element_ = Index::next(element_, hint_);
-      return *this;
-    }
-    BasicIterator operator++(int) noexcept {
-      BasicIterator old = *this;
-      ++*this;
-      return old;
-    }
-    /// From the end: to the last element.
-    BasicIterator& operator--() noexcept {
-      element_ = element_ != nullptr ? Index::previous(element_, hint_) : container_->index_.last();
-      return *this;
-    }
-    BasicIterator operator--(int) noexcept {
-      BasicIterator old = *this;
-      --*this;
-      return old;
-    }
-    friend bool operator==(const BasicIterator& a, const BasicIterator& b) noexcept { return a.element_ == b.element_; }
-
-   private:
-    friend class OrderedContainer;
-    template <class, class>
-    friend class BasicIterator;
-    BasicIterator(E* element, const OrderedContainer* container, unsigned hint = 0) noexcept
-        : element_(element), container_(container), hint_(hint) {}
-
-    E* element_ = nullptr;
-    const OrderedContainer* container_ = nullptr;
-    unsigned hint_ = 0;  ///< where in its tree node the element is, as a rule
-  };
-
- public:
-  using Iterator = BasicIterator<Element, typename Entry::Visible>;
-  using ConstIterator = BasicIterator<const Element, const typename Entry::Visible>;
+  // An iterator remembers where in its tree node its element is, as a rule.
+  using Iterator = NodeIterator<OrderedContainer, Element, typename Entry::Visible, unsigned>;
+  using ConstIterator = NodeIterator<OrderedContainer, const Element, const typename Entry::Visible, unsigned>;
   using iterator = Iterator;
   using const_iterator = ConstIterator;
 
@@ -238,7 +183,7 @@ class OrderedContainer {
     return element != nullptr;
   }
   /// Removes the element of an iterator; nothing happens at the end. The iterator is invalid afterwards.
-  void remove(const ConstIterator& at) noexcept { erase(const_cast<Element*>(at.element_)); }
+  void remove(const ConstIterator& at) noexcept { erase(const_cast<Element*>(at.element())); }
 
   /// The first and the last element in order, nullptr when empty.
   [[nodiscard]] Element* front() noexcept { return index_.first(); }
@@ -290,6 +235,18 @@ class OrderedContainer {
   [[no_unique_address]] Blocks blocks_;
 
  private:
+  template <class, class, class, class>
+  friend class NodeIterator;
+  static Element* next_of(const Element* element, unsigned& hint) noexcept { return Index::next(element, hint); }
+  static Element* previous_of(const Element* element, unsigned& hint) noexcept {
+    return Index::previous(element, hint);
+  }
+  template <class E>
+  static auto& value_of(E* element) noexcept {
+    return element->key_value();
+  }
+  Element* last_node() const noexcept { return index_.last(); }
+
   void add_copy(typename Index::Place& place, const Element& other) {
     void* const block = blocks_.allocate();
     Element* element;

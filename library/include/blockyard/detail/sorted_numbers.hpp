@@ -5,9 +5,9 @@
 ///
 /// Halving would wait for one load after the other, and compilers make jumps of it (4.4 mispredicted ones in a find
 /// among a million, in a tree of such rows). So the last number of each *window* is looked at, all side by side, and
-/// then all numbers of one window. Few instructions matter as much: with some 60 at each level of the tree the processor
-/// has begun the next find, or more, while one waits for memory; with 120 its reorder buffer was full before, and finds
-/// took twice as long.
+/// then all numbers of one window. Few instructions matter as much: with some 60 at each level of the tree the
+/// processor has begun the next find, or more, while one waits for memory; with 120 its reorder buffer was full before,
+/// and finds took twice as long.
 #ifndef BLOCKYARD_DETAIL_SORTED_NUMBERS_HPP
 #define BLOCKYARD_DETAIL_SORTED_NUMBERS_HPP
 

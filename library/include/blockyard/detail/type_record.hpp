@@ -1,10 +1,10 @@
-/// What the leak report knows of the types in static blocks.
+/// Type records: how the leak report names the types of static blocks. Included by static_block_allocator.hpp.
 ///
-/// Each type that a TypedStaticBlockAllocator serves is recorded by name and stride, at start-up and without cost to
-/// any call. In watched processes (library/src/block/watch.hpp; BLOCKYARD_LEAKS=1 in the environment makes one) its live
-/// objects are counted by the allocator's slow path, which is told the type. Where BLOCKYARD_COUNT_TYPES is 1 (the
-/// default in checked builds) they are counted in any process, with one atomic addition a call. Otherwise the report
-/// tells live blocks per size, beside the types of that size.
+/// Each type that a TypedStaticBlockAllocator serves has a record of its name and stride, entered in a list at start-up
+/// at no cost to any call. Live objects are counted per type in two cases: in watched processes
+/// (library/src/block/watch.hpp; BLOCKYARD_LEAKS=1 in the environment makes one), by the allocator's slow path; and in
+/// code compiled with BLOCKYARD_COUNT_TYPES=1, the default in checked builds, by an atomic addition per call. Otherwise
+/// the report counts blocks per size and lists the types of that size.
 #ifndef BLOCKYARD_DETAIL_TYPE_RECORD_HPP
 #define BLOCKYARD_DETAIL_TYPE_RECORD_HPP
 
@@ -29,7 +29,7 @@ namespace blockyard::block {
 struct TypeRecord;
 
 extern "C" {
-/// Adds a record to the process's list unless it is there: lock-free, once a type and shared object.
+/// Adds a record to the process's list unless it is there. Lock-free; once per type and shared object.
 BY_API void by_block_record_type(TypeRecord* record) noexcept;
 }
 
@@ -42,14 +42,14 @@ BY_API void by_block_record_type(TypeRecord* record) noexcept;
 
 struct TypeRecord {
   std::string_view name;
-  std::size_t stride = 0;
-  bool counted = false;
-  std::uint16_t number = 0;  ///< in watched processes: what the table of blocks' types holds
-  std::atomic<std::ptrdiff_t> live{0};
-  TypeRecord* next = nullptr;
+  std::size_t stride = 0;               ///< bytes
+  bool counted = false;                 ///< whether `live` is right in any process
+  std::uint16_t number = 0;             ///< in watched processes: the type's number in the table of blocks
+  std::atomic<std::ptrdiff_t> live{0};  ///< objects
+  TypeRecord* next = nullptr;           ///< in the process's list
 };
 
-/// The compiler's name of T, without run-time type information; `Name` keeps its characters and nothing else of the
+/// The compiler's name of T, without run-time type information. TypeName keeps its characters and nothing else of the
 /// signature.
 template <class T>
 consteval std::string_view find_type_name() {
@@ -61,7 +61,7 @@ consteval std::string_view find_type_name() {
 template <class T>
 struct TypeName {
   static constexpr std::size_t length = find_type_name<T>().size();
-  // Aligned as characters are: GCC would begin each longer array at a multiple of 32.
+  // GCC would align longer arrays to 32.
   alignas(1) static constexpr std::array<char, length> characters = [] {
     std::array<char, length> copy{};
     for (std::size_t i = 0; i < length; ++i) {
@@ -70,7 +70,7 @@ struct TypeName {
     return copy;
   }();
 };
-/// A node whose own name tells a user less than that of its container says so: the container's is shorter, too.
+/// A node may name its container instead: that name is shorter and says more.
 template <class T>
 requires requires { typename T::ReportedAs; }
 struct TypeName<T> : TypeName<typename T::ReportedAs> {};
@@ -82,7 +82,7 @@ struct TypeRecordOf {
   static inline const bool entered = (by_block_record_type(&record), true);
 };
 
-/// Counts objects of T where types are counted. Naming `entered` is what enters the record in the list at start-up.
+/// Counts objects of T where types are counted. Naming `entered` makes the start-up enter the record in the list.
 template <class T>
 inline void count_type([[maybe_unused]] std::ptrdiff_t by) noexcept {
   static_cast<void>(&TypeRecordOf<T>::entered);

@@ -1,4 +1,4 @@
-/// Export marks for the public C and C++ declarations.
+/// BY_API: marks the declarations that libblockyard exports. Included by every public header.
 #ifndef BLOCKYARD_DETAIL_VISIBILITY_H
 #define BLOCKYARD_DETAIL_VISIBILITY_H
 
