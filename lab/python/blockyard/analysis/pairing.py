@@ -241,24 +241,13 @@ def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, oth
 
 def _refuse_other_options(base: Campaign, new: Campaign) -> None:
     """What runs were asked for besides journal, pace and touch."""
-    for option, name in (
-        ("--threads", "threads"),
-        ("--causes-above", "causes_above_ns"),
-        ("--pollute", "pollute_bytes"),
-    ):
-        here, there = (getattr(plan, name) for plan in (base, new))
-        if here != there:
-            raise UserError(
-                f"BASE was replayed with {option} {here} and NEW with {option} {there}: only runs with the "
-                "same options are compared"
-            )
-    for option, name in (("--in-order", "in_order"), ("--keep-awake", "keep_awake")):
-        here, there = (getattr(plan, name) for plan in (base, new))
-        if here != there:
+    for flag, here, there in base.options.differences(new.options):
+        if isinstance(here, bool):
             kept, free = ("BASE", "NEW") if here else ("NEW", "BASE")
-            raise UserError(
-                f"{kept} was replayed with {option} and {free} without: only runs with the same options are compared"
-            )
+            how = f"{kept} was replayed with {flag} and {free} without"
+        else:
+            how = f"BASE was replayed with {flag} {here} and NEW with {flag} {there}"
+        raise UserError(f"{how}: only runs with the same options are compared")
 
 
 def _refuse_one_streamed(base: Section, new: Section) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from blockyard.analysis import samples
 from blockyard.campaign import document
 from blockyard.campaign.folder import Folder
+from blockyard.campaign.run_options import RunOptions
 from blockyard.errors import UserError
 
 NULL = "null"
@@ -85,9 +86,7 @@ class Section:
     journal: str
     pace: str
     touch: str
-    threads: str
-    in_order: bool
-    keep_awake: bool
+    options: RunOptions
     facts: dict[str, Any]
     folder: Path
     allocators: tuple[AllocatorRuns, ...]
@@ -97,6 +96,10 @@ class Section:
     def title(self) -> str:
         threads = "" if self.threads == "journal" else ", on one thread"
         return f"{self.journal} at {pace_words(self.pace)}, {touch_words(self.touch)}{threads}"
+
+    @property
+    def threads(self) -> str:
+        return self.options.threads
 
     @property
     def slug(self) -> str:
@@ -183,9 +186,7 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
             journal,
             pace,
             touch,
-            plan.threads,
-            plan.in_order,
-            plan.keep_awake,
+            plan.options,
             plan.journal(journal),
             directory / "runs" / journal,
             tuple(members),

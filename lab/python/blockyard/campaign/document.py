@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from blockyard import variants
+from blockyard.campaign import run_options
+from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import Run, schedule, traces
 from blockyard.campaign.settings import MOST_REPEATS, Settings
 from blockyard.errors import UserError
@@ -28,15 +30,9 @@ class Campaign:
     paces: list[str]
     touches: list[str]
     repeats: int
-    threads: str
     untimed: bool
+    options: RunOptions
     shard: str | None = None
-    stream_above_mib: float | None = None
-    # A campaign of before these were known has none of them.
-    causes_above_ns: int = 0
-    pollute_bytes: int = 0
-    in_order: bool = False
-    keep_awake: bool = False
     traced: bool = False
 
     def runs(self) -> list[Run]:
@@ -71,7 +67,8 @@ class Campaign:
 
     def to_json(self) -> str:
         """One line a journal, an allocator and a run, so that a person can read it and `diff` it."""
-        fields: dict[str, Any] = {"format": FORMAT, **self.__dict__}
+        fields: dict[str, Any] = {"format": FORMAT, **self.__dict__, **self.options.to_json()}
+        del fields["options"]
         fields["runs"] = [{"id": run.id, **run.__dict__} for run in self.runs()]
         if self.traced:
             fields["traces"] = [{"id": run.id, **run.__dict__} for run in self.traces()]
@@ -93,8 +90,9 @@ def read(folder: Path) -> Campaign:
             raise UserError(f"{path} has format {fields['format']}, and this Blockyard reads {FORMAT}; update it")
         for entry in [*fields["allocators"], *fields["missing"]]:
             entry |= {key: variants.current(entry[key]) for key in ("name", "variant") if key in entry}
+        fields["options"] = run_options.from_json(fields)
         campaign = Campaign(**{key: fields[key] for key in Campaign.__dataclass_fields__ if key in fields})
-        names = [*campaign.paces, *campaign.touches, campaign.threads]
+        names = [*campaign.paces, *campaign.touches, campaign.options.threads]
         if not 1 <= campaign.repeats <= MOST_REPEATS or not all(isinstance(name, str) for name in names):
             raise ValueError
         campaign.all_runs()  # a plan that is JSON and yet none fails here
@@ -130,14 +128,9 @@ def requested_differences(
     found += _unequal("its paces are", campaign.paces, list(settings.paces))
     found += _unequal("its touches are", campaign.touches, list(settings.touches))
     found += _unequal("its repeats are", campaign.repeats, settings.repeats)
-    found += _unequal("its threads are", campaign.threads, settings.threads)
     found += _unequal("its untimed runs are", campaign.untimed, settings.untimed)
-    found += _unequal("its causes are told above (ns)", campaign.causes_above_ns, settings.causes_above_ns)
-    found += _unequal("its polluted bytes are", campaign.pollute_bytes, settings.pollute_bytes)
-    found += _unequal("its runs in the journal's order are", campaign.in_order, settings.in_order)
-    found += _unequal("its cores kept awake are", campaign.keep_awake, settings.keep_awake)
     found += _unequal("its traced runs are", campaign.traced, settings.traced)
-    return found
+    return found + _option_differences(campaign.options, settings.options)
 
 
 def share_differences(first: Campaign, other: Campaign) -> list[str]:
@@ -149,15 +142,11 @@ def share_differences(first: Campaign, other: Campaign) -> list[str]:
         ("paces", "paces"),
         ("touches", "touches"),
         ("repeats", "repeats"),
-        ("threads", "threads"),
         ("untimed runs", "untimed"),
-        ("thresholds of causes (ns)", "causes_above_ns"),
-        ("polluted bytes", "pollute_bytes"),
-        ("runs in the journal's order", "in_order"),
-        ("cores kept awake", "keep_awake"),
         ("traced runs", "traced"),
     ):
         found += _unequal(f"their {word} are", getattr(first, field), getattr(other, field))
+    found += _option_differences(first.options, other.options)
     found += _unequal("their journals are", *([entry["name"] for entry in one.journals] for one in (first, other)))
     found += _unequal("their allocators are", *([entry["name"] for entry in one.allocators] for one in (first, other)))
     if found:
@@ -170,6 +159,10 @@ def share_differences(first: Campaign, other: Campaign) -> list[str]:
         if mine.get("sha256") != theirs.get("sha256"):
             found.append(f"the library of {mine['name']} is another")
     return found
+
+
+def _option_differences(there: RunOptions, here: RunOptions) -> list[str]:
+    return [words for flag, *both in there.differences(here) for words in _unequal(f"{flag} is", *both)]
 
 
 def _unequal(what: str, there: object, here: object) -> Iterator[str]:

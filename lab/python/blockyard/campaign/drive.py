@@ -82,14 +82,9 @@ def start(
             paces=list(wanted.paces),
             touches=list(wanted.touches),
             repeats=wanted.repeats,
-            threads=wanted.threads,
             untimed=wanted.untimed,
+            options=wanted.options,
             shard=f"{shard[0]}/{shard[1]}" if shard else None,
-            stream_above_mib=wanted.stream_above_mib,
-            causes_above_ns=wanted.causes_above_ns,
-            pollute_bytes=wanted.pollute_bytes,
-            in_order=wanted.in_order,
-            keep_awake=wanted.keep_awake,
             traced=wanted.traced,
         )
         _refuse_unpaced(campaign)
@@ -153,7 +148,7 @@ def _journal(stretch: Stretch, wanted: Settings, folder: Folder, show: Display) 
 
     progress(0.0, "")
     digest = prepare.sha256(stretch.path)
-    facts = prepare.plan(stretch, wanted.threads, folder, progress)
+    facts = prepare.plan(stretch, wanted.options.threads, folder, progress)
     for note in facts.get("notes", []):
         show.note(f"{stretch.name}: {note}")
     return {
@@ -357,18 +352,7 @@ def _run_one(
     if not plan.is_file():
         _plan_again(campaign, journal, folder, show)
     partial = folder.begin_run(run)
-    request = runner.Request(
-        run,
-        choice,
-        plan,
-        campaign.threads,
-        campaign.touches[0],
-        campaign.stream_above_mib,
-        campaign.causes_above_ns,
-        campaign.pollute_bytes,
-        campaign.in_order,
-        campaign.keep_awake,
-    )
+    request = runner.Request(run, choice, plan, campaign.touches[0], campaign.options)
     try:
         result = runner.run_once(
             request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor, tick=show.tick
@@ -401,7 +385,7 @@ def _plan_again(campaign: Campaign, journal: dict[str, Any], folder: Folder, sho
             f"the journal {stretch.path} has changed since this campaign began; put the old one back, or "
             "measure anew in another folder"
         )
-    prepare.plan(stretch, campaign.threads, folder, lambda part, text: show.planning(stretch.name, part, text))
+    prepare.plan(stretch, campaign.options.threads, folder, lambda part, text: show.planning(stretch.name, part, text))
 
 
 def _count(outcome: Outcome, run: Run, result: dict[str, Any]) -> None:

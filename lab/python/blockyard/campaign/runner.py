@@ -13,6 +13,7 @@ from typing import Any
 
 from blockyard import native
 from blockyard.allocators import Choice
+from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import Run
 from blockyard.durations import duration
 
@@ -31,13 +32,8 @@ class Request:
     run: Run
     choice: Choice
     plan: Path
-    threads: str
     timed_touch: str
-    stream_above_mib: float | None = None
-    causes_above_ns: int = 0
-    pollute_bytes: int = 0
-    in_order: bool = False
-    keep_awake: bool = False
+    options: RunOptions
 
 
 def environment(choice: Choice) -> dict[str, str]:
@@ -59,17 +55,9 @@ def command_line(request: Request, output: Path) -> list[str]:
     ]
     if run.traced:
         line.append("--trace")
-    line += ["--causes-above", str(request.causes_above_ns)]
-    if request.pollute_bytes:
-        line += ["--pollute", str(request.pollute_bytes)]
-    if request.in_order:
-        line.append("--in-order")
-    if request.keep_awake and not run.traced:
-        line.append("--keep-awake")
     if run.untimed:
         line.append("--untimed")
-    if request.stream_above_mib is not None:
-        line += ["--stream-above", repr(request.stream_above_mib)]
+    line += request.options.arguments(traced=run.traced)
     if choice.populate:
         line.append("--populate")
     if choice.options:
@@ -184,7 +172,7 @@ def _write_failure(
         "pace": run.pace,
         "touch": run.touch,
         "repeat": run.repeat,
-        "threads": request.threads,
+        "threads": request.options.threads,
         "untimed": run.untimed,
         "environment": environment(choice),
         "started_at": started_at,

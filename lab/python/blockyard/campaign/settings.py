@@ -5,19 +5,16 @@ import os
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from blockyard import native
+from blockyard.campaign import run_options
+from blockyard.campaign.run_options import RunOptions
 from blockyard.errors import UserError
 
 TOUCHES = ("none", "page", "all")
-THREADS = ("journal", "one")
-CAUSES_ABOVE_NS = 250
-"""From here on an event carries why it was slow: whatever the kernel does to one takes longer."""
-_MOST_POLLUTE_BYTES = 1 << 30
-MOST_CAUSES_ABOVE_NS = 10**18  # some 31 years, which no event takes, and within 64 bits
 _MOST_SECONDS = 1e9
 MOST_REPEATS = 1000  # the plan of all runs is kept in memory, and a day holds fewer
 
@@ -44,14 +41,9 @@ class Settings:
     paces: tuple[str, ...] = ("1x",)
     touches: tuple[str, ...] = ("page",)
     repeats: int = 5
-    threads: str = "journal"
     untimed: bool = False
-    stream_above_mib: float | None = None
-    causes_above_ns: int = CAUSES_ABOVE_NS
-    pollute_bytes: int = 0
-    in_order: bool = False
-    keep_awake: bool = False
     traced: bool = False
+    options: RunOptions = field(default_factory=RunOptions)
     name: str = "replay"
 
 
@@ -99,15 +91,6 @@ def check(settings: Settings) -> Settings:
         raise UserError(f"{settings.repeats} repeats measure nothing; ask for at least 1")
     if settings.repeats > MOST_REPEATS:
         raise UserError(f"{settings.repeats} repeats are too many; ask for at most {MOST_REPEATS:,}")
-    if not 0 <= settings.causes_above_ns <= MOST_CAUSES_ABOVE_NS:
-        raise UserError(
-            f"{settings.causes_above_ns} ns is no latency; --causes-above takes 0 (no causes) to "
-            f"{MOST_CAUSES_ABOVE_NS:,}"
-        )
-    if not 0 <= settings.pollute_bytes <= _MOST_POLLUTE_BYTES:
-        raise UserError(f"{settings.pollute_bytes} bytes can't be walked between events; use 0 to 1G")
-    if settings.threads not in THREADS:
-        raise UserError(f"'{settings.threads}' is not a way to run threads; use journal or one")
     if not settings.journals:
         raise UserError("no journal was given; name at least one, or a campaign file with --campaign")
     for journal in settings.journals:
@@ -123,14 +106,6 @@ def check(settings: Settings) -> Settings:
                 "--to must lie after --from"
             )
     return settings
-
-
-def parse_size(text: str) -> int:
-    """`32768`, `256K`, `8M` are bytes."""
-    match = re.fullmatch(r"(\d+)\s*([KMG]?)(i?B)?", text.strip(), re.IGNORECASE)
-    if match is None:
-        raise UserError(f"'{text}' is not a number of bytes; write 262144, 256K or 8M")
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
 
 
 def journal_name(path: Path) -> str:
@@ -168,13 +143,9 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "pace": list,
     "touch": list,
     "repeats": int,
-    "threads": str,
     "untimed": bool,
-    "causes_above": int,
-    "pollute": (int, str),
-    "in_order": bool,
-    "keep_awake": bool,
     "trace": bool,
+    **run_options.KEYS,
     "journal": list,
 }
 _JOURNAL_KEYS: dict[str, type | tuple[type, ...]] = {"name": str, "path": str, "from": (int, float), "to": (int, float)}
@@ -206,20 +177,14 @@ def read_campaign(path: Path) -> Settings:
     settings = Settings(
         journals=tuple(journals),
         allocators=tuple(map(str, table.get("allocators", ("all",)))),
+        options=run_options.from_file(table),
         name=table.get("name", path.stem),
     )
-    for key, field, parse in (("pace", "paces", parse_pace), ("touch", "touches", parse_touch)):
+    for key, name, parse in (("pace", "paces", parse_pace), ("touch", "touches", parse_touch)):
         if key in table:
-            settings = replace(settings, **{field: parse_list(",".join(map(str, table[key])), parse)})
-    if "pollute" in table:
-        settings = replace(settings, pollute_bytes=parse_size(str(table["pollute"])))
-    for key, field in (("causes_above", "causes_above_ns"), ("trace", "traced")):
-        if key in table:
-            settings = replace(settings, **{field: table[key]})
-    return replace(
-        settings,
-        **{key: table[key] for key in ("repeats", "threads", "untimed", "in_order", "keep_awake") if key in table},
-    )
+            settings = replace(settings, **{name: parse_list(",".join(map(str, table[key])), parse)})
+    plain = {"repeats": "repeats", "untimed": "untimed", "trace": "traced"}
+    return replace(settings, **{name: table[key] for key, name in plain.items() if key in table})
 
 
 def _check_keys(path: Path, where: str, table: dict[str, Any], keys: dict[str, type | tuple[type, ...]]) -> None:

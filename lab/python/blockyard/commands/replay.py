@@ -6,19 +6,18 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 from rich.console import Console
 
 from blockyard import options
-from blockyard.campaign import drive, settings
+from blockyard.campaign import drive, run_options, settings
 from blockyard.campaign.drive import Outcome
 from blockyard.campaign.progress import display
 from blockyard.campaign.settings import Settings
 from blockyard.errors import UserError
-from blockyard.options import Finite, Seconds
-
-_MOST_MIB = 1 << 24  # 16 TiB, more than any machine has
+from blockyard.options import Seconds
 
 _EPILOG = """\b
 Examples:
@@ -43,38 +42,11 @@ Examples:
     metavar="LIST",
     help="What is written into a fresh block: none, page (a byte in every 4096) or all.  [page]",
 )
-@click.option("--threads", type=click.Choice(settings.THREADS), help="The journal's threads, or all on one.  [journal]")
 @options.stretch
 @click.option(
     "--untimed", is_flag=True, default=None, help="Add runs without a clock around each event, for the total CPU time."
 )
-@click.option(
-    "--causes-above",
-    type=int,
-    metavar="NS",
-    help="Events of so many nanoseconds and more carry why they were slow; 0 looks at none.  "
-    f"[{settings.CAUSES_ABOVE_NS}]",
-)
-@click.option(
-    "--pollute",
-    metavar="BYTES",
-    help="Walk so much of the program's own memory between events (64K, 8M), so that the allocator's data "
-    "are as cold as in a game.  [0]",
-)
-@click.option(
-    "--in-order",
-    is_flag=True,
-    default=None,
-    help="Begin each event when all before it in the journal are over, on whatever thread, and keep each "
-    "thread on one core: every repeat does the same work, and none waits for another thread's lock.",
-)
-@click.option(
-    "--keep-awake",
-    is_flag=True,
-    default=None,
-    help="Run a loop of the kernel's class for idle work on each core, so that none falls asleep between "
-    "events: as in a busy program, and on a virtual machine steadier.",
-)
+@run_options.on_command_line
 @click.option(
     "--trace",
     is_flag=True,
@@ -90,12 +62,6 @@ Examples:
     type=click.Path(path_type=Path),
     help="Take journals and options from a campaign file; options given here win.",
 )
-@click.option(
-    "--stream-above",
-    type=Finite(0, _MOST_MIB),
-    metavar="MIB",
-    help="Memory for a journal's events (32 bytes each); a longer one is read during its replay.  [512]",
-)
 @click.option("--cooldown", type=Seconds(min=0), default=0.0, metavar="S", help="Seconds of rest before each run.")
 def command(
     journals: tuple[Path, ...],
@@ -104,20 +70,15 @@ def command(
     repeats: int | None,
     pace: str | None,
     touch: str | None,
-    threads: str | None,
     from_s: float | None,
     to_s: float | None,
     untimed: bool | None,
-    causes_above: int | None,
-    pollute: str | None,
-    in_order: bool | None,
-    keep_awake: bool | None,
     trace: bool | None,
     resume: bool,
     shard: str | None,
     campaign_file: Path | None,
-    stream_above: float | None,
     cooldown: float,
+    **others: Any,
 ) -> None:
     """Replay journals on allocators and measure every event.
 
@@ -126,29 +87,24 @@ def command(
     """
     base = _base(journals, campaign_file, from_s, to_s)
     given = {
-        "allocators": allocators or None,
+        "allocators": options.names(allocators) or None,
         "repeats": repeats,
-        "threads": threads,
         "untimed": untimed,
-        "stream_above_mib": stream_above,
-        "causes_above_ns": causes_above,
-        "in_order": in_order,
-        "keep_awake": keep_awake,
         "traced": trace,
-        "pollute_bytes": settings.parse_size(pollute) if pollute is not None else None,
         "paces": settings.parse_list(pace, settings.parse_pace) if pace is not None else None,
         "touches": settings.parse_list(touch, settings.parse_touch) if touch is not None else None,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
+    chosen_options = run_options.given(others)
     part = settings.parse_shard(shard) if shard is not None else None
     if base is None:
         if not resume:
             raise UserError("no journal was given; name at least one, or a campaign file with --campaign")
-        if chosen or part or from_s is not None or to_s is not None:
+        if chosen or chosen_options or part or from_s is not None or to_s is not None:
             raise UserError("--resume takes its options from the campaign; name the journals too to have all compared")
         wanted = None
     else:
-        wanted = replace(base, **chosen)
+        wanted = replace(base, options=replace(base.options, **chosen_options), **chosen)
         if not wanted.allocators:
             raise UserError("no allocator was named; -a all takes every one that this machine has")
     terminate_like_interrupt()

@@ -59,18 +59,13 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
         if len(counts) > 1
         else f"{counts[0] if counts else 0} repeat{'' if counts == [1] else 's'}"
     )
-    threads = "the journal's threads" if section.threads == "journal" else "all events on one thread"
-    if section.in_order:
-        threads += " in the journal's order"
-    if section.keep_awake:
-        threads += ", cores kept awake"
     stretch = _stretch(section.facts)
     return Header(
         machine_line(facts),
         f"clock {_clock(facts)}{rate}",
         (min(floors), max([*floors, *measured])),
         repeats,
-        f"{pace_words(section.pace)}, {touch_words(section.touch)}, {threads}{stretch}",
+        f"{pace_words(section.pace)}, {touch_words(section.touch)}, {section.options.words}{stretch}",
         gross,
         results.blockyard,
     )
