@@ -2,13 +2,9 @@
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from campaign_lab import Lab
 
 

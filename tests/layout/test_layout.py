@@ -32,6 +32,14 @@ def test_no_file_names_a_folder_of_one_machine() -> None:
     assert layers.machine_violations(ROOT) == []
 
 
+def test_python_tests_of_several_folders_can_be_collected_in_one_call() -> None:
+    """pytest knows a module by its name alone: names are unique, and there are several conftest.py."""
+    modules = [path for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    names = [path.stem for path in modules]
+    assert {name for name in names if names.count(name) > 1} == set()
+    assert [path for path in modules if re.search(r"^(from|import) conftest\b", path.read_text(), re.MULTILINE)] == []
+
+
 def test_the_checks_see_the_tree() -> None:
     names = {str(path.relative_to(ROOT)) for path in layers.files(ROOT)}
     assert {"library/src/heap/heap.cpp", "library/include/blockyard/heap.h", "lab/python/blockyard/cli.py"} <= names

@@ -1,12 +1,6 @@
 """A program on Blockyard can be recorded: blocks of temp, temp job and pools stand in its journal."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "record"))
-
 from recorded import BUILD, Journal, record
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Page
-from conftest import REPEATS, SECONDS, SHOTS, nanoseconds, page_of, samples
+from page_lab import REPEATS, SECONDS, SHOTS, nanoseconds, page_of, samples
 from synthetic import FREE, Campaign
 from synthetic import rows as rows_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Page
-from conftest import ROOT, page_of, report
+from page_lab import ROOT, page_of, report
 from synthetic import FREE, MALLOC, Campaign, rows
 
 from blockyard.analysis import syscalls

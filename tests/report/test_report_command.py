@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, known_campaign, known_rows
-from synthetic import Campaign, lifelike_campaign, rows
+from synthetic import Campaign, known_campaign, known_rows, lifelike_campaign, rows
 
 from blockyard.analysis import samples_library
+
+ROOT = Path(__file__).resolve().parents[2]
 
 Report = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("--no-pictures", "--no-samples-parquet")

@@ -9,8 +9,19 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from conftest import known_rows
-from synthetic import FREE, LOOKING, MALLOC, REALLOC, ZEROED, Campaign, latencies, lifelike, lifelike_campaign, rows
+from synthetic import (
+    FREE,
+    LOOKING,
+    MALLOC,
+    REALLOC,
+    ZEROED,
+    Campaign,
+    known_rows,
+    latencies,
+    lifelike,
+    lifelike_campaign,
+    rows,
+)
 
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.latency import View

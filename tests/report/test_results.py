@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from synthetic import LOOKING, Campaign, latencies, lifelike
+
+ROOT = Path(__file__).resolve().parents[2]
 
 MAKE = ROOT / "bench" / "results" / "make"
 PUBLISHED = ROOT / "docs" / "results"
