@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "journal/facts.hpp"
+#include "journal/json_text.hpp"
 
 namespace blockyard::journal {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -172,8 +170,7 @@ std::string facts_json(const Facts& facts) {
   json["phases"] = Json::array();
   for (std::size_t i = 1; i < header.names.size(); ++i) json["phases"].push_back(header.names[i]);
   json["notes"] = facts.notes;
-  constexpr int indent = 2;
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace blockyard::journal

@@ -103,9 +103,7 @@ class DrivenBlocks : public Driven {
 class DrivenAdapter : public Driven {
  public:
   DrivenAdapter(const Choice& choice, const Request& request) : loaded_(replay::load_adapter(choice.what)) {
-    char error[512] = "";
     by_adapter_setup setup{};
-    setup.abi = BY_ADAPTER_ABI;
     setup.threads = 1;
     setup.peak_bytes = request.count * request.size;
     setup.peak_blocks = request.count;
@@ -113,10 +111,8 @@ class DrivenAdapter : public Driven {
     setup.pool_bytes = (std::size_t{64} << 20) + request.count * (request.size + request.alignment + 64) * 2;
     setup.populate = choice.populate;
     setup.options = choice.options.c_str();
-    setup.error = error;
-    setup.error_bytes = sizeof error;
-    if (loaded_.adapter->init(&setup) != 0) {
-      throw journal::Error(error[0] != 0 ? error : "the allocator could not be started");
+    if (const std::string error = loaded_.start(setup); !error.empty()) {
+      throw journal::Error("the allocator " + std::string(loaded_.adapter->name) + " did not start: " + error);
     }
     loaded_.check_functions();
     if (loaded_.adapter->thread_start != nullptr) {

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <limits>
+
+#include "journal/utc_time.hpp"
 
 namespace blockyard::record {
 namespace {
@@ -16,15 +17,6 @@ std::string path_of_window(const std::string& first, std::size_t number) {
   if (number == 1) return first;
   const std::filesystem::path path(first);
   return path.parent_path() / (path.stem().string() + "-" + std::to_string(number) + path.extension().string());
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 }  // namespace
@@ -43,7 +35,7 @@ void Output::open_window(std::uint64_t stamp, LiveBlocks& live) {
   next_block_ = 0;
   thread_index_.clear();
   try {
-    settings_.header.started_at = utc_now();
+    settings_.header.started_at = journal::utc_now();
     writer_ = std::make_unique<journal::Writer>(journals_.back().path, settings_.header, settings_.overwrite);
   } catch (const journal::Error& error) {
     fail(error.what());

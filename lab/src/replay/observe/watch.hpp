@@ -1,8 +1,6 @@
 // The thread beside the measured ones: samples memory, shows progress, ends a run that hangs or is interrupted.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -11,6 +9,7 @@
 #include "replay/observe/background.hpp"
 #include "replay/observe/usage.hpp"
 #include "replay/results/memory_log.hpp"
+#include "replay/run/lab_thread.hpp"
 #include "replay/run/process_memory.hpp"
 #include "replay/run/session.hpp"
 
@@ -52,7 +51,6 @@ class Watch {
   void stop();
 
  private:
-  static void* run(void* self);
   void loop();
   void sample(std::uint64_t time_ns);
   [[nodiscard]] long rest_ns() const;
@@ -64,9 +62,6 @@ class Watch {
   Background& background_;
   WatchSettings settings_;
   PopulatedMemory row_memory_;
-  Stack stack_;
-  pthread_t thread_{};
-  bool started_ = false;
   std::uint64_t lab_resident_bytes_ = 0;
   Work before_{};  ///< the clock's start
   std::uint64_t interval_ns_;
@@ -78,6 +73,7 @@ class Watch {
   std::uint64_t last_done_ = ~std::uint64_t{0};
   std::uint64_t last_change_ticks_ = 0;
   std::uint64_t next_progress_ticks_ = 0;
+  LabThread thread_;
 };
 
 }  // namespace blockyard::replay

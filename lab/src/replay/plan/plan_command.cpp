@@ -2,9 +2,9 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "journal/json_text.hpp"
 #include "journal/reader.hpp"
 #include "replay/cli.hpp"
 #include "replay/plan/planner.hpp"
@@ -70,8 +70,8 @@ void write_events(const std::string& folder, const Planner& planner) {
   file.commit();
 }
 
-nlohmann::ordered_json phases_json(const Planner& planner, const journal::Header& header) {
-  auto json = nlohmann::ordered_json::array();
+journal::Json phases_json(const Planner& planner, const journal::Header& header) {
+  auto json = journal::Json::array();
   for (const PhaseMark& phase : planner.phases()) {
     json.push_back({{"name", phase.name < header.names.size() ? header.names[phase.name] : ""},
                     {"time_ns", phase.time_ns},
@@ -82,7 +82,7 @@ nlohmann::ordered_json phases_json(const Planner& planner, const journal::Header
 
 void print_facts(const PlanFacts& facts, const Planner& planner, const journal::Source& source) {
   const PlanHeader& plan = facts.header;
-  nlohmann::ordered_json json = {
+  journal::Json json = {
       {"events", plan.events},
       {"measured_events", plan.measured_events},
       {"first_event", facts.first_event},
@@ -108,9 +108,9 @@ void print_facts(const PlanFacts& facts, const Planner& planner, const journal::
       {"cut_at_end", source.header().cut_at_end},
       {"phases", phases_json(planner, source.header())},
   };
-  json["thread_names"] = nlohmann::ordered_json::array();
+  json["thread_names"] = journal::Json::array();
   for (const journal::Thread& thread : source.header().threads) json["thread_names"].push_back(thread.name);
-  const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const std::string text = journal::json_text(json);
   if (std::printf("%s\n", text.c_str()) < 0 || std::fflush(stdout) != 0) {
     throw journal::Error("the plan's facts can't be written to standard output");
   }

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ctime>
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "journal/json_text.hpp"
 
 namespace blockyard::replay {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using journal::Json;
 
 constexpr const char* reason_mark = "@reason@";
 
@@ -137,19 +137,7 @@ Json counters_json(const Totals& totals) {
   return counters;
 }
 
-std::string text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 }  // namespace
-
-void Looking::count(const Session& session) {
-  source = session.look.source;
-  for (const ReplayThread& thread : session.threads) {
-    events += thread.looker.events();
-    if (thread.looker.source() >= source) continue;
-    source = thread.looker.source();
-    refused = thread.looker.refused();
-  }
-}
 
 std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   Json run = common(facts, "ok");
@@ -215,24 +203,15 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["pollute_bytes"] = facts.settings.pollute_bytes;
   run["polluted"] = totals.polluted ? Json(*totals.polluted) : Json(nullptr);
   run["looking"] = looking_json(facts.settings, totals.looking);
-  return text(run);
+  return journal::json_text(run) + "\n";
 }
 
 FailedRunJson failed_run_json(const RunFacts& facts) {
   Json run = common(facts, "failed");
   run["reason"] = reason_mark;
-  const std::string whole = text(run);
+  const std::string whole = journal::json_text(run) + "\n";
   const std::size_t at = whole.find(reason_mark);
   return {whole.substr(0, at), whole.substr(at + std::string_view(reason_mark).size())};
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 }  // namespace blockyard::replay

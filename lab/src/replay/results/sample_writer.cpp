@@ -79,7 +79,7 @@ void SampleWriter::write(Cursor& cursor) {
   row.cause = record.cause;
   row.thread = static_cast<std::uint16_t>(cursor.thread->journal_thread);
   row.size = record.size();
-  row.start = static_cast<std::uint64_t>(static_cast<double>(record.outcome.start) / session_.ticks_per_ns);
+  row.start = session_.ns(record.outcome.start);
   row.call = record.outcome.call;
   row.touch = record.outcome.touch;
   row.frame = static_cast<std::uint32_t>(frame_);
@@ -95,7 +95,7 @@ void SampleWriter::write(Cursor& cursor) {
   if (session_.ticks_per_plan_ns != 0) {
     const auto due = static_cast<std::uint64_t>(static_cast<double>(cursor.plan_ns) * session_.ticks_per_plan_ns);
     const std::uint64_t late = record.outcome.start > due ? record.outcome.start - due : 0;
-    const auto late_ns = static_cast<std::uint64_t>(static_cast<double>(late) / session_.ticks_per_ns);
+    const std::uint64_t late_ns = session_.ns(late);
     lateness_.add(late_ns);
     if (late_ns > lost_pace_ns) ++cursor.late;
   }

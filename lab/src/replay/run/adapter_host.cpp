@@ -41,6 +41,15 @@ const char* missing_function(const by_adapter& adapter) {
 
 }  // namespace
 
+std::string LoadedAdapter::start(by_adapter_setup setup) const {
+  char error[512] = {};
+  setup.abi = BY_ADAPTER_ABI;
+  setup.error = error;
+  setup.error_bytes = sizeof error;
+  if (adapter->init(&setup) == 0) return "";
+  return error[0] != '\0' ? error : "it gave no reason";
+}
+
 void LoadedAdapter::check_functions() const {
   if (const char* name = missing_function(*adapter)) incomplete(path, name);
 }

@@ -19,6 +19,8 @@ struct LoadedAdapter {
   std::uint32_t (*read_counters)(by_adapter_counter*, std::uint32_t) = nullptr;  ///< null: it counts nothing
   std::size_t (*usable_size)(void*) = nullptr;                                   ///< null: it does not tell
 
+  /// Initialises the allocator; `setup` needs no `abi` and no room for an error. Returns why it did not start, or "".
+  [[nodiscard]] std::string start(by_adapter_setup setup) const;
   /// A sentence for each function that the allocator lacks and its adapter makes of others.
   [[nodiscard]] std::vector<std::string> notes() const;
   /// What the allocator counts of itself; empty where it counts nothing.

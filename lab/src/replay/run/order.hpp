@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "replay/run/drive.hpp"
+#include "base/clock.hpp"
 #include "replay/run/pacer.hpp"
 #include "replay/run/session.hpp"
 

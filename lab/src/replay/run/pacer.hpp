@@ -23,17 +23,7 @@ inline void relax() {
 /// Sleeps until `lead` ticks before `due`; not at all when that is less than half of `lead` away. System calls only.
 void sleep_towards(std::uint64_t due, std::uint64_t lead, double ticks_per_ns);
 
-/// Returns at `due`, or at once when it has passed.
-inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_ns) {
-  const std::uint64_t now = base::ticks();
-  if (now >= due) return;
-  if (due - now > lead + lead / 2) [[unlikely]] {
-    sleep_towards(due, lead, ticks_per_ns);
-  }
-  while (base::ticks() < due) relax();
-}
-
-/// The same between two events of a thread that looks for causes: what happens meanwhile is charged to neither.
+/// Returns at `due`, or at once when it has passed. Between two events: what happens meanwhile is charged to neither.
 inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_ns, Looker& looker) {
   std::uint64_t now = base::ticks();
   looker.pass(now);

@@ -128,6 +128,14 @@ struct Session {
   std::atomic<std::uint32_t> restored{0};  ///< 1 once every thread has started and restored its preamble
   std::atomic<std::uint32_t> go{0};
   std::atomic<std::uint32_t> finished{0};  ///< threads that are through with their records
+
+  [[nodiscard]] std::unique_lock<std::mutex> lock_if_needed() {
+    return locked ? std::unique_lock(lock) : std::unique_lock<std::mutex>();
+  }
+  [[nodiscard]] std::uint64_t ns(std::uint64_t ticks) const {
+    return static_cast<std::uint64_t>(static_cast<double>(ticks) / ticks_per_ns);
+  }
+  [[nodiscard]] std::uint64_t ticks(double ns) const { return static_cast<std::uint64_t>(ns * ticks_per_ns); }
 };
 
 /// The calling thread's, null on threads that are the lab's or the allocator's own.

@@ -1,14 +1,12 @@
 // The thread that reads a journal while it is replayed, ahead of the pace, and writes what was measured behind it.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstdint>
 #include <string>
 
 #include "replay/results/sample_writer.hpp"
-#include "replay/run/process_memory.hpp"
+#include "replay/run/lab_thread.hpp"
 #include "replay/run/records.hpp"
 #include "replay/run/session.hpp"
 
@@ -32,10 +30,10 @@ class Stream {
   /// Returns when nothing is left to read and all that is over has been written. Once every replay thread is through.
   void finish();
   /// CPU time of the thread so far.
-  [[nodiscard]] std::uint64_t cpu_ns() const;
+  [[nodiscard]] std::uint64_t cpu_ns() const { return thread_.cpu_ns(); }
 
  private:
-  static void* run(void* self);
+  static void run(void* self);
   void loop();
   bool step();
 
@@ -43,10 +41,8 @@ class Stream {
   Records& records_;
   SampleWriter* samples_;
   std::string folder_;
-  Stack stack_;
-  pthread_t thread_{};
-  bool started_ = false;
   std::atomic<bool> last_step_{false};
+  LabThread thread_;
 };
 
 }  // namespace blockyard::replay

@@ -3,13 +3,17 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "replay/run/blocks.hpp"
 #include "replay/run/cores.hpp"
 #include "replay/run/crash.hpp"
 #include "replay/run/drive.hpp"
 #include "replay/run/handshake.hpp"
 #include "replay/run/pacer.hpp"
+#include "replay/run/verify.hpp"
 
 namespace blockyard::replay {
+
+thread_local ReplayThread* current_thread = nullptr;
 
 void ThreadRunner::prepare() {
   if (thread_.index != 0) await(thread_.turn, 1);

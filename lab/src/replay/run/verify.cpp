@@ -1,13 +1,13 @@
-// The replay that checks the allocator rather than its speed.
+#include "replay/run/verify.hpp"
+
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
-#include "base/clock.hpp"
 #include "journal/event.hpp"
-#include "replay/run/drive.hpp"
+#include "replay/run/blocks.hpp"
 #include "replay/run/failure.hpp"
-#include "replay/run/order.hpp"
-#include "replay/run/pacer.hpp"
+#include "replay/run/turn.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -45,6 +45,52 @@ void check_zeroed(const Session& session, const void* block, std::uint64_t size,
   }
 }
 
+// Calls the allocator for an event that gives a block, and checks what it gave.
+void give(Session& session, ReplayThread& thread, const Record& record, Slot& slot) {
+  const by_adapter& calls = *session.adapter;
+  const auto kind = static_cast<Kind>(record.kind);
+  const std::uint64_t size = record.size();
+  const std::uint64_t old_size = slot.size;
+  const std::uint32_t old_giver = slot.done.load(std::memory_order_relaxed);
+  const std::size_t alignment = std::size_t{1} << record.alignment_log2;
+  if (kind == Kind::reallocate) check_pattern(session, slot, old_size, old_giver);
+  void* block = kind == Kind::allocate          ? calls.allocate(size)
+                : kind == Kind::allocate_zeroed ? calls.allocate_zeroed(size)
+                : kind == Kind::reallocate
+                    ? calls.reallocate(slot.block, old_size, std::size_t{1} << slot.alignment_log2, size)
+                    : calls.allocate_aligned(alignment, size);
+  if (block == nullptr && size != 0) out_of_memory(session, record.event, size);
+  slot.block = block;
+  slot.size = size;
+  slot.giver = static_cast<std::uint16_t>(thread.index);
+  slot.alignment_log2 = record.alignment_log2;
+  check_alignment(session, block, size, record.event, alignment);
+  if (kind == Kind::allocate_zeroed) check_zeroed(session, block, size, record.event);
+  if (kind == Kind::reallocate) check_pattern(session, slot, std::min(old_size, size), old_giver);
+  fill_pattern(slot, record.event);
+}
+
+void check_event(Session& session, ReplayThread& thread, const Record& record, Slot& slot) {
+  const auto kind = static_cast<Kind>(record.kind);
+  std::uint64_t live = thread.progress.live.load(std::memory_order_relaxed);
+  {
+    const auto lock = session.lock_if_needed();
+    if (kind == Kind::free) {
+      check_pattern(session, slot, slot.size, slot.done.load(std::memory_order_relaxed));
+      live -= record.size();
+      release_block(session, slot);
+    } else {
+      if (kind == Kind::reallocate) live -= slot.size;
+      live += record.size();
+      give(session, thread, record, slot);
+    }
+  }
+  thread.progress.live.store(live, std::memory_order_relaxed);
+  if (kind == Kind::free) thread.progress.blocks.fetch_sub(1, std::memory_order_relaxed);
+  if (kind != Kind::free && kind != Kind::reallocate) thread.progress.blocks.fetch_add(1, std::memory_order_relaxed);
+  slot.done.store(record.event, std::memory_order_release);
+}
+
 }  // namespace
 
 void fill_pattern(const Slot& slot, std::uint32_t event) {
@@ -68,78 +114,8 @@ void check_pattern(const Session& session, const Slot& slot, std::uint64_t bytes
 }
 
 void drive_and_verify(Session& session, ReplayThread& thread) {
-  const by_adapter& calls = *session.adapter;
-  JournalOrder order(session, thread);
-  std::uint64_t plan_ns = 0;
-  std::uint64_t published = 0;
-  for (std::uint64_t i = 0;; ++i) {
-    if (i == published) {
-      published = await_records(thread, i);
-      if (i == published) break;
-    }
-    const Record& record = thread.record(i);
-    const std::uint64_t size = record.size();
-    if (record.kind == kind_pause) {
-      plan_ns += size;
-      thread.progress.done.store(i + 1, std::memory_order_release);
-      continue;
-    }
-    plan_ns += record.delta_ns;
-    if (session.in_order) order.come_to(record.event);
-    if (session.ticks_per_plan_ns != 0) {
-      const std::uint64_t due =
-          session.clock_start + static_cast<std::uint64_t>(static_cast<double>(plan_ns) * session.ticks_per_plan_ns);
-      thread.progress.due.store(due, std::memory_order_relaxed);
-      wait_until(due, session.sleep_lead, session.ticks_per_ns);
-    }
-    if (session.in_order) order.await(record.event);
-    Slot& slot = session.slots[record.order.slot];
-    if (record.order.after != none && slot.done.load(std::memory_order_acquire) != record.order.after) {
-      ++thread.order_waits;
-      wait_for_event(slot, record.order.after, session.ticks_per_ns);
-    }
-    const std::uint32_t giver = slot.done.load(std::memory_order_relaxed);
-    const std::size_t alignment = std::size_t{1} << record.alignment_log2;
-    const auto kind = static_cast<Kind>(record.kind);
-    {
-      const auto lock = session.locked ? std::unique_lock(session.lock) : std::unique_lock<std::mutex>();
-      const std::uint64_t old_size = slot.size;
-      std::uint64_t live_change = size;
-      std::uint64_t block_change = kind == Kind::reallocate ? 0 : 1;
-      if (kind == Kind::free) {
-        check_pattern(session, slot, slot.size, giver);
-        release_block(session, slot);
-        live_change = 0 - size;
-        block_change = 0 - block_change;
-      } else {
-        if (kind == Kind::reallocate) check_pattern(session, slot, old_size, giver);
-        void* block = kind == Kind::allocate          ? calls.allocate(size)
-                      : kind == Kind::allocate_zeroed ? calls.allocate_zeroed(size)
-                      : kind == Kind::reallocate
-                          ? calls.reallocate(slot.block, old_size, std::size_t{1} << slot.alignment_log2, size)
-                          : calls.allocate_aligned(alignment, size);
-        if (block == nullptr && size != 0) out_of_memory(session, record.event, size);
-        slot.block = block;
-        slot.size = size;
-        slot.giver = static_cast<std::uint16_t>(thread.index);
-        slot.alignment_log2 = record.alignment_log2;
-        check_alignment(session, block, size, record.event, alignment);
-        if (kind == Kind::allocate_zeroed) check_zeroed(session, block, size, record.event);
-        if (kind == Kind::reallocate) {
-          check_pattern(session, slot, std::min(old_size, size), giver);
-          live_change -= old_size;
-        }
-        fill_pattern(slot, record.event);
-      }
-      thread.progress.blocks.fetch_add(block_change, std::memory_order_relaxed);
-      thread.progress.live.store(thread.progress.live.load(std::memory_order_relaxed) + live_change,
-                                 std::memory_order_relaxed);
-    }
-    slot.done.store(record.event, std::memory_order_release);
-    thread.progress.done.store(i + 1, std::memory_order_release);
-  }
-  order.leave();
-  thread.end_ticks = base::ticks();
+  for_each_event(session, thread,
+                 [&](const Record& record, Slot& slot) { check_event(session, thread, record, slot); });
 }
 
 }  // namespace blockyard::replay

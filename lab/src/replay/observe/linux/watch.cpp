@@ -1,16 +1,12 @@
 #include "replay/observe/watch.hpp"
 
-#include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include "base/clock.hpp"
-#include "journal/event.hpp"
 #include "replay/run/crash.hpp"
 #include "replay/run/failure.hpp"
 
@@ -21,8 +17,6 @@ constexpr std::uint64_t paced_interval_ns = 50'000'000;
 constexpr std::uint64_t unpaced_interval_ns = 10'000'000;
 // 28 hours of rows at 50 ms would fit; a longer run keeps every second row and doubles the interval.
 constexpr std::size_t most_rows = 32'768;
-constexpr std::size_t stack_bytes = std::size_t{2} << 20;
-constexpr std::size_t stack_populated = std::size_t{128} << 10;
 constexpr int interrupts[] = {SIGINT, SIGTERM, SIGHUP};
 
 sigset_t interrupt_set() {
@@ -44,38 +38,21 @@ Watch::Watch(Session& session, Background& background, const WatchSettings& sett
       background_(background),
       settings_(settings),
       row_memory_(most_rows * sizeof(MemoryRow), PopulatedMemory::Pages::ordinary),
-      stack_(stack_bytes, stack_populated),
       interval_ns_(settings.expected_s > 0 ? paced_interval_ns : unpaced_interval_ns) {}
 
 Watch::~Watch() { stop(); }
 
 void Watch::stop() {
-  if (!started_) return;
-  started_ = false;
   stop_.store(true);
-  pthread_join(thread_, nullptr);
+  thread_.join();
 }
 
 void Watch::start(std::uint64_t lab_resident_bytes) {
   lab_resident_bytes_ = lab_resident_bytes;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstack(&attributes, stack_.begin(), stack_.size());
-  const int failed = pthread_create(&thread_, &attributes, run, this);
-  pthread_attr_destroy(&attributes);
-  if (failed != 0) throw journal::Error(std::string("the system refuses a thread: ") + std::strerror(failed));
-  started_ = true;
-}
-
-void* Watch::run(void* self) {
-  static_cast<Watch*>(self)->loop();
-  return nullptr;
+  thread_.start([](void* self) { static_cast<Watch*>(self)->loop(); }, this);
 }
 
 void Watch::loop() {
-  const sched_param parameters{};
-  sched_setscheduler(0, SCHED_BATCH, &parameters);
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
   last_change_ticks_ = base::ticks();
   const sigset_t set = interrupt_set();
   while (!stop_.load(std::memory_order_relaxed)) {
@@ -85,8 +62,7 @@ void Watch::loop() {
     if (session_.phase.load(std::memory_order_acquire) == Phase::running) {
       const std::uint64_t now = base::ticks();
       if (sampling_.load(std::memory_order_acquire) && now > session_.clock_start) {
-        const auto time_ns =
-            static_cast<std::uint64_t>(static_cast<double>(now - session_.clock_start) / session_.ticks_per_ns);
+        const std::uint64_t time_ns = session_.ns(now - session_.clock_start);
         if (time_ns >= next_sample_ns_) {
           sample(time_ns);
           next_sample_ns_ = (time_ns / interval_ns_ + 1) * interval_ns_;

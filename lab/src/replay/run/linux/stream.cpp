@@ -1,10 +1,5 @@
 #include "replay/run/stream.hpp"
 
-#include <sched.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -15,8 +10,6 @@
 namespace blockyard::replay {
 namespace {
 
-constexpr std::size_t stack_bytes = std::size_t{2} << 20;
-constexpr std::size_t stack_populated = std::size_t{128} << 10;
 // Rows that are written in one go, between two looks at the rings: 0.3 MB, a quarter of a millisecond.
 constexpr std::uint64_t rows_at_once = 8'192;
 // While the rings are well filled. A busy game's 2 million events a second take 2000 records of a ring in that time,
@@ -26,52 +19,27 @@ constexpr timespec rest{0, 1'000'000};
 }  // namespace
 
 Stream::Stream(Session& session, Records& records, SampleWriter* samples, std::string folder)
-    : session_(session),
-      records_(records),
-      samples_(samples),
-      folder_(std::move(folder)),
-      stack_(stack_bytes, stack_populated) {}
+    : session_(session), records_(records), samples_(samples), folder_(std::move(folder)) {}
 
 Stream::~Stream() { finish(); }
 
-void Stream::start() {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstack(&attributes, stack_.begin(), stack_.size());
-  const int failed = pthread_create(&thread_, &attributes, run, this);
-  pthread_attr_destroy(&attributes);
-  if (failed != 0) throw journal::Error(std::string("the system refuses a thread: ") + std::strerror(failed));
-  started_ = true;
-}
+void Stream::start() { thread_.start(run, this); }
 
 void Stream::finish() {
-  if (!started_) return;
-  started_ = false;
   last_step_.store(true, std::memory_order_release);
-  pthread_join(thread_, nullptr);
+  thread_.join();
 }
 
-std::uint64_t Stream::cpu_ns() const {
-  clockid_t clock{};
-  timespec time{};
-  if (!started_ || pthread_getcpuclockid(thread_, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-void* Stream::run(void* self) {
+void Stream::run(void* self) {
   auto* stream = static_cast<Stream*>(self);
   try {
     stream->loop();
   } catch (const journal::Error& error) {
     abandon_run(stream->folder_.c_str(), error.what());
   }
-  return nullptr;
 }
 
 void Stream::loop() {
-  const sched_param parameters{};
-  sched_setscheduler(0, SCHED_BATCH, &parameters);
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
   sleep_precisely();
   // Before the clock runs, progress counts blocks of the preamble.
   while (session_.phase.load(std::memory_order_acquire) < Phase::running && !last_step_.load())

@@ -1,0 +1,19 @@
+// The time of day, as files of the lab hold it.
+#pragma once
+
+#include <ctime>
+#include <string>
+
+namespace blockyard::journal {
+
+/// Now, as ISO 8601 in UTC.
+inline std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+}  // namespace blockyard::journal

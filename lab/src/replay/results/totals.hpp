@@ -1,0 +1,68 @@
+// What a finished run measured as a whole: everything in run.json that is no setting.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/observe/aftermath.hpp"
+#include "replay/observe/placement.hpp"
+#include "replay/observe/usage.hpp"
+#include "replay/results/lateness.hpp"
+#include "replay/results/sample_writer.hpp"
+#include "replay/run/adapter_host.hpp"
+#include "replay/run/session.hpp"
+#include "replay/run/timed_call.hpp"
+
+namespace blockyard::replay {
+
+/// How a journal that is larger than the memory for it came through.
+struct StreamTotals {
+  std::uint64_t buffer_bytes = 0;  ///< of all rings
+  std::uint64_t outruns = 0;       ///< how often a thread had to wait for the reader
+  std::uint64_t waited_ns = 0;     ///< how long, all threads together
+  std::uint64_t cpu_ns = 0;        ///< of the reader, while the clock ran
+};
+
+/// What looking for causes came to.
+struct Looking {
+  LookSource source = LookSource::off;
+  int refused = 0;           ///< errno with which the kernel refused a better source
+  std::uint64_t events = 0;  ///< that carry their cause
+  double ns_a_look = 0;
+};
+
+struct Totals {
+  Floors floors{};
+  double ticks_per_ns = 0;
+  std::uint64_t wall_ns = 0;
+  Usage usage;                     ///< while the clock ran
+  std::uint64_t awake_cpu_ns = 0;  ///< meanwhile, of the processes that kept the cores awake
+  std::uint64_t peak_resident_bytes = 0;
+  std::uint64_t lab_resident_bytes = 0;
+  std::uint64_t teardown_resident_bytes = 0;
+  std::uint64_t order_waits = 0;
+  std::optional<StreamTotals> stream;  ///< none where all records lay in memory
+  std::optional<double> polluted;      ///< share of the walks between events that went all the way
+  Looking looking;
+  std::uint64_t background_threads = 0;
+  std::uint64_t background_cpu_ns = 0;
+  std::vector<std::string> background_names;
+  Counters counters_at_start;  ///< when the clock started
+  Counters counters_at_stop;
+  Walk walk;
+  std::optional<Rounding> rounding;  ///< none where the allocator does not say
+  std::uint64_t teardown_ns = 0;     ///< from the clock's stop until all blocks were freed and all threads gone
+  Aftermath after_last_free;
+  std::vector<std::uint64_t> thread_start_ns;
+  std::vector<std::uint64_t> thread_stop_ns;
+  std::optional<SampleTotals> samples;  ///< none where calls are not timed
+  std::uint64_t interrupted_threads = 0;
+  std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
+
+  /// Adds up what each thread counted while the clock ran. Once all threads are through with their records.
+  void count_threads(const Session& session);
+};
+
+}  // namespace blockyard::replay

@@ -1,0 +1,111 @@
+// When a thread's next event may begin.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "replay/run/order.hpp"
+#include "replay/run/pacer.hpp"
+#include "replay/run/session.hpp"
+
+namespace blockyard::replay {
+
+/// How many of the thread's records may be followed, once it has followed `next` of them. When there are more than have
+/// been published, waits for the journal's reader, asleep, and counts that. Returns `next` when the thread has no more.
+std::uint64_t await_records(ReplayThread& thread, std::uint64_t next);
+
+/// Waits until the slot's last event is `event`.
+void wait_for_event(const Slot& slot, std::uint32_t event, double ticks_per_ns);
+
+/// Holds one thread's events to the plan. An event begins when its time has come, when all events before it are over
+/// (where the journal's order is kept), and when the event that its slot waits for is over. Everything is inlined, so
+/// that its fields stay in registers; what it waits for is charged to no event.
+class Turn {
+ public:
+  Turn(const Session& session, ReplayThread& thread)
+      : session_(session), thread_(thread), looker_(thread.looker), order_(session, thread) {}
+
+  /// Waits for the start of the clock.
+  void await_clock() {
+    wait_until(session_.clock_start, session_.sleep_lead, session_.ticks_per_ns, looker_);
+    looker_.rebase();
+  }
+
+  /// No event happens for so long.
+  void pause(std::uint64_t ns) { plan_ns_ += ns; }
+
+  [[gnu::always_inline]] void await(const Record& record, const Slot& slot) {
+    if (in_order_) [[unlikely]] {
+      order_.come_to(record.event);
+    }
+    plan_ns_ += record.delta_ns;
+    const std::uint64_t due = clock_start_ + static_cast<std::uint64_t>(static_cast<double>(plan_ns_) * pace_);
+    if (thread_.polluter.wanted()) [[unlikely]] {
+      if (thread_.polluter.walk(pace_ != 0 ? due : ~std::uint64_t{0})) looker_.rebase();
+    }
+    if (pace_ != 0) {
+      thread_.progress.due.store(due, std::memory_order_relaxed);
+      wait_until(due, session_.sleep_lead, session_.ticks_per_ns, looker_);
+    }
+    if (in_order_ && order_.await(record.event)) [[unlikely]] {
+      looker_.rebase();
+    }
+    const std::uint32_t after = record.order.after;
+    if (after != none && slot.done.load(std::memory_order_acquire) != after) [[unlikely]] {
+      ++order_waits_;
+      wait_for_event(slot, after, session_.ticks_per_ns);
+      looker_.rebase();
+    }
+  }
+
+  /// The thread has no more events.
+  void leave() {
+    order_.leave();
+    thread_.order_waits = order_waits_;
+    thread_.end_ticks = base::ticks();
+  }
+
+ private:
+  const Session& session_;
+  ReplayThread& thread_;
+  Looker& looker_;
+  JournalOrder order_;
+  const bool in_order_ = session_.in_order;
+  const double pace_ = session_.ticks_per_plan_ns;
+  const std::uint64_t clock_start_ = session_.clock_start;
+  std::uint64_t plan_ns_ = 0;
+  std::uint64_t order_waits_ = 0;
+};
+
+/// Follows the thread's records from the clock's start to the last: calls `step(record, slot)` for each event when its
+/// turn has come. Allocates nothing; its system calls are sleeps.
+template <typename Step>
+[[gnu::always_inline]] inline void for_each_event(const Session& session, ReplayThread& thread, Step step) {
+  Slot* const slots = session.slots;
+  Record* const records = thread.records;
+  const std::uint64_t mask = thread.mask;
+  Turn turn(session, thread);
+  turn.await_clock();
+  std::uint64_t published = 0;
+  for (std::uint64_t i = 0;; ++i) {
+    if (i == published) [[unlikely]] {
+      published = await_records(thread, i);
+      if (i == published) break;
+      thread.looker.rebase();
+    }
+    Record& record = records[i & mask];
+    if (record.kind == kind_pause) [[unlikely]] {
+      turn.pause(record.size());
+    } else {
+      // While there is time: the slot that the next event needs. After the last record lies one of zeros.
+      __builtin_prefetch(&slots[records[(i + 1) & mask].order.slot], 1);
+      Slot& slot = slots[record.order.slot];
+      turn.await(record, slot);
+      step(record, slot);
+    }
+    thread.progress.done.store(i + 1, std::memory_order_release);
+  }
+  turn.leave();
+}
+
+}  // namespace blockyard::replay
