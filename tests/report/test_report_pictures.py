@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
-from synthetic import LOOKING, Campaign, latencies, lifelike
+from synthetic import LOOKING, Campaign, latencies, lifelike, lifelike_campaign
 
 from blockyard.analysis.latency import View
 from blockyard.analysis.phases import Phase, Phases
@@ -73,6 +73,26 @@ def test_every_allocator_has_a_density_scatter_of_full_size(drawn: Path, name: s
 def test_summary_pictures_are_there_and_not_blank(drawn: Path, name: str) -> None:
     image = pixels(drawn / f"{name}.png")
     assert image.shape[1] == 1600 and np.count_nonzero(saturated_colour(image)) > 1000
+
+
+def pixels_of(path: Path, colour: str) -> int:
+    return int((pixels(path) == np.round(255 * np.array(to_rgb(colour)))).all(axis=2).sum())
+
+
+@pytest.mark.parametrize("asked, coloured", [((), 2), (("e",), 3), (("d", "e"), 4)])
+def test_of_many_allocators_the_programs_own_the_best_and_those_named_are_brought_out(
+    tmp_path: Path, asked: tuple[str, ...], coloured: int
+) -> None:
+    names = [("glibc", 1.0, 1.0), ("b", 1.0, 0.5), ("c", 1.0, 2.0), ("d", 1.0, 3.0), ("e", 1.0, 4.0)]
+    campaign = lifelike_campaign(tmp_path / "r", names, 20_000, 2, 2.0)
+    build(campaign.directory, options=ReportOptions(allocators=asked))
+    picture = tmp_path / "r" / "report" / "game" / "1x-page" / "percentiles-attributed.png"
+    shown = [colour for colour in style.LINES if pixels_of(picture, colour) > 100]
+    assert shown == list(style.LINES[:coloured]) and pixels_of(picture, style.OTHERS) > 100
+
+
+def test_few_allocators_are_all_in_colour(drawn: Path) -> None:
+    assert pixels_of(drawn / "percentiles-as-run.png", style.OTHERS) == 0
 
 
 def test_one_repeat_has_no_pictures_of_its_least(tmp_path: Path) -> None:
@@ -166,7 +186,7 @@ def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None
     starts = np.arange(2000) * 16_666_667.0
     steady = {View.AS_RUN: np.full((3, 2000), 5e4)}
     lines = [
-        frame_pictures.Line.of_repeats(f"allocator {place}", style.colour(place), steady, is_null=False)
+        frame_pictures.Line.of_repeats(style.Look(f"allocator {place}", style.colour(place), True, False), steady)
         for place in range(4)
     ]
     phases = Phases((Phase("play", 0, 9, 0.0, float(starts[-1])),), named=False)
@@ -174,7 +194,7 @@ def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None
     image = pixels(tmp_path / "frames.png")
     found = []
     for line in lines:
-        wanted = np.array([round(255 * part) for part in to_rgb(line.colour)])
+        wanted = np.array([round(255 * part) for part in to_rgb(line.look.colour)])
         rows, columns = np.nonzero((np.abs(image - wanted) < 8).all(axis=2))
         assert len(rows) > 300, line.name
         found.append((round(np.median(rows)), round(np.median(columns))))
@@ -196,7 +216,9 @@ def test_frames_cut_at_any_rate_have_its_budget_drawn(tmp_path: Path, rate_hz: f
 def test_the_worst_frame_beside_a_line_of_medians_is_that_of_any_repeat() -> None:
     repeats = np.full((3, 100), 5e4)
     repeats[1, 40] = 7e6
-    line = frame_pictures.Line.of_repeats("one", "#000000", {View.INHERENT: repeats[:1], View.AS_RUN: repeats}, False)
+    line = frame_pictures.Line.of_repeats(
+        style.Look("one", "#000000", True, False), {View.INHERENT: repeats[:1], View.AS_RUN: repeats}
+    )
     assert line.main.max() == 5e4 and line.worst_ns == 7e6
 
 

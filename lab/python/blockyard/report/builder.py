@@ -71,6 +71,11 @@ class Measured:
             return self.figures
         return [one for one in self.figures if one.name in self.answer.emphasised]
 
+    def drawn(self) -> list[tuple[str, list[AllocatorFigures]]]:
+        """The same with the others of their variants, to compare with."""
+        shown = {variant for variant, _ in self.lineups()}
+        return [found for found in comparison.variants(self.figures) if found[0] in shown]
+
     def lineups(self) -> list[tuple[str, list[AllocatorFigures]]]:
         """By variant the allocators that are asked about; unless everything is wanted, those in their defaults."""
         found = comparison.variants(self.asked)
@@ -261,8 +266,9 @@ def _write(results: Results, measured: list[Measured], out: Path, options: Repor
                 for task in pages.tasks(
                     one.section,
                     one.figures,
-                    one.lineups(),
+                    one.drawn(),
                     one.closely(),
+                    one.answer.emphasised,
                     one.header,
                     one.folder,
                     options,

@@ -7,7 +7,7 @@ import matplotlib
 
 from blockyard.analysis.causes import CLASSES, FAULTED, INTERRUPTED, OWN, UNKNOWN, WAITED
 from blockyard.report import style, units
-from blockyard.report.style import FAINT, INK
+from blockyard.report.style import FAINT, INK, Look
 
 WIDTH = 1600
 _LEFT, _RIGHT, _GAP, _BOTTOM, _TOP, _ROW = 176, 56, 84, 120, 168, 44
@@ -15,8 +15,8 @@ _COLOURS = {OWN: "#0072b2", FAULTED: "#e69f00", WAITED: "#b3478f", INTERRUPTED: 
 _HATCHES = {FAULTED: "//", WAITED: "..", INTERRUPTED: "\\\\"}
 """Told apart without colour too."""
 
-Row = tuple[str, Mapping[str, float], bool]
-"""Name, events a second by class, whether it is `null`."""
+Row = tuple[Look, Mapping[str, float]]
+"""Events a second by class."""
 
 
 def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence[tuple[str, list[Row]]]) -> list[Path]:
@@ -41,8 +41,8 @@ def _panel(axis: style.Axes, name: str, rows: list[Row], names: bool) -> None:
     axis.set_title(name, loc="left", fontsize=17, fontweight="bold", pad=12)
     axis.set_xticks([0, 25, 50, 75, 100], ["0", "25", "50", "75", "100 %"])
     axis.tick_params("both", length=0, pad=8)
-    axis.set_yticks(range(len(rows)), [row[0] for row in rows] if names else [""] * len(rows), fontsize=16)
-    for y, (_, rates, is_null) in enumerate(rows):
+    axis.set_yticks(range(len(rows)), [look.name for look, _ in rows] if names else [""] * len(rows), fontsize=16)
+    for y, (look, rates) in enumerate(rows):
         total = sum(rates.values())
         left = 0.0
         for kind in CLASSES:
@@ -56,15 +56,20 @@ def _panel(axis: style.Axes, name: str, rows: list[Row], names: bool) -> None:
                 hatch=_HATCHES.get(kind),
                 edgecolor="white",
                 linewidth=0.8,
-                alpha=0.55 if is_null else 1,
+                alpha=0.55 if look.is_null else 1,
             )
             left += share
         axis.text(
-            102, y, f"{units.rate(total)}/s", va="center", fontsize=13.5, color=FAINT if is_null else INK, clip_on=False
+            102,
+            y,
+            f"{units.rate(total)}/s",
+            va="center",
+            fontsize=13.5,
+            color=FAINT if look.is_null else INK,
+            clip_on=False,
         )
     if names:
-        for label, (_, _, is_null) in zip(axis.get_yticklabels(), rows, strict=True):
-            label.set_color(FAINT if is_null else INK)
+        style.name_rows(axis, [look for look, _ in rows])
 
 
 def _key(page: style.Figure, height: int) -> None:

@@ -9,16 +9,14 @@ import numpy as np
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.latency import SAMPLES_BEYOND
 from blockyard.report import style, units
-from blockyard.report.style import FAINT
+from blockyard.report.style import FAINT, Look
 
 WIDTH = 1600
 _LEFT, _RIGHT, _PANEL, _GAP, _BOTTOM, _TOP = 118, 262, 440, 92, 128, 128
-_DASHES = ("-", (0, (6, 1.6)), (0, (1.6, 1.4)), (0, (7, 1.6, 1.6, 1.6)))
 _NINES = 5
 """The tail shows p90 to p99.999: five equal steps, and the worst at the edge."""
 
-Line = tuple[str, str, Distribution, bool]
-"""Name, colour, distribution, whether it is `null`."""
+Line = tuple[Look, Distribution]
 
 
 def place(share: float | np.ndarray) -> np.ndarray:
@@ -45,8 +43,8 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
 
 
 def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:
-    extremes = [value for _, _, found, _ in lines for value in (found.best, found.worst) if value is not None]
-    step = max(found.step_ns for _, _, found, _ in lines)
+    extremes = [value for _, found in lines for value in (found.best, found.worst) if value is not None]
+    step = max(found.step_ns for _, found in lines)
     low = style.lower_edge(step, min(value.value for value in extremes))
     high = max(value.value for value in extremes) * 1.25
     style.latency_axis(axis, low, max(high, low * 100), step)
@@ -69,29 +67,41 @@ def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:
     axis.axvspan(0.5, 1.0, color="#f6f7f9", zorder=-1)
     axis.set_ylabel("latency", labelpad=6)
     axis.text(0.0, 1.03, name, transform=axis.transAxes, fontsize=17, fontweight="bold")
-    ends = [_line(axis, number, *line) for number, line in enumerate(lines)]
+    ends = [_line(axis, *line) for line in lines]
     _labels(axis, lines, ends)
 
 
-def _line(axis: style.Axes, number: int, name: str, colour: str, found: Distribution, is_null: bool) -> float:
+def _line(axis: style.Axes, look: Look, found: Distribution) -> float:
     """Draws as far as the samples support, then a dotted step to the worst; returns the worst in ns."""
     shares, latencies = curve(found, axis.get_ylim()[0])
-    dash = _DASHES[number // len(style.LINES) % len(_DASHES)] if not is_null else (0, (2, 2))
-    width = 1.8 if is_null else 2.6
     axis.plot(
         place(shares),
         latencies,
-        color=colour,
-        linewidth=width,
-        linestyle=dash,
+        color=look.colour,
+        linewidth=look.width,
+        linestyle=(0, (2, 2)) if look.is_null else "-",
         solid_capstyle="round",
-        zorder=2 if is_null else 3,
+        zorder=look.layer,
     )
     worst = max(found.worst.value, axis.get_ylim()[0])
     axis.plot(
-        [float(place(shares[-1])), 1.0], [latencies[-1], worst], color=colour, linewidth=1.2, linestyle=(0, (1, 2.2))
+        [float(place(shares[-1])), 1.0],
+        [latencies[-1], worst],
+        color=look.colour,
+        linewidth=1.2,
+        linestyle=(0, (1, 2.2)),
+        zorder=look.layer,
     )
-    axis.plot([1.0], [worst], "D", color=colour, markersize=7, markeredgecolor="white", clip_on=False, zorder=6)
+    axis.plot(
+        [1.0],
+        [worst],
+        "D",
+        color=look.colour,
+        markersize=7,
+        markeredgecolor="white",
+        clip_on=False,
+        zorder=look.layer + 2,
+    )
     return worst
 
 
@@ -111,17 +121,24 @@ def _labels(axis: style.Axes, lines: list[Line], ends: list[float]) -> None:
     low, high = np.log10(axis.get_ylim())
     heights = [(np.log10(end) - low) / (high - low) for end in ends]
     places = style.spread(heights, 27 / _PANEL, 0.0, 1.02)
-    for (name, colour, found, _), height, where in zip(lines, heights, places, strict=True):
+    for (look, found), height, where in zip(lines, heights, places, strict=True):
         axis.plot(
             [1.008, 1.018, 1.026],
             [height, where, where],
             transform=axis.transAxes,
-            color=colour,
+            color=look.colour,
             linewidth=1.1,
             clip_on=False,
         )
         axis.text(
-            1.03, where, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold", color=colour
+            1.03,
+            where,
+            look.name,
+            transform=axis.transAxes,
+            va="center",
+            fontsize=14,
+            fontweight=look.weight,
+            color=look.ink,
         )
         axis.text(
             1.2,

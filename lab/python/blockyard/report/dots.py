@@ -8,7 +8,7 @@ import matplotlib
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.latency import P50, P99, P999, P9999
 from blockyard.report import style
-from blockyard.report.style import FAINT, INK
+from blockyard.report.style import Look
 
 WIDTH = 1600
 _LEFT, _RIGHT, _GAP, _BOTTOM, _TOP, _ROW = 176, 56, 96, 152, 148, 46
@@ -16,8 +16,7 @@ _LEFT, _RIGHT, _GAP, _BOTTOM, _TOP, _ROW = 176, 56, 96, 152, 148, 46
 _DOTS = ((P50, "#a9cdea", 11), (P99, "#5a9fd4", 11), (P999, "#1f6cb0", 12), (P9999, "#0b3c6f", 12))
 _WORST = "#d55e00"
 
-Row = tuple[str, Distribution, bool]
-"""Name, distribution, whether it is `null`."""
+Row = tuple[Look, Distribution]
 
 
 def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence[tuple[str, list[Row]]]) -> list[Path]:
@@ -29,12 +28,12 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
         values = [
             value.value
             for _, rows in panels
-            for _, found, _ in rows
+            for _, found in rows
             if found.samples
             for value in (found.percentile(P50), found.worst)
             if value is not None
         ]
-        step = max(found.step_ns for _, rows in panels for _, found, _ in rows)
+        step = max(found.step_ns for _, rows in panels for _, found in rows)
         # Labels lie side by side here: a whole decade between "less than a step" and the step.
         low = style.lower_edge(0.0, min(value for value in (*values, step / 4) if value > 0))
         high = max(max(values, default=1.0) * 1.6, low * 100)
@@ -52,19 +51,18 @@ def _panel(axis: style.Axes, name: str, rows: list[Row], low: float, high: float
     style.latency_axis(axis, low, high, step, horizontal=True)
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.spines["left"].set_visible(False)
-    axis.set_yticks(range(len(rows)), [row[0] for row in rows] if names else [""] * len(rows), fontsize=16)
+    axis.set_yticks(range(len(rows)), [look.name for look, _ in rows] if names else [""] * len(rows), fontsize=16)
     axis.tick_params("y", length=0, pad=10)
     axis.tick_params("x", pad=8)
     axis.set_title(name, loc="left", fontsize=17, fontweight="bold", pad=12)
     axis.set_xlabel("latency", labelpad=6)
-    for y, (_, found, is_null) in enumerate(rows):
+    for y, (look, found) in enumerate(rows):
         if y % 2 == 0:
             axis.axhspan(y - 0.5, y + 0.5, color="#f6f7f9", zorder=-1)
         if found.samples:
-            _row(axis, y, found, low, is_null)
+            _row(axis, y, found, low, look.is_null)
     if names:
-        for label, (_, _, is_null) in zip(axis.get_yticklabels(), rows, strict=True):
-            label.set_color(FAINT if is_null else INK)
+        style.name_rows(axis, [look for look, _ in rows])
 
 
 def _row(axis: style.Axes, y: int, found: Distribution, low: float, is_null: bool) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from blockyard.analysis.latency import View
 from blockyard.analysis.phases import Phases
 from blockyard.report import style, units
-from blockyard.report.style import FAINT
+from blockyard.report.style import FAINT, Look
 
 WIDTH = 1600
 _LEFT, _RIGHT, _PANEL, _ACROSS, _DOWN, _BOTTOM, _TOP = 118, 40, 210, 26, 50, 128, 168
@@ -29,18 +29,16 @@ _BY_TRUST = (View.ATTRIBUTED, View.AS_RUN, View.INHERENT)
 class Line:
     """One allocator: ns by frame in each view that there is, repeats already put together."""
 
-    name: str
-    colour: str
+    look: Look
     by_view: Mapping[View, np.ndarray]
     worst_ns: float
     """The worst frame of any repeat, in the line's view: the line itself is of medians, which hide it."""
-    is_null: bool
 
     @classmethod
-    def of_repeats(cls, name: str, colour: str, repeats: Mapping[View, np.ndarray], is_null: bool) -> "Line":
+    def of_repeats(cls, look: Look, repeats: Mapping[View, np.ndarray]) -> "Line":
         """From ns by repeat and frame in each view."""
         medians = {view: np.median(values, axis=0) for view, values in repeats.items()}
-        return cls(name, colour, medians, float(repeats[main_view(repeats)].max(initial=0.0)), is_null)
+        return cls(look, medians, float(repeats[main_view(repeats)].max(initial=0.0)))
 
     @property
     def main(self) -> np.ndarray:
@@ -71,8 +69,8 @@ def draw(
 ) -> list[Path]:
     """Panels in rows, all on the same axes; `null` is the thin grey line in each. Shares are marked of a frame at
     `rate_hz`."""
-    nulls = [line for line in lines if line.is_null]
-    shown = [line for line in lines if not line.is_null] or list(nulls)
+    nulls = [line for line in lines if line.look.is_null]
+    shown = [line for line in lines if not line.look.is_null] or list(nulls)
     columns = min(_MOST_COLUMNS, len(shown))
     rows = -(-len(shown) // columns)
     width = (WIDTH - _LEFT - _RIGHT - (columns - 1) * _ACROSS) / columns
@@ -131,13 +129,13 @@ def _allocator(axis: style.Axes, starts_ns: np.ndarray, line: Line, width: float
         axis.fill_between(
             edges[0][0] / 1e9,
             *(np.maximum(values, low) for _, values in edges),
-            color=line.colour,
+            color=line.look.ink,
             alpha=0.25,
             linewidth=0,
             zorder=3,
         )
-    _line(axis, starts_ns, line.main, width, color=line.colour, linewidth=1.4)
-    axis.text(0.0, 1.06, line.name, transform=axis.transAxes, fontsize=17, fontweight="bold", color=line.colour)
+    _line(axis, starts_ns, line.main, width, color=line.look.ink, linewidth=1.4)
+    axis.text(0.0, 1.06, line.look.name, transform=axis.transAxes, fontsize=17, fontweight="bold", color=line.look.ink)
     middle, worst = (units.duration(value) for value in (float(np.median(line.main)), line.worst_ns))
     axis.text(
         1.0, 1.06, f"median {middle}, worst {worst}", transform=axis.transAxes, fontsize=13, color=FAINT, ha="right"

@@ -1,6 +1,6 @@
 """Memory pictures: resident and live bytes through the run, and the price of a short tail in memory (Pareto)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -10,18 +10,18 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator, NullFormatter
 
 from blockyard.analysis.memory import MemorySeries, ParetoPoint
 from blockyard.report import style, units
-from blockyard.report.style import FAINT, INK
+from blockyard.report.style import FAINT, INK, Look
 
 WIDTH = 1600
 _LEFT, _RIGHT, _PANEL, _GAP, _BOTTOM, _TOP = 138, 232, 420, 84, 128, 128
 _FAULTS, _FEW_FAULTS = 200, 100
 
-Named = Callable[[str], tuple[str, str, bool]]
-"""Of an allocator: its short name, its colour, whether it is `null`."""
+Looks = Mapping[str, Look]
+"""By the allocator's name."""
 
 
 def over_time(
-    target: Path, title: str, subtitle: str, caption: str, found: Sequence[MemorySeries], named: Named
+    target: Path, title: str, subtitle: str, caption: str, found: Sequence[MemorySeries], looks: Looks
 ) -> list[Path]:
     """Resident bytes, a line an allocator, live bytes shaded; below, page faults a second where they are known."""
     with matplotlib.rc_context(style.FONT):
@@ -34,20 +34,20 @@ def over_time(
         axis.plot(times, found[0].live, color=FAINT, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
         lines = []
         for one in found:
-            name, colour, is_null = named(one.allocator)
-            axis.plot(times, one.resident, color=colour, linewidth=1.4 if is_null else 2.2, zorder=2 if is_null else 3)
-            lines.append((name, colour, float(one.resident[-1])))
+            look = looks[one.allocator]
+            axis.plot(times, one.resident, color=look.colour, linewidth=look.width, zorder=look.layer)
+            lines.append((look, float(one.resident[-1])))
         axis.set_ylim(0, max(float(max(one.resident.max() for one in found)), float(found[0].live.max())) * 1.06 or 1)
         _byte_axis(axis)
-        _labels(axis, [*lines, ("live", FAINT, float(found[0].live[-1]))], _PANEL)
+        _labels(axis, [*lines, (Look("live", FAINT, False, True), float(found[0].live[-1]))], _PANEL)
         axis.set_ylabel("resident", labelpad=6)
         _time_axis(axis, times)
         if faults:
             below = style.axes(page, _LEFT, _BOTTOM, WIDTH - _LEFT - _RIGHT, _FAULTS)
             for one in found:
-                name, colour, is_null = named(one.allocator)
-                if one.faults_per_s is not None and not is_null:
-                    below.plot(times, one.faults_per_s, color=colour, linewidth=1.3)
+                look = looks[one.allocator]
+                if one.faults_per_s is not None:
+                    below.plot(times, one.faults_per_s, color=look.colour, linewidth=look.width / 2, zorder=look.layer)
             below.set_yscale("symlog", linthresh=_FEW_FAULTS)
             # Up to a labelled mark, also where nothing faulted.
             below.set_ylim(0, max(below.get_ylim()[1], _FEW_FAULTS))
@@ -66,7 +66,7 @@ def over_time(
 
 
 def pareto(
-    target: Path, title: str, subtitle: str, caption: str, points: Sequence[ParetoPoint], named: Named
+    target: Path, title: str, subtitle: str, caption: str, points: Sequence[ParetoPoint], looks: Looks
 ) -> list[Path]:
     """A dot an allocator; a line joins those that nobody beats in both."""
     with matplotlib.rc_context(style.FONT):
@@ -80,17 +80,16 @@ def pareto(
         best = sorted((point.peak, point.p999_ns) for point in points if point.best)
         axis.step(*zip(*best, strict=True), where="post", color=FAINT, linewidth=1.4, linestyle=(0, (4, 2)), zorder=1)
         for point in points:
-            _, colour, is_null = named(point.allocator)
-            axis.plot([point.peak] * 2, point.ends_ns, color=colour, linewidth=1.6, alpha=0.6, zorder=2)
+            look = looks[point.allocator]
+            axis.plot([point.peak] * 2, point.ends_ns, color=look.colour, linewidth=1.6, alpha=0.6, zorder=2)
             axis.plot(
                 [point.peak],
                 [point.p999_ns],
                 "D" if point.best else "o",
-                color=colour,
+                color=look.colour,
                 markersize=12,
                 markeredgecolor=INK if point.best else "white",
-                zorder=3,
-                alpha=0.5 if is_null else 1,
+                zorder=look.layer,
             )
         axis.xaxis.set_major_locator(MultipleLocator(_byte_step(*axis.get_xlim())))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.size(value)))
@@ -98,25 +97,25 @@ def pareto(
         axis.tick_params("x", length=0, pad=8)
         axis.set_xlabel("peak resident memory", labelpad=8)
         axis.set_ylabel("p99.9 of malloc and first touch", labelpad=6)
-        _name_points(axis, points, named)
+        _name_points(axis, points, looks)
         style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
         style.subtitle(page, 70, subtitle)
         style.foot(page, caption)
         return style.save(page, target)
 
 
-def _name_points(axis: style.Axes, points: Sequence[ParetoPoint], named: Named) -> None:
+def _name_points(axis: style.Axes, points: Sequence[ParetoPoint], looks: Looks) -> None:
     """Each name beside its mark, where it covers no other name or mark."""
     marks = [tuple(place) for place in axis.transData.transform([(point.peak, point.p999_ns) for point in points])]
     texts = [
         axis.text(
             0,
             0,
-            named(point.allocator)[0],
+            looks[point.allocator].name,
             transform=None,
             fontsize=14,
-            fontweight="bold" if point.best else "normal",
-            color=named(point.allocator)[1],
+            fontweight=looks[point.allocator].weight,
+            color=looks[point.allocator].ink,
             zorder=4,
             path_effects=[withStroke(linewidth=4, foreground="white")],
         )
@@ -155,18 +154,25 @@ def _time_axis(axis: style.Axes, times: np.ndarray) -> None:
     axis.tick_params("x", length=0, pad=8)
 
 
-def _labels(axis: style.Axes, lines: list[tuple[str, str, float]], panel: int) -> None:
+def _labels(axis: style.Axes, lines: list[tuple[Look, float]], panel: int) -> None:
     top = axis.get_ylim()[1]
-    heights = [end / top for _, _, end in lines]
-    for (name, colour, _), height, place in zip(lines, heights, style.spread(heights, 25 / panel, 0, 1), strict=True):
+    heights = [end / top for _, end in lines]
+    for (look, _), height, place in zip(lines, heights, style.spread(heights, 25 / panel, 0, 1), strict=True):
         axis.plot(
             [1.003, 1.012, 1.02],
             [height, place, place],
             transform=axis.transAxes,
-            color=colour,
+            color=look.colour,
             linewidth=1.1,
             clip_on=False,
         )
         axis.text(
-            1.024, place, name, transform=axis.transAxes, va="center", fontsize=14, fontweight="bold", color=colour
+            1.024,
+            place,
+            look.name,
+            transform=axis.transAxes,
+            va="center",
+            fontsize=14,
+            fontweight=look.weight,
+            color=look.ink,
         )

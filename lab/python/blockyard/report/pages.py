@@ -13,6 +13,7 @@ from blockyard.analysis.sections import Section
 from blockyard.report import cause_pictures, comparison, curves, dots, frame_pictures, memory_pictures, scatter, style
 from blockyard.report.header import Header
 from blockyard.report.options import ReportOptions
+from blockyard.report.style import Look
 from blockyard.variants import PREFAULTED
 
 _PLANES = {
@@ -39,6 +40,7 @@ def tasks(
     figures: Sequence[AllocatorFigures],
     lineups: Sequence[tuple[str, list[AllocatorFigures]]],
     closely: Sequence[AllocatorFigures],
+    emphasised: Sequence[str],
     header: Header,
     folder: Path,
     options: ReportOptions,
@@ -51,6 +53,7 @@ def tasks(
     Of three views the density of attributed is not drawn: as-run marks with a cross what attributed leaves out. Nor is
     anything drawn of inherent where no allocator has two repeats: it would be as-run's picture under another name.
     """
+    known = looks(figures, emphasised)
     lone = View.AS_RUN in views and all(len(one.runs.runs) == 1 for one in figures)
     drawn = [view for view in shown if not (view is View.INHERENT and lone)]
     densities = [view for view in drawn if view is not View.ATTRIBUTED or len(shown) < len(View)]
@@ -65,7 +68,7 @@ def tasks(
                 Task(
                     f"{section.journal} dots",
                     lambda m=members, v=view, w=variant, s=suffix: _dots(
-                        section, m, header, folder / f"comparison-{v.value}{s}", v, w
+                        section, known, m, header, folder / f"comparison-{v.value}{s}", v, w
                     ),
                 )
             )
@@ -73,7 +76,7 @@ def tasks(
                 Task(
                     f"{section.journal} percentiles",
                     lambda m=members, v=view, w=variant, s=suffix: _curves(
-                        section, figures, m, header, folder / f"percentiles-{v.value}{s}", v, w
+                        section, known, m, header, folder / f"percentiles-{v.value}{s}", v, w
                     ),
                 )
             )
@@ -82,7 +85,7 @@ def tasks(
                 Task(
                     f"{section.journal} frames",
                     lambda m=members, w=variant, s=suffix: _frames(
-                        section, figures, m, header, folder / f"frames{s}", views, w
+                        section, known, m, header, folder / f"frames{s}", views, w
                     ),
                 )
             )
@@ -90,19 +93,19 @@ def tasks(
             found.append(
                 Task(
                     f"{section.journal} causes",
-                    lambda m=members, w=variant, s=suffix: _causes(section, m, header, folder / f"causes{s}", w),
+                    lambda m=members, w=variant, s=suffix: _causes(section, known, m, header, folder / f"causes{s}", w),
                 )
             )
         found.append(
             Task(
                 f"{section.journal} memory",
-                lambda m=members, w=variant, s=suffix: _memory(section, figures, m, header, folder / f"memory{s}", w),
+                lambda m=members, w=variant, s=suffix: _memory(section, known, m, header, folder / f"memory{s}", w),
             )
         )
         found.append(
             Task(
                 f"{section.journal} pareto",
-                lambda m=members, w=variant, s=suffix: _pareto(section, figures, m, header, folder / f"pareto{s}", w),
+                lambda m=members, w=variant, s=suffix: _pareto(section, known, m, header, folder / f"pareto{s}", w),
             )
         )
     # One frame for all allocators of a section, so that their pictures can be laid side by side.
@@ -151,13 +154,16 @@ def _step(figures: Sequence[AllocatorFigures]) -> float:
 
 
 def _dots(
-    section: Section, members: list[AllocatorFigures], header: Header, target: Path, view: View, variant: str
+    section: Section,
+    looks: dict[str, Look],
+    members: list[AllocatorFigures],
+    header: Header,
+    target: Path,
+    view: View,
+    variant: str,
 ) -> list[Path]:
     panels = [
-        (
-            _operation_title(members, operation),
-            [(comparison.short_name(one), one.whole(view, operation), one.runs.is_null) for one in members],
-        )
+        (_operation_title(members, operation), [(looks[one.name], one.whole(view, operation)) for one in members])
         for operation in OPERATIONS
     ]
     kept = _with_samples(panels)
@@ -176,7 +182,7 @@ def _dots(
 
 def _curves(
     section: Section,
-    figures: Sequence[AllocatorFigures],
+    looks: dict[str, Look],
     members: list[AllocatorFigures],
     header: Header,
     target: Path,
@@ -184,13 +190,7 @@ def _curves(
     variant: str,
 ) -> list[Path]:
     panels = [
-        (
-            _operation_title(members, operation),
-            [
-                (comparison.short_name(one), _colour(figures, one), one.whole(view, operation), one.runs.is_null)
-                for one in members
-            ],
-        )
+        (_operation_title(members, operation), [(looks[one.name], one.whole(view, operation)) for one in members])
         for operation in OPERATIONS
     ]
     kept = _with_samples(panels)
@@ -209,7 +209,7 @@ def _curves(
 
 def _frames(
     section: Section,
-    figures: Sequence[AllocatorFigures],
+    looks: dict[str, Look],
     members: list[AllocatorFigures],
     header: Header,
     target: Path,
@@ -223,14 +223,10 @@ def _frames(
             view: values for view in views if one.frames is not None and (values := one.frames.of(view)) is not None
         }
         if repeats and all(values.shape[1] for values in repeats.values()):
-            lines.append(
-                frame_pictures.Line.of_repeats(
-                    comparison.short_name(one), _colour(figures, one), repeats, one.runs.is_null
-                )
-            )
+            lines.append(frame_pictures.Line.of_repeats(looks[one.name], repeats))
     if not lines:
         return []
-    grey = "; grey: null" if any(line.is_null for line in lines) else ""
+    grey = "; grey: null" if any(line.look.is_null for line in lines) else ""
     return frame_pictures.draw(
         target,
         f"Time in the allocator in each frame: {section.journal}",
@@ -244,15 +240,16 @@ def _frames(
 
 
 def _causes(
-    section: Section, members: list[AllocatorFigures], header: Header, target: Path, variant: str
+    section: Section,
+    looks: dict[str, Look],
+    members: list[AllocatorFigures],
+    header: Header,
+    target: Path,
+    variant: str,
 ) -> list[Path]:
     panels = []
     for limit in RATE_LIMITS_NS:
-        rows = [
-            (comparison.short_name(one), found, one.runs.is_null)
-            for one in members
-            if (found := causes.rates(one, limit)) is not None
-        ]
+        rows = [(looks[one.name], found) for one in members if (found := causes.rates(one, limit)) is not None]
         if rows:
             panels.append((f"above {limit // 1000} us", rows))
     return (
@@ -271,7 +268,7 @@ def _causes(
 
 def _memory(
     section: Section,
-    figures: Sequence[AllocatorFigures],
+    looks: dict[str, Look],
     members: list[AllocatorFigures],
     header: Header,
     target: Path,
@@ -289,13 +286,13 @@ def _memory(
         f"{section.title.partition(' at ')[2]}",
         header.caption(),
         found,
-        _namer(figures, members),
+        looks,
     )
 
 
 def _pareto(
     section: Section,
-    figures: Sequence[AllocatorFigures],
+    looks: dict[str, Look],
     members: list[AllocatorFigures],
     header: Header,
     target: Path,
@@ -312,19 +309,28 @@ def _pareto(
         f"{_of_variant(variant)}",
         header.caption(),
         points,
-        _namer(figures, members),
+        looks,
     )
 
 
-def _namer(figures: Sequence[AllocatorFigures], members: list[AllocatorFigures]) -> memory_pictures.Named:
-    known = {one.name: (comparison.short_name(one), _colour(figures, one), one.runs.is_null) for one in members}
-    return known.__getitem__
+_ALL_EMPHASISED = 4
+"""So few lines can all be told apart."""
 
 
-def _colour(figures: Sequence[AllocatorFigures], one: AllocatorFigures) -> str:
-    """The same in every picture of a section."""
-    bases = list(dict.fromkeys(other.runs.base for other in figures if not other.runs.is_null))
-    return style.NULL_COLOUR if one.runs.is_null else style.colour(bases.index(one.runs.base))
+def looks(figures: Sequence[AllocatorFigures], emphasised: Sequence[str]) -> dict[str, Look]:
+    """How each allocator looks in every picture of a section: `emphasised` ones in colour, in their variants too."""
+    bases = list(dict.fromkeys(one.runs.base for one in figures if not one.runs.is_null))
+    brought_out = list(dict.fromkeys(name.partition("@")[0] for name in emphasised))
+    if len(bases) <= _ALL_EMPHASISED:
+        brought_out += [base for base in bases if base not in brought_out]
+
+    def look(one: AllocatorFigures) -> Look:
+        emphasis = one.runs.base in brought_out
+        colour = style.colour(brought_out.index(one.runs.base)) if emphasis else style.OTHERS
+        null = one.runs.is_null
+        return Look(comparison.short_name(one), style.NULL_COLOUR if null else colour, emphasis and not null, null)
+
+    return {one.name: look(one) for one in figures}
 
 
 def _with_samples(panels: list) -> list:

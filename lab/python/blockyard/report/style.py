@@ -1,6 +1,7 @@
 """How every picture looks: light background, large labels, colours that all eyes can tell apart."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
@@ -23,6 +24,8 @@ FAINT = "#6b7280"
 GRID = "#d9dde3"
 MINOR_GRID = "#eef0f3"
 NULL_COLOUR = "#8a8f98"
+OTHERS = "#b4bac4"
+"""Of those that a picture shows for comparison alone: line and mark; their names are FAINT, to be read."""
 
 # Okabe and Ito's set without its yellow (too pale on white), then darker and lighter relatives; lines are labelled
 # directly and differ in dash as well, so that no picture depends on colour alone.
@@ -63,6 +66,35 @@ FONT = {
     "axes.titlesize": 18,
     "path.simplify_threshold": 0.5,
 }
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one allocator is drawn in a picture of several. `emphasised` ones are brought out."""
+
+    name: str
+    colour: str
+    emphasised: bool
+    is_null: bool
+
+    @property
+    def ink(self) -> str:
+        """Of its name."""
+        return self.colour if self.emphasised or self.is_null else FAINT
+
+    @property
+    def weight(self) -> str:
+        return "bold" if self.emphasised else "normal"
+
+    @property
+    def width(self) -> float:
+        """Of its line, in points."""
+        return 2.8 if self.emphasised else 1.4
+
+    @property
+    def layer(self) -> int:
+        """Emphasised lines lie above the others."""
+        return 4 if self.emphasised else 2
 
 
 def colour(place: int) -> str:
@@ -219,6 +251,13 @@ def latency_axis(axis: Axes, low_ns: float, high_ns: float, step_ns: float, hori
     (axis.vlines if horizontal else axis.hlines)(
         minors, *span, colors=MINOR_GRID, linewidth=0.8, zorder=0, transform=transform
     )
+
+
+def name_rows(axis: Axes, looks: Sequence[Look]) -> None:
+    """The names beside rows; those of emphasised ones stand out."""
+    for label, look in zip(axis.get_yticklabels(), looks, strict=True):
+        label.set_color(FAINT if look.is_null else look.colour if look.emphasised else INK)
+        label.set_fontweight(look.weight)
 
 
 _MARK = 9

@@ -36,7 +36,7 @@ class Answer:
     recorded_with: str
     assumed: bool
     standings: Sequence[Standing]
-    emphasised: frozenset[str]
+    emphasised: tuple[str, ...]
     """Whom pictures bring out: the program's own, the one with the shortest tail, and those asked for by name."""
 
     @property
@@ -62,7 +62,13 @@ def answer(
     asked = [*members, *([own] if own is not None and own not in members else [])]
     best = next((one.name for one in everyone if not one.runs.is_null), name)
     return Answer(
-        section, asked, own, name, recorded_with is None, standing.of(asked, own), frozenset({name, best, *named})
+        section,
+        asked,
+        own,
+        name,
+        recorded_with is None,
+        standing.of(asked, own),
+        tuple(dict.fromkeys((name, best, *named))),
     )
 
 
