@@ -18,8 +18,9 @@ class alignas(64) Demand {
  public:
   constexpr Demand() = default;
 
-  /// At the beginning of a round, the tick already counted: what was taken since the last one.
-  void follow(std::uint64_t now_ns);
+  /// At the beginning of a round, the tick already counted: what was taken since the last one, in which so many pages were
+  /// left of the reserve at least.
+  void follow(std::uint64_t now_ns, std::uint64_t lowest_reserve);
   /// In it: whether more is wanted ready, and could not be had.
   void set_exhausted(bool exhausted) { exhausted_.store(exhausted, std::memory_order_relaxed); }
   /// At its end: from here on it shows how far what stands ready falls.
@@ -29,6 +30,10 @@ class alignas(64) Demand {
   std::uint64_t reserve_target() const {
     return std::max(reserve_for(demand_.load(std::memory_order_relaxed)),
                     reserve_floor_.load(std::memory_order_relaxed));
+  }
+  /// Of them as many as when the program takes nothing. Any thread.
+  std::uint64_t least_reserve() const {
+    return std::max(reserve_for(0), reserve_floor_.load(std::memory_order_relaxed));
   }
   /// At least so many bytes of them from now on. Any thread.
   void keep_ready(std::size_t bytes) { reserve_floor_.store(bytes >> page_shift, std::memory_order_relaxed); }
@@ -48,39 +53,21 @@ class alignas(64) Demand {
   /// rounds, in sixteenths. Any thread.
   unsigned spent() const { return spent_.load(std::memory_order_relaxed); }
 
-  /// Free pages that are not given back, of those in runs long enough for the reserve, where so many are in use and free
-  /// in shorter runs.
-  std::uint64_t kept_free(std::uint64_t used, std::uint64_t in_short_runs) const;
-  /// Of all ready pages those that nobody needed for a purge age.
-  std::uint64_t never_needed(std::uint64_t used) const;
-  /// So many of them were given back.
-  void count_given_back(std::uint64_t ready);
-  /// The least that the reserve has been for a purge age.
-  std::uint64_t lowest_reserve() const { return std::min(lowest_before_.reserve, lowest_now_.reserve); }
-  /// Less than 256 KiB was taken in any round of late.
-  bool is_idle() const { return past_demand_ < PageHeap::reserve_run; }
-
  private:
   static std::uint64_t reserve_for(std::uint64_t demand) {
     const std::uint64_t configured = settings.reserve_bytes >> page_shift;
     return std::max(configured, std::min(2 * demand, 4 * configured));
   }
-  std::uint64_t kept_of(std::uint64_t used, std::uint64_t in_short_runs) const;
 
   Atomic<std::uint64_t> reserve_floor_{0};  // what keep_ready asked for
   Atomic<std::uint64_t> demand_{0};         // taken in a round: a maximum that decays
   Atomic<bool> exhausted_{false};
-  std::uint64_t past_demand_ = 0;    // as demand_, but decays slowly
   std::uint64_t consumed_seen_ = 0;  // of slabs and blocks, at the last round
   std::uint64_t missed_seen_ = 0;    // populated by the program, likewise
   std::uint64_t reserve_left_ = 0;   // at the end of the last round
   std::uint64_t slabs_left_ = 0;     // granules of ready slabs, likewise
   std::uint64_t followed_at_ = 0;    // ns: the last round
-  PageHeap::Lowest lowest_now_;      // the least since lowest_since_
-  PageHeap::Lowest lowest_before_;   // in the purge age before that
-  std::uint16_t lowest_since_ = 0;   // tick
   std::uint16_t decayed_at_ = 0;     // tick
-  std::uint16_t quiet_ticks_ = 0;    // since the program last took much in a round
   Atomic<std::uint64_t> taken_lately_{0};
   Atomic<unsigned> spent_{0};
 };

@@ -245,8 +245,7 @@ void* by_realloc(void* block, size_t size) {
     const auto length = static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift);
     if (size <= room) {
       const bool populated = region.pages[first].flags != 0;
-      process_heap.pages.shrink(first, length, populated ? PageState::free_ready : PageState::free_stale,
-                                process_heap.tick.load(std::memory_order_relaxed));
+      process_heap.pages.shrink(first, length, populated ? PageState::free_ready : PageState::free_stale);
       return block;
     }
     if (size < region.bytes && process_heap.pages.grow(first, length)) {

@@ -39,8 +39,6 @@ constexpr std::uint64_t longest_sleep_ns = 250'000'000;
 constexpr std::uint64_t idle_before_sleep_ns = 250'000'000;
 constexpr unsigned aim_spent = 6;  // sixteenths
 constexpr unsigned all_spent = 16;
-// While free memory waits to be old enough to go back.
-constexpr std::uint64_t longest_wait_for_purge_ns = 32'000'000;
 
 void sleep_up_to(std::uint64_t ns, bool wakeable) {
   const timespec pause{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
@@ -64,9 +62,7 @@ void* run(void*) {
     const bool more_to_do = maintenance.run(period);
     const std::uint64_t taken = process_heap.demand.taken_lately();
     idle_ns = more_to_do || taken != 0 ? 0 : idle_ns + pause;
-    const std::uint64_t longest = idle_ns < idle_before_sleep_ns ? longest_nap_ns
-                                  : maintenance.purge_is_due()   ? longest_wait_for_purge_ns
-                                                                 : longest_sleep_ns;
+    const std::uint64_t longest = idle_ns < idle_before_sleep_ns ? longest_nap_ns : longest_sleep_ns;
     const unsigned spent = process_heap.demand.spent();
     std::uint64_t next = std::min(pause * 2, pause * aim_spent / std::max(spent, 1u));
     if (spent >= all_spent) {

@@ -8,7 +8,6 @@
 #include "heap/bound.hpp"
 #include "heap/demand.hpp"
 #include "heap/depot.hpp"
-#include "heap/huge_chunks.hpp"
 #include "heap/page_heap.hpp"
 #include "heap/process_heap.hpp"
 #include "heap/settings.hpp"
@@ -53,27 +52,27 @@ void drop_surplus_slabs() {
       if (granule == 0) {
         break;
       }
-      pages.free(page_of_granule(granule), PageState::free_ready, tick_now());
+      pages.free(page_of_granule(granule), PageState::free_ready);
     }
   }
 }
 
-// First what large blocks left and nobody wanted for so long that it might have gone back: mostly it is resident, and
-// writing to it costs next to nothing.
-bool populate_chunk() {
-  PageHeap::Purge left{.state = PageState::free_stale,
-                       .now = tick_now(),
-                       .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16)};
-  PageRun run = pages.take_old(left);
+// A chunk becomes ready. What large blocks left is mostly resident, and writing to it costs next to nothing: it is taken
+// where it would go back otherwise, and where nothing else is to be had.
+bool populate_chunk(bool would_purge) {
+  PageRun run = would_purge ? pages.take_free(PageState::free_stale) : PageRun{};
   if (run.length == 0) {
     run = pages.allocate(pages_per_chunk, pages_per_chunk, Prefer::raw, PageState::in_work);
+  }
+  if (run.length == 0) {
+    run = pages.take_free(PageState::free_stale);
   }
   if (run.length == 0) {
     return false;
   }
   populate_tables(run.first, run.length);
   process_heap.touch(run.first, run.length, counts.populated_by_janitor);
-  pages.free(run.first, PageState::free_ready, tick_now());
+  pages.free(run.first, PageState::free_ready);
   return true;
 }
 
@@ -88,56 +87,6 @@ void Maintenance::make_first_reserve() {
       slabs.turn();
     }
   }
-}
-
-// Gives one old free run back. Short ready runs, which count as no reserve, stay while they are less than 1/32 of what is
-// in use, 1/128 while the program takes next to nothing: they serve what fits them. A whole chunk is only given back
-// where one is too much, else the next round would populate it again.
-bool Maintenance::purge_chunk() {
-  const PageHeap::Totals totals = pages.totals();
-  const std::uint64_t reserve = pages.reserve_pages();
-  const std::uint64_t kept = demand.kept_free(totals.used, totals.ready > reserve ? totals.ready - reserve : 0);
-  // Short runs are what slabs are cut from, and little each: they wait two seconds.
-  PageHeap::Purge purge{.state = PageState::free_stale,
-                        .now = tick_now(),
-                        .minimum_age = static_cast<std::uint16_t>(settings.purge_ms / 16),
-                        .lone_age = 2'000 / 16};
-  PageRun run;
-  if (totals.stale != 0 && reserve + totals.stale > kept) {
-    run = pages.take_old(purge);
-  }
-  if (run.length == 0) {
-    const bool idle = demand.is_idle();
-    const std::uint64_t scattered = std::max<std::uint64_t>(pages_per_chunk / 2, totals.used / 32) / (idle ? 4 : 1);
-    const std::uint64_t unneeded = demand.never_needed(totals.used);
-    const bool old = unneeded >= PageHeap::reserve_run;
-    const bool too_much = reserve > kept + pages_per_chunk;
-    const bool more_than_needed = (idle || old) && reserve > kept + PageHeap::reserve_run;
-    if (too_much || more_than_needed || old || totals.ready > reserve + scattered) {
-      purge.state = PageState::free_ready;
-      if (too_much && demand.lowest_reserve() > kept + pages_per_chunk) {
-        purge.minimum_age = 0;
-      } else if (!too_much) {
-        purge.longest = more_than_needed ? static_cast<std::uint32_t>(reserve - kept) : PageHeap::reserve_run;
-        if (old) {
-          purge.longest = static_cast<std::uint32_t>(std::min<std::uint64_t>(purge.longest, unneeded));
-          purge.minimum_age = 0;
-        }
-      }
-      run = pages.take_old(purge);
-      demand.count_given_back(purge.taken);
-    }
-  }
-  if (purge.more_to_come || run.length != 0) {
-    purge_is_due_.store(true, std::memory_order_relaxed);
-  }
-  if (run.length == 0) {
-    return false;
-  }
-  give_back(run.first, run.length);
-  counts.purged.fetch_add(run.length, std::memory_order_relaxed);
-  pages.free(run.first, PageState::free_raw, 0);
-  return true;
 }
 
 // Heaps that wait for a thread get no slow paths that would adopt their remote frees: do it for them, a few at a time.
@@ -208,17 +157,19 @@ bool Maintenance::run(std::uint64_t budget_ns) {
 
 void Maintenance::forget() {
   running_.store(false, std::memory_order_relaxed);
-  pages.abandon_work(tick_now());
+  pages.abandon_work();
 }
 
 bool Maintenance::run_alone(std::uint64_t budget_ns) {
   const std::uint64_t started = base::monotonic_ns();
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
   process_heap.tick.store(static_cast<std::uint16_t>(started / 16'000'000), std::memory_order_relaxed);
-  demand.follow(started);
+  const PageHeap::Lowest lowest = pages.take_lowest();
+  demand.follow(started, lowest.reserve);
+  purging_.follow(tick_now(), lowest, demand.reserve_target());
   bool exhausted = false;
   while (!exhausted && pages.reserve_pages() < demand.reserve_target() && within_budget()) {
-    exhausted = !populate_chunk();
+    exhausted = !populate_chunk(purging_.surplus(pages.totals().used, demand.least_reserve()) != 0);
   }
   demand.set_exhausted(exhausted);
   for (const std::uint32_t granules : ReadySlabs::lengths) {
@@ -230,17 +181,14 @@ bool Maintenance::run_alone(std::uint64_t budget_ns) {
   }
   const bool swept = sweep_parked();
   // Four chunks a round: 8 MiB a millisecond gives a freed level of 2 GiB back within its two seconds, and leaves room.
-  // A look that finds none is repeated once: a look sees a few lists only.
-  purge_is_due_.store(false, std::memory_order_relaxed);
   constexpr int most_purged = 4;
-  int found = 0;
-  Bound<Loop::looks_for_purge> purges(most_purged + 1);
-  for (int looks = 0; looks < found + 2 && found < most_purged && within_budget(); ++looks) {
-    purges.turn();
-    found += purge_chunk() ? 1 : 0;
+  int purged = 0;
+  while (purged < most_purged && within_budget() && purging_.purge_one(pages, demand.least_reserve(), counts.purged)) {
+    ++purged;
   }
+  purging_.note(pages.take_lowest());
   demand.end_round();
-  return swept || found != 0 || !within_budget();
+  return swept || purged != 0 || !within_budget();
 }
 
 bool Maintenance::prefault(std::size_t bytes) {
@@ -255,7 +203,7 @@ bool Maintenance::prefault(std::size_t bytes) {
   Bound<Loop::chunks_prefaulted> chunks(most);
   for (std::uint64_t turn = 0; turn < most && pages.reserve_pages() < wanted; ++turn) {
     chunks.turn();
-    if (!populate_chunk()) {
+    if (!populate_chunk(true)) {
       return false;
     }
   }
@@ -272,20 +220,15 @@ std::size_t Maintenance::trim() {
   const PageHeap::Totals free = pages.totals();
   std::uint64_t left = (free.stale + free.ready) / PageHeap::least_taken;
   Bound<Loop::runs_trimmed> runs(left);
-  // Each state twice: the janitor may have left off in the middle of the lists.
-  for (const PageState state :
-       {PageState::free_stale, PageState::free_stale, PageState::free_ready, PageState::free_ready}) {
+  for (const PageState state : {PageState::free_stale, PageState::free_ready}) {
     for (; left != 0; --left) {
-      PageHeap::Purge purge{.state = state};
-      const PageRun run = pages.take_old(purge);
+      const PageRun run = pages.take_free(state);
       if (run.length == 0) {
         break;
       }
       runs.turn();
-      give_back(run.first, run.length);
-      counts.purged.fetch_add(run.length, std::memory_order_relaxed);
       given += std::size_t{run.length} << page_shift;
-      pages.free(run.first, PageState::free_raw, 0);
+      purge_run(pages, run, counts.purged);
     }
   }
   return given;

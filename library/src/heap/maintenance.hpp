@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "heap/atomic.hpp"
+#include "heap/purge.hpp"
 
 namespace blockyard::heap {
 
@@ -25,8 +26,6 @@ class Maintenance {
   bool run(std::uint64_t budget_ns);
   /// In a forked child, where whoever was at it is gone.
   void forget();
-  /// Whether memory waits that will soon be old enough to be given back. Any thread.
-  bool purge_is_due() const { return purge_is_due_.load(std::memory_order_relaxed); }
 
   /// Populates so that `bytes` stand ready, now, on the calling thread: at most so many and what large blocks left. False
   /// when they can't be had. Any thread.
@@ -36,16 +35,15 @@ class Maintenance {
 
  private:
   bool run_alone(std::uint64_t budget_ns);
-  bool purge_chunk();
   bool sweep_parked();
   void free_blocks_of_parked(std::uint16_t now);
 
+  Purging purging_;
   std::uint32_t parked_slabs_ = 0;   // of heaps that this turn of the sweep has seen
   std::uint32_t parked_before_ = 0;  // likewise: after the turn that the depot was last emptied for, or fewer since
   std::uint16_t emptied_at_ = 0;     // tick at which it was
   std::uint16_t empty_after_ = 0;    // ticks until it may be again
-  Atomic<bool> purge_is_due_{false};
-  Atomic<bool> running_{false};  // what says nothing of threads above is its thread's
+  Atomic<bool> running_{false};      // what says nothing of threads above is its thread's
 };
 
 extern Maintenance maintenance;

@@ -35,22 +35,36 @@ void PageHeap::count(std::uint32_t length, PageState state, bool added) {
   }
 }
 
-void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
+bool PageHeap::is_beside_raw(std::uint32_t first, std::uint32_t length) {
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  constexpr auto raw = static_cast<std::uint8_t>(PageState::free_raw);
+  const std::uint32_t end = first + length;
+  return (first % chunk != 0 && tag(first - 1).state == raw) ||
+         (end % chunk != 0 && end < top_ && tag(end).state == raw);
+}
+
+// Allocations take from the head of a list, take_free from its tail. Short runs are worth purging only beside raw pages:
+// these stand at the tail, the others, which serve what fits them, at the head.
+void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state) {
   mark(first, length, state);
   Lists& lists = lists_[index_of(state)];
   const Level level = level_of(length);
   Ends& ends = lists.ends[level.first][level.second];
-  const std::uint32_t head = ends.head;
   PageTag& run = tag(first);
-  run.age = age;
-  run.previous = 0;
-  run.next = head;
-  if (head != 0) {
-    tag(head).previous = first;
-  } else {
+  if (ends.head == 0) {
+    run.previous = run.next = 0;
+    ends.head = ends.tail = first;
+  } else if (length < least_taken && is_beside_raw(first, length)) {
+    run.previous = ends.tail;
+    run.next = 0;
+    tag(ends.tail).next = first;
     ends.tail = first;
+  } else {
+    run.previous = 0;
+    run.next = ends.head;
+    tag(ends.head).previous = first;
+    ends.head = first;
   }
-  ends.head = first;
   lists.second_bitmap[level.first] =
       static_cast<std::uint16_t>(lists.second_bitmap[level.first] | (1u << level.second));
   lists.first_bitmap |= 1u << level.first;
@@ -105,7 +119,7 @@ void PageHeap::leave_work(std::uint32_t first) {
 
 // Frees a run, merged with free neighbours of the same state. Tags inside the merged run are cleared, so that the page
 // of an interior pointer never looks like the beginning of a run.
-void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
+void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState state) {
   const auto wanted = static_cast<std::uint8_t>(state);
   if (first > 0 && tag(first - 1).state == wanted) {
     const std::uint32_t before = tag(first - 1).length;
@@ -123,7 +137,26 @@ void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState stat
     tag(behind).state = static_cast<std::uint8_t>(PageState::inner);
     length += after;
   }
-  insert(first, length, state, age);
+  insert(first, length, state);
+  if (state == PageState::free_raw) {
+    show_to_purge(first, length);
+  }
+}
+
+// Short runs beside pages that have just become raw go to the tails of their lists.
+void PageHeap::show_to_purge(std::uint32_t first, std::uint32_t length) {
+  const auto move = [this](std::uint32_t run) {
+    const auto state = static_cast<PageState>(tag(run).state);
+    const std::uint32_t pages = tag(run).length;
+    if (is_free(state) && pages < least_taken) {
+      remove(run);
+      insert(run, pages, state);
+    }
+  };
+  move(first - tag(first - 1).length);
+  if (first + length < top_) {
+    move(first + length);
+  }
 }
 
 // The first run of the first list whose every member has at least `length` pages; 0 when there is none.
@@ -170,29 +203,32 @@ bool PageHeap::extend(std::uint32_t length) {
   }
   const std::uint32_t first = top_;
   top_ = static_cast<std::uint32_t>(end);
-  release(first, static_cast<std::uint32_t>(end) - first, PageState::free_raw, 0);
+  release(first, static_cast<std::uint32_t>(end) - first, PageState::free_raw);
   return true;
+}
+
+std::uint64_t PageHeap::free_pages() const {
+  return pages_in_[index_of(PageState::free_ready)] + pages_in_[index_of(PageState::free_stale)];
 }
 
 void PageHeap::note_lowest() {
   lowest_.reserve = std::min(lowest_.reserve, reserve_pages_);
-  lowest_.ready = std::min(lowest_.ready, pages_in_[index_of(PageState::free_ready)]);
+  lowest_.free = std::min(lowest_.free, free_pages());
 }
 
 // Cuts the pages from `first` to `end` out of the free run at `found` and gives its ends back.
 PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use) {
   PageTag& run = tag(found);
   const auto state = static_cast<PageState>(run.state);
-  const std::uint16_t age = run.age;
   const std::uint32_t whole = run.length;
   remove(found);
   tag(found).state = static_cast<std::uint8_t>(PageState::inner);
   tag(found + whole - 1).state = static_cast<std::uint8_t>(PageState::inner);
   if (first != found) {
-    insert(found, first - found, state, age);
+    insert(found, first - found, state);
   }
   if (end != found + whole) {
-    insert(end, found + whole - end, state, age);
+    insert(end, found + whole - end, state);
   }
   mark(first, end - first, use);
   note_lowest();
@@ -243,27 +279,27 @@ PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer
   return found == 0 ? PageRun{} : carve(found, length, alignment, use);
 }
 
-void PageHeap::free(std::uint32_t first, PageState state, std::uint16_t age) {
+void PageHeap::free(std::uint32_t first, PageState state) {
   const std::lock_guard hold(lock_);
   const std::uint32_t length = tag(first).length;
   if (static_cast<PageState>(tag(first).state) == PageState::in_work) {
     leave_work(first);
   }
-  release(first, length, state, age);
+  release(first, length, state);
 }
 
-void PageHeap::abandon_work(std::uint16_t age) {
+void PageHeap::abandon_work() {
   const std::lock_guard hold(lock_);
   Bound<Loop::runs_in_work> runs([&] { return pages_in_work_; });  // each has one page at least
   while (first_in_work_ != 0) {
     runs.turn();
     const std::uint32_t first = first_in_work_;
     leave_work(first);
-    release(first, tag(first).length, PageState::free_stale, age);
+    release(first, tag(first).length, PageState::free_stale);
   }
 }
 
-void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age) {
+void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state) {
   const std::lock_guard hold(lock_);
   const std::uint32_t whole = tag(first).length;
   if (length >= whole) {
@@ -272,7 +308,7 @@ void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state
   const auto use = static_cast<PageState>(tag(first).state);
   tag(first + whole - 1).state = static_cast<std::uint8_t>(PageState::inner);
   mark(first, length, use);
-  release(first + length, whole - length, state, age);
+  release(first + length, whole - length, state);
 }
 
 bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
@@ -290,14 +326,13 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
   if (room < more) {
     return false;
   }
-  const std::uint16_t age = tag(behind).age;
   const auto use = static_cast<PageState>(tag(first).state);
   remove(behind);
   tag(behind - 1).state = static_cast<std::uint8_t>(PageState::inner);
   tag(behind).state = static_cast<std::uint8_t>(PageState::inner);
   tag(behind + room - 1).state = static_cast<std::uint8_t>(PageState::inner);
   if (room != more) {
-    insert(behind + more, room - more, PageState::free_ready, age);
+    insert(behind + more, room - more, PageState::free_ready);
   }
   mark(first, length, use);
   note_lowest();
@@ -306,7 +341,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
 
 PageHeap::Lowest PageHeap::take_lowest() {
   const std::lock_guard hold(lock_);
-  return std::exchange(lowest_, Lowest{reserve_pages_, pages_in_[index_of(PageState::free_ready)]});
+  return std::exchange(lowest_, Lowest{reserve_pages_, free_pages()});
 }
 
 PageHeap::Totals PageHeap::totals() {

@@ -16,6 +16,9 @@
 
 namespace blockyard::heap {
 
+/// Blocks up to this size are handed out populated, or a ready miss is counted; above it the reserve would be dear.
+inline constexpr std::size_t medium_limit = std::size_t{1} << 20;
+
 enum class PageState : std::uint8_t {
   inner = 0,  ///< not the end of any run
   used_slab,
@@ -48,41 +51,32 @@ class PageHeap {
   PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
 
   /// Gives a run back; `state` says what is known of its pages (free_ready, free_stale, free_raw).
-  void free(std::uint32_t first, PageState state, std::uint16_t age);
+  void free(std::uint32_t first, PageState state);
 
   /// Shortens a used run to `length` pages; the rest becomes free in `state`.
-  void shrink(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
+  void shrink(std::uint32_t first, std::uint32_t length, PageState state);
 
   /// Lengthens a used run in place to `length` pages out of the free ready run behind it. False where there is none.
   bool grow(std::uint32_t first, std::uint32_t length);
 
-  /// What take_old may take, and what it found besides.
-  struct Purge {
-    PageState state = PageState::free_stale;
-    std::uint16_t now = 0;                      ///< tick
-    std::uint16_t minimum_age = 0;              ///< ticks (they wrap) that a run must have been free
-    std::uint16_t lone_age = 0;                 ///< ticks for runs below least_taken beside raw pages; 0: none of them
-    std::uint32_t longest = ~std::uint32_t{0};  ///< in pages: no list of longer runs is looked at
-    bool more_to_come = false;                  ///< out: runs were too young, or not all lists have been looked at
-    std::uint32_t taken = 0;                    ///< out: pages of that state, without the raw ones beside them
-  };
-  /// Takes an old free run into work, for the janitor to purge: an aligned chunk where the run holds one, else the
-  /// whole run (then shorter than two chunks) and the raw pages beside it in the same chunks. Length 0 when none was
-  /// found. O(1): looks at the newest and the oldest run of at most most_looked_at lists, longest runs first, and at
-  /// most_short_looked_at short runs; the next call goes on behind them.
-  PageRun take_old(Purge& purge);
+  /// Takes a free run into work, for the janitor to populate or to purge: a whole chunk where the longest run holds one,
+  /// else the whole run (then shorter than two chunks). No run longer than `longest`, as far as lists tell them apart. Of
+  /// runs below least_taken only those beside raw pages of their chunk, whose going makes it whole again. Length 0: none.
+  /// O(1).
+  PageRun take_free(PageState state, std::uint32_t longest = no_limit);
+  /// Adds to a run in work the raw pages beside it, as far as its chunks go. O(1).
+  PageRun with_raw_neighbours(const PageRun& run);
 
   /// In a forked child, where whoever had runs in work is gone: frees them as stale, of whose pages nothing is known.
   /// O(such runs).
-  void abandon_work(std::uint16_t age);
+  void abandon_work();
 
   /// Pages below which giving a run back is not worth the system call: 64 KiB.
   static constexpr std::uint32_t least_taken = 16;
-  static constexpr std::uint32_t most_looked_at = 8;
-  static constexpr std::uint32_t most_short_looked_at = 4;
+  static constexpr std::uint32_t no_limit = ~std::uint32_t{0};
 
-  /// Shortest run that counts as reserve, in pages: 256 KiB, above nearly all of what games ask for as medium blocks.
-  static constexpr std::uint32_t reserve_run = 64;
+  /// Shortest run that counts as reserve, in pages: one that serves every medium block.
+  static constexpr std::uint32_t reserve_run = medium_limit >> page_shift;
 
   struct Totals {
     std::uint64_t ready = 0;    ///< pages free and populated
@@ -100,7 +94,7 @@ class PageHeap {
 
   struct Lowest {
     std::uint64_t reserve = 0;  ///< reserve_pages()
-    std::uint64_t ready = 0;    ///< free ready pages in runs of any length
+    std::uint64_t free = 0;     ///< free pages that are, or may be, populated: ready and stale
   };
   /// The least that each has been since the last call.
   Lowest take_lowest();
@@ -148,8 +142,6 @@ class PageHeap {
     std::uint32_t first_bitmap = 0;
     std::array<std::uint16_t, first_levels> second_bitmap{};
     std::array<std::array<Ends, second_levels>, first_levels> ends{};
-    std::uint32_t purged_from = all_lists;  ///< place of the list that was looked at last for purging
-    std::uint32_t lone_from = least_taken;  ///< the same of the lists of short runs
   };
   struct Level {
     unsigned first;
@@ -165,18 +157,19 @@ class PageHeap {
   PageTag& tag(std::uint32_t page) { return region.pages[page]; }
   void mark(std::uint32_t first, std::uint32_t length, PageState state);
   void count(std::uint32_t length, PageState state, bool added);
-  void insert(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
+  void insert(std::uint32_t first, std::uint32_t length, PageState state);
   void remove(std::uint32_t first);
   void enter_work(std::uint32_t first);
   void leave_work(std::uint32_t first);
-  void release(std::uint32_t first, std::uint32_t length, PageState state, std::uint16_t age);
-  PageRun take_lone(Purge& purge);
-  PageRun with_raw_neighbours(const PageRun& run);
+  void release(std::uint32_t first, std::uint32_t length, PageState state);
+  bool is_beside_raw(std::uint32_t first, std::uint32_t length);
+  void show_to_purge(std::uint32_t first, std::uint32_t length);
   static std::uint32_t list_below(const Lists& lists, std::uint32_t place);
   std::uint32_t find(PageState state, std::uint32_t length);
   bool extend(std::uint32_t length);
   PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
+  std::uint64_t free_pages() const;
   void note_lowest();
 
   PageLock lock_;

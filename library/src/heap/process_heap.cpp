@@ -185,14 +185,14 @@ void ProcessHeap::give_slab(std::uint32_t granule, std::uint32_t granules) {
     ready_slabs.give(granule, granules);
     return;
   }
-  pages.free(page_of_granule(granule), PageState::free_ready, tick.load(std::memory_order_relaxed));
+  pages.free(page_of_granule(granule), PageState::free_ready);
 }
 
 // One write a page: populating by touching takes only the lock of the mapping, while the populate calls of the kernel
 // hold that of the address space and stall every other thread's mmap (measured: 16 ms at p99.9 against 0.05 to 0.08
 // ms).
 void ProcessHeap::touch(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter) {
-  // The program: a block that may be populated at all; else what take_old found, or a slab.
+  // The program: a block that may be populated at all; else what take_free found, or a slab.
   Bound<Loop::pages_touched> touched(
       [&] { return &counter == &counts.populated_by_program ? medium_limit >> page_shift : 2 * pages_per_chunk; });
   for (std::uint32_t page = first_page; page < first_page + length; ++page) {
@@ -238,7 +238,7 @@ void* ProcessHeap::allocate_pages(std::size_t size, std::size_t alignment, bool*
     tag.flags |= page_owned;
     tag.previous = 0;
     tag.next = owner->blocks;
-    tag.age = static_cast<std::uint16_t>(owner->index);
+    tag.heap = static_cast<std::uint16_t>(owner->index);
     if (tag.next != 0) {
       region.pages[tag.next].previous = run.first;
     }
@@ -257,16 +257,16 @@ void ProcessHeap::free_pages(void* block) {
     if (tag.previous != 0) {
       region.pages[tag.previous].next = tag.next;
     } else {
-      heap_at(tag.age)->blocks = tag.next;
+      heap_at(tag.heap)->blocks = tag.next;
     }
     if (tag.next != 0) {
       region.pages[tag.next].previous = tag.previous;
     }
   }
   const bool purgeable = tag.length >= pages_per_chunk;
-  pages.free(first, populated ? PageState::free_ready : PageState::free_stale, tick.load(std::memory_order_relaxed));
+  pages.free(first, populated ? PageState::free_ready : PageState::free_stale);
   if (purgeable) {
-    want_janitor();  // it gives back what is not wanted again before it is old, and never sleeps that long
+    want_janitor();  // it gives back what is not wanted again
   }
 }
 

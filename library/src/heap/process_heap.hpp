@@ -17,9 +17,6 @@
 
 namespace blockyard::heap {
 
-/// Blocks up to this size are handed out populated, or a ready miss is counted; above it the reserve would be dear.
-inline constexpr std::size_t medium_limit = std::size_t{1} << 20;
-
 struct Counts {
   Atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
   Atomic<std::uint64_t> ready_misses_medium{0};   ///< blocks above small_limit up to medium_limit, likewise

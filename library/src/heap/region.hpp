@@ -85,7 +85,7 @@ struct PageTag {
   std::uint32_t previous = 0;
   std::uint8_t state = 0;  ///< PageState
   std::uint8_t flags = 0;  ///< used runs: PageFlag
-  std::uint16_t age = 0;   ///< free runs: the janitor's tick when it became free; blocks of an own heap: its index
+  std::uint16_t heap = 0;  ///< blocks of an own heap: its index
 };
 static_assert(sizeof(PageTag) == 16);
 

@@ -44,10 +44,10 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
       ASSERT_EQ(run.first % alignment, 0u);
       take(run);
     } else if (random() % 8 == 0) {  // as the janitor purges
-      PageHeap::Purge purge{.state = random() % 2 == 0 ? PageState::free_ready : PageState::free_stale};
-      purge.lone_age = static_cast<std::uint16_t>(random() % 2);
-      purge.now = static_cast<std::uint16_t>(step);
-      if (const PageRun run = process_heap.pages.take_old(purge); run.length != 0) {
+      PageRun run = process_heap.pages.take_free(random() % 2 == 0 ? PageState::free_ready : PageState::free_stale,
+                                                 random() % 2 == 0 ? PageHeap::no_limit : 1 + random() % 2000);
+      if (run.length != 0) {
+        run = process_heap.pages.with_raw_neighbours(run);
         take(run);
         in_work.insert(run.first);
       }
@@ -56,13 +56,13 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
       const std::uint32_t longer = victim->second + 1 + random() % 20;
       const bool used = in_work.count(victim->first) == 0;
       if (used && random() % 8 == 0 && victim->second > 1) {
-        process_heap.pages.shrink(victim->first, victim->second / 2, PageState::free_stale, 0);
+        process_heap.pages.shrink(victim->first, victim->second / 2, PageState::free_stale);
         victim->second /= 2;
       } else if (used && random() % 8 == 0 && process_heap.pages.grow(victim->first, longer)) {
         victim->second = longer;
       } else {
         static constexpr PageState states[] = {PageState::free_ready, PageState::free_stale, PageState::free_raw};
-        process_heap.pages.free(victim->first, states[random() % 3], 0);
+        process_heap.pages.free(victim->first, states[random() % 3]);
         in_work.erase(victim->first);
         taken.erase(victim);
       }
@@ -72,7 +72,7 @@ TEST(PageHeap, RandomRunsNeverOverlapAndTheTagsStayTrue) {
     }
   }
   for (const auto& [first, length] : taken) {
-    process_heap.pages.free(first, PageState::free_stale, 0);
+    process_heap.pages.free(first, PageState::free_stale);
   }
   EXPECT_EQ(process_heap.pages.check(), nullptr);
 }
@@ -85,7 +85,7 @@ TEST(PageHeap, TheWalkerFindsATagThatWasOverwritten) {
   tail.length = 4711;
   EXPECT_NE(process_heap.pages.check(), nullptr);
   tail.length = length;
-  process_heap.pages.free(run.first, PageState::free_ready, 0);
+  process_heap.pages.free(run.first, PageState::free_ready);
   EXPECT_EQ(process_heap.pages.check(), nullptr);
 }
 
@@ -99,7 +99,7 @@ TEST(PageHeap, RemembersHowLowTheReserveWas) {
   ASSERT_GE(before, 2 * PageHeap::reserve_run);
   const PageRun run = pages.allocate(PageHeap::reserve_run, 1, Prefer::ready, PageState::used_block);
   ASSERT_EQ(run.from, PageState::free_ready);
-  pages.free(run.first, PageState::free_ready, 0);
+  pages.free(run.first, PageState::free_ready);
   const std::uint64_t lowest = pages.take_lowest().reserve;
   EXPECT_LE(lowest, before - PageHeap::reserve_run);
   EXPECT_GE(lowest, before - 2 * PageHeap::reserve_run);  // merging runs and cutting them is no fall
@@ -120,14 +120,15 @@ TEST(PageHeap, WhatWasInWorkAtAForkIsFreeInTheChild) {
   // Twenty pages of a chunk whose others are raw.
   const PageRun cut = pages.allocate(chunk, chunk, Prefer::raw, PageState::used_block);
   ASSERT_EQ(cut.length, chunk);
-  pages.shrink(cut.first, 120, PageState::free_raw, 0);
-  pages.shrink(cut.first, 100, PageState::free_stale, 0);
-  pages.free(cut.first, PageState::free_raw, 0);
-  PageHeap::Purge purge{.state = PageState::free_stale};
+  pages.shrink(cut.first, 120, PageState::free_raw);
+  pages.shrink(cut.first, 100, PageState::free_stale);
+  pages.free(cut.first, PageState::free_raw);
   bool with_neighbours = false;
   // Other tests may have left longer runs, which have their turn first.
   for (int looks = 0; looks < 50'000 && !with_neighbours; ++looks) {
-    if (const PageRun run = pages.take_old(purge); run.length != 0) {
+    PageRun run = pages.take_free(PageState::free_stale);
+    if (run.length != 0) {
+      run = pages.with_raw_neighbours(run);
       in_work.push_back(run);
       with_neighbours = run.first < cut.first + 100 && run.first + run.length > cut.first + 120;
     }
@@ -152,9 +153,48 @@ TEST(PageHeap, WhatWasInWorkAtAForkIsFreeInTheChild) {
   // In the parent they are still whose they were.
   EXPECT_GE(pages.totals().in_work, 3 * chunk);
   for (const PageRun& run : in_work) {
-    pages.free(run.first, PageState::free_stale, 0);
+    pages.free(run.first, PageState::free_stale);
   }
   EXPECT_EQ(pages.check(), nullptr);
+}
+
+// What is purged last: a few pages that keep a chunk from being whole. Others as short serve what fits them, and stay.
+TEST(PageHeap, a_short_run_is_taken_only_beside_raw_pages) {
+  ASSERT_TRUE(process_heap.initialise());
+  by_heap_set(BY_HEAP_JANITOR, 0);
+  PageHeap& pages = process_heap.pages;
+  while (pages.take_free(PageState::free_stale).length != 0) {  // what other tests left is in work until the end
+  }
+  std::vector<std::uint32_t> holes;  // of six pages, between pages in use
+  for (int hole = 0; hole < 10; ++hole) {
+    const PageRun run = pages.allocate(6, 1, Prefer::raw, PageState::used_block);
+    ASSERT_EQ(run.length, 6u);
+    const PageRun behind = pages.allocate(1, 1, Prefer::raw, PageState::used_block);
+    if (behind.first == run.first + 6) {  // not where another test left a gap that just fits
+      holes.push_back(run.first);
+    }
+  }
+  // As many pages of a chunk whose others are raw.
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  const PageRun cut = pages.allocate(chunk, chunk, Prefer::raw, PageState::used_block);
+  ASSERT_EQ(cut.length, chunk);
+  pages.shrink(cut.first, 206, PageState::free_raw);
+  pages.shrink(cut.first, 200, PageState::free_stale);
+  for (const std::uint32_t hole : holes) {
+    pages.free(hole, PageState::free_stale);
+  }
+  EXPECT_EQ(pages.check(), nullptr);
+  bool cut_was_taken = false;
+  for (PageRun run = pages.take_free(PageState::free_stale); run.length != 0;
+       run = pages.take_free(PageState::free_stale)) {
+    EXPECT_GT(pages.with_raw_neighbours(run).length, run.length);
+    EXPECT_EQ(std::count(holes.begin(), holes.end(), run.first), 0);
+    cut_was_taken = cut_was_taken || run.first == cut.first + 200;
+  }
+  EXPECT_TRUE(cut_was_taken);
+  pages.abandon_work();
+  EXPECT_EQ(pages.check(), nullptr);
+  by_heap_set(BY_HEAP_JANITOR, 1);
 }
 
 // Whoever holds it sleeps now and then, so that the others park. A wake-up that the unlocking thread owes and never

@@ -154,13 +154,8 @@ void end_a_thread() {
 void purge() {
   using namespace blockyard::heap;
   free_all(allocated(3, std::size_t{5} << 20));
-  PageHeap::Purge short_ones{.state = PageState::free_stale, .now = 1'000, .minimum_age = 2'000, .lone_age = 1};
-  for (int look = 0; look < 100; ++look) {
-    const PageRun run = process_heap.pages.take_old(short_ones);
-    if (run.length == 0) {
-      break;
-    }
-    process_heap.pages.free(run.first, PageState::free_stale, 0);
+  if (const PageRun run = process_heap.pages.take_free(PageState::free_stale); run.length != 0) {
+    process_heap.pages.free(run.first, PageState::free_stale);
   }
 }
 

@@ -1,0 +1,54 @@
+#include "heap/purge.hpp"
+
+#include <utility>
+
+#include "heap/huge_chunks.hpp"
+#include "heap/settings.hpp"
+
+namespace blockyard::heap {
+
+void purge_run(PageHeap& pages, const PageRun& run, Atomic<std::uint64_t>& purged) {
+  const PageRun whole = pages.with_raw_neighbours(run);
+  give_back(whole.first, whole.length);
+  purged.fetch_add(whole.length, std::memory_order_relaxed);
+  pages.free(whole.first, PageState::free_raw);
+}
+
+void Purging::follow(std::uint16_t tick, const PageHeap::Lowest& lowest, std::uint64_t reserve) {
+  note(lowest);
+  now_.reserve_wanted = std::max(now_.reserve_wanted, reserve);
+  if (static_cast<std::uint16_t>(tick - since_) >= settings.purge_ms / 16) {
+    since_ = tick;
+    before_ = std::exchange(now_, {lowest.free, lowest.reserve, reserve});
+  }
+}
+
+bool Purging::purge_one(PageHeap& pages, std::uint64_t reserve, Atomic<std::uint64_t>& purged) {
+  const std::uint64_t most = surplus(pages.totals().used, reserve);
+  if (most < PageHeap::least_taken) {
+    return false;
+  }
+  // A chunk out of the longest run, however long that is; else a run that is no longer than what may go.
+  const auto limit = [](std::uint64_t length) {
+    return length >= pages_per_chunk ? PageHeap::no_limit : static_cast<std::uint32_t>(length);
+  };
+  PageRun run = pages.take_free(PageState::free_stale, limit(most));
+  if (run.length == 0) {
+    // Of runs that the reserve is made of only what it never fell short by: else the next round would populate it again.
+    const std::uint64_t least = std::min(before_.reserve, now_.reserve);
+    const std::uint64_t wanted = std::max(before_.reserve_wanted, now_.reserve_wanted);
+    const std::uint64_t beyond =
+        std::max<std::uint64_t>(least > wanted ? least - wanted : 0, PageHeap::reserve_run - 1);
+    run = pages.take_free(PageState::free_ready, limit(std::min(most, beyond)));
+  }
+  if (run.length == 0) {
+    return false;
+  }
+  const bool of_reserve = run.from == PageState::free_ready && run.length >= PageHeap::reserve_run;
+  now_.take(run.length, of_reserve);
+  before_.take(run.length, of_reserve);
+  purge_run(pages, run, purged);
+  return true;
+}
+
+}  // namespace blockyard::heap

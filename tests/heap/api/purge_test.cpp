@@ -1,0 +1,69 @@
+// The one rule of purging: what nobody needed for a while goes back, less what is kept.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "heap/purge.hpp"
+#include "heap/settings.hpp"
+
+namespace {
+
+using namespace blockyard::heap;
+
+constexpr std::uint64_t reserve = 1'024;
+constexpr std::uint64_t used = 10'000;  // so little that the reserve is what is kept
+
+// A second of rounds each 16 ms, in which so much is free.
+void pass_a_second(Purging& purging, std::uint16_t& tick, std::uint64_t free) {
+  for (int round = 0; round < 62; ++round) {
+    purging.follow(++tick, {free, free}, reserve);
+  }
+}
+
+TEST(HeapPurging, what_was_free_all_the_time_goes_back_but_for_the_reserve) {
+  Purging purging;
+  std::uint16_t tick = 0;
+  pass_a_second(purging, tick, 5'000);
+  EXPECT_EQ(purging.surplus(used, reserve), 5'000 - reserve);
+  EXPECT_EQ(purging.surplus(used, 6'000), 0u);
+}
+
+TEST(HeapPurging, what_was_needed_once_stays_for_the_purge_time) {
+  Purging purging;
+  std::uint16_t tick = 0;
+  pass_a_second(purging, tick, 5'000);
+  purging.note({reserve + 10, reserve});  // a burst took the rest, and gave it back
+  for (std::uint64_t ms = 16; ms + 32 < settings.purge_ms; ms += 16) {
+    purging.follow(++tick, {5'000, 5'000}, reserve);
+    EXPECT_LE(purging.surplus(used, reserve), 10u);
+  }
+  pass_a_second(purging, tick, 5'000);
+  EXPECT_EQ(purging.surplus(used, reserve), 5'000 - reserve);
+}
+
+TEST(HeapPurging, nothing_goes_back_before_the_purge_time_is_over) {
+  Purging purging;
+  std::uint16_t tick = 0;
+  for (std::uint64_t ms = 16; ms < settings.purge_ms; ms += 16) {
+    purging.follow(++tick, {5'000, 5'000}, reserve);
+    EXPECT_EQ(purging.surplus(used, reserve), 0u);
+  }
+}
+
+TEST(HeapPurging, an_eighth_of_much_that_is_in_use_stays_free) {
+  Purging purging;
+  std::uint16_t tick = 0;
+  pass_a_second(purging, tick, 50'000);
+  const std::uint64_t gib = (std::uint64_t{1} << 30) / page_bytes;
+  EXPECT_EQ(purging.surplus(gib, reserve), 50'000 - gib * 15 / 16 / 8);
+}
+
+TEST(HeapPurging, the_tick_may_wrap) {
+  Purging purging;
+  std::uint16_t tick = 65'500;
+  pass_a_second(purging, tick, 5'000);
+  pass_a_second(purging, tick, 3'000);
+  EXPECT_EQ(purging.surplus(used, reserve), 3'000 - reserve);
+}
+
+}  // namespace
