@@ -1,4 +1,4 @@
-// Allocators alone: a million 32-byte blocks taken, walked, freed in order and at random, and taken again.
+// Allocators alone: a million blocks of 32 bytes allocated, walked, freed in order and at random, and allocated again.
 #include <algorithm>
 #include <cstdlib>
 #include <foonathan/memory/memory_pool.hpp>

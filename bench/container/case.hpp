@@ -1,5 +1,5 @@
-// One measured case: a workload on one implementation, in a process of its own. Prints "phase value" lines: CPU
-// nanoseconds an operation, or bytes an element.
+// One measured case: a workload on one implementation, in its own process. Prints "phase value" lines: CPU nanoseconds
+// per operation, or bytes per element.
 #pragma once
 
 #include <cstddef>

@@ -67,12 +67,12 @@ std::uint64_t weigh_entry(const std::pair<const K, V>& entry) {
   return weigh(entry.second);
 }
 
-// Values that are dear to make are made beforehand, some at a time and off the clock: a string of a number costs as much
-// as entering it, and would say nothing of the map. A clock reading costs as much as 20 inserts.
+// Expensive values are made beforehand, some at a time, while the clock stands: making a string costs as much as
+// inserting it. A clock reading costs as much as 20 inserts.
 constexpr std::size_t made_at_a_time = 4096;
 
-/// Enters all keys. `values` is room for some values; it is the caller's, as even one large malloc here would let
-/// glibc tidy up all that the map has freed.
+/// Inserts all keys. `values` is room for some values. The caller owns it, since a large malloc here would make glibc
+/// consolidate all that the map has freed.
 template <class Map, class V>
 void fill(const std::string& name, Map& map, const std::vector<int>& keys, std::vector<V>& values) {
   double spent = 0;

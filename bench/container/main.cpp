@@ -1,5 +1,6 @@
-// bench_containers WORKLOAD IMPLEMENTATION N: runs one case. bench_containers --list: names them all. bench_containers
-// --bring-in BYTES: touches memory and ends.
+// bench_containers WORKLOAD IMPLEMENTATION N: runs one case.
+// bench_containers --list: names all cases.
+// bench_containers --bring-in BYTES: touches memory and ends.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -37,8 +38,8 @@ std::size_t peak_resident_bytes() {
 
 namespace {
 
-// A hypervisor that takes back what its guest has free (page reporting, ballooning) makes the first touch of such
-// memory ten times as dear, whoever touches it. What has just been touched and released is at hand.
+// A hypervisor may take back its guest's free memory (page reporting, ballooning). The first touch of such memory costs
+// ten times as much. Memory that was just touched and released is still the guest's.
 bool bring_in(std::size_t bytes) {
   void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) {

@@ -1,10 +1,10 @@
 """Runs bench_containers' cases in fresh processes, interleaved, and prints medians and ratios to the peers.
 
-Every case is one process; a round runs each case once, every other round in reverse order, so that drift hits all
-alike. The first phase of a process is cold; `_warm` phases fill the same container again.
+Every case is one process; a round runs each case once, every other round in reverse order, so that drift hits all of
+them. The first phase of a process is cold; `_warm` phases fill the same container again.
 
 Each process's figures are kept in a file (--results) as soon as it has ended, so that measuring can be interrupted, or
-done in pieces (--seconds), and goes on where it stopped; figures of another build of the benchmark begin the file anew.
+done in pieces (--seconds), and goes on where it stopped; figures of another build of the benchmark replace the file.
 """
 
 from __future__ import annotations
@@ -367,7 +367,7 @@ def verdicts(results: dict[str, Figures]) -> list[Verdict]:
 
 
 def bytes_used(results: dict[str, Figures]) -> Iterator[tuple[str, str, float, float]]:
-    """Workload, row, bytes an element, and what they are to be at most."""
+    """Workload, row, bytes per element, and the limit."""
     for (workload, row), at_most in BYTES.items():
         if row in results.get(workload, {}):
             yield workload, row, statistics.median(results[workload][row]["bytes"]), at_most

@@ -47,7 +47,7 @@ void run_unordered(std::size_t n) {
   fill_on_eight<std::unordered_map<int, int>>(n, [](auto& map, int key) { map.emplace(key, key); });
 }
 
-/// Hands batches of blocks over: large enough that the lock does not count.
+/// Passes batches of blocks on, large enough that the lock does not count.
 class Queue {
  public:
   void put(std::vector<void*> batch) {

@@ -1,16 +1,16 @@
-// What a block costs to allocate and to free. SUBJECT is temp, temp-cursor (temp through a temp_cursor), temp-job, the
-// path of an adapter, or nothing: the loop, whose cost is in every other figure, too. The clock's own cost is in none:
-// two reads around nothing stand before each stretch that is timed, and what they take is subtracted.
+// Measures what it costs to allocate and to free a block. SUBJECT is temp, temp-cursor (temp through a temp_cursor),
+// temp-job, the path of an adapter, or `nothing`: the loop alone, whose cost is part of every other figure. The cost of
+// reading the clock is measured before each timed stretch and subtracted.
 //
-// bench_lifetime SUBJECT THREADS SIZE: the study's loop, 1000 blocks of one size, freed in their order. Prints
-// mid-means of the passes, nanoseconds a block to allocate and to free, and what the clock took, ns a stretch.
+// bench_lifetime SUBJECT THREADS SIZE: 1000 blocks of one size, freed in their order. Prints mid-means over all passes:
+// ns per block to allocate and to free, and ns per stretch for the clock.
 //
-// bench_lifetime SUBJECT frames JOURNAL WALK: frames of 500 blocks with the sizes and alignments, in their order, that
-// a real program took and gave back within its frames. Between two frames WALK bytes of other memory are read, as a
-// game works on its own. Prints nanoseconds a block to allocate, to free, and of the frame's end; and the clock's.
+// bench_lifetime SUBJECT frames JOURNAL WALK: frames of 500 blocks with sizes and alignments, in their order, that a
+// real program allocated and freed within its frames. Between two frames it reads WALK bytes of other memory, as a game
+// does. Prints ns per block to allocate, to free and for the end of the frame; and ns for the clock.
 //
-// bench_lifetime SUBJECT program JOURNAL: the same blocks, written to, and freed in the program's order, on a heap that
-// is in the program's state: all of its other blocks are allocated and freed where the journal has them, off the clock.
+// bench_lifetime SUBJECT program JOURNAL: the same blocks, written to and freed in the program's order, on a heap in
+// the program's state: all other blocks are allocated and freed where the journal has them, while the clock stands.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -46,20 +46,20 @@ constexpr int program_runs = 9;  // the first warms up
 constexpr std::uint32_t largest_block = 1024;
 
 struct Nanoseconds {
-  double allocate;  ///< a block
-  double free;      ///< a block
-  double end;       ///< of the frame, a block
-  double clock;     ///< of two reads of it
+  double allocate;  ///< per block
+  double free;      ///< per block
+  double end;       ///< of the frame, per block
+  double clock;     ///< per stretch
 };
 
-/// Of many passes, in ticks as they were read.
+/// The timed stretches of many passes.
 class Stretches {
  public:
   struct Ticks {
     std::uint64_t allocate;
     std::uint64_t free;
     std::uint64_t end;    ///< of the frame
-    std::uint64_t clock;  ///< two stretches with nothing in them
+    std::uint64_t clock;  ///< two empty stretches
   };
 
   explicit Stretches(std::size_t blocks) : blocks_(blocks) {}
@@ -70,7 +70,7 @@ class Stretches {
     clock_.push_back(one.clock);
   }
 
-  /// A block, net of the clock.
+  /// Means per block, less the cost of the clock.
   Nanoseconds get() {
     const double ticks_per_ns = base::ticks_per_ns();
     const double clock = mean_of_many(clock_) / 2;
@@ -81,13 +81,14 @@ class Stretches {
   }
 
  private:
-  /// Of the half in the middle: as a median, no pass that an interrupt met is in it; but a median is a number that the
-  /// clock can show, and this processor's shows steps of 10 ns, 0.02 ns a block.
+  /// The mean of the middle half. Like a median, it leaves out passes that were interrupted; unlike one, it is not
+  /// limited to the clock's steps, which are 10 ns on some processors.
   static double mid_mean(std::vector<std::uint64_t>& values) {
     return mean_of(values, values.size() / 4, values.size() / 4);
   }
 
-  /// All but the longest hundredth: two reads take one of a few numbers, and half of them would all be the same one.
+  /// The mean of all but the longest hundredth: an empty stretch takes one of few values, so a mid-mean would be
+  /// coarse.
   static double mean_of_many(std::vector<std::uint64_t>& values) { return mean_of(values, 0, values.size() / 100); }
 
   static double mean_of(std::vector<std::uint64_t>& values, std::size_t least, std::size_t most) {
@@ -106,10 +107,10 @@ class Stretches {
   std::vector<std::uint64_t> clock_;
 };
 
-// The loop's own cost is in every figure: four blocks share it, in place for every subject. By hand, since compilers unroll
-// some loops only, and make functions of bodies that look large to them.
+// Four blocks share the loop's own cost, for every subject in the same way. Unrolled by hand, since compilers unroll
+// only some loops, and turn large bodies into functions.
 #define BY_IN_PLACE __attribute__((always_inline))
-/// From `from` on while four are left before `end`. Returns where it stopped.
+/// Calls for `from` and on, while four are left before `end`. Returns where it stopped.
 template <class Body>
 [[gnu::always_inline]] inline std::size_t by_fours(std::size_t from, std::size_t end, Body&& body) {
   std::size_t i = from;
@@ -122,7 +123,7 @@ template <class Body>
   return i;
 }
 
-// Of its own, so that the loops have the registers to themselves.
+// A separate function, so that the loops can use all registers.
 template <class Subject>
 [[gnu::noinline]] Stretches::Ticks pass(const by_adapter* adapter, std::size_t size,
                                         std::array<void*, blocks_a_pass>& blocks) {
@@ -165,17 +166,16 @@ void walk(const std::vector<std::uint64_t>& memory) {
   asm volatile("" : : "r"(sum));
 }
 
-/// What one frame takes and gives back. The lists are the benchmark's, a program has them in its code: they are in the
-/// caches when the clock starts.
+/// What one frame allocates and frees. A program has these lists in its code, so they are in the caches when the clock
+/// starts.
 struct Frame {
   std::array<bench::FrameBlock, blocks_a_frame> wanted;
   std::array<std::size_t, blocks_a_frame> order;  ///< of the frees
   std::array<bench::FrameBlock, blocks_a_frame> wanted_back;
   std::array<void*, blocks_a_frame> blocks;
   std::array<void*, blocks_a_frame> blocks_back;
-  /// Where runs of blocks end whose alignment malloc gives anyway; behind each stands one of another alignment, but for the
-  /// last, which ends the frame. What malloc aligns to is asked of malloc, and a program's code knows which call it makes:
-  /// so the loops do not ask each block.
+  /// Where runs of blocks end that malloc aligns well enough. After each run but the last, one block follows that needs
+  /// an aligned allocation. A program's code knows which call it makes, so the loops must not test each block.
   std::vector<std::size_t> runs;
 
   void take(const bench::FrameBlocks& program, std::size_t first, bool in_the_programs_order) {
@@ -312,7 +312,7 @@ const by_adapter* load(const char* path) {
   return adapter;
 }
 
-// Calls what(), made for the class that `subject` names.
+// Calls what() for the class that `subject` names.
 template <class What>
 Nanoseconds with(std::string_view subject, const by_adapter* adapter, What&& what) {
   if (subject == "nothing") {
@@ -331,7 +331,7 @@ Nanoseconds with(std::string_view subject, const by_adapter* adapter, What&& wha
                                                        : what.template operator()<bench::Adapter>();
 }
 
-// `walked` is empty for the program itself.
+// `walked` is empty for `program`.
 int run_frames_of(std::string_view subject, const by_adapter* adapter, const char* journal,
                   std::optional<std::size_t> walked) {
   bench::FrameBlocks program;

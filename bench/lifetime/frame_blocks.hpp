@@ -1,4 +1,4 @@
-// What a real program's frames would have taken from temp, and what else the program did meanwhile.
+// What a real program's frames would have allocated from temp, and what else the program did meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct FrameBlock {
   std::uint32_t alignment;
 };
 
-/// A block that outlives its frame, is another thread's, or is too large.
+/// A block that outlives its frame, belongs to another thread, or is too large.
 struct OtherBlock {
   std::uint64_t size;
   std::uint32_t alignment;
@@ -27,12 +27,12 @@ struct OtherCall {
 };
 
 struct FrameBlocks {
-  /// The blocks of 1 to `largest` bytes that the thread which marks the frames allocated and freed again within one
-  /// frame, in their order. malloc's alignment is 16.
+  /// The blocks of 1 to `largest` bytes that the thread with the frame marks allocated and freed within one frame, in
+  /// their order. malloc's alignment is 16.
   std::vector<FrameBlock> taken;
-  std::vector<std::uint32_t> freed;  ///< of each of them, the number of its free, counted over all of them
+  std::vector<std::uint32_t> freed;  ///< for each of them, the number of its free, counted over all
   std::vector<OtherBlock> others;
-  std::vector<std::uint32_t> alive;  ///< of the others, those that live when the first frame begins
+  std::vector<std::uint32_t> alive;  ///< those of the others that are live when the first frame begins
   std::vector<OtherCall> calls;      ///< from then on
 };
 

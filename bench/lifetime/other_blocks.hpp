@@ -1,5 +1,5 @@
-// The rest of a recorded program: the blocks that temp is no place for, on the allocator that is measured (on the
-// system's, where a lifetime is), so that frames meet a heap in the state that the program left it in.
+// The other blocks of a recorded program, which are not for temp. They are allocated from the measured allocator, or
+// from malloc where a lifetime is measured, so that frames find a heap in the program's state.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace blockyard::bench {
 
 class OtherBlocks {
  public:
-  /// Allocates what lives before the first frame. `adapter` is null for the system's malloc.
+  /// Allocates what is live before the first frame. `adapter` is null for the system's malloc.
   OtherBlocks(const by_adapter* adapter, const FrameBlocks& program)
       : adapter_(adapter), program_(program), memory_(program.others.size()) {
     restore();
@@ -28,7 +28,7 @@ class OtherBlocks {
     }
   }
 
-  /// To the state before the first frame.
+  /// Returns to the state before the first frame.
   void restart() {
     for (const OtherCall& call : program_.calls) {
       if (!call.frees) {

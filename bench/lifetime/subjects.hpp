@@ -1,5 +1,5 @@
-// What is measured, all with the same face: made at the beginning of a pass, it allocates and frees, and goes. Whatever the
-// compiler thinks of their sizes, these functions are no calls: a call would pass a subject's address, and so keep it in memory.
+// What is measured, all with the same interface. A subject is made at the beginning of a pass. Its functions are always
+// inline, since a call would pass a subject's address, and so keep it in memory.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace blockyard::bench {
 
-/// The loop and the clock alone: every block is the same address, known beforehand, as the lab's `null` allocator hands
-/// out one buffer. The compiler has to have the size and the address in registers, as the others need them.
+/// The loop and the clock alone: every block is the same address, like those of the lab's `null` allocator. The
+/// compiler must have size and address in registers, as for the others.
 class Nothing {
  public:
   explicit Nothing(const by_adapter*) : address_(buffer) {}
@@ -80,7 +80,7 @@ class Adapter {
   const by_adapter* adapter_;
 };
 
-/// Of an allocator that wants the size back.
+/// An adapter whose allocator wants the size back.
 class SizedAdapter {
  public:
   explicit SizedAdapter(const by_adapter* adapter) : adapter_(adapter) {}

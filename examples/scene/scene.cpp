@@ -1,6 +1,6 @@
-// A scene as engines have it: a million nodes added as children, dictionaries that are filled and dropped, voxel chunks
-// rebuilt on worker threads. The same code runs on the standard's containers, on Blockyard's over malloc, and on
-// Blockyard's over blocks, and the program prints what the difference is.
+// A scene as in an engine: a million nodes added as children, dictionaries that are filled and dropped, voxel chunks
+// that worker threads rebuild. The same code runs on the standard's containers, on Blockyard's over malloc, and on
+// Blockyard's over blocks, and the program prints the difference.
 //
 //   blockyard-example-scene [NODES]
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ namespace {
 
 using namespace blockyard;
 
-// --- the three kinds of containers, behind one set of names ---
+// --- the three kinds of containers under the same names ---
 
 struct Standard {
   static constexpr const char* name = "std";
@@ -87,7 +87,7 @@ class Scene {
  public:
   explicit Scene(std::size_t nodes) : nodes_(nodes) {}
 
-  /// As an engine's add_child: the parent lists its child and can find it by name.
+  /// As an engine's add_child: the parent lists the child and finds it by name.
   void add_children() {
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
       Node<C>& node = nodes_[i];
@@ -125,7 +125,7 @@ class Scene {
   std::vector<Node<C>> nodes_;
 };
 
-/// Properties of things by name, read from a file as it were, and dropped again.
+/// Properties by name, as if read from a file, and dropped again.
 template <class C>
 std::uint64_t fill_dictionaries(std::size_t entries) {
   std::uint64_t bytes = 0;
@@ -141,8 +141,7 @@ std::uint64_t fill_dictionaries(std::size_t entries) {
   return bytes;
 }
 
-/// Worker threads build voxel chunks as ordered maps; the one before is dropped by whichever thread builds its
-/// successor.
+/// Worker threads build voxel chunks as ordered maps. The thread that builds a chunk drops the one before it.
 template <class C>
 std::uint64_t rebuild_chunks(unsigned rebuilds, unsigned voxels) {
   using Chunk = typename C::template OrderedOf<std::uint32_t, std::uint32_t>;
@@ -212,7 +211,7 @@ Figures run(std::size_t nodes) {
   return figures;
 }
 
-/// In a process of its own, so that no kind inherits another's heap.
+/// Runs in its own process, so that no kind inherits another's heap.
 template <class C>
 Figures run_apart(std::size_t nodes) {
   int ends[2];

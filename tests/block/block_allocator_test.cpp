@@ -1,4 +1,4 @@
-// BlockAllocator, its C face, block_resource and the std allocator, through their public interfaces.
+// BlockAllocator, its C functions, block_resource and blockyard::allocator.
 #include "blockyard/block_allocator.hpp"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(BlockAllocator, is_in_address_order_again_after_frees_in_random_order) {
   EXPECT_GT(adjacent, 99000u);
 }
 
-// A container that is cleared and filled again is walked as fast as at first only if its slabs come back in order, too.
+// Else a container that is cleared and filled again would be walked more slowly than at first.
 TEST(BlockAllocator, slabs_emptied_in_order_are_filled_in_order_again) {
   SKIP_IF_WATCHED();
   BlockAllocator blocks(32, 8);

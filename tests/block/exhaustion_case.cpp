@@ -1,4 +1,4 @@
-// A program of its own, so that no block exists before the limit: memory runs out, and comes back.
+// Memory runs out and comes back. A separate program, so that no block exists before the limit.
 #include <sys/resource.h>
 
 #include <cstdio>

@@ -1,8 +1,9 @@
-/* Spin model of library/src/block/remote_frees.hpp: two threads free blocks of one slab, its owner ends, an adopter takes
- * the slab over.
+/* Spin model of library/src/block/remote_frees.hpp: two threads free blocks of one slab, its owner ends, an adopter
+ * takes the slab over.
  *
- * The slab's word is (count, notice). The model knows of the list only the number of blocks, since compare-and-swap makes
- * each step on the word one step. Every step on shared memory is atomic here; remote_frees_test.cpp models store buffers.
+ * The slab's word is (count, notice). The model knows of the list only the number of blocks, since compare-and-swap
+ * makes each step on the word one step. Every step on shared memory is atomic here; remote_frees_test.cpp models store
+ * buffers.
  *
  * -DBUG_ADOPT  the adopter takes an announced slab    -DBUG_TAKE  the list is taken by a load and a store
  * -DBUG_LOST   a free that finds the slab armed does not announce it */

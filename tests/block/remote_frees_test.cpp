@@ -1,5 +1,4 @@
-// The remote-free protocol, its shipped source, in every interleaving; and bugs planted in it, each of which the search
-// must find.
+// The shipped source of the remote-free protocol in every interleaving, and planted bugs that the search must find.
 #include "block/remote_frees.hpp"
 
 #include <gtest/gtest.h>

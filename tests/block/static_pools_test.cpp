@@ -1,4 +1,4 @@
-// StaticBlockAllocator across threads: remote frees, threads that end, chains; with delays injected at random.
+// StaticBlockAllocator across threads: remote frees, threads that end, chains, with random delays.
 #include "block/static_pools.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ void run_threads(unsigned count, Body&& body) {
   }
 }
 
-/// Lets other threads run at random moments, so that short races become long ones.
+/// Lets other threads run at random moments, so that short races become long.
 class Delays {
  public:
   explicit Delays(unsigned seed) : random_(seed) {}
@@ -101,7 +101,8 @@ TEST(StaticBlocks, over_aligned_blocks_are_aligned_on_every_thread) {
   });
 }
 
-// Every thread allocates, marks, hands blocks to others and frees what it is handed: blocks never serve two at once.
+// Every thread allocates blocks, marks them, passes some to others and frees those it gets. No block has two owners at
+// once.
 TEST(StaticBlocks, blocks_wander_between_threads_and_none_is_given_out_twice) {
   constexpr unsigned threads = 4;
   constexpr int rounds = 60000;

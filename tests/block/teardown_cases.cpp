@@ -1,5 +1,5 @@
-// One case a process: what a program may do before main, at its end, and around fork. teardown_test.cpp
-// runs each and looks at how it ended.
+// One case per process: what a program may do before main, at its end, and around fork. teardown_test.cpp runs each
+// case and checks how it ended.
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,7 +77,7 @@ struct AtThreadEnd {
 
 pthread_key_t late_key;
 void after_thread_locals(void*) {
-  // May run after the library has put the thread's state aside.
+  // May run after the library has parked the thread's state.
   for (int i = 0; i < 100; ++i) {
     Blocks::free(Blocks::allocate());
   }

@@ -1,4 +1,4 @@
-// Runs each teardown case in a process of its own and looks at its end and its standard error.
+// Runs each teardown case in its own process and checks its exit status and standard error.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -83,7 +83,7 @@ void is_caught(const std::string& name, const std::string& sentence) {
   const Ended ended = run_case(name, "BLOCKYARD_CHECK=1");
   EXPECT_NE(ended.status, 0);
 #if defined(__SANITIZE_ADDRESS__)
-  // The poisoned block may be touched before our own check looks at it: then AddressSanitizer is the one that says so.
+  // AddressSanitizer may report the access to the poisoned block before our own check does.
   EXPECT_TRUE(contains(ended.output, sentence) || contains(ended.output, "AddressSanitizer: use-after-poison"))
       << ended.output;
 #else

@@ -1,5 +1,5 @@
-// Short runs of the differential fuzzers' exercises on pseudo-random input; tests/fuzz runs the same ones for as long
-// as one likes.
+// Short runs of the differential fuzzers' exercises on pseudo-random input. tests/fuzz runs the same for as long as
+// wanted.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 
 constinit std::atomic<std::size_t> alive{0};
 
-// Before anything takes a block: the process decides once.
+// Before the first block, since the process decides once whether it is checked.
 __attribute__((constructor(101))) void watch_this_process() { setenv("BLOCKYARD_CHECK", "1", 1); }
 
 }  // namespace
@@ -37,7 +37,7 @@ void* operator new(std::size_t bytes) {
   ++blockyard::alive;
   return block;
 }
-// std::stable_sort asks this way, and goes on without the memory.
+// std::stable_sort calls this, and goes on without the memory.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   try {
     return operator new(bytes);

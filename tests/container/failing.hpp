@@ -5,13 +5,13 @@
 
 namespace blockyard {
 
-/// The process is watched (BLOCKYARD_CHECK), so that no allocation of a block evades the countdown.
+/// The process is watched (BLOCKYARD_CHECK), so that the countdown sees every allocation of a block.
 class Failing {
  public:
-  /// The allocation after `countdown` more fails, and all later ones.
+  /// After `countdown` more allocations, all fail.
   static void fail_after(int countdown);
   static void never_fail();
-  /// What lives: blocks, and allocations by operator new.
+  /// Live blocks and allocations by operator new.
   static std::size_t live();
 };
 

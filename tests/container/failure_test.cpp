@@ -1,5 +1,4 @@
-// Allocation fails at every allocation in turn: each operation throws, leaves the container as it was, and leaks
-// nothing.
+// Each allocation in turn fails: the operation throws, leaves the container as it was, and leaks nothing.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -16,8 +15,7 @@
 namespace blockyard {
 namespace {
 
-/// Runs `operation` with the 1st, 2nd, ... allocation failing until it needs no further one; after each failure `check`
-/// runs.
+/// Runs `operation` with its 1st, 2nd, ... allocation failing until it succeeds. `check` runs after each failure.
 template <class Operation, class Check>
 void fail_each_allocation(Operation&& operation, Check&& check) {
   for (int countdown = 0;; ++countdown) {

@@ -1,4 +1,4 @@
-// HashMap beyond what the differential test sees: sizes, access, capacity, exceptions.
+// HashMap beyond the differential test: sizes, access, capacity, exceptions, order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,7 +83,7 @@ std::size_t longest_search_at(std::uint64_t stride, std::uint64_t n) {
   return map.longest_search();
 }
 
-// Random hashes at this load: about 40. A hash that a stride defeats is in the thousands.
+// Random hashes at this load give about 40, a bad hash for the stride thousands.
 constexpr std::size_t short_search = 100;
 
 TEST(HashMap, no_stride_of_numbers_makes_searches_long) {
@@ -91,7 +91,7 @@ TEST(HashMap, no_stride_of_numbers_makes_searches_long) {
   for (unsigned shift = 0; shift < 50; ++shift) {
     EXPECT_LE(longest_search_at<std::uint64_t>(std::uint64_t{1} << shift, n), short_search) << "2^" << shift;
   }
-  // Multiples of pages, of a Fibonacci number, and what undoes the multiplications that mixing is made of.
+  // Multiples of pages, of a Fibonacci number, and inverses of the multiplications that mix the hash.
   for (const std::uint64_t stride : {4096u * 3, 4096u * 1001, 2971215073u}) {
     EXPECT_LE(longest_search_at<std::uint64_t>(stride, n), short_search) << stride;
   }

@@ -1,5 +1,5 @@
-// The engine's interface, function by function, and what elements may be: over-aligned, larger than a slab's share,
-// with hashers of their own.
+// The interface of Godot's containers, function by function, and what elements may be: over-aligned, larger than a
+// slab's share, with their own hashers.
 #include <gtest/gtest.h>
 
 #include <concepts>

@@ -1,4 +1,4 @@
-// List beyond what the differential test sees: sizes, ends, owners, exceptions.
+// List beyond the differential test: sizes, ends, owners, exceptions.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Copy, move and swap of containers over each kind of allocator; what is shared, and what ends with whom.
+// Copy, move and swap of containers over each kind of allocator: what is shared, and what ends when.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -14,7 +14,7 @@
 namespace blockyard {
 namespace {
 
-// One test for all containers: how a value enters, and which they are.
+// The containers under test, and how a value is added to each.
 template <class A>
 struct ListOf {
   using Container = List<std::string, A>;

@@ -1,4 +1,4 @@
-// RBMap and RBSet beyond what the differential test sees: sizes, depth, exceptions.
+// RBMap and RBSet beyond the differential test: sizes, depth, exceptions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ using EveryNumber = testing::Types<bool, char, std::int8_t, std::uint8_t, std::i
                                    std::uint32_t, std::int64_t, std::uint64_t, float, double, long double>;
 TYPED_TEST_SUITE(NumberKeys, EveryNumber);
 
-// How a node is searched depends on the type of a number, its sign and its size.
+// The search in a node depends on the type, sign and size of the numbers.
 TYPED_TEST(NumberKeys, are_found_and_ordered_as_by_std_map) {
   using Limits = std::numeric_limits<TypeParam>;
   std::vector<TypeParam> keys{Limits::lowest(), Limits::max(), TypeParam(0), Limits::infinity(), Limits::max()};
@@ -112,7 +112,7 @@ TYPED_TEST(NumberKeys, are_found_and_ordered_as_by_std_map) {
                          [](const auto& a, const auto& b) { return a.key == b.first && a.value == b.second; }));
 }
 
-// Nodes are filled up with the greatest number.
+// Nodes are padded with the greatest number.
 TYPED_TEST(NumberKeys, of_which_the_greatest_is_found_only_when_it_is_there) {
   using Limits = std::numeric_limits<TypeParam>;
   const TypeParam greatest = Limits::has_infinity ? Limits::infinity() : Limits::max();

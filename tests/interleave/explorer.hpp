@@ -1,15 +1,15 @@
-// Explores the interleavings of a small concurrent program, all of them up to a number of preemptions, with stores that
+// Explores the interleavings of a small concurrent program: all of them up to a number of preemptions, with stores that
 // become visible late.
 //
-// A lock-free protocol is written against an atomic policy (`template <class Atomics>`); instantiated with ModelAtomics
-// its shipped source runs here. Each thread is a fibre; every atomic operation is a point where another thread may run.
-// Stores wait in their thread's buffer, one queue a location, and become visible to another thread only when that
-// thread reads the location and the explorer chooses so; a release operation makes all earlier stores of its thread
-// visible first. So a protocol that publishes without release is caught. (Loads read the newest visible value: a
-// missing acquire is not modelled; ThreadSanitizer looks for those.)
+// A lock-free protocol is a template on its atomic types. Instantiated with ModelAtomics, its shipped source runs here.
+// Each thread is a fibre, and before every atomic operation another thread may run. Stores wait in their thread's
+// buffer, in one queue per location. Another thread sees them only when it reads the location and the explorer chooses
+// so; a release operation makes all earlier stores of its thread visible first. So the explorer finds a protocol that
+// publishes without release. It does not find a missing acquire, since loads read the newest visible value;
+// ThreadSanitizer looks for those.
 //
-// The search is depth-first over the sequence of choices and replays the program from its start for each: the program
-// must be deterministic but for the choices.
+// The search is depth-first over the sequence of choices. It runs the program from its start for each sequence, so
+// nothing but the choices may make the program behave differently.
 #pragma once
 
 #include <ucontext.h>
@@ -30,7 +30,7 @@ namespace interleave {
 class Explorer;
 inline Explorer* running = nullptr;
 
-/// Something that must never be seen was seen; what() says what.
+/// Thrown by a program that sees what must never be; what() says what.
 class Violation : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -71,7 +71,7 @@ class Explorer {
     return result;
   }
 
-  // What the model atomics call.
+  // For the model atomics.
 
   /// A point where another thread may run.
   void schedule_point() {
@@ -127,7 +127,7 @@ class Explorer {
     }
   }
 
-  /// Before a read of `location`: stores of other threads that wait may become visible, as the explorer chooses.
+  /// Before a read of `location`: waiting stores of other threads become visible if the explorer chooses so.
   void observe(const void* location) {
     for (std::size_t thread = 0; thread < fibres_.size(); ++thread) {
       if (static_cast<int>(thread) != current_ && waits(*fibres_[thread], location) &&
@@ -266,8 +266,8 @@ inline bool releases(std::memory_order order) {
   return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
 }
 
-/// An ordinary variable of the modelled program: its stores wait like relaxed ones, its accesses are no preemption
-/// points.
+/// An ordinary variable of the program: its stores wait like relaxed ones, and no other thread runs before its
+/// accesses.
 template <class T>
 class Plain {
  public:
@@ -287,7 +287,7 @@ class Plain {
   T memory_{};
 };
 
-/// std::atomic's interface as far as the protocols use it.
+/// The part of std::atomic's interface that the protocols use.
 template <class T>
 class ModelAtomic {
  public:
@@ -346,7 +346,7 @@ class ModelAtomic {
     memory_ = change(before);
     return before;
   }
-  // A thread sees its own stores; others' as the explorer chooses.
+  // A thread sees its own stores, and those of others as the explorer chooses.
   void settle() {
     running->observe(this);
     running->commit_own(this);
@@ -355,13 +355,13 @@ class ModelAtomic {
   T memory_{};
 };
 
-/// The policy under which a protocol's shipped source runs in the explorer.
+/// The atomic types with which a protocol's shipped source runs in the explorer.
 struct ModelAtomics {
   template <class T>
   using atomic = ModelAtomic<T>;
 };
 
-/// A planted bug: every release is forgotten.
+/// A planted bug: no operation is a release.
 template <class T>
 class WithoutRelease : public ModelAtomic<T> {
  public:

@@ -12,7 +12,7 @@ namespace {
 using namespace interleave;
 constexpr auto relaxed = std::memory_order_relaxed;
 
-TEST(Explorer, FindsTheLostUpdateOfALoadAndAStore) {
+TEST(Explorer, finds_the_lost_update_of_a_load_and_a_store) {
   const auto program = [] {
     auto counter = std::make_shared<ModelAtomic<int>>();
     const auto increment = [counter] { counter->store(counter->load(relaxed) + 1, relaxed); };
@@ -25,7 +25,7 @@ TEST(Explorer, FindsTheLostUpdateOfALoadAndAStore) {
   EXPECT_EQ(Explorer(2).explore(program).violation, "an update was lost");
 }
 
-TEST(Explorer, LosesNoUpdateOfAnAtomicAddition) {
+TEST(Explorer, loses_no_update_of_an_atomic_addition) {
   const auto program = [] {
     auto counter = std::make_shared<ModelAtomic<int>>();
     const auto increment = [counter] { counter->fetch_add(1, relaxed); };
@@ -40,7 +40,7 @@ TEST(Explorer, LosesNoUpdateOfAnAtomicAddition) {
   EXPECT_TRUE(result.complete);
 }
 
-TEST(Explorer, SeesAllFourOutcomesOfStoreBuffering) {
+TEST(Explorer, sees_all_four_outcomes_of_store_buffering) {
   // x = 1; r1 = y  against  y = 1; r2 = x: both may read 0, because stores wait in buffers.
   std::set<std::pair<int, int>> outcomes;
   const auto program = [&outcomes] {
@@ -64,7 +64,7 @@ TEST(Explorer, SeesAllFourOutcomesOfStoreBuffering) {
   EXPECT_EQ(outcomes.size(), 4u);
 }
 
-TEST(Explorer, MessagePassingNeedsRelease) {
+TEST(Explorer, finds_that_message_passing_needs_release) {
   const auto program = [](std::memory_order order) {
     return [order] {
       struct State {
@@ -89,7 +89,7 @@ TEST(Explorer, MessagePassingNeedsRelease) {
   EXPECT_EQ(Explorer(2).explore(program(relaxed)).violation, "the flag came before the message");
 }
 
-TEST(Explorer, AnEndlessScheduleIsAViolation) {
+TEST(Explorer, reports_an_endless_schedule_as_a_violation) {
   const auto program = [] {
     auto flag = std::make_shared<ModelAtomic<int>>();
     return Explorer::Program{{[flag] {

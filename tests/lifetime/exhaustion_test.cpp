@@ -1,4 +1,4 @@
-// Memory that runs out: every lifetime fails with ENOMEM, and goes on when there is memory again.
+// When memory runs out, every lifetime fails with ENOMEM, and works again when there is memory.
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace blockyard;
 
-// Runs `body` in a child whose address space is limited to what it has and 64 MiB; its result is the exit code.
+// Runs `body` in a child whose address space may grow by 64 MiB. Its result is the exit code.
 template <class Body>
 int in_little_memory(Body body) {
   const pid_t child = fork();

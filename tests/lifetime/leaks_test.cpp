@@ -1,4 +1,4 @@
-// The four-frame rule, with frames counted and not slept; and the place that allocated a block.
+// The rule of four frames, and the stack that allocated a block.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ class Leaks : public testing::Test {
   }
 };
 
-// What `frames` ends of frames say on standard error.
+// What `frames` frame ends write to standard error.
 std::string end_frames(int frames) {
   testing::internal::CaptureStderr();
   for (int i = 0; i < frames; ++i) {
@@ -104,8 +104,7 @@ TEST_F(Leaks, a_temp_block_that_did_not_fit_its_region_is_no_leak) {
 
 }  // namespace
 
-// Not static and not inlined: the report is to name them. The second one is static: only the file's symbol table knows
-// it.
+// Not inline, since the report must name them. Only the file's symbol table has the second one, which is static.
 [[gnu::noinline]] int* allocate_for_the_pathfinder() {
   int* const block = make<int>(Lifetime::temp_job, 1);
   asm volatile("" ::: "memory");  // no tail call

@@ -1,4 +1,4 @@
-// Programs that break one rule of the lifetimes each: misuse_cases NAME. Ends with 0 when nothing noticed.
+// Programs that each break one rule of the lifetimes: misuse_cases NAME. It exits with 0 if nothing noticed.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -104,7 +104,7 @@ void temp_job_double_free() {
   deallocate(block, Lifetime::temp_job);
 }
 
-// Nothing of the region lies before its first block.
+// The first block of a region has no memory of the region before it.
 void temp_given_back_as_temp_job() { deallocate(temp_allocate(64, 16), Lifetime::temp_job); }
 void temp_reallocated_as_temp_job() {
   static_cast<void>(reallocate(temp_allocate(64, 16), 64, 128, 16, Lifetime::temp_job));
@@ -125,7 +125,7 @@ void rewind_while_allocating() {
       allocated.fetch_add(1);
     }
   });
-  // As long as it takes for both to have had their turns: one core may be all that they have.
+  // Long enough for both threads to run, even on one core.
   for (int i = 0; i < 200'000 || allocated.load() < 200'000; ++i) {
     arena.rewind();
   }

@@ -1,4 +1,4 @@
-// What checked processes say about misuse, and that right use is let alone.
+// Checked processes report misuse, and only misuse.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ void expect_caught(const std::string& name, const std::string& sentence, bool ch
   const Outcome outcome = run(name, checked ? "BLOCKYARD_CHECK=1" : "");
   EXPECT_NE(outcome.status, 0) << name << " was not noticed";
 #if defined(__SANITIZE_ADDRESS__)
-  // The sanitizer may be first, with words of its own.
+  // A sanitizer may report it first, in its own words.
   if (outcome.said.find("AddressSanitizer") != std::string::npos) {
     return;
   }

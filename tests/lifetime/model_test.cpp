@@ -1,4 +1,4 @@
-// The fuzzer's differential exercise on random bytes, so that every build runs some of it.
+// The fuzzer's differential exercise on random bytes, so that every build runs a part of it.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,4 +1,4 @@
-// A test's own thread: no other test has used its temp region.
+// Runs a test on a new thread, whose temp region no other test has used.
 #pragma once
 
 #include <thread>

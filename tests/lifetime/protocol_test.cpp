@@ -1,4 +1,4 @@
-// Who gets a chunk when its last block is freed: the shipped source under every interleaving, and planted bugs found.
+// Who gets a chunk when its last block is freed: the shipped source in every interleaving, and planted bugs.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace {
 using namespace interleave;
 using blockyard::lifetime::ChunkCount;
 
-// Forgets what retiring finds: as if the owner never looked whether the others were done before.
+// The owner ignores that the others freed all blocks before it retired the chunk.
 template <class Atomics>
 class RetiresBlindly : public ChunkCount<Atomics> {
  public:
@@ -32,8 +32,8 @@ struct RelaxedAtomics {
   };
 };
 
-// An owner allocated three blocks, frees one itself and moves on; two others free the rest. Whoever gets the chunk must
-// be one, and see what was written to every block.
+// An owner allocated three blocks, frees one itself and moves on. Two other threads free the rest. Exactly one thread
+// must get the chunk, and it must see what was written to every block.
 template <class Count>
 Explorer::Program last_block() {
   struct State {

@@ -124,7 +124,7 @@ TEST(Rewindable, a_rewind_while_another_thread_allocates_stays_within_the_arenas
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop.load()) {
-      // Written as a whole: outside of the arena's memory this would crash or be seen by the sanitizer.
+      // Outside the arena's memory, this would crash or a sanitizer would report it.
       if (void* const block = arena.try_allocate(200)) {
         std::memset(block, 1, 200);
       }

@@ -1,4 +1,4 @@
-// What is counted, and the text of it.
+// What the lifetimes count, and their text.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -94,7 +94,7 @@ TEST(Statistics, each_living_thread_has_its_own) {
     EXPECT_GE(own->temp.region_bytes, 3000u);
     EXPECT_EQ(statistics().threads, threads.size());
   });
-  // It has ended: its figures are in the sum alone, and the thread that has its memory next has another number.
+  // The thread has ended: only the sum has its figures, and the next thread with its memory has another number.
   EXPECT_EQ(of_threads().size(), before);
   EXPECT_EQ(statistics().temp.overflow_too_large, others.overflow_too_large + 1);
   on_a_new_thread([&] {

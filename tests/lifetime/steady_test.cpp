@@ -1,4 +1,4 @@
-// A steady program's frames ask the operating system for nothing: page faults and system calls are counted, not timed.
+// The frames of a steady program make no system calls and take no page faults. Both are counted, not timed.
 #include <gtest/gtest.h>
 
 #include <sys/ptrace.h>
@@ -19,7 +19,7 @@ using namespace blockyard;
 
 constexpr int jobs = 3000;
 
-// One frame as a game has it: temp on the way, some of it too much for the first region; jobs that live two frames.
+// A game's frame: temp blocks, more than the first region holds, and jobs that live two frames.
 void frame(std::vector<void*>& older, std::vector<void*>& newer) {
   for (int i = 0; i < 5000; ++i) {
     std::memset(temp_allocate(100, 16), 1, 100);
@@ -105,7 +105,7 @@ TEST(SteadyProgram, its_frames_make_no_system_call) {
     stops += WIFSTOPPED(status) && WSTOPSIG(status) == (SIGTRAP | 0x80);
   }
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  // The end of raise() and the beginning of exit are the stops that remain.
+  // The two stops left are the end of raise() and the beginning of exit.
   EXPECT_LE(stops, 2);
 }
 

@@ -1,4 +1,4 @@
-// A run of temp allocations through a cursor: what lies where, and what else may happen meanwhile.
+// temp_cursor: where its blocks lie, and what may happen while it is open.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -20,7 +20,7 @@ using namespace blockyard;
 constexpr std::size_t region_bytes = 512 << 10;
 constexpr std::size_t piece_bytes = 64 << 10;
 
-// Every test on a thread of its own, whose region is as large as the tests say.
+// Each test runs on a new thread, with a region of the given size.
 class TempCursor : public testing::Test {
  protected:
   TempCursor() { EXPECT_EQ(by_temp_configure(region_bytes, 0), 0); }
@@ -41,7 +41,7 @@ class TempCursor : public testing::Test {
 
 std::byte* bytes(void* block) { return static_cast<std::byte*>(block); }
 
-// A block full of one pattern, which nobody else may write to.
+// A block filled with a pattern, so that a write by another owner is found.
 class Marked {
  public:
   Marked(void* block, std::size_t size, unsigned char pattern) : block_(block), size_(size), pattern_(pattern) {

@@ -1,4 +1,4 @@
-// Temp job: placement, freeing from anywhere, reuse.
+// Temp job: where blocks lie, frees on any thread, reuse of chunks.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -101,7 +101,7 @@ TEST(TempJob, a_chunk_is_used_again_when_its_last_block_is_freed) {
     }
     by_lifetime_statistics later;
     by_lifetime_get_statistics(&later);
-    // A round may begin anywhere in a chunk, and so reach into one more than those before it.
+    // A round may begin anywhere in a chunk, and so need one chunk more than those before it.
     EXPECT_LE(later.temp_job_chunk_bytes, settled.temp_job_chunk_bytes + (std::size_t{64} << 10));
   });
 }

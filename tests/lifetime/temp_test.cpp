@@ -1,4 +1,4 @@
-// Temp: what lies where, what goes when, what happens when it is full.
+// Temp: where blocks lie, when they end, and what happens when the region is full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -251,19 +251,19 @@ TEST(Temp, a_region_is_used_to_its_last_byte_and_the_next_block_falls_back) {
   });
 }
 
-// Of calls in a row compilers drop the stores that a later one repeats (temp.hpp). What the slow path finds, and what is
-// left behind, must be as if none had been dropped, whichever of the calls it is that the region has no room for.
+// Of several calls in a row, compilers drop stores that a later call repeats (temp.hpp). The slow path must find the
+// same state as if none were dropped, whichever of the calls does not fit the region.
 struct Wanted {
   std::size_t size;
   std::size_t alignment;
 };
 
-// Distances from a region's begin; other blocks, and none at all, are numbers of their own.
+// Where a block lies: its distance from the region's begin, or a number for blocks elsewhere and for none.
 constexpr std::ptrdiff_t elsewhere = -1;
 constexpr std::ptrdiff_t no_block = -2;
 constexpr std::size_t small_region = 4096;
 
-// A region as blockyard.h describes it.
+// A model of a region as lifetime.h describes it.
 class RegionModel {
  public:
   std::ptrdiff_t allocate(const Wanted& wanted) {

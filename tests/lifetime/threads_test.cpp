@@ -1,4 +1,4 @@
-// Threads that come and go, frees that cross them, and fork.
+// Threads that start and end, frees on other threads, and fork.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -115,7 +115,7 @@ TEST(Threads, statistics_are_read_while_threads_end_their_frames) {
 }
 
 #if !defined(__SANITIZE_THREAD__)
-// Forks while another thread does one thing all the time; whether the child, doing the same, comes to its end.
+// Forks while another thread repeats an operation. Whether the child can do the same and exits.
 template <class Other>
 bool forks_well(Other&& other) {
   std::atomic<bool> stop{false};

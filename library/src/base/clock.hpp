@@ -1,4 +1,4 @@
-// The cycle clock: invariant, one count for all cores, read in a few nanoseconds.
+// The cycle clock: one count for all cores at a constant rate, read in a few nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace blockyard::base {
 
-/// Ticks now, unordered: the read may move past neighbouring instructions. For paces and deadlines. About 8 ns.
+/// Ticks now, not ordered: the read may move past neighbouring instructions. For paces and deadlines. About 8 ns.
 inline std::uint64_t ticks() {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -22,8 +22,8 @@ inline std::uint64_t ticks() {
 #endif
 }
 
-/// Ticks with everything before finished and nothing after begun: two of them enclose just the measured call. About 14
-/// ns.
+/// Ticks when all instructions before have finished and none after has begun, so that two of them enclose exactly the
+/// measured call. About 14 ns.
 inline std::uint64_t ticks_fenced() {
 #if defined(__x86_64__)
   _mm_lfence();
@@ -38,8 +38,8 @@ inline std::uint64_t ticks_fenced() {
 #endif
 }
 
-/// Ticks with everything before finished, loads included, but what follows may begin: the end of a measured or stamped
-/// call. About 14 ns.
+/// Ticks when all instructions before have finished, loads included; those after may have begun. For the end of a
+/// measured call. About 14 ns.
 inline std::uint64_t ticks_after() {
 #if defined(__x86_64__)
   _mm_lfence();
@@ -50,15 +50,15 @@ inline std::uint64_t ticks_after() {
 #endif
 }
 
-/// Whether the cycle clock is one clock: it runs at one rate in every power state and on every processor, and the
-/// kernel trusts it as such. Reads a file; for start-up.
+/// Whether the cycle clock runs at one rate in every power state and on every processor, and the kernel trusts it.
+/// Reads a file; call it at start-up.
 bool ticks_are_invariant();
 
-/// Ticks a nanosecond, measured once per process against CLOCK_MONOTONIC_RAW over about 100 ms (a virtual machine's
-/// CPUID does not tell); 6 digits. The first call blocks for that long; thread-safe.
+/// Ticks per nanosecond, to 6 digits, measured once per process against CLOCK_MONOTONIC_RAW (a virtual machine's CPUID
+/// does not have it). The first call takes 100 ms. Thread-safe.
 double ticks_per_ns();
 
-/// The same over `milliseconds`, measured anew: shorter is coarser (10 ms gives 4 to 5 digits).
+/// The same, measured now over `milliseconds`. Shorter is coarser: 10 ms gives 4 to 5 digits.
 double calibrate_ticks_per_ns(unsigned milliseconds);
 
 }  // namespace blockyard::base

@@ -1,4 +1,4 @@
-// The marks of frame.h, handed to whoever listens. The ends of frames stand in library/src/lifetime.
+// The marks of frame.h, passed to the observer. The ends of frames are in library/src/lifetime.
 #include "blockyard/frame.h"
 
 #include "base/observer.hpp"

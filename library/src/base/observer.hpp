@@ -1,5 +1,5 @@
-// What a recorder wants to know of a running program, as a function table: the library calls through it and knows no
-// recorder. Empty unless a recorder filled it.
+// The observer: a function table through which a recorder learns of marks and blocks. The library knows no recorder;
+// the table is empty unless one fills it.
 #pragma once
 
 #include <cstddef>
@@ -7,26 +7,25 @@
 
 namespace blockyard::base {
 
-/// Filled by a recorder, constant from then on. Every member may be called from any thread, allocates nothing and keeps
+/// Filled by a recorder, and constant from then on. Any thread may call any member. They allocate nothing and keep
 /// errno.
 struct Observer {
-  std::uint32_t version;                 ///< observer_version of whoever filled it
+  std::uint32_t version;                 ///< the recorder's observer_version
   void (*frame_mark)();                  ///< a frame of the calling thread ends
   void (*phase_mark)(const char* name);  ///< a phase begins; `name` is copied
-  /// A block of a pool or a lifetime was handed out; called after the fact. `alignment` as it was asked for, 0 for
-  /// none.
+  /// A block of a pool or a lifetime was handed out. `alignment` is the requested one, 0 for none.
   void (*block_allocated)(const void* block, std::size_t size, std::size_t alignment);
-  void (*block_freed)(const void* block);  ///< called before the block can be handed out again
+  void (*block_freed)(const void* block);  ///< before the block can be handed out again
 };
 
 inline constexpr std::uint32_t observer_version = 2;
 
-/// The recorder exports a C function of this name and type; the library looks it up once per process.
+/// The recorder exports a C function of this name and type. The library looks it up once per process.
 inline constexpr const char* observer_symbol = "by_recorder_observer";
 using FindObserver = const Observer* (*)();
 
-/// The recorder's table, or nullptr when no recorder was loaded when this was first called. The first call searches the
-/// loaded objects (microseconds); later ones are a load.
+/// The recorder's table, or nullptr if no recorder was loaded at the first call. The first call searches the loaded
+/// objects, which takes microseconds; later ones are a load.
 const Observer* observer();
 
 }  // namespace blockyard::base

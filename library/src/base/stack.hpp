@@ -1,16 +1,16 @@
-// Call stacks for reports: taken cheaply, made readable later.
+// Call stacks for reports: captured cheaply, made readable later.
 #pragma once
 
 #include <cstddef>
 
 namespace blockyard::base {
 
-/// Writes the return addresses of the calling thread's frames, innermost first, and returns how many. A few
+/// Writes up to `room` return addresses of the calling thread, innermost first. Returns how many. Takes a few
 /// microseconds; the first call in a process may allocate and load the unwinder.
 std::size_t capture_stack(void** addresses, std::size_t room);
 
-/// Writes `FUNCTION+0x1f (FILE)` for a return address as text with a closing 0, at most `room` bytes; where no symbol
-/// is known `FILE+0x1234`. Reads the object's symbol table where its exported names don't tell: milliseconds. May
+/// Writes a return address as text with a closing 0, at most `room` bytes: `FUNCTION+0x1f (FILE)`, or `FILE+0x1234`
+/// without a symbol. Reads the object's symbol table for names that are not exported, which takes milliseconds. May
 /// allocate.
 void describe_address(const void* address, char* text, std::size_t room);
 

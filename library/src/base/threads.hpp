@@ -1,5 +1,5 @@
 // What an allocator needs of threads: a mutex that may be taken before main and after exit, a call when a thread ends,
-// calls around fork, and a pause for spinning. Nothing here allocates from the heap or owns state with a destructor.
+// calls around fork, and waiting. Nothing here allocates from the heap or has state with a destructor.
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 namespace blockyard::base {
 
 /// A mutex that is constant-initialised and never destroyed, so that static constructors and destructors may use it.
-/// Meets BasicLockable and Lockable: std::lock_guard works with it.
+/// Meets Lockable, so std::lock_guard takes it.
 class Mutex {
  public:
   constexpr Mutex() = default;
@@ -37,16 +37,16 @@ inline void pause() {
 #endif
 }
 
-/// Sleeps until wake_one() is called for `word`, a 32-bit atomic of this process, or until `at_most_ns` have passed; not
-/// at all when it no longer holds `value`. Keeps errno.
+/// Sleeps until wake_one() is called for `word`, a 32-bit atomic of this process, or until `at_most_ns` nanoseconds
+/// have passed. Returns at once if `word` does not hold `value`. Keeps errno.
 void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns);
 
 /// Wakes one thread that sleeps for `word`, if any does. Keeps errno.
 void wake_one(const void* word);
 
-/// A function called with the value last set by a thread when that thread ends, after the destructors of its
-/// thread_local objects. When it, or a later one of its kind, sets the value again, it is called again (the system
-/// limits the rounds to a handful). It is not called for a thread that is alive when the process ends.
+/// Calls a function when a thread ends, with the value that the thread set last, after the destructors of its
+/// thread_local objects. If the value is set again meanwhile, the function is called again, a few times at most. It is
+/// not called for threads that live when the process ends.
 class ThreadExit {
  public:
   using Callback = void (*)(void* value);
@@ -55,10 +55,10 @@ class ThreadExit {
   ThreadExit(const ThreadExit&) = delete;
   ThreadExit& operator=(const ThreadExit&) = delete;
 
-  /// Once a process, before the first set(). False when the process has no key left: then nobody is called.
+  /// Call it once per process, before the first set(). False when the process has no key left: then nothing is called.
   bool open(Callback callback);
 
-  /// Sets the calling thread's value; nullptr means: don't call.
+  /// Sets the calling thread's value. nullptr means no call.
   void set(void* value) const;
 
  private:
@@ -66,8 +66,8 @@ class ThreadExit {
   bool open_ = false;
 };
 
-/// Registers what runs around every fork from now on, in the forking thread: `prepare` before it, then `parent` or
-/// `child`. False when the system has no room for it.
+/// Registers functions that run around every fork from now on, in the forking thread: `prepare` before it, then
+/// `parent` or `child`. False when memory is exhausted.
 bool around_fork(void (*prepare)(), void (*parent)(), void (*child)());
 
 }  // namespace blockyard::base

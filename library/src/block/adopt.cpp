@@ -1,13 +1,13 @@
-// Pages of threads that have ended change hands.
+// Adoption: pages of threads that have ended move to the pools of other threads.
 #include "block/pool_parts.hpp"
 
 namespace blockyard::block {
 namespace {
 
-// Takes the word of each full slab back to idle, so that the page may change hands. False, with nothing changed, when
-// one is announced: its entry lies in the old pool's inbox.
+// Takes the word of each full slab back to idle, so that the page may move. False when a slab is announced: it is in
+// the inbox of the old pool.
 bool page_disarm(Pool* pool, Index page) {
-  const Index end = granule(page).uncut;
+  const Index end = slice(page).uncut;
   for (Index index = page; index != end; index += slab_step(pool)) {
     remote_disarm(slab(index).remote);
   }
@@ -15,21 +15,21 @@ bool page_disarm(Pool* pool, Index page) {
 }
 
 void page_rearm(Pool* pool, Index page) {
-  const Index end = granule(page).uncut;
+  const Index end = slice(page).uncut;
   for (Index index = page; index != end; index += slab_step(pool)) {
-    if (granule(index).place == Place::full && !remote_is_announced(slab(index).remote)) {
+    if (slice(index).place == Place::full && !remote_is_announced(slab(index).remote)) {
       slab_full(pool, &slab(index));
     }
   }
 }
 
 bool page_has_room(Pool* pool, Index page) {
-  const Granule& first = granule(page);
+  const Slice& first = slice(page);
   if (first.uncut != page_end(page)) {
     return true;
   }
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
-    if (granule(index).place != Place::full) {
+    if (slice(index).place != Place::full) {
       return true;
     }
   }
@@ -37,10 +37,10 @@ bool page_has_room(Pool* pool, Index page) {
 }
 
 void page_move(Pool* to, Pool* from, Index page) {
-  Granule& first = granule(page);
+  Slice& first = slice(page);
   for (Index index = page; index != first.uncut; index += slab_step(from)) {
     Slab& record = slab(index);
-    Granule& info = granule(index);
+    Slice& info = slice(index);
     if (*from->current == &record) {
       *from->current = &by_block_no_slab;
       info.place = Place::partial;
@@ -56,7 +56,7 @@ void page_move(Pool* to, Pool* from, Index page) {
   }
   if (from->cutting == page) {
     from->cutting = 0;
-    to->cutting = page;  // adopting begins when nothing is left to cut, and at most one page of `from` is being cut
+    to->cutting = page;  // `to` has none: it adopts when it has nothing left to cut
   }
   from->busy_slabs -= first.busy;
   to->busy_slabs += first.busy;
@@ -77,7 +77,7 @@ unsigned pool_adopt(Pool* to, Pool* from, unsigned limit) {
   unsigned seen = 0;
   constexpr unsigned seen_limit = 64;  // bounds the time: 64 pages of at most 128 slabs
   for (Index page = from->pages; page != 0 && moved < limit && seen < seen_limit; ++seen) {
-    const Index next = granule(page).next;
+    const Index next = slice(page).next;
     if (page_has_room(from, page)) {
       if (page_disarm(from, page)) {
         page_move(to, from, page);

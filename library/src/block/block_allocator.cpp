@@ -1,8 +1,5 @@
-// BlockAllocator: the public face of one pool.
-//
-// Bounds: what is out of line here is O(1), but for what walks slabs by its nature (reset, trim, statistics) or blocks
-// (invariants_hold). A pool is one record of the window, made with the first block; pool.cpp says what the system is
-// asked for.
+// BlockAllocator: the public face of one pool. Its out-of-line functions are O(1), except those that walk slabs (reset,
+// trim, statistics) or blocks (invariants_hold).
 #include "blockyard/block_allocator.hpp"
 
 #include "base/bits.hpp"
@@ -57,7 +54,7 @@ void BlockAllocator::free_slow(block::Slab* slab) noexcept {
 
 void BlockAllocator::free_checked(void* freed) noexcept {
   if (pool_ == nullptr || pool_->watch != nullptr) {
-    block::watch_free(pool_, freed);  // without a pool any block is a foreign one
+    block::watch_free(pool_, freed);  // without a pool, every block is a foreign one
   } else {
     block::pool_free(pool_, freed);
   }

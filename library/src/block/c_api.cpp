@@ -1,7 +1,5 @@
-// The C face of BlockAllocator.
-//
-// Bounds: a call more than BlockAllocator's (block_allocator.cpp). A pool's own record is a static block: making and
-// ending one asks the operating system no more than any block does.
+// The C functions of BlockAllocator. A pool's own record is a static block, so making one costs no system call of its
+// own.
 #include <cerrno>
 #include <new>
 

@@ -21,9 +21,9 @@ struct Run {
   std::uint32_t next;  ///< what the last of them links to
 };
 
-// How many blocks of a chain lie one after the other from `first`, the block of this link, on; at most `longest`. Each
-// is read only once it is known to be of the chain: others may be another thread's. The next page is asked for, where
-// the processor's own prefetching has not been.
+// How many blocks of a chain are adjacent in memory from `first` on, which `link` names; at most `longest`. It reads a
+// block only once it knows that the block is of the chain, since others may be another thread's. It prefetches the next
+// page, where the processor's own prefetching stops.
 Run run_from(const std::byte* first, std::uint32_t link, const Pool* pool, std::size_t longest) {
   constexpr std::size_t page = 4096;
   const std::size_t stride = pool->stride;
@@ -42,12 +42,12 @@ Run run_from(const std::byte* first, std::uint32_t link, const Pool* pool, std::
 
 }  // namespace
 
-// Hands a chain's next blocks to the fast path. Mostly they lie one after the other, as they were cut: then they are
-// cut anew, which waits for no link. Bounded, so that it is O(1).
+// Hands a chain's next blocks to the fast path. Mostly they are adjacent, as they were cut; then they are cut again,
+// which waits for no link. The limits make it O(1).
 void fill_loose(Pool* pool) {
   constexpr std::size_t worth_cutting = 16;
   constexpr std::size_t longest_list = 64;
-  // Still in the first-level cache when they are handed out. Runs of 3 KiB made a list's second filling 6 % slower.
+  // They are still in the first-level cache when they are handed out.
   constexpr std::size_t run_bytes = std::size_t{16} << 10;
   const std::size_t stride = pool->stride;
   const unsigned shift = near_shift_of(stride);
@@ -59,7 +59,7 @@ void fill_loose(Pool* pool) {
     loose.bump = first;
     loose.end = first + run.blocks * stride;
   } else {
-    // Scattered: a list.
+    // Scattered: a free list.
     void* last = first;
     next = chain_link(first, 0);
     for (std::size_t count = 1; next != 0 && count < longest_list; ++count) {
@@ -107,7 +107,7 @@ void end_loose(Pool* pool) {
 
 namespace {
 
-// So that its slab notices. Blocks of a static chain may be any thread's.
+// Returns a block to its slab. Blocks of a static chain may be any thread's.
 void free_chained(Pool* pool, void* block) {
   Slab* const record = slab_of(block, slab_mask_of(pool->shift));
   if (record->pool.load(std::memory_order_relaxed) == pool) {
@@ -117,7 +117,7 @@ void free_chained(Pool* pool, void* block) {
   }
 }
 
-// One by one; how many.
+// Frees a chain block by block. How many there were.
 std::size_t free_whole_chain(Pool* pool, void* block) {
   std::size_t count = 0;
   for (; block != nullptr; ++count) {
@@ -128,7 +128,7 @@ std::size_t free_whole_chain(Pool* pool, void* block) {
   return count;
 }
 
-// What `loose` holds, and what it would have held next; how many.
+// Frees what `loose` holds, and the rest of its chain. How many there were.
 std::size_t free_loose(Pool* pool) {
   Slab& loose = pool->loose;
   std::size_t count = 0;

@@ -1,4 +1,4 @@
-// Exceptions thrown out of line, so that inlined code stays small.
+// Exceptions thrown out of line, so that inline code stays small.
 #include <new>
 #include <stdexcept>
 

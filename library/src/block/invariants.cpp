@@ -1,4 +1,4 @@
-// The invariant walker of a pool: everything that the slow paths rely on, recomputed from the slabs themselves.
+// The invariant walker of a pool: recomputes from the slabs what the slow paths rely on.
 #include "block/pool.hpp"
 #include "block/remote_frees.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 std::byte* start_of(Index index) { return address_of(index); }
 
-// Blocks on a list that all lie in this slab on block boundaries; more than the slab can have when they don't.
+// Blocks on a list, which must lie in this slab on block boundaries. More than the slab can have when they do not.
 std::size_t count_list(const Pool* pool, Index index, const void* block) {
   std::size_t count = 0;
   for (; block != nullptr && count <= pool->capacity; block = link_of(block)) {
@@ -22,7 +22,7 @@ std::size_t count_list(const Pool* pool, Index index, const void* block) {
 
 bool slab_holds(const Pool* pool, Index index) {
   const Slab& record = slab(index);
-  const Granule& info = granule(index);
+  const Slice& info = slice(index);
   const std::byte* const cut_end = start_of(index) + std::size_t{pool->capacity} * pool->stride;
   if (record.bump < start_of(index) || record.end < record.bump || record.end > cut_end) {
     return false;
@@ -38,7 +38,8 @@ bool slab_holds(const Pool* pool, Index index) {
     return false;
   }
   if (pool->watch != nullptr) {
-    return record.excess == (info.place == Place::empty ? 0u : 1u);  // every free must be heard of: watch_undo_put()
+    return record.excess ==
+           (info.place == Place::empty ? 0u : 1u);  // each free must take the slow path: watch_undo_put()
   }
   switch (info.place) {
     case Place::current:
@@ -56,13 +57,13 @@ bool slab_holds(const Pool* pool, Index index) {
   return false;
 }
 
-// Slabs in a list, all of them of one place; a number that no pool has when the links disagree.
+// Slabs in a list, which must all have this place. A number that no pool has when the links disagree.
 std::size_t count_place(Index head, Place place) {
   constexpr std::size_t wrong = ~std::size_t{0};
   std::size_t count = 0;
   Index previous = 0;
   for (Index index = head; index != 0; index = slab(index).next) {
-    if (granule(index).place != place || slab(index).previous != previous) {
+    if (slice(index).place != place || slab(index).previous != previous) {
       return wrong;
     }
     previous = index;
@@ -80,24 +81,24 @@ bool pool_invariants_hold(const Pool* pool) {
   std::size_t free_bytes = 0;
   bool cutting_found = pool->cutting == 0;
   const Index step = Index{1} << (pool->shift - slab_shift);
-  for (Index page = pool->pages; page != 0; page = granule(page).next) {
-    const Granule& first = granule(page);
+  for (Index page = pool->pages; page != 0; page = slice(page).next) {
+    const Slice& first = slice(page);
     const Index end = page + (Index{1} << first.order);
     std::size_t busy = 0;
     for (Index index = page; index != first.uncut; index += step) {
-      if (index >= end || granule(index).page != page || !slab_holds(pool, index)) {
+      if (index >= end || slice(index).page != page || !slab_holds(pool, index)) {
         return false;
       }
-      ++places[static_cast<std::size_t>(Place{granule(index).place})];
-      busy += granule(index).place != Place::empty;
+      ++places[static_cast<std::size_t>(Place{slice(index).place})];
+      busy += slice(index).place != Place::empty;
     }
     if (busy != first.busy || (first.uncut != end && pool->cutting != page)) {
       return false;
     }
     cutting_found = cutting_found || pool->cutting == page;
     ++pages;
-    held += granule_bytes << first.order;
-    free_bytes += busy == 0 ? granule_bytes << first.order : 0;
+    held += slice_bytes << first.order;
+    free_bytes += busy == 0 ? slice_bytes << first.order : 0;
   }
   const auto at = [&](Place place) { return places[static_cast<std::size_t>(place)]; };
   const bool has_current = *pool->current != &by_block_no_slab && *pool->current != &pool->loose;

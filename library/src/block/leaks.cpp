@@ -1,4 +1,4 @@
-// The leak report: types and sizes of static blocks that still live.
+// The leak report: types and sizes of static blocks that are live.
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void say_leak(int descriptor, std::size_t count, std::size_t bytes, std::size_t 
 // Watched processes know the type of each typed block.
 bool is_counted(const TypeRecord* type) { return type->counted || process_is_watched(); }
 
-// The names of all types of a stride that are not counted, shared objects' copies once.
+// The names of all types of a stride that are not counted. A type that several shared objects have is named once.
 class Names {
  public:
   explicit Names(std::size_t stride) {
@@ -76,7 +76,7 @@ class Names {
   std::size_t length_ = 0;
 };
 
-// One line for each counted type, all shared objects' records of it together; returns the blocks that they explain.
+// Writes a line per counted type, the records of all shared objects together. Returns how many blocks they are.
 std::size_t report_counted(int descriptor, std::size_t stride) {
   std::size_t explained = 0;
   for (const TypeRecord* type = types.load(std::memory_order_acquire); type != nullptr; type = type->next) {

@@ -1,8 +1,8 @@
 // The slow paths of a pool: which slab comes next, what becomes of one that is full or empty, when pages come and go.
 //
-// Bounds: O(1) for each slab that runs out or empties; a chain's next blocks, at most 16 KiB or 16 of them, are looked
-// at once; reset and trim are O(slabs). Overhead: 96 bytes of tables for each 32 KiB of a slab. The operating system is
-// asked when a page is taken (one madvise, two with huge pages) or given back (one or two), and when the window opens.
+// O(1) for each slab that runs out or empties. One call handles at most 16 KiB or 16 blocks of a chain. reset and trim
+// are O(slabs). The operating system is called when a page is taken (one madvise, two with huge pages) or given back
+// (one or two), and when the window opens.
 #include "block/pool.hpp"
 
 #include <algorithm>
@@ -18,29 +18,28 @@
 namespace blockyard::block {
 namespace {
 
-// A page is at most 4 MiB: larger ones made nothing faster, and are wholly free less often.
+// A page is at most 4 MiB: larger ones are wholly free less often and make nothing faster.
 constexpr unsigned page_order_cap = 22 - slab_shift;
-// Huge pages from the first page of such a size on: what they may waste (up to 2 MiB) is then no more than what the
-// pool holds already. Finding the physical page costs more than the access itself, twice so under a hypervisor: finds
-// in an ordered map of a million took a quarter less with this than when huge pages began at 8 MiB.
+// Pages of 2 MiB and more use huge pages, once the pool holds 1 MiB: what they may waste is then little more than what
+// the pool holds already (docs/design/containers.md).
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-constexpr std::size_t huge_from_bytes = std::size_t{1} << 20;  // for pools whose first page is large already
+constexpr std::size_t huge_from_bytes = std::size_t{1} << 20;  // not before, even if the first page is large
 
 constinit Pool* store = nullptr;  // pools that serve nobody; guarded by `world`
 
 void count_busy(Pool* pool, Index page) {
   ++pool->busy_slabs;
-  if (granule(page).busy++ == 0) {
+  if (slice(page).busy++ == 0) {
     pool->free_page_bytes -= page_bytes(page);
   }
 }
 
 void make_current(Pool* pool, Slab* record) {
-  granule(index_of(record)).place = Place::current;
+  slice(index_of(record)).place = Place::current;
   *pool->current = record;
 }
 
-// The current slab has nothing left. True when it has, after all, by way of other threads.
+// The current slab has no block left. True if other threads have freed some of its blocks.
 bool current_refilled(Pool* pool) {
   Slab* const record = *pool->current;
   if (record == &by_block_no_slab) {
@@ -68,12 +67,10 @@ bool current_refilled(Pool* pool) {
   return false;
 }
 
-// A slab with scattered free blocks is about to be used up, link by link, each a cache miss that the next waits for: a
-// million blocks, half of them freed at random, took 103 ns each to be taken again. Asked for beforehand and in order,
-// the lines come together.
+// Prefetches a slab with scattered free blocks. Otherwise each block would be a cache miss that the next one waits for.
 void fetch_blocks(const Pool* pool, const Slab* record) {
   if (slab_live(*record) > pool->reopen) {
-    return;  // a handful of blocks
+    return;  // few free blocks
   }
   const std::byte* const end = slab_start(record) + cut_bytes(pool, record);
   for (const std::byte* line = slab_start(record); line < end; line += 64) {
@@ -99,7 +96,7 @@ bool take_empty(Pool* pool) {
     return false;
   }
   list_remove(pool->empty, index);
-  count_busy(pool, granule(index).page);
+  count_busy(pool, slice(index).page);
   make_current(pool, &slab(index));
   return true;
 }
@@ -109,7 +106,7 @@ bool cut_slab(Pool* pool) {
   if (page == 0) {
     return false;
   }
-  Granule& first = granule(page);
+  Slice& first = slice(page);
   const Index index = first.uncut;
   first.uncut += slab_step(pool);
   if (first.uncut == page_end(page)) {
@@ -119,7 +116,7 @@ bool cut_slab(Pool* pool) {
   rewind(pool, record);
   record->pool.store(pool, std::memory_order_release);
   record->owner.store(pool->thread, std::memory_order_relaxed);
-  granule(index).page = page;
+  slice(index).page = page;
   count_busy(pool, page);
   make_current(pool, record);
   return true;
@@ -128,7 +125,7 @@ bool cut_slab(Pool* pool) {
 bool take_page(Pool* pool) {
   const unsigned least = pool->shift - slab_shift;
   unsigned order = std::max<unsigned>(pool->next_order, least);
-  const bool huge = pool->held_bytes >= huge_from_bytes && (granule_bytes << order) >= huge_page_bytes;
+  const bool huge = pool->held_bytes >= huge_from_bytes && (slice_bytes << order) >= huge_page_bytes;
   const bool near = pool->stride % 8 != 0;
   Index page = window_take(order, huge, near);
   while (page == 0 && order > least) {
@@ -137,7 +134,7 @@ bool take_page(Pool* pool) {
   if (page == 0) {
     return false;
   }
-  Granule& first = granule(page);
+  Slice& first = slice(page);
   first.order = static_cast<std::uint8_t>(order);
   first.huge = huge;
   first.busy = 0;
@@ -149,7 +146,7 @@ bool take_page(Pool* pool) {
   return true;
 }
 
-// Makes some slab with room current; false when memory is exhausted.
+// Makes a slab with free blocks the current one. False when memory is exhausted.
 bool refill(Pool* pool) {
   note_peak(pool);
   if (current_refilled(pool)) {
@@ -197,10 +194,10 @@ Pool* pool_create(std::size_t stride, Slab** current) {
 void pool_destroy(Pool* pool) {
   watch_pool_ends(pool);
   for (Index page = pool->pages; page != 0;) {
-    const Granule& first = granule(page);
+    const Slice& first = slice(page);
     const Index next = first.next;
     for (Index index = page; index != first.uncut; index += slab_step(pool)) {
-      granule(index).place = Place::unused;
+      slice(index).place = Place::unused;
     }
     window_give(page, first.order, first.huge);
     page = next;
@@ -248,17 +245,17 @@ void pool_reset(Pool* pool) {
   pool->busy_slabs = 0;
   pool->free_page_bytes = std::size_t{pool->held_bytes};
   for (Index page = pool->pages; page != 0;) {
-    Granule& first = granule(page);
+    Slice& first = slice(page);
     const Index next = first.next;
     first.busy = 0;
-    // From the last to the first, so that the list hands them out in address order.
+    // From the last to the first, so that the list hands them out in the order of their addresses.
     for (Index index = first.uncut; index != page;) {
       index -= slab_step(pool);
       Slab& record = slab(index);
       rewind(pool, &record);
       record.floor = 0;
       record.excess = 0;
-      granule(index).place = Place::empty;
+      slice(index).place = Place::empty;
       list_push(pool->empty, index);
     }
     if (keeps_too_much(pool)) {
@@ -270,11 +267,11 @@ void pool_reset(Pool* pool) {
 
 namespace {
 
-// What other threads have freed, announced or not.
+// Takes in what other threads have freed, announced or not.
 void collect_all(Pool* pool) {
   pool_drain_inbox(pool);
-  for (Index page = pool->pages; page != 0; page = granule(page).next) {
-    for (Index index = page; index != granule(page).uncut; index += slab_step(pool)) {
+  for (Index page = pool->pages; page != 0; page = slice(page).next) {
+    for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
       Slab& record = slab(index);
       if (const RemoteList list = remote_take(record.remote); list.head != 0) {
         remote_disarm(record.remote);
@@ -289,7 +286,7 @@ void put_current_aside(Pool* pool) {
   Slab* const record = *pool->current;
   if (is_real(pool, record) && slab_live(*record) == 0) {
     *pool->current = &by_block_no_slab;
-    granule(index_of(record)).place = Place::partial;
+    slice(index_of(record)).place = Place::partial;
     list_push(pool->partial, index_of(record));
     slab_emptied(pool, record);
   }
@@ -306,8 +303,8 @@ void pool_trim(Pool* pool) {
   put_current_aside(pool);
   pool->holds_pages = false;
   for (Index page = pool->pages; page != 0;) {
-    const Index next = granule(page).next;
-    if (granule(page).busy == 0) {
+    const Index next = slice(page).next;
+    if (slice(page).busy == 0) {
       page_release(pool, page);
     }
     page = next;
@@ -317,14 +314,14 @@ void pool_trim(Pool* pool) {
 
 void pool_drain_inbox(Pool* pool) {
   for (Index index = inbox_take(pool->inbox); index != 0;) {
-    Granule& info = granule(index);
+    Slice& info = slice(index);
     const Index next = info.inbox_next.load(std::memory_order_relaxed);
     Slab& record = slab(index);
     const RemoteList list = remote_acknowledge(record.remote);
     if (list.head != 0) {
       slab_receive(pool, &record, list);
     } else if (info.place == Place::full) {
-      slab_full(pool, &record);  // its blocks were collected before and are all in use again: armed anew
+      slab_full(pool, &record);  // its blocks were collected before, and all are in use again: arm it again
     }
     index = next;
   }
@@ -333,8 +330,8 @@ void pool_drain_inbox(Pool* pool) {
 void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {
   note_peak(const_cast<Pool*>(pool));
   std::size_t live = 0;
-  for (Index page = pool->pages; page != 0; page = granule(page).next) {
-    for (Index index = page; index != granule(page).uncut; index += slab_step(pool)) {
+  for (Index page = pool->pages; page != 0; page = slice(page).next) {
+    for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
       live += slab_live(slab(index));
     }
   }

@@ -1,5 +1,5 @@
-// The parts that a pool's slow paths are made of: lists of slabs and pages, what becomes of a slab that fills or
-// empties, and chains of freed blocks. Inside library/src/block; all functions are the owner's, as in pool.hpp.
+// The parts of a pool's slow paths: lists of slabs and pages, what becomes of a slab that fills or empties, and chains
+// of freed blocks. For the files of this folder. All functions are for the owner, as in pool.hpp.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace blockyard::block {
 
-inline std::size_t page_bytes(Index page) { return granule_bytes << granule(page).order; }
-inline Index page_end(Index page) { return page + (Index{1} << granule(page).order); }
+inline std::size_t page_bytes(Index page) { return slice_bytes << slice(page).order; }
+inline Index page_end(Index page) { return page + (Index{1} << slice(page).order); }
 inline Index slab_step(const Pool* pool) { return Index{1} << (pool->shift - slab_shift); }
 inline std::byte* slab_start(const Slab* record) { return address_of(index_of(record)); }
 inline bool is_real(const Pool* pool, const Slab* record) {
@@ -22,7 +22,7 @@ inline std::byte* cut_end(const Pool* pool, const Slab* record) {
   return slab_start(record) + std::size_t{pool->capacity} * pool->stride;
 }
 
-/// Bytes of a slab below which every live block lies, free or not: all of it where a run of freed blocks is cut anew.
+/// Bytes of a slab in front of which every live block lies: all of it where a stretch of freed blocks is cut again.
 inline std::size_t cut_bytes(const Pool* pool, const Slab* record) {
   const std::byte* const high = record->end == cut_end(pool, record) ? record->bump : cut_end(pool, record);
   return static_cast<std::size_t>(high - slab_start(record));
@@ -44,7 +44,7 @@ inline void list_push(Index& head, Index index) {
   head = index;
 }
 
-/// Behind `before`, which is in a list.
+/// Enters a slab behind `before`, which is in a list.
 inline void list_insert_after(Index before, Index index) {
   Slab& record = slab(index);
   record.previous = before;
@@ -64,11 +64,11 @@ inline void list_remove(Index& head, Index index) {
 }
 
 inline void page_link(Pool* pool, Index page) {
-  Granule& first = granule(page);
+  Slice& first = slice(page);
   first.previous = 0;
   first.next = pool->pages;
   if (first.next != 0) {
-    granule(first.next).previous = page;
+    slice(first.next).previous = page;
   }
   pool->pages = page;
   pool->page_count += 1;
@@ -77,16 +77,16 @@ inline void page_link(Pool* pool, Index page) {
 }
 
 inline void page_unlink(Pool* pool, Index page) {
-  Granule& first = granule(page);
-  (first.previous != 0 ? granule(first.previous).next : pool->pages) = first.next;
+  Slice& first = slice(page);
+  (first.previous != 0 ? slice(first.previous).next : pool->pages) = first.next;
   if (first.next != 0) {
-    granule(first.next).previous = first.previous;
+    slice(first.next).previous = first.previous;
   }
   pool->page_count -= 1;
   pool->held_bytes -= page_bytes(page);
 }
 
-/// A pool keeps this much free without further ado.
+/// A pool may keep this much free memory whatever its peak.
 inline constexpr std::size_t least_kept_bytes = std::size_t{256} << 10;
 
 inline bool keeps_too_much(const Pool* pool) {
@@ -95,43 +95,42 @@ inline bool keeps_too_much(const Pool* pool) {
 
 // --- slabs.cpp ---
 
-/// Brings the pool's peak up to date. O(1).
+/// Updates the pool's peak. O(1).
 void note_peak(Pool* pool);
 
-/// Whether a slab of the page lies in an inbox, or is on its way there. O(slabs of the page).
+/// Whether a slab of the page is in an inbox, or on its way there. O(slabs of the page).
 bool page_has_announced_slab(const Pool* pool, Index page);
 
-/// Gives a page without blocks back. A slab on its way to an inbox keeps its page: then nothing happens, and false.
+/// Gives a page without blocks back. False, and nothing happens, while one of its slabs is announced.
 bool page_release(Pool* pool, Index page);
 
-/// The last block of a slab has come back: bump order again.
+/// The last live block of a slab was freed: the slab returns to its bump pointer.
 void slab_emptied(Pool* pool, Slab* record);
 
-/// A full slab has room again: back among those with room.
+/// A full slab has free blocks again: it becomes partial.
 void slab_reopen(Pool* pool, Slab* record);
 
 /// Takes remotely freed blocks into a slab that is full, partial or current.
 void slab_receive(Pool* pool, Slab* record, const RemoteList& list);
 
-/// Every block of the slab is live, or on a list that is too short to be worth a look: out of sight until enough come
-/// back.
+/// All blocks of the slab are live, except too few to use it: it leaves the lists until enough are freed.
 void slab_full(Pool* pool, Slab* record);
 
 // --- chains.cpp ---
 
-/// Blocks of chains that are chained no longer.
+/// Counts blocks of chains as handed out or freed.
 void count_chained(Pool* pool, std::size_t gone);
 
 /// Hands the next blocks of the chain in use to the fast path. O(1).
 void fill_loose(Pool* pool);
 
-/// Makes the newest chain the one in use; false when there is none.
+/// Takes the newest chain into use. False when there is none.
 bool take_chain(Pool* pool);
 
-/// No chain is in use.
+/// From now on no chain is in use.
 void end_loose(Pool* pool);
 
-/// Frees what is left of the chain in use, and, of a pool that is not static, all others. O(blocks).
+/// Frees the rest of the chain in use, and all other chains of a pool without `thread`. O(blocks).
 void free_chains(Pool* pool);
 
 }  // namespace blockyard::block

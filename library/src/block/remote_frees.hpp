@@ -1,31 +1,29 @@
-// Frees by other threads: the one lock-free protocol of the block allocators.
+// Remote frees: the lock-free protocol by which threads free blocks of slabs that they do not own.
 //
-// Each slab has a *word*: the newest remotely freed block (32-bit link), how many there are, and what its owner wants:
+// Each slab has a *word*: the newest remotely freed block as a 32-bit link, the number of such blocks, and a notice:
 //
-//   idle       the owner will look by itself (the slab is in use, or in its list of slabs with room)
-//   armed      the slab is full and nobody looks at it. The remote free that makes the list as long as `wake` announces
-//              it
-//   announced  a remote free has taken that duty; the slab is in its pool's inbox, or just about to be put there
+//   idle       the owner looks at the word by itself: the slab is in use or in the list of partial slabs
+//   armed      the slab is full and nobody looks. The remote free that makes the list `wake` long announces the slab
+//   announced  a remote free took that duty: the slab is in its pool's inbox, or about to be
 //
 //            arm (owner, list below wake)        push (any thread)             acknowledge (owner, found in inbox)
 //        idle ---------------------------> armed ------------------> announced --------------------------------> idle
 //             <---------------------------
 //                disarm (owner)
 //
-// Invariants, checked by the test scheduler and by the Spin model (tests/block/remote_frees.*):
-//  1. No block is lost and none is found twice.
-//  2. A slab is in at most one inbox, at most once. So while it is announced its owner neither gives it back nor hands
-//     it on.
-//  3. Of a slab that nobody looks at, less than `wake` freed blocks wait without an announcement. (An eighth of the
-//     slab, as with the owner's own frees: a full slab that is worth no look until then costs no announcement a block.)
+// Invariants, which tests/block/remote_frees_test.cpp checks in every interleaving and a Spin model beside it:
+//  1. No block is lost, and none is found twice.
+//  2. A slab is in at most one inbox, at most once. So while it is announced, its owner neither gives it back nor lets
+//     another pool adopt it.
+//  3. Fewer than `wake` freed blocks wait in an armed slab. (An eighth of the slab, as for the owner's frees.)
 //
 // A slab changes its pool (adoption) only while idle. A remote free reads the slab's pool only after its own step to
-// announced, which reads what arm() released: it finds the inbox of the pool that armed.
+// announced, which reads what arm() released. So it finds the inbox of the pool that armed.
 //
-// Push is a compare-and-swap (two or more under contention), lock-free; taking the list is one as a rule. No ABA:
-// nobody takes a single block off; a push that finds the same head again links to what is the head.
+// A push is a compare-and-swap, repeated under contention: lock-free. Taking the list is mostly one, too. There is no
+// ABA problem: nobody takes a single block off, and a push that finds the same head again links to what is the head.
 //
-// Written against any atomic type with std::atomic's members, so that the same source runs under the test scheduler.
+// The functions are templates, so that this source also runs on the model atomics of tests/interleave.
 #pragma once
 
 #include <atomic>
@@ -84,8 +82,8 @@ RemoteList remote_take(Word& word) {
   }
 }
 
-/// The owner of an idle slab without free blocks: from now on it need not look. False when `wake` blocks have arrived
-/// meanwhile, or when the slab is announced (it will be found in the inbox).
+/// The owner of an idle slab without free blocks: it stops looking at the word. False when `wake` blocks have arrived
+/// meanwhile, or when the slab is announced: then the owner will find it in the inbox.
 template <class Word>
 [[nodiscard]] bool remote_arm(Word& word, std::uint32_t wake) {
   std::uint64_t seen = word.load(std::memory_order_relaxed);
@@ -101,7 +99,7 @@ template <class Word>
   }
 }
 
-/// The owner: will look by itself again. False when the slab is announced.
+/// The owner: it looks at the word by itself again. False when the slab is announced.
 template <class Word>
 bool remote_disarm(Word& word) {
   std::uint64_t seen = word.load(std::memory_order_relaxed);
@@ -117,25 +115,24 @@ bool remote_disarm(Word& word) {
   }
 }
 
-/// The owner, having found the slab in its inbox: takes all blocks and looks by itself again.
+/// The owner, which found the slab in its inbox: takes all blocks, and looks at the word by itself again.
 template <class Word>
 RemoteList remote_acknowledge(Word& word) {
   std::uint64_t seen = word.load(std::memory_order_relaxed);
-  // acq_rel: the owner sees the links; who pushes next is ordered after the slab has left the inbox.
+  // acq_rel: the owner sees the links, and the next push comes after the slab has left the inbox.
   while (!word.compare_exchange_weak(seen, RemoteList{0, 0, Notice::idle}.pack(), std::memory_order_acq_rel,
                                      std::memory_order_relaxed)) {
   }
   return RemoteList::unpack(seen);
 }
 
-/// Whether the slab is in an inbox or on its way there.
+/// Whether the slab is in an inbox, or on its way there.
 template <class Word>
 bool remote_is_announced(const Word& word) {
   return RemoteList::unpack(word.load(std::memory_order_relaxed)).notice == Notice::announced;
 }
 
-/// Any thread that was told to announce: puts a slab into an inbox. `next` is the slab's own link between inbox
-/// entries.
+/// Any thread that must announce: puts a slab into an inbox. `next` is the slab's own link between inbox entries.
 template <class Head, class Next>
 void inbox_push(Head& inbox, Next& next, std::uint32_t slab) {
   std::uint32_t seen = inbox.load(std::memory_order_relaxed);
@@ -144,8 +141,8 @@ void inbox_push(Head& inbox, Next& next, std::uint32_t slab) {
   } while (!inbox.compare_exchange_weak(seen, slab, std::memory_order_release, std::memory_order_relaxed));
 }
 
-/// The owner: the newest slab of the inbox, 0 if none, the rest through their links; the inbox is empty then. Read a
-/// slab's link before acknowledging it: afterwards it may be announced again.
+/// The owner: empties the inbox. The newest slab, which links to the others; 0 if none. Read a slab's link before
+/// acknowledging the slab, since it may be announced again afterwards.
 template <class Head>
 std::uint32_t inbox_take(Head& inbox) {
   return inbox.load(std::memory_order_relaxed) == 0 ? 0 : inbox.exchange(0, std::memory_order_acquire);

@@ -1,11 +1,11 @@
-// What becomes of a slab that fills up, has room again or empties, and when its page goes back.
+// What becomes of a slab that fills up, has free blocks again, or empties, and when its page goes back.
 #include <algorithm>
 
 #include "block/pool_parts.hpp"
 
 namespace blockyard::block {
 
-// In bytes: a division here would show in programs that take and give back a single block over and over.
+// In bytes, since a division would show in programs that allocate and free a single block again and again.
 void note_peak(Pool* pool) {
   const std::size_t slab_bytes = std::size_t{pool->capacity} * pool->stride;
   const std::size_t busy = pool->busy_slabs;
@@ -18,7 +18,7 @@ void note_peak(Pool* pool) {
 }
 
 bool page_has_announced_slab(const Pool* pool, Index page) {
-  for (Index index = page; index != granule(page).uncut; index += slab_step(pool)) {
+  for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
     if (remote_is_announced(slab(index).remote)) {
       return true;
     }
@@ -27,13 +27,13 @@ bool page_has_announced_slab(const Pool* pool, Index page) {
 }
 
 bool page_release(Pool* pool, Index page) {
-  Granule& first = granule(page);
+  Slice& first = slice(page);
   if (page_has_announced_slab(pool, page)) {
     return false;
   }
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
     list_remove(pool->empty, index);
-    granule(index).place = Place::unused;
+    slice(index).place = Place::unused;
     slab(index).owner.store(nullptr, std::memory_order_relaxed);
   }
   if (pool->cutting == page) {
@@ -47,11 +47,11 @@ bool page_release(Pool* pool, Index page) {
 
 namespace {
 
-// Behind the slab that lies before it, if that is empty too. Slabs that empty in the order of addresses, as those of a
-// container that is cleared do, are so handed out in that order again, and what fills them next lies in a row.
+// Enters an empty slab behind the one before it in memory, if that is empty too. So slabs that empty in the order of
+// their addresses, as when a container is cleared, are handed out in that order again.
 void list_empty(Pool* pool, Index index) {
   const Index before = index - slab_step(pool);
-  if (index != granule(index).page && granule(before).place == Place::empty) {
+  if (index != slice(index).page && slice(before).place == Place::empty) {
     list_insert_after(before, index);
   } else {
     list_push(pool->empty, index);
@@ -62,7 +62,7 @@ void list_empty(Pool* pool, Index index) {
 
 void slab_emptied(Pool* pool, Slab* record) {
   const Index index = index_of(record);
-  Granule& info = granule(index);
+  Slice& info = slice(index);
   note_peak(pool);
   rewind(pool, record);
   if (info.place == Place::current) {
@@ -72,7 +72,7 @@ void slab_emptied(Pool* pool, Slab* record) {
   info.place = Place::empty;
   list_empty(pool, index);
   --pool->busy_slabs;
-  Granule& page = granule(info.page);
+  Slice& page = slice(info.page);
   if (--page.busy == 0) {
     pool->free_page_bytes += page_bytes(info.page);
     if (keeps_too_much(pool)) {
@@ -85,13 +85,14 @@ void slab_reopen(Pool* pool, Slab* record) {
   record->excess = slab_live(*record);
   record->floor = 0;
   const Index index = index_of(record);
-  granule(index).place = Place::partial;
+  slice(index).place = Place::partial;
   list_push(pool->partial, index);
 }
 
 namespace {
 
-// Joins remotely freed blocks to the slab's own list. O(the shorter list as a rule): the own list is mostly empty.
+// Joins remotely freed blocks to the slab's own free list. O(remote blocks), O(1) if the own list is empty, as it
+// mostly is.
 void slab_collect(Slab* record, const RemoteList& list) {
   if (list.head == 0) {
     return;
@@ -112,7 +113,7 @@ void slab_collect(Slab* record, const RemoteList& list) {
 void slab_receive(Pool* pool, Slab* record, const RemoteList& list) {
   slab_collect(record, list);
   const std::uint32_t live = slab_live(*record) - list.count;
-  const Place place = granule(index_of(record)).place;
+  const Place place = slice(index_of(record)).place;
   if (place == Place::full) {
     record->floor = live;
     record->excess = 0;
@@ -126,13 +127,13 @@ void slab_receive(Pool* pool, Slab* record, const RemoteList& list) {
 }
 
 void slab_full(Pool* pool, Slab* record) {
-  granule(index_of(record)).place = Place::full;
+  slice(index_of(record)).place = Place::full;
   const std::uint32_t live = slab_live(*record);
   if (pool->watch != nullptr) {
-    return;  // its counts stay as the watch set them
+    return;  // its counts stay as watch_allocate() set them
   }
   if (record->bump == record->end) {
-    record->bump = record->end = slab_start(record);  // blocks freed in order from here on make a run (slab_put)
+    record->bump = record->end = slab_start(record);  // blocks freed in order from here on can be cut again (slab_put)
   }
   record->floor = pool->reopen;
   record->excess = live - pool->reopen;

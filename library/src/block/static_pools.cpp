@@ -1,11 +1,8 @@
-// The process-wide pools: per-thread state, its way from threads that end to others, chains, and statistics.
+// The process-wide pools: per-thread state, how it passes from ended threads to others, chains, and statistics.
 //
-// Bounds: O(1) but where a thread ends or takes over what another left (O(sizes in use)) and where statistics are asked
-// for (O(slabs)). Overhead: 8 KiB a thread, kept for the next when it ends. The operating system is asked for that
-// state, and by the pools as pool.cpp says.
-//
-// Nothing here has a destructor. Locks, in the order in which they may be taken: `parked_lock` (states of ended threads
-// and all process-wide lists here), then `world` (window.hpp).
+// O(1), except when a thread ends or takes over another's state (O(sizes in use)) and for statistics (O(slabs)). A
+// thread takes 8 KiB, which the next thread reuses. Nothing here has a destructor. The order of locks: watched_lock,
+// chain_lock, parked_lock (states of ended threads), then `world` (window.hpp).
 #include <array>
 #include <mutex>
 #include <new>
@@ -23,13 +20,13 @@ namespace {
 struct ThreadState : ThreadBlocks {
   std::array<std::atomic<Pool*>, slot_count> pools{};
   ThreadState* next_parked = nullptr;
-  ThreadState* next_known = nullptr;  ///< all there ever were: for statistics
+  ThreadState* next_known = nullptr;  ///< links all states ever made, for statistics
 };
 
-// What a slot's freed chains are kept in; any thread takes from it.
+// A slot's freed chains. Any thread takes from them.
 struct Chains {
   std::atomic<void*> first{nullptr};
-  std::atomic<std::size_t> waiting{0};  ///< blocks in chains and not handed out again, to the chain
+  std::atomic<std::size_t> waiting{0};  ///< blocks in chains that were not handed out again, counted by the chain
 };
 
 constexpr ThreadBlocks make_no_blocks() {
@@ -52,11 +49,11 @@ constinit bool entered_before = false;
 constinit base::Mutex chain_lock;
 constinit std::array<Chains, slot_count> chains{};
 
-// Strides above small_stride, in the order in which they came; an entry's position gives its slot.
+// Strides above small_stride, in the order of first use. An entry's index gives its slot.
 constexpr std::size_t first_large_slot = small_stride / unit + 1;
 constinit std::array<std::atomic<std::uint32_t>, slot_count - first_large_slot> large_strides{};
 
-// Under observation all threads share one watched pool a slot.
+// In a watched process, all threads share one watched pool per slot.
 constinit base::Mutex watched_lock;
 constinit std::array<Pool*, slot_count> watched{};
 constinit std::array<Slab*, slot_count> watched_current{};
@@ -81,7 +78,7 @@ void unlock_after_fork() {
 
 constinit std::atomic<bool> fork_handled{false};
 
-// Once a process, before the first lock is taken that a fork on another thread might find held.
+// Once per process, before the first lock is taken that a fork on another thread could find held.
 void handle_fork() {
   if (!fork_handled.load(std::memory_order_relaxed) && !fork_handled.exchange(true, std::memory_order_relaxed)) {
     base::around_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
@@ -97,7 +94,7 @@ void park(void* value) {
   parked_count.store(parked_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-// The calling thread's own state: that of a thread that has ended, or a new one.
+// Gives the calling thread a state: that of an ended thread, or a new one.
 ThreadState* enter() {
   handle_fork();
   ThreadState* state = nullptr;
@@ -180,7 +177,7 @@ void free_one(void* block, std::size_t stride) {
   }
 }
 
-// Frees what lies in a slot's chains block by block, so that slabs and pages notice.
+// Returns the blocks of a slot's chains to their slabs, one by one.
 void free_chains(std::uint32_t slot) {
   const std::size_t stride = static_stride(slot);
   while (void* block = static_chain_take(slot)) {
@@ -247,13 +244,13 @@ void by_static_block_free_remote(void* block, Slab* record) noexcept {
     watched_free_in(record, block);
     return;
   }
-  // Whatever pool this is by now, it has the same stride: the block lives, so its page has not been given back.
+  // The slab's pool may change, but not its stride: the block is live, so its page was not given back.
   const std::uint32_t wake = record->pool.load(std::memory_order_acquire)->wake;
   const Index index = index_of(record);
   const auto link = [block, index](std::uint32_t next) { set_link(block, slab_link_to(index, next)); };
   if (remote_push(record->remote, slab_link_from(index, block), wake, link)) {
     Pool* const pool = record->pool.load(std::memory_order_acquire);
-    inbox_push(pool->inbox, granule(index).inbox_next, index);
+    inbox_push(pool->inbox, slice(index).inbox_next, index);
   }
 }
 
@@ -355,7 +352,7 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
       loose += pool->loose.excess;
     }
   }
-  // By way of the table, not of the pools' lists, which their owners change meanwhile.
+  // By the table, not by the pools' lists, which their owners may change meanwhile.
   window_each_slab([&](Index index) {
     const Slab& record = slab(index);
     const Pool* const pool = record.pool.load(std::memory_order_acquire);

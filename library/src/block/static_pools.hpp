@@ -8,10 +8,10 @@
 
 namespace blockyard::block {
 
-/// All threads together, at about this moment. O(slabs of the process).
+/// The figures of a slot, all threads together, of slightly different moments. O(slabs of the process).
 by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t stride);
 
-/// Bytes from one block to the next; 0 for a slot that no stride has.
+/// The stride of a slot, bytes; 0 for an unused slot.
 std::size_t static_stride(std::uint32_t slot);
 
 /// Whether any thread ever had a block of the slot.

@@ -13,6 +13,7 @@
 
 #include "base/observer.hpp"
 #include "base/pages.hpp"
+#include "base/poison.hpp"
 #include "block/pool.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
@@ -23,30 +24,14 @@
 #define BLOCKYARD_VALGRIND 0
 #endif
 
-// In a program without AddressSanitizer these are null.
-extern "C" {
-__attribute__((weak)) void __asan_poison_memory_region(void const volatile* address, std::size_t size);
-__attribute__((weak)) void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
-}
-
 namespace blockyard::block {
 namespace {
 
 constexpr unsigned char poison = 0xdb;
-// Freed blocks wait at least so long before they are handed out again, so that a late use still finds the poison.
+// So many freed blocks of a pool wait before the oldest is handed out again, so that a late use still finds the poison.
 constexpr std::size_t least_waiting = 256;
 
-bool under_valgrind() {
-#if BLOCKYARD_VALGRIND
-  return RUNNING_ON_VALGRIND != 0;
-#else
-  return false;
-#endif
-}
-
-bool under_address_sanitizer() { return __asan_poison_memory_region != nullptr; }
-
-// The recorder that listens, or nullptr.
+// The recorder, or nullptr.
 const base::Observer* listener() {
 #if BLOCKYARD_OBSERVED
   return base::observer();
@@ -66,7 +51,8 @@ bool decide() {
   return true;
 #else
   const char* const asked = std::getenv("BLOCKYARD_CHECK");
-  return under_valgrind() || under_address_sanitizer() || (asked != nullptr && std::strcmp(asked, "1") == 0);
+  return base::under_valgrind() || base::under_address_sanitizer() ||
+         (asked != nullptr && std::strcmp(asked, "1") == 0);
 #endif
 }
 
@@ -80,45 +66,12 @@ bool decide() {
   std::abort();
 }
 
-void hide(void* block, std::size_t bytes) {
-  if (!process_is_checked()) {
-    return;
-  }
-  if (under_address_sanitizer()) {
-    __asan_poison_memory_region(block, bytes);
-  } else {
-    std::memset(block, poison, bytes);
-  }
-#if BLOCKYARD_VALGRIND
-  VALGRIND_MAKE_MEM_NOACCESS(block, bytes);
-#endif
-}
-
-void show(void* block, std::size_t bytes) {
-  if (under_address_sanitizer()) {
-    __asan_unpoison_memory_region(block, bytes);
-  }
-}
-
-// Looks for a byte that was written while the block was free.
-void inspect(void* block, std::size_t bytes) {
-  if (!process_is_checked() || under_address_sanitizer() || under_valgrind()) {
-    return;  // they have told already, at the place of the fault
-  }
-  const unsigned char* const content = static_cast<unsigned char*>(block);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    if (content[i] != poison) {
-      fail("use after free (the block was written to while it was free)", block, bytes);
-    }
-  }
-}
-
-// One bit a block, for each granule as many as the smallest blocks need.
-constexpr std::size_t bitmap_bytes = granule_bytes / least_stride / 8;
+// One bit per block. Each slice has as many as the smallest blocks need.
+constexpr std::size_t bitmap_bytes = slice_bytes / least_stride / 8;
 
 unsigned char* bitmaps() {
   static unsigned char* const table =
-      static_cast<unsigned char*>(base::reserve_pages(by_block_window.bytes / granule_bytes * bitmap_bytes, 4096));
+      static_cast<unsigned char*>(base::reserve_pages(by_block_window.bytes / slice_bytes * bitmap_bytes, 4096));
   return table;
 }
 
@@ -219,7 +172,7 @@ bool watch_pool(Pool* pool) {
   if (memory == nullptr || bitmaps() == nullptr) {
     return false;
   }
-  // The fast path must never see a slab: the pool finds its own through a pointer that nobody else has.
+  // The fast path must never see a slab: the pool finds its own through a pointer that only it has.
   Slab** const hidden = static_cast<Slab**>(window_record(sizeof(Slab*)));
   if (hidden == nullptr) {
     return false;
@@ -241,7 +194,7 @@ void* watch_allocate(Pool* pool) {
   if (pool->watch->count() < least_waiting) {
     block = pool_allocate_slow(pool);
     if (block != nullptr) {
-      // One put by an unchecked caller's fast path must lead to free_slow(): see watch_undo_put().
+      // A free by an unchecked caller's fast path must lead to free_slow(): see watch_undo_put().
       Slab* const record = slab_of(block, slab_mask_of(pool->shift));
       record->floor = slab_live(*record) - 1;
       record->excess = 1;
@@ -252,13 +205,11 @@ void* watch_allocate(Pool* pool) {
       return nullptr;
     }
     block = pool->watch->pop();
-#if BLOCKYARD_VALGRIND
-    VALGRIND_MAKE_MEM_DEFINED(block, pool->stride);
-#endif
-    show(block, pool->stride);
-    inspect(block, pool->stride);
+    if (process_is_checked() && base::find_write(block, pool->stride, poison) != nullptr) {
+      fail("use after free (the block was written to while it was free)", block, pool->stride);
+    }
   }
-  show(block, pool->stride);
+  base::show(block, pool->stride);
   LiveBit(pool, block).set();
 #if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_ALLOC(pool, block, pool->stride);
@@ -271,25 +222,25 @@ void* watch_allocate(Pool* pool) {
 
 namespace {
 
-// Which type each static block has: a number for each place where a block may begin, in tables that come with a
-// granule's first typed block and stay.
-using TypeNumbers = std::array<std::uint16_t, granule_bytes / least_stride>;
+// The type of each static block: a number per place where a block may begin. A slice's table is made with its first
+// typed block, and stays.
+using TypeNumbers = std::array<std::uint16_t, slice_bytes / least_stride>;
 constinit std::array<TypeRecord*, 4096> numbered_types{};  // from 1 on; types beyond are reported as untyped
 constinit std::uint16_t type_count = 0;
 
 // nullptr when there is none, or memory for it is exhausted.
 std::uint16_t* type_number_of(const void* block, bool make) {
-  static TypeNumbers** const tables = static_cast<TypeNumbers**>(
-      base::reserve_pages(by_block_window.bytes / granule_bytes * sizeof(TypeNumbers*), 4096));
+  static TypeNumbers** const tables =
+      static_cast<TypeNumbers**>(base::reserve_pages(by_block_window.bytes / slice_bytes * sizeof(TypeNumbers*), 4096));
   if (tables == nullptr) {
     return nullptr;
   }
   const std::size_t offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - by_block_window.base);
-  TypeNumbers*& numbers = tables[offset / granule_bytes];
+  TypeNumbers*& numbers = tables[offset / slice_bytes];
   if (numbers == nullptr && make) {
     numbers = static_cast<TypeNumbers*>(window_record(sizeof(TypeNumbers)));
   }
-  return numbers == nullptr ? nullptr : &(*numbers)[offset % granule_bytes / least_stride];
+  return numbers == nullptr ? nullptr : &(*numbers)[offset % slice_bytes / least_stride];
 }
 
 }  // namespace
@@ -324,8 +275,8 @@ void watch_forget_type(const void* block) {
 
 namespace {
 
-// The live slab that an address lies in, whatever the size of its blocks: a slab of 2^order granules begins at a
-// multiple of them. Ends the process when there is none.
+// The slab that holds an address, whatever the size of its blocks: a slab of 2^order slices begins at a multiple of as
+// many. Ends the process when there is none.
 Slab* slab_at(const void* block) {
   if (!in_window(block)) {
     fail("foreign free (no block allocator ever made this address)", block, 0);
@@ -333,7 +284,7 @@ Slab* slab_at(const void* block) {
   const Index inside = index_of(slab_of(block, slab_mask_of(slab_shift)));
   for (unsigned order = 0; order <= max_order; ++order) {
     const Index first = inside & ~((Index{1} << order) - 1);
-    if (granule(first).place != Place::unused) {
+    if (slice(first).place != Place::unused) {
       if (slab(first).pool.load(std::memory_order_relaxed)->shift < slab_shift + order) {
         break;  // its slab ends before the address
       }
@@ -357,10 +308,11 @@ void free_in(const Slab* record, void* block) {
   announce_freed(block);
 #if BLOCKYARD_VALGRIND
   VALGRIND_MEMPOOL_FREE(owner, block);
-  VALGRIND_MAKE_MEM_UNDEFINED(block, owner->stride);
 #endif
-  hide(block, owner->stride);
-  owner->watch->push(block);  // when even the ring can't grow the block is lost, which is safe
+  if (process_is_checked()) {
+    base::hide(block, owner->stride, poison);
+  }
+  owner->watch->push(block);  // if the ring cannot grow, the block is lost, which is safe
 }
 
 [[noreturn]] void fail_of_another_pool(const Slab* record, const void* block) {
@@ -392,7 +344,7 @@ void watch_undo_put(Slab* record) {
 
 namespace {
 
-// Tells of every live block of a slab that goes with its pool.
+// Announces that every live block of a slab is freed, with its pool.
 void announce_slab_freed(const Pool* pool, Index index) {
   for (std::uint32_t number = 0; listener() != nullptr && number < pool->capacity; ++number) {
     const std::byte* const block = address_of(index) + std::size_t{number} * pool->stride;
@@ -409,14 +361,11 @@ void watch_reset(Pool* pool) {
     return;
   }
   const std::size_t slab_bytes = std::size_t{1} << pool->shift;
-  for (Index page = pool->pages; page != 0; page = granule(page).next) {
-    for (Index index = page; index != granule(page).uncut; index += Index{1} << (pool->shift - slab_shift)) {
+  for (Index page = pool->pages; page != 0; page = slice(page).next) {
+    for (Index index = page; index != slice(page).uncut; index += Index{1} << (pool->shift - slab_shift)) {
       announce_slab_freed(pool, index);
-      show(address_of(index), slab_bytes);
+      base::show(address_of(index), slab_bytes);
       std::memset(bitmaps() + index * bitmap_bytes, 0, bitmap_bytes);
-#if BLOCKYARD_VALGRIND
-      VALGRIND_MAKE_MEM_UNDEFINED(address_of(index), slab_bytes);
-#endif
     }
   }
   pool->watch->clear();

@@ -1,18 +1,17 @@
-// Watched pools: in a process that is observed, every allocate and free of a block takes the slow path and is checked
-// or announced there, however the calling code was compiled.
+// Watched pools: in a watched process, every allocate and free of a block takes the slow path, which checks or
+// announces it, however the calling code was compiled.
 //
-// A process is checked when it runs under Valgrind, when AddressSanitizer is in it, when the library is a checked build
-// (BLOCKYARD_CHECKED), or when BLOCKYARD_CHECK=1 stands in its environment. It is observed when it is checked, and when
-// a recorder listens to its blocks (base/observer.hpp, in builds with BLOCKYARD_OBSERVED). That is decided once, before
-// the first block.
+// A process is *checked* under Valgrind, with AddressSanitizer, in a checked build (BLOCKYARD_CHECKED), or with
+// BLOCKYARD_CHECK=1 in the environment. It is *watched* when it is checked, when a recorder listens to its blocks
+// (base/observer.hpp, in builds with BLOCKYARD_OBSERVED), or when BLOCKYARD_LEAKS asks for reports. Both are decided
+// once, before the first block.
 //
-// A watched pool hands its blocks to nobody's fast path: the allocator's `current` stays at by_block_no_slab. Freed
-// blocks wait in a queue outside of the blocks, so that their whole memory is poison:
-//   AddressSanitizer  poisons it: any access is reported with its stack
-//   Valgrind          is told of pool, allocations and frees
-//   checked           a pattern fills it, and is looked at when the block is handed out again: "use after free"
-// and a bit for each block says whether it lives: "double free", "foreign free". Found faults end the process with one
-// sentence.
+// A watched pool never gives a slab to the fast path: the allocator's `current` stays at by_block_no_slab. In checked
+// processes, freed blocks wait in a queue outside the blocks, so that all of their memory can be poison:
+//   AddressSanitizer  poisons it, and reports any access with its stack
+//   Valgrind          knows pools, allocations and frees
+//   otherwise         a pattern fills it, which is checked when the block is handed out again: "use after free"
+// A bit per block says whether it is live: "double free", "foreign free". A fault ends the process with one sentence.
 #pragma once
 
 #include <cstddef>
@@ -23,39 +22,38 @@ struct Pool;
 struct Slab;
 struct TypeRecord;
 
-/// BLOCKYARD_LEAKS in the environment: 1 asks for leak reports, 2 for stacks too where blocks have them. 0 without it, and
-/// where it is anything else, which is said once.
+/// BLOCKYARD_LEAKS in the environment: 1 asks for leak reports, 2 for stacks too. 0 without it, and for any other
+/// value, which is reported once.
 int leaks_wanted();
 
-/// Whether this process is observed. Cheap after the first call.
+/// Whether this process is watched. A load after the first call.
 bool process_is_watched();
-/// Whether it is checked: else its blocks are only announced.
+/// Whether it is checked. A load after the first call.
 bool process_is_checked();
 
 /// Makes a new pool a watched one; false when memory is exhausted.
 bool watch_pool(Pool* pool);
 void* watch_allocate(Pool* pool);
-/// Frees a block that is supposed to be of this pool; nullptr when no such pool was ever made: then it is a foreign
+/// Frees a block that should be of this pool. With nullptr, for an allocator that never had a block, it is a foreign
 /// one.
 void watch_free(const Pool* pool, void* block);
-/// Frees a static block that its caller supposes in this slab, by the size of which it believes it to be.
+/// Frees a static block that should lie in this slab, according to the size that its caller believes it has.
 void watch_free_in(const Slab* supposed, void* block);
-/// Undoes what slab_put() did to a watched block before anybody looked.
+/// Undoes what an inline slab_put() did with a watched block.
 void watch_undo_put(Slab* slab);
 void watch_reset(Pool* pool);
 void watch_pool_ends(Pool* pool);
 /// Blocks of the pool that wait in its queue.
 std::size_t watch_waiting(const Pool* pool);
 
-/// Notes and forgets the type of a static block, for the leak report; the caller holds the lock of watched static
-/// pools.
+/// Sets and clears the type of a static block, for the leak report. The caller holds the lock of watched static pools.
 void watch_type(const void* block, TypeRecord* type);
 void watch_forget_type(const void* block);
 
-/// For tests of what happens when memory is exhausted: of a watched process's allocations, by blocks and by containers'
-/// arrays, the one after `more` further ones fails, and all later ones. Negative: none.
+/// For tests of exhausted memory: in a watched process, allocations of blocks and of containers' arrays fail after
+/// `more` further ones. Negative: none fails.
 void watch_fail_after(long more);
-/// Whether the allocation under way is to fail.
+/// Whether the current allocation must fail. Counts it.
 bool watch_fails_now();
 
 }  // namespace blockyard::block

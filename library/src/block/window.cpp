@@ -18,17 +18,17 @@ constinit base::Mutex world;
 
 namespace {
 
-// Near links reach 2^32 units of 8 bytes.
+// What near links reach: 2^32 units of 8 bytes.
 constexpr std::size_t full_bytes = std::size_t{32} << 30;
 constexpr std::size_t least_bytes = std::size_t{64} << 20;
-constexpr std::size_t run_bytes = granule_bytes << max_order;
+constexpr std::size_t run_bytes = slice_bytes << max_order;
 
 constinit Slab* slabs = nullptr;
-constinit Granule* granules = nullptr;
-constinit Index fresh = 0;  // granules from here on were never handed out
+constinit Slice* slices = nullptr;
+constinit Index fresh = 0;  // slices from here on were never handed out
 constinit Index fresh_end = 0;
-constexpr Index near_end = near_reach / granule_bytes;
-// Of the part that links in units of 4 bytes reach, and of the rest.
+constexpr Index near_end = near_reach / slice_bytes;
+// [0]: in the part that links in units of 4 bytes reach; [1]: in the rest.
 constinit Index free_runs[2][max_order + 1] = {};
 constinit std::byte* record_next = nullptr;
 constinit std::byte* record_end = nullptr;
@@ -38,9 +38,9 @@ bool open_locked() {
     return true;
   }
   for (std::size_t bytes = full_bytes; bytes >= least_bytes; bytes /= 2) {
-    const std::size_t count = bytes / granule_bytes;
+    const std::size_t count = bytes / slice_bytes;
     const std::size_t slab_table = count * sizeof(Slab);
-    const std::size_t tables = slab_table + count * sizeof(Granule);
+    const std::size_t tables = slab_table + count * sizeof(Slice);
     void* const space = base::reserve_space(bytes, run_bytes);
     if (space == nullptr) {
       continue;
@@ -51,7 +51,7 @@ bool open_locked() {
       continue;
     }
     slabs = static_cast<Slab*>(table);
-    granules = reinterpret_cast<Granule*>(static_cast<std::byte*>(table) + slab_table);
+    slices = reinterpret_cast<Slice*>(static_cast<std::byte*>(table) + slab_table);
     by_block_window.base = static_cast<std::byte*>(space);
     by_block_window.bytes = bytes;
     by_block_window.table_bias = reinterpret_cast<std::uintptr_t>(table) -
@@ -66,26 +66,26 @@ bool open_locked() {
 Index& free_list(Index first, unsigned order) { return free_runs[first < near_end ? 0 : 1][order]; }
 
 void list_run(Index first, unsigned order) {
-  Granule& run = granules[first];
+  Slice& run = slices[first];
   run.free_order = static_cast<std::uint8_t>(order + 1);
   run.previous = 0;
   run.next = free_list(first, order);
   if (run.next != 0) {
-    granules[run.next].previous = first;
+    slices[run.next].previous = first;
   }
   free_list(first, order) = first;
 }
 
 void unlist_run(Index first, unsigned order) {
-  Granule& run = granules[first];
+  Slice& run = slices[first];
   run.free_order = 0;
-  (run.previous != 0 ? granules[run.previous].next : free_list(first, order)) = run.next;
+  (run.previous != 0 ? slices[run.previous].next : free_list(first, order)) = run.next;
   if (run.next != 0) {
-    granules[run.next].previous = run.previous;
+    slices[run.next].previous = run.previous;
   }
 }
 
-// The least order from `order` on with a free run; above max_order when there is none.
+// The least order from `order` on that has a free run; above max_order if none has.
 unsigned find_order(unsigned order, unsigned part) {
   while (order <= max_order && free_runs[part][order] == 0) {
     ++order;
@@ -94,7 +94,7 @@ unsigned find_order(unsigned order, unsigned part) {
 }
 
 Index take_run(unsigned order, bool near) {
-  // What can lie anywhere leaves the near part alone while it can.
+  // Runs that may lie anywhere take the near part last.
   unsigned part = near ? 0 : 1;
   unsigned found = find_order(order, part);
   if (found > max_order && !near) {
@@ -123,7 +123,7 @@ Index take_run(unsigned order, bool near) {
 void give_run(Index first, unsigned order) {
   while (order < max_order) {
     const Index buddy = first ^ (Index{1} << order);
-    if (granules[buddy].free_order != order + 1) {
+    if (slices[buddy].free_order != order + 1) {
       break;
     }
     unlist_run(buddy, order);
@@ -149,7 +149,7 @@ Index window_take(unsigned order, bool huge, bool near) {
   if (first == 0) {
     return 0;
   }
-  const std::size_t bytes = granule_bytes << order;
+  const std::size_t bytes = slice_bytes << order;
   if (!base::commit_pages(address_of(first), bytes)) {
     give_run(first, order);
     return 0;
@@ -161,8 +161,8 @@ Index window_take(unsigned order, bool huge, bool near) {
 }
 
 void window_give(Index first, unsigned order, bool huge) {
-  const std::size_t bytes = granule_bytes << order;
-  // Outside the lock: nobody else knows these pages yet.
+  const std::size_t bytes = slice_bytes << order;
+  // Outside the lock: no other thread uses these pages yet.
   base::discard_pages(address_of(first), bytes);
   if (huge) {
     base::advise_small_pages(address_of(first), bytes);
@@ -194,7 +194,7 @@ void* window_record(std::size_t bytes) {
   return record;
 }
 
-Granule& granule(Index index) { return granules[index]; }
+Slice& slice(Index index) { return slices[index]; }
 
 Slab& slab(Index index) { return slabs[index]; }
 

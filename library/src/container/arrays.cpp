@@ -1,4 +1,4 @@
-// Memory for the containers' arrays: from the C library while small, mapped in huge pages when large.
+// Memory for the containers' arrays: from the C library if small, mapped in huge pages if large.
 #include <algorithm>
 #include <cstdlib>
 
@@ -10,12 +10,12 @@
 namespace blockyard::container {
 namespace {
 
-// A slot array is accessed at random: beyond the reach of the translation caches small pages double the cost of an
-// access. And an array that is a multiple of another is filled while that one is copied: small pages are a fault each.
+// Arrays are accessed at random, where small pages double the cost of an access, and filled at once, where each small
+// page is a fault.
 constexpr std::size_t mapped_from = std::size_t{1} << 20;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-// The last huge page is worth having when half of it is asked for.
+// The last huge page is used if at least half of it is wanted.
 std::size_t huge_bytes(std::size_t bytes) { return base::align_down(bytes + huge_page / 2, huge_page); }
 
 std::size_t mapped_bytes(std::size_t bytes) {

@@ -1,4 +1,4 @@
-// The slot array that all maps over static and direct blocks share.
+// The slot array that all hash maps over near links share.
 #include "blockyard/detail/hash_slots_impl.hpp"
 
 namespace blockyard::container {

@@ -1,4 +1,4 @@
-// The index that all maps of numbers over static and direct blocks share.
+// The index that all hash maps of number keys over near links share.
 #include "blockyard/detail/number_index_impl.hpp"
 
 namespace blockyard::container {

@@ -1,4 +1,4 @@
-// The tree that all ordered maps and sets over static and direct blocks share.
+// The tree that all ordered maps and sets over near links share.
 #include "blockyard/detail/ordered_tree_impl.hpp"
 
 namespace blockyard::container {

@@ -1,10 +1,11 @@
-// Protocol: when the last block of a chunk is gone, although its owner counts without atomic operations.
+// ChunkCount: says when the last block of a chunk is freed, although the chunk's owner counts without atomic
+// operations.
 //
-// While a chunk is some thread's newest, that thread counts its own allocations less its own frees in a plain number,
-// and everybody else's frees go below zero in `outside`. Retiring adds the plain number: from then on `outside` is the
-// number of live blocks, and whoever brings it to zero, once, has the chunk. (Reference counts biased towards one
-// thread: Choi, Shull and Torrellas, "Biased reference counting", PACT 2018, with the owner's half merged at the latest
-// when it moves on.)
+// While a chunk has an owner, that thread counts its own allocations less its own frees in a plain number. All other
+// frees go below zero in `outside`. When the owner retires the chunk, it adds its number. From then on `outside` is the
+// number of live blocks, and whoever brings it to zero, which happens once, has the chunk.
+//
+// Source: Choi, Shull, Torrellas, "Biased reference counting", PACT 2018; the owner's count is merged when it moves on.
 #pragma once
 
 #include <atomic>
@@ -19,19 +20,19 @@ class ChunkCount {
  public:
   ChunkCount() = default;
 
-  /// A block was freed by a thread whose newest chunk this is not. True: it was the last, and the caller has the chunk.
+  /// Another thread than the owner freed a block. True: it was the last, and the caller has the chunk.
   bool free_one() {
-    // release: what was written to the block comes before its chunk's next owner; acquire: for being that owner.
+    // release: writes to the block come before the chunk's next owner; acquire: the caller may be that owner.
     return outside_.fetch_add(-1, std::memory_order_acq_rel) == 1;
   }
 
-  /// The owner moves on, with `live` blocks by its own count. True: none lives, and the caller has the chunk.
+  /// The owner moves on; `live` is its own count. True: no block is live, and the caller has the chunk.
   bool retire(std::int64_t live) { return outside_.fetch_add(live, std::memory_order_acq_rel) + live == 0; }
 
-  /// Asked by the owner before it moves on: has every block been freed? Then nobody else will touch the chunk.
+  /// For the owner: whether every block was freed. Then no other thread will touch the chunk.
   bool is_empty(std::int64_t live) const { return outside_.load(std::memory_order_acquire) + live == 0; }
 
-  /// For the one that has the chunk.
+  /// For whoever has the chunk.
   void reset() { outside_.store(0, std::memory_order_relaxed); }
 
  private:

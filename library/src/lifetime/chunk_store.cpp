@@ -1,4 +1,4 @@
-// Chunks wait in one lock-free stack for each size; only memory never used before is under a lock.
+// Free chunks wait in one lock-free stack per size; only memory that was never used is under a lock.
 #include "lifetime/chunk_store.hpp"
 
 #include <array>
@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::uint32_t table_size = 1u << 16;
 constexpr unsigned order_count = 15;      // up to 1 GiB
-constexpr unsigned last_kept_order = 10;  // 64 MiB: what is larger is not worth keeping for a few frames
+constexpr unsigned last_kept_order = 10;  // 64 MiB: larger chunks are not worth keeping for a few frames
 constexpr std::size_t span_bytes = std::size_t{1} << 20;
 
 constinit std::array<std::atomic<std::uint32_t>, table_size> links{};
-constinit std::array<std::atomic<void*>, table_size> memory{};  // where the chunk lies
+constinit std::array<std::atomic<void*>, table_size> memory{};  // address of the chunk
 constinit std::array<heap::IndexStack<>, order_count> free_chunks{};
 constinit heap::IndexStack<> free_indices{};
 
@@ -35,7 +35,7 @@ constinit std::atomic<std::size_t> peak_used{0};
 std::atomic<std::uint32_t>& link(std::uint32_t index) { return links[index]; }
 std::size_t bytes_of(unsigned order) { return chunk_bytes << order; }
 
-// Memory that was never a chunk. fresh_lock is held.
+// Memory that was never a chunk. The caller holds fresh_lock.
 void* fresh_memory(unsigned order) {
   if (order != 0) {
     return base::reserve_pages(bytes_of(order), chunk_bytes);
@@ -90,7 +90,7 @@ Chunk* take_chunk(unsigned order) {
   while (now > peak && !peak_used.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
   void* const pages = memory[index].load(std::memory_order_relaxed);
-  if (static_cast<Chunk*>(pages)->magic == hidden_magic) {  // neither fresh nor discarded: those are zero
+  if (static_cast<Chunk*>(pages)->magic == hidden_magic) {  // fresh and discarded memory is zero
     check_untouched(static_cast<Chunk*>(pages) + 1, bytes_of(order) - sizeof(Chunk));
   }
   Chunk* const chunk = new (pages) Chunk;
@@ -119,7 +119,7 @@ void give_chunk(Chunk* chunk) {
 std::size_t discard_free_chunks() {
   std::size_t bytes = 0;
   for (unsigned order = 0; order <= last_kept_order; ++order) {
-    // All of them first: one that is pushed back must not be popped again.
+    // Pop all first: one that was pushed back must not be popped again.
     std::uint32_t discarded = 0;
     while (const std::uint32_t index = free_chunks[order].pop(link)) {
       base::discard_pages(memory[index].load(std::memory_order_relaxed), bytes_of(order));

@@ -1,4 +1,4 @@
-// The end of the program's frame, for every room that waits for it.
+// by_frame_end: the end of the program's frame.
 #include "blockyard/frame.h"
 #include "blockyard/heap.h"
 #include "lifetime/leaks.hpp"

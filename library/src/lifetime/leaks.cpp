@@ -29,8 +29,8 @@ struct Record {
   std::size_t size;
   std::uint64_t frame;  // in which it was allocated
   std::uint32_t thread;
-  std::uint32_t previous;  // in the list of those not reported yet
-  std::uint32_t next;      // there, or in the list of free records
+  std::uint32_t previous;  // in the list of blocks not reported yet
+  std::uint32_t next;      // in that list, or in the list of free records
   bool listed;
   std::uint8_t depth;
   std::array<void*, stack_room> stack;
@@ -87,8 +87,7 @@ void unlist(std::uint32_t number) {
 
 void say(const char* text) { static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text))); }
 
-// The frames up to the allocator's outermost one say nothing: its own, and under a sanitizer the one in place of the
-// unwinder.
+// Whether a stack frame is the allocator's own. The report begins after the outermost of them.
 bool is_own(const char* frame) {
   constexpr const char* own[] = {"by_temp_job_",           "by_lifetime_alloc+",
                                  "by_lifetime_realloc+",   "blockyard::base::",
@@ -168,7 +167,7 @@ void forget_block(std::uint32_t number) {
 
 void report_old_blocks(std::uint64_t frame) {
   if (leak_mode() == BY_LEAKS_OFF) {
-    return;  // those followed until it was switched off stay listed, for when it is on again
+    return;  // blocks stay listed for when it is on again
   }
   const std::uint32_t allowed = frames_allowed.load(std::memory_order_relaxed);
   for (;;) {
@@ -181,7 +180,7 @@ void report_old_blocks(std::uint64_t frame) {
       old = at(oldest);
       unlist(oldest);
     }
-    // Outside of the lock: naming functions may allocate.
+    // Outside the lock: naming functions may allocate.
     reported.fetch_add(1, std::memory_order_relaxed);
     report(old, frame, allowed);
   }

@@ -1,4 +1,4 @@
-// Who allocated the temp job blocks that are too old. Only looked at while leak detection is on.
+// Leak detection of temp job: which blocks are too old, and who allocated them. Used only while it is on.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@ namespace blockyard::lifetime {
 
 by_leaks leak_mode();
 
-/// Follows a block from now on; the number of its record, 0 when there is no room for one.
+/// Follows a block from now on. The number of its record; 0 when there is no room for one. `frame` is the program's.
 std::uint32_t follow_block(const void* block, std::size_t size, std::uint64_t frame, std::uint32_t thread);
-/// It was freed.
+/// The block was freed.
 void forget_block(std::uint32_t record);
 
-/// Reports every followed block that is too old in `frame` and was not reported yet, oldest first.
+/// Reports every followed block that is too old in `frame`, once, oldest first.
 void report_old_blocks(std::uint64_t frame);
 
 void lock_leaks_for_fork();
 void unlock_leaks_after_fork();
-/// What the parent allocated is not the child's to free: it is never reported there.
+/// The child never reports its parent's blocks, since they are not the child's to free.
 void forget_leaks_in_child();
 
 }  // namespace blockyard::lifetime

@@ -1,4 +1,4 @@
-// One door for all lifetimes, and their memory resources.
+// The functions that take a lifetime, and the memory resources of lifetimes.
 #include "blockyard/lifetime.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class LifetimeResource : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 };
 
-// Never destroyed: containers with static storage may use it to the end.
+// Never destroyed, since containers with static storage may use it to the end.
 template <Lifetime which>
 std::pmr::memory_resource* resource() noexcept {
   alignas(LifetimeResource<which>) static std::byte memory[sizeof(LifetimeResource<which>)];

@@ -1,8 +1,8 @@
-// Rewindable arenas: an atomic bump through a list of pieces that only grows.
+// Rewindable arenas: an atomic bump pointer through a list of pieces that only grows.
 //
-// A piece's `used` is only ever set back by a rewind, never by moving on to the piece: a thread that slept through a
-// rewind and then bumps a piece takes bytes that nobody else gets. So a race with a rewind makes blocks of the arena's
-// past and present overlap at worst.
+// Only a rewind sets a piece's `used` back, never moving on to the piece. So a thread that slept through a rewind and
+// then bumps a piece takes bytes that no other thread gets. A race with a rewind lets blocks of before and after
+// overlap, and does nothing worse.
 #include "lifetime/rewindable.hpp"
 
 #include <algorithm>
@@ -30,12 +30,12 @@ constexpr std::size_t largest_doubling = std::size_t{16} << 20;
 constexpr std::size_t largest = std::size_t{1} << 40;
 
 struct alignas(64) Piece {
-  std::atomic<std::size_t> used{0};  // bytes from the piece's begin; may pass `bytes`, which means full
-  std::size_t bytes = 0;             // with this record
-  Piece* next = nullptr;             // written under pieces_lock, read by those who got here through `current`
+  std::atomic<std::size_t> used{0};  // bytes from the piece's begin; more than `bytes` means full
+  std::size_t bytes = 0;             // this record included
+  Piece* next = nullptr;             // written under pieces_lock, read after `current` led here
 };
 
-// Growing is rare: one lock for all arenas, so that fork has one to care for.
+// One lock for all arenas, since growing is rare and fork then has one lock to take.
 constinit base::Mutex pieces_lock;
 
 }  // namespace
@@ -50,8 +50,8 @@ struct by_rewindable {
   std::atomic<std::size_t> held{0};
   std::atomic<std::size_t> pieces{0};
   std::atomic<std::size_t> peak{0};
-  std::atomic<std::uint32_t> inside{0};  // of a checked process: threads inside of allocate
-  std::atomic<bool> rewinding{false};    // likewise
+  std::atomic<std::uint32_t> inside{0};  // in a checked process: threads inside allocate
+  std::atomic<bool> rewinding{false};    // in a checked process
 };
 
 namespace {
@@ -60,11 +60,11 @@ std::byte* begin_of(Piece* piece) { return reinterpret_cast<std::byte*>(piece); 
 
 // A block of the piece, or nullptr when it is full.
 void* bump(Piece* piece, std::size_t bytes, std::size_t alignment) {
-  // Room for the worst alignment: one addition instead of a loop, where the block is not aligned by its piece anyway.
+  // Reserves room for the worst alignment, so that one addition is enough.
   const std::size_t step = bytes + (alignment > 8 ? alignment - 8 : 0);
   const std::size_t rounded = base::align_up(step, std::size_t{8});
   if (rounded > piece->bytes) {
-    return nullptr;  // not counted: what fits no piece leaves this one to others, and `used` never wraps
+    return nullptr;  // not counted, so that this piece stays usable and `used` never wraps
   }
   const std::size_t offset = piece->used.fetch_add(rounded, std::memory_order_relaxed);
   if (offset > piece->bytes || rounded > piece->bytes - offset) {
@@ -89,15 +89,14 @@ Piece* make_piece(by_rewindable* arena, std::size_t bytes) {
   return piece;
 }
 
-// Moves on to a piece behind `full` that may hold `need` bytes; makes one at the list's end. False when memory is
-// exhausted. A parent's piece may be made on the way: its own growth takes the lock again, so the child's is made
-// outside of it.
+// Moves on to a piece behind `full` that may hold `need` bytes, or makes one at the list's end. False when memory is
+// exhausted. The piece is made outside the lock, since a parent may grow for it and take the lock.
 bool advance(by_rewindable* arena, Piece* full, std::size_t need) {
   std::size_t room = base::align_up(need + sizeof(Piece), std::size_t{4096});
   {
     const std::lock_guard guard(pieces_lock);
     if (arena->current.load(std::memory_order_relaxed) != full) {
-      return true;  // somebody else has moved on
+      return true;  // another thread has moved on
     }
     if (full != nullptr && full->next != nullptr) {
       arena->current.store(full->next, std::memory_order_release);
@@ -131,7 +130,7 @@ std::size_t used_bytes(by_rewindable* arena) {
   return sum;
 }
 
-// In a checked process, says when a rewind and an allocation meet.
+// In a checked process, ends the process when a rewind and an allocation overlap.
 class Inside {
  public:
   explicit Inside(by_rewindable* arena) : arena_(lifetime::is_checked() ? arena : nullptr) {
@@ -239,7 +238,7 @@ void* by_rewindable_alloc(by_rewindable* arena, size_t size, size_t alignment) {
 
 void by_rewindable_rewind(by_rewindable* arena) {
   if (by_rewindable_is_valid(arena) == 0) {
-    return;  // its pieces are somebody else's by now
+    return;  // its pieces may be other blocks of the parent by now
   }
   if (lifetime::is_checked()) {
     arena->rewinding.store(true);

@@ -1,4 +1,4 @@
-// What fork needs to know of rewindable arenas.
+// What fork handling needs of rewindable arenas.
 #pragma once
 
 namespace blockyard::lifetime {

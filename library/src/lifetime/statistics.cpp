@@ -1,4 +1,4 @@
-// What happened, gathered and as text.
+// Statistics of the lifetimes, as figures and as text.
 #include <unistd.h>
 
 #include <cstdarg>
@@ -50,7 +50,7 @@ void say_temp(int descriptor, const by_temp_statistics& temp) {
   say_histogram(descriptor, temp);
 }
 
-// Calls what(number, figures) for each thread that lives; one that ends meanwhile may be left out.
+// Calls what(number, figures) for each live thread. One that ends meanwhile may be left out.
 template <class What>
 void for_each_thread(What&& what) {
   for (const ThreadState* state = known_threads(); state != nullptr; state = state->next_known) {

@@ -1,4 +1,4 @@
-// Temp: everything but the bump itself. What doesn't fit, the end of a frame, scopes, growth, and watched processes.
+// Temp, except its inline paths: blocks that do not fit, the end of a frame, scopes, growth, and watched processes.
 #include "lifetime/temp.hpp"
 
 #include <algorithm>
@@ -46,15 +46,15 @@ void start_region(ThreadState* state) {
   TempRegion& region = region_of(state);
   region.begin = region.peak = begin;
   region.bytes = state->region_bytes;
-  region.older = 0 - (state->region_bytes + 1);  // a cursor's piece may have put `last` one byte behind the end
+  region.older = 0 - (state->region_bytes + 1);  // `last` may be one byte behind the end, for a cursor
   go_on_at(region, begin);
   state->figures.region_bytes = state->region_bytes;
 }
 
-// What lies in the address space before a region: nobody's, as large as the region may grow to and that byte.
+// Unused address space before a region: as much as the region may grow to, and a byte (TempRegion::older).
 std::size_t gap_before(std::size_t reserved) { return base::align_up(reserved + 1, max_alignment); }
-// The end of it can be read: whoever takes a region's first block for one of temp job looks for a header there, and is
-// told what is wrong.
+// Its end is readable, so that temp_job_deallocate() of a region's first block finds no header there and reports the
+// mistake.
 constexpr std::size_t readable_before = 4096;
 
 void release_region(ThreadState* state) {
@@ -63,10 +63,10 @@ void release_region(ThreadState* state) {
   base::release_pages(state->region - gap, gap + state->reserved);
 }
 
-// Makes the region `bytes` large. No block is in it. False, and nothing happened, when memory is exhausted.
+// Makes a region without blocks `bytes` large. False, with nothing changed, when memory is exhausted.
 bool resize_region(ThreadState* state, std::size_t bytes, std::size_t limit) {
   if (bytes > state->reserved) {
-    // As much address space as it may grow to, so that growing asks the operating system for nothing.
+    // Reserves what it may grow to, so that growing takes no system call.
     const std::size_t room = base::align_up(std::max(bytes, limit), std::size_t{4096});
     const std::size_t gap = gap_before(room);
     auto* const space = static_cast<std::byte*>(base::reserve_space(gap + room, max_alignment));
@@ -100,10 +100,10 @@ bool open_region(ThreadState* state) {
   return true;
 }
 
-// The byte behind a cursor's piece may lie behind the region.
+// The byte behind a cursor's piece may be outside the region.
 void note_peak(TempRegion& region) { region.peak = std::max(region.peak, std::min(region.next(), end_of(region))); }
 
-// Where the block after this one begins. What it takes beyond its bytes it takes only where that is there.
+// Where the block after this one begins: behind what this one takes, but not behind the region.
 std::uintptr_t behind_block(const TempRegion& region, std::uintptr_t begin, std::size_t bytes, std::size_t alignment) {
   return begin + std::min(taken_by(bytes, alignment), end_of(region) - begin);
 }
@@ -124,7 +124,7 @@ void* take(ThreadState* state, TempRegion& region, std::uintptr_t begin, std::si
   return pointer_to(begin);
 }
 
-// A block of a watched process's region: its record, or nullptr when none begins there.
+// In a watched process: the record of the block that begins at `address`, or nullptr.
 WatchedBlock* find_block(ThreadState* state, std::uintptr_t address) {
   WatchedBlock* const found =
       std::lower_bound(state->blocks.begin(), state->blocks.end(), address,
@@ -163,15 +163,15 @@ bool is_outside(ThreadState* state, void* block) {
          state->outside[header->number].block == block;
 }
 
-// Whenever that grew or is about to go back. Blocks that came into the region after one that did not fit, and were taken
-// back one by one, may be missing: a frame of a larger region tells.
+// Updates the frame's peak demand: call it when demand grew or is about to fall. Blocks that were taken back one by one
+// after a block did not fit may be missing; a frame with a larger region counts them.
 void note_demand(ThreadState* state) {
   const TempRegion& region = region_of(state);
   const std::size_t used = std::min(region.next(), end_of(region)) - region.begin;
   state->peak_demand = std::max(state->peak_demand, used + state->demand);
 }
 
-// Forgets what did not fit, from slot `first` on: an endless region would have had it back.
+// Drops the slots from `first` on, as an endless region would have taken their blocks back.
 void cut_outside(ThreadState* state, std::size_t first) {
   if (first < state->outside.count()) {
     note_demand(state);
@@ -194,7 +194,7 @@ void free_outside_block(ThreadState* state, void* block) {
   cut_outside(state, first);
 }
 
-// Frees what did not fit after `before` others of the frame.
+// Frees the blocks that did not fit, except the first `before` of the frame.
 void free_outside_after(ThreadState* state, std::size_t before) {
   std::size_t first = state->outside.count();
   while (first > 0 && state->outside[first - 1].before >= before) {
@@ -233,7 +233,7 @@ void count_frame(TempFigures& figures, std::size_t peak, std::size_t demand) {
   }
 }
 
-// Between frames: obeys new settings, else grows to what the frame would have needed.
+// Between frames: applies new settings, or grows to what the frame needed.
 void adapt_region(ThreadState* state, std::size_t demand) {
   if (state->settings != settings_version.load(std::memory_order_relaxed)) {
     const Settings wanted = read_settings(state->settings);
@@ -251,8 +251,9 @@ void adapt_region(ThreadState* state, std::size_t demand) {
   }
 }
 
-// The table of a thread that never ends a frame is bounded by the blocks that live: once it is full, and freed ones have
-// at least half of it, theirs go. O(1) a block, since half a table of blocks comes before the next time.
+// Keeps the table of a thread that never ends a frame as small as its live blocks allow: when the table is full and at
+// least half of its slots are of freed blocks, it drops these. O(1) per block, since half a table of blocks comes
+// first.
 void close_gaps(ThreadState* state) {
   PageArray<OutsideBlock>& outside = state->outside;
   const auto freed =
@@ -261,8 +262,7 @@ void close_gaps(ThreadState* state) {
     return;
   }
   std::size_t kept = 0;
-  const OutsideBlock* gap =
-      nullptr;  // where the freed ones before this slot begin: what it gives back once it is freed
+  const OutsideBlock* gap = nullptr;  // the first of the freed slots before this one: it has the demand to go back to
   for (const OutsideBlock& slot : outside) {
     if (slot.block == nullptr) {
       gap = gap != nullptr ? gap : &slot;
@@ -297,7 +297,7 @@ void* take_outside(ThreadState* state, const TempRegion& region, std::size_t siz
   state->outside_ever += 1;
   auto& counter = bytes > state->region_bytes ? state->figures.overflow_too_large : state->figures.overflow_full;
   counter += 1;
-  // Where the block would lie if the region had no end.
+  // Where the block would begin if the region had no end.
   const std::size_t position = std::min(region.next(), end_of(region)) - region.begin + state->demand;
   state->demand += base::align_up(position, alignment) - position + taken_by(bytes, alignment);
   note_demand(state);
@@ -330,7 +330,7 @@ void end_temp_frame(ThreadState* state) {
   hide_from(state, region, region.begin);
   count_frame(state->figures, peak, std::max(peak, demand));
   if (state->pinned != 0) {
-    // The pieces of open cursors stay theirs, and the region where it is, until a frame ends without them.
+    // Open cursors keep their pieces, and the region stays, until a frame ends without open cursors.
     go_on_at(region, state->pinned);
     region.peak = region.begin;
     return;
@@ -370,7 +370,7 @@ void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
     errno = EINVAL;
     return nullptr;
   }
-  ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
+  ThreadState* const state = ensure_thread();
   if (state == nullptr) {
     errno = ENOMEM;
     return nullptr;
@@ -378,7 +378,7 @@ void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
   TempRegion& region = region_of(state);
   if (region.begin == 0 &&
       (state->region == nullptr || state->settings != settings_version.load(std::memory_order_relaxed))) {
-    open_region(state);  // without one, everything falls back to temp job
+    open_region(state);  // if it fails, blocks come from temp job
   } else if (region.begin == 0) {
     start_region(state);  // left behind by a thread that ended
   }
@@ -404,7 +404,7 @@ void by_temp_deallocate_slow(void* block) noexcept {
     }
   }
   if (address_of(block) - by_temp_region.begin < by_temp_region.bytes) {
-    return;  // of an earlier frame or scope: nobody looks
+    return;  // of an earlier frame or scope: not checked here
   }
   free_outside_block(state, block);
 }
@@ -424,7 +424,7 @@ void by_thread_end_frame(void) {
 }
 
 by_temp_mark by_temp_mark_now(void) {
-  ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
+  ThreadState* const state = ensure_thread();
   if (state == nullptr) {
     return {0, 0, 0};  // of no frame
   }
@@ -451,7 +451,7 @@ void by_temp_rewind(by_temp_mark mark) {
 }
 
 uint64_t by_temp_frame(void) {
-  const ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
+  const ThreadState* const state = ensure_thread();
   return state != nullptr ? state->frame : 0;
 }
 

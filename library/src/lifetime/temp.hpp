@@ -1,28 +1,27 @@
-// Temp's slow paths, as the other parts of this room see them.
+// Temp's slow paths, for the other files of this component.
 #pragma once
 
 #include "lifetime/thread_state.hpp"
 
 namespace blockyard::lifetime {
 
-/// The address behind `region`.
+/// The address behind the end of a region.
 inline std::uintptr_t end_of(const TempRegion& region) { return region.begin + region.bytes; }
 
-/// The next block of `region` begins at `address`, at most one byte behind its end; none is the newest.
+/// Makes the next block of a region begin at `address`, at most one byte behind its end. No block is then the newest.
 inline void go_on_at(TempRegion& region, std::uintptr_t address) {
   region.stop = address > end_of(region) ? address : end_of(region);
   region.room = region.stop - address;
   region.last = address;
 }
 
-/// Ends the frame of `state`, whose thread is the calling one: frees what did not fit, counts the frame, lets the
-/// region grow.
+/// Ends the calling thread's frame: frees blocks that did not fit, counts the frame, lets the region grow.
 void end_temp_frame(ThreadState* state);
 
-/// Whether nothing was allocated in the frame of `state`, whose thread is the calling one.
+/// Whether the calling thread allocated nothing in this frame.
 bool is_frame_empty(ThreadState* state);
 
-/// A block for which `region`, that of `state`, has no room: from temp job, and counted. nullptr with errno ENOMEM.
+/// A block that does not fit the region of `state`: from temp job, and counted. nullptr with errno ENOMEM.
 void* take_outside(ThreadState* state, const TempRegion& region, std::size_t size, std::size_t alignment);
 
 void lock_settings_for_fork();

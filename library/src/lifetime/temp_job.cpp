@@ -1,4 +1,4 @@
-// Temp job: bump allocation out of the calling thread's newest chunk; a chunk goes back with its last block.
+// Temp job: bump allocation from the calling thread's newest chunk. A chunk goes back with its last block.
 #include "lifetime/temp_job.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace blockyard::lifetime {
 namespace {
 
 constexpr std::size_t largest = std::size_t{1} << 29;
-// Of a watched process, the block's size stands before its header.
+// In a watched process, the block's size stands before its header.
 constexpr std::size_t watched_front = header_bytes + sizeof(std::size_t);
 
 constinit std::atomic<std::uint64_t> frames{0};
@@ -24,10 +24,10 @@ constinit std::atomic<std::uint64_t> large{0};
 
 std::uintptr_t start_of(Chunk* chunk) { return reinterpret_cast<std::uintptr_t>(chunk + 1); }
 
-// The header must be aligned, too.
+// The header must be aligned too.
 constexpr std::size_t effective(std::size_t alignment) { return std::max(alignment, alignof(BlockHeader)); }
 
-// The chunk becomes the cursor's newest.
+// Makes the chunk the cursor's newest.
 void set_chunk(JobCursor& cursor, Chunk* chunk) {
   const auto begin = reinterpret_cast<std::uintptr_t>(chunk);
   chunk->owner.store(&cursor, std::memory_order_relaxed);
@@ -37,7 +37,7 @@ void set_chunk(JobCursor& cursor, Chunk* chunk) {
   cursor.live = 0;
 }
 
-// Address of the block, 0 when the chunk has no room.
+// The address of the block; 0 when the chunk has no room.
 inline std::uintptr_t bump(JobCursor& cursor, std::size_t front, std::size_t bytes, std::size_t alignment) {
   const std::uintptr_t begin = base::align_up(cursor.next + front, alignment);
   if (begin > cursor.end || bytes > cursor.end - begin) [[unlikely]] {
@@ -55,7 +55,7 @@ void reuse(JobCursor& cursor, Chunk* chunk) {
   hide(chunk + 1, chunk_bytes - sizeof(Chunk));
 }
 
-// Chunks are made by take_chunk() alone.
+// Every JobChunk is a Chunk, since only take_chunk() makes them.
 Chunk* whole(JobChunk* chunk) { return static_cast<Chunk*>(chunk); }
 
 void retire(Chunk* chunk) {
@@ -66,8 +66,8 @@ void retire(Chunk* chunk) {
   }
 }
 
-// The newest chunk is full. In this order: itself or an older one again, when all its blocks are gone; or a fresh one,
-// and the oldest is left to its blocks.
+// The newest chunk is full. Takes the first of these: the same chunk or an older one of the thread, if all its blocks
+// are freed; a new chunk, for which the thread gives up its oldest.
 bool refill(JobCursor& cursor) {
   Chunk* const full = whole(cursor.chunk);
   if (full != nullptr) {
@@ -117,7 +117,7 @@ std::uintptr_t take_large(std::size_t front, std::size_t bytes, std::size_t alig
 
 JobCursor& cursor_of(ThreadState* state) { return is_watched() ? state->watched_job : by_job_cursor; }
 
-// Address of a block without its header; errno ENOMEM on failure.
+// The address of a block without its header; 0 with errno ENOMEM on failure.
 std::uintptr_t take(JobCursor& cursor, std::size_t size, std::size_t alignment) {
   const std::size_t front = is_watched() ? watched_front : header_bytes;
   const std::size_t bytes = size + (size == 0);
@@ -168,7 +168,7 @@ std::size_t watched_size(void* block) {
   return bytes;
 }
 
-// Everything about a free that is not the common case, after its header was looked at.
+// The uncommon cases of a free, after its header was checked.
 void release_slow(void* block) {
   header_of(block)->kind = BlockKind::freed;
   if (!is_watched()) {
@@ -176,7 +176,7 @@ void release_slow(void* block) {
     return;
   }
   announce_freed(block);
-  // Its header, too, so that the chunk is as hide() left it when it is used again.
+  // Hides its header too, so that the chunk is as hide() left it when it is used again.
   const std::size_t front = fills_hidden() ? watched_front : 0;
   hide(static_cast<std::byte*>(block) - front, front + watched_size(block));
   JobCursor none;
@@ -192,7 +192,7 @@ void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcep
     errno = EINVAL;
     return nullptr;
   }
-  ThreadState* const state = this_thread != nullptr ? this_thread : enter_thread();
+  ThreadState* const state = ensure_thread();
   if (state == nullptr) {
     errno = ENOMEM;
     return nullptr;
@@ -241,7 +241,7 @@ void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::s
       by_job_cursor.next = address + bytes;
       return block;
     }
-    if (size <= old_size) {  // a block of size 0 may have no byte: it does not become one of 1 where it is
+    if (size <= old_size) {  // not `bytes`: a block of size 0 may have no byte
       return block;
     }
   }
@@ -249,7 +249,7 @@ void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::s
   if (fresh != nullptr) {
     std::memcpy(fresh, block, std::min(old_size, size));
     temp_job_deallocate(block);
-    // Where the newest chunk has just given it, without what its alignment added: so that it can grow where it is.
+    // Drops the padding behind a block of the newest chunk, so that it can grow in place.
     const std::uintptr_t fresh_end = reinterpret_cast<std::uintptr_t>(fresh) + bytes;
     if (by_job_cursor.next - fresh_end < alignof(std::max_align_t)) {
       by_job_cursor.next = fresh_end;

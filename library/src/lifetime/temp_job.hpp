@@ -1,4 +1,4 @@
-// Temp job: blocks out of chunks, each with 8 bytes before it. The fast paths stand in blockyard/temp_job.hpp.
+// Temp job: blocks from chunks, each with a header of 8 bytes. The fast paths are in blockyard/temp_job.hpp.
 #pragma once
 
 #include <cstdint>
@@ -7,23 +7,25 @@
 
 namespace blockyard::lifetime {
 
-/// A block for temp that did not fit, in slot `slot` of its thread's table. nullptr when memory is exhausted.
+/// A temp block that did not fit its region; `slot` is its index in the thread's table. nullptr when memory is
+/// exhausted.
 void* allocate_outside(ThreadState* state, std::size_t size, std::size_t alignment, std::uint32_t slot);
-/// Frees one.
+/// Frees such a block.
 void free_outside(void* block);
 
 void* reallocate_job(void* block, std::size_t old_size, std::size_t size, std::size_t alignment);
 
-/// The thread is done with all of the cursor's chunks.
+/// Gives up all chunks that a cursor owns. Its thread calls it.
 void retire_job_chunks(JobCursor& cursor);
 
-/// From now on every allocation takes the slow path, where leaks are followed; or no longer.
+/// Whether allocations take the slow path from now on, where leak detection follows them.
 void follow_jobs(bool follow);
 
 /// Frames of by_frame_end() so far.
 std::uint64_t job_frame();
-/// Counts one more and returns it.
+/// Counts one more and returns the count.
 std::uint64_t next_job_frame();
+/// Blocks that got their own chunk so far.
 std::uint64_t large_jobs();
 
 }  // namespace blockyard::lifetime

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t state_bytes = base::align_up(sizeof(ThreadState), std::size_t{4096});
 
-// Guards the parked states and what threads that have ended counted. Taken before every other lock of this room.
+// Guards the parked states and the counts of ended threads. Taken before all other locks of this component.
 constinit base::Mutex states_lock;
 constinit ThreadState* parked = nullptr;
 constinit std::atomic<ThreadState*> known{nullptr};
@@ -49,6 +49,21 @@ void unlock_after_fork() {
   states_lock.unlock();
 }
 
+// `figures` has the members of by_temp_statistics.
+template <class Figures>
+void add(by_temp_statistics& total, const Figures& figures) {
+  total.frames += figures.frames;
+  for (unsigned k = 0; k < BY_PEAK_BUCKETS; ++k) {
+    total.frames_by_peak[k] += figures.frames_by_peak[k];
+  }
+  total.region_bytes = std::max<std::size_t>(total.region_bytes, figures.region_bytes);
+  total.peak_bytes = std::max<std::size_t>(total.peak_bytes, figures.peak_bytes);
+  total.peak_demand_bytes = std::max<std::size_t>(total.peak_demand_bytes, figures.peak_demand_bytes);
+  total.overflow_full += figures.overflow_full;
+  total.overflow_too_large += figures.overflow_too_large;
+  total.grown += figures.grown;
+}
+
 void clear(TempFigures& figures) {
   figures.frames = 0;
   for (auto& frames : figures.frames_by_peak) {
@@ -67,7 +82,7 @@ void count_ended(ThreadState* state) {
   state->number = 0;
 }
 
-// What other threads of the parent held stays as it is, and is not used again: this thread may still read it.
+// The states of the parent's other threads stay as they are and are not used again, since this thread may read them.
 void become_child() {
   for (ThreadState* state = known.load(std::memory_order_relaxed); state != nullptr; state = state->next_known) {
     if (state != this_thread && state->number != 0) {
@@ -130,7 +145,7 @@ template class PageArray<OutsideBlock>;
 template class PageArray<WatchedBlock>;
 
 void guard_forks() {
-  // The system's own lock is between this and a fork; a lock of ours could be what the child finds taken.
+  // Not under a lock, which a child could find held. The system orders this and a fork.
   static constinit std::atomic<bool> guarded{false};
   if (!guarded.load(std::memory_order_relaxed) && !guarded.exchange(true)) {
     base::around_fork(lock_for_fork, unlock_after_fork, become_child);
@@ -165,32 +180,12 @@ ThreadState* enter_thread() {
 
 ThreadState* known_threads() { return known.load(std::memory_order_acquire); }
 
-void add_figures(by_temp_statistics& total, const TempFigures& figures) {
-  total.frames += figures.frames;
-  for (unsigned k = 0; k < BY_PEAK_BUCKETS; ++k) {
-    total.frames_by_peak[k] += figures.frames_by_peak[k];
-  }
-  total.region_bytes = std::max<std::size_t>(total.region_bytes, figures.region_bytes);
-  total.peak_bytes = std::max<std::size_t>(total.peak_bytes, figures.peak_bytes);
-  total.peak_demand_bytes = std::max<std::size_t>(total.peak_demand_bytes, figures.peak_demand_bytes);
-  total.overflow_full += figures.overflow_full;
-  total.overflow_too_large += figures.overflow_too_large;
-  total.grown += figures.grown;
-}
+void add_figures(by_temp_statistics& total, const TempFigures& figures) { add(total, figures); }
 
 void add_ended(by_temp_statistics& total) {
   guard_forks();
   const std::lock_guard lock(states_lock);
-  total.frames += ended.frames;
-  for (unsigned k = 0; k < BY_PEAK_BUCKETS; ++k) {
-    total.frames_by_peak[k] += ended.frames_by_peak[k];
-  }
-  total.region_bytes = std::max(total.region_bytes, ended.region_bytes);
-  total.peak_bytes = std::max(total.peak_bytes, ended.peak_bytes);
-  total.peak_demand_bytes = std::max(total.peak_demand_bytes, ended.peak_demand_bytes);
-  total.overflow_full += ended.overflow_full;
-  total.overflow_too_large += ended.overflow_too_large;
-  total.grown += ended.grown;
+  add(total, ended);
 }
 
 }  // namespace blockyard::lifetime

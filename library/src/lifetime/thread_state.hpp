@@ -1,6 +1,6 @@
-// What the lifetimes keep of a thread, and its way from threads that end to those that start.
+// A thread's state in the lifetimes, and how it passes from threads that end to those that start.
 //
-// Only its thread writes it; other threads read the figures. Nothing here is ever destroyed: static constructors and
+// Only its thread writes it; other threads read the figures. Nothing here is ever destroyed, so static constructors and
 // destructors and thread_local destructors may allocate.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace blockyard::lifetime {
 
 using block::Relaxed;
 
-/// An array in pages of its own that doubles and never shrinks.
+/// An array in its own pages that doubles and never shrinks.
 template <class T>
 class PageArray {
  public:
@@ -54,8 +54,8 @@ struct WatchedBlock {
 /// A temp block that did not fit its region.
 struct OutsideBlock {
   void* block;         ///< nullptr: freed
-  std::size_t demand;  ///< of the thread, before it
-  std::size_t before;  ///< how many of the frame did not fit before it: slots are used again, this is not
+  std::size_t demand;  ///< the thread's demand before it
+  std::size_t before;  ///< blocks of the frame that did not fit before it, freed ones included
 };
 
 struct TempFigures {
@@ -71,25 +71,25 @@ struct TempFigures {
 
 struct ThreadState {
   std::byte* region = nullptr;
-  std::size_t reserved = 0;      ///< bytes of address space at `region`
-  std::size_t region_bytes = 0;  ///< of it, those in use
-  std::uint32_t settings = 0;    ///< which by_temp_configure() the region obeys
-  std::uint64_t frame = 0;       ///< differs for every frame of every thread
-  std::size_t demand = 0;        ///< bytes by which an endless region would be fuller now: of blocks that did not fit
-  std::size_t peak_demand = 0;   ///< bytes that an endless region would have had in use at the most in this frame
-  std::size_t outside_ever = 0;  ///< blocks of this frame that did not fit, those freed since included
-  std::size_t open_cursors = 0;  ///< whose pieces lie in the region
-  std::uintptr_t pinned = 0;     ///< address: no scope goes back below it, for those pieces' sake; 0 without any
-  std::uintptr_t pinned_before[8] = {};  ///< by a cursor's depth, from 1: `pinned` before its newest row of blocks
+  std::size_t reserved = 0;              ///< bytes of address space at `region`
+  std::size_t region_bytes = 0;          ///< bytes of it in use
+  std::uint32_t settings = 0;            ///< version of the settings that the region has
+  std::uint64_t frame = 0;               ///< differs for every frame of every thread
+  std::size_t demand = 0;                ///< bytes that blocks that did not fit would take now in an endless region
+  std::size_t peak_demand = 0;           ///< most bytes that an endless region would have had in use in this frame
+  std::size_t outside_ever = 0;          ///< blocks of this frame that did not fit, freed ones included
+  std::size_t open_cursors = 0;          ///< cursors whose pieces are in the region
+  std::uintptr_t pinned = 0;             ///< end of those pieces: no scope goes back below it; 0 without pieces
+  std::uintptr_t pinned_before[8] = {};  ///< by a cursor's depth, from 1: `pinned` before its newest piece
   PageArray<OutsideBlock> outside;       ///< this frame's blocks that did not fit
-  PageArray<WatchedBlock> blocks;        ///< of a watched process: this frame's blocks in the region, in address order
-  TempRegion watched_temp{};             ///< of a watched process, whose by_temp_region stays null
-  JobCursor watched_job{};
+  PageArray<WatchedBlock> blocks;        ///< in a watched process: this frame's blocks in the region, by address
+  TempRegion watched_temp{};             ///< in a watched process, in place of by_temp_region
+  JobCursor watched_job{};               ///< likewise, of by_job_cursor
   TempFigures figures;
 
   Relaxed<std::uint32_t> number;  ///< of the thread, counted from 1; 0: no thread has this state
   ThreadState* next_parked = nullptr;
-  ThreadState* next_known = nullptr;  ///< all there ever were
+  ThreadState* next_known = nullptr;  ///< links all states ever made
 };
 
 /// The calling thread's; nullptr before it allocates.
@@ -97,16 +97,17 @@ extern constinit thread_local ThreadState* this_thread __attribute__((tls_model(
 
 /// Gives the calling thread a state. nullptr when memory is exhausted. Takes a lock; O(1).
 ThreadState* enter_thread();
+inline ThreadState* ensure_thread() { return this_thread != nullptr ? this_thread : enter_thread(); }
 
-/// From now on, and from before the first lock of this room is taken, forks leave its locks free. O(1).
+/// Makes forks leave this component's locks free, from now on. Call it before the first lock is taken. O(1).
 void guard_forks();
 
-/// The newest of all states, and through next_known the others.
+/// The newest of all states, which links to the others by next_known.
 ThreadState* known_threads();
 
-/// What threads that have ended counted, into `total`.
+/// Adds what ended threads counted to `total`.
 void add_ended(by_temp_statistics& total);
-/// What the thread of `state` counted, into `total`.
+/// Adds what a live thread counted to `total`.
 void add_figures(by_temp_statistics& total, const TempFigures& figures);
 
 }  // namespace blockyard::lifetime

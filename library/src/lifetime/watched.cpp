@@ -1,32 +1,14 @@
-// Patterns, poison and announcements.
+// Checks and announcements of blocks in watched processes.
 #include "lifetime/watched.hpp"
 
 #include <cstring>
 
 #include "base/observer.hpp"
+#include "base/poison.hpp"
 #include "block/watch.hpp"
 #include "heap/fault.hpp"
 
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#else
-#define VALGRIND_MAKE_MEM_NOACCESS(address, size) static_cast<void>(0)
-#define VALGRIND_MAKE_MEM_UNDEFINED(address, size) static_cast<void>(0)
-#define RUNNING_ON_VALGRIND 0
-#endif
-
-// In a program without AddressSanitizer these are null.
-extern "C" {
-__attribute__((weak)) void __asan_poison_memory_region(void const volatile* address, std::size_t size);
-__attribute__((weak)) void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
-}
-
 namespace blockyard::lifetime {
-namespace {
-
-bool poisons() { return __asan_poison_memory_region != nullptr; }
-
-}  // namespace
 
 bool is_checked() {
   static const bool checked = block::process_is_checked();
@@ -43,50 +25,35 @@ bool is_observed() {
 }
 
 void hide(void* memory, std::size_t bytes) {
-  if (!is_checked() || bytes == 0) {
-    return;
+  if (is_checked()) {
+    base::hide(memory, bytes, dead_pattern);
   }
-  if (poisons()) {
-    __asan_poison_memory_region(memory, bytes);
-  } else {
-    VALGRIND_MAKE_MEM_UNDEFINED(memory, bytes);
-    std::memset(memory, dead_pattern, bytes);
-  }
-  VALGRIND_MAKE_MEM_NOACCESS(memory, bytes);
 }
 
-bool fills_hidden() { return is_checked() && !poisons() && !RUNNING_ON_VALGRIND; }
+bool fills_hidden() { return is_checked() && base::hide_fills(); }
 
 void check_untouched(const void* memory, std::size_t bytes) {
-  if (!fills_hidden()) {
-    return;  // they have told already, at the place of the fault
+  if (!is_checked()) {
+    return;
   }
-  const auto* const content = static_cast<const unsigned char*>(memory);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    if (content[i] != dead_pattern) {
-      heap::report_fault("use after free (memory was written to after its frame had ended or its block was freed)",
-                         content + i);
-    }
+  if (const void* const written = base::find_write(memory, bytes, dead_pattern)) {
+    heap::report_fault("use after free (memory was written to after its frame had ended or its block was freed)",
+                       written);
   }
 }
 
 void show(void* memory, std::size_t bytes) {
-  if (!is_checked() || bytes == 0) {
-    return;
+  if (is_checked()) {
+    base::show(memory, bytes);
   }
-  if (poisons()) {
-    __asan_unpoison_memory_region(memory, bytes);
-  }
-  VALGRIND_MAKE_MEM_UNDEFINED(memory, bytes);
 }
 
 void show_fresh(void* memory, std::size_t bytes) {
-  if (!is_checked()) {
-    return;
+  if (is_checked()) {
+    base::show(memory, bytes);
+    std::memset(memory, fresh_pattern, bytes);
+    base::show(memory, bytes);
   }
-  show(memory, bytes);
-  std::memset(memory, fresh_pattern, bytes);
-  VALGRIND_MAKE_MEM_UNDEFINED(memory, bytes);
 }
 
 void announce_allocated(const void* block, std::size_t size, std::size_t alignment) {

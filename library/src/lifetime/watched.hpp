@@ -1,8 +1,8 @@
-// Processes in which blocks of lifetimes are checked or announced: there every call takes the slow path.
+// Watched processes, in which blocks of lifetimes are checked or announced: every call takes the slow path there.
 //
-// Checked are the processes in which the block pools are (block/watch.hpp): checked builds, AddressSanitizer, Valgrind,
-// BLOCKYARD_CHECK=1. Observed is a process whose recorder listens for blocks (base/observer.hpp). Both are decided
-// once, before the first block.
+// A process is checked when its block pools are (block/watch.hpp): in checked builds, with AddressSanitizer, under
+// Valgrind, with BLOCKYARD_CHECK=1. It is observed when a recorder listens to its blocks (base/observer.hpp). Both are
+// decided once, before the first block.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,22 @@ bool is_checked();
 bool is_observed();
 inline bool is_watched() { return is_checked() || is_observed(); }
 
-/// What memory is filled with in checked processes.
-inline constexpr unsigned char fresh_pattern = 0xcd;  ///< a block that nobody wrote to yet
+/// What fills memory in checked processes.
+inline constexpr unsigned char fresh_pattern = 0xcd;  ///< a new block
 inline constexpr unsigned char dead_pattern = 0xdd;   ///< no block
 
-/// In a checked process: fills memory that holds no block with dead_pattern, or poisons it under AddressSanitizer and
-/// Valgrind.
+/// In a checked process: hides memory that holds no block (base/poison.hpp).
 void hide(void* memory, std::size_t bytes);
-/// Whether hide() fills: a checked process in which nobody else watches memory.
+/// Whether hide() fills memory with dead_pattern: in a checked process without AddressSanitizer and Valgrind.
 bool fills_hidden();
-/// Where fills_hidden(): ends the process with a sentence when memory that was hidden was written to since.
+/// Where fills_hidden(): ends the process with a sentence if hidden memory was written to.
 void check_untouched(const void* memory, std::size_t bytes);
 /// In a checked process: makes memory usable; its contents are unspecified.
 void show(void* memory, std::size_t bytes);
 /// In a checked process: as show(), and fills it with fresh_pattern.
 void show_fresh(void* memory, std::size_t bytes);
 
-/// Tell a recorder that listens.
+/// Report a block to the recorder, if one listens.
 void announce_allocated(const void* block, std::size_t size, std::size_t alignment);
 void announce_freed(const void* block);
 

@@ -144,7 +144,7 @@ class ListExercise {
     assigned = copied;
     REQUIRE(assigned == list_);
     list_.swap(assigned);
-    // The elements are others now: learn their addresses anew.
+    // The elements are others now: learn their addresses again.
     Element* element = list_.front();
     for (Known& known : known_) {
       known.element = element;

@@ -25,7 +25,8 @@ std::uint64_t monotonic_raw_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// A preemption between the two clocks would shift the pair: of several readings keep the one whose ticks span is least.
+// Of several readings, keeps the one with the shortest span of ticks: a preemption between the two clocks shifts a
+// pair.
 Reading read_pair() {
   Reading best{};
   std::uint64_t best_span = ~std::uint64_t{0};
@@ -52,7 +53,7 @@ bool ticks_are_invariant() {
   constexpr unsigned advanced_power_leaf = 0x80000007;
   constexpr unsigned invariant_bit = 1u << 8;
   const bool promised = __get_cpuid(advanced_power_leaf, &eax, &ebx, &ecx, &edx) != 0 && (edx & invariant_bit) != 0;
-  // The kernel's watchdog compares processors and takes another source (hpet, acpi_pm) when their counters disagree.
+  // The kernel compares the processors' counters and takes another source (hpet, acpi_pm) when they disagree.
   char source[32] = {};
   const int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
   if (file >= 0) {
@@ -60,7 +61,7 @@ bool ticks_are_invariant() {
     close(file);
     if (got > 0) {
       const bool trusted = std::strncmp(source, "tsc", 3) == 0;
-      // A guest's paravirtual clock is built on the counter; it says nothing against the processor's promise.
+      // A guest's paravirtual clock is built on the counter, so it does not contradict the processor's promise.
       const bool guest = std::strncmp(source, "kvm-clock", 9) == 0 || std::strncmp(source, "hyperv", 6) == 0;
       return trusted || (guest && promised);
     }

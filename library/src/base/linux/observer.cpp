@@ -1,4 +1,4 @@
-// Finds the recorder's function table. By name at run time, since a static library can't be bound to a preloaded object
+// Finds the recorder's function table by name at run time, since a static library cannot be bound to a preloaded object
 // in any other way that works for every kind of linking.
 #include "base/observer.hpp"
 

@@ -13,7 +13,7 @@ namespace blockyard::base {
 namespace {
 
 void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
-  // Beyond the page size the kernel promises no alignment: reserve more and give the ends back.
+  // The kernel aligns to pages only: for more, reserve more and give the ends back.
   const std::size_t slack = alignment > 4096 ? alignment : 0;
   if (bytes + slack < bytes) {
     return nullptr;

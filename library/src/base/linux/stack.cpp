@@ -1,4 +1,4 @@
-// Stacks by the unwinder, names by the loader and by the symbol table in the file.
+// Stacks come from the unwinder, names from the loader and from the symbol table in the file.
 #include "base/stack.hpp"
 
 #include <cxxabi.h>
@@ -19,7 +19,7 @@
 namespace blockyard::base {
 namespace {
 
-// A file's bytes, mapped.
+// A file mapped into memory.
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
@@ -43,7 +43,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  /// `count` records at `offset`, or nullptr when the file is shorter.
+  /// `count` records at `offset`, or nullptr if the file is too short.
   template <class T>
   const T* at(std::uint64_t offset, std::uint64_t count = 1) const {
     if (data_ == nullptr || offset > bytes_ || count > (bytes_ - offset) / sizeof(T)) {
@@ -62,8 +62,8 @@ struct Found {
   std::uint64_t offset = 0;
 };
 
-// Looks `address`, relative to where the object was loaded, up in the file's full symbol table: static functions are
-// only there.
+// Looks up `address`, relative to where the object was loaded, in the file's full symbol table, which has static
+// functions too.
 bool find_in_file(const char* path, std::uint64_t address, Found& found) {
   const MappedFile file(path);
   const auto* const header = file.at<ElfW(Ehdr)>(0);
@@ -108,7 +108,7 @@ std::size_t capture_stack(void** addresses, std::size_t room) {
 }
 
 void describe_address(const void* address, char* text, std::size_t room) {
-  // A return address may be the first of the next function: the call is before it.
+  // A return address may belong to the next function already; the call is before it.
   const char* const call = static_cast<const char*>(address) - 1;
   Dl_info info{};
   void* extra = nullptr;

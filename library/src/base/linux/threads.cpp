@@ -1,4 +1,4 @@
-// Thread ends and forks by way of POSIX, sleep and wake-up by way of futexes.
+// Thread ends and forks by POSIX, sleep and wake-up by futexes.
 #include "base/threads.hpp"
 
 #include <linux/futex.h>
