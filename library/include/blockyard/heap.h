@@ -6,9 +6,10 @@
 /// the thread populates for itself, and the miss is counted. docs/design/heap.md explains the algorithm and its
 /// sources.
 ///
-/// Time: blocks up to 8 KiB take O(1), without a lock, without an atomic read-modify-write on the thread that allocated
-/// them, and without a call into the operating system while memory is ready. Larger blocks take O(1) under one lock.
-/// Not bounded: a ready miss, and the first touch of a block above 1 MiB. docs/reference/bounds.md has every bound.
+/// Time: blocks up to 8 KiB take O(1). On the thread that allocated them they take no lock and no atomic
+/// read-modify-write, except when the thread needs a new slab, and no call into the operating system while memory is
+/// ready. Larger blocks take O(1) under one lock. Not bounded: a ready miss, and the first touch of a block above 1
+/// MiB. docs/reference/bounds.md has every bound.
 ///
 /// Memory: rounding wastes 15 bytes up to 128 bytes and at most a quarter above; tables take 1 % of what is in use; the
 /// reserve of ready memory comes on top, 4 MiB unless set.
@@ -32,8 +33,9 @@ extern "C" {
 /// memory is exhausted.
 BY_API void* by_malloc(size_t size);
 
-/// Frees a block. NULL is a no-op. Keeps errno. Ends the program with a stack on standard error when the heap never
-/// handed the pointer out, or freed that block just before. Checked builds find every second free.
+/// Frees a block. NULL is a no-op. Keeps errno. Ends the program with a stack on standard error for a pointer outside
+/// the heap's memory, and for the block that was freed just before. Checked builds find every wrong and every second
+/// free.
 BY_API void by_free(void* block);
 
 /// As by_free, for callers that know the size they asked for. Only checked builds look at `size`.
