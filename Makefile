@@ -16,8 +16,11 @@ setup: ## install what building needs: Debian packages, and .venv
 build: setup ## build/release, and the command line: .venv/bin/blockyard
 	@scripts/build release -DBLOCKYARD_TESTS=OFF
 
-demo: build ## replay a real game on every allocator (AGAIN=1: anew)
-	@.venv/bin/blockyard demo $(if $(filter-out 0,$(AGAIN)),--again)
+demo: ## replay a real game on every allocator (AGAIN=1, ALL=1)
+	@scripts/install-packages build lab
+	@scripts/setup-venv
+	@scripts/build release -DBLOCKYARD_TESTS=OFF --target blockyard-demo
+	@.venv/bin/blockyard demo $(if $(filter-out 0,$(AGAIN)),--again) $(if $(filter-out 0,$(ALL)),--all)
 
 check: ## the tests of what changed, in three minutes (BASE=main)
 	@scripts/install-packages build lab test

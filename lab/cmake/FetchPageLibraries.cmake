@@ -18,7 +18,7 @@ function(give_up reason)
 endfunction()
 
 if(NOT NPM)
-  give_up("npm, which fetches the page's libraries, was not found; install npm and build again")
+  give_up("npm, which fetches the page's libraries, was not found; 'make build' installs it")
   return()
 endif()
 file(COPY "${SOURCE}/package.json" "${SOURCE}/package-lock.json" DESTINATION "${TARGET}/npm")

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from blockyard import native
 from blockyard.campaign import demo
 from blockyard.commands import demo as demo_command
+from blockyard.errors import UserError
 
 EVENTS = 400
 
@@ -188,13 +190,22 @@ def test_shares_that_were_run_apart_report_as_one(journal: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("duration", "variants", "repeats"), [(60.0, 22, 3), (60.0, 12, 5), (60.0, 40, 2), (0.5, 22, 5)]
+    ("duration", "variants", "extent", "repeats"),
+    [
+        (60.0, 12, demo.DEFAULTS, 3),
+        (60.0, 8, demo.DEFAULTS, 5),
+        (60.0, 22, demo.ALL, 3),
+        (60.0, 40, demo.ALL, 2),
+        (0.5, 22, demo.ALL, 5),
+    ],
 )
-def test_the_demo_takes_as_many_repeats_as_four_minutes_allow(duration: float, variants: int, repeats: int) -> None:
-    found, length = demo.fit(duration, variants)
+def test_the_demo_takes_as_many_repeats_as_its_time_allows(
+    duration: float, variants: int, extent: demo.Extent, repeats: int
+) -> None:
+    found, length = demo.fit(duration, variants, extent.planned_s)
     assert found == repeats
     assert 0 < length <= duration
-    assert variants * found * length < 240
+    assert variants * found * length < extent.planned_s
 
 
 @pytest.mark.parametrize(("busiest", "begin"), [(0.0, 0.0), (10.0, 8.8), (20.0, 18.0)])
@@ -206,24 +217,30 @@ def test_the_demo_shows_the_journals_busiest_frame(busiest: float, begin: float)
 def small_demo(journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The demo's folder, with a journal of 4 ms, two allocators and a single repeat."""
     monkeypatch.setattr(demo, "journal", lambda: journal)
-    monkeypatch.setattr(demo, "ALLOCATORS", ("glibc", "null"))
-    monkeypatch.setattr(demo, "fit", lambda duration, variants: (1, duration))
+    monkeypatch.setattr(demo, "DEFAULTS", replace(demo.DEFAULTS, allocators=("glibc", "null")))
+    monkeypatch.setattr(demo, "fit", lambda duration, variants, planned_s: (1, duration))
     return tmp_path / "demo"
 
 
 def test_the_demo_measures_once_and_then_shows_what_is_stored(small_demo: Path) -> None:
     first = CliRunner().invoke(demo_command.command, ["-o", str(small_demo)])
     assert first.exit_code == 0, first.output
-    assert "null" in first.stdout
-    assert str(small_demo / "report/report.txt") in first.stdout
-    pictures = [line.strip() for line in first.stdout.splitlines() if line.strip().endswith(".png")]
-    assert pictures
-    assert all(Path(picture).is_file() for picture in pictures)
+    assert "against glibc" in first.stdout and "Verdict" in first.stdout
+    assert str(small_demo / "report/report.md") in first.stdout
+    assert list((small_demo / "report").rglob("*.png"))
+    assert len(first.stdout.splitlines()) <= 24 and max(map(len, first.stdout.splitlines()[:-2])) <= 80
     measured_at = (small_demo / "campaign.json").stat().st_mtime_ns
     second = CliRunner().invoke(demo_command.command, ["-o", str(small_demo)])
     assert second.exit_code == 0, second.output
     assert second.stdout == first.stdout
     assert (small_demo / "campaign.json").stat().st_mtime_ns == measured_at
+
+
+def test_a_stored_demo_of_the_defaults_is_not_shown_as_one_of_all_variants(small_demo: Path) -> None:
+    assert CliRunner().invoke(demo_command.command, ["-o", str(small_demo)]).exit_code == 0
+    refused = CliRunner().invoke(demo_command.command, ["--all", "-o", str(small_demo)])
+    assert isinstance(refused.exception, UserError)
+    assert "'blockyard demo --all --again' measures their variants too" in str(refused.exception)
 
 
 def test_the_demo_refuses_a_wrong_place_before_it_says_how_long_it_takes(tmp_path: Path) -> None:

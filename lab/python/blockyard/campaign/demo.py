@@ -1,7 +1,8 @@
-"""The demonstration: a stretch of the bundled journal on every allocator, within four minutes."""
+"""The demonstration: a stretch of the bundled journal on every allocator, within two minutes, or four with variants."""
 
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from blockyard import allocators, native
@@ -16,11 +17,24 @@ NAME = "demo"
 STORED = "demo.txt"
 REPORT = "report"
 JOURNAL = "godot-shooter.byj"
-ALLOCATORS = ("all",)
 
-# Seconds of replaying that are planned for, and at which no further repeat is begun: both short of four minutes.
-_PLANNED_S = 210.0
-_LIMIT_S = 230.0
+
+@dataclass(frozen=True)
+class Extent:
+    """What a demonstration measures, for how long, and how long a user is told that takes. At `limit_s` no further
+    repeat is begun."""
+
+    allocators: tuple[str, ...]
+    planned_s: float
+    limit_s: float
+    words: str
+
+
+DEFAULTS = Extent(("defaults",), 100.0, 115.0, "two minutes")
+"""With building and reporting within four minutes of a bare machine."""
+ALL = Extent(("all",), 210.0, 230.0, "four minutes")
+"""Prefaulted variants too."""
+
 # What a run needs beyond its stretch of the journal: process start, populating, writing samples.
 _OVERHEAD_S = 0.4
 # A shorter stretch than this would hold too few frames to look like a game.
@@ -48,24 +62,28 @@ def default_folder() -> Path:
     return checkout / "demo" if checkout is not None else Path("blockyard-demo")
 
 
-def plan(path: Path) -> Settings:
+def plan(path: Path, extent: Extent) -> Settings:
     """As long a stretch around the journal's busiest frame, and as many repeats of it, as the time allows."""
     facts = json.loads(native.call("blockyard-journal", ["info", path, "--json"]))
-    variants = sum(len(allocator.variants) for allocator in allocators.load().values())
-    repeats, length = fit(facts["duration_ns"] / 1e9, variants)
+    known = allocators.load().values()
+    variants = sum(len(allocator.variants) for allocator in known) if extent is ALL else len(known)
+    repeats, length = fit(facts["duration_ns"] / 1e9, variants, extent.planned_s)
     start = around(facts["frames"]["most_events"]["at_ns"] / 1e9, length, facts["duration_ns"] / 1e9)
     return Settings(
-        (Stretch(journal_name(path), path, start, round(start + length, 3)),), ALLOCATORS, repeats=repeats, name=NAME
+        (Stretch(journal_name(path), path, start, round(start + length, 3)),),
+        extent.allocators,
+        repeats=repeats,
+        name=NAME,
     )
 
 
-def fit(duration_s: float, variants: int) -> tuple[int, float]:
+def fit(duration_s: float, variants: int, planned_s: float) -> tuple[int, float]:
     """The most repeats whose stretch isn't too short, and that stretch's seconds; one repeat where nothing fits."""
     for repeats in _REPEATS:
-        length = min(_PLANNED_S / (variants * repeats) - _OVERHEAD_S, duration_s)
+        length = min(planned_s / (variants * repeats) - _OVERHEAD_S, duration_s)
         if length >= min(_SHORTEST_S, duration_s):
             return repeats, length
-    return 1, min(max(_PLANNED_S / variants - _OVERHEAD_S, _SHORTEST_S), duration_s)
+    return 1, min(max(planned_s / variants - _OVERHEAD_S, _SHORTEST_S), duration_s)
 
 
 def around(busiest_s: float, length_s: float, duration_s: float) -> float:
@@ -73,15 +91,16 @@ def around(busiest_s: float, length_s: float, duration_s: float) -> float:
     return round(min(max(busiest_s - 0.6 * length_s, 0.0), duration_s - length_s), 3)
 
 
-def measure(folder: Path, show: Display) -> Outcome:
+def measure(folder: Path, show: Display, extent: Extent) -> Outcome:
     """Runs the demonstration, or what an interrupted one has left of it."""
     if (folder / document.FILE).is_file():
         _refuse_another(folder)
+        refuse_less(folder, extent)
         try:
-            return drive.resume(folder, show, within_s=_LIMIT_S)
+            return drive.resume(folder, show, within_s=extent.limit_s)
         except UserError as error:
-            raise UserError(f"{error}; 'blockyard demo --again' measures anew") from None
-    return drive.start(plan(journal()), folder, show, within_s=_LIMIT_S)
+            raise UserError(f"{error}; 'blockyard demo --again' measures again") from None
+    return drive.start(plan(journal(), extent), folder, show, within_s=extent.limit_s)
 
 
 def is_stored(folder: Path) -> bool:
@@ -98,6 +117,15 @@ def forget(folder: Path) -> None:
     # The plan last: until then an interrupted removal is still known for what it is.
     for name in (STORED, MACHINE, document.FILE, LOCK):
         (folder / name).unlink(missing_ok=True)
+
+
+def refuse_less(folder: Path, extent: Extent) -> None:
+    """A demonstration of the defaults alone can't become one of all variants: its stretch is another."""
+    if extent is ALL and not any("@" in entry["name"] for entry in document.read(folder).allocators):
+        raise UserError(
+            f"{folder} holds a demo of allocators in their defaults; 'blockyard demo --all --again' measures their "
+            "variants too"
+        )
 
 
 def _refuse_another(folder: Path) -> None:
