@@ -168,12 +168,12 @@ def _frames(one: Answer) -> list[str]:
 
 
 def _fix(one: Answer, own: Standing, budget: float) -> list[str]:
-    """Where the worst frame matters: whom it is short with."""
+    """Where the worst frame matters: whom it is shorter with, as a share."""
     if own.values[Measure.FRAME] < _SMALL * budget or one.repeats < LEAST_REPEATS:
         return []
     better = _sorted(one, Measure.FRAME, Verdict.BETTER)
     if not better:
-        return [] if not one.others else ["No other allocator shortens that frame beyond noise."]
+        return []
     shown = [f"{short_name(each.allocator)} ({_share(each, budget)})" for each in better]
     return [f"It is shorter with {_listed(shown)}."]
 
@@ -185,7 +185,7 @@ def _conclusion(one: Answer) -> str:
     if not better:
         return "Another allocator would improve nothing beyond noise: neither p50 nor p99.9, worst frame or memory."
     if not safe:
-        return f"{_listed([_gain_and_loss(each) for each in better])}: every gain has its price."
+        return f"{'; '.join(map(_gain_and_loss, better[:_NAMED]))}: every gain has its price."
     shown = [
         f"{short_name(each.allocator)} ({', '.join(measure.value for measure in each.those(Verdict.BETTER))})"
         for each in sorted(safe, key=lambda each: -len(each.those(Verdict.BETTER)))
