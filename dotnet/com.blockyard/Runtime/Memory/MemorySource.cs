@@ -5,34 +5,34 @@ namespace Blockyard.Memory
     /// <summary>Where a container gets its memory: a <see cref="Lifetime"/> or an
     /// <see cref="UnmanagedAllocator{T}"/>.</summary>
     /// <remarks>
-    /// Twelve bytes and blittable, so that containers stay unmanaged and can hold each other. A lifetime converts to
+    /// Eight bytes and blittable, so that containers stay unmanaged and can hold each other. A lifetime converts to
     /// it, and <see cref="UnmanagedAllocator{T}.Source"/> gives an allocator's. The default value is
     /// <see cref="Lifetime.Temp"/>.
     /// </remarks>
     public readonly unsafe struct MemorySource : IEquatable<MemorySource>
     {
-        private readonly int lifetime;
-        private readonly int slot;
+        /// <summary>The slot of an allocator, which is above 0, or the negated lifetime.</summary>
+        private readonly int place;
         private readonly uint generation;
 
-        private MemorySource(int lifetime, int slot, uint generation)
+        private MemorySource(int place, uint generation)
         {
-            this.lifetime = lifetime;
-            this.slot = slot;
+            this.place = place;
             this.generation = generation;
         }
 
         /// <summary>The lifetime; <see cref="Lifetime.Persistent"/> for an allocator.</summary>
-        public Lifetime Lifetime => slot == 0 ? (Lifetime)lifetime : Lifetime.Persistent;
+        public Lifetime Lifetime => IsAllocator ? Lifetime.Persistent : (Lifetime)(-place);
 
         /// <summary>Whether it is an allocator, which frees all its memory together.</summary>
-        public bool IsAllocator => slot != 0;
+        public bool IsAllocator => place > 0;
 
-        internal uint Seed => unchecked(((uint)slot << 16) ^ generation);
+        internal uint Seed => unchecked(((uint)place << 16) ^ generation);
 
         /// <summary>The blocks of a lifetime.</summary>
         /// <param name="lifetime">The lifetime.</param>
-        public static implicit operator MemorySource(Lifetime lifetime) => new MemorySource((int)lifetime, 0, 0);
+        public static implicit operator MemorySource(Lifetime lifetime) =>
+            new MemorySource(lifetime < 0 ? int.MinValue : -(int)lifetime, 0);
 
         /// <summary>Whether both are the same source.</summary>
         /// <param name="left">One source.</param>
@@ -45,46 +45,45 @@ namespace Blockyard.Memory
         public static bool operator !=(MemorySource left, MemorySource right) => !left.Equals(right);
 
         /// <inheritdoc/>
-        public bool Equals(MemorySource other) =>
-            lifetime == other.lifetime && slot == other.slot && generation == other.generation;
+        public bool Equals(MemorySource other) => place == other.place && generation == other.generation;
 
         /// <inheritdoc/>
         public override bool Equals(object? obj) => obj is MemorySource other && Equals(other);
 
         /// <inheritdoc/>
-        public override int GetHashCode() => unchecked((slot * 397) ^ (int)generation ^ lifetime);
+        public override int GetHashCode() => unchecked((place * 397) ^ (int)generation);
 
         internal static MemorySource Register<T>(UnmanagedAllocator<T> allocator)
             where T : unmanaged
         {
             int slot = SourceTable.Add(new WeakSource<T>(allocator), out uint generation);
-            return new MemorySource(0, slot, generation);
+            return new MemorySource(slot, generation);
         }
 
-        internal void Unregister() => SourceTable.Remove(slot, generation);
+        internal void Unregister() => SourceTable.Remove(place, generation);
 
         /// <summary>Makes checked containers in the allocator fail from now on: their memory is gone.</summary>
-        internal void Invalidate() => (*SourceTable.Cell(slot))++;
+        internal void Invalidate() => (*SourceTable.Cell(place))++;
 
-        internal byte* Allocate(long size, int alignment) => slot == 0
-            ? (byte*)UnmanagedMemory.Malloc(size, alignment, (Lifetime)lifetime)
-            : SourceTable.Find(slot, generation).Take(size, alignment);
+        internal byte* Allocate(long size, int alignment) => IsAllocator
+            ? SourceTable.Find(place, generation).Take(size, alignment)
+            : (byte*)UnmanagedMemory.Malloc(size, alignment, (Lifetime)(-place));
 
         internal void Free(void* block)
         {
-            if (slot == 0 && block != null)
+            if (!IsAllocator && block != null)
             {
-                UnmanagedMemory.Free(block, (Lifetime)lifetime);
+                UnmanagedMemory.Free(block, (Lifetime)(-place));
             }
         }
 
         /// <summary>The cell that counts this place's lives, and whether a container must give it back.</summary>
         internal uint* SafetyCellOf(out bool owned)
         {
-            owned = slot == 0 && lifetime != (int)Lifetime.Temp;
-            return slot != 0 ? SourceTable.Cell(slot)
-                : lifetime == (int)Lifetime.Temp ? ThreadMemory.Current.FrameCell
-                : SafetyCell.Take();
+            owned = Lifetime != Lifetime.Temp && !IsAllocator;
+            return owned ? SafetyCell.Take()
+                : IsAllocator ? SourceTable.Cell(place)
+                : ThreadMemory.Current.FrameCell;
         }
 
         private sealed class WeakSource<T> : SourceTable.ISource

@@ -25,7 +25,6 @@ namespace Blockyard.Memory
         private const ulong Version = 0xAA;
         private const ulong Missing = 1;
         private const int ReadOnly = 1;
-        private const int PrivateAnonymous = 0x22;
         private const int NoHugePage = 15;
 
         /// <summary>Bytes of zeros that one call copies from. They are all the same physical page.</summary>
@@ -110,13 +109,13 @@ namespace Blockyard.Memory
                     return false;
                 }
 
-                zeros = (byte*)mmap(null, (UIntPtr)(ulong)SourceBytes, ReadOnly, PrivateAnonymous, -1, IntPtr.Zero);
-                if ((long)zeros == -1)
+                zeros = SlabMemory.Map(SourceBytes, ReadOnly);
+                if (zeros == null)
                 {
                     return false;
                 }
 
-                madvise(zeros, (UIntPtr)(ulong)SourceBytes, NoHugePage);
+                SlabMemory.Advise(zeros, SourceBytes, NoHugePage);
                 byte all = 0;
                 for (long at = 0; at < SourceBytes; at += SlabMemory.SmallPage)
                 {
@@ -158,13 +157,6 @@ namespace Blockyard.Memory
 
         [DllImport(Library)]
         private static extern int getpid();
-
-        [DllImport(Library)]
-        private static extern void* mmap(
-            void* address, UIntPtr bytes, int protection, int flags, int descriptor, IntPtr offset);
-
-        [DllImport(Library)]
-        private static extern int madvise(void* address, UIntPtr bytes, int advice);
 
 #pragma warning disable CS0649 // the kernel assigns the rest
         /// <summary>struct uffdio_api.</summary>

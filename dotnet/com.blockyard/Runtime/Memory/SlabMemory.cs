@@ -41,8 +41,8 @@ namespace Blockyard.Memory
         {
             // Maps one huge page more than needed, and unmaps what lies before and after the aligned part.
             long mapped = checked(bytes + Unit);
-            byte* start = (byte*)mmap(null, (UIntPtr)(ulong)mapped, ReadWrite, PrivateAnonymous, -1, IntPtr.Zero);
-            if ((long)start == -1)
+            byte* start = Map(mapped, ReadWrite);
+            if (start == null)
             {
                 return null;
             }
@@ -67,11 +67,21 @@ namespace Blockyard.Memory
         /// <returns>False on a kernel before 5.14, where pages come one by one with their first use, and when memory
         /// has run out.</returns>
         internal static bool Populate(byte* start, long bytes) =>
-            madvise(start, (UIntPtr)(ulong)bytes, PopulateForWriting) == 0;
+            Advise(start, bytes, PopulateForWriting);
 
         /// <summary>Requests a huge page for the <see cref="Unit"/> at this address. If the kernel grants it, it comes
         /// with the first write.</summary>
-        internal static bool AdviseHuge(byte* piece) => madvise(piece, (UIntPtr)(ulong)Unit, HugePage) == 0;
+        internal static bool AdviseHuge(byte* piece) => Advise(piece, Unit, HugePage);
+
+        /// <summary>Maps zeroed pages, which use no memory before they are touched. Null when the system has none.</summary>
+        internal static byte* Map(long bytes, int protection)
+        {
+            void* start = mmap(null, (UIntPtr)(ulong)bytes, protection, PrivateAnonymous, -1, IntPtr.Zero);
+            return (long)start == -1 ? null : (byte*)start;
+        }
+
+        internal static bool Advise(byte* start, long bytes, int advice) =>
+            madvise(start, (UIntPtr)(ulong)bytes, advice) == 0;
 
         /// <summary>Whether a piece is a huge page: only its beginning was written, and its end is resident.</summary>
         internal static bool IsWholePieceResident(byte* piece)

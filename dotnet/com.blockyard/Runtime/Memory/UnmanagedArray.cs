@@ -12,12 +12,8 @@ namespace Blockyard.Memory
     public unsafe struct UnmanagedArray<T> : IDisposable
         where T : unmanaged
     {
-        private T* items;
+        private ContainerMemory memory;
         private readonly int length;
-        private readonly MemorySource source;
-#if !BLOCKYARD_RELEASE
-        private Safety safety;
-#endif
 
         /// <summary>Creates an array.</summary>
         /// <param name="length">The number of items, 0 or more.</param>
@@ -28,15 +24,13 @@ namespace Blockyard.Memory
         {
             Bounds.CheckCount(length, nameof(length));
             this.length = length;
-            this.source = source;
-            items = (T*)source.Allocate(Math.Max(1L, (long)length * sizeof(T)), RawMemory.AlignmentOf<T>());
+            long bytes = (long)length * sizeof(T);
+            memory = default;
+            memory.Create(Math.Max(1, bytes), RawMemory.AlignmentOf<T>(), source);
             if (zeroed)
             {
-                RawMemory.Clear(items, (long)length * sizeof(T));
+                RawMemory.Clear(memory.Block, bytes);
             }
-#if !BLOCKYARD_RELEASE
-            safety = new Safety(source);
-#endif
         }
 
         /// <summary>Creates a copy of some items.</summary>
@@ -49,7 +43,7 @@ namespace Blockyard.Memory
         }
 
         /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
-        public readonly bool IsCreated => items != null;
+        public readonly bool IsCreated => memory.IsCreated;
 
         /// <summary>The number of items.</summary>
         public readonly int Length => length;
@@ -60,18 +54,14 @@ namespace Blockyard.Memory
         {
             get
             {
-                CheckLife();
+                T* items = (T*)memory.Block;
                 Bounds.Check(index, length);
                 return ref items[index];
             }
         }
 
         /// <summary>All items.</summary>
-        public readonly Span<T> AsSpan()
-        {
-            CheckLife();
-            return new Span<T>(items, length);
-        }
+        public readonly Span<T> AsSpan() => new Span<T>(memory.Block, length);
 
         /// <summary>Enumerates the items.</summary>
         public readonly Span<T>.Enumerator GetEnumerator() => AsSpan().GetEnumerator();
@@ -80,22 +70,10 @@ namespace Blockyard.Memory
         /// builds.</summary>
         public void Dispose()
         {
-            if (items != null)
+            if (memory.IsCreated)
             {
-#if !BLOCKYARD_RELEASE
-                safety.End();
-                safety = default;
-#endif
-                source.Free(items);
-                items = null;
+                memory.End();
             }
-        }
-
-        private readonly void CheckLife()
-        {
-#if !BLOCKYARD_RELEASE
-            safety.Check();
-#endif
         }
     }
 }

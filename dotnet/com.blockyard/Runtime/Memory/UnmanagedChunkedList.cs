@@ -14,11 +14,7 @@ namespace Blockyard.Memory
     public unsafe struct UnmanagedChunkedList<T> : IDisposable
         where T : unmanaged
     {
-        private Head* head;
-        private readonly MemorySource source;
-#if !BLOCKYARD_RELEASE
-        private Safety safety;
-#endif
+        private ContainerMemory memory;
 
         /// <summary>Creates an empty list.</summary>
         /// <param name="source">Where its memory comes from.</param>
@@ -37,44 +33,27 @@ namespace Blockyard.Memory
                 shift++;
             }
 
-            this.source = source;
-            head = (Head*)source.Allocate(sizeof(Head), sizeof(void*));
-            *head = new Head { Shift = shift };
-#if !BLOCKYARD_RELEASE
-            safety = new Safety(source);
-#endif
+            memory = default;
+            memory.Create<Head>(source);
+            Shared->Shift = shift;
         }
 
         /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
-        public readonly bool IsCreated => head != null;
+        public readonly bool IsCreated => memory.IsCreated;
 
         /// <summary>The number of items.</summary>
-        public readonly int Count
-        {
-            get
-            {
-                CheckLife();
-                return head->Count;
-            }
-        }
+        public readonly int Count => Shared->Count;
 
         /// <summary>Items per chunk.</summary>
-        public readonly int ChunkLength
-        {
-            get
-            {
-                CheckLife();
-                return 1 << head->Shift;
-            }
-        }
+        public readonly int ChunkLength => 1 << Shared->Shift;
 
         /// <summary>The number of chunks that hold items.</summary>
         public readonly int ChunkCount
         {
             get
             {
-                CheckLife();
-                return (int)((head->Count + (1L << head->Shift) - 1) >> head->Shift);
+                Head* shared = Shared;
+                return (int)((shared->Count + (1L << shared->Shift) - 1) >> shared->Shift);
             }
         }
 
@@ -84,9 +63,9 @@ namespace Blockyard.Memory
         {
             get
             {
-                CheckLife();
-                Bounds.Check(index, head->Count);
-                return ref head->Chunks[index >> head->Shift][index & ((1 << head->Shift) - 1)];
+                Head* shared = Shared;
+                Bounds.Check(index, shared->Count);
+                return ref shared->Chunks[index >> shared->Shift][index & ((1 << shared->Shift) - 1)];
             }
         }
 
@@ -115,25 +94,25 @@ namespace Blockyard.Memory
         /// <param name="chunk">0 to <see cref="ChunkCount"/> - 1.</param>
         public readonly Span<T> GetChunk(int chunk)
         {
-            CheckLife();
+            Head* shared = Shared;
             Bounds.Check(chunk, ChunkCount);
-            long before = (long)chunk << head->Shift;
-            return new Span<T>(head->Chunks[chunk], (int)Math.Min(1L << head->Shift, head->Count - before));
+            long before = (long)chunk << shared->Shift;
+            return new Span<T>(shared->Chunks[chunk], (int)Math.Min(1L << shared->Shift, shared->Count - before));
         }
 
         /// <summary>Removes all items. Keeps the chunks.</summary>
         public readonly void Clear()
         {
-            CheckLife();
-            head->Count = 0;
-            head->Next = null;
-            head->End = null;
+            Head* shared = Shared;
+            shared->Count = 0;
+            shared->Next = null;
+            shared->End = null;
         }
 
         /// <summary>Enumerates the items.</summary>
         public readonly Enumerator GetEnumerator()
         {
-            CheckLife();
+            memory.Check();
             return new Enumerator(this);
         }
 
@@ -141,100 +120,130 @@ namespace Blockyard.Memory
         /// builds.</summary>
         public void Dispose()
         {
-            if (head != null)
+            if (memory.IsCreated)
             {
-#if !BLOCKYARD_RELEASE
-                safety.End();
-                safety = default;
-#endif
-                for (int i = head->Chunked - 1; i >= 0; i--)
+                Head* shared = Shared;
+                for (int i = shared->Chunked - 1; i >= 0; i--)
                 {
-                    source.Free(head->Chunks[i]);
+                    memory.Free(shared->Chunks[i]);
                 }
 
-                source.Free(head->Chunks);
-                source.Free(head);
-                head = null;
+                memory.Free(shared->Chunks);
+                memory.End();
             }
         }
+
+        private readonly Head* Shared => (Head*)memory.Block;
 
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private readonly T* Next()
         {
-            CheckLife();
-            Head* all = head;
-            if (all->Next == all->End)
+            Head* shared = Shared;
+            if (shared->Next == shared->End)
             {
                 NextChunk();
             }
 
-            T* at = all->Next;
-            all->Next = at + 1;
-            all->Count++;
+            T* at = shared->Next;
+            shared->Next = at + 1;
+            shared->Count++;
             return at;
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         private readonly void NextChunk()
         {
+            Head* shared = Shared;
+
             // The count must stay an int when the whole chunk is full.
-            _ = checked(head->Count + (1 << head->Shift));
-            int chunk = head->Count >> head->Shift;
-            if (chunk == head->Chunked)
+            _ = checked(shared->Count + (1 << shared->Shift));
+            int chunk = shared->Count >> shared->Shift;
+            if (chunk == shared->Chunked)
             {
                 AddChunk();
             }
 
-            head->Next = head->Chunks[chunk];
-            head->End = head->Next + (1 << head->Shift);
+            shared->Next = shared->Chunks[chunk];
+            shared->End = shared->Next + (1 << shared->Shift);
         }
 
         private readonly void AddChunk()
         {
-            if (head->Chunked == head->Room)
+            Head* shared = Shared;
+            if (shared->Chunked == shared->Room)
             {
-                int room = Math.Max(4, head->Room * 2);
-                T** table = (T**)source.Allocate((long)room * sizeof(T*), sizeof(void*));
-                if (head->Chunks != null)
+                int room = Math.Max(4, shared->Room * 2);
+                T** table = (T**)memory.Allocate<IntPtr>(room);
+                if (shared->Chunks != null)
                 {
-                    RawMemory.Copy(head->Chunks, table, (long)head->Chunked * sizeof(T*));
-                    source.Free(head->Chunks);
+                    RawMemory.Copy(shared->Chunks, table, (long)shared->Chunked * sizeof(T*));
+                    memory.Free(shared->Chunks);
                 }
 
-                head->Chunks = table;
-                head->Room = room;
+                shared->Chunks = table;
+                shared->Room = room;
             }
 
-            long bytes = (long)sizeof(T) << head->Shift;
-            head->Chunks[head->Chunked] = (T*)source.Allocate(bytes, RawMemory.AlignmentOf<T>());
-            head->Chunked++;
+            shared->Chunks[shared->Chunked] = memory.Allocate<T>(1L << shared->Shift);
+            shared->Chunked++;
         }
 
-        private readonly void CheckLife()
-        {
-#if !BLOCKYARD_RELEASE
-            safety.Check();
-#endif
-        }
-
-        /// <summary>Enumerates the items in order.</summary>
+        /// <summary>Enumerates the items in order, including those that are added meanwhile.</summary>
         public struct Enumerator
         {
             private readonly UnmanagedChunkedList<T> list;
-            private int index;
+            private T* item;
+            private T* last;
+            private int seen;
 
             internal Enumerator(UnmanagedChunkedList<T> list)
             {
                 this.list = list;
-                index = -1;
+                item = null;
+                last = null;
+                seen = 0;
             }
 
             /// <summary>The current item.</summary>
-            public readonly ref T Current => ref list[index];
+            public readonly ref T Current
+            {
+                get
+                {
+                    list.memory.Check();
+                    return ref *item;
+                }
+            }
 
             /// <summary>Moves to the next item.</summary>
             /// <returns>False after the last.</returns>
-            public bool MoveNext() => ++index < list.Count;
+            public bool MoveNext()
+            {
+                if (item == last)
+                {
+                    return NextPart();
+                }
+
+                item++;
+                return true;
+            }
+
+            /// <summary>Goes on at the items of the next chunk, or at those that were added to this one.</summary>
+            private bool NextPart()
+            {
+                Head* shared = list.Shared;
+                if (seen >= shared->Count)
+                {
+                    return false;
+                }
+
+                int chunkLength = 1 << shared->Shift;
+                int start = seen & (chunkLength - 1);
+                int items = Math.Min(chunkLength - start, shared->Count - seen);
+                item = shared->Chunks[seen >> shared->Shift] + start;
+                last = item + items - 1;
+                seen += items;
+                return true;
+            }
         }
 
         private struct Head

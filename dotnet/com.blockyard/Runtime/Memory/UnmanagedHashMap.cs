@@ -17,11 +17,7 @@ namespace Blockyard.Memory
         where TKey : unmanaged, IEquatable<TKey>
         where TValue : unmanaged
     {
-        private Head* head;
-        private readonly MemorySource source;
-#if !BLOCKYARD_RELEASE
-        private Safety safety;
-#endif
+        private ContainerMemory memory;
 
         /// <summary>Creates an empty map.</summary>
         /// <param name="capacity">The number of entries it holds before it grows.</param>
@@ -30,51 +26,27 @@ namespace Blockyard.Memory
         public UnmanagedHashMap(int capacity, MemorySource source)
         {
             Bounds.CheckCount(capacity, nameof(capacity));
-            this.source = source;
-            head = (Head*)source.Allocate(sizeof(Head), sizeof(void*));
-            *head = default;
-#if !BLOCKYARD_RELEASE
-            safety = default;
-#endif
+            memory = default;
+            memory.Create<Head>(source);
             try
             {
-                if (capacity > 0)
-                {
-                    Rehash(SlotsFor(capacity));
-                }
+                EnsureCapacity(capacity);
             }
             catch
             {
-                source.Free(head);
+                memory.End();
                 throw;
             }
-#if !BLOCKYARD_RELEASE
-            safety = new Safety(source);
-#endif
         }
 
         /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
-        public readonly bool IsCreated => head != null;
+        public readonly bool IsCreated => memory.IsCreated;
 
         /// <summary>The number of entries.</summary>
-        public readonly int Count
-        {
-            get
-            {
-                CheckLife();
-                return head->Count;
-            }
-        }
+        public readonly int Count => Shared->Count;
 
         /// <summary>The number of entries it holds before it grows.</summary>
-        public readonly int Capacity
-        {
-            get
-            {
-                CheckLife();
-                return RoomIn(head->Slots);
-            }
-        }
+        public readonly int Capacity => RoomIn(Shared->Slots);
 
         /// <summary>The value of a key. Setting it adds the key or replaces its value.</summary>
         /// <param name="key">The key.</param>
@@ -109,14 +81,15 @@ namespace Blockyard.Memory
         /// <param name="value">Its value; the default when the result is false.</param>
         public readonly bool TryGetValue(TKey key, out TValue value)
         {
-            int slot = Find(key);
-            value = slot < 0 ? default : head->Entries[slot].Value;
+            Head* shared = Shared;
+            int slot = Find(shared, key);
+            value = slot < 0 ? default : shared->Entries[slot].Value;
             return slot >= 0;
         }
 
         /// <summary>Whether a key is in the map.</summary>
         /// <param name="key">The key.</param>
-        public readonly bool ContainsKey(TKey key) => Find(key) >= 0;
+        public readonly bool ContainsKey(TKey key) => Find(Shared, key) >= 0;
 
         /// <summary>Returns a reference to a key's value, valid until the map changes. Adds the key if the map does not
         /// have it.</summary>
@@ -125,23 +98,24 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="TryAdd" path="/exception"/>
         public readonly ref TValue GetOrAdd(TKey key, out bool added)
         {
-            int found = Find(key);
+            Head* shared = Shared;
+            int found = Find(shared, key);
             added = found < 0;
             if (found >= 0)
             {
-                return ref head->Entries[found].Value;
+                return ref shared->Entries[found].Value;
             }
 
-            if (head->Count >= RoomIn(head->Slots))
+            if (shared->Count >= RoomIn(shared->Slots))
             {
-                Rehash(Math.Max(8, checked(head->Slots * 2)));
+                Rehash(Math.Max(8, checked(shared->Slots * 2)));
             }
 
             uint hash = Hash(key);
-            int slot = Place(hash);
-            head->Entries[slot] = new Entry { Hash = hash, Key = key };
-            head->Count++;
-            return ref head->Entries[slot].Value;
+            int slot = Place(shared, hash);
+            shared->Entries[slot] = new Entry { Hash = hash, Key = key };
+            shared->Count++;
+            return ref shared->Entries[slot].Value;
         }
 
         /// <summary>Removes a key.</summary>
@@ -149,18 +123,19 @@ namespace Blockyard.Memory
         /// <returns>False when the map does not have it.</returns>
         public readonly bool Remove(TKey key)
         {
-            int hole = Find(key);
+            Head* shared = Shared;
+            int hole = Find(shared, key);
             if (hole < 0)
             {
                 return false;
             }
 
             // Entries after the hole move back into it, unless that would put them before their home slot.
-            int mask = head->Slots - 1;
-            Entry* entries = head->Entries;
+            int mask = shared->Slots - 1;
+            Entry* entries = shared->Entries;
             for (int next = (hole + 1) & mask; entries[next].Hash != 0; next = (next + 1) & mask)
             {
-                int home = (int)(entries[next].Hash >> head->Shift);
+                int home = (int)(entries[next].Hash >> shared->Shift);
                 if (((next - home) & mask) >= ((next - hole) & mask))
                 {
                     entries[hole] = entries[next];
@@ -169,20 +144,20 @@ namespace Blockyard.Memory
             }
 
             entries[hole].Hash = 0;
-            head->Count--;
+            shared->Count--;
             return true;
         }
 
         /// <summary>Removes all entries. Keeps the memory. O(capacity).</summary>
         public readonly void Clear()
         {
-            CheckLife();
-            if (head->Slots > 0)
+            Head* shared = Shared;
+            if (shared->Slots > 0)
             {
-                RawMemory.Clear(head->Entries, (long)head->Slots * sizeof(Entry));
+                RawMemory.Clear(shared->Entries, (long)shared->Slots * sizeof(Entry));
             }
 
-            head->Count = 0;
+            shared->Count = 0;
         }
 
         /// <summary>Makes room for a number of entries.</summary>
@@ -190,35 +165,27 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="TryAdd" path="/exception"/>
         public readonly void EnsureCapacity(int capacity)
         {
-            CheckLife();
-            if (capacity > RoomIn(head->Slots))
+            if (capacity > RoomIn(Shared->Slots))
             {
                 Rehash(SlotsFor(capacity));
             }
         }
 
         /// <summary>Enumerates the entries. The map must not change meanwhile.</summary>
-        public readonly Enumerator GetEnumerator()
-        {
-            CheckLife();
-            return new Enumerator(head);
-        }
+        public readonly Enumerator GetEnumerator() => new Enumerator(Shared);
 
         /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
         /// builds.</summary>
         public void Dispose()
         {
-            if (head != null)
+            if (memory.IsCreated)
             {
-#if !BLOCKYARD_RELEASE
-                safety.End();
-                safety = default;
-#endif
-                source.Free(head->Entries);
-                source.Free(head);
-                head = null;
+                memory.Free(Shared->Entries);
+                memory.End();
             }
         }
+
+        private readonly Head* Shared => (Head*)memory.Block;
 
         private static int RoomIn(int slots) => slots - (slots >> 2);
 
@@ -242,18 +209,17 @@ namespace Blockyard.Memory
             return hash == 0 ? 1 : hash;
         }
 
-        private readonly int Find(TKey key)
+        private static int Find(Head* shared, TKey key)
         {
-            CheckLife();
-            int mask = head->Slots - 1;
+            int mask = shared->Slots - 1;
             if (mask < 0)
             {
                 return -1;
             }
 
             uint hash = Hash(key);
-            Entry* entries = head->Entries;
-            for (int slot = (int)(hash >> head->Shift); ; slot = (slot + 1) & mask)
+            Entry* entries = shared->Entries;
+            for (int slot = (int)(hash >> shared->Shift); ; slot = (slot + 1) & mask)
             {
                 if (entries[slot].Hash == 0)
                 {
@@ -268,12 +234,12 @@ namespace Blockyard.Memory
         }
 
         /// <summary>The first empty slot from a hash's home slot on. There always is one.</summary>
-        private readonly int Place(uint hash)
+        private static int Place(Head* shared, uint hash)
         {
-            int slot = (int)(hash >> head->Shift);
-            while (head->Entries[slot].Hash != 0)
+            int slot = (int)(hash >> shared->Shift);
+            while (shared->Entries[slot].Hash != 0)
             {
-                slot = (slot + 1) & (head->Slots - 1);
+                slot = (slot + 1) & (shared->Slots - 1);
             }
 
             return slot;
@@ -281,35 +247,28 @@ namespace Blockyard.Memory
 
         private readonly void Rehash(int slots)
         {
-            long bytes = (long)slots * sizeof(Entry);
-            Entry* old = head->Entries;
-            int oldSlots = head->Slots;
-            Entry* fresh = (Entry*)source.Allocate(bytes, RawMemory.AlignmentOf<Entry>());
-            RawMemory.Clear(fresh, bytes);
-            head->Entries = fresh;
-            head->Slots = slots;
-            head->Shift = 32;
+            Head* shared = Shared;
+            Entry* old = shared->Entries;
+            int oldSlots = shared->Slots;
+            Entry* fresh = memory.Allocate<Entry>(slots);
+            RawMemory.Clear(fresh, (long)slots * sizeof(Entry));
+            shared->Entries = fresh;
+            shared->Slots = slots;
+            shared->Shift = 32;
             for (int left = slots; left > 1; left >>= 1)
             {
-                head->Shift--;
+                shared->Shift--;
             }
 
             for (int i = 0; i < oldSlots; i++)
             {
                 if (old[i].Hash != 0)
                 {
-                    fresh[Place(old[i].Hash)] = old[i];
+                    fresh[Place(shared, old[i].Hash)] = old[i];
                 }
             }
 
-            source.Free(old);
-        }
-
-        private readonly void CheckLife()
-        {
-#if !BLOCKYARD_RELEASE
-            safety.Check();
-#endif
+            memory.Free(old);
         }
 
         /// <summary>Enumerates the entries.</summary>

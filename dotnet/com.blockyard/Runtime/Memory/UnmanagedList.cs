@@ -14,11 +14,7 @@ namespace Blockyard.Memory
     public unsafe struct UnmanagedList<T> : IDisposable
         where T : unmanaged
     {
-        private Head* head;
-        private readonly MemorySource source;
-#if !BLOCKYARD_RELEASE
-        private Safety safety;
-#endif
+        private ContainerMemory memory;
 
         /// <summary>Creates an empty list.</summary>
         /// <param name="capacity">The number of items it holds before it grows.</param>
@@ -27,51 +23,27 @@ namespace Blockyard.Memory
         public UnmanagedList(int capacity, MemorySource source)
         {
             Bounds.CheckCount(capacity, nameof(capacity));
-            this.source = source;
-            head = (Head*)source.Allocate(sizeof(Head), sizeof(void*));
-            *head = default;
-#if !BLOCKYARD_RELEASE
-            safety = default;
-#endif
+            memory = default;
+            memory.Create<Head>(source);
             try
             {
-                if (capacity > 0)
-                {
-                    SetCapacity(capacity);
-                }
+                EnsureCapacity(capacity);
             }
             catch
             {
-                source.Free(head);
+                memory.End();
                 throw;
             }
-#if !BLOCKYARD_RELEASE
-            safety = new Safety(source);
-#endif
         }
 
         /// <summary>Whether it has memory: it was created, and this copy was not disposed.</summary>
-        public readonly bool IsCreated => head != null;
+        public readonly bool IsCreated => memory.IsCreated;
 
         /// <summary>The number of items.</summary>
-        public readonly int Count
-        {
-            get
-            {
-                CheckLife();
-                return head->Count;
-            }
-        }
+        public readonly int Count => Shared->Count;
 
         /// <summary>The number of items it holds before it grows.</summary>
-        public readonly int Capacity
-        {
-            get
-            {
-                CheckLife();
-                return head->Capacity;
-            }
-        }
+        public readonly int Capacity => Shared->Capacity;
 
         /// <summary>One item.</summary>
         /// <param name="index">0 to <see cref="Count"/> - 1.</param>
@@ -79,9 +51,9 @@ namespace Blockyard.Memory
         {
             get
             {
-                CheckLife();
-                Bounds.Check(index, head->Count);
-                return ref head->Items[index];
+                Head* shared = Shared;
+                Bounds.Check(index, shared->Count);
+                return ref shared->Items[index];
             }
         }
 
@@ -90,15 +62,15 @@ namespace Blockyard.Memory
         /// <exception cref="OutOfMemoryException">There is no memory to grow. The list is unchanged.</exception>
         public readonly void Add(T item)
         {
-            CheckLife();
-            int count = head->Count;
-            if (count == head->Capacity)
+            Head* shared = Shared;
+            int count = shared->Count;
+            if (count == shared->Capacity)
             {
                 SetCapacity(Bounds.Grown(count, unchecked(count + 1)));
             }
 
-            head->Items[count] = item;
-            head->Count = count + 1;
+            shared->Items[count] = item;
+            shared->Count = count + 1;
         }
 
         /// <summary>Adds several items at the end. They may be items of this list.</summary>
@@ -106,22 +78,22 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="Add" path="/exception"/>
         public readonly void AddRange(ReadOnlySpan<T> items)
         {
-            CheckLife();
-            int count = head->Count;
+            Head* shared = Shared;
+            int count = shared->Count;
             int needed = unchecked(count + items.Length);
-            if (needed < 0 || needed > head->Capacity)
+            if (needed < 0 || needed > shared->Capacity)
             {
                 // Frees the old memory after the copy, because `items` may lie in it.
-                T* old = Replace(Bounds.Grown(head->Capacity, needed));
-                items.CopyTo(new Span<T>(head->Items + count, items.Length));
-                source.Free(old);
+                T* old = Replace(Bounds.Grown(shared->Capacity, needed));
+                items.CopyTo(new Span<T>(shared->Items + count, items.Length));
+                memory.Free(old);
             }
             else
             {
-                items.CopyTo(new Span<T>(head->Items + count, items.Length));
+                items.CopyTo(new Span<T>(shared->Items + count, items.Length));
             }
 
-            head->Count = needed;
+            shared->Count = needed;
         }
 
         /// <summary>Inserts an item. Those after it move up.</summary>
@@ -130,13 +102,13 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="Add" path="/exception"/>
         public readonly void Insert(int index, T item)
         {
-            CheckLife();
-            Bounds.Check(index, head->Count + 1);
+            Head* shared = Shared;
+            Bounds.Check(index, shared->Count + 1);
             Add(item);
 
             // A loop, because Mono's Buffer.MemoryCopy does not always handle overlapping memory.
-            T* at = head->Items + index;
-            for (T* to = head->Items + head->Count - 1; to > at; to--)
+            T* at = shared->Items + index;
+            for (T* to = shared->Items + shared->Count - 1; to > at; to--)
             {
                 *to = to[-1];
             }
@@ -148,11 +120,11 @@ namespace Blockyard.Memory
         /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public readonly void RemoveAt(int index)
         {
-            CheckLife();
-            Bounds.Check(index, head->Count);
-            head->Count--;
-            T* end = head->Items + head->Count;
-            for (T* to = head->Items + index; to < end; to++)
+            Head* shared = Shared;
+            Bounds.Check(index, shared->Count);
+            shared->Count--;
+            T* end = shared->Items + shared->Count;
+            for (T* to = shared->Items + index; to < end; to++)
             {
                 *to = to[1];
             }
@@ -162,16 +134,15 @@ namespace Blockyard.Memory
         /// <param name="index">0 to <see cref="Count"/> - 1.</param>
         public readonly void RemoveAtSwapBack(int index)
         {
-            CheckLife();
-            Bounds.Check(index, head->Count);
-            head->Items[index] = head->Items[--head->Count];
+            Head* shared = Shared;
+            Bounds.Check(index, shared->Count);
+            shared->Items[index] = shared->Items[--shared->Count];
         }
 
         /// <summary>Removes all items. Keeps the memory.</summary>
         public readonly void Clear()
         {
-            CheckLife();
-            head->Count = 0;
+            Shared->Count = 0;
         }
 
         /// <summary>Makes room for a number of items. Adding up to that number moves nothing.</summary>
@@ -179,18 +150,17 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="Add" path="/exception"/>
         public readonly void EnsureCapacity(int capacity)
         {
-            CheckLife();
-            if (capacity > head->Capacity)
+            if (capacity > Shared->Capacity)
             {
                 SetCapacity(capacity);
             }
         }
 
-        /// <summary>All items; valid until the next addition.</summary>
+        /// <summary>Shared items; valid until the next addition.</summary>
         public readonly Span<T> AsSpan()
         {
-            CheckLife();
-            return new Span<T>(head->Items, head->Count);
+            Head* shared = Shared;
+            return new Span<T>(shared->Items, shared->Count);
         }
 
         /// <summary>Enumerates the items.</summary>
@@ -200,40 +170,31 @@ namespace Blockyard.Memory
         /// builds.</summary>
         public void Dispose()
         {
-            if (head != null)
+            if (memory.IsCreated)
             {
-#if !BLOCKYARD_RELEASE
-                safety.End();
-                safety = default;
-#endif
-                source.Free(head->Items);
-                source.Free(head);
-                head = null;
+                memory.Free(Shared->Items);
+                memory.End();
             }
         }
 
-        private readonly void SetCapacity(int capacity) => source.Free(Replace(capacity));
+        private readonly Head* Shared => (Head*)memory.Block;
+
+        private readonly void SetCapacity(int capacity) => memory.Free(Replace(capacity));
 
         /// <summary>Moves the items into new memory and returns the old memory.</summary>
         private readonly T* Replace(int capacity)
         {
-            T* fresh = (T*)source.Allocate((long)capacity * sizeof(T), RawMemory.AlignmentOf<T>());
-            T* old = head->Items;
+            Head* shared = Shared;
+            T* fresh = memory.Allocate<T>(capacity);
+            T* old = shared->Items;
             if (old != null)
             {
-                RawMemory.Copy(old, fresh, (long)head->Count * sizeof(T));
+                RawMemory.Copy(old, fresh, (long)shared->Count * sizeof(T));
             }
 
-            head->Items = fresh;
-            head->Capacity = capacity;
+            shared->Items = fresh;
+            shared->Capacity = capacity;
             return old;
-        }
-
-        private readonly void CheckLife()
-        {
-#if !BLOCKYARD_RELEASE
-            safety.Check();
-#endif
         }
 
         private struct Head

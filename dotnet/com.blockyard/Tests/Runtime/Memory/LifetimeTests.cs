@@ -18,35 +18,10 @@ namespace Blockyard.Tests
         [TestCase(Lifetime.Persistent)]
         public void blocks_are_aligned_apart_and_writable(Lifetime lifetime) => OnFreshThread(() =>
         {
-            Random random = new Random(7);
-            List<(IntPtr Block, int Size, byte Mark)> live = new List<(IntPtr, int, byte)>();
-            for (int i = 0; i < 2000; i++)
-            {
-                int size = random.Next(0, i % 50 == 0 ? 100000 : 300);
-                int alignment = 1 << random.Next(0, 15);
-                byte* block = (byte*)UnmanagedMemory.Malloc(size, alignment, lifetime);
-                Assert.AreEqual(0UL, (ulong)block % (ulong)alignment);
-                new Span<byte>(block, size).Fill((byte)i);
-                live.Add(((IntPtr)block, size, (byte)i));
-                if (random.Next(3) == 0)
-                {
-                    int which = random.Next(live.Count);
-                    Check(live[which]);
-                    UnmanagedMemory.Free((void*)live[which].Block, lifetime);
-                    live.RemoveAt(which);
-                }
-            }
-
-            foreach ((IntPtr, int, byte) one in live)
-            {
-                Check(one);
-            }
-
-            foreach ((IntPtr Block, int, byte) one in live)
-            {
-                UnmanagedMemory.Free((void*)one.Block, lifetime);
-            }
-
+            RandomBlocks.Check(
+                7,
+                (size, alignment) => UnmanagedMemory.Malloc(size, alignment, lifetime),
+                block => UnmanagedMemory.Free(block, lifetime));
             FrameMemory.EndThreadFrame();
         });
 
@@ -440,17 +415,5 @@ namespace Blockyard.Tests
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static void* AllocateHere(int size) => UnmanagedMemory.Malloc(size, 4, Lifetime.TempJob);
-
-        private static void Check((IntPtr Block, int Size, byte Mark) one)
-        {
-            Span<byte> bytes = new Span<byte>((void*)one.Block, one.Size);
-            for (int i = 0; i < bytes.Length; i++)
-            {
-                if (bytes[i] != one.Mark)
-                {
-                    Assert.Fail("byte " + i + " of " + one.Size + " was overwritten");
-                }
-            }
-        }
     }
 }

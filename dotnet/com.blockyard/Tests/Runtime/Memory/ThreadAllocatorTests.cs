@@ -23,33 +23,21 @@ namespace Blockyard.Tests
             FrameMemory.EndThreadFrame();
         });
 
-        [TestCase(Lifetime.Temp)]
-        [TestCase(Lifetime.TempJob)]
-        public void blocks_of_any_size_and_alignment_are_apart_from_each_other(Lifetime lifetime) => OnFreshThread(() =>
+        [Test]
+        public void temp_blocks_are_aligned_apart_and_writable() => OnFreshThread(() =>
         {
-            Random random = new Random(11);
-            List<(IntPtr Block, int Size, byte Mark)> live = new List<(IntPtr, int, byte)>();
-            for (int i = 0; i < 3000; i++)
-            {
-                int size = random.Next(0, i % 50 == 0 ? 100000 : 300);
-                int alignment = 1 << random.Next(0, 15);
-                byte* block = (byte*)Malloc(size, alignment, lifetime);
-                Assert.AreEqual(0UL, (ulong)block % (ulong)alignment);
-                new Span<byte>(block, size).Fill((byte)i);
-                live.Add(((IntPtr)block, size, (byte)i));
-                if (random.Next(3) == 0)
-                {
-                    FreeOne(live, random.Next(live.Count), lifetime);
-                }
-            }
-
-            while (live.Count > 0)
-            {
-                FreeOne(live, live.Count - 1, lifetime);
-            }
-
+            RandomBlocks.Check(
+                11,
+                (size, alignment) => UnmanagedMemory.ThisThread.MallocTemp(size, alignment),
+                block => UnmanagedMemory.ThisThread.FreeTemp(block));
             FrameMemory.EndThreadFrame();
         });
+
+        [Test]
+        public void temp_job_blocks_are_aligned_apart_and_writable() => OnFreshThread(() => RandomBlocks.Check(
+            12,
+            (size, alignment) => UnmanagedMemory.ThisThread.MallocTempJob(size, alignment),
+            block => UnmanagedMemory.ThisThread.FreeTempJob(block)));
 
         [Test]
         public void freeing_the_newest_temp_block_takes_it_back() => OnFreshThread(() =>
@@ -181,29 +169,6 @@ namespace Blockyard.Tests
             }
 
             FrameMemory.EndThreadFrame();
-        }
-
-        private static void* Malloc(int size, int alignment, Lifetime lifetime) => lifetime == Lifetime.Temp
-            ? UnmanagedMemory.ThisThread.MallocTemp(size, alignment)
-            : UnmanagedMemory.ThisThread.MallocTempJob(size, alignment);
-
-        private static void FreeOne(List<(IntPtr Block, int Size, byte Mark)> live, int which, Lifetime lifetime)
-        {
-            (IntPtr block, int size, byte mark) = live[which];
-            live.RemoveAt(which);
-            foreach (byte one in new Span<byte>((void*)block, size))
-            {
-                Assert.AreEqual(mark, one);
-            }
-
-            if (lifetime == Lifetime.Temp)
-            {
-                UnmanagedMemory.ThisThread.FreeTemp((void*)block);
-            }
-            else
-            {
-                UnmanagedMemory.ThisThread.FreeTempJob((void*)block);
-            }
         }
     }
 }

@@ -1,0 +1,78 @@
+using System.Runtime.CompilerServices;
+
+namespace Blockyard.Memory
+{
+    /// <summary>The part that all containers have in common: a block that the copies of a container share, its source,
+    /// and in checked builds whether the block is still there.</summary>
+    internal unsafe struct ContainerMemory
+    {
+        private void* block;
+        private MemorySource source;
+#if !BLOCKYARD_RELEASE
+        private Safety safety;
+#endif
+
+        /// <summary>Whether this copy has a block.</summary>
+        internal readonly bool IsCreated => block != null;
+
+        /// <summary>The block. Checked builds throw when it is gone.</summary>
+        internal readonly void* Block
+        {
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            get
+            {
+                Check();
+                return block;
+            }
+        }
+
+        /// <summary>Takes a block. Called in place, because Mono copies the result of a constructor.</summary>
+        /// <param name="size">Bytes of the block; its contents are unspecified.</param>
+        /// <param name="alignment">Its alignment.</param>
+        /// <param name="from">Where it comes from.</param>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal void Create(long size, int alignment, MemorySource from)
+        {
+            source = from;
+            block = from.Allocate(size, alignment);
+#if !BLOCKYARD_RELEASE
+            safety = new Safety(from);
+#endif
+        }
+
+        /// <summary>Takes a block that is a cleared <typeparamref name="THead"/>.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal void Create<THead>(MemorySource from)
+            where THead : unmanaged
+        {
+            Create(sizeof(THead), sizeof(void*), from);
+            *(THead*)block = default;
+        }
+
+        /// <summary>Checked builds throw when the block is gone.</summary>
+        internal readonly void Check()
+        {
+#if !BLOCKYARD_RELEASE
+            safety.Check();
+#endif
+        }
+
+        /// <summary>Further memory from the same source.</summary>
+        internal readonly T* Allocate<T>(long count)
+            where T : unmanaged => (T*)source.Allocate(count * sizeof(T), RawMemory.AlignmentOf<T>());
+
+        internal readonly void Free(void* further) => source.Free(further);
+
+        /// <summary>Frees the block. Other copies of the container are invalid from now on.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal void End()
+        {
+#if !BLOCKYARD_RELEASE
+            safety.End();
+            safety = default;
+#endif
+            source.Free(block);
+            block = null;
+        }
+    }
+}
