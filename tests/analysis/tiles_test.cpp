@@ -69,7 +69,7 @@ TEST_P(Tiling, CountsWhatTheMachineDidApartInTheSameCells) {
   const Tiles found = tiled({});
   std::uint64_t machine = 0;
   for (const auto& repeat : rows) {
-    for (const Row& each : repeat) machine += (each.cause & cause_machine) != 0;
+    for (const Row& each : repeat) machine += by_machine(each);
   }
   EXPECT_EQ(total(found.counts[2]) + total(found.counts[3]), machine);
   for (std::size_t plane = 0; plane < 2; ++plane) {

@@ -17,7 +17,7 @@ LIBRARY = {
 LAB = {
     "journal": {"base"},
     "record": {"base", "journal"},
-    "replay": {"base", "journal"},
+    "replay": {"base", "journal", "samples"},
     "samples": {"base"},
     "locality": {"base", "journal", "replay"},
 }

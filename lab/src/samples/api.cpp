@@ -6,11 +6,10 @@
 #include "samples/digest.hpp"
 #include "samples/frames.hpp"
 #include "samples/samples.h"
+#include "samples/tiles.hpp"
+#include "samples/timeline.hpp"
 
 using namespace blockyard::samples;
-
-static_assert(sizeof(by_samples_mark) == sizeof(Mark) && alignof(by_samples_mark) == alignof(Mark));
-static_assert(sizeof(by_samples_slow) == sizeof(Slow) && alignof(by_samples_slow) == alignof(Slow));
 
 struct by_samples_digest : Digest {
   using Digest::Digest;
@@ -23,6 +22,10 @@ struct by_samples_frames : FrameSums {
 struct by_samples_bins {
   std::vector<Grid> grids;
 };
+
+struct by_samples_tiles : Tiles {};
+
+struct by_samples_timeline : Timeline {};
 
 namespace {
 
@@ -82,10 +85,8 @@ size_t by_samples_digest_cause(const by_samples_digest* digest, uint32_t operati
 }
 
 size_t by_samples_digest_slowest(const by_samples_digest* digest, by_samples_slow* events, size_t capacity) try {
-  const std::vector<Slow> found = digest->slowest();
-  for (std::size_t i = 0; i < std::min(capacity, found.size()); ++i) {
-    events[i] = {found[i].row, found[i].ticks, found[i].run};
-  }
+  const std::vector<by_samples_slow> found = digest->slowest();
+  std::copy_n(found.begin(), std::min(capacity, found.size()), events);
   return found.size();
 } catch (const std::bad_alloc&) {
   return SIZE_MAX;
@@ -124,10 +125,7 @@ int by_samples_frames_copy(const by_samples_frames* frames, uint32_t cut, uint32
 
 by_samples_bins* by_samples_bin(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                 const by_samples_frame* frame, uint32_t threads) try {
-  Frame inner{frame->width,     frame->height,     frame->begin_ns,   frame->end_ns,
-              frame->low_ticks, frame->high_ticks, frame->step_ticks, {}};
-  std::copy(std::begin(frame->marks_from), std::end(frame->marks_from), std::begin(inner.marks_from));
-  return new by_samples_bins{bin(translated(runs, run_count), rows, inner, threads)};
+  return new by_samples_bins{bin(translated(runs, run_count), rows, *frame, threads)};
 } catch (const std::bad_alloc&) {
   return nullptr;
 }
@@ -143,9 +141,48 @@ const uint64_t* by_samples_bins_sizes(const by_samples_bins* bins, uint32_t plan
 }
 
 const by_samples_mark* by_samples_bins_marks(const by_samples_bins* bins, uint32_t plane, size_t* count) {
-  const std::vector<Mark>& marks = bins->grids[plane].marks;
+  const std::vector<by_samples_mark>& marks = bins->grids[plane].marks;
   *count = marks.size();
-  return reinterpret_cast<const by_samples_mark*>(marks.data());
+  return marks.data();
+}
+
+by_samples_tiles* by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
+                                  const by_samples_tile_frame* frame, const uint64_t* single, size_t single_count,
+                                  uint32_t threads) try {
+  return new by_samples_tiles{tile(translated(runs, run_count), rows, *frame, {single, single_count}, threads)};
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void by_samples_tiles_delete(by_samples_tiles* tiles) { delete tiles; }
+
+const uint32_t* by_samples_tiles_counts(const by_samples_tiles* tiles, uint32_t plane) {
+  return tiles->counts[plane].data();
+}
+
+const uint32_t* by_samples_tiles_latencies(const by_samples_tiles* tiles) { return tiles->latencies.data(); }
+
+by_samples_timeline* by_samples_timeline_read(const void* rows, uint64_t count, uint64_t bin_ns, uint64_t longest_ns,
+                                              by_samples_timeline_facts* facts) try {
+  auto* found = new by_samples_timeline{timeline({static_cast<const Row*>(rows), count}, bin_ns, longest_ns)};
+  *facts = {found->latest_ns, found->end_event, found->mallocs.size(), found->by_thread.size()};
+  return found;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void by_samples_timeline_delete(by_samples_timeline* timeline) { delete timeline; }
+
+const uint64_t* by_samples_timeline_column(const by_samples_timeline* timeline, uint32_t column) {
+  const std::vector<std::uint64_t>* columns[] = {&timeline->mallocs, &timeline->frees, &timeline->first_event,
+                                                 &timeline->by_thread};
+  return columns[column]->data();
+}
+
+void by_samples_first_events(const void* rows, uint64_t count, uint32_t thread, const double* boundaries_ns,
+                             size_t boundary_count, uint64_t* found) {
+  first_events({static_cast<const Row*>(rows), count}, thread, {boundaries_ns, boundary_count},
+               {found, boundary_count});
 }
 
 }  // extern "C"

@@ -1,10 +1,10 @@
 #include "samples/density.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <memory>
-#include <thread>
 #include <utility>
+
+#include "samples/shares.hpp"
 
 namespace blockyard::samples {
 
@@ -21,7 +21,7 @@ constexpr std::uint32_t most_dealt = 1U << 14;
 
 class Rows {
  public:
-  explicit Rows(const Frame& frame)
+  explicit Rows(const by_samples_frame& frame)
       : height_(frame.height),
         bottom_(std::log2(frame.low_ticks)),
         per_octave_(frame.height / (std::log2(frame.high_ticks) - std::log2(frame.low_ticks))),
@@ -64,7 +64,7 @@ class Rows {
 
 class Worker {
  public:
-  Worker(const Frame& frame, const Rows& rows)
+  Worker(const by_samples_frame& frame, const Rows& rows)
       : frame_(frame), rows_(rows), per_ns_(frame.width / (frame.end_ns - frame.begin_ns)), grids_(planes) {
     const std::size_t cells = static_cast<std::size_t>(frame.width) * frame.height;
     for (Grid& grid : grids_) {
@@ -136,7 +136,7 @@ class Worker {
   void add(Plane as_run, Plane attributed, const Row& row, std::uint32_t ticks, std::uint32_t run) {
     const std::size_t cell = cell_of(row, ticks);
     if (cell == outside) return;
-    const Mark mark{row.start, row.size, ticks, row.event, run, row.cause};
+    const by_samples_mark mark{row.start, row.size, ticks, row.event, run, row.cause};
     fill(as_run, cell, mark);
     if (!by_machine(row)) {
       if (ticks >= frame_.marks_from[static_cast<std::size_t>(attributed)]) of(attributed).marks.push_back(mark);
@@ -168,14 +168,14 @@ class Worker {
     if (cell_of(row, ticks) != outside) of(plane).marks.push_back({row.start, row.size, ticks, row.event, 0, 0});
   }
 
-  void fill(Plane plane, std::size_t cell, const Mark& mark) {
+  void fill(Plane plane, std::size_t cell, const by_samples_mark& mark) {
     Grid& grid = of(plane);
     ++grid.counts[cell];
     grid.sizes[cell] += size_step(mark.size);
     if (mark.ticks >= frame_.marks_from[static_cast<std::size_t>(plane)]) grid.marks.push_back(mark);
   }
 
-  const Frame& frame_;
+  const by_samples_frame& frame_;
   const Rows& rows_;
   double per_ns_;
   std::vector<Grid> grids_;
@@ -189,27 +189,15 @@ void join(Grid& into, const Grid& other) {
 
 }  // namespace
 
-std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const Frame& frame, std::size_t threads) {
+std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const by_samples_frame& frame,
+                      std::size_t threads) {
   const Rows table(frame);
-  const std::size_t shares = rows < 4096 ? 1 : std::clamp<std::size_t>(threads, 1, max_threads);
+  const std::size_t shares = shares_of(rows, threads);
   std::vector<std::unique_ptr<Worker>> workers(shares);
-  std::vector<std::exception_ptr> failures(shares);
-  const auto work = [&](std::size_t share) {
-    try {
-      workers[share] = std::make_unique<Worker>(frame, table);
-      if (!runs.empty()) workers[share]->pass(runs, rows * share / shares, rows * (share + 1) / shares);
-    } catch (...) {
-      failures[share] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t share = 1; share < shares; ++share) helpers.emplace_back(work, share);
-    work(0);
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
+    workers[share] = std::make_unique<Worker>(frame, table);
+    if (!runs.empty()) workers[share]->pass(runs, begin, end);
+  });
   for (std::size_t share = 1; share < shares; ++share) {
     for (std::size_t plane = 0; plane < planes; ++plane)
       join(workers[0]->grids()[plane], workers[share]->grids()[plane]);

@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "samples/row.hpp"
+#include "samples/latency.hpp"
+#include "samples/samples.h"
 
 namespace blockyard::samples {
 
@@ -20,35 +21,12 @@ enum class Plane : std::uint32_t {
 };
 inline constexpr std::size_t planes = 6;
 
-/// The picture's frame. Latency is the call and the touch together (a reallocate counts as malloc); what lies below
-/// `low_ticks` (0 included) falls into the lowest row, what lies outside the times is left out.
-struct Frame {
-  std::uint32_t width;               ///< cells across
-  std::uint32_t height;              ///< cells up
-  double begin_ns;                   ///< time at the left edge
-  double end_ns;                     ///< time at the right edge
-  double low_ticks;                  ///< latency at the lower edge, above 0
-  double high_ticks;                 ///< latency at the upper edge
-  std::uint32_t step_ticks;          ///< the clock advances by so many ticks at a time: latencies are known to one step
-  std::uint32_t marks_from[planes];  ///< latencies of at least this many ticks are returned one by one
-};
-
-/// One event worth a mark of its own.
-struct Mark {
-  std::uint64_t time_ns;
-  std::uint64_t size;
-  std::uint32_t ticks;
-  std::uint32_t event;
-  std::uint32_t run;    ///< the repeat's place; 0 for inherent
-  std::uint32_t cause;  ///< as in its row; 0 for inherent
-};
-
 /// Cells of one picture, column by column (cell = x * height + y, y upwards): events are in order of time, so that a
 /// stretch of them falls into one column, which stays in the cache.
 struct Grid {
   std::vector<std::uint32_t> counts;
-  std::vector<std::uint64_t> sizes;  ///< sum over the cell's events of size_step(size)
-  std::vector<Mark> marks;           ///< in order of event
+  std::vector<std::uint64_t> sizes;    ///< sum over the cell's events of size_step(size)
+  std::vector<by_samples_mark> marks;  ///< in order of event
 };
 
 /// A block's size on a logarithmic scale: four steps an octave, 0 for 0 and 1 byte, 4 for 2 bytes, 40 for 1 KiB.
@@ -60,6 +38,7 @@ inline std::uint32_t size_step(std::uint64_t size) {
 }
 
 /// Fills the planes. The time of an inherent event is that of its first repeat. Throws std::bad_alloc.
-std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const Frame& frame, std::size_t threads);
+std::vector<Grid> bin(std::span<const Run> runs, std::uint64_t rows, const by_samples_frame& frame,
+                      std::size_t threads);
 
 }  // namespace blockyard::samples

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <new>
-#include <thread>
+
+#include "samples/shares.hpp"
 
 namespace blockyard::samples {
 
@@ -44,7 +45,7 @@ void subtract(std::vector<std::uint64_t>& low, Distribution& above, const Distri
   }
 }
 
-bool slower(const Slow& left, const Slow& right) {
+bool slower(const by_samples_slow& left, const by_samples_slow& right) {
   return left.ticks != right.ticks ? left.ticks > right.ticks : left.row < right.row;
 }
 
@@ -84,7 +85,7 @@ class Digest::Worker {
       const std::size_t klass = size_class(first.size);
 
       Latency least = latency(first, runs[0]);
-      Slow most{offset + i, least.both, 0};
+      by_samples_slow most{offset + i, least.both, 0};
       std::size_t struck = 0;
       add(0, kind, klass, least);
       if (first.cause != 0) [[unlikely]]
@@ -120,7 +121,7 @@ class Digest::Worker {
   const Tail& by_cause(Operation operation, std::uint8_t cause) const {
     return by_cause_[static_cast<std::size_t>(operation) * causes + cause];
   }
-  const std::vector<Slow>& slowest() const { return slowest_; }
+  const std::vector<by_samples_slow>& slowest() const { return slowest_; }
 
  private:
   struct Free {
@@ -174,7 +175,7 @@ class Digest::Worker {
   }
 
   /// A heap whose top is the fastest of those kept; a row of latency 0 is kept while there is room.
-  void keep(const Slow& event) {
+  void keep(const by_samples_slow& event) {
     if (kept_ == 0) return;
     if (slowest_.size() == kept_) {
       if (!slower(event, slowest_.front())) return;
@@ -197,7 +198,7 @@ class Digest::Worker {
   std::size_t phase_ = 0;
   std::size_t kept_;
   std::uint32_t slow_from_ = 0;
-  std::vector<Slow> slowest_;
+  std::vector<by_samples_slow> slowest_;
 };
 
 Digest::Digest(std::size_t threads, std::size_t slowest, std::size_t phases)
@@ -214,23 +215,12 @@ Fault Digest::feed(std::span<const Run> runs, std::uint64_t rows, std::uint32_t 
     for (std::size_t i = 0; i < threads_; ++i) workers_.push_back(std::make_unique<Worker>(runs_, kept_, phases_));
   }
   if (runs.size() != runs_ || phase >= phases_) return {Fault::What::other_event, 0, rows_fed_};
-  const std::size_t shares = rows < 4096 ? 1 : workers_.size();
+  const std::size_t shares = shares_of(rows, workers_.size());
   std::vector<Fault> faults(shares);
-  const auto work = [&](std::size_t share) {
-    const std::uint64_t begin = rows * share / shares;
-    const std::uint64_t end = rows * (share + 1) / shares;
+  for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t previous = begin == 0 ? last_event_ : runs[0].rows[begin - 1].event;
-    try {
-      faults[share] = workers_[share]->pass(runs, begin, end, previous, rows_fed_, phase);
-    } catch (const std::bad_alloc&) {
-      faults[share] = {Fault::What::memory, 0, begin};
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t share = 1; share < shares; ++share) helpers.emplace_back(work, share);
-    work(0);
-  }
+    faults[share] = workers_[share]->pass(runs, begin, end, previous, rows_fed_, phase);
+  });
   for (Fault fault : faults) {
     if (fault.what == Fault::What::none) continue;
     fault.row += rows_fed_;
@@ -290,8 +280,8 @@ Distribution Digest::by_cause(Operation operation, std::uint8_t cause) const {
   return all.sum();
 }
 
-std::vector<Slow> Digest::slowest() const {
-  std::vector<Slow> all;
+std::vector<by_samples_slow> Digest::slowest() const {
+  std::vector<by_samples_slow> all;
   for (const auto& worker : workers_) all.insert(all.end(), worker->slowest().begin(), worker->slowest().end());
   std::sort(all.begin(), all.end(), slower);
   if (all.size() > kept_) all.resize(kept_);

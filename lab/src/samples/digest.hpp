@@ -14,7 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "samples/row.hpp"
+#include "samples/latency.hpp"
+#include "samples/samples.h"
 #include "samples/tail.hpp"
 
 namespace blockyard::samples {
@@ -37,13 +38,6 @@ inline constexpr std::size_t operations = 3;
 
 /// Every value of the column.
 inline constexpr std::size_t causes = 256;
-
-/// One of the slowest events: its slowest repeat.
-struct Slow {
-  std::uint64_t row;    ///< counted from the first feed
-  std::uint32_t ticks;  ///< call and touch
-  std::uint32_t run;
-};
 
 class Digest {
  public:
@@ -69,7 +63,7 @@ class Digest {
   Distribution by_cause(Operation operation, std::uint8_t cause) const;
 
   /// Each event once, by its slowest repeat, the slowest first.
-  std::vector<Slow> slowest() const;
+  std::vector<by_samples_slow> slowest() const;
 
  private:
   class Worker;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
+
+#include "samples/shares.hpp"
 
 namespace blockyard::samples {
 
@@ -151,13 +152,9 @@ FrameSums::~FrameSums() = default;
 
 void FrameSums::feed(std::span<const Run> runs, std::uint64_t rows) {
   if (runs.size() != runs_ || rows == 0) return;
-  const std::size_t shares = rows < 4096 ? 1 : workers_.size();
-  const auto work = [&](std::size_t share) {
-    workers_[share]->pass(runs, rows * share / shares, rows * (share + 1) / shares);
-  };
-  std::vector<std::jthread> helpers;
-  for (std::size_t share = 1; share < shares; ++share) helpers.emplace_back(work, share);
-  work(0);
+  for_each_share(
+      rows, shares_of(rows, workers_.size()),
+      [&](std::size_t share, std::uint64_t begin, std::uint64_t end) { workers_[share]->pass(runs, begin, end); });
 }
 
 FrameTimes FrameSums::times(std::size_t cut) const {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "samples/row.hpp"
+#include "samples/latency.hpp"
 
 namespace blockyard::samples {
 

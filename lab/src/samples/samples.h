@@ -29,17 +29,21 @@ typedef struct by_samples_fault {
   uint64_t row;
 } by_samples_fault;
 
+/// The frame of a density picture. Latency is the call and the touch together (a reallocate counts as malloc). What lies
+/// below `low_ticks` (0 included) falls into the lowest row; what lies outside the times is left out.
 typedef struct by_samples_frame {
-  uint32_t width;
-  uint32_t height;
-  double begin_ns;
-  double end_ns;
-  double low_ticks;
-  double high_ticks;
-  uint32_t step_ticks;     ///< the clock advances by so many ticks at a time
-  uint32_t marks_from[6];  ///< by plane: malloc, free as-run; malloc, free inherent; malloc, free attributed
+  uint32_t width;          ///< cells across
+  uint32_t height;         ///< cells up
+  double begin_ns;         ///< time at the left edge
+  double end_ns;           ///< time at the right edge
+  double low_ticks;        ///< latency at the lower edge, above 0
+  double high_ticks;       ///< latency at the upper edge
+  uint32_t step_ticks;     ///< the clock advances by so many ticks at a time: latencies are known to one step
+  uint32_t marks_from[6];  ///< by plane: latencies of at least so many ticks are returned one by one. The planes are
+                           ///< malloc and free as-run, malloc and free inherent, malloc and free attributed.
 } by_samples_frame;
 
+/// One event worth a mark of its own.
 typedef struct by_samples_mark {
   uint64_t time_ns;
   uint64_t size;
@@ -51,8 +55,8 @@ typedef struct by_samples_mark {
 
 /// One of the slowest events, by its slowest repeat.
 typedef struct by_samples_slow {
-  uint64_t row;
-  uint32_t ticks;
+  uint64_t row;    ///< counted from the first feed
+  uint32_t ticks;  ///< call and touch
   uint32_t run;
 } by_samples_slow;
 
@@ -63,14 +67,15 @@ typedef struct by_samples_cut {
   uint32_t thread;  ///< UINT32_MAX: of all threads
 } by_samples_cut;
 
-/// As TileFrame in tiles.hpp.
+/// How time and latency are cut into histograms. Latency is the call and the touch together; a reallocate counts as
+/// malloc.
 typedef struct by_samples_tile_frame {
-  uint32_t columns;
-  uint32_t bins;
-  uint32_t per_octave;
-  double begin_ns;
-  double end_ns;
-  double ticks_per_ns;
+  uint32_t columns;     ///< stretches of time, of equal length
+  uint32_t bins;        ///< of latency: 0 for less than a tick, then `per_octave` per octave from 1 ns on
+  uint32_t per_octave;  ///< a bin is 2^(1/per_octave) wide
+  double begin_ns;      ///< what started before falls into the first column
+  double end_ns;        ///< what started later falls into the last
+  double ticks_per_ns;  ///< of the group's ticks
 } by_samples_tile_frame;
 
 typedef struct by_samples_timeline_facts {

@@ -1,9 +1,9 @@
 #include "samples/tiles.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <memory>
-#include <thread>
+
+#include "samples/shares.hpp"
 
 namespace blockyard::samples {
 
@@ -14,7 +14,7 @@ constexpr std::uint32_t tabled = 1U << 16;
 
 class Bins {
  public:
-  explicit Bins(const TileFrame& frame) : frame_(frame), table_(tabled) {
+  explicit Bins(const by_samples_tile_frame& frame) : frame_(frame), table_(tabled) {
     for (std::uint32_t ticks = 0; ticks < tabled; ++ticks) table_[ticks] = computed(ticks);
   }
 
@@ -27,13 +27,13 @@ class Bins {
     return std::min(1 + static_cast<std::uint32_t>(octaves * frame_.per_octave), frame_.bins - 1);
   }
 
-  const TileFrame& frame_;
+  const by_samples_tile_frame& frame_;
   std::vector<std::uint32_t> table_;
 };
 
 class Worker {
  public:
-  Worker(const TileFrame& frame, const Bins& bins)
+  Worker(const by_samples_tile_frame& frame, const Bins& bins)
       : frame_(frame),
         bins_(bins),
         per_ns_(frame.end_ns > frame.begin_ns ? frame.columns / (frame.end_ns - frame.begin_ns) : 0) {
@@ -82,37 +82,23 @@ class Worker {
     return static_cast<std::size_t>(std::clamp(across, 0.0, frame_.columns - 1.0));
   }
 
-  const TileFrame& frame_;
+  const by_samples_tile_frame& frame_;
   const Bins& bins_;
   double per_ns_;
 };
 
 }  // namespace
 
-Tiles tile(std::span<const Run> runs, std::uint64_t rows, const TileFrame& frame, std::span<const std::uint64_t> single,
-           std::size_t threads) {
+Tiles tile(std::span<const Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
+           std::span<const std::uint64_t> single, std::size_t threads) {
   const Bins bins(frame);
-  const std::size_t shares = rows < 4096 ? 1 : std::clamp<std::size_t>(threads, 1, max_threads);
+  const std::size_t shares = shares_of(rows, threads);
   std::vector<std::unique_ptr<Worker>> workers(shares);
-  std::vector<std::exception_ptr> failures(shares);
-  const auto work = [&](std::size_t share) {
-    try {
-      workers[share] = std::make_unique<Worker>(frame, bins);
-      const std::uint64_t begin = rows * share / shares;
-      const auto mine = std::lower_bound(single.begin(), single.end(), begin);
-      if (!runs.empty()) workers[share]->pass(runs, begin, rows * (share + 1) / shares, {mine, single.end()});
-    } catch (...) {
-      failures[share] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t share = 1; share < shares; ++share) helpers.emplace_back(work, share);
-    work(0);
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  for_each_share(rows, shares, [&](std::size_t share, std::uint64_t begin, std::uint64_t end) {
+    workers[share] = std::make_unique<Worker>(frame, bins);
+    const auto mine = std::lower_bound(single.begin(), single.end(), begin);
+    if (!runs.empty()) workers[share]->pass(runs, begin, end, {mine, single.end()});
+  });
 
   Tiles result;
   for (std::size_t plane = 0; plane < tile_planes; ++plane) {

@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "samples/row.hpp"
+#include "samples/latency.hpp"
+#include "samples/samples.h"
 
 namespace blockyard::samples {
 
@@ -24,16 +25,6 @@ enum class TilePlane : std::uint32_t {
 };
 inline constexpr std::size_t tile_planes = 8;
 
-/// How time and latency are cut. Latency is the call and the touch together; a reallocate counts as malloc.
-struct TileFrame {
-  std::uint32_t columns;     ///< stretches of time, of equal length
-  std::uint32_t bins;        ///< of latency: 0 for less than a tick, then `per_octave` an octave from 1 ns on
-  std::uint32_t per_octave;  ///< a bin is 2^(1/per_octave) wide
-  double begin_ns;           ///< what started before falls into the first column
-  double end_ns;             ///< what started later falls into the last
-  double ticks_per_ns;       ///< of the group's ticks
-};
-
 struct Tiles {
   /// By plane: columns * bins counts, cell = column * bins + bin.
   std::vector<std::uint32_t> counts[tile_planes];
@@ -43,7 +34,7 @@ struct Tiles {
 
 /// Counts all rows but those in `single`, which rise. The time of an event is that of its first repeat, in every view.
 /// Throws std::bad_alloc.
-Tiles tile(std::span<const Run> runs, std::uint64_t rows, const TileFrame& frame, std::span<const std::uint64_t> single,
-           std::size_t threads);
+Tiles tile(std::span<const Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
+           std::span<const std::uint64_t> single, std::size_t threads);
 
 }  // namespace blockyard::samples

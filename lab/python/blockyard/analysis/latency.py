@@ -31,7 +31,7 @@ class Part(Enum):
 
 
 SIZE_CLASSES = ("up to 64 B", "up to 1 KiB", "up to 32 KiB", "up to 1 MiB", "above 1 MiB")
-"""In the order of the native passes (lab/src/samples/row.hpp)."""
+"""In the order of the native passes (lab/src/samples/latency.hpp)."""
 
 
 @dataclass(frozen=True)

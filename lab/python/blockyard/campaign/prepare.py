@@ -13,8 +13,8 @@ from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.settings import Stretch
 from blockyard.errors import UserError
 
-# Bytes of a run's folder: a sample row, and what run.json and memory.npy take besides.
-_SAMPLE_BYTES = 36
+# Bytes of a run's folder: a row of samples.npy, and what run.json and memory.npy take.
+SAMPLE_BYTES = 36
 _RUN_BYTES = 1 << 20
 
 
@@ -63,4 +63,4 @@ def _call(arguments: list[str | Path], folder: Folder, progress: Callable[[float
 
 def run_bytes(journal: dict[str, Any], *, sampled: bool) -> int:
     """Disk space that one run of a journal needs."""
-    return _RUN_BYTES + (0 if not sampled else journal["measured_events"] * _SAMPLE_BYTES)
+    return _RUN_BYTES + (0 if not sampled else journal["measured_events"] * SAMPLE_BYTES)

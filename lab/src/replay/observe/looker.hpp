@@ -23,19 +23,11 @@
 
 #include <cstdint>
 
+#include "samples/row.hpp"
+
 namespace blockyard::replay {
 
-/// Bits of samples.npy's `cause`.
-namespace cause {
-inline constexpr std::uint8_t looked = 1;
-inline constexpr std::uint8_t fault_in_call = 2;   ///< minor
-inline constexpr std::uint8_t fault_in_touch = 4;  ///< minor
-inline constexpr std::uint8_t preempted = 8;
-inline constexpr std::uint8_t slept = 16;
-inline constexpr std::uint8_t migrated = 32;
-inline constexpr std::uint8_t major_fault = 64;
-inline constexpr std::uint8_t machine = 128;  ///< time that the virtual machine was not given
-}  // namespace cause
+namespace cause = samples::cause;
 
 /// Where the counts come from. getrusage tells faults and both kinds of switches. perf's software counter tells
 /// migrations besides, there and back included (getrusage's stand-in is the core before and after); the kernel must

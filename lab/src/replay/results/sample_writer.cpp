@@ -3,33 +3,17 @@
 #include <algorithm>
 #include <functional>
 
+#include "journal/event.hpp"
 #include "replay/results/npy.hpp"
+#include "samples/row.hpp"
 
 namespace blockyard::replay {
-namespace {
-
-struct [[gnu::packed]] SampleRow {
-  std::uint32_t event;
-  std::uint8_t kind;
-  std::uint8_t cause;
-  std::uint16_t thread;
-  std::uint64_t size;
-  std::uint64_t start;
-  std::uint32_t call;
-  std::uint32_t touch;
-  std::uint32_t frame;
-};
-static_assert(sizeof(SampleRow) == 36);
-
-constexpr const char* sample_fields =
-    "[('event', '<u4'), ('kind', '|u1'), ('cause', '|u1'), ('thread', '<u2'), ('size', '<u8'), ('start', '<u8'), "
-    "('call', '<u4'), ('touch', '<u4'), ('frame', '<u4')]";
-
-}  // namespace
+static_assert(samples::kind_free == static_cast<std::uint8_t>(journal::Kind::free));
+static_assert(samples::kind_reallocate == static_cast<std::uint8_t>(journal::Kind::reallocate));
 
 SampleWriter::SampleWriter(const std::string& folder, const PlanFile& plan, const Session& session)
     : session_(session), frames_(plan.frames()), file_(folder + "/samples.npy") {
-  const std::string header = npy_header(sample_fields, plan.header().measured_events);
+  const std::string header = npy_header(samples::row_descr, plan.header().measured_events);
   file_.write(header.data(), header.size());
   queue_.reserve(session.threads.size());
   for (const ReplayThread& thread : session.threads) {
@@ -73,7 +57,7 @@ void SampleWriter::write(Cursor& cursor) {
     return;
   }
   while (frame_ < frames_.size() && frames_[frame_] < record.event) ++frame_;
-  SampleRow row{};
+  samples::Row row{};
   row.event = record.event;
   row.kind = record.kind;
   row.cause = record.cause;

@@ -158,7 +158,7 @@ std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t f
   const double event_ns = static_cast<double>(end - begin) / ticks_per_ns_;
   if (end - begin >= pause_ && !preempted && !slept && between_ns < longest_comparison_ns && lost_ns > stolen_ns &&
       lost_ns <= event_ns) {
-    bits |= cause::machine;
+    bits |= cause::host_paused;
   }
   return bits;
 }
