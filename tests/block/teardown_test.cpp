@@ -116,7 +116,7 @@ TEST(Exhaustion, a_limited_address_space_serves_what_it_can_and_recovers) {
   EXPECT_EQ(ended.status, 0) << ended.output;
 }
 
-TEST(Valgrind, is_told_of_pools_blocks_and_frees) {
+TEST(Valgrind, knows_pools_blocks_and_frees) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: sanitized programs don't run under Valgrind";
 #endif

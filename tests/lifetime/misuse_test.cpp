@@ -107,7 +107,7 @@ TEST(Misuse, a_leak_mode_that_is_none_is_said_once_and_none_is_on) {
               std::string("blockyard: BLOCKYARD_LEAKS=") + mode + " is not 0, 1 or 2; leak detection stays off\n");
   }
 }
-TEST(Misuse, right_use_is_let_alone_in_checked_processes) {
+TEST(Misuse, correct_use_passes_in_checked_processes) {
   const Outcome outcome = run("right_use", "BLOCKYARD_CHECK=1");
   EXPECT_EQ(outcome.status, 0) << outcome.said;
   EXPECT_EQ(outcome.said, "");

@@ -366,13 +366,8 @@ void* reallocate_temp(void* block, std::size_t old_size, std::size_t size, std::
 }
 
 void* by_temp_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
-  if (!is_valid_alignment(alignment)) {
-    errno = EINVAL;
-    return nullptr;
-  }
-  ThreadState* const state = ensure_thread();
+  ThreadState* const state = ensure_thread(alignment);
   if (state == nullptr) {
-    errno = ENOMEM;
     return nullptr;
   }
   TempRegion& region = region_of(state);

@@ -188,13 +188,8 @@ void release_slow(void* block) {
 constinit std::atomic<bool> by_jobs_followed{false};
 
 void* by_temp_job_allocate_slow(std::size_t size, std::size_t alignment) noexcept {
-  if (!is_valid_alignment(alignment)) {
-    errno = EINVAL;
-    return nullptr;
-  }
-  ThreadState* const state = ensure_thread();
+  ThreadState* const state = ensure_thread(alignment);
   if (state == nullptr) {
-    errno = ENOMEM;
     return nullptr;
   }
   const bool follow = leak_mode() != BY_LEAKS_OFF;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -175,6 +176,18 @@ ThreadState* enter_thread() {
   }
   this_thread = state;
   thread_exit.set(state);
+  return state;
+}
+
+ThreadState* ensure_thread(std::size_t alignment) {
+  if (!is_valid_alignment(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  ThreadState* const state = ensure_thread();
+  if (state == nullptr) {
+    errno = ENOMEM;
+  }
   return state;
 }
 

@@ -98,6 +98,8 @@ extern constinit thread_local ThreadState* this_thread __attribute__((tls_model(
 /// Gives the calling thread a state. nullptr when memory is exhausted. Takes a lock; O(1).
 ThreadState* enter_thread();
 inline ThreadState* ensure_thread() { return this_thread != nullptr ? this_thread : enter_thread(); }
+/// The same for an allocation at `alignment`: nullptr with errno EINVAL for a bad one, ENOMEM when memory is exhausted.
+ThreadState* ensure_thread(std::size_t alignment);
 
 /// Makes forks leave this component's locks free, from now on. Call it before the first lock is taken. O(1).
 void guard_forks();
