@@ -73,39 +73,39 @@ Json common(const RunFacts& facts, const char* status) {
   return run;
 }
 
-const char* source_text(LookSource source) {
+const char* source_text(CauseSource source) {
   switch (source) {
-    case LookSource::off:
+    case CauseSource::off:
       return "off";
-    case LookSource::getrusage:
+    case CauseSource::getrusage:
       return "getrusage";
-    case LookSource::perf:
+    case CauseSource::perf:
       return "perf";
   }
   return "";
 }
 
 // Why it is not perf; null where it is.
-Json why_not_perf(const RunSettings& settings, const Looking& looking) {
-  switch (looking.source) {
-    case LookSource::perf:
+Json why_not_perf(const RunSettings& settings, const CauseTotals& causes) {
+  switch (causes.source) {
+    case CauseSource::perf:
       return nullptr;
-    case LookSource::off:
+    case CauseSource::off:
       return settings.causes_above_ns == 0 ? "it was switched off" : "a run without a clock around events has none";
-    case LookSource::getrusage:
+    case CauseSource::getrusage:
       break;
   }
-  if (looking.refused == 0) return "it was asked for";
-  return std::string("the kernel refuses software perf counters (") + std::strerror(looking.refused) +
+  if (causes.refused == 0) return "it was asked for";
+  return std::string("the kernel refuses software perf counters (") + std::strerror(causes.refused) +
          "); they need kernel.perf_event_paranoid of 1 or less, or CAP_PERFMON";
 }
 
-Json looking_json(const RunSettings& settings, const Looking& looking) {
+Json causes_json(const RunSettings& settings, const CauseTotals& causes) {
   return {{"threshold_ns", settings.causes_above_ns},
-          {"events", looking.events},
-          {"ns_a_look", looking.ns_a_look},
-          {"source", source_text(looking.source)},
-          {"reason", why_not_perf(settings, looking)}};
+          {"events", causes.events},
+          {"ns_a_look", causes.ns_per_read},
+          {"source", source_text(causes.source)},
+          {"reason", why_not_perf(settings, causes)}};
 }
 
 // Processor time of everything else on the machine; null for a run so short that the kernel's steps of 10 ms hide it.
@@ -202,7 +202,7 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["walk_ns_a_block"] = totals.walk.blocks != 0 ? Json(totals.walk.ns_a_block) : Json(nullptr);
   run["pollute_bytes"] = facts.settings.pollute_bytes;
   run["polluted"] = totals.polluted ? Json(*totals.polluted) : Json(nullptr);
-  run["looking"] = looking_json(facts.settings, totals.looking);
+  run["looking"] = causes_json(facts.settings, totals.causes);
   return journal::json_text(run) + "\n";
 }
 

@@ -8,7 +8,7 @@ void Totals::count_threads(const Session& session) {
   std::uint64_t end = session.clock_start;
   std::uint64_t walks = 0;
   std::uint64_t complete_walks = 0;
-  looking.source = session.look.source;
+  causes.source = session.causes.source;
   for (const ReplayThread& thread : session.threads) {
     end = std::max(end, thread.end_ticks);
     order_waits += thread.order_waits;
@@ -18,10 +18,10 @@ void Totals::count_threads(const Session& session) {
       stream->outruns += thread.outruns;
       stream->waited_ns += session.ns(thread.outrun_ticks);
     }
-    looking.events += thread.looker.events();
-    if (thread.looker.source() < looking.source) {
-      looking.source = thread.looker.source();
-      looking.refused = thread.looker.refused();
+    causes.events += thread.cause_reader.events();
+    if (thread.cause_reader.source() < causes.source) {
+      causes.source = thread.cause_reader.source();
+      causes.refused = thread.cause_reader.refused();
     }
   }
   wall_ns = session.ns(end - session.clock_start);

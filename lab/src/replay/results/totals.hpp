@@ -25,12 +25,12 @@ struct StreamTotals {
   std::uint64_t cpu_ns = 0;        ///< of the reader, while the clock ran
 };
 
-/// What looking for causes came to.
-struct Looking {
-  LookSource source = LookSource::off;
+/// What causes for causes came to.
+struct CauseTotals {
+  CauseSource source = CauseSource::off;
   int refused = 0;           ///< errno with which the kernel refused a better source
   std::uint64_t events = 0;  ///< that carry their cause
-  double ns_a_look = 0;
+  double ns_per_read = 0;
 };
 
 struct Totals {
@@ -45,7 +45,7 @@ struct Totals {
   std::uint64_t order_waits = 0;
   std::optional<StreamTotals> stream;  ///< none where all records lay in memory
   std::optional<double> polluted;      ///< share of the walks between events that went all the way
-  Looking looking;
+  CauseTotals causes;
   std::uint64_t background_threads = 0;
   std::uint64_t background_cpu_ns = 0;
   std::vector<std::string> background_names;

@@ -30,15 +30,15 @@ class Driver {
     Done done{.block = slot.block};
     call(record, slot, done);
     done.touch = {done.call.end, done.call.end};
-    done.unlooked_from = done.call.begin;
-    look_at_call(done);
+    done.unread_from = done.call.begin;
+    read_causes_of_call(done);
     if (record.kind == static_cast<std::uint8_t>(Kind::free)) {
       forget(record, slot);
     } else {
       keep(record, slot, done);
     }
     if constexpr (traced) thread_.mark->doing.store(Mark::lab, std::memory_order_release);
-    slot.done.store(event, std::memory_order_release);  // before the look: another thread may be waiting
+    slot.done.store(event, std::memory_order_release);  // before any reading: another thread may be waiting
     write_outcome(record, done);
     thread_.progress.live.store(live_, std::memory_order_relaxed);
     thread_.progress.blocks.store(blocks_, std::memory_order_relaxed);
@@ -51,7 +51,7 @@ class Driver {
     std::uint64_t fresh_from = 0;  ///< bytes of the block that hold what the allocator copied
     Span call{};
     Span touch{};
-    std::uint64_t unlooked_from = 0;  ///< ticks; what happened before has been looked at
+    std::uint64_t unread_from = 0;  ///< ticks; the causes of what happened before are known
     std::uint8_t causes = 0;
   };
 
@@ -116,12 +116,13 @@ class Driver {
     done.block = block;
   }
 
-  // A slow call and a slow touch are looked at each by itself. What is fast is not looked at: no fault fits into it.
-  [[gnu::always_inline]] void look_at_call(Done& done) {
+  // The causes of a slow call and of a slow touch are read separately. What is fast needs no reading: no fault fits into
+  // it.
+  [[gnu::always_inline]] void read_causes_of_call(Done& done) {
     if constexpr (timed) {
-      if (looker_.wanted(done.call.begin, done.call.end)) [[unlikely]] {
-        done.causes = looker_.look(done.call.begin, done.call.end, cause::fault_in_call);
-        done.touch.begin = done.touch.end = done.unlooked_from = base::ticks_fenced();
+      if (cause_reader_.wanted(done.call.begin, done.call.end)) [[unlikely]] {
+        done.causes = cause_reader_.read(done.call.begin, done.call.end, cause::fault_in_call);
+        done.touch.begin = done.touch.end = done.unread_from = base::ticks_fenced();
       }
     }
   }
@@ -157,15 +158,15 @@ class Driver {
 
   [[gnu::always_inline]] void write_outcome(Record& record, Done& done) {
     if constexpr (timed) {
-      if (looker_.wanted(done.unlooked_from, done.touch.end)) [[unlikely]] {
-        done.causes |= looker_.look(done.unlooked_from, done.touch.end, cause::fault_in_touch);
+      if (cause_reader_.wanted(done.unread_from, done.touch.end)) [[unlikely]] {
+        done.causes |= cause_reader_.read(done.unread_from, done.touch.end, cause::fault_in_touch);
       } else {
-        looker_.over(done.touch.end);
+        cause_reader_.skip(done.touch.end);
       }
       const std::uint64_t call_ticks = done.call.end - done.call.begin;
       const std::uint64_t touch_ticks = done.touch.end - done.touch.begin;
       record.outcome = {done.call.begin - clock_start_, saturated(call_ticks), saturated(touch_ticks)};
-      record.cause = looker_.told(call_ticks, touch_ticks, done.causes);
+      record.cause = cause_reader_.for_row(call_ticks, touch_ticks, done.causes);
     }
   }
 
@@ -174,7 +175,7 @@ class Driver {
   const by_adapter calls_;
   std::uint64_t live_;    ///< as Progress::live
   std::uint64_t blocks_;  ///< as Progress::blocks
-  Looker& looker_ = thread_.looker;
+  CauseReader& cause_reader_ = thread_.cause_reader;
   const bool sized_free_ = (calls_.flags & BY_ADAPTER_SIZED_FREE) != 0;
   const Touch touch_ = session_.touch;
   const std::uint64_t clock_start_ = session_.clock_start;

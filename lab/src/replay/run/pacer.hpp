@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
-#include "replay/observe/looker.hpp"
+#include "replay/observe/cause_reader.hpp"
 
 namespace blockyard::replay {
 
@@ -24,19 +24,19 @@ inline void relax() {
 void sleep_towards(std::uint64_t due, std::uint64_t lead, double ticks_per_ns);
 
 /// Returns at `due`, or at once when it has passed. Between two events: what happens meanwhile is charged to neither.
-inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_ns, Looker& looker) {
+inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_ns, CauseReader& cause_reader) {
   std::uint64_t now = base::ticks();
-  looker.pass(now);
+  cause_reader.pass(now);
   if (now >= due) return;
   if (due - now > lead + lead / 2) [[unlikely]] {
     sleep_towards(due, lead, ticks_per_ns);
-    looker.rebase();
+    cause_reader.rebase();
   }
   while ((now = base::ticks()) < due) {
-    looker.pass(now);
+    cause_reader.pass(now);
     relax();
   }
-  looker.pass(now);
+  cause_reader.pass(now);
 }
 
 /// Sleeps some 50 us: for waits whose end nobody knows.

@@ -132,7 +132,7 @@ class Run {
 
   void replay() {
     totals_.floors = measure_floors();
-    totals_.looking.ns_a_look = session_.threads[0].looker.measure_cost();
+    totals_.causes.ns_per_read = session_.threads[0].cause_reader.measure_cost();
     totals_.counters_at_start = loaded_.counters();
     watch_.start_clock();
     const Usage before = usage_now();

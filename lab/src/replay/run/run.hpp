@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <string>
 
-#include "replay/observe/looker.hpp"
+#include "replay/observe/cause_reader.hpp"
 #include "replay/run/touch.hpp"
 
 namespace blockyard::replay {
 
 /// Whatever the kernel does to an event takes longer: all that it did is told.
 inline constexpr std::uint64_t default_causes_above_ns = 250;
-static_assert(default_causes_above_ns == Looker::shortest_ns);
+static_assert(default_causes_above_ns == CauseReader::shortest_ns);
 
 struct RunSettings {
   std::string plan;
@@ -21,7 +21,7 @@ struct RunSettings {
   double pace = 1;      ///< 1 is the journal's own, 10 ten times as fast, 0 as fast as possible
   Touch touch = Touch::page;
   std::uint64_t causes_above_ns = default_causes_above_ns;  ///< events this slow carry their cause; 0: none does
-  LookSource look_with = LookSource::perf;                  ///< what may be used for that
+  CauseSource cause_source = CauseSource::perf;             ///< what may be used for that
   std::uint64_t pollute_bytes = 0;                          ///< walked between events; rounded up to 4 KiB
   bool in_order = false;  ///< each event begins when all before it in the journal are over; threads stay on a core each
   bool keep_awake = false;  ///< a process of the idle class on each core, so that none falls asleep between events

@@ -77,8 +77,8 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       ->add_option("--causes-above", settings->causes_above_ns,
                    "nanoseconds from which an event carries why it was slow; 0 looks at none")
       ->capture_default_str();
-  const std::map<std::string, LookSource> sources{{"perf", LookSource::perf}, {"getrusage", LookSource::getrusage}};
-  command->add_option("--look-with", settings->look_with, "what may be asked for causes")
+  const std::map<std::string, CauseSource> sources{{"perf", CauseSource::perf}, {"getrusage", CauseSource::getrusage}};
+  command->add_option("--look-with", settings->cause_source, "what may be asked for causes")
       ->transform(CLI::Transformer(sources).description("perf|getrusage"))
       ->default_str("perf");
   command

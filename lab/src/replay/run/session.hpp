@@ -10,7 +10,7 @@
 #include <span>
 
 #include "blockyard/adapter.h"
-#include "replay/observe/looker.hpp"
+#include "replay/observe/cause_reader.hpp"
 #include "replay/observe/trace_board.hpp"
 #include "replay/plan/plan_format.hpp"
 #include "replay/run/polluter.hpp"
@@ -76,7 +76,7 @@ struct ReplayThread {
   alignas(128) std::atomic<std::uint64_t> published{0};
   /// The event that it comes to, where the journal's order is kept (order.hpp). On a line of its own: others look at it.
   alignas(128) std::atomic<std::uint32_t> next_event{0};
-  alignas(128) Looker looker;  ///< the thread's own
+  alignas(128) CauseReader cause_reader;  ///< the thread's own
   Polluter polluter;
   std::uint32_t index = 0;  ///< in Session::threads
   std::uint32_t journal_thread = 0;
@@ -116,7 +116,7 @@ struct Session {
   std::uint64_t clock_start = 0;  ///< ticks
   std::uint64_t sleep_lead = 0;   ///< ticks before an event at which its thread wakes and spins
   Touch touch = Touch::nothing;
-  LookSettings look;            ///< for the threads' lookers; off in runs that are not timed
+  CauseSettings causes;         ///< for the threads' cause readers; off in runs that are not timed
   TraceBoard* board = nullptr;  ///< of a traced run
   bool timed = true;
   bool verify = false;

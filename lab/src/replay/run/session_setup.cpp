@@ -37,12 +37,12 @@ void set_up(Session& session, const RunSettings& settings) {
 
 void set_up_causes(Session& session, const RunSettings& settings, const Floors& floors) {
   const bool wanted = session.timed && settings.causes_above_ns != 0;
-  session.look = {.source = wanted ? settings.look_with : LookSource::off,
-                  .above_ns = settings.causes_above_ns,
-                  .ticks_per_ns = session.ticks_per_ns,
-                  .floor_call = floors.call,
-                  .floor_touch = floors.touch,
-                  .shortest_fault_ns = shortest_fault_ns(session.ticks_per_ns)};
+  session.causes = {.source = wanted ? settings.cause_source : CauseSource::off,
+                    .above_ns = settings.causes_above_ns,
+                    .ticks_per_ns = session.ticks_per_ns,
+                    .floor_call = floors.call,
+                    .floor_touch = floors.touch,
+                    .shortest_fault_ns = shortest_fault_ns(session.ticks_per_ns)};
 }
 
 void set_up_polluters(Session& session, const RunMemory& memory) {

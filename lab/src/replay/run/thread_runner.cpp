@@ -26,7 +26,7 @@ void ThreadRunner::prepare() {
   }
   use_signal_stack(thread_.signal_stack, thread_.signal_stack_bytes);
   sleep_precisely();
-  thread_.looker.open(session_.look);
+  thread_.cause_reader.open(session_.causes);
   const std::uint64_t begin = base::ticks_fenced();
   if (const Marked marked(thread_.mark); session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
   thread_.start_ticks = base::ticks_fenced() - begin;

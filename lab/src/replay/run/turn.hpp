@@ -23,12 +23,12 @@ void wait_for_event(const Slot& slot, std::uint32_t event, double ticks_per_ns);
 class Turn {
  public:
   Turn(const Session& session, ReplayThread& thread)
-      : session_(session), thread_(thread), looker_(thread.looker), order_(session, thread) {}
+      : session_(session), thread_(thread), cause_reader_(thread.cause_reader), order_(session, thread) {}
 
   /// Waits for the start of the clock.
   void await_clock() {
-    wait_until(session_.clock_start, session_.sleep_lead, session_.ticks_per_ns, looker_);
-    looker_.rebase();
+    wait_until(session_.clock_start, session_.sleep_lead, session_.ticks_per_ns, cause_reader_);
+    cause_reader_.rebase();
   }
 
   /// No event happens for so long.
@@ -41,20 +41,20 @@ class Turn {
     plan_ns_ += record.delta_ns;
     const std::uint64_t due = clock_start_ + static_cast<std::uint64_t>(static_cast<double>(plan_ns_) * pace_);
     if (thread_.polluter.wanted()) [[unlikely]] {
-      if (thread_.polluter.walk(pace_ != 0 ? due : ~std::uint64_t{0})) looker_.rebase();
+      if (thread_.polluter.walk(pace_ != 0 ? due : ~std::uint64_t{0})) cause_reader_.rebase();
     }
     if (pace_ != 0) {
       thread_.progress.due.store(due, std::memory_order_relaxed);
-      wait_until(due, session_.sleep_lead, session_.ticks_per_ns, looker_);
+      wait_until(due, session_.sleep_lead, session_.ticks_per_ns, cause_reader_);
     }
     if (in_order_ && order_.await(record.event)) [[unlikely]] {
-      looker_.rebase();
+      cause_reader_.rebase();
     }
     const std::uint32_t after = record.order.after;
     if (after != none && slot.done.load(std::memory_order_acquire) != after) [[unlikely]] {
       ++order_waits_;
       wait_for_event(slot, after, session_.ticks_per_ns);
-      looker_.rebase();
+      cause_reader_.rebase();
     }
   }
 
@@ -68,7 +68,7 @@ class Turn {
  private:
   const Session& session_;
   ReplayThread& thread_;
-  Looker& looker_;
+  CauseReader& cause_reader_;
   JournalOrder order_;
   const bool in_order_ = session_.in_order;
   const double pace_ = session_.ticks_per_plan_ns;
@@ -91,7 +91,7 @@ template <typename Step>
     if (i == published) [[unlikely]] {
       published = await_records(thread, i);
       if (i == published) break;
-      thread.looker.rebase();
+      thread.cause_reader.rebase();
     }
     Record& record = records[i & mask];
     if (record.kind == kind_pause) [[unlikely]] {

@@ -1,4 +1,4 @@
-#include "replay/observe/looker.hpp"
+#include "replay/observe/cause_reader.hpp"
 
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -19,12 +19,12 @@ namespace {
 
 // Less is the noise of two reads and of the clock's rate.
 constexpr double stolen_ns = 1'000;
-// What a look may take longer than usual, after a sleep, when nothing of it is cached any more, or on another core
-// (more than 10 us were seen). A thread that is preempted meanwhile is gone for longer.
-constexpr double cold_look_ns = 50'000;
+// How much longer than usual a reading may take after a sleep, when its code and data are no longer cached, or on
+// another core (more than 10 us were seen). A thread that is preempted meanwhile is gone for longer.
+constexpr double cold_read_ns = 50'000;
 // The rate is known to 6 digits: over a longer stretch its error would pass for stolen time.
 constexpr double longest_comparison_ns = 100e6;
-// So that much shorter stretches are compared as long as there are looks.
+// Much shorter, so that shorter stretches are compared as long as there are readings.
 constexpr double cpu_lasts_ns = 10e6;
 
 // The migrations of the calling thread.
@@ -57,29 +57,29 @@ double shortest_fault_ns(double ticks_per_ns) {
   return static_cast<double>(shortest) / ticks_per_ns;
 }
 
-void Looker::open(const LookSettings& settings) {
-  if (settings.source == LookSource::off) return;
-  source_ = LookSource::getrusage;
-  if (settings.source == LookSource::perf) {
+void CauseReader::open(const CauseSettings& settings) {
+  if (settings.source == CauseSource::off) return;
+  source_ = CauseSource::getrusage;
+  if (settings.source == CauseSource::perf) {
     counter_ = open_counter();
     refused_ = counter_ < 0 ? errno : 0;
-    if (counter_ >= 0) source_ = LookSource::perf;
+    if (counter_ >= 0) source_ = CauseSource::perf;
   }
   ticks_per_ns_ = settings.ticks_per_ns;
   const auto ticks = [&](double ns) { return static_cast<std::uint64_t>(ns * ticks_per_ns_); };
   const auto above = static_cast<double>(settings.above_ns);
   limit_ = settings.floor_call +
            ticks(std::max(std::min(above, shortest_ns), std::min(settings.shortest_fault_ns / 2, gap_ns)));
-  told_from_ = settings.floor_call + ticks(above);
+  row_from_ = settings.floor_call + ticks(above);
   floor_touch_ = settings.floor_touch;
   gap_ = ticks(gap_ns);
   pause_ = ticks(pause_ns);
   cpu_lasts_ = ticks(cpu_lasts_ns);
   rebase();
-  longest_ = ticks(measure_cost() + cold_look_ns);
+  longest_ = ticks(measure_cost() + cold_read_ns);
 }
 
-Looker::Counts Looker::read(bool with_cpu) const {
+CauseReader::Counts CauseReader::counts_now(bool with_cpu) const {
   Counts now = base_;
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -87,10 +87,10 @@ Looker::Counts Looker::read(bool with_cpu) const {
   now.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
   now.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
   now.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
-  if (source_ != LookSource::perf) {
+  if (source_ != CauseSource::perf) {
     now.core = static_cast<std::uint32_t>(sched_getcpu());
   } else if (now.voluntary != base_.voluntary || now.involuntary != base_.involuntary) {
-    std::uint64_t migrations = 0;  // nobody is moved who was not switched away from
+    std::uint64_t migrations = 0;  // a thread that was not switched away from is not moved either
     if (::read(counter_, &migrations, sizeof migrations) == static_cast<ssize_t>(sizeof migrations)) {
       now.migrations = migrations;
     }
@@ -105,38 +105,35 @@ Looker::Counts Looker::read(bool with_cpu) const {
   return now;
 }
 
-// Takes the base anew. False when it was interrupted, maybe before the counters were read: then it is taken again.
-bool Looker::take() {
+// A reading that was interrupted may have missed what the interruption did: then it is repeated.
+void CauseReader::renew_base() {
   constexpr int attempts = 4;  // a machine so busy that it interrupts every one of them has no clean event either
-  bool at_once = true;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const std::uint64_t begin = base::ticks();
-    base_ = read(true);
+    base_ = counts_now(true);
     seen_ = base_.ticks;
     unread_ = 0;
     if (seen_ - begin <= longest_) break;
-    at_once = false;
   }
-  return at_once;
 }
 
-void Looker::rebase() {
-  if (source_ != LookSource::off) take();
+void CauseReader::rebase() {
+  if (source_ != CauseSource::off) renew_base();
 }
 
-std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t fault) {
-  if (source_ == LookSource::off) return 0;
+std::uint8_t CauseReader::read(std::uint64_t begin, std::uint64_t end, std::uint8_t fault) {
+  if (source_ == CauseSource::off) return 0;
   const Counts before = base_;
   const bool gap_before = begin - seen_ > gap_;
-  // Behind an event too short to tell a pause of the host, the processor's time is not asked for: between here and when
-  // it was last read, the thread lost none that was not noticed as a gap, or that is not told.
+  // After an event that is too short to show a pause of the host, the thread's processor time is not read. What the
+  // thread has lost since the last reading of it was noticed as a gap, or is too short to be reported.
   const bool with_cpu = end - begin >= pause_ || end - before.cpu_ticks > cpu_lasts_;
-  const Counts after = read(with_cpu);
+  const Counts after = counts_now(with_cpu);
   const std::uint64_t unread = unread_;
   unread_ = with_cpu ? 0 : unread + (end - begin);
-  const bool gap_behind = after.ticks - end > longest_;
-  if (gap_behind) {
-    take();
+  const bool gap_after = after.ticks - end > longest_;
+  if (gap_after) {
+    renew_base();
   } else {
     base_ = after;
     seen_ = after.ticks;
@@ -144,14 +141,14 @@ std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t f
   std::uint8_t bits = 0;
   if (after.minor_faults != before.minor_faults) bits |= fault;
   if (after.major_faults != before.major_faults) bits |= cause::major_fault;
-  if (gap_before || gap_behind || end - begin < gap_) return bits;
+  if (gap_before || gap_after || end - begin < gap_) return bits;
   const bool preempted = after.involuntary != before.involuntary;
   const bool slept = after.voluntary != before.voluntary;
   if (preempted) bits |= cause::preempted;
   if (slept) bits |= cause::slept;
   if (after.migrations != before.migrations || after.core != before.core) bits |= cause::migrated;
-  // A switch explains why the thread did not run. Where there was none, its processor did not run either. What events
-  // before this one may have lost, after which it was not asked for, is not this one's for certain.
+  // A switch explains why the thread did not run. Where there was none, its processor did not run either. Time that
+  // earlier events may have lost, after which it was not read, may not be this event's.
   const double between_ns = static_cast<double>(after.cpu_ticks - before.cpu_ticks) / ticks_per_ns_;
   const double lost_ns =
       between_ns - static_cast<double>(after.cpu_ns - before.cpu_ns) - static_cast<double>(unread) / ticks_per_ns_;
@@ -163,8 +160,8 @@ std::uint8_t Looker::look(std::uint64_t begin, std::uint64_t end, std::uint8_t f
   return bits;
 }
 
-double Looker::measure_cost() {
-  if (source_ == LookSource::off) return 0;
+double CauseReader::measure_cost() {
+  if (source_ == CauseSource::off) return 0;
   std::array<std::uint64_t, 1001> costs{};
   for (std::uint64_t& cost : costs) {
     const std::uint64_t begin = base::ticks_fenced();
