@@ -6,9 +6,9 @@
 
 namespace blockyard::replay {
 
-/// Adds `plan` to the command line; `chosen` is set to what carries it out when the user asked for it.
+/// Adds `plan` to the command line. When the user asks for it, `chosen` is set to what carries it out.
 void add_plan_command(CLI::App& app, std::function<void()>& chosen);
-/// Adds `run`, likewise.
+/// Adds `run` in the same way.
 void add_run_command(CLI::App& app, std::function<void()>& chosen);
 
 }  // namespace blockyard::replay

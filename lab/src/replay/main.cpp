@@ -17,8 +17,8 @@ namespace {
 constexpr int bad_input = 1;
 constexpr int wrong_usage = 2;
 
-// Room for allocators that use initial-exec thread-local storage and are loaded late (jemalloc, scudo). glibc reads its
-// tunables only when a process starts, so it is started again where the room is missing.
+// Makes room for allocators that use initial-exec thread-local storage and are loaded late (jemalloc, scudo). glibc
+// reads its tunables only when a process starts, so this process starts again where the room is missing.
 void ensure_static_tls_room(char** argv) {
   constexpr const char* tunable = "glibc.rtld.optional_static_tls=20000";
   const char* set = std::getenv("GLIBC_TUNABLES");
@@ -26,7 +26,7 @@ void ensure_static_tls_room(char** argv) {
   if (tunables.find("glibc.rtld.optional_static_tls") != std::string::npos) return;
   if (!tunables.empty()) tunables += ':';
   setenv("GLIBC_TUNABLES", (tunables + tunable).c_str(), 1);
-  execv("/proc/self/exe", argv);  // where that fails, most allocators work all the same
+  execv("/proc/self/exe", argv);  // where that fails, most allocators still work
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : wrong_usage;
   }
   if (app.got_subcommand("run")) ensure_static_tls_room(argv);
-  // A file that grows beyond its limit is then a failed write with a sentence, and what was begun goes.
+  // A file that grows beyond its limit is then a failed write with a sentence, and the unfinished file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     chosen();

@@ -131,8 +131,8 @@ class Worker {
     return static_cast<std::size_t>(across) * frame_.height + rows_(ticks, row.event);
   }
 
-  /// The attributed plane holds, until finish(), the few events that are *not* to be in it, less those that are returned
-  /// (maybe fewer than none: the arithmetic wraps): the others are in as_run.
+  /// The attributed plane holds, until finish(), the few events that are *not* to be in it, less those that are
+  /// returned (maybe fewer than none: the arithmetic wraps): the others are in as_run.
   void add(Plane as_run, Plane attributed, const Row& row, std::uint32_t ticks, std::uint32_t run) {
     const std::size_t cell = cell_of(row, ticks);
     if (cell == outside) return;

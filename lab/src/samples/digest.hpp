@@ -5,7 +5,8 @@
 // there are many. So every percentile, mean and rate that is taken from a distribution is exact, and a pass costs one
 // increment a value. Memory, however many events: for each thread and phase 2.3 MiB for each repeat's tables and one
 // more, most of it never touched, and 16 bytes for each distinct latency above (tail.hpp), of those that the machine
-// interrupted and those whose cause was looked for once more, and of those that it interrupted in every repeat the least.
+// interrupted and those whose cause was looked for once more, and of those that it interrupted in every repeat the
+// least.
 #pragma once
 
 #include <cstdint>

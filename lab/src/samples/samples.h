@@ -29,8 +29,8 @@ typedef struct by_samples_fault {
   uint64_t row;
 } by_samples_fault;
 
-/// The frame of a density picture. Latency is the call and the touch together (a reallocate counts as malloc). What lies
-/// below `low_ticks` (0 included) falls into the lowest row; what lies outside the times is left out.
+/// The frame of a density picture. Latency is the call and the touch together (a reallocate counts as malloc). What
+/// lies below `low_ticks` (0 included) falls into the lowest row; what lies outside the times is left out.
 typedef struct by_samples_frame {
   uint32_t width;          ///< cells across
   uint32_t height;         ///< cells up

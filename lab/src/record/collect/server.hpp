@@ -1,5 +1,5 @@
-// The collector's loop: takes in processes, keeps their rings empty and their journals growing, and says at the end what
-// it wrote.
+// The collector's loop: takes in processes, keeps their rings empty and their journals growing, and says at the end
+// what it wrote.
 #pragma once
 
 #include <cstdint>

@@ -101,7 +101,8 @@ void Session::adopt_new_threads() {
   }
 }
 
-// A thread starts with the name of the one that made it, which says nothing: the program's own name is its first thread's alone.
+// A thread starts with the name of the one that made it, which says nothing: the program's own name is its first
+// thread's alone.
 void Session::read_name(std::uint32_t thread) {
   if (!settings_.same_namespace) return;
   const bool is_first = std::cmp_equal(threads_[thread].tid, settings_.pid);

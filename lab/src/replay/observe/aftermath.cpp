@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t quiet_ns = 50'000'000;
 constexpr std::uint64_t longest_ns = 1'000'000'000;
-// Between two looks. A thread that takes no more than that only looks whether it has work.
+// Between two checks. A thread that uses no more than that only checks whether it has work.
 constexpr std::uint64_t idle_cpu_ns = 50'000;
 constexpr timespec rest{0, 5'000'000};
 

@@ -1,4 +1,4 @@
-// What an allocator still does when the program needs it no more.
+// What an allocator still does when the program no longer needs it.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,7 @@ struct Aftermath {
   std::uint64_t settled_after_ns = 0;  ///< when that began
 };
 
-/// Waits until the allocator's own threads have been idle for 50 ms, for 1 s at the most. Returns at once when it has
-/// none: nothing can happen then.
+/// Waits until the allocator's own threads have been idle for 50 ms, for 1 s at most. Returns at once when it has none.
 Aftermath observe_aftermath(const Session& session, Background& background);
 
 }  // namespace blockyard::replay

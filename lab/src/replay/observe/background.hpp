@@ -1,4 +1,4 @@
-// The threads that an allocator starts for itself: what they are called, what processor time they take.
+// The threads that an allocator starts for itself: their names, their processor time.
 #pragma once
 
 #include <sys/types.h>
@@ -12,34 +12,35 @@
 
 namespace blockyard::replay {
 
-/// Every thread of the process that is not the lab's. Up to 64 of them are told apart; further ones are only counted.
+/// Every thread of the process that is not the lab's. Up to 64 of them are followed; further ones are only counted.
 /// update() is called by one thread at a time, allocates nothing, and disturbs no measured thread: it asks the kernel
-/// about the background's threads alone.
+/// about background threads only.
 class Background {
  public:
-  /// The threads that exist now are the lab's. Before the allocator is loaded.
+  /// The threads that exist now are the lab's. Call it before the allocator is loaded.
   void remember_lab();
 
   /// The clock starts: processor time counts from here.
   void start_clock(const Session& session);
 
-  /// Looks for new threads and asks each for its time. About 2 us, and 50 us when threads came or went. Returns the
-  /// processor time of all since the clock's start, in ns; one that has ended counts with what it had when last asked.
+  /// Finds new threads and asks the kernel for each thread's time. Takes about 2 us, or 50 us when threads came or
+  /// went. Returns the processor time of all since the clock's start, in ns; a thread that has ended counts with what
+  /// it had at the last update.
   std::uint64_t update(const Session& session);
 
-  /// Some of them are running or asleep.
+  /// Some of them have not ended.
   [[nodiscard]] bool alive() const;
-  /// Seen so far.
+  /// How many were seen so far.
   [[nodiscard]] std::uint64_t threads() const { return count_ + uncounted_; }
-  /// Their names as the kernel has them, each once, sorted. Allocates.
+  /// Their names in the kernel, sorted, without repetition. Allocates.
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   struct Thread {
     pid_t id;
     bool alive;
-    std::uint64_t cpu_ns;       ///< when last asked
-    std::uint64_t clock_ns;     ///< of it, before the clock's start
+    std::uint64_t cpu_ns;       ///< at the last update
+    std::uint64_t clock_ns;     ///< the part of it before the clock's start
     std::array<char, 16> name;  ///< ends with a zero, as the kernel's names do
   };
 

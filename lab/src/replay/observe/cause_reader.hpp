@@ -1,19 +1,19 @@
 // Why an event was slow: what the kernel counted on its thread meanwhile.
 //
-// A thread reads its counters after each slow event and compares them with a *base*: what they were at the last reading.
-// A fast event costs two comparisons and no system call. This is right as long as nothing that happened before an event
-// is still missing from the base. What could make the base stale, and why it does not:
+// A thread reads its counters after each slow event and compares them with a *base*: what they were at the last
+// reading. A fast event costs two comparisons and no system call. This is right as long as nothing that happened before
+// an event is still missing from the base. What could make the base stale, and why it does not:
 //
 // - A page fault in a fast event. There is none. A fault takes longer than `shortest_ns`, and longer than half of the
 //   shortest of a few hundred faults that the run made itself. After everything that took that long the counters are
 //   read, even when the event is too fast for its row to name a cause. (An event that is slow enough for its row, and
 //   shorter than that, did its own work: its counters need no reading.)
 // - The pacer's sleeps, waits for another thread, a reading itself: the base is renewed after each.
-// - A preemption, a migration or a pause of the host while the thread spins or does the replayer's own work. All of them
-//   are gaps in the clock, and the loop reads the clock all the time: after two reads more than `gap_ns` apart, the base
-//   is renewed. Where such a gap lies directly before a slow event or inside the reading after it, and where the event
-//   was shorter than any switch, the machine's doing may not be the event's. Such an event gets none of the machine's
-//   causes and stays with the allocator, which is the stricter error.
+// - A preemption, a migration or a pause of the host while the thread spins or does the replayer's own work. All of
+//   them are gaps in the clock, and the loop reads the clock all the time: after two reads more than `gap_ns` apart,
+//   the base is renewed. Where such a gap lies directly before a slow event or inside the reading after it, and where
+//   the event was shorter than any switch, the machine's doing may not be the event's. Such an event gets none of the
+//   machine's causes and stays with the allocator, which is the stricter error.
 // - The replayer's own page faults. There are none once the clock runs.
 //
 // No counter shows interrupts that switch to no other thread (the kernel's timer, a network card: 1 to 15 us each), nor
@@ -53,11 +53,11 @@ class CauseReader {
  public:
   /// No page fault is shorter (0.25 us on the fastest machines known), and no switch.
   static constexpr double shortest_ns = 250;
-  /// Longer than any stretch of the replayer's own work between two clock reads, and shorter than a switch away and back
-  /// or a pause of the host.
+  /// Longer than any stretch of the replayer's own work between two clock reads, and shorter than a switch away and
+  /// back or a pause of the host.
   static constexpr double gap_ns = 1'000;
-  /// The shortest event for which a pause of the host is looked for. That takes longer than all other counters, and slows
-  /// what follows within microseconds (a page fault by 0.1 us). Nearly all known pauses were longer.
+  /// The shortest event for which a pause of the host is looked for. That takes longer than all other counters, and
+  /// slows what follows within microseconds (a page fault by 0.1 us). Nearly all known pauses were longer.
   static constexpr double pause_ns = 4'000;
 
   /// Opens the calling thread's counter; falls back to getrusage where the kernel refuses. Until then it is off. Takes
@@ -82,8 +82,8 @@ class CauseReader {
   }
 
   /// The cause:: bits of what happened to the thread since the base, which it renews; never cause::looked. The event
-  /// lasted from `begin` to `end`, `fault` is the bit for its minor faults. Takes as long as rebase(), and less than half
-  /// of that for an event below `pause_ns`.
+  /// lasted from `begin` to `end`, `fault` is the bit for its minor faults. Takes as long as rebase(), and less than
+  /// half of that for an event below `pause_ns`.
   std::uint8_t read(std::uint64_t begin, std::uint64_t end, std::uint8_t fault);
 
   /// An event ended at `end` and needed no reading.

@@ -29,7 +29,7 @@ std::uint64_t walk(std::span<const Fresh> blocks) {
   return base::ticks_fenced() - begin;
 }
 
-// From a page's beginning on. What the kernel does not tell counts as absent.
+// `begin` is the start of a page. Pages that the kernel says nothing about count as absent.
 std::uint64_t resident_bytes_in(std::uintptr_t begin, std::uintptr_t end) {
   std::array<unsigned char, 1024> present;
   std::uint64_t found = 0;
@@ -43,7 +43,8 @@ std::uint64_t resident_bytes_in(std::uintptr_t begin, std::uintptr_t end) {
   return found;
 }
 
-// The page of the last byte asked for is resident, as that byte is touched; a large block's last pages may never be.
+// The page of the last byte asked for is resident, because that byte is touched; a large block's last pages may never
+// be.
 std::uint64_t resident_rounding(const Slot& slot, std::uint64_t usable) {
   const auto asked_end = reinterpret_cast<std::uintptr_t>(slot.block) + slot.size;
   const auto usable_end = reinterpret_cast<std::uintptr_t>(slot.block) + usable;
@@ -74,7 +75,7 @@ Walk walk_fresh_blocks(const Session& session, std::uint32_t slots) {
   const std::span<const Slot> all(session.slots, slots);
   const auto is_fresh = [](const Slot& slot) { return slot.fresh && slot.block != nullptr && slot.size != 0; };
   const auto count = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_fresh));
-  // Unwritten pages would be read for the first time, and the kernel's work be taken for the caches'.
+  // The walk would be the first to read unwritten pages, and the kernel's work would be taken for cache misses.
   if (count == 0 || session.touch == Touch::nothing) return {};
   const PopulatedMemory memory(count * sizeof(Fresh));
   const std::span<Fresh> fresh(reinterpret_cast<Fresh*>(memory.begin()), count);

@@ -1,4 +1,4 @@
-// What a traced run tells its tracer, in memory that both processes share.
+// What a traced run publishes for its tracer, in memory that both processes share.
 #pragma once
 
 #include <atomic>
@@ -9,24 +9,25 @@
 
 namespace blockyard::replay {
 
-/// What one thread of the journal is doing: written by that thread, read by the tracer while the thread stands still.
+/// What one thread of the journal is doing. The thread writes it, and the tracer reads it while the thread is stopped.
 struct Mark {
-  static constexpr std::uint32_t lab = none;           ///< the replayer's own work: nobody's system calls
-  static constexpr std::uint32_t outside = none - 1u;  ///< the allocator's work for no event: a thread's start or stop
+  static constexpr std::uint32_t lab = none;  ///< the replayer's own work: its system calls belong to no event
+  static constexpr std::uint32_t outside =
+      none - 1u;  ///< the allocator's work outside events: a thread's start or stop
 
   std::atomic<std::uint32_t> kernel_id{0};  ///< gettid(); 0 until the thread runs
   std::atomic<std::uint32_t> journal_thread{0};
-  std::atomic<std::uint32_t> doing{lab};  ///< the event at hand, or one of the above
+  std::atomic<std::uint32_t> doing{lab};  ///< the event it carries out, or one of the above
 };
 
 struct TraceBoard {
-  std::atomic<std::uint32_t> allocator_loaded{0};  ///< threads that were there before are the lab's
+  std::atomic<std::uint32_t> allocator_loaded{0};  ///< set when all the lab's threads exist
   std::atomic<std::uint32_t> threads{1};           ///< marks in use; the first is the main thread's
   Mark marks[max_threads];
 };
 
-/// The calling thread works for the allocator while this lives, for `event` or for none. Does nothing in a run that is
-/// not traced (`mark` is null).
+/// While this lives, the calling thread works for the allocator, for `event` or outside events. Does nothing in a run
+/// that is not traced (`mark` is null).
 class Marked {
  public:
   explicit Marked(Mark* mark, std::uint32_t event = Mark::outside) : mark_(mark) {

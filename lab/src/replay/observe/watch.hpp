@@ -1,4 +1,4 @@
-// The thread beside the measured ones: samples memory, shows progress, ends a run that hangs or is interrupted.
+// The thread beside the measured ones: it samples memory, shows progress, and ends a run that hangs or is interrupted.
 #pragma once
 
 #include <atomic>
@@ -17,37 +17,37 @@ namespace blockyard::replay {
 
 struct WatchSettings {
   double expected_s = 0;   ///< how long the run takes at its pace; 0 where it has none
-  double patience_s = 60;  ///< a run without progress for so long, though an event is due, hangs
+  double patience_s = 60;  ///< a run hangs when an event is due and nothing has happened for so long
   std::uint64_t total_ops = 0;
-  bool progress = false;  ///< lines on standard error, about four times a second
-  std::string folder;     ///< what is begun there is removed when the run is interrupted
+  bool progress = false;  ///< lines on standard error, about four per second
+  std::string folder;     ///< files that were begun there are removed when the run is interrupted
 };
 
-/// Signals that end a run in good order are handled by the Watch: blocks SIGINT, SIGTERM and SIGHUP for the calling
-/// thread and those it creates, the allocator's own included. Before any thread is created.
+/// Blocks SIGINT, SIGTERM and SIGHUP for the calling thread and those it creates, including the allocator's: the Watch
+/// handles them. Call it before any thread is created.
 void block_interrupts();
 
-/// One a run. The thread is of the lowest priority that still gets its turn (SCHED_BATCH, nice 19): it never preempts a
-/// measured thread. Uses memory that it was given beforehand and allocates nothing.
+/// Each run has one. Its thread never preempts a measured thread (LabThread). It uses memory that it took beforehand
+/// and allocates nothing.
 ///
 /// An interrupt ends the process with status 128 + signal and leaves no file in the folder.
 class Watch {
  public:
-  /// `background` is used by the watch while it samples, by others before and after.
+  /// The watch uses `background` while it samples; others use it before and after.
   Watch(Session& session, Background& background, const WatchSettings& settings);
   ~Watch();  ///< stop()
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  /// The thread's memory belongs to the lab: constructed before the lab's resident bytes are read, started before the
-  /// allocator gets its first call.
+  /// Construct it before the lab's resident bytes are read, because its memory belongs to the lab, and start it before
+  /// the allocator gets its first call.
   void start(std::uint64_t lab_resident_bytes);
-  /// The clock is about to start: what rows count counts from here.
+  /// The clock is about to start: the counts in rows begin here.
   void start_clock();
-  /// Takes the last row, at `wall_ns`; no more after that.
+  /// Takes the last row, at `wall_ns`.
   void finish_sampling(std::uint64_t wall_ns);
   [[nodiscard]] std::span<const MemoryRow> rows() const;
-  /// Ends the thread. An interrupt from here on stays pending until the process ends.
+  /// Ends the thread. From here on an interrupt stays pending until the process ends.
   void stop();
 
  private:
@@ -63,7 +63,7 @@ class Watch {
   WatchSettings settings_;
   PopulatedMemory row_memory_;
   std::uint64_t lab_resident_bytes_ = 0;
-  Work before_{};  ///< the clock's start
+  Work before_{};  ///< at the clock's start
   std::uint64_t interval_ns_;
   std::uint64_t next_sample_ns_ = 0;
   std::size_t row_count_ = 0;

@@ -1,5 +1,5 @@
-// An array that grows without moving and lies in a file: what the planner keeps for each event of a journal of unknown
-// length, without the system having to hold it in memory.
+// An array in a file that grows without moving. The planner keeps something for each event of a journal of unknown
+// length, and the system need not hold it in memory.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace blockyard::replay {
 
-/// A file of pages mapped one after another, which the kernel writes out and drops as it needs memory. The file has no
-/// name any more once it is open, and is gone when the process is.
+/// A file whose pages are mapped piece by piece; the kernel writes them out and drops them when it needs memory. The
+/// file has no name once it is open, and is gone when the process is.
 class PagedFile {
  public:
   static constexpr std::size_t piece_bytes = std::size_t{4} << 20;
 
-  /// Beside `path`, which is written later. Throws journal::Error.
+  /// Makes the file beside `path`. Throws journal::Error.
   explicit PagedFile(const std::string& path);
   ~PagedFile();
   PagedFile(const PagedFile&) = delete;
   PagedFile& operator=(const PagedFile&) = delete;
 
-  /// Maps `piece_bytes` more of zeros, for which there is room on the disk. Throws journal::Error when there is none.
+  /// Maps `piece_bytes` more of zeros. Throws journal::Error when the disk has no room for them.
   void* add_piece();
 
  private:

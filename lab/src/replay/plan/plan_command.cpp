@@ -24,7 +24,7 @@ struct Settings {
 };
 
 void check_times(const PlanOptions& options) {
-  constexpr double most_s = 9e9;  // what 64 bits of nanoseconds hold
+  constexpr double most_s = 9e9;  // what fits 64 bits of nanoseconds
   for (const auto& [time, name] : {std::pair{options.from_s, "--from"}, std::pair{options.to_s, "--to"}}) {
     if (time && !(*time >= 0 && *time <= most_s))
       throw journal::Error(std::string(name) + " must be a time from 0 s on");

@@ -1,4 +1,4 @@
-// Reads a plan file back, distrusting every number in it.
+// Reads a plan file and trusts no number in it.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace blockyard::replay {
 
-/// An open plan: its header and tables in memory, its ops read when asked for. One thread at a time, but for
-/// for_each_preamble(), which any may call. Throws journal::Error when the file is no plan, cut short, of another
-/// version or damaged.
+/// An open plan. Its header and tables are in memory, its ops are read on demand. One thread may use it at a time,
+/// except for for_each_preamble(), which any thread may call. Throws journal::Error when the file is no plan, cut
+/// short, of another version or damaged.
 class PlanFile {
  public:
   explicit PlanFile(const std::string& path);
@@ -26,17 +26,17 @@ class PlanFile {
   /// Event number of each frame mark of the stretch, ascending.
   [[nodiscard]] std::span<const std::uint32_t> frames() const { return frames_; }
 
-  /// Calls `visit` with one chunk of the thread's ops after another, each checked: a slot, kind or alignment that would
-  /// lead a replay astray is an error here.
+  /// Calls `visit` with one chunk of the thread's ops after another. Each op is checked: a slot, kind or alignment that
+  /// would lead a replay astray is an error here.
   void for_each_chunk(std::size_t thread, const std::function<void(std::span<const Op>)>& visit) const;
 
   /// The plan's chunks are numbered thread after thread.
   [[nodiscard]] std::uint64_t ops_in_chunk(std::size_t chunk) const { return chunks_[chunk].ops; }
-  /// Reads the chunk's ops into room for `chunk_ops`, each checked. Allocates nothing unless it throws.
+  /// Reads the chunk's ops into room for `chunk_ops` and checks each. Allocates nothing unless it throws.
   void read_chunk(std::size_t chunk, Op* ops) const;
 
   /// Calls `visit` for each block of the thread's preamble. Reads through 4 KiB of the caller's stack and allocates
-  /// nothing; they were checked when the plan was opened.
+  /// nothing. The ops were checked when the plan was opened.
   template <typename Visit>
   void for_each_preamble(std::size_t thread, Visit visit) const {
     Op ops[170];

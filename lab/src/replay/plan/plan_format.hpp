@@ -1,10 +1,10 @@
 // The plan file: what a journal, or a stretch of one, asks of an allocator, laid out for replaying.
 //
-//   PlanHeader | chunks of Op, 4096 to a chunk, one thread's each | preamble ops, thread by thread
+//   PlanHeader | chunks of Op, 4096 to a chunk, each of one thread | preamble ops, thread by thread
 //              | PlanThread[threads] | PlanChunk[chunks] | event number of each frame mark (u32)
 //
-// A plan is read by the version that wrote it, on the same kind of machine: it is an intermediate of one campaign,
-// never an archive (that is the journal). Numbers are little-endian.
+// Only the version that wrote a plan reads it, on the same kind of machine: it is an intermediate of one campaign. For
+// keeping there are journals. Numbers are little-endian.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace blockyard::replay {
 inline constexpr char plan_magic[8] = {'B', 'Y', 'P', 'L', 'A', 'N', '\r', '\n'};
 inline constexpr std::uint32_t plan_version = 1;
 
-/// Where a number of 32 bits may be absent: no event, no slot.
+/// Stands where there is no event or no slot.
 inline constexpr std::uint32_t none = 0xffff'ffffu;
 
 /// Events that one plan can number: their pairs have to fit the 4 GiB of a member of events.npz.
 inline constexpr std::uint64_t max_events = (std::uint64_t{1} << 30) - 64;
-/// What a sample row can name.
+/// The most that a sample row can name.
 inline constexpr std::uint32_t max_threads = 65'535;
 /// Sizes take 48 bits: all that a process can address on x86-64 and aarch64.
 inline constexpr std::uint64_t max_size = journal::most_block_bytes;
@@ -105,9 +105,9 @@ struct PlanChunk {
 };
 static_assert(sizeof(PlanChunk) == 24);
 
-/// The pool for an allocator that cannot grow. Half again of the bytes is for fragmentation (a TLSF pool's is below a
-/// quarter on every journal tried), 64 bytes a block for headers and rounding, twice the largest block because a
-/// reallocate may hold both copies while the pool has no hole for either, and 16 MiB so that tiny journals work.
+/// The pool for an allocator that can't grow. It has half again of the bytes for fragmentation (a TLSF pool needs less
+/// than a quarter on every journal tried), 64 bytes per block for headers and rounding, twice the largest block because
+/// a reallocate may hold both copies while the pool has no hole for either, and 16 MiB so that tiny journals work.
 constexpr std::uint64_t pool_bytes(std::uint64_t peak_bytes, std::uint64_t peak_blocks, std::uint64_t largest) {
   constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
   const std::uint64_t bytes = peak_bytes + peak_bytes / 2 + 64 * peak_blocks + 2 * largest + (std::uint64_t{16} << 20);

@@ -1,4 +1,4 @@
-// Writes a plan file: ops in any interleaving of threads in, chunks of one thread each out.
+// Writes a plan file: takes ops of all threads in any order and writes chunks of one thread each.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace blockyard::replay {
 
-/// Holds one chunk (96 KiB) a thread in memory, whatever the journal's length. Throws journal::Error when the disk is
+/// Holds one chunk (96 KiB) per thread in memory, however long the journal is. Throws journal::Error when the disk is
 /// full.
 class PlanWriter {
  public:
   explicit PlanWriter(const std::string& path);
 
-  /// Appends to the ops of a journal thread. O(1), a write of 96 KiB once in 4096 calls.
+  /// Appends to the ops of a journal thread. O(1), with a write of 96 KiB once in 4096 calls.
   void add(std::uint32_t journal_thread, const Op& op) {
     Thread& thread = of(journal_thread);
     if (thread.buffered == chunk_ops) flush(thread);
     thread.ops[thread.buffered++] = op;
   }
 
-  /// The thread's blocks that are restored before the clock starts. At most once a thread.
+  /// The thread's blocks that are restored before the clock starts. Call it at most once per thread.
   void add_preamble(std::uint32_t journal_thread, const std::vector<Op>& ops);
 
-  /// Completes the file: `header` has everything but offsets, hashes, chunks and threads, which are filled in.
+  /// Completes the file. Fills in the header's offsets, hashes, chunks and threads; the rest comes from the caller.
   void finish(PlanHeader& header, const std::vector<std::uint32_t>& frame_events);
 
   /// After finish(): threads that have nothing but a preamble.

@@ -19,7 +19,7 @@ std::string seconds(std::uint64_t ns) {
 
 std::uint64_t to_ns(double s) { return static_cast<std::uint64_t>(std::llround(s * 1e9)); }
 
-// Far enough that the table's line is there when its turn comes.
+// Far enough ahead that the table's cache line has arrived when its turn comes.
 constexpr std::size_t lookups_ahead = 12;
 
 std::uint64_t touched_block(const Event& event) {
@@ -93,7 +93,7 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
         if (measuring_) frames_.push_back({event.time_ns - facts_.header.origin_ns, number, event.thread});
         break;
       case Kind::phase_mark:
-        if (!measuring_) phases_.clear();  // of those before the stretch only the last goes on into it
+        if (!measuring_) phases_.clear();  // of the phases before the stretch, only the last reaches into it
         phases_.push_back({measuring_ ? event.time_ns - facts_.header.origin_ns : 0, number, event.tag});
         break;
     }
@@ -158,7 +158,7 @@ void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t
   block.id = next_block_++;
   block.giver = block.last_event = number;
   block.giver_thread = block.last_thread = static_cast<std::uint16_t>(thread);
-  block.kind = Kind::allocate;  // what restores it in a preamble: realloc keeps no alignment
+  block.kind = Kind::allocate;  // a preamble restores it so: realloc keeps no alignment
   block.alignment_log2 = natural_alignment_log2;
 }
 
@@ -188,7 +188,7 @@ void Planner::count_live(std::uint64_t gone, std::uint64_t come) {
 void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
   measuring_ = true;
   facts_.first_event = number;
-  // The stretch's own beginning where one was named; else whatever passed before the program's first event is no wait.
+  // The stretch's own beginning where the user named one. Otherwise, time before the program's first event is no wait.
   facts_.header.origin_ns = options_.from_s ? std::min(from_ns_, time_ns) : time_ns;
   std::vector<std::uint32_t> alive;
   for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
@@ -197,7 +197,7 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
   std::sort(alive.begin(), alive.end(),
             [&](std::uint32_t a, std::uint32_t b) { return blocks_[a].giver < blocks_[b].giver; });
 
-  // Slots anew: those of the run need not be as many as the most blocks that were alive before it.
+  // The run gets its own slots: it may need fewer than the most blocks that were alive before it.
   Slots slots;
   std::vector<Block> blocks;
   journal::FlatMap<std::uint32_t> slot_of_block;

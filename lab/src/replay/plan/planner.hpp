@@ -39,27 +39,27 @@ struct PlanFacts {
   std::uint32_t idle_threads = 0;   ///< threads of the plan that have nothing but a preamble
   std::uint64_t first_event = 0;    ///< number of the stretch's first event
   std::uint64_t remote_frees = 0;   ///< measured frees and reallocates of another thread's block
-  std::uint64_t waits = 0;          ///< ops that wait for another thread's
+  std::uint64_t waits = 0;          ///< ops that wait for an op of another thread
   std::uint64_t largest_bytes = 0;  ///< largest block
 };
 
-/// One planner a plan. Feed events in order, then finish(). Memory: some 80 bytes for each block alive, 96 KiB a thread
-/// and 16 bytes a frame mark, however long the journal. Beside the plan's place, a nameless file of 4 bytes an event is
-/// on the disk meanwhile. add() is O(1) an event, at a stretch's beginning O(n log n) in the blocks alive. Throws
-/// journal::Error.
+/// Each plan has one. Feed events in order, then call finish(). Memory: about 80 bytes for each live block, 96 KiB per
+/// thread and 16 bytes per frame mark, however long the journal is. Meanwhile a file of 4 bytes per event, without a
+/// name, lies on the plan's disk. add() is O(1) per event, and O(n log n) in the live blocks at a stretch's beginning.
+/// Throws journal::Error.
 class Planner {
  public:
   Planner(const std::string& plan_path, const PlanOptions& options);
 
-  /// `preamble_events`: the journal's first so many events are preamble whatever the options say, as far as is known by
-  /// now. Returns false once the stretch's end was reached: no more events are needed.
+  /// `preamble_events`: so many of the journal's first events are preamble, whatever the options say, as far as is
+  /// known by now. Returns false at the stretch's end: no more events are needed.
   bool add(std::span<const journal::Event> events, std::uint64_t preamble_events);
 
-  /// Writes the rest of the plan. `paced`: the journal's times are times.
+  /// Writes the rest of the plan. `paced`: the journal's times are real.
   PlanFacts finish(bool paced);
 
-  /// After finish(): what events.npz holds. pair(): for each event number the event that frees its block, or for a free
-  /// the event that gave its block, or `none`; a reallocate has its new block's end.
+  /// What events.npz holds, after finish(). pair() has for each event number the event that frees its block, for a free
+  /// the event that gave its block, or `none`. A reallocate has its new block's end.
   [[nodiscard]] const FileArray<std::uint32_t>& pair() const { return pair_; }
   [[nodiscard]] const std::vector<FrameMark>& frames() const { return frames_; }
   /// The phases of the stretch, in order; the first may have begun before it.
@@ -83,12 +83,12 @@ class Planner {
   void reallocate(const journal::Event& event, std::uint32_t number, std::uint32_t thread);
   void begin_stretch(std::uint64_t time_ns, std::uint32_t number);
   void end_without_measured_event() const;
-  /// Takes the block out of those that are alive.
+  /// Removes the block from the live ones.
   std::uint32_t take_slot(std::uint64_t block, std::uint32_t number);
   void count_live(std::uint64_t gone, std::uint64_t come);
   void emit(const journal::Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot,
             std::uint32_t after, std::uint64_t size, std::uint8_t alignment_log2);
-  /// The slot's previous event, where this thread has to wait for it.
+  /// The slot's previous event, if this thread must wait for it; else `none`.
   std::uint32_t awaited(const Block& block, std::uint32_t thread);
 
   PlanOptions options_;

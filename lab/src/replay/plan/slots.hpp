@@ -1,5 +1,5 @@
-// Which slot a block gets: recycled, so that the run's table is as long as the most blocks alive, and without making
-// threads wait for each other.
+// Which slot a block gets. Slots are recycled, so that the run's table is as long as the most live blocks, and in such
+// a way that threads seldom wait for each other.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace blockyard::replay {
 
-/// A slot belongs to the thread that first took it and goes back to that thread whoever frees its block. One that its
-/// own thread freed is taken again at once, last in first out, while it is in the cache. One that another thread freed
-/// rests until `rest_events` more events have passed: whoever takes it has to wait for that free, and by then it is
-/// long over. The table's length is at most the sum of each thread's most live blocks, `rest_events`, and 64 for each
-/// thread.
+/// A slot belongs to the thread that first took it and goes back to that thread, whichever thread frees its block. A
+/// slot that its own thread freed is reused at once, last in first out, while it is in the cache. A slot that another
+/// thread freed rests until `rest_events` more events have passed, because its next user must wait for that free; by
+/// then the free is long over. The table's length is at most the sum of each thread's most live blocks, `rest_events`,
+/// and 64 per thread.
 class Slots {
  public:
-  /// Enough that at 1x pace no wait for a resting slot was seen on any journal tried (a busy frame has some 70,000
+  /// Enough that no wait for a resting slot was seen at 1x pace on any journal tried (a busy frame has some 70,000
   /// events).
   static constexpr std::uint64_t rest_events = 4096;
 
@@ -35,7 +35,7 @@ class Slots {
       mine.resting.pop_front();
       return slot;
     }
-    if (mine.fresh == mine.fresh_end) {  // neighbours in the table belong to one thread: no cache line is fought over
+    if (mine.fresh == mine.fresh_end) {  // a cache line of the table belongs to one thread only
       mine.fresh = size_;
       mine.fresh_end = size_ += group;
       owners_.push_back(thread);

@@ -1,4 +1,4 @@
-// A file that appears under its name only when it is whole.
+// A file that appears under its name only when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace blockyard::replay {
 
-/// Written to `PATH.part` beside its place, renamed by commit(); without commit() it leaves nothing. Every member
-/// throws journal::Error with the path and the system's reason (a full disk, a folder that can't be written).
+/// Written to `PATH.part`, renamed by commit(), and removed without commit(). Every member throws journal::Error with
+/// the path and the system's reason (a full disk, a folder that can't be written).
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -19,11 +19,11 @@ class AtomicFile {
 
   /// Appends; buffered (1 MiB).
   void write(const void* bytes, std::size_t count);
-  /// Overwrites bytes that were already appended.
+  /// Overwrites bytes that were appended before.
   void write_at(std::uint64_t offset, const void* bytes, std::size_t count);
   /// Where the next write() goes.
   [[nodiscard]] std::uint64_t offset() const { return flushed_ + buffered_; }
-  /// Puts the whole file in its place.
+  /// Gives the complete file its name.
   void commit();
 
  private:
@@ -39,7 +39,7 @@ class AtomicFile {
   int file_ = -1;
 };
 
-/// Makes the folder and those above it. Throws journal::Error.
+/// Makes the folder and its parents. Throws journal::Error.
 void make_folder(const std::string& path);
 
 }  // namespace blockyard::replay

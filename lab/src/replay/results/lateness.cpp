@@ -8,8 +8,7 @@ namespace blockyard::replay {
 
 void LatenessHistogram::add(std::uint64_t ns) {
   const unsigned exponent = static_cast<unsigned>(std::bit_width(ns >> sub_bits));
-  // Below 2^sub_bits each value has its own bucket; above, each octave has 2^sub_bits of them, the upper half of a
-  // width.
+  // Below 2^sub_bits each value has its own bucket. Above, each octave has 2^sub_bits buckets of the same width.
   const std::size_t bucket =
       exponent == 0 ? ns : (std::size_t{exponent} << sub_bits) + ((ns >> (exponent - 1)) & ((1u << sub_bits) - 1));
   ++buckets_[std::min(bucket, bucket_count - 1)];

@@ -1,4 +1,4 @@
-// How late events were, counted.
+// Counts how late events were.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace blockyard::replay {
 
-/// Counts nanoseconds in buckets less than 1 % wide: percentiles of any number of values in 60 KiB.
+/// Counts nanoseconds in buckets less than 1 % wide: percentiles of any number of values take 60 KiB.
 class LatenessHistogram {
  public:
   LatenessHistogram() : buckets_(bucket_count, 0) {}
   void add(std::uint64_t ns);
-  /// The least upper bound of a bucket that at least `fraction` of the values lie at or below; 0 without values.
+  /// The upper bound of the first bucket at or below which at least `fraction` of the values lie; 0 without values.
   [[nodiscard]] std::uint64_t percentile(double fraction) const;
   [[nodiscard]] std::uint64_t max() const { return max_; }
 

@@ -12,10 +12,10 @@ struct MemoryRow {
   std::uint64_t time;               ///< ns of the replay's clock
   std::uint64_t resident;           ///< bytes of the process beyond the lab's own
   std::uint64_t live;               ///< bytes asked for and alive
-  std::uint64_t blocks;             ///< alive
+  std::uint64_t blocks;             ///< live
   std::uint64_t minor_faults;       ///< of the process since the clock's start
-  std::uint64_t cpu_ns;             ///< likewise
-  std::uint64_t background_cpu_ns;  ///< likewise, of threads that the allocator started
+  std::uint64_t cpu_ns;             ///< the same
+  std::uint64_t background_cpu_ns;  ///< the same, of threads that the allocator started
 };
 
 /// Writes `folder`/memory.npy. Throws journal::Error when the disk is full.

@@ -38,7 +38,7 @@ constexpr std::uint32_t directory_signature = 0x02014b50;
 constexpr std::uint32_t end_signature = 0x06054b50;
 constexpr std::uint32_t version_needed = 20;
 constexpr std::uint32_t stored = 0;
-constexpr std::uint32_t first_of_january_1980 = 0x21;  // the same plan gives the same file
+constexpr std::uint32_t first_of_january_1980 = 0x21;  // a constant, so that the same plan gives the same file
 constexpr std::uint64_t crc_offset = 14;               // in the local header
 
 }  // namespace
@@ -69,7 +69,7 @@ void NpzWriter::begin(const std::string& name, const std::string& descr, std::ui
   member.offset = static_cast<std::uint32_t>(file_.offset());
   Fields local;
   local.u32(local_signature).u16(version_needed).u16(0).u16(stored).u16(0).u16(first_of_january_1980);
-  local.u32(0).u32(0).u32(0);  // checksum and sizes are known at the member's end
+  local.u32(0).u32(0).u32(0);  // checksum and sizes are filled in at the member's end
   local.u16(static_cast<std::uint32_t>(member.name.size())).u16(0).text(member.name);
   file_.write(local.bytes().data(), local.bytes().size());
   members_.push_back(member);

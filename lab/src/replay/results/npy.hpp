@@ -1,5 +1,5 @@
-// NumPy's file forms, written without NumPy: .npy (format version 1.0) and .npz (an uncompressed zip of them), after
-// the descriptions in NumPy's own documentation and in PKWARE's APPNOTE 6.3.
+// NumPy's file formats, written without NumPy: .npy (format version 1.0) and .npz (an uncompressed zip of them), from
+// the descriptions in NumPy's documentation and in PKWARE's APPNOTE 6.3.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace blockyard::replay {
 
 /// The header of a one-dimensional array of `rows`; `descr` is NumPy's, such as "'<u4'" or a list of fields. Its length
-/// is a multiple of 64 and depends on `descr` alone, so that a row count that was a guess can be written over.
+/// is a multiple of 64 and depends on `descr` alone, so that a row count can be corrected later.
 std::string npy_header(const std::string& descr, std::uint64_t rows);
 
 /// Writes arrays one after another into one .npz. Not thread-safe. A member is limited to 4 GiB.

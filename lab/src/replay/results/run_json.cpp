@@ -16,7 +16,7 @@ using journal::Json;
 
 constexpr const char* reason_mark = "@reason@";
 
-// The variables by which allocators and the loader are tuned; anything else is the user's own business.
+// The variables that tune allocators and the loader. All others are the user's own business.
 Json environment() {
   constexpr std::array<std::string_view, 14> prefixes = {
       "GLIBC_TUNABLES", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_",   "JE_",    "MIMALLOC_", "TCMALLOC_",
@@ -85,7 +85,7 @@ const char* source_text(CauseSource source) {
   return "";
 }
 
-// Why it is not perf; null where it is.
+// Why the source is not perf; null where it is.
 Json why_not_perf(const RunSettings& settings, const CauseTotals& causes) {
   switch (causes.source) {
     case CauseSource::perf:
@@ -108,7 +108,8 @@ Json causes_json(const RunSettings& settings, const CauseTotals& causes) {
           {"reason", why_not_perf(settings, causes)}};
 }
 
-// Processor time of everything else on the machine; null for a run so short that the kernel's steps of 10 ms hide it.
+// How many cores everything else on the machine kept busy; null for a run so short that the kernel's steps of 10 ms
+// hide it.
 Json busy_cores(const Totals& totals) {
   constexpr std::uint64_t shortest_ns = 200'000'000;
   if (totals.wall_ns < shortest_ns || totals.usage.machine_ns == Usage::unknown) return nullptr;

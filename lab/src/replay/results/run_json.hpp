@@ -21,7 +21,7 @@ struct RunFacts {
 
 std::string finished_run_json(const RunFacts& facts, const Totals& totals);
 
-/// The same for a failed run, in two parts: the reason's characters stand between.
+/// The same for a failed run, in two parts: the characters of the reason go between them.
 struct FailedRunJson {
   std::string before;
   std::string after;

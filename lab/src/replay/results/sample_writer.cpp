@@ -22,7 +22,7 @@ SampleWriter::SampleWriter(const std::string& folder, const PlanFile& plan, cons
   }
 }
 
-// A thread's next record is always in place, over or not: the reader stays ahead of what is published.
+// A thread's next record is always in place, finished or not: the reader stays ahead of what is published.
 void SampleWriter::enqueue(std::uint32_t index) {
   const Cursor& cursor = cursors_[index];
   if (cursor.next == cursor.thread->count) return;
@@ -40,7 +40,7 @@ std::uint64_t SampleWriter::advance(std::uint64_t most) {
     std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
     queue_.pop_back();
     const std::uint32_t others = queue_.empty() ? none : queue_.front().first;
-    do {  // this thread's events up to the next one of another's
+    do {  // this thread's events up to the next event of another thread
       write(cursor);
       ++cursor.next;
       ++passed;

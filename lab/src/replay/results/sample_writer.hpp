@@ -13,45 +13,45 @@
 
 namespace blockyard::replay {
 
-/// What the rows say of the run as a whole.
+/// Totals of the rows.
 struct SampleTotals {
   std::uint64_t events = 0;
-  std::uint64_t call_ticks = 0;        ///< of all calls, the timer's floor in each
-  std::uint64_t touch_ticks = 0;       ///< of all touches, likewise
+  std::uint64_t call_ticks = 0;        ///< of all calls, the timer's floor included
+  std::uint64_t touch_ticks = 0;       ///< of all touches, the timer's floor included
   std::uint64_t touched = 0;           ///< events with a touch
-  std::uint64_t order_inversions = 0;  ///< events that began before one that the journal has before them
+  std::uint64_t order_inversions = 0;  ///< events that began before one that precedes them in the journal
 };
 
-/// May be used while the threads follow their records, or when all are through. Its memory is taken when it is
-/// constructed (some 1 MiB and 32 bytes a thread); later members take none. One thread at a time.
+/// Works while the threads follow their records, and after. Takes its memory when it is constructed (about 1 MiB, and
+/// 32 bytes per thread); later members take none. One thread at a time.
 class SampleWriter {
  public:
-  /// Begins `folder`/samples.npy, with every thread's first records in place. Throws journal::Error.
+  /// Begins `folder`/samples.npy. Every thread's first records must be in place. Throws journal::Error.
   SampleWriter(const std::string& folder, const PlanFile& plan, const Session& session);
 
-  /// Writes rows, `most` of them or as many as can be written now: up to the first event in the journal's order that is
-  /// not over. Returns how many records it passed. Throws journal::Error when the disk is full.
+  /// Writes at most `most` rows, up to the first event in the journal's order that is not over. Returns how many
+  /// records it passed. Throws journal::Error when the disk is full.
   std::uint64_t advance(std::uint64_t most);
 
-  /// So many of the thread's records have been written and are needed no more.
+  /// So many of the thread's records have been written and are no longer needed.
   [[nodiscard]] std::uint64_t written(std::size_t thread) const { return cursors_[thread].next; }
 
-  /// When all threads are through: writes the rest and puts the file in its place. Returns how late events were against
-  /// the journal's clock (empty at `--pace max`).
+  /// Call it when all threads have finished. Writes the rest and gives the file its name. Returns how late events were
+  /// against the journal's clock (empty at `--pace max`).
   LatenessHistogram finish();
 
   /// After finish().
   [[nodiscard]] const SampleTotals& totals() const { return totals_; }
-  /// Threads of which more than one event in a hundred began more than 1 ms late; none at `--pace max`.
+  /// Threads with more than one event in a hundred that began more than 1 ms late; none at `--pace max`.
   [[nodiscard]] std::uint64_t interrupted_threads() const;
 
  private:
   struct Cursor {
     const ReplayThread* thread;
     std::uint64_t next = 0;     ///< record
-    std::uint64_t plan_ns = 0;  ///< when that one's predecessor was due
+    std::uint64_t plan_ns = 0;  ///< when its predecessor was due
     std::uint64_t events = 0;
-    std::uint64_t late = 0;  ///< of them, by more than lost_pace_ns
+    std::uint64_t late = 0;  ///< events later than lost_pace_ns
   };
   static constexpr std::uint64_t lost_pace_ns = 1'000'000;
   using Next = std::pair<std::uint32_t, std::uint32_t>;  ///< event, cursor
@@ -64,7 +64,7 @@ class SampleWriter {
   std::size_t frame_ = 0;
   AtomicFile file_;
   std::vector<Cursor> cursors_;
-  std::vector<Next> queue_;  ///< a heap, the earliest event first; threads that are written to their end are not in it
+  std::vector<Next> queue_;  ///< a heap, the earliest event first, without the threads all of whose records are written
   LatenessHistogram lateness_;
   SampleTotals totals_;
   std::uint64_t latest_start_ = 0;  ///< ticks; of the rows so far

@@ -17,7 +17,7 @@
 
 namespace blockyard::replay {
 
-/// How a journal that is larger than the memory for it came through.
+/// How reading ahead went, for a journal that is larger than the memory for it.
 struct StreamTotals {
   std::uint64_t buffer_bytes = 0;  ///< of all rings
   std::uint64_t outruns = 0;       ///< how often a thread had to wait for the reader
@@ -25,11 +25,11 @@ struct StreamTotals {
   std::uint64_t cpu_ns = 0;        ///< of the reader, while the clock ran
 };
 
-/// What causes for causes came to.
+/// How causes were found.
 struct CauseTotals {
   CauseSource source = CauseSource::off;
   int refused = 0;           ///< errno with which the kernel refused a better source
-  std::uint64_t events = 0;  ///< that carry their cause
+  std::uint64_t events = 0;  ///< whose rows name a cause
   double ns_per_read = 0;
 };
 
@@ -38,12 +38,12 @@ struct Totals {
   double ticks_per_ns = 0;
   std::uint64_t wall_ns = 0;
   Usage usage;                     ///< while the clock ran
-  std::uint64_t awake_cpu_ns = 0;  ///< meanwhile, of the processes that kept the cores awake
+  std::uint64_t awake_cpu_ns = 0;  ///< the same of the processes that kept the cores awake
   std::uint64_t peak_resident_bytes = 0;
   std::uint64_t lab_resident_bytes = 0;
   std::uint64_t teardown_resident_bytes = 0;
   std::uint64_t order_waits = 0;
-  std::optional<StreamTotals> stream;  ///< none where all records lay in memory
+  std::optional<StreamTotals> stream;  ///< none where all records were in memory
   std::optional<double> polluted;      ///< share of the walks between events that went all the way
   CauseTotals causes;
   std::uint64_t background_threads = 0;
@@ -61,7 +61,7 @@ struct Totals {
   std::uint64_t interrupted_threads = 0;
   std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
 
-  /// Adds up what each thread counted while the clock ran. Once all threads are through with their records.
+  /// Adds up what each thread counted while the clock ran. Call it when all threads have followed their records.
   void count_threads(const Session& session);
 };
 

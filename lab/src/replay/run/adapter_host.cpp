@@ -13,7 +13,7 @@
 namespace blockyard::replay {
 namespace {
 
-// dlopen takes a name without a slash for a library to be searched for; users mean the file.
+// dlopen searches the library path for a name without a slash; users mean the file.
 std::string as_file(const std::string& path) {
   std::error_code reason;
   if (!std::filesystem::exists(path, reason)) throw journal::Error(path + " does not exist");

@@ -1,4 +1,4 @@
-// Loads what a run drives.
+// Loads the allocator that a run drives.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,20 @@ struct LoadedAdapter {
   const by_adapter* adapter = nullptr;                                           ///< lives as long as the process
   std::string path;                                                              ///< the shared object
   std::uint32_t (*read_counters)(by_adapter_counter*, std::uint32_t) = nullptr;  ///< null: it counts nothing
-  std::size_t (*usable_size)(void*) = nullptr;                                   ///< null: it does not tell
+  std::size_t (*usable_size)(void*) = nullptr;                                   ///< null: it does not say
 
-  /// Initialises the allocator; `setup` needs no `abi` and no room for an error. Returns why it did not start, or "".
+  /// Initialises the allocator; `setup` needs neither `abi` nor a buffer for an error. Returns why it did not start, or
+  /// "".
   [[nodiscard]] std::string start(by_adapter_setup setup) const;
-  /// A sentence for each function that the allocator lacks and its adapter makes of others.
+  /// A sentence for each function that the allocator lacks and its adapter emulates.
   [[nodiscard]] std::vector<std::string> notes() const;
-  /// What the allocator counts of itself; empty where it counts nothing.
+  /// The allocator's own counters; empty where it has none.
   [[nodiscard]] Counters counters() const;
-  /// After init(), which may bind them: throws journal::Error when a function of the family is missing.
+  /// Call it after start(), which may set the functions. Throws journal::Error when one of them is missing.
   void check_functions() const;
 };
 
-/// Loads an adapter. Throws journal::Error: not loadable, no adapter, another ABI.
+/// Loads an adapter. Throws journal::Error when the file can't be loaded, is no adapter or has another ABI.
 LoadedAdapter load_adapter(const std::string& path);
 
 }  // namespace blockyard::replay

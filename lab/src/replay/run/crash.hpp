@@ -1,4 +1,4 @@
-// An allocator that crashes takes the process with it; before it goes, it says who and where.
+// When an allocator crashes, the process says which allocator and where before it ends.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@ namespace blockyard::replay {
 
 inline constexpr std::size_t signal_stack_bytes = std::size_t{32} << 10;
 
-/// From here on a fatal signal (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE) writes the failed run.json and the sentence
-/// "the allocator NAME crashed (SIGSEGV) at event N", then ends the process as that signal does. `session` must outlive
-/// it.
+/// From here on a fatal signal (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP) writes the failed run.json and the
+/// sentence "the allocator NAME crashed (SIGSEGV) at event N", then ends the process as that signal does. `session`
+/// must outlive it.
 void report_crashes_of(const Session& session);
 
-/// Gives the calling thread a stack for that, so that an overflown one is reported as well.
+/// Gives the calling thread a stack for that, so that a stack overflow is reported too.
 void use_signal_stack(void* begin, std::size_t bytes);
 
-/// Where a replay thread stands: "at event 17", "while the preamble was restored", ... For messages.
+/// Where a replay thread is, for messages: "while the preamble was restored" and so on.
 const char* phase_text(Phase phase);
 
 }  // namespace blockyard::replay

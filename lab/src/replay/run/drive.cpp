@@ -116,8 +116,8 @@ class Driver {
     done.block = block;
   }
 
-  // The causes of a slow call and of a slow touch are read separately. What is fast needs no reading: no fault fits into
-  // it.
+  // The causes of a slow call and of a slow touch are read separately. What is fast needs no reading: no fault fits
+  // into it.
   [[gnu::always_inline]] void read_causes_of_call(Done& done) {
     if constexpr (timed) {
       if (cause_reader_.wanted(done.call.begin, done.call.end)) [[unlikely]] {

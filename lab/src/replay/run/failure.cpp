@@ -10,11 +10,11 @@
 namespace blockyard::replay {
 namespace {
 
-// All of it outside the heap, which the allocator under test may share or have broken.
+// None of this is on the heap, which the allocator under test may share or have broken.
 struct Prepared {
   char part[4096];
   char path[4096];
-  char samples_part[4096];  // of a streamed run, which writes them while it goes on
+  char samples_part[4096];  // a streamed run writes them while it runs
   char before[16384];
   char after[16384];
 };

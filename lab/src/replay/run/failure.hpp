@@ -1,4 +1,4 @@
-// How a run fails: whatever the allocator did to the process, run.json says so, and one sentence on standard error.
+// How a run fails: run.json and one sentence on standard error say why, whatever the allocator did to the process.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace blockyard::replay {
 
-/// Text composed without the heap: safe in a signal handler, and while the allocator under test may be broken.
+/// Text that needs no heap: safe in a signal handler, and while the allocator under test may be broken.
 class SafeText {
  public:
   SafeText& operator<<(const char* text);
@@ -20,23 +20,23 @@ class SafeText {
   std::size_t size_ = 0;
 };
 
-/// Where a failure is written: `folder`/run.json gets before + the sentence as JSON text + after. Call again when more
-/// is known. Before the first call, failures only go to standard error. Not while a failure may happen on another
-/// thread.
+/// Says where to write a failure: `folder`/run.json gets `before`, the sentence as JSON text, and `after`. Call it
+/// again when more is known, but not while another thread may fail. Before the first call, failures go to standard
+/// error only.
 void prepare_failure(const std::string& folder, const std::string& before, const std::string& after);
 
-/// Writes run.json and `blockyard: REASON`; ends the process with status 1. The first of several threads wins, the
-/// others stop where they are. Async-signal-safe.
+/// Writes run.json and `blockyard: REASON`, then ends the process with status 1. When several threads fail, the first
+/// one wins and the others stop. Async-signal-safe.
 [[noreturn]] void fail_run(const SafeText& reason);
 
-/// Removes what a run has begun to write into `folder`, and the folder when nothing else is in it. Async-signal-safe.
+/// Removes what a run has written into `folder` so far, and the folder when nothing else is in it. Async-signal-safe.
 void discard_results(const char* folder);
 
-/// Ends the process with status 1, one sentence and no results: for what is not the allocator's fault while it runs.
+/// Ends the process with status 1, one sentence and no results: for what is not the allocator's fault.
 [[noreturn]] void abandon_run(const char* folder, const char* sentence);
 
-/// As fail_run(), and returns: for a signal handler that lets the signal end the process. False when another thread is
-/// failing already.
+/// Does what fail_run() does, but returns, so that a signal handler can let the signal end the process. Returns false
+/// when another thread is failing already.
 bool report_failure(const SafeText& reason);
 
 }  // namespace blockyard::replay

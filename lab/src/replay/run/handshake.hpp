@@ -1,4 +1,4 @@
-// How the threads of a run wait for each other outside the clock: asleep in the kernel.
+// How the threads of a run wait for each other while the clock does not run: asleep in the kernel.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,7 @@
 
 namespace blockyard::replay {
 
-/// Waits for a value that another thread is about to announce.
+/// Waits for a value that another thread will announce.
 inline void await(std::atomic<std::uint32_t>& value, std::uint32_t wanted) {
   for (std::uint32_t now = value.load(std::memory_order_acquire); now != wanted;
        now = value.load(std::memory_order_acquire)) {

@@ -8,10 +8,10 @@
 
 namespace blockyard::replay {
 
-/// One process for each core that this one may use. It does nothing, of the kernel's class for idle work (SCHED_IDLE):
-/// whoever wants to run goes before it, but the core has not slept, and on a virtual machine has not been given back to
-/// its host. Processes and not threads: a thread would have the allocator's address space active on its core, so that
-/// every munmap had to interrupt it. They end with this object, and when the process that made them dies.
+/// Runs one process on each core that this process may use. It spins in the kernel's class for idle work (SCHED_IDLE):
+/// every other thread takes precedence, but the core never sleeps, and a virtual machine never gives it back to its
+/// host. These are processes because a thread would keep the allocator's address space active on its core, and every
+/// munmap would have to interrupt it. They end with this object, and when the process that started them dies.
 class KeepAwake {
  public:
   KeepAwake() = default;
@@ -19,11 +19,11 @@ class KeepAwake {
   KeepAwake& operator=(const KeepAwake&) = delete;
   ~KeepAwake();
 
-  /// Forks: before there are threads, and before there is memory to share. Call it once. Throws journal::Error when the
+  /// Forks: call it once, before there are threads and before there is memory to share. Throws journal::Error when the
   /// system refuses.
   void start();
 
-  /// Processor time that they have taken; 0 where there are none. One system call a core.
+  /// Processor time that they have used; 0 when there are none. One system call per core.
   [[nodiscard]] std::uint64_t cpu_ns() const;
 
  private:

@@ -1,5 +1,4 @@
-// Holds the threads of a run to the journal's order: an event begins when all before it are over, whichever threads'
-// they are.
+// Keeps the journal's order across threads: an event begins when all events before it are over, on whichever thread.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +11,19 @@
 
 namespace blockyard::replay {
 
-/// One a thread. Each thread says which event it comes to next; the one whose event is the lowest of all may go on, so
-/// that some thread always can. Event numbers only grow: as long as a thread's are below the lowest that it saw of the
-/// others, it looks at nobody. Else O(threads).
+/// Each thread has one. A thread publishes the event that it comes to next; the thread with the lowest such event may
+/// go on, so some thread always can. Event numbers only grow: as long as a thread's event is below the lowest that it
+/// saw of the others, it needs no check. Otherwise O(threads).
 class JournalOrder {
  public:
   JournalOrder(const Session& session, ReplayThread& thread) : session_(session), thread_(thread) {}
 
-  /// The thread has come to `event`: all its earlier ones are over.
+  /// The thread has come to `event`: all its earlier events are over.
   void come_to(std::uint32_t event) { thread_.next_event.store(event, std::memory_order_release); }
-  /// It has no more.
+  /// The thread has no more events.
   void leave() { come_to(none); }
 
-  /// Waits until no other thread has an event before this one. Returns whether it had to.
+  /// Waits until no other thread has an event before this one. Returns whether it had to wait.
   bool await(std::uint32_t event) {
     if (event < others_) return false;
     others_ = lowest_of_others();
@@ -52,7 +51,7 @@ class JournalOrder {
 
   const Session& session_;
   ReplayThread& thread_;
-  std::uint32_t others_ = 0;  ///< no other thread comes to an event before this one any more
+  std::uint32_t others_ = 0;  ///< no other thread comes to an event before this one
 };
 
 }  // namespace blockyard::replay

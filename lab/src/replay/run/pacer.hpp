@@ -1,4 +1,4 @@
-// Waits for an event's time: asleep until shortly before, then spinning.
+// Waits for an event's time: asleep until shortly before it, then spinning.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace blockyard::replay {
 
-/// How long before its event a thread wakes. Long enough to hide a wake-up (5 to 15 us on an idle core), short enough
-/// that a journal with more threads than cores keeps its pace and an allocator's background thread gets its turn.
+/// How long before its event a thread wakes. It is long enough to hide a wake-up (5 to 15 us on an idle core), and
+/// short enough that a journal with more threads than cores keeps its pace and an allocator's background thread can
+/// run.
 inline constexpr double sleep_lead_ns = 20'000;
 
 inline void relax() {
@@ -23,7 +24,7 @@ inline void relax() {
 /// Sleeps until `lead` ticks before `due`; not at all when that is less than half of `lead` away. System calls only.
 void sleep_towards(std::uint64_t due, std::uint64_t lead, double ticks_per_ns);
 
-/// Returns at `due`, or at once when it has passed. Between two events: what happens meanwhile is charged to neither.
+/// Returns at `due`, or at once when it has passed. What happens meanwhile is charged to no event.
 inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_ns, CauseReader& cause_reader) {
   std::uint64_t now = base::ticks();
   cause_reader.pass(now);
@@ -39,10 +40,10 @@ inline void wait_until(std::uint64_t due, std::uint64_t lead, double ticks_per_n
   cause_reader.pass(now);
 }
 
-/// Sleeps some 50 us: for waits whose end nobody knows.
+/// Sleeps about 50 us: for waits of unknown length.
 void sleep_shortly();
 
-/// Lets sleeps of the calling thread end when asked (the kernel may otherwise add 50 us).
+/// Makes the calling thread's sleeps end on time (the kernel may otherwise add 50 us).
 void sleep_precisely();
 
 }  // namespace blockyard::replay

@@ -1,5 +1,5 @@
-// Between events a program works, and what it works on pushes the allocator's data out of the caches. A replay does no
-// work, so its allocator is warmer than in the program: --pollute gives it something to walk.
+// Between events a program works, and its data push the allocator's data out of the caches. A replay does no work, so
+// its allocator's data stay warmer than in the program. With --pollute, the replay walks memory between events.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace blockyard::replay {
 
-/// One a thread; the memory is shared, only read, and populated beforehand. After each event, outside its timing, the
-/// thread reads one byte of each cache line, from where it stopped before, until it has gone round once. Where the next
-/// event is due sooner, it stops early: the pace comes first, and in a burst a program does no more between two events
-/// either. `complete` of `walks` went all the way.
+/// Each thread has one. The memory is shared, only read, and populated beforehand. After each event, outside its
+/// timing, the thread reads one byte of each cache line, starting where it stopped the last time, until it has gone
+/// round once. It stops early when the next event is due, because the pace comes first; in a burst a program does no
+/// more between two events either. `complete` counts the `walks` that went all the way.
 class Polluter {
  public:
   Polluter() = default;
@@ -21,8 +21,8 @@ class Polluter {
 
   [[nodiscard]] bool wanted() const { return !memory_.empty(); }
 
-  /// Walks, and is back shortly before `due` (ticks) if the memory takes longer than that. Whether there was time for
-  /// any of it.
+  /// Walks, and returns shortly before `due` (ticks) if the memory takes longer than that. Returns whether there was
+  /// time for any of it.
   bool walk(std::uint64_t due) {
     ++walks_;
     std::uint64_t now = base::ticks();
@@ -33,7 +33,7 @@ class Polluter {
         *static_cast<const volatile char*>(piece + line);
       at_ = at_ + piece_bytes < memory_.size() ? at_ + piece_bytes : 0;
       const std::uint64_t then = base::ticks();
-      // The slowest of late, so that one interruption does not stop all later walks.
+      // The slowest recent one decays, so that one interruption does not stop all later walks.
       slowest_ = then - now > slowest_ ? then - now : slowest_ - slowest_ / 64;
       now = then;
     }
@@ -44,7 +44,7 @@ class Polluter {
   [[nodiscard]] std::uint64_t walks() const { return walks_; }
   [[nodiscard]] std::uint64_t complete() const { return complete_; }
 
-  /// The memory's size is a multiple of it. Read in half a microsecond when it comes from memory.
+  /// The memory's size is a multiple of it. Reading one takes half a microsecond when it comes from memory.
   static constexpr std::size_t piece_bytes = 4096;
 
  private:

@@ -1,4 +1,4 @@
-// The lab's own memory, there in full before a run's clock starts, and the process's resident bytes beside it.
+// The lab's own memory, populated in full before a run's clock starts, and the process's resident bytes.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace blockyard::replay {
 
-/// Anonymous zeroed memory, populated and (where RLIMIT_MEMLOCK allows) locked when constructed, huge pages where the
-/// kernel gives them: using it causes no page fault and hardly a TLB miss. Throws journal::Error when the system has
-/// not that much.
+/// Anonymous zeroed memory, populated and (where RLIMIT_MEMLOCK allows) locked when constructed, with huge pages where
+/// the kernel gives them. Using it causes no page fault and hardly a TLB miss. Throws journal::Error when the system
+/// does not have that much.
 class PopulatedMemory {
  public:
   enum class Pages { ordinary, huge };
@@ -45,17 +45,17 @@ class Stack {
   std::size_t size_;
 };
 
-/// Populates the code and data of everything that is loaded now, and the calling thread's stack, so that neither a
-/// first use of the lab's own code nor its stack faults, or counts as the allocator's memory, once the clock runs.
+/// Populates the code and data of everything that is loaded now, and the calling thread's stack. Then neither the first
+/// use of the lab's own code nor its stack faults, or counts as the allocator's memory, once the clock runs.
 void populate_program();
 
-/// Bytes of this process in physical memory (`/proc/self/statm`). Kernels before 6.16 may be off by 256 KiB a core.
-/// About 2 us; allocates nothing; any thread.
+/// Bytes of this process in physical memory (`/proc/self/statm`). Kernels before 6.16 may be off by 256 KiB per core.
+/// Takes about 2 us; allocates nothing; callable from any thread.
 std::uint64_t resident_bytes();
 
 /// Forgets the highest resident_bytes() so far.
 void reset_peak_resident_bytes();
-/// The highest resident_bytes() since, exact between samples.
+/// The highest resident_bytes() since then, exact between samples too.
 std::uint64_t peak_resident_bytes();
 
 }  // namespace blockyard::replay

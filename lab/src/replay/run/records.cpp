@@ -57,8 +57,9 @@ Records::Records(const PlanFile& plan, std::uint64_t most_bytes)
   memory_ = PopulatedMemory(records * sizeof(Record));
 }
 
-// Powers of two leave up to half of the memory over. The least rings get it: a thread of few events may have them all
-// at once, and who catches up with the clock runs through a ring of 8192 in less than a millisecond.
+// Powers of two leave up to half of the memory unused. The smallest rings get it: a thread with few events may then
+// have all of them at once, and a thread that catches up with the clock runs through a ring of 8192 in less than a
+// millisecond.
 void Records::grow(std::uint64_t most, std::uint64_t taken) {
   for (;;) {
     Ring* least = nullptr;

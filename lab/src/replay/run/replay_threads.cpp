@@ -60,8 +60,8 @@ void ReplayThreads::clear_up() {
   }
 }
 
-// Stays awake meanwhile: the time that a wake-up takes must not be mixed with what the allocator does when a thread ends
-// (its thread-local destructors).
+// Stays awake meanwhile: the time that a wake-up takes must not be mixed with what the allocator does when a thread
+// ends (its thread-local destructors).
 void ReplayThreads::await_end(std::size_t index) {
   while (pthread_tryjoin_np(pthreads_[index], nullptr) == EBUSY) sched_yield();
   ReplayThread& thread = session_.threads[index];

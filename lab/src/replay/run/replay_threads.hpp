@@ -20,9 +20,9 @@ class ReplayThreads {
 
   /// Starts all threads and has them restore the preamble. Ends the run when the system refuses a thread.
   void start();
-  /// Starts the clock. Returns when all threads are through with their records.
+  /// Starts the clock. Returns when all threads have followed their records to the end.
   void replay();
-  /// Has each thread free what is left of its blocks, and waits for its end.
+  /// Has each thread free the blocks that are left, and waits for its end.
   void clear_up();
 
  private:

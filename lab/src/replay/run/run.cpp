@@ -35,7 +35,7 @@ WatchSettings watch_settings(const RunSettings& settings, const PlanFile& plan) 
   return watch;
 }
 
-// What an adapter lacks is its own fault, not the user's: a failed run.
+// What an adapter lacks is its own fault and not the user's: the run fails.
 template <typename Step>
 void or_fail(Step step) {
   try {
@@ -67,7 +67,7 @@ class Run {
   }
 
  private:
-  // What becomes resident up to here is the lab's.
+  // What is resident up to here belongs to the lab.
   void prepare() {
     check_pace(settings_, plan_.header());
     make_folder(settings_.output);
@@ -78,7 +78,7 @@ class Run {
     facts_.started_at = journal::utc_now();
     remember_how_to_fail();
     report_crashes_of(session_);
-    totals_.floors = measure_floors();  // its pages are there when it is measured again
+    totals_.floors = measure_floors();  // so that its pages are populated when it is measured again
     set_up_causes(session_, settings_, totals_.floors);
     set_up_polluters(session_, memory_);
     populate_program();
@@ -100,7 +100,7 @@ class Run {
     prepare_failure(settings_.output, json.before, json.after);
   }
 
-  // From here on, what becomes resident is the allocator's.
+  // From here on, what becomes resident belongs to the allocator.
   void start_allocator() {
     const PlanHeader& plan = plan_.header();
     Mark* mark = nullptr;
@@ -146,7 +146,7 @@ class Run {
     totals_.counters_at_stop = loaded_.counters();
     totals_.count_threads(session_);
     watch_.finish_sampling(totals_.wall_ns);
-    stream_.reset();  // writes what is left to be written, so that it is not in the way of what is timed from here on
+    stream_.reset();  // writes what is left to be written, so that it disturbs nothing that is timed from here on
     totals_.background_cpu_ns = watch_.rows().back().background_cpu_ns;
     totals_.peak_resident_bytes = beyond_lab(peak);
     for (const MemoryRow& row : watch_.rows())
@@ -187,7 +187,7 @@ class Run {
       if (settings_.pace != 0) totals_.lateness = std::move(lateness);
     }
     if (!settings_.traced) write_memory(settings_.output, watch_.rows());
-    watch_.stop();  // from here on an interrupt comes too late: the run is finished
+    watch_.stop();  // an interrupt comes too late from here on: the run is finished
     AtomicFile file(settings_.output + "/run.json");
     const std::string json = finished_run_json(facts_, totals_);
     file.write(json.data(), json.size());
@@ -202,7 +202,7 @@ class Run {
   Background background_;
   Watch watch_;
   std::optional<ReplayThreads> threads_;
-  std::optional<SampleWriter> samples_;  ///< of a streamed run from the start, else when it is over
+  std::optional<SampleWriter> samples_;  ///< a streamed run has it from the start, other runs when they are over
   std::optional<Stream> stream_;
   LoadedAdapter loaded_;
   Totals totals_;

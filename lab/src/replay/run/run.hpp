@@ -9,7 +9,7 @@
 
 namespace blockyard::replay {
 
-/// Whatever the kernel does to an event takes longer: all that it did is told.
+/// No effect of the kernel on an event is shorter: all of them are reported.
 inline constexpr std::uint64_t default_causes_above_ns = 250;
 static_assert(default_causes_above_ns == CauseReader::shortest_ns);
 
@@ -20,13 +20,14 @@ struct RunSettings {
   std::string output;   ///< folder for run.json, samples.npy and memory.npy
   double pace = 1;      ///< 1 is the journal's own, 10 ten times as fast, 0 as fast as possible
   Touch touch = Touch::page;
-  std::uint64_t causes_above_ns = default_causes_above_ns;  ///< events this slow carry their cause; 0: none does
-  CauseSource cause_source = CauseSource::perf;             ///< what may be used for that
+  std::uint64_t causes_above_ns = default_causes_above_ns;  ///< rows of events this slow name their cause; 0: none does
+  CauseSource cause_source = CauseSource::perf;             ///< the best that may be used for that
   std::uint64_t pollute_bytes = 0;                          ///< walked between events; rounded up to 4 KiB
-  bool in_order = false;  ///< each event begins when all before it in the journal are over; threads stay on a core each
-  bool keep_awake = false;  ///< a process of the idle class on each core, so that none falls asleep between events
+  bool in_order =
+      false;  ///< each event begins when all before it in the journal are over, and each thread stays on one core
+  bool keep_awake = false;  ///< a process of the idle class on each core, so that no core sleeps between events
   bool untimed = false;
-  bool traced = false;  ///< system calls are written down, and nothing is timed
+  bool traced = false;  ///< records system calls, and times nothing
   bool verify = false;
   bool populate = false;
   std::string options;  ///< "key=value,key=value" of the variant
@@ -40,9 +41,9 @@ struct RunSettings {
   bool progress = false;
 };
 
-/// Replays. Returns when run.json stands. A failure of the allocator ends the process with status 1 after writing a
-/// failed run.json; a crash ends it by its signal, likewise. Throws journal::Error for what is not the allocator's
-/// fault (a bad plan, no disk space): then there is no run.json. One call a process.
+/// Replays. Returns when run.json is written. When the allocator fails, the process writes a failed run.json and ends
+/// with status 1; when it crashes, likewise, but by the crash's signal. Throws journal::Error for what is not the
+/// allocator's fault (a bad plan, no disk space): then there is no run.json. Call it once per process.
 void run(const RunSettings& settings);
 
 /// "1x", "10x", "0.5x", "max".

@@ -26,7 +26,7 @@ double parse_pace(const std::string& text) {
   return pace;
 }
 
-// The adapter that drives any library lies with this program, or in the build tree's folder of adapters.
+// The adapter that drives any library lies beside this program, or in the build tree's folder of adapters.
 std::string foreign_adapter() {
   constexpr const char* name = "blockyard-adapter-foreign.so";
   std::error_code reason;

@@ -8,7 +8,7 @@ namespace blockyard::replay {
 namespace {
 
 constexpr std::size_t thread_stack_bytes = std::size_t{2} << 20;
-// Holds glibc's thread data (20 kB of static TLS for late-loaded allocators among it), and an allocator's call depth.
+// Enough for glibc's thread data (with 20 kB of static TLS for late-loaded allocators) and an allocator's call depth.
 constexpr std::size_t thread_stack_populated = std::size_t{128} << 10;
 
 }  // namespace
@@ -18,7 +18,7 @@ RunMemory::RunMemory(const PlanFile& plan, Session& session, const RunSettings& 
       slot_memory_(std::size_t{plan.header().slots} * sizeof(Slot)),
       signal_memory_(plan.threads().size() * signal_stack_bytes),
       records_(plan, settings.stream_above) {
-  // Ordinary pages: a program's data do not lie in huge ones either, and the allocator's translations get cold as well.
+  // Ordinary pages: a program's data are not in huge pages either, and the allocator's TLB entries get cold too.
   if (settings.pollute_bytes != 0)
     polluted_memory_ = PopulatedMemory(settings.pollute_bytes, PopulatedMemory::Pages::ordinary);
   static_assert(Polluter::piece_bytes == 4096, "a page: the memory is a multiple of it");

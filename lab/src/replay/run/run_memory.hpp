@@ -1,4 +1,4 @@
-// The run's own data, all of it there before the allocator gets its first call.
+// The run's own data, populated before the allocator gets its first call.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace blockyard::replay {
 
-/// Records, slots, stacks and what threads walk between events: mapped and populated when constructed, from when on the
-/// session's threads and slots are these. Throws journal::Error when the system has not that much.
+/// Records, slots, stacks and what threads walk between events: mapped and populated when constructed, and put into the
+/// session. Throws journal::Error when the system does not have that much.
 class RunMemory {
  public:
   RunMemory(const PlanFile& plan, Session& session, const RunSettings& settings);

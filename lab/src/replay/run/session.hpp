@@ -1,4 +1,4 @@
-// What the threads of one run share: the records they follow, the blocks they hold, the clock they go by.
+// What the threads of one run share: the records they follow, the blocks they hold, the clock they follow.
 #pragma once
 
 #include <pthread.h>
@@ -18,8 +18,8 @@
 
 namespace blockyard::replay {
 
-/// One event of a run: first what is to be done, then, in the same bytes, what came of it. 32 bytes, half a cache line:
-/// the whole run's data are one stream, and the line that the outcome goes to is the one that the order just came from.
+/// One event of a run: first what to do and then, in the same bytes, what was measured. 32 bytes, half a cache line:
+/// all data of the run are one stream, and the outcome goes to the cache line that the order came from.
 struct alignas(32) Record {
   struct Order {
     std::uint32_t slot;
@@ -49,66 +49,67 @@ struct alignas(32) Record {
 };
 static_assert(sizeof(Record) == 32);
 
-/// A live block. Two to a cache line; used by one thread at a time, handed on through `done`.
+/// A live block. Two fit a cache line. One thread at a time uses it and hands it on through `done`.
 struct alignas(32) Slot {
   void* block;         ///< null while the slot is empty
   std::uint64_t size;  ///< bytes asked for
   std::atomic<std::uint32_t>
       done;             ///< the last event on this slot; once the clock has stopped, the next slot of a chain
-  std::uint16_t giver;  ///< index of the replay thread that allocated it
+  std::uint16_t giver;  ///< index of the replay thread that allocated the block
   std::uint8_t alignment_log2;
   bool fresh;  ///< allocated by a measured event, not restored
 };
 static_assert(sizeof(Slot) == 32);
 
-/// What a replay thread tells the watching thread: written by the one, read by the other, nothing else on its lines.
+/// What a replay thread publishes for the watching thread. Nothing else lies on these cache lines.
 struct alignas(128) Progress {
   std::atomic<std::uint64_t> done{0};    ///< records finished
-  std::atomic<std::uint64_t> live{0};    ///< bytes asked for less bytes freed by this thread, modulo 2^64
-  std::atomic<std::uint64_t> blocks{0};  ///< allocated less freed by this thread, modulo 2^64
+  std::atomic<std::uint64_t> live{0};    ///< bytes this thread allocated less bytes it freed, modulo 2^64
+  std::atomic<std::uint64_t> blocks{0};  ///< blocks this thread allocated less blocks it freed, modulo 2^64
   std::atomic<std::uint64_t> due{0};     ///< ticks at which the next event is due
 };
 
 struct ReplayThread {
   Progress progress;
-  /// Records that may be followed: all from the start, unless the journal is streamed. On a line of its own, which the
-  /// thread reads only when it has followed all that were there the last time.
+  /// Records that may be followed: all of them from the start, unless the journal is streamed. On a cache line of its
+  /// own, which the thread reads only when it has followed all that were published the last time.
   alignas(128) std::atomic<std::uint64_t> published{0};
-  /// The event that it comes to, where the journal's order is kept (order.hpp). On a line of its own: others look at it.
+  /// The event that the thread comes to next, where the journal's order is kept (order.hpp). Other threads read it, so
+  /// it has a cache line of its own.
   alignas(128) std::atomic<std::uint32_t> next_event{0};
-  alignas(128) CauseReader cause_reader;  ///< the thread's own
+  alignas(128) CauseReader cause_reader;  ///< used by this thread alone
   Polluter polluter;
   std::uint32_t index = 0;  ///< in Session::threads
   std::uint32_t journal_thread = 0;
-  int core = -1;                           ///< that it stays on while the clock runs; -1: wherever the kernel puts it
-  Record* records = nullptr;               ///< a ring where the journal is streamed
-  std::uint64_t mask = ~std::uint64_t{0};  ///< of the ring's length; all ones where it is none
+  int core = -1;              ///< the core it stays on while the clock runs; -1: wherever the kernel puts it
+  Record* records = nullptr;  ///< a ring where the journal is streamed
+  std::uint64_t mask = ~std::uint64_t{0};  ///< the ring's length less 1; all ones where it is no ring
   std::uint64_t count = 0;                 ///< records in all
-  std::uint64_t outruns = 0;               ///< how often it had followed all that was published, and more was to come
+  std::uint64_t outruns = 0;               ///< how often it had followed all published records and more were to come
   std::uint64_t outrun_ticks = 0;          ///< how long it waited then
-  std::uint64_t order_waits = 0;           ///< events that found another thread's event, which they need, not over
-  std::uint64_t end_ticks = 0;             ///< when its last event was over
+  std::uint64_t order_waits = 0;  ///< events that another thread's event had to end for and that came before its end
+  std::uint64_t end_ticks = 0;    ///< when its last event was over
   std::uint32_t chain = none;     ///< once the clock has stopped: first slot that it allocated and nobody freed
   Mark* mark = nullptr;           ///< on the board of a traced run, else null
   pid_t kernel_id = 0;            ///< gettid()
-  std::uint64_t start_ticks = 0;  ///< that the allocator's start of the thread took
-  std::uint64_t stop_ticks = 0;   ///< that its stop took, the kernel's end of the thread included
-  /// 1 when it may start and restore its preamble, 2 when it may free what is left. Each waits for its own: one that all
-  /// waited for would wake all of them for every single one.
+  std::uint64_t start_ticks = 0;  ///< duration of the allocator's start of the thread
+  std::uint64_t stop_ticks = 0;   ///< duration of its stop, the kernel's end of the thread included
+  /// 1 when it may start and restore its preamble, 2 when it may free what is left. Each thread waits for its own turn:
+  /// a shared one would wake all threads for each of them.
   std::atomic<std::uint32_t> turn{0};
-  std::uint64_t left_ticks = 0;  ///< when it was through with all of the replay
+  std::uint64_t left_ticks = 0;  ///< when it had nothing left to do
   void* signal_stack = nullptr;
   std::size_t signal_stack_bytes = 0;
 
   [[nodiscard]] Record& record(std::uint64_t number) const { return records[number & mask]; }
 };
 
-/// What a run is doing, for its failures and the watching thread.
+/// What a run is doing, for messages and the watching thread.
 enum class Phase : std::uint32_t { starting, restoring, running, freeing, writing };
 
 struct Session {
   const by_adapter* adapter = nullptr;
-  const char* allocator = "";  ///< what messages call it
+  const char* allocator = "";  ///< its name in messages
   std::span<ReplayThread> threads;
   Slot* slots = nullptr;
   double ticks_per_ns = 1;
@@ -127,7 +128,7 @@ struct Session {
   std::atomic<Phase> phase{Phase::starting};
   std::atomic<std::uint32_t> restored{0};  ///< 1 once every thread has started and restored its preamble
   std::atomic<std::uint32_t> go{0};
-  std::atomic<std::uint32_t> finished{0};  ///< threads that are through with their records
+  std::atomic<std::uint32_t> finished{0};  ///< threads that have followed all their records
 
   [[nodiscard]] std::unique_lock<std::mutex> lock_if_needed() {
     return locked ? std::unique_lock(lock) : std::unique_lock<std::mutex>();
@@ -138,7 +139,7 @@ struct Session {
   [[nodiscard]] std::uint64_t ticks(double ns) const { return static_cast<std::uint64_t>(ns * ticks_per_ns); }
 };
 
-/// The calling thread's, null on threads that are the lab's or the allocator's own.
+/// The calling thread's; null on threads that belong to the lab or to the allocator.
 extern thread_local ReplayThread* current_thread;
 
 }  // namespace blockyard::replay

@@ -8,7 +8,7 @@
 namespace blockyard::replay {
 namespace {
 
-// Walking stops so long before an event: one page fault or short interrupt does not make the event late.
+// Walking stops this long before an event: one page fault or short interrupt does not make the event late.
 constexpr double pollute_margin_ns = 2'000;
 
 }  // namespace

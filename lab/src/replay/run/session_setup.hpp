@@ -1,4 +1,4 @@
-// From the settings of a run to what its threads share.
+// Turns the settings of a run into what its threads share.
 #pragma once
 
 #include "replay/plan/plan_format.hpp"
@@ -12,10 +12,10 @@ namespace blockyard::replay {
 /// Throws journal::Error when the plan can't be replayed at this pace.
 void check_pace(const RunSettings& settings, const PlanHeader& plan);
 
-/// Fills in everything of the session that settings decide.
+/// Sets everything of the session that depends on settings alone.
 void set_up(Session& session, const RunSettings& settings);
 
-/// Tells the session how causes are looked for, once the floors are measured.
+/// Sets how causes are found, once the floors are measured.
 void set_up_causes(Session& session, const RunSettings& settings, const Floors& floors);
 
 /// Gives each thread the memory that it walks between events, if any.

@@ -1,4 +1,4 @@
-// The thread that reads a journal while it is replayed, ahead of the pace, and writes what was measured behind it.
+// The thread that reads a journal ahead of the replay, and writes behind it what was measured.
 #pragma once
 
 #include <atomic>
@@ -12,22 +12,22 @@
 
 namespace blockyard::replay {
 
-/// For a run whose Records are streamed. One thread of the lowest priority that still gets its turn (SCHED_BATCH, nice
-/// 19), so that it never preempts a measured one; it sleeps while every ring is at least half full. It takes nothing
-/// from the heap and maps nothing while the clock runs: its system calls are reads, writes and sleeps.
+/// For a run whose Records are streamed. A LabThread, which never preempts a measured thread; it sleeps while every
+/// ring is at least half full. It takes nothing from the heap and maps nothing while the clock runs: its system calls
+/// are reads, writes and sleeps.
 ///
-/// A plan that turns out damaged or a disk that is full ends the process with status 1 and a sentence.
+/// A damaged plan or a full disk ends the process with status 1 and a sentence.
 class Stream {
  public:
-  /// `samples` is null for a run without samples. The records are filled already. All must outlive the stream.
+  /// `samples` is null for a run without samples. The records are filled already. All of them must outlive the stream.
   Stream(Session& session, Records& records, SampleWriter* samples, std::string folder);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Begins the thread, which waits for the clock. Before the allocator gets its first call.
+  /// Starts the thread, which waits for the clock. Call it before the allocator gets its first call.
   void start();
-  /// Returns when nothing is left to read and all that is over has been written. Once every replay thread is through.
+  /// Call it when all replay threads have followed their records. Returns when everything is read and written.
   void finish();
   /// CPU time of the thread so far.
   [[nodiscard]] std::uint64_t cpu_ns() const { return thread_.cpu_ns(); }

@@ -30,7 +30,7 @@ void ThreadRunner::prepare() {
   const std::uint64_t begin = base::ticks_fenced();
   if (const Marked marked(thread_.mark); session_.adapter->thread_start != nullptr) session_.adapter->thread_start();
   thread_.start_ticks = base::ticks_fenced() - begin;
-  // Many allocators make a thread's cache when it first allocates: where the first block is restored, it counts too.
+  // Many allocators make a thread's cache when the thread first allocates: the first block's restoring counts too.
   bool first = true;
   plan_.for_each_preamble(thread_.index, [this, &first](const Op& op) {
     const std::uint64_t before = base::ticks_fenced();
@@ -39,7 +39,7 @@ void ThreadRunner::prepare() {
     first = false;
   });
   thread_.progress.done.store(0, std::memory_order_relaxed);
-  stay_on(thread_.core);  // threads that the allocator has started by now go where they like
+  stay_on(thread_.core);  // threads that the allocator has started by now are not bound to the core
   const std::size_t next = std::size_t{thread_.index} + 1;
   announce(next < session_.threads.size() ? session_.threads[next].turn : session_.restored, 1);
 }
@@ -53,7 +53,7 @@ void ThreadRunner::replay() {
 
 void ThreadRunner::clear_up() {
   if (thread_.index != 0) await(thread_.turn, 2);
-  // For a thread that ends now, to its end: its thread-local destructors are the allocator's too.
+  // From here to the thread's end: its thread-local destructors belong to the allocator too.
   if (thread_.mark != nullptr) thread_.mark->doing.store(Mark::outside, std::memory_order_release);
   for (std::uint32_t slot = thread_.chain; slot != none;) {
     Slot& left = session_.slots[slot];

@@ -15,12 +15,12 @@ enum class Touch : std::uint8_t {
 inline constexpr std::uintptr_t touched_page = 4096;
 
 /// Writes to the `size` bytes at `begin`. By pages: the first byte, then the first byte of each further page. A step of
-/// 4096 from the block's start would miss its last page whenever the block does not begin on a page.
+/// 4096 from the block's start would miss its last page whenever the block does not begin at a page.
 inline void touch_bytes(Touch touch, char* begin, std::uint64_t size) {
   if (size == 0) return;
   if (touch == Touch::all) {
     std::memset(begin, 0xb7, size);
-    asm volatile("" : : "r"(begin) : "memory");  // the writes are wanted, though nobody reads them
+    asm volatile("" : : "r"(begin) : "memory");  // keeps the writes, though nothing reads them
     return;
   }
   volatile char* const first = begin;

@@ -18,8 +18,8 @@ std::uint64_t await_records(ReplayThread& thread, std::uint64_t next);
 void wait_for_event(const Slot& slot, std::uint32_t event, double ticks_per_ns);
 
 /// Holds one thread's events to the plan. An event begins when its time has come, when all events before it are over
-/// (where the journal's order is kept), and when the event that its slot waits for is over. Everything is inlined, so
-/// that its fields stay in registers; what it waits for is charged to no event.
+/// (where the journal's order is kept), and when the event that its slot waits for is over. Time spent waiting is
+/// charged to no event. Everything is inlined, so that the fields stay in registers.
 class Turn {
  public:
   Turn(const Session& session, ReplayThread& thread)
@@ -31,7 +31,7 @@ class Turn {
     cause_reader_.rebase();
   }
 
-  /// No event happens for so long.
+  /// The plan has no event of this thread for so long.
   void pause(std::uint64_t ns) { plan_ns_ += ns; }
 
   [[gnu::always_inline]] void await(const Record& record, const Slot& slot) {
@@ -78,7 +78,7 @@ class Turn {
 };
 
 /// Follows the thread's records from the clock's start to the last: calls `step(record, slot)` for each event when its
-/// turn has come. Allocates nothing; its system calls are sleeps.
+/// turn has come. Allocates nothing; its only system calls are sleeps.
 template <typename Step>
 [[gnu::always_inline]] inline void for_each_event(const Session& session, ReplayThread& thread, Step step) {
   Slot* const slots = session.slots;
@@ -97,7 +97,7 @@ template <typename Step>
     if (record.kind == kind_pause) [[unlikely]] {
       turn.pause(record.size());
     } else {
-      // While there is time: the slot that the next event needs. After the last record lies one of zeros.
+      // Prefetches the slot of the next event while there is time. After the last record lies one of zeros.
       __builtin_prefetch(&slots[records[(i + 1) & mask].order.slot], 1);
       Slot& slot = slots[record.order.slot];
       turn.await(record, slot);

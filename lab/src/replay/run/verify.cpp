@@ -14,8 +14,8 @@ namespace {
 
 using journal::Kind;
 
-// A byte that depends on the giving event and the offset: two blocks that overlap disagree in nearly every byte. The
-// word's constants are those of SplitMix64 (Steele, Lea and Flood, 2014).
+// The word depends on the event that gave the block and on the offset: two blocks that overlap differ in nearly every
+// byte. The constants are those of SplitMix64 (Steele, Lea and Flood, 2014).
 std::uint64_t pattern_word(std::uint32_t event, std::uint64_t word) {
   std::uint64_t mixed = (std::uint64_t{event} << 32) + word + 0x9e3779b97f4a7c15u;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -35,8 +35,8 @@ void for_each_thread(Visit visit) {
   close(folder);
 }
 
-// The kernel's clock of one thread's processor time (CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, as the kernel's ABI has
-// them): what pthread_getcpuclockid gives for threads of one's own. False when it has ended.
+// The kernel's clock of one thread's processor time (CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED in the kernel's ABI).
+// pthread_getcpuclockid gives the same, but only for threads with a pthread_t. False when the thread has ended.
 bool cpu_time(pid_t id, std::uint64_t& ns) {
   const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(id) << 3) | 4u | 2u);
   timespec time{};
@@ -92,7 +92,7 @@ std::uint64_t Background::update(const Session& session) {
     Thread& thread = threads_[i];
     if (thread.alive) {
       thread.alive = cpu_time(thread.id, thread.cpu_ns);
-      // A thread is often given its name only after a while.
+      // Many threads get their name only after a while.
       char path[64];
       std::snprintf(path, sizeof path, "%s/%d/comm", tasks, thread.id);
       if (const int file = thread.alive ? open(path, O_RDONLY | O_CLOEXEC) : -1; file >= 0) {

@@ -19,7 +19,7 @@
 namespace blockyard::replay {
 namespace {
 
-// What WSTOPSIG says of a stop at a system call, under PTRACE_O_TRACESYSGOOD.
+// The value of WSTOPSIG for a stop at a system call, under PTRACE_O_TRACESYSGOOD.
 constexpr int syscall_stop = SIGTRAP | 0x80;
 
 std::uint64_t now_ns() {
@@ -36,7 +36,7 @@ std::uint64_t now_ns() {
 
 pid_t traced_child = 0;
 
-// The child ends in good order when it is interrupted, and this process after it.
+// When interrupted, the child cleans up and ends, and this process after it.
 void hand_on(int signal) {
   if (traced_child > 0) kill(traced_child, signal);
 }
@@ -46,18 +46,18 @@ class Tracer {
  public:
   Tracer(pid_t child, const TraceBoard& board) : child_(child), board_(board) {}
 
-  /// Attaches to the child, which waits. Returns the error, or 0.
+  /// Attaches to the child, which waits. Returns the error number, or 0.
   int attach();
-  /// Writes down what the child does. Returns its status at its end.
+  /// Records the child's system calls. Returns its status at its end.
   int follow();
-  /// Of all threads of the journal and of the allocator.
+  /// The rows of all threads of the journal and of the allocator.
   std::vector<SyscallRow> rows();
 
  private:
   struct Thread {
     const Mark* mark = nullptr;
     bool lab = false;
-    bool noted = false;  ///< the call that it is in has a row, its last
+    bool noted = false;  ///< the call that it is in has a row, which is its last
     std::uint64_t entered_ns = 0;
     std::vector<SyscallRow> rows;
   };
@@ -71,7 +71,7 @@ class Tracer {
   pid_t child_;
   const TraceBoard& board_;
   std::unordered_map<pid_t, Thread> threads_;
-  std::vector<SyscallRow> ended_;  ///< of threads whose id may be another's by now
+  std::vector<SyscallRow> ended_;  ///< of threads whose id may belong to another thread by now
 };
 
 int Tracer::attach() {
@@ -121,9 +121,10 @@ void Tracer::at_stop(pid_t id, int status) {
     at_syscall(id);
     ptrace(PTRACE_SYSCALL, id, nullptr, nullptr);
   } else if (event == PTRACE_EVENT_STOP && signal != SIGTRAP) {
-    ptrace(PTRACE_LISTEN, id, nullptr, nullptr);  // stopped by a signal: it stays so until one lets it go on
+    ptrace(PTRACE_LISTEN, id, nullptr, nullptr);  // stopped by a signal: it stays stopped until a signal continues it
   } else if (event != 0) {
-    // Its maker stands still until the new thread is known: what comes after can't be mistaken for what came before.
+    // The thread that made it is stopped until the new thread is known: what follows can't be mistaken for what came
+    // before.
     if (unsigned long made = 0; event == PTRACE_EVENT_CLONE && ptrace(PTRACE_GETEVENTMSG, id, nullptr, &made) == 0)
       know(static_cast<pid_t>(made));
     ptrace(PTRACE_SYSCALL, id, nullptr, nullptr);
@@ -145,7 +146,7 @@ void Tracer::at_syscall(pid_t id) {
   }
   if (info.op != PTRACE_SYSCALL_INFO_ENTRY) return;
   if (thread.mark == nullptr && (thread.mark = mark_of(id)) != nullptr) {
-    thread.rows.clear();  // a thread of the journal, before it could say so: the replayer's own
+    thread.rows.clear();  // the replayer's own calls, made before the thread could publish its mark
   }
   if (thread.mark == nullptr) {
     if (!thread.lab) note(thread, none, info.entry.nr);
@@ -155,7 +156,7 @@ void Tracer::at_syscall(pid_t id) {
   if (doing != Mark::lab) note(thread, doing == Mark::outside ? none : doing, info.entry.nr);
 }
 
-// Calls in a row that are the same share one row: a thread that polls for an hour needs no memory.
+// Equal calls in a row share one row: a thread that polls for an hour needs no memory.
 void Tracer::note(Thread& thread, std::uint32_t event, std::uint64_t call) {
   const auto number = static_cast<std::uint16_t>(call);
   const auto index = thread.mark == nullptr
@@ -175,7 +176,7 @@ std::vector<SyscallRow> Tracer::rows() {
   return merged(std::move(all));
 }
 
-// Ends this process as the child ended.
+// Ends this process in the way the child ended.
 [[noreturn]] void end_like(int status) {
   if (WIFSIGNALED(status)) {
     signal(WTERMSIG(status), SIG_DFL);
@@ -225,7 +226,7 @@ TraceBoard& go_on_traced(const std::string& folder) {
   while (read(gate[0], &go, 1) < 0 && errno == EINTR) {
   }
   close(gate[0]);
-  if (go == 0) _exit(1);  // nobody traces: the calling process has said why
+  if (go == 0) _exit(1);  // no process traces: the calling process has said why
   board.marks[0].kernel_id.store(static_cast<std::uint32_t>(getpid()), std::memory_order_release);
   return board;
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t paced_interval_ns = 50'000'000;
 constexpr std::uint64_t unpaced_interval_ns = 10'000'000;
-// 28 hours of rows at 50 ms would fit; a longer run keeps every second row and doubles the interval.
+// 28 hours of rows at 50 ms would fit. A longer run drops every second row and doubles the interval.
 constexpr std::size_t most_rows = 32'768;
 constexpr int interrupts[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -75,8 +75,8 @@ void Watch::loop() {
   }
 }
 
-// Until the next sample is due, so that all allocators are sampled at the same times of the journal; no longer than an
-// interrupt or the run's end may wait.
+// Until the next sample is due, so that all allocators are sampled at the same times of the journal, but no longer than
+// an interrupt or the run's end may wait.
 long Watch::rest_ns() const {
   constexpr double longest_ns = 5'000'000;
   if (session_.phase.load(std::memory_order_acquire) != Phase::running) return static_cast<long>(longest_ns);
@@ -168,8 +168,9 @@ void Watch::check_progress() {
   const ReplayThread* stuck = nullptr;
   for (const ReplayThread& thread : session_.threads) {
     const std::uint64_t finished = thread.progress.done.load(std::memory_order_relaxed);
-    done += finished + thread.turn.load(std::memory_order_relaxed);  // a thread that starts is progress too
-    // A thread that waits for the journal's reader waits for the disk: that may take long, and hangs nothing.
+    done += finished + thread.turn.load(std::memory_order_relaxed);  // the start of a thread is progress too
+    // A thread that waits for the journal's reader waits for the disk. That may take long and does not mean that it
+    // hangs.
     if (phase == Phase::running && finished < thread.published.load(std::memory_order_relaxed) &&
         thread.progress.due.load(std::memory_order_relaxed) + patience < now) {
       overdue = true;

@@ -29,7 +29,7 @@ PagedFile::~PagedFile() {
 }
 
 void* PagedFile::add_piece() {
-  // Room first: writing to a mapped page for which the disk has none would end the process (SIGBUS).
+  // Takes room on the disk first: a write to a mapped page without room would end the process (SIGBUS).
   const auto offset = static_cast<off_t>(pieces_.size() * piece_bytes);
   if (const int reason = posix_fallocate(file_, offset, static_cast<off_t>(piece_bytes)); reason != 0)
     fail(path_, reason);

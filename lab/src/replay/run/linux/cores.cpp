@@ -33,7 +33,7 @@ void stay_on(int core) {
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(static_cast<std::size_t>(core), &only);
-  sched_setaffinity(0, sizeof only, &only);  // a core that has gone offline meanwhile: the thread goes where it may
+  sched_setaffinity(0, sizeof only, &only);  // a core that has gone offline meanwhile: the thread goes where it can
 }
 
 void leave(int core) {

@@ -19,7 +19,7 @@ constexpr NamedSignal fatal_signals[] = {
     {SIGILL, "SIGILL"},   {SIGFPE, "SIGFPE"}, {SIGTRAP, "SIGTRAP"},
 };
 
-// Async-signal-safe. SA_RESETHAND has put the default action back: returning repeats the fault, or lets abort() go on,
+// Async-signal-safe. SA_RESETHAND has restored the default action: returning repeats the fault, or lets abort() go on,
 // and the parent sees the signal.
 void report(int number, siginfo_t*, void*) {
   const char* name = "a signal";

@@ -21,12 +21,12 @@ namespace {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);
   prctl(PR_SET_NAME, "blockyard-awake");
-  syscall(SYS_close_range, 0u, ~0u, 0u);  // pipes and locks shall end with whom they belong to
+  syscall(SYS_close_range, 0u, ~0u, 0u);  // pipes and locks must end with their owners
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(core, &only);
   const sched_param idle{};
-  // Anything but the idle class would take the core from those who are measured.
+  // Any class but the idle one would take the core from measured threads.
   if (sched_setscheduler(0, SCHED_IDLE, &idle) != 0 || sched_setaffinity(0, sizeof only, &only) != 0) _exit(1);
   for (volatile std::uint64_t turns = 0;;) turns = turns + 1;
 }

@@ -8,8 +8,8 @@
 namespace blockyard::replay {
 
 void sleep_towards(std::uint64_t due, std::uint64_t lead, double ticks_per_ns) {
-  // The kernel's clock first: were the thread preempted between the two, it would wake early and spin, never late. Read
-  // anew for each sleep, because this clock is slewed and the cycle clock is not.
+  // The kernel's clock comes first: if the thread is preempted between the two, it wakes early and spins, and is never
+  // late. It is read for each sleep, because this clock is slewed and the cycle clock is not.
   timespec until{};
   clock_gettime(CLOCK_MONOTONIC, &until);
   const std::uint64_t now = base::ticks();

@@ -32,8 +32,8 @@ std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1
                        std::strerror(errno) + "); replay a stretch of the journal, or with fewer threads");
 }
 
-// MADV_POPULATE_WRITE tells of a lack of memory where plain touching is killed; kernels before 5.14 have only the
-// latter.
+// MADV_POPULATE_WRITE reports a lack of memory; touching pages would get the process killed. Kernels before 5.14 only
+// have touching.
 void populate(char* begin, std::size_t bytes) {
   if (madvise(begin, bytes, MADV_POPULATE_WRITE) == 0) return;
   if (errno == ENOMEM || errno == EFAULT) out_of_memory(bytes);
@@ -49,7 +49,7 @@ std::size_t read_small_file(const char* path, char* text, std::size_t room) {
   return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
-// A frame of its own below the caller's: the pages stay when it returns.
+// A stack frame below the caller's: its pages stay populated when it returns.
 [[gnu::noinline]] void populate_main_stack() {
   volatile char room[main_stack_bytes];
   for (std::size_t at = 0; at < sizeof room; at += 4096) room[at] = 0;
@@ -111,7 +111,7 @@ Stack::Stack(Stack&& other) noexcept
 
 void populate_program() {
   populate_main_stack();
-  // The heap is left alone: where glibc is the allocator, it is its own to populate.
+  // The heap is left out: where glibc is the allocator under test, populating it is the allocator's own work.
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     unsigned long long begin = 0;

@@ -10,10 +10,10 @@
 namespace blockyard::replay {
 namespace {
 
-// Rows that are written in one go, between two looks at the rings: 0.3 MB, a quarter of a millisecond.
+// Rows that are written at a time, before the rings are checked again: 0.3 MB, a quarter of a millisecond.
 constexpr std::uint64_t rows_at_once = 8'192;
-// While the rings are well filled. A busy game's 2 million events a second take 2000 records of a ring in that time,
-// and the least ring has 8192.
+// The pause while the rings are well filled. A busy game's 2 million events per second take 2000 records of a ring in
+// that time, and the smallest ring has 8192.
 constexpr timespec rest{0, 1'000'000};
 
 }  // namespace
@@ -54,7 +54,7 @@ void Stream::loop() {
   }
 }
 
-// Reading comes first: a replay thread may be waiting for it, and nobody waits for rows.
+// Reading comes first: a replay thread may be waiting for records, and no thread waits for rows.
 bool Stream::step() {
   std::uint64_t moved = 0;
   for (ReplayThread& thread : session_.threads) {
