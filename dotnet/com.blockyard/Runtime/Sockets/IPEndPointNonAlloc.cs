@@ -2,23 +2,38 @@ using System;
 using System.Net;
 using System.Net.Sockets;
 
+#pragma warning disable CS0618 // temp is obsolete for users
 namespace Blockyard.Sockets
 {
-    /// <summary>An end point that is reused for every packet, so that <see cref="Socket"/> does not make new
-    /// ones.</summary>
+    /// <summary>An end point that is reused for every packet, so that <see cref="Socket"/> does not make new ones.</summary>
     /// <remarks>
     /// <para>It keeps its serialized form, and <see cref="Create"/> stores the received address and returns the same
     /// object. Mono still allocates the received address, so a receive costs 96 bytes for IPv4 and 104 for IPv6 there.
-    /// On .NET 8 it costs nothing.</para>
-    /// <para>It changes with every packet: keep <see cref="DeepCopyIPEndPoint"/> or <see cref="Addr"/> instead.
-    /// <see cref="Address"/> makes a new <see cref="IPAddress"/> at every read. Through a variable of the base type,
+    /// On .NET 8 only the first packet of a client costs something.</para>
+    /// <para>It changes with every packet: keep <see cref="DeepCopyIPEndPoint"/> or <see cref="Addr"/> instead. On Mono
+    /// <see cref="Address"/> makes a new <see cref="IPAddress"/> at every read, and through a variable of the base type
     /// the address is the one from the constructor, but the port is right. One thread at a time.</para>
+    /// <para>It equals others of its kind by address and port, and hashes the whole address. On .NET 8 it also equals an
+    /// ordinary end point with the same address and port. On Mono it never does, because Mono's hashes of ordinary end
+    /// points often collide. Use <see cref="Addr"/> as a key where both must find the same entry.</para>
     /// </remarks>
     public class IPEndPointNonAlloc : IPEndPoint
     {
+        /// <summary>The address of the last packet, as in where-allocation.</summary>
+        [Obsolete("Use Addr, which is a value that can be kept and compared.")]
+        public SocketAddress temp;
+
+        /// <summary>Whether the runtime asks an address object itself whether it equals another: Mono does.</summary>
+        private static readonly bool CanHide = !new IPEndPoint(IPAddress.Loopback, 1).Equals(
+            new IPEndPoint(new HiddenAddress(IPAddress.Loopback), 1));
+
+        /// <summary>The most address objects that one end point keeps.</summary>
+        private const int MostKnown = 4096;
+
         private readonly Proxy receiver;
         private readonly Proxy target;
-        private SocketAddress serialized;
+        private ClientTable<IPAddress>? known;
+        private SocketAddress taken;
         private IPAddress baseAddress;
         private int basePort;
 
@@ -30,16 +45,15 @@ namespace Blockyard.Sockets
         {
         }
 
-        /// <summary>Creates an end point. For receiving, any address of the socket's family and any port will
-        /// do.</summary>
+        /// <summary>Creates an end point. For receiving, any address of the socket's family and any port will do.</summary>
         /// <param name="address">The address.</param>
         /// <param name="port">The port.</param>
         public IPEndPointNonAlloc(IPAddress address, int port)
             : base(address, port)
         {
-            serialized = base.Serialize();
             baseAddress = address;
             basePort = port;
+            taken = temp = TakeBase();
             receiver = new Proxy(this, takesAddresses: true);
             target = new Proxy(this, takesAddresses: false);
         }
@@ -70,15 +84,17 @@ namespace Blockyard.Sockets
         /// <summary>The current address: the last one received, or the one set after that.</summary>
         public override SocketAddress Serialize()
         {
-            // The base class's setters cannot be overridden, so this detects their effect.
+            // The base class's setters cannot be overridden, and temp is a field, so this detects their changes.
             if (!ReferenceEquals(base.Address, baseAddress) || base.Port != basePort)
             {
-                serialized = base.Serialize();
-                baseAddress = base.Address;
-                basePort = base.Port;
+                taken = temp = TakeBase();
+            }
+            else if (!ReferenceEquals(temp, taken))
+            {
+                TakeReceived();
             }
 
-            return serialized;
+            return temp;
         }
 
         /// <summary>Stores a received address and returns this end point. Allocates nothing.</summary>
@@ -99,30 +115,30 @@ namespace Blockyard.Sockets
                     nameof(socketAddress));
             }
 
-            serialized = socketAddress;
-            baseAddress = base.Address;
-            TakePort();
+            temp = socketAddress;
+            TakeReceived();
             return this;
         }
 
-        /// <summary>A hash of the whole address, the same as that of <see cref="DeepCopyIPEndPoint"/>.</summary>
-        /// <remarks>Never of the runtime's <see cref="SocketAddress"/>: on Mono that is 0 for a received one.</remarks>
-        public override int GetHashCode() => Addr.GetHashCode();
+        /// <summary>A hash of the whole address and the port.</summary>
+        /// <remarks>Never that of the runtime's <see cref="SocketAddress"/>: on Mono it is 0 for a received address.</remarks>
+        public override int GetHashCode()
+        {
+            SocketAddr addr = Addr;
+            return CanHide ? addr.GetHashCode() : base.GetHashCode();
+        }
 
-        /// <summary>Whether it is an end point of the same address and port.</summary>
+        /// <summary>Whether it is another reusable end point, or on .NET 8 any end point, of the same address and port.</summary>
         /// <param name="comparand">Any object.</param>
-        public override bool Equals(object? comparand) =>
-            comparand is IPEndPoint other && Addr == new SocketAddr(other);
+        public override bool Equals(object? comparand) => comparand is IPEndPointNonAlloc other
+            ? Addr == other.Addr
+            : !CanHide && comparand is IPEndPoint plain && Addr == new SocketAddr(plain);
 
         /// <inheritdoc/>
         public override string ToString() => Addr.ToString();
 
-        /// <summary>Makes a copy that does not change, to keep in a client or to use as a key.</summary>
-        /// <remarks>
-        /// A dictionary keyed by such copies finds them by the reused end point as well, since both hash the whole
-        /// address.
-        /// </remarks>
-        public IPEndPoint DeepCopyIPEndPoint() => new Copy(Addr);
+        /// <summary>Makes an ordinary end point that does not change, to keep in a client.</summary>
+        public IPEndPoint DeepCopyIPEndPoint() => Addr.ToIPEndPoint();
 
         /// <summary>The object to pass to a socket of the same family to receive into this end point.</summary>
         internal EndPoint AsReceiver => receiver;
@@ -130,13 +146,13 @@ namespace Blockyard.Sockets
         /// <summary>The object to pass to a socket of the same family to send to this end point.</summary>
         internal EndPoint AsTarget => target;
 
-        /// <summary>Updates the port after a socket has written a received address into the serialized form.</summary>
+        /// <summary>Updates the base class after a socket has written a received address into the serialized form.</summary>
         internal void Refresh(EndPoint received)
         {
             if (ReferenceEquals(received, this) || ReferenceEquals(received, receiver.Seed)
                 || !(received is IPEndPoint other))
             {
-                TakePort();
+                TakeReceived();
             }
             else
             {
@@ -146,16 +162,76 @@ namespace Blockyard.Sockets
             }
         }
 
-        private void TakePort()
+        /// <summary>Takes the address and port that the base class has.</summary>
+        private SocketAddress TakeBase()
         {
-            if (serialized.Size < 8)
+            if (CanHide && !(base.Address is HiddenAddress))
             {
-                // A socket that is being shut down receives an empty datagram without an address.
-                serialized = base.Serialize();
+                base.Address = new HiddenAddress(base.Address);
             }
 
-            basePort = (serialized[2] << 8) | serialized[3];
+            baseAddress = base.Address;
+            basePort = base.Port;
+            return base.Serialize();
+        }
+
+        /// <summary>Takes the address and port that the serialized form has.</summary>
+        private void TakeReceived()
+        {
+            if (temp.Size < 8)
+            {
+                // A socket that is being shut down receives an empty datagram without an address.
+                temp = base.Serialize();
+            }
+
+            // Mono computes the hash of a received address only after a byte of it has changed.
+            byte portLow = temp[3];
+            temp[3] = (byte)~portLow;
+            temp[3] = portLow;
+            basePort = (temp[2] << 8) | portLow;
             base.Port = basePort;
+            if (!CanHide)
+            {
+                base.Address = Known(SocketAddr.From(temp).WithoutPort);
+            }
+
+            baseAddress = base.Address;
+            taken = temp;
+        }
+
+        /// <summary>The object for an address, from the table or else new.</summary>
+        private IPAddress Known(in SocketAddr address)
+        {
+            known ??= new ClientTable<IPAddress>(0);
+            if (!known.TryGet(address, out IPAddress found))
+            {
+                if (known.Count == MostKnown)
+                {
+                    known.Clear();
+                }
+
+                found = address.ToIPAddress();
+                known[address] = found;
+            }
+
+            return found;
+        }
+
+        /// <summary>Equals no other address, so that an ordinary end point never equals this one: the hashes differ.</summary>
+        private sealed class HiddenAddress : IPAddress
+        {
+            internal HiddenAddress(IPAddress address)
+                : base(address.GetAddressBytes())
+            {
+                if (AddressFamily == AddressFamily.InterNetworkV6)
+                {
+                    ScopeId = address.ScopeId;
+                }
+            }
+
+            public override bool Equals(object? comparand) => ReferenceEquals(this, comparand);
+
+            public override int GetHashCode() => base.GetHashCode();
         }
 
         /// <summary>Represents its owner to a socket, so that the socket keeps an object that never changes.</summary>
@@ -194,20 +270,6 @@ namespace Blockyard.Sockets
                 owner.Create(socketAddress);
                 return Seed;
             }
-        }
-
-        /// <summary>Immutable as far as the base class allows; equal and hashed by the whole address.</summary>
-        private sealed class Copy : IPEndPoint
-        {
-            internal Copy(in SocketAddr addr)
-                : base(addr.ToIPAddress(), addr.Port)
-            {
-            }
-
-            public override int GetHashCode() => new SocketAddr(Address, Port).GetHashCode();
-
-            public override bool Equals(object? comparand) =>
-                comparand is IPEndPoint other && new SocketAddr(Address, Port) == new SocketAddr(other);
         }
     }
 }

@@ -117,6 +117,9 @@ namespace Blockyard.Sockets
         /// them.</summary>
         public bool IsIPv4MappedToIPv6 => family == (ushort)AddressFamily.InterNetworkV6 && high == 0 && IsMapped(low);
 
+        /// <summary>The same address with port 0.</summary>
+        internal SocketAddr WithoutPort => new SocketAddr((AddressFamily)family, 0, high, low, scope, 0);
+
         internal ulong High => high;
 
         internal ulong Low => low;

@@ -95,10 +95,79 @@ namespace Blockyard.Tests
         public void trap_1_a_received_address_equals_a_serialized_one()
         {
             IPEndPointNonAlloc reusable = Receive(client);
-            Assert.IsTrue(reusable.Equals(client.LocalEndPoint), "the runtime's addresses differ in length on Mono");
-            Assert.IsTrue(reusable.Equals(new IPEndPointNonAlloc(loopback, Port(client))));
+            IPEndPointNonAlloc made = new IPEndPointNonAlloc(loopback, Port(client));
+            Assert.IsTrue(reusable.Equals(made), "the runtime's addresses differ in length on Mono");
             Assert.IsTrue(reusable.DeepCopyIPEndPoint().Equals(client.LocalEndPoint));
             Assert.IsFalse(reusable.Equals(otherClient.LocalEndPoint));
+        }
+
+        [Test]
+        public void equality_is_symmetric_and_equal_end_points_have_equal_hashes()
+        {
+            IPEndPointNonAlloc received = Receive(client);
+            IPEndPoint setThroughBase = Receive(client);
+            setThroughBase.Address = loopback;
+            setThroughBase.Port = Port(otherClient);
+            IPEndPointNonAlloc set = Receive(client);
+            set.Address = any;
+            set.Port = Port(otherClient);
+            EndPoint[] all =
+            {
+                received,
+                received.DeepCopyIPEndPoint(),
+                setThroughBase,
+                set,
+                Receive(otherClient),
+                Reusable,
+                new IPEndPointNonAlloc(loopback, Port(client)),
+                new IPEndPoint(loopback, Port(client)),
+                new IPEndPoint(loopback, Port(otherClient)),
+                new IPEndPoint(any, Port(client)),
+                new IPEndPoint(any, Port(otherClient)),
+                new IPEndPoint(any, 0),
+            };
+            foreach (EndPoint one in all)
+            {
+                foreach (EndPoint other in all)
+                {
+                    string pair = one.GetType().Name + " " + one + " and " + other.GetType().Name + " " + other;
+                    Assert.AreEqual(one.Equals(other), other.Equals(one), pair);
+                    Assert.IsTrue(!one.Equals(other) || one.GetHashCode() == other.GetHashCode(), pair);
+                    Assert.IsTrue(!one.Equals(other) || one.ToString() == other.ToString(), pair);
+                }
+            }
+        }
+
+        [Test]
+        public void the_temp_field_of_where_allocation_is_the_last_received_address()
+        {
+#pragma warning disable CS0618 // it is obsolete, and code written for where-allocation uses it
+            IPEndPointNonAlloc reusable = Reusable;
+            Assert.AreSame(reusable.Serialize(), reusable.temp);
+            foreach (Socket from in new[] { client, otherClient, client })
+            {
+                Send(from, 1);
+                server.ReceiveFrom_NonAlloc(new byte[10], reusable);
+                Assert.AreEqual(new SocketAddr((IPEndPoint)from.LocalEndPoint!), SocketAddr.From(reusable.temp));
+                Assert.AreNotEqual(0, reusable.temp.GetHashCode(), "some servers use it as an identifier");
+                SocketAddress copied = reusable.DeepCopyIPEndPoint().Serialize();
+                Assert.AreEqual(copied.GetHashCode(), reusable.temp.GetHashCode());
+            }
+
+            Assert.AreSame(reusable, reusable.Create(reusable.temp));
+            reusable.temp = otherClient.LocalEndPoint!.Serialize();
+            server.SendTo_NonAlloc(new byte[6], 0, 6, SocketFlags.None, reusable);
+            Assert.AreEqual(6, otherClient.Receive(new byte[10]));
+#pragma warning restore CS0618
+        }
+
+        [Test]
+        public void a_deep_copy_is_an_ordinary_end_point()
+        {
+            IPEndPoint copy = Receive(client).DeepCopyIPEndPoint();
+            Assert.AreEqual(typeof(IPEndPoint), copy.GetType());
+            Assert.AreEqual(client.LocalEndPoint, copy);
+            Assert.AreEqual(client.LocalEndPoint!.GetHashCode(), copy.GetHashCode());
         }
 
         [Test]
@@ -127,15 +196,15 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void a_dictionary_of_copies_is_looked_up_by_the_reused_end_point()
+        public void a_dictionary_keyed_by_addresses_is_looked_up_by_the_reused_end_point_s()
         {
-            Dictionary<EndPoint, string> clients = new Dictionary<EndPoint, string>
+            Dictionary<SocketAddr, string> clients = new Dictionary<SocketAddr, string>
             {
-                { Receive(client).DeepCopyIPEndPoint(), "client" },
-                { Receive(otherClient).DeepCopyIPEndPoint(), "other" },
+                { Receive(client).Addr, "client" },
+                { new SocketAddr(Receive(otherClient).DeepCopyIPEndPoint()), "other" },
             };
-            Assert.AreEqual("client", clients[Receive(client)]);
-            Assert.AreEqual("other", clients[Receive(otherClient)]);
+            Assert.AreEqual("client", clients[Receive(client).Addr]);
+            Assert.AreEqual("other", clients[Receive(otherClient).Addr]);
         }
 
         [Test]
