@@ -1,6 +1,7 @@
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
+using System.Threading;
 
 namespace Blockyard.Memory
 {
@@ -12,12 +13,24 @@ namespace Blockyard.Memory
         private static readonly Dictionary<ulong, Entry> Live = new Dictionary<ulong, Entry>();
         private static readonly List<ulong> Overdue = new List<ulong>();
         private static volatile int tracked;
+#if !BLOCKYARD_RELEASE
+        private static readonly int[] NotTracked = new int[(int)Lifetime.Persistent + 1];
+#endif
 
         /// <summary>The number of remembered blocks. Freeing takes the lock only when it is not 0.</summary>
         internal static int Tracked => tracked;
 
+        /// <summary>Remembers a block if leak detection is on. Checked builds count the others.</summary>
         internal static void Add(void* block, long size, Lifetime lifetime)
         {
+            if (LeakDetection.IsOff)
+            {
+#if !BLOCKYARD_RELEASE
+                Interlocked.Increment(ref NotTracked[(int)lifetime]);
+#endif
+                return;
+            }
+
             StackTrace? stack = LeakDetection.CaptureStack();
             lock (Gate)
             {
@@ -32,12 +45,33 @@ namespace Blockyard.Memory
             }
         }
 
-        internal static void Remove(void* block)
+        /// <summary>Forgets a block that is freed. Checked builds catch a block that is not live.</summary>
+        /// <exception cref="InvalidOperationException">Checked builds: no such block is live.</exception>
+        internal static void Remove(void* block, Lifetime lifetime)
         {
+#if BLOCKYARD_RELEASE
+            if (tracked == 0)
+            {
+                return;
+            }
+#endif
             lock (Gate)
             {
-                Live.Remove((ulong)block);
-                tracked = Live.Count;
+                bool found = Live.TryGetValue((ulong)block, out Entry entry) && entry.Lifetime == lifetime;
+#if !BLOCKYARD_RELEASE
+                // A block from when detection was off is not in the table, so there it is only counted.
+                if (!found && Interlocked.Decrement(ref NotTracked[(int)lifetime]) < 0)
+                {
+                    Interlocked.Increment(ref NotTracked[(int)lifetime]);
+                    throw new InvalidOperationException(
+                        "The block is not a live " + lifetime + " block: it was already freed or is of another lifetime.");
+                }
+#endif
+                if (found)
+                {
+                    Live.Remove((ulong)block);
+                    tracked = Live.Count;
+                }
             }
         }
 

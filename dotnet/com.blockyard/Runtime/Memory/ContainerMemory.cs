@@ -67,12 +67,12 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal void End()
         {
+            source.Free(Block);
+            block = null;
 #if !BLOCKYARD_RELEASE
             safety.End();
             safety = default;
 #endif
-            source.Free(block);
-            block = null;
         }
     }
 }

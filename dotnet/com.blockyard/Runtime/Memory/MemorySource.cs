@@ -63,7 +63,7 @@ namespace Blockyard.Memory
         internal void Unregister() => SourceTable.Remove(place, generation);
 
         /// <summary>Makes checked containers in the allocator fail from now on: their memory is gone.</summary>
-        internal void Invalidate() => (*SourceTable.Cell(place))++;
+        internal void Invalidate() => SourceTable.Find(place, generation).Cells.EndAll();
 
         internal byte* Allocate(long size, int alignment) => IsAllocator
             ? SourceTable.Find(place, generation).Take(size, alignment)
@@ -77,14 +77,10 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <summary>The cell that counts this place's lives, and whether a container must give it back.</summary>
-        internal uint* SafetyCellOf(out bool owned)
-        {
-            owned = Lifetime != Lifetime.Temp && !IsAllocator;
-            return owned ? SafetyCell.Take()
-                : IsAllocator ? SourceTable.Cell(place)
-                : ThreadMemory.Current.FrameCell;
-        }
+        /// <summary>A cell for a container, which ends at the latest when the source frees all its memory.</summary>
+        internal int TakeSafetyCell() => IsAllocator ? SourceTable.Find(place, generation).Cells.Take()
+            : Lifetime == Lifetime.Temp ? ThreadMemory.Current.Cells.Take()
+            : SafetyCell.Take();
 
         private sealed class WeakSource<T> : SourceTable.ISource
             where T : unmanaged
@@ -96,6 +92,8 @@ namespace Blockyard.Memory
                 // Weak, so that the table does not keep a forgotten allocator alive: its finalizer must report it.
                 this.allocator = new WeakReference<UnmanagedAllocator<T>>(allocator);
             }
+
+            public SafetyCells Cells { get; } = new SafetyCells();
 
             public byte* Take(long size, int alignment)
             {

@@ -45,21 +45,13 @@ namespace Blockyard.Memory
             byte* block = heap == PersistentHeap.Native
                 ? NativeHeap.Allocate(size, alignment)
                 : FromRuntime(size, alignment);
-            if (!LeakDetection.IsOff)
-            {
-                BlockTracker.Add(block, size, Lifetime.Persistent);
-            }
-
+            BlockTracker.Add(block, size, Lifetime.Persistent);
             return block;
         }
 
         internal static void Free(void* block)
         {
-            if (BlockTracker.Tracked > 0)
-            {
-                BlockTracker.Remove(block);
-            }
-
+            BlockTracker.Remove(block, Lifetime.Persistent);
             if (heap == PersistentHeap.Native)
             {
                 NativeHeap.Free(block);

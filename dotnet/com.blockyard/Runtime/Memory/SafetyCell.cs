@@ -2,51 +2,79 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>A counter in unmanaged memory that identifies a life. A copy of its value is out of date once that life
-    /// has ended.</summary>
+    /// <summary>A counter that identifies a life. A copy of its value is out of date once that life has ended.</summary>
     /// <remarks>
-    /// The memory of cells is never freed, so an old copy of a container can always read its cell. A reused cell
-    /// continues to count. Any thread; taking and giving back use a lock.
+    /// Cells lie in unmanaged memory that is never freed, so an old copy of a container can always read its cell. A
+    /// reused cell continues to count. Any thread; taking and giving back use a lock.
     /// </remarks>
     internal static unsafe class SafetyCell
     {
-        private const int CellsPerBlock = 1024;
+        private const int Shift = 10;
+        private const int CellsPerBlock = 1 << Shift;
 
         private static readonly object Gate = new object();
-        private static IntPtr[] free = new IntPtr[CellsPerBlock];
+        private static uint*[] blocks = new uint*[16];
+        private static int blockCount;
+        private static int[] free = new int[CellsPerBlock];
         private static int freeCount;
 
-        internal static uint* Take()
+        static SafetyCell()
+        {
+            // Cell 0 is that of containers that were never created: it is taken for ever, and their life is 0.
+            Take();
+        }
+
+        /// <summary>The current life of a cell; never 0.</summary>
+        internal static uint LifeOf(int cell) => blocks[cell >> Shift][cell & (CellsPerBlock - 1)];
+
+        internal static int Take()
         {
             lock (Gate)
             {
                 if (freeCount == 0)
                 {
-                    uint* block = (uint*)RawMemory.Allocate(CellsPerBlock * sizeof(uint));
-                    for (int i = CellsPerBlock - 1; i >= 0; i--)
-                    {
-                        block[i] = 1;
-                        free[freeCount++] = (IntPtr)(block + i);
-                    }
+                    AddBlock();
                 }
 
-                return (uint*)free[--freeCount];
+                return free[--freeCount];
             }
         }
 
         /// <summary>Ends the current life and makes the cell available again.</summary>
-        internal static void Give(uint* cell)
+        internal static void Give(int cell)
         {
             lock (Gate)
             {
-                (*cell)++;
+                uint life = LifeOf(cell);
+                blocks[cell >> Shift][cell & (CellsPerBlock - 1)] = life == uint.MaxValue ? 1 : life + 1;
                 if (freeCount == free.Length)
                 {
                     Array.Resize(ref free, freeCount * 2);
                 }
 
-                free[freeCount++] = (IntPtr)cell;
+                free[freeCount++] = cell;
             }
+        }
+
+        private static void AddBlock()
+        {
+            uint* block = (uint*)RawMemory.Allocate(CellsPerBlock * sizeof(uint));
+            if (blockCount == blocks.Length)
+            {
+                // A new array, because readers take no lock.
+                uint*[] larger = new uint*[blockCount * 2];
+                Array.Copy(blocks, larger, blockCount);
+                blocks = larger;
+            }
+
+            blocks[blockCount] = block;
+            for (int i = CellsPerBlock - 1; i >= 0; i--)
+            {
+                block[i] = 1;
+                free[freeCount++] = (blockCount << Shift) + i;
+            }
+
+            blockCount++;
         }
     }
 }

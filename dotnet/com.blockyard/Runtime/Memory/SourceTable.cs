@@ -14,6 +14,9 @@ namespace Blockyard.Memory
         /// <summary>What the table needs from an allocator.</summary>
         internal interface ISource
         {
+            /// <summary>The cells of the containers in it.</summary>
+            SafetyCells Cells { get; }
+
             byte* Take(long size, int alignment);
         }
 
@@ -38,7 +41,6 @@ namespace Blockyard.Memory
                     }
 
                     slot = count++;
-                    slots[slot].Cell = SafetyCell.Take();
                 }
 
                 generation = ++slots[slot].Generation;
@@ -51,9 +53,10 @@ namespace Blockyard.Memory
         {
             lock (Gate)
             {
-                if (slots[slot].Generation == generation && slots[slot].Source != null)
+                ISource? source = slots[slot].Source;
+                if (slots[slot].Generation == generation && source != null)
                 {
-                    (*slots[slot].Cell)++;
+                    source.Cells.EndAll();
                     slots[slot].Source = null;
                     slots[slot].NextFree = firstFree;
                     firstFree = slot;
@@ -72,12 +75,9 @@ namespace Blockyard.Memory
             return entry.Source;
         }
 
-        internal static uint* Cell(int slot) => slots[slot].Cell;
-
         private struct Slot
         {
             internal ISource? Source;
-            internal uint* Cell;
             internal uint Generation;
             internal int NextFree;
         }

@@ -30,7 +30,6 @@ namespace Blockyard.Memory
             name = thread.Name ?? "thread " + thread.ManagedThreadId;
             state = (ThreadState*)RawMemory.Allocate(sizeof(ThreadState));
             *state = default;
-            FrameCell = SafetyCell.Take();
             counters.Histogram = new long[LifetimeStatistics.Buckets];
             lock (Gate)
             {
@@ -58,7 +57,7 @@ namespace Blockyard.Memory
                 JobRegion.Retire(state->Job, state->JobLive);
             }
 
-            SafetyCell.Give(FrameCell);
+            Cells.EndAll();
             RawMemory.Free((byte*)state);
         }
 
@@ -66,8 +65,8 @@ namespace Blockyard.Memory
 
         internal ThreadState* State => state;
 
-        /// <summary>Counts the thread's frames, so that a container can tell whether its frame has ended.</summary>
-        internal uint* FrameCell { get; }
+        /// <summary>The cells of the containers in Temp memory.</summary>
+        internal SafetyCells Cells { get; } = new SafetyCells();
 
         internal LifetimeStatistics Statistics =>
             new LifetimeStatistics(name, counters, state->TempLimit - state->TempStart, Used);
@@ -139,18 +138,25 @@ namespace Blockyard.Memory
 
         internal void* TakeJob(long size, int alignment)
         {
+#if BLOCKYARD_RELEASE
             byte* start = (byte*)(((ulong)state->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-            if (size > (long)state->JobLimit - (long)start || state->InlineJobLimit == null)
+            if (size <= (long)state->JobLimit - (long)start && state->InlineJobLimit != null)
             {
-                return TakeJobSlowly(size, alignment);
+                state->JobCursor = start + size;
+                state->JobLive++;
+                return start;
             }
-
-            state->JobCursor = start + size;
-            state->JobLive++;
-            return start;
+#endif
+            return TakeJobSlowly(size, alignment);
         }
 
         internal void GiveJob(byte* block)
+        {
+            BlockTracker.Remove(block, Lifetime.TempJob);
+            GiveJobUntracked(block);
+        }
+
+        private void GiveJobUntracked(byte* block)
         {
             JobRegion* region = JobRegion.Of(block);
 #if !BLOCKYARD_RELEASE
@@ -159,11 +165,6 @@ namespace Blockyard.Memory
                 throw new InvalidOperationException("The block is not a live TempJob block.");
             }
 #endif
-            if (BlockTracker.Tracked > 0)
-            {
-                BlockTracker.Remove(block);
-            }
-
             if (region != state->Job)
             {
                 JobRegion.FreeRemotely(region);
@@ -183,7 +184,7 @@ namespace Blockyard.Memory
             long used = state->PeakCursor - state->TempStart + overflowBytes;
             counters.EndFrame(used);
             ReleaseOverflow();
-            (*FrameCell)++;
+            Cells.EndAll();
             if (state->TempStart == null)
             {
                 return;
@@ -295,7 +296,7 @@ namespace Blockyard.Memory
             if (index >= 0)
             {
                 overflow.RemoveAt(index);
-                GiveJob(block);
+                GiveJobUntracked(block);
                 return;
             }
 
@@ -308,7 +309,7 @@ namespace Blockyard.Memory
         {
             for (int i = 0; i < overflow.Count; i++)
             {
-                GiveJob((byte*)overflow[i]);
+                GiveJobUntracked((byte*)overflow[i]);
             }
 
             overflow.Clear();
@@ -335,11 +336,7 @@ namespace Blockyard.Memory
         private void* TakeJobSlowly(long size, int alignment)
         {
             void* block = TakeJobUntracked(size, alignment);
-            if (!LeakDetection.IsOff)
-            {
-                BlockTracker.Add(block, size, Lifetime.TempJob);
-            }
-
+            BlockTracker.Add(block, size, Lifetime.TempJob);
             OpenInlineJob();
             return block;
         }

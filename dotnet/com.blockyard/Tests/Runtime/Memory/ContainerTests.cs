@@ -354,6 +354,84 @@ namespace Blockyard.Tests
             Assert.Throws<ObjectDisposedException>(() => mapCopy.ContainsKey(1));
             Assert.Throws<ObjectDisposedException>(() => _ = default(UnmanagedList<int>).Count);
         }
+
+        [Test]
+        public void use_after_disposal_is_caught_in_every_copy()
+        {
+            UnmanagedArray<int> array = new UnmanagedArray<int>(10, source);
+            UnmanagedArray<int> arrayCopy = array;
+            UnmanagedList<int> list = new UnmanagedList<int>(10, source);
+            UnmanagedList<int> listCopy = list;
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(10, source);
+            UnmanagedHashMap<int, int> mapCopy = map;
+            UnmanagedChunkedList<int> chunks = new UnmanagedChunkedList<int>(source);
+            UnmanagedChunkedList<int> chunksCopy = chunks;
+            UnmanagedList<int> other = new UnmanagedList<int>(10, source);
+            array.Dispose();
+            list.Dispose();
+            map.Dispose();
+            chunks.Dispose();
+            Assert.Throws<ObjectDisposedException>(() => arrayCopy[0] = 1);
+            Assert.Throws<ObjectDisposedException>(() => listCopy.Add(1));
+            Assert.Throws<ObjectDisposedException>(() => mapCopy.TryAdd(1, 1));
+            Assert.Throws<ObjectDisposedException>(() => chunksCopy.Add(1));
+            Assert.Throws<ObjectDisposedException>(() => chunksCopy.GetEnumerator());
+            Assert.Throws<ObjectDisposedException>(() => listCopy.Dispose());
+            other.Add(1);
+            Assert.AreEqual(1, other.Count, "a container that was not disposed still works");
+            UnmanagedList<int> later = new UnmanagedList<int>(10, source);
+            later.Add(1);
+            Assert.Throws<ObjectDisposedException>(() => listCopy.Add(1), "also when its place is used again");
+            later.Dispose();
+            other.Dispose();
+        }
+
+        [Test]
+        public void random_use_of_copies_is_caught_exactly_when_their_memory_is_gone()
+        {
+            Random random = new Random(31);
+            List<UnmanagedList<int>> live = new List<UnmanagedList<int>>();
+            List<UnmanagedList<int>> gone = new List<UnmanagedList<int>>();
+            for (int step = 0; step < 3000; step++)
+            {
+                if (live.Count == 0 || random.Next(2) == 0)
+                {
+                    live.Add(new UnmanagedList<int>(1, source));
+                }
+                else
+                {
+                    int which = random.Next(live.Count);
+                    UnmanagedList<int> list = live[which];
+                    live.RemoveAt(which);
+                    gone.Add(list);
+                    list.Dispose();
+                }
+
+                if (random.Next(300) == 0 && (kind == "Temp" || allocator != null))
+                {
+                    FrameMemory.EndThreadFrame();
+                    allocator?.Reset();
+                    gone.AddRange(live);
+                    live.Clear();
+                }
+
+                if (live.Count > 0)
+                {
+                    Assert.AreEqual(0, live[random.Next(live.Count)].Count);
+                }
+
+                if (gone.Count > 0)
+                {
+                    UnmanagedList<int> list = gone[random.Next(gone.Count)];
+                    Assert.Throws<ObjectDisposedException>(() => _ = list.Count);
+                }
+            }
+
+            foreach (UnmanagedList<int> list in live)
+            {
+                list.Dispose();
+            }
+        }
 #endif
 
         [Test]

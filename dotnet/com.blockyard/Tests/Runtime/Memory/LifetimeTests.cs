@@ -403,6 +403,40 @@ namespace Blockyard.Tests
             Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(block, Lifetime.Temp));
         });
 
+        [TestCase(Lifetime.TempJob, LeakMode.On)]
+        [TestCase(Lifetime.TempJob, LeakMode.Off)]
+        [TestCase(Lifetime.Persistent, LeakMode.On)]
+        [TestCase(Lifetime.Persistent, LeakMode.Off)]
+        public void checked_builds_catch_a_block_that_is_freed_twice(Lifetime lifetime, LeakMode mode)
+        {
+            using (new CapturedLeaks(mode))
+            {
+                foreach (int size in new[] { 8, 1000000 })
+                {
+                    void* kept = UnmanagedMemory.Malloc(8, 8, lifetime);
+                    void* block = UnmanagedMemory.Malloc(size, 8, lifetime);
+                    UnmanagedMemory.Free(block, lifetime);
+                    UnmanagedMemory.Free(kept, lifetime);
+                    Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(block, lifetime));
+                }
+            }
+        }
+
+        [Test]
+        public void checked_builds_catch_a_block_that_is_freed_with_another_lifetime()
+        {
+            using (new CapturedLeaks(LeakMode.On))
+            {
+                void* job = UnmanagedMemory.Malloc(8, 8, Lifetime.TempJob);
+                void* persistent = UnmanagedMemory.Malloc(8, 8, Lifetime.Persistent);
+                Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(job, Lifetime.Persistent));
+                Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(persistent, Lifetime.TempJob));
+                Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(job, Lifetime.Temp));
+                UnmanagedMemory.Free(job, Lifetime.TempJob);
+                UnmanagedMemory.Free(persistent, Lifetime.Persistent);
+            }
+        }
+
         [Test]
         public void checked_builds_catch_a_temp_block_freed_on_another_thread()
         {
