@@ -26,7 +26,7 @@ import synthetic
 
 from blockyard.analysis import cuts, figures, passes, sections
 from blockyard.analysis.distribution import Distribution
-from blockyard.report import header, pages, scatter
+from blockyard.report import header, pictures, scatter, style
 
 POINTS = 11_000_000
 EVENTS, REPEATS = 3_500_000, 5
@@ -61,7 +61,7 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
     results = sections.read(folder)
     section = results.sections[0]
     one = figures.measure(section.measured[0], cuts.of(section), threads=2)  # what a report has by then: axes, caption
-    edges, rate = pages.latency_edges([one]), one.runs.ticks_per_ns
+    edges, rate = pictures.latency_edges([one]), one.runs.ticks_per_ns
 
     def ours() -> None:
         rows = figures.open_rows(one.runs, False)
@@ -82,8 +82,8 @@ def density(folder: Path, with_peer: bool) -> dict[str, float]:
         )
         plane = passes.bins(rows, frame, 2)[passes.MALLOC_AS_RUN]
         caption = header.of(results, section, [one], False).caption(one.runs)
-        picture = scatter.Scatter(folder / "density", "glibc", "", caption, plane, found, (0, 420), edges, one.step_ns)
-        scatter.draw(picture, (".png",))
+        sheet = style.Sheet(folder / "density", "glibc", "", caption, (".png",))
+        scatter.draw(scatter.Scatter(sheet, plane, found, (0, 420), edges, one.step_ns))
 
     ours()  # the first go also loads fonts
     taken = {"points": POINTS, "density_s": round(seconds(ours, 5), 3)}
@@ -139,7 +139,9 @@ def report(folder: Path) -> dict[str, float]:
 
     def command(*options: str) -> Callable[[], object]:
         return lambda: subprocess.run(
-            [sys.executable, "-m", "blockyard", "report", str(folder), *options], check=True, stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "blockyard", "report", str(folder), "--all", *options],
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
 
     section = sections.read(folder).sections[0]

@@ -145,14 +145,14 @@ def test_system_calls_of_the_allocators_own_threads_stand_apart(campaign: Campai
         ],
     )
     text = build(campaign.directory, options=TABLES).text
-    of_ends, of_own = text.split("system calls of the allocators' own threads, traced run, defaults")
+    of_ends, of_own = text.split("system calls of the allocators' own threads: traced run, defaults")
     assert re.search(r"^one +0 \+ 2 +0 \+ 2$", of_ends, re.MULTILINE)
     assert re.search(r"^one +57 +clock_nanosleep x50, madvise x7$", of_own, re.MULTILINE)
 
 
 def test_the_report_names_each_slow_event_with_its_cause_and_calls(campaign: Campaign) -> None:
     traced(campaign, [(60, 0, 202, 0, 1, 40_000)])
-    lines = build(campaign.directory, options=TABLES).text.split("the slowest events, defaults")[1].splitlines()
+    lines = build(campaign.directory, options=TABLES).text.split("the slowest events: defaults")[1].splitlines()
     named = {
         event: next(line for line in lines if line.startswith("one ") and f" {event} " in line)
         for event in (91, 90, 60)

@@ -104,5 +104,5 @@ def test_the_report_shows_the_rhythm_once_a_section(tmp_path: Path) -> None:
     for name in ("one", "two"):
         campaign.run(name, rows([(i, MALLOC, 8, i * MS, 30, 0) for i in range(500)]))
     text = build(campaign.directory, options=TABLES).text
-    assert text.count("operations a second, in 20 slices") == 1
+    assert text.count("operations per second, in 20 slices") == 1
     assert "Operations per frame over the last 60 %: 1" in text

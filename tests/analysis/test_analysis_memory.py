@@ -63,7 +63,7 @@ def test_rounding_and_bookkeeping_are_told_apart_where_the_allocator_tells(campa
     assert big.rounding_a_block == 12 and big.bookkeeping_a_block == pytest.approx(big.bytes_a_block - 12)
     assert small.rounding_a_block is None and small.bookkeeping_a_block is None
     text = build(campaign.directory, options=ReportOptions(everything=True, pictures=False)).text
-    table = text.split("internal fragmentation, a live block, defaults")[1].splitlines()
+    table = text.split("internal fragmentation, a live block: defaults")[1].splitlines()
     assert table[3].split()[-2:] != ["–", "–"] and table[4].split()[-2:] == ["–", "–"]
 
 

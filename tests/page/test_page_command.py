@@ -83,7 +83,7 @@ def test_system_calls_of_a_traced_run_stand_with_their_event(tab: Page, tmp_path
     assert words[1].startswith("Event 796") and "system calls" not in words[1]
     tab.open(page, "#show=system+calls")
     row = tab.evaluate("[...document.querySelectorAll('#table tbody td')].map(cell => cell.textContent)")
-    assert row[1:] == ["3", "mmap x3", "0", "–", "5", "madvise x5"]
+    assert row[1:] == ["3", "3"]
 
 
 def test_names_cannot_break_out_of_the_page(tab: Page, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
 import pytest
 from synthetic import Campaign, known_campaign, known_rows, lifelike_campaign, rows
 
@@ -380,6 +381,27 @@ def test_a_disk_that_is_full_is_said_to_be(campaign: Campaign, tmp_path: Path) -
     )
     assert "can't be written" in refusal(limited)
     assert not list(campaign.directory.rglob("*.partial"))
+
+
+def test_json_has_the_verdict_and_every_table_as_values(campaign: Campaign, report: Report) -> None:
+    found = json.loads(report("results", "--json", *QUICK).stdout)
+    [section] = found["sections"]
+    assert section["verdict"] and section["header"][0].startswith("Machine: Test Processor 9000")
+    [table] = [one for one in section["tables"] if one["title"] == "free: as-run, defaults"]
+    assert [column["unit"] for column in table["columns"]] == ["ns"] * 7
+    assert [(row["name"], row["cells"][0]) for row in table["rows"]] == [("quick", 50.0), ("slow", 50.0)]
+
+
+def test_tables_csv_has_a_row_a_cell(campaign: Campaign, report: Report) -> None:
+    assert report("results", *QUICK).returncode == 0
+    cells = pyarrow.csv.read_csv(campaign.directory / "report" / "tables.csv").to_pylist()
+    [cell] = [
+        one
+        for one in cells
+        if (one["table"], one["row"], one["column"]) == ("malloc and first touch", "slow", "worst")
+        and one["circumstances"] == "as-run, defaults"
+    ]
+    assert (float(cell["value"]), cell["unit"], cell["journal"]) == (2600, "ns", "game")
 
 
 def test_help_shows_an_example(report: Report) -> None:

@@ -118,10 +118,7 @@ def test_a_picture_is_the_same_whatever_was_drawn_before_it_in_its_frame(tmp_pat
         marks["cause"][:2] = 8
         found = Distribution(np.array([10 + seed, 10**6]), np.array([10**6, 10**3]), 1.0)
         return scatter.Scatter(
-            tmp_path / name,
-            name,
-            "words",
-            "circumstances",
+            style.Sheet(tmp_path / name, name, "words", "circumstances"),
             Bins(counts, np.full(counts.shape, 6, np.float32), marks),
             found,
             (0.0, 1.0),
@@ -131,11 +128,11 @@ def test_a_picture_is_the_same_whatever_was_drawn_before_it_in_its_frame(tmp_pat
 
     first, second = content("first", 1), content("second", 2)
     scatter._stage.cache_clear()
-    scatter.draw(second, (".png",))
+    scatter.draw(second)
     alone = pixels(tmp_path / "second.png")
     scatter._stage.cache_clear()
     for one in (first, second):
-        scatter.draw(one, (".png", ".svg"))
+        scatter.draw(one)
     assert (pixels(tmp_path / "second.png") == alone).all()
     assert (pixels(tmp_path / "first.png") != alone).any()
 
@@ -190,7 +187,7 @@ def test_each_allocator_has_a_panel_of_frames_of_its_own(tmp_path: Path) -> None
         for place in range(4)
     ]
     phases = Phases((Phase("play", 0, 9, 0.0, float(starts[-1])),), named=False)
-    frame_pictures.draw(tmp_path / "frames", "Frames", "as-run", "a test", starts, lines, phases, 60.0)
+    frame_pictures.draw(style.Sheet(tmp_path / "frames", "Frames", "as-run", "a test"), starts, lines, phases, 60.0)
     image = pixels(tmp_path / "frames.png")
     found = []
     for line in lines:

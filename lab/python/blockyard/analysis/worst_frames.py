@@ -8,7 +8,6 @@ import numpy as np
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures, open_rows
 from blockyard.analysis.passes import ALL, Rows
-from blockyard.analysis.sections import Section
 
 KINDS = ("malloc", "calloc", "aligned", "free", "realloc")
 
@@ -32,12 +31,14 @@ class WorstFrame:
     frees_ns: float
 
 
-def of(section: Section, one: AllocatorFigures, count: int) -> list[WorstFrame]:
-    """Each frame once, by its slowest repeat, the worst first; empty where there are no frames."""
+def of(one: AllocatorFigures, count: int) -> list[WorstFrame]:
+    """Of the frames that are judged, each once, by its slowest repeat, the worst first; empty where there are none."""
     series = one.frames
     if series is None or not series.as_run_ns.size:
         return []
     most = series.as_run_ns.max(axis=0)
+    if one.cuts.judged_phase is not None:
+        most = np.where(one.cuts.frames_in(one.cuts.judged_phase), most, 0)
     order = np.argsort(-most, kind="stable")[:count]
     opened = open_rows(one.runs, gross=one.gross)
     return [_frame(one, opened, int(frame)) for frame in order if most[frame] > 0]

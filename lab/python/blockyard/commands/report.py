@@ -1,5 +1,6 @@
 """`blockyard report`: tables and pictures of a campaign."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from blockyard import options, terminal
+from blockyard import options, terminal, variants
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
 from blockyard.options import Finite, Seconds
@@ -70,7 +71,8 @@ _VIEWS = {
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
 @click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
 @click.option("--html", is_flag=True, help="Write report.html too: one file to explore all events in a browser.")
-@click.option("--pictures/--no-pictures", default=True, help="Draw PNG and SVG pictures, or tables alone.")
+@click.option("--pictures/--no-pictures", default=True, help="Draw pictures, or write tables alone.")
+@options.as_json
 def command(
     directory: Path,
     output: Path | None,
@@ -89,6 +91,7 @@ def command(
     pictures: bool,
     fps: float | None,
     thread: str | None,
+    as_json: bool,
 ) -> None:
     """Say whether allocation makes the program of the campaign in DIRECTORY miss frames, and whether another allocator
     would help.
@@ -120,12 +123,15 @@ def command(
         to_s,
         journals,
         options.names(allocators),
-        recorded_with,
+        variants.current(recorded_with) if recorded_with else None,
         fps=fps,
         thread=thread,
     )
     with _bar() as tell:
         result = build(directory, output, wanted, tell)
+    if as_json:
+        click.echo(json.dumps(result.json, indent=2, ensure_ascii=False))
+        return
     console = terminal.for_tables()
     console.print(result.table)
     console.print(result.verdict)

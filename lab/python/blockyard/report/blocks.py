@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
@@ -10,6 +10,8 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from blockyard.report.table import Table
 
 WIDTH = 80
 
@@ -41,18 +43,6 @@ class Warnings:
 class Picture:
     path: Path
     caption: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """The first column names the row. `best`: (row, column) of figures to bring out; `dim`: rows that don't compete."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-    notes: list[str] = field(default_factory=list)
-    best: frozenset[tuple[int, int]] = frozenset()
-    dim: frozenset[int] = frozenset()
 
 
 Block = Heading | Paragraph | Bullets | Warnings | Picture | Table
@@ -90,9 +80,9 @@ def _text(block: Block) -> str:
 
 
 def _text_table(table: Table) -> str:
-    heads = _head_lines(table)
-    widths = [max(map(len, column)) for column in zip(*heads, *table.rows, strict=True)]
-    gap, rows = 2, table.rows
+    heads, rows = _head_lines(table), table.worded()
+    widths = [max(map(len, column)) for column in zip(*heads, *rows, strict=True)]
+    gap = 2
     room = WIDTH - sum(widths[:-1]) - gap * (len(widths) - 1)
     sentence = widths[-1] > room >= _SENTENCE
     if sentence:
@@ -112,10 +102,10 @@ def _text_table(table: Table) -> str:
             .rstrip()
         )
 
-    head = "\n".join(map(line, heads))
-    notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in table.notes]
-    title = [textwrap.fill(table.title, WIDTH)] if table.title else []
-    return "\n".join([*title, head, "-" * (sum(widths) + gap * (len(widths) - 1)), *map(line, rows), *notes]) + "\n"
+    title = [textwrap.fill(words, WIDTH) for words in (table.title, table.answer) if words]
+    notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in table.footnotes]
+    ruler = "-" * (sum(widths) + gap * (len(widths) - 1))
+    return "\n".join([*title, *map(line, heads), ruler, *map(line, rows), *notes]) + "\n"
 
 
 _SENTENCE = 16
@@ -130,7 +120,7 @@ def _wrapped(row: list[str], room: int) -> list[list[str]]:
 
 def _head_lines(table: Table) -> list[list[str]]:
     """A column's name may have several lines: they stand on the last ones."""
-    split = [name.split("\n") for name in table.columns]
+    split = [name.split("\n") for name in (table.first, *(column.name for column in table.columns))]
     height = max(map(len, split))
     return [[([""] * (height - len(lines)) + lines)[place] for lines in split] for place in range(height)]
 
@@ -152,22 +142,23 @@ def _markdown(block: Block, root: Path) -> str:
             def line(cells: Iterable[str]) -> str:
                 return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
+            lowest = {(y, x + 1) for y, x in block.lowest()}
             rows = [
-                [f"**{cell}**" if (y, x) in block.best else cell for x, cell in enumerate(row)]
-                for y, row in enumerate(block.rows)
+                [f"**{cell}**" if (y, x) in lowest else cell for x, cell in enumerate(row)]
+                for y, row in enumerate(block.worded())
             ]
-            title = [f"**{block.title}**", ""] if block.title else []
-            notes = [f"{note}\\" for note in block.notes[:-1]] + block.notes[-1:]
-            names = [" ".join(name.split()) for name in block.columns]
+            head = [*([f"**{block.title}**", ""] if block.title else []), *([block.answer, ""] if block.answer else [])]
+            notes = block.footnotes
             return (
                 "\n".join(
                     [
-                        *title,
-                        line(names),
-                        line(["---", *["---:"] * (len(block.columns) - 1)]),
+                        *head,
+                        line([block.first, *(column.plain for column in block.columns)]),
+                        line(["---", *["---:"] * len(block.columns)]),
                         *map(line, rows),
                         *([""] if notes else []),
-                        *notes,
+                        *(f"{note}\\" for note in notes[:-1]),
+                        *notes[-1:],
                     ]
                 )
                 + "\n"
@@ -198,16 +189,8 @@ def _marked(sentences: list[str], mark: str, mark_style: str, style: str) -> Ren
 
 
 def _rich_table(table: Table) -> RenderableType:
-    rich = RichTable(
-        box=box.SIMPLE_HEAD,
-        title=escape(table.title) or None,
-        title_justify="left",
-        title_style="bold",
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-    )
-    for place, name in enumerate(table.columns):
+    rich = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for place, name in enumerate((table.first, *(column.name for column in table.columns))):
         rich.add_column(
             escape(name),
             justify="right" if place else "left",
@@ -215,11 +198,10 @@ def _rich_table(table: Table) -> RenderableType:
             overflow="fold",
             max_width=None if place else 18,
         )
-    for y, row in enumerate(table.rows):
-        rich.add_row(
-            *(
-                Text(cell, style="bold green" if (y, x) in table.best else "dim" if y in table.dim else "")
-                for x, cell in enumerate(row)
-            )
-        )
-    return Group(rich, *(Text(note, style="dim") for note in table.notes), Text())
+    lowest = {(y, x + 1) for y, x in table.lowest()}
+    for y, row in enumerate(table.worded()):
+        dim = table.rows[y].dim
+        styles = ["bold green" if (y, x) in lowest else "dim" if dim else "" for x in range(len(row))]
+        rich.add_row(*(Text(cell, style=style) for cell, style in zip(row, styles, strict=True)))
+    head = [Text(words, style) for words, style in ((table.title, "bold"), (table.answer, "")) if words]
+    return Group(*head, rich, *(Text(note, style="dim") for note in table.footnotes), Text())

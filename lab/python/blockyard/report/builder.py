@@ -1,14 +1,13 @@
 """Makes a report: measures every section, writes its tables, has its pictures drawn by worker processes."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections
-from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
@@ -17,69 +16,33 @@ from blockyard.report import (
     allocations,
     blocks,
     cause_tables,
-    comparison,
     frame_tables,
-    frame_verdicts,
     guideline,
+    journal_tables,
+    latency_tables,
     memory_tables,
     page,
-    run_rows,
-    study,
-    summary,
+    records,
+    samples_parquet,
     verdict,
     workers,
 )
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph, Picture, Warnings
 from blockyard.report.files import whole
+from blockyard.report.lineup import Lineup, MeasuredSection, ranked
 from blockyard.report.options import Progress, ReportOptions, ReportResult
+from blockyard.report.table import Table
+from blockyard.report.verdict import Answer
 from blockyard.variants import PREFAULTED
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One section with its allocators' figures."""
+class _Text:
+    """Of one section what its text holds, made while workers draw."""
 
-    section: Section
-    figures: list[AllocatorFigures]
-    header: headers.Header
-    folder: Path
-    views: tuple[View, ...]
-    """Those asked for that can be shown: attributed needs causes."""
-    answer: verdict.Answer
-    options: ReportOptions
-
-    @property
-    def shown(self) -> tuple[View, ...]:
-        """The views that tables and pictures have."""
-        return self.views if self.options.views or self.options.everything else (self.trusted,)
-
-    @property
-    def trusted(self) -> View:
-        """Without the machine's interruptions, where they are known."""
-        return next(view for view in (View.ATTRIBUTED, View.AS_RUN, View.INHERENT) if view in self.views)
-
-    @property
-    def asked(self) -> list[AllocatorFigures]:
-        """Whose figures are written down: all, or those asked for by name and the program's own."""
-        names = {one.name for one in self.answer.members}
-        return [one for one in self.figures if one.name in names] if self.options.allocators else self.figures
-
-    def closely(self) -> list[AllocatorFigures]:
-        """Whose every event is drawn: all, or those that pictures emphasise."""
-        if self.options.everything:
-            return self.figures
-        return [one for one in self.figures if one.name in self.answer.emphasised]
-
-    def drawn(self) -> list[tuple[str, list[AllocatorFigures]]]:
-        """The same with the others of their variants, to compare with."""
-        shown = {variant for variant, _ in self.lineups()}
-        return [found for found in comparison.variants(self.figures) if found[0] in shown]
-
-    def lineups(self) -> list[tuple[str, list[AllocatorFigures]]]:
-        """By variant the allocators that are asked about; unless everything is wanted, those in their defaults."""
-        found = comparison.variants(self.asked)
-        return found if self.options.everything or self.options.allocators else found[:1]
+    answer: Answer
+    tables: list[Block]
 
 
 def build(
@@ -106,31 +69,31 @@ def build(
     try:
         measured = _measure(results, usable, out, options, tell)
         _refuse_empty_zoom(measured, options)
-        files = _write(results, measured, out, options, tell)
-        written = files.written
-        document = _document(results, measured, files)
+        files = _write(measured, out, options, tell)
+        document = _document(measured, files)
         rendered = blocks.text(document)
         for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(document, out))):
             whole(out / name, lambda path, content=content: path.write_text(content, encoding="utf-8"))
-            written.append(out / name)
+            files.written.append(out / name)
     except MemoryError:
         raise UserError(
             f"the machine's memory does not suffice to report on {directory} in one go; report fewer "
-            "journals or allocators at a time (--journal, --allocator)"
+            "journals at a time (--journal)"
         ) from None
     except OSError as error:
         raise UserError(f"{error.filename or out} can't be written: {error.strerror or error}") from None
     tell(1.0, "done")
-    answers = [one.answer for one in measured]
+    answers = [text.answer for text in files.texts]
     return ReportResult(
         out,
-        table=blocks.terminal(_terminal_blocks(results, measured, options)),
+        table=blocks.terminal(_terminal_blocks(measured, files)),
         short=blocks.terminal(map(verdict.table, answers)),
         verdict=blocks.terminal(verdict.blocks(answers)),
         text=rendered,
-        guidelines=[words for one in measured for words in _guidelines(one, one.views)],
+        json=_json(measured, files),
+        guidelines=[words for one in measured for words in _guidelines(one)],
         pictures=sorted(files.pictures),
-        files=sorted(written),
+        files=sorted(files.written),
         page=files.page,
     )
 
@@ -161,7 +124,7 @@ def _make_folder(out: Path) -> None:
 
 def _measure(
     results: Results, usable: list[Section], out: Path, options: ReportOptions, tell: Progress
-) -> list[Measured]:
+) -> list[MeasuredSection]:
     # Threads, not processes: the passes leave the interpreter, and their results would be costly to send.
     found = []
     total = sum(len(section.measured) for section in usable)
@@ -179,53 +142,23 @@ def _measure(
                 members.append(one)
                 done += 1
                 tell(0.25 * done / total, f"measured {section.journal}, {one.name}")
-            found.append(
-                Measured(
-                    section,
-                    members,
-                    headers.of(results, section, members, options.gross),
-                    out / section.journal / section.slug,
-                    _views(section, members, options),
-                    verdict.answer(
-                        section,
-                        _asked(members, options),
-                        comparison.ranked(members),
-                        options.recorded_with,
-                        options.allocators,
-                    ),
-                    options,
+            header = headers.of(results, section, members, options.gross)
+            folder = out / section.journal / section.slug
+            found.append(MeasuredSection(results, section, ranked(members), header, folder, options))
+            if not found[-1].views:
+                raise UserError(
+                    f"there is no attributed view of {section.title}: its runs did not look for the causes of slow "
+                    "events; replay again with this Blockyard, or report --view as-run"
                 )
-            )
     return found
 
 
-def _asked(members: list[AllocatorFigures], options: ReportOptions) -> list[AllocatorFigures]:
-    """Whom the verdict judges: those named, else all in their defaults; in the order of every table."""
-    if options.allocators:
-        return [one for one in comparison.ranked(members) if one.name in options.allocators]
-    return comparison.variants(members)[0][1]
-
-
-def _views(section: Section, members: list[AllocatorFigures], options: ReportOptions) -> tuple[View, ...]:
-    found = tuple(
-        view
-        for view in options.views or tuple(View)
-        if view is not View.ATTRIBUTED or all(member.looked_into for member in members)
-    )
-    if not found:
-        raise UserError(
-            f"there is no attributed view of {section.title}: its runs did not look for the causes of slow "
-            "events; replay again with this Blockyard, or report --view as-run"
-        )
-    return found
-
-
-def _refuse_empty_zoom(measured: list[Measured], options: ReportOptions) -> None:
+def _refuse_empty_zoom(measured: list[MeasuredSection], options: ReportOptions) -> None:
     if not options.pictures or options.from_s is None:
         return
-    from blockyard.report import pages
+    from blockyard.report import pictures
 
-    last = max(pages.last_second(member) for one in measured for member in one.figures)
+    last = max(pictures.last_second(member) for one in measured for member in one.figures)
     if options.from_s >= last:
         raise UserError(
             f"--pictures-from {options.from_s:g} lies behind the last event, which began at {last:.6g} s of the "
@@ -245,103 +178,93 @@ def _shares(allocators: int, options: ReportOptions) -> list[int]:
 
 @dataclass(frozen=True)
 class _Files:
-    """What was written, and of each section the tables of its text, made meanwhile."""
+    """What was written, and the text of each section, made meanwhile."""
 
     written: list[Path]
     pictures: list[Path]
     page: Path | None
-    tables: list[list[Block]]
+    texts: list[_Text]
 
 
-def _write(results: Results, measured: list[Measured], out: Path, options: ReportOptions, tell: Progress) -> _Files:
+def _write(measured: list[MeasuredSection], out: Path, options: ReportOptions, tell: Progress) -> _Files:
     tasks: list[_Task] = []
     for one in measured:
         one.folder.mkdir(parents=True, exist_ok=True)
         if options.pictures:
-            from blockyard.report import pages  # here, because matplotlib takes longer to load than tables to make
+            from blockyard.report import pictures  # here: matplotlib takes longer to load than tables to make
 
             threads = _threads(len(one.figures), options)
-            tasks += [
-                ("picture", task.name, task.draw)
-                for task in pages.tasks(
-                    one.section,
-                    one.figures,
-                    one.drawn(),
-                    one.closely(),
-                    one.answer.emphasised,
-                    one.header,
-                    one.folder,
-                    options,
-                    one.shown,
-                    one.views,
-                    threads,
-                )
-            ]
-        for member in one.asked:
-            if options.samples_parquet:
-                target = one.folder / "samples" / f"{member.name}.parquet"
-                tasks.append(
-                    (
-                        "file",
-                        f"{one.section.journal} samples of {member.name}",
-                        lambda t=target, o=one, m=member: [summary.write_samples(t, o.section, m.runs, options.gross)],
-                    )
-                )
-            if options.allocations_csv:
-                for run in member.runs.runs:
-                    target = one.folder / "allocations" / f"{member.name}-{run.repeat}.csv"
-                    tasks.append(
-                        (
-                            "file",
-                            f"{one.section.journal} allocations of {member.name}",
-                            lambda t=target, o=one, m=member, r=run: [
-                                allocations.write(t, o.section, m.runs, r, options.gross)
-                            ],
-                        )
-                    )
-    tables = [
-        (
-            "file",
-            "summary",
-            lambda: summary.write(
-                out, "summary", [row for one in measured for row in summary.rows(one.section, one.asked, one.views)]
-            ),
-        ),
-        (
-            "file",
-            "frames",
-            lambda: summary.write(
-                out,
-                "frames",
-                [row for one in measured for row in frame_verdicts.rows(one.section, one.asked, one.views)],
-            ),
-        ),
-        (
-            "file",
-            "memory",
-            lambda: summary.write(
-                out, "memory", [row for one in measured for row in memory_tables.rows(one.section, one.asked)]
-            ),
-        ),
-        (
-            "file",
-            "runs",
-            lambda: summary.write(
-                out, "runs", [row for one in measured for row in run_rows.rows(one.section, one.asked)]
-            ),
-        ),
+            tasks += [("picture", task.name, task.draw) for task in pictures.tasks(one, threads)]
+        tasks += _sample_files(one)
+    texts: list[_Text] = []
+
+    def make_texts() -> list[Path]:
+        for one in measured:
+            answer = verdict.answer(one)
+            texts.append(_Text(answer, [verdict.table(answer), *_tables(one)]))
+        return []
+
+    here: list[_Task] = [
+        ("file", "figures", lambda: records.write_all(out, measured)),
+        ("file", "tables", make_texts),
+        ("file", "tables.csv", lambda: records.write_cells(out, _cells(measured, texts))),
     ]
-    texts: list[list[Block]] = []
-    tables.append(
-        ("file", "tables", lambda: texts.extend(list(_tables(one, options, results.machine)) for one in measured) or [])
-    )
     if options.html:
-        tables.append(("page", "the page", lambda: [_page(results, measured, out, options)]))
+        here.append(("page", "the page", lambda: [_page(measured, texts, out, options)]))
     found: dict[str, list[Path]] = {"file": [], "picture": [], "page": []}
-    for number, (kind, name, paths) in enumerate(_run(tables, tasks, options.jobs), start=1):
+    for number, (kind, name, paths) in enumerate(_run(here, tasks, options.jobs), start=1):
         found[kind].extend(paths)
-        tell(0.25 + 0.75 * number / (len(tables) + len(tasks)), f"wrote {name}")
+        tell(0.25 + 0.75 * number / (len(here) + len(tasks)), f"wrote {name}")
     return _Files(found["file"], found["picture"], next(iter(found["page"]), None), texts)
+
+
+def _sample_files(one: MeasuredSection) -> Iterator["_Task"]:
+    journal, gross = one.section.journal, one.options.gross
+    for member in one.asked:
+        if one.options.samples_parquet:
+            target = one.folder / "samples" / f"{member.name}.parquet"
+            yield (
+                "file",
+                f"{journal} samples of {member.name}",
+                lambda t=target, m=member: [samples_parquet.write(t, one.section, m.runs, gross)],
+            )
+        for run in member.runs.runs if one.options.allocations_csv else ():
+            target = one.folder / "allocations" / f"{member.name}-{run.repeat}.csv"
+            yield (
+                "file",
+                f"{journal} allocations of {member.name}",
+                lambda t=target, m=member, r=run: [allocations.write(t, one.section, m.runs, r, gross)],
+            )
+
+
+def _cells(measured: list[MeasuredSection], texts: list[_Text]) -> list[dict[str, Any]]:
+    """Every cell of every table that compares allocators."""
+    return [
+        {"journal": one.section.journal, "pace": one.section.pace, "touch": one.section.touch, **record}
+        for one, text in zip(measured, texts, strict=True)
+        for table in text.tables
+        if isinstance(table, Table)
+        for record in table.records()
+    ]
+
+
+def _json(measured: list[MeasuredSection], files: _Files) -> dict[str, Any]:
+    """What the terminal shows, and the other tables, as values."""
+    return {
+        "name": measured[0].results.name,
+        "created_at": measured[0].results.created_at,
+        "notes": _notes(measured[0].results),
+        "sections": [
+            {
+                "title": one.section.title,
+                "verdict": verdict.of_section(text.answer),
+                "header": one.header.lines(),
+                "warnings": fidelity.sentences(one.section),
+                "tables": [table.json() for table in text.tables if isinstance(table, Table)],
+            }
+            for one, text in zip(measured, files.texts, strict=True)
+        ],
+    }
 
 
 _Task = tuple[str, str, Callable[[], list[Path]]]
@@ -361,9 +284,9 @@ def _run(here: list[_Task], tasks: list[_Task], jobs: int) -> Iterable[tuple[str
             yield tasks[number][0], tasks[number][1], paths
 
 
-def _page(results: Results, measured: list[Measured], out: Path, options: ReportOptions) -> Path:
-    found = [page.PageSection(one.section, one.figures, one.header, verdict.of_section(one.answer)) for one in measured]
-    return page.write(out / "report.html", results, _notes(results), found, gross=options.gross, jobs=options.jobs)
+def _page(measured: list[MeasuredSection], texts: list[_Text], out: Path, options: ReportOptions) -> Path:
+    verdicts = [verdict.of_section(text.answer) for text in texts]
+    return page.write(out / "report.html", _notes(measured[0].results), measured, verdicts, jobs=options.jobs)
 
 
 def _notes(results: Results) -> list[str]:
@@ -379,109 +302,110 @@ def _notes(results: Results) -> list[str]:
     return found
 
 
-def _guidelines(one: Measured, views: Sequence[View]) -> list[str]:
+def _guidelines(one: MeasuredSection) -> list[str]:
     """One a variant, a finding a line."""
-    return [
-        "\n".join(guideline.lines(one.section, members, views, variant))
-        for variant, members in comparison.variants(one.asked)
-        if any(not member.runs.is_null for member in members)
-    ]
+    lineups = [lineup for lineup in one.lineups() if lineup.competing]
+    return ["\n".join(guideline.lines(lineup)) for lineup in lineups]
 
 
-def _tables(one: Measured, options: ReportOptions, machine: dict[str, Any]) -> Iterable[Block]:
-    yield verdict.table(one.answer)
-    for variant, members in one.lineups():
-        if variant == PREFAULTED:
+def _tables(one: MeasuredSection) -> Iterable[Block]:
+    for lineup in one.lineups():
+        if lineup.variant == PREFAULTED:
             yield Heading("Prefaulted: memory for the journal's peak populated beforehand, purging off", 3)
-        yield from (
-            _all_tables(one, members, variant, machine) if options.everything else _some_tables(one, members, variant)
-        )
-        if options.by_size:
-            yield from comparison.by_size(members, one.shown, variant)
+        yield from _all_tables(lineup) if one.options.everything else _some_tables(lineup)
+        if one.options.by_size:
+            for view in lineup.views:
+                yield from latency_tables.by_size(lineup, view)
 
 
-def _some_tables(one: Measured, members: list[AllocatorFigures], variant: str) -> Iterable[Block]:
+def _some_tables(lineup: Lineup) -> Iterable[Block]:
     """What is behind the verdict, in the order in which it is asked for."""
-    views = one.shown
-    yield from frame_tables.short(one.section, members, views, variant)
-    yield from comparison.short(members, views, variant)
-    yield from _rates(members, views, variant)
-    if all(member.looked_into for member in members):
-        yield cause_tables.rate_table(members, 10_000, variant)
-        yield cause_tables.slow_table(one.section, members, {member.name: None for member in members}, variant)
-    yield from memory_tables.memory_tables(members, variant)[:1]
-    yield memory_tables.deferred_tables(members, variant)[0]
-    yield comparison.fidelity_table(members, one.section.pace, variant)
+    for view in lineup.views:
+        yield from frame_tables.short(lineup, view)
+        yield from latency_tables.short(lineup, view)
+        yield latency_tables.rates(lineup, view)
+    if lineup.looked_into:
+        yield cause_tables.rate_table(lineup, 10_000)
+        yield cause_tables.slow_table(lineup)
+    yield from list(memory_tables.memory_tables(lineup))[:1]
+    yield memory_tables.processor_time(lineup)
+    yield latency_tables.fidelity_table(lineup)
 
 
-def _all_tables(
-    one: Measured, members: list[AllocatorFigures], variant: str, machine: dict[str, Any]
-) -> Iterable[Block]:
-    views = one.shown
-    yield from comparison.all_latencies(members, views, variant)
-    yield from comparison.tails(members, views, variant)
-    yield from _rates(members, views, variant)
-    yield comparison.costs(members, variant)
-    yield comparison.fidelity_table(members, one.section.pace, variant)
-    yield from frame_tables.blocks(one.section, members, views, variant)
-    yield from cause_tables.blocks(one.section, members, machine, variant)
-    yield from memory_tables.blocks(members, variant)
+def _all_tables(lineup: Lineup) -> Iterable[Block]:
+    for view in lineup.views:
+        yield from latency_tables.every(lineup, view)
+    for view in _with_repeats(lineup):
+        yield latency_tables.rates(lineup, view)
+    yield latency_tables.costs(lineup)
+    yield latency_tables.fidelity_table(lineup)
+    yield from frame_tables.every(lineup)
+    yield from cause_tables.every(lineup)
+    yield Heading(f"Memory and deferred cost, {lineup.variant}", 3)
+    yield from memory_tables.memory_tables(lineup)
+    yield from memory_tables.deferred_tables(lineup)
 
 
-def _rhythm(one: Measured) -> list[Block]:
-    cut = one.figures[0].cuts
-    starts = cut.frames.starts_ns if isinstance(cut.frames, FrameCut) else None
-    return [Heading("The journal", 3), *study.rhythm(journal_facts.rhythm(cut.line, starts))]
+def _with_repeats(lineup: Lineup) -> list[View]:
+    return [view for view in lineup.views if view is not View.INHERENT] or [View.AS_RUN]
 
 
-def _rates(members: list[AllocatorFigures], views: Sequence[View], variant: str) -> list[Block]:
-    return [comparison.rates(members, variant, view) for view in views if view is not View.INHERENT] or [
-        comparison.rates(members, variant)
-    ]
-
-
-def _document(results: Results, measured: list[Measured], files: _Files) -> list[Block]:
+def _document(measured: list[MeasuredSection], files: _Files) -> list[Block]:
     """The whole report."""
+    results = measured[0].results
     found: list[Block] = [
         Heading(f"Blockyard report: {results.name}"),
         Paragraph(
             f"Measured {results.created_at} with Blockyard {results.blockyard}. How to read it: docs/guide/report.md."
         ),
     ]
-    found += verdict.blocks([one.answer for one in measured])
+    found += verdict.blocks([text.answer for text in files.texts])
     if notes := _notes(results):
         found.append(Warnings(notes))
-    for one, tables in zip(measured, files.tables, strict=True):
-        found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
-        if words := fidelity.sentences(one.section):
-            found.append(Warnings(words))
+    for one, text in zip(measured, files.texts, strict=True):
+        found += _circumstances(one)
         if len(measured) > 1:
-            found.append(Bullets(verdict.of_section(one.answer)))
+            found.append(Bullets(verdict.of_section(text.answer)))
         if one.options.everything:
-            found += [Paragraph(words) for words in _guidelines(one, one.views)]
-        found += tables
+            found += [Paragraph(words) for words in _guidelines(one)]
+        found += text.tables
         mine = sorted(path for path in files.pictures if path.parent == one.folder and path.suffix == ".png")
         found += [Picture(path, path.stem.replace("-", " ")) for path in mine]
         if one.options.everything:
-            journal = journal_facts.facts(one.section)
-            found += _rhythm(one)
-            for member in one.asked:
-                found += study.blocks(member, journal, one.views)
+            found += _study(one)
     return found
 
 
-def _terminal_blocks(results: Results, measured: list[Measured], options: ReportOptions) -> list[Block]:
+def _circumstances(one: MeasuredSection) -> list[Block]:
+    found: list[Block] = [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
+    if words := fidelity.sentences(one.section):
+        found.append(Warnings(words))
+    return found
+
+
+def _study(one: MeasuredSection) -> list[Block]:
+    """The study's text report: the journal, and each allocator by itself."""
+    cut = one.figures[0].cuts
+    starts = cut.frames.starts_ns if isinstance(cut.frames, FrameCut) else None
+    found: list[Block] = [Heading("The journal", 3), journal_tables.rhythm(journal_facts.rhythm(cut.line, starts))]
+    journal = journal_facts.facts(one.section)
+    for member in one.asked:
+        found += journal_tables.blocks(member, journal, one.views)
+    return found
+
+
+def _terminal_blocks(measured: list[MeasuredSection], files: _Files) -> list[Block]:
     """What `blockyard report` prints before its verdict: the figures behind it and what must be known to read them."""
     found: list[Block] = []
-    if notes := _notes(results):
+    if notes := _notes(measured[0].results):
         found.append(Warnings(notes))
-    for one in measured:
-        found += [Heading(one.section.title, 2), Paragraph("\n".join(one.header.lines()))]
-        if words := fidelity.sentences(one.section):
-            found.append(Warnings(words))
-        found.append(verdict.table(one.answer))
-        for variant, members in one.lineups():
-            found += frame_tables.terminal(one.section, members, one.shown, variant)
-            if options.by_size:
-                found += comparison.by_size(members, one.shown, variant)
+    for one, text in zip(measured, files.texts, strict=True):
+        found += [*_circumstances(one), verdict.table(text.answer)]
+        for lineup in one.lineups():
+            found.append(Paragraph(frame_tables.words(one.section, lineup.cuts)))
+            for view in lineup.views:
+                if isinstance(lineup.cuts.frames, FrameCut):
+                    found.append(frame_tables.frame_table(lineup, view, lineup.cuts.frames.rate_hz))
+                if one.options.by_size:
+                    found += latency_tables.by_size(lineup, view)
     return found

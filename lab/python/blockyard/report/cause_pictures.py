@@ -19,7 +19,7 @@ Row = tuple[Look, Mapping[str, float]]
 """Events a second by class."""
 
 
-def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence[tuple[str, list[Row]]]) -> list[Path]:
+def draw(sheet: style.Sheet, panels: Sequence[tuple[str, list[Row]]]) -> list[Path]:
     """Panels side by side; a bar is 100 % of its events, whose number a second stands behind it."""
     with matplotlib.rc_context({**style.FONT, "hatch.linewidth": 0.7, "hatch.color": "#ffffff"}):
         height = _BOTTOM + _TOP + _ROW * len(panels[0][1])
@@ -29,10 +29,7 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
             axis = style.axes(page, _LEFT + number * (width + _GAP), _BOTTOM, width, _ROW * len(rows))
             _panel(axis, name, rows, names=number == 0)
         _key(page, height)
-        style.put(page, 28, height - 44, title, fontsize=22, fontweight="bold")
-        style.subtitle(page, 74, subtitle)
-        style.foot(page, caption)
-        return style.save(page, target)
+        return style.finish(page, sheet, (44, 74))
 
 
 def _panel(axis: style.Axes, name: str, rows: list[Row], names: bool) -> None:

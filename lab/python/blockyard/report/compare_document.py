@@ -7,8 +7,8 @@ from blockyard.analysis.gate import Outcome, losses, percent
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, View
 from blockyard.analysis.sections import Results
 from blockyard.counted import counted
-from blockyard.report import units
-from blockyard.report.blocks import Block, Heading, Paragraph, Table, Warnings
+from blockyard.report.blocks import Block, Heading, Paragraph, Warnings
+from blockyard.report.table import Column, Row, Table, Unit
 
 
 def document(comparison: Comparison, outcomes: Sequence[Outcome], everything: bool = False) -> list[Block]:
@@ -68,25 +68,29 @@ def _matrix(section: Section, operation: Operation) -> Table:
     ]
     names = list(dict.fromkeys(claim.allocator for claim in claims))
     cells = {(claim.allocator, claim.percentile): claim for claim in claims}
-    rows = [[name, *(_cell(cells.get((name, percentile))) for percentile in percentiles)] for name in names]
+    rows = [
+        Row(
+            name,
+            [_cell(cells.get((name, percentile))) for percentile in percentiles],
+            name,
+            any(claim.is_null for claim in claims if claim.allocator == name),
+        )
+        for name in names
+    ]
     touch = " and first touch" if operation is Operation.MALLOC and section.pair.new.touch != "none" else ""
-    notes = ["(...) inconclusive: no claim is made"]
-    if any(cell == units.ABSENT for row in rows for cell in row):
-        notes.append(f"{units.ABSENT} too few samples for this percentile")
-    best = {
-        (y, x + 1)
+    better = {
+        (y, x)
         for y, name in enumerate(names)
         for x, percentile in enumerate(percentiles)
         if _is(cells.get((name, percentile)), Verdict.BETTER)
     }
-    dim = {y for y, name in enumerate(names) if any(claim.is_null for claim in claims if claim.allocator == name)}
     return Table(
         f"{operation.value}{touch}: NEW against BASE",
-        ["allocator", *(one.label for one in percentiles)],
+        [Column(one.label) for one in percentiles],
         rows,
-        notes,
-        frozenset(best),
-        frozenset(dim),
+        notes=["(...) inconclusive: no claim is made"],
+        absent="too few samples for this percentile",
+        better=frozenset(better),
     )
 
 
@@ -94,10 +98,10 @@ def _is(claim: Claim | None, verdict: Verdict) -> bool:
     return claim is not None and claim.verdict is verdict and not claim.is_null
 
 
-def _cell(claim: Claim | None) -> str:
+def _cell(claim: Claim | None) -> str | None:
     change = claim.change(None) if claim is not None else None
     if claim is None or change is None or change.ratio is None:
-        return units.ABSENT
+        return None
     if claim.verdict is Verdict.INCONCLUSIVE:
         return f"({percent(change.ratio)})"
     return f"{claim.verdict.value} {percent(change.ratio)}"
@@ -108,28 +112,29 @@ def _detail(claims: Sequence[Claim], confidence: float, everything: bool) -> Tab
     for claim in claims:
         shown, inherent = claim.change(None), claim.change(View.INHERENT)
         assert shown is not None and inherent is not None
-        interval = (
-            units.ABSENT
-            if shown.low is None or shown.high is None
-            else f"{percent(shown.low)} to {percent(shown.high)}"
-        )
-        rows.append(
-            [
-                claim.allocator,
-                f"{claim.operation.value} {claim.percentile.label}",
-                units.latency(shown.base),
-                units.latency(shown.new),
-                interval,
-                units.ABSENT if inherent.ratio is None else percent(inherent.ratio),
-                *([claim.reason or claim.verdict.value] if everything else []),
-            ]
-        )
+        known = shown.low is not None and shown.high is not None
+        cells = [
+            f"{claim.operation.value} {claim.percentile.label}",
+            shown.base,
+            shown.new,
+            f"{percent(shown.low)} to {percent(shown.high)}" if known else None,
+            None if inherent.ratio is None else percent(inherent.ratio),
+            *([claim.reason or claim.verdict.value] if everything else []),
+        ]
+        rows.append(Row(claim.allocator, cells))
     views = " or ".join(dict.fromkeys(next(iter(claim.views)).value for claim in claims))
     return Table(
         "every comparison" if everything else "what changed",
-        ["allocator", "of", "BASE", "NEW", "interval", "inherent", *(["verdict"] if everything else [])],
-        rows,
         [
+            Column("of"),
+            Column("BASE", Unit.NS),
+            Column("NEW", Unit.NS),
+            Column("interval"),
+            Column("inherent"),
+            *([Column("verdict")] if everything else []),
+        ],
+        rows,
+        notes=[
             f"BASE, NEW and the interval of the change are {views}. Intervals are of {confidence * 100:.4g} %, "
             "so that a wrong claim among all of this comparison has a chance of 5 %. Inherent, a minimum over "
             "the repeats, has none, and must agree."

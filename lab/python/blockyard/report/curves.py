@@ -26,7 +26,7 @@ def place(share: float | np.ndarray) -> np.ndarray:
     return np.where(share <= 0.9, share / 0.9 * 0.5, 0.5 + (-1 - np.log10(beyond)) / _NINES * 0.5)
 
 
-def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence[tuple[str, list[Line]]]) -> list[Path]:
+def draw(sheet: style.Sheet, panels: Sequence[tuple[str, list[Line]]]) -> list[Path]:
     """One panel an operation, above each other, sharing the percentiles."""
     with matplotlib.rc_context(style.FONT):
         height = _BOTTOM + _TOP + len(panels) * _PANEL + (len(panels) - 1) * _GAP
@@ -36,10 +36,7 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
             axis = style.axes(page, _LEFT, bottom, WIDTH - _LEFT - _RIGHT, _PANEL)
             _panel(axis, name, lines)
         axis.set_xlabel("percentile of events (linear up to p90, then one step for each further nine)", labelpad=8)
-        style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.subtitle(page, 70, subtitle)
-        style.foot(page, caption)
-        return style.save(page, target)
+        return style.finish(page, sheet, (42, 70))
 
 
 def _panel(axis: style.Axes, name: str, lines: list[Line]) -> None:

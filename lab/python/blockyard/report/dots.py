@@ -19,7 +19,7 @@ _WORST = "#d55e00"
 Row = tuple[Look, Distribution]
 
 
-def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence[tuple[str, list[Row]]]) -> list[Path]:
+def draw(sheet: style.Sheet, panels: Sequence[tuple[str, list[Row]]]) -> list[Path]:
     """All panels have the same rows in the same order, and one scale."""
     with matplotlib.rc_context(style.FONT):
         height = _BOTTOM + _TOP + _ROW * len(panels[0][1])
@@ -41,10 +41,7 @@ def draw(target: Path, title: str, subtitle: str, caption: str, panels: Sequence
             axis = style.axes(page, _LEFT + number * (width + _GAP), _BOTTOM, width, _ROW * len(rows))
             _panel(axis, name, rows, low, high, step, names=number == 0)
         _key(page, height)
-        style.put(page, 28, height - 44, title, fontsize=22, fontweight="bold")
-        style.subtitle(page, 74, subtitle)
-        style.foot(page, caption)
-        return style.save(page, target)
+        return style.finish(page, sheet, (44, 74))
 
 
 def _panel(axis: style.Axes, name: str, rows: list[Row], low: float, high: float, step: float, names: bool) -> None:

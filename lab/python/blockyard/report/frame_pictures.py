@@ -58,14 +58,7 @@ def words(views: Sequence[View]) -> str:
 
 
 def draw(
-    target: Path,
-    title: str,
-    subtitle: str,
-    caption: str,
-    starts_ns: np.ndarray,
-    lines: Sequence[Line],
-    phases: Phases,
-    rate_hz: float,
+    sheet: style.Sheet, starts_ns: np.ndarray, lines: Sequence[Line], phases: Phases, rate_hz: float
 ) -> list[Path]:
     """Panels in rows, all on the same axes; `null` is the thin grey line in each. Shares are marked of a frame at
     `rate_hz`."""
@@ -101,10 +94,7 @@ def draw(
             "time since the replay's clock started (s)",
             ha="center",
         )
-        style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.subtitle(page, 104, subtitle)
-        style.foot(page, caption)
-        return style.save(page, target)
+        return style.finish(page, sheet, (42, 104))
 
 
 def worst_of_stretches(starts_ns: np.ndarray, values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

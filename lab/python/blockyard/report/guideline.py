@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from blockyard.analysis.distribution import Distribution, Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P50, P999, Operation, View
-from blockyard.analysis.sections import Section
 from blockyard.report import units
-from blockyard.report.comparison import short_name
+from blockyard.report.lineup import Lineup, short_name
 
 _VIEW_WORDS = {
     View.AS_RUN: "As it ran",
@@ -16,15 +15,19 @@ _VIEW_WORDS = {
 }
 
 
-def lines(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View], variant: str) -> list[str]:
+def lines(lineup: Lineup) -> list[str]:
     """Over the allocators of one variant, a finding a line, view by view; `null` is no allocator and left out."""
-    contenders = [one for one in figures if not one.runs.is_null]
+    contenders = lineup.competing
     if not contenders:
         return ["No guideline: nothing but null was measured."]
     several = {"defaults": "allocators in their defaults", "prefaulted": "allocators, each prefaulted"}
-    who = f"{len(contenders)} {several[variant]}" if len(contenders) > 1 else f"{contenders[0].name}, {variant}"
-    found = [f"As a guideline for {section.journal} ({who}):"]
-    for view in views:
+    who = (
+        f"{len(contenders)} {several[lineup.variant]}"
+        if len(contenders) > 1
+        else f"{contenders[0].name}, {lineup.variant}"
+    )
+    found = [f"As a guideline for {lineup.section.journal} ({who}):"]
+    for view in lineup.of.views:
         touch = ", malloc with its first touch" if any(one.touched for one in contenders) else ""
         found.append(f"{_VIEW_WORDS[view]}{touch}:")
         for operation in (Operation.MALLOC, Operation.FREE):

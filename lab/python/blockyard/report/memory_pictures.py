@@ -20,9 +20,7 @@ Looks = Mapping[str, Look]
 """By the allocator's name."""
 
 
-def over_time(
-    target: Path, title: str, subtitle: str, caption: str, found: Sequence[MemorySeries], looks: Looks
-) -> list[Path]:
+def over_time(sheet: style.Sheet, found: Sequence[MemorySeries], looks: Looks) -> list[Path]:
     """Resident bytes, a line an allocator, live bytes shaded; below, page faults a second where they are known."""
     with matplotlib.rc_context(style.FONT):
         faults = any(one.faults_per_s is not None for one in found)
@@ -59,15 +57,10 @@ def over_time(
             _time_axis(below, times)
             axis = below
         axis.set_xlabel("time since the replay's clock started (s)", labelpad=8)
-        style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.subtitle(page, 70, subtitle)
-        style.foot(page, caption)
-        return style.save(page, target)
+        return style.finish(page, sheet, (42, 70))
 
 
-def pareto(
-    target: Path, title: str, subtitle: str, caption: str, points: Sequence[ParetoPoint], looks: Looks
-) -> list[Path]:
+def pareto(sheet: style.Sheet, points: Sequence[ParetoPoint], looks: Looks) -> list[Path]:
     """A dot an allocator; a line joins those that nobody beats in both."""
     with matplotlib.rc_context(style.FONT):
         height = 760
@@ -98,10 +91,7 @@ def pareto(
         axis.set_xlabel("peak resident memory", labelpad=8)
         axis.set_ylabel("p99.9 of malloc and first touch", labelpad=6)
         _name_points(axis, points, looks)
-        style.put(page, 28, height - 42, title, fontsize=22, fontweight="bold")
-        style.subtitle(page, 70, subtitle)
-        style.foot(page, caption)
-        return style.save(page, target)
+        return style.finish(page, sheet, (42, 70))
 
 
 def _name_points(axis: style.Axes, points: Sequence[ParetoPoint], looks: Looks) -> None:

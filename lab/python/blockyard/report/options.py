@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import RenderableType
 
+from blockyard.analysis import standing
 from blockyard.analysis.latency import View
 
 Progress = Callable[[float, str], None]
@@ -42,17 +44,27 @@ class ReportOptions:
     thread: str | None = None
     """Frames are judged on this thread, by name or number; else on the one that marks them, or the busiest."""
 
+    @property
+    def own(self) -> str:
+        """The program's own allocator."""
+        return self.recorded_with or standing.ASSUMED
+
+    @property
+    def assumed(self) -> bool:
+        return self.recorded_with is None
+
 
 @dataclass(frozen=True)
 class ReportResult:
     """For a terminal of 80 columns: `table`, of which `short` is the verdict's own, and `verdict`, which stands last;
-    `text` is all of report.txt."""
+    `text` is all of report.txt, `json` its tables as values."""
 
     out: Path
     table: RenderableType
     short: RenderableType
     verdict: RenderableType
     text: str
+    json: dict[str, Any]
     guidelines: list[str] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)

@@ -1,6 +1,5 @@
 """The density scatter: every event of one allocator, time across, latency up, hue its size, brightness how many."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -34,10 +33,7 @@ class Scatter:
     """One picture's content. `times_s` and `latencies_ns` are the frame's edges, `step_ns` the clock's step: all three
     of a section, so that its pictures can be laid side by side."""
 
-    target: Path
-    title: str
-    subtitle: str
-    caption: str
+    sheet: style.Sheet
     bins: passes.Bins
     distribution: Distribution
     times_s: tuple[float, float]
@@ -50,14 +46,16 @@ def marks_from(distribution: Distribution) -> int:
     return distribution.at_rank(P9999.rank(distribution.samples)) if distribution.samples else SATURATED
 
 
-def draw(scatter: Scatter, formats: Sequence[str] = (".png", ".svg")) -> list[Path]:
-    """Writes the picture as PNG and SVG (the density embedded as an image, so that the SVG stays small)."""
+def draw(scatter: Scatter) -> list[Path]:
+    """Writes the picture (in an SVG the density is embedded as an image, so that it stays small)."""
     with matplotlib.rc_context(style.FONT):
         stage = _stage(scatter.times_s, scatter.latencies_ns, scatter.step_ns)
         own = [*_marks(stage.axis, scatter), *_percentile_labels(stage.axis, scatter), *_words(stage.page, scatter)]
         stage.density.set_data(shades(scatter.bins))
         try:
-            return style.save(stage.page, scatter.target, formats, stage.furniture, [*own, stage.density])
+            return style.save(
+                stage.page, scatter.sheet.target, scatter.sheet.formats, stage.furniture, [*own, stage.density]
+            )
         finally:
             for artist in own:
                 artist.remove()
@@ -129,9 +127,9 @@ def _density(page: style.Figure) -> AxesImage:
 
 def _words(page: style.Figure, scatter: Scatter) -> list[Artist]:
     return [
-        style.put(page, 28, HEIGHT - 42, scatter.title, fontsize=22, fontweight="bold"),
-        style.subtitle(page, 72, f"{scatter.subtitle}; {_shown(scatter)}", WIDTH - 440),
-        style.foot(page, scatter.caption),
+        style.put(page, 28, HEIGHT - 42, scatter.sheet.title, fontsize=22, fontweight="bold"),
+        style.subtitle(page, 72, f"{scatter.sheet.subtitle}; {_shown(scatter)}", WIDTH - 440),
+        style.foot(page, scatter.sheet.caption),
     ]
 
 

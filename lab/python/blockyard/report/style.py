@@ -69,6 +69,17 @@ FONT = {
 
 
 @dataclass(frozen=True)
+class Sheet:
+    """Where a picture goes, what stands around it, and as what it is written."""
+
+    target: Path
+    title: str
+    subtitle: str
+    caption: str
+    formats: Sequence[str] = (".png", ".svg")
+
+
+@dataclass(frozen=True)
 class Look:
     """How one allocator is drawn in a picture of several. `emphasised` ones are brought out."""
 
@@ -150,6 +161,15 @@ def foot(page: Figure, caption: str) -> Text:
     longest = max(map(len, caption.splitlines()))
     size = min(11.5, 11.5 * _FOOT_LETTERS / longest)
     return put(page, 28, 16, caption, fontsize=size, color=FAINT, linespacing=1.5)
+
+
+def finish(page: Figure, sheet: Sheet, from_top: tuple[float, float]) -> list[Path]:
+    """Title and subtitle so many pixels below the upper edge, the caption at the lower, and all of it written."""
+    height = page.get_size_inches()[1] * PIXELS_PER_INCH
+    put(page, _MARGIN, height - from_top[0], sheet.title, fontsize=22, fontweight="bold")
+    subtitle(page, from_top[1], sheet.subtitle)
+    foot(page, sheet.caption)
+    return save(page, sheet.target, sheet.formats)
 
 
 class Furniture:

@@ -15,8 +15,9 @@ from blockyard.analysis.noise import LEAST_REPEATS, Verdict
 from blockyard.analysis.sections import Section
 from blockyard.analysis.standing import Measure, Standing
 from blockyard.report import units
-from blockyard.report.blocks import Block, Bullets, Heading, Paragraph, Table
-from blockyard.report.comparison import short_name
+from blockyard.report.blocks import Block, Bullets, Heading, Paragraph
+from blockyard.report.lineup import MeasuredSection, short_name
+from blockyard.report.table import Cell, Column, Row, Table, Unit, words
 
 MOST_SENTENCES = 10
 _SMALL = 0.05
@@ -27,17 +28,19 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Answer:
-    """Of one section. `members`: those that are asked about, the program's own among them, in the order of every table;
-    `own` is None where the campaign does not have it. `recorded_with` is its name, `assumed` that nobody gave it."""
+    """Of one section. `members`: those that are asked about and the program's own, in the order of every table."""
 
-    section: Section
+    of: MeasuredSection
     members: Sequence[AllocatorFigures]
-    own: AllocatorFigures | None
-    recorded_with: str
-    assumed: bool
     standings: Sequence[Standing]
-    emphasised: tuple[str, ...]
-    """Whom pictures bring out: the program's own, the one with the shortest tail, and those asked for by name."""
+
+    @property
+    def section(self) -> Section:
+        return self.of.section
+
+    @property
+    def own(self) -> AllocatorFigures | None:
+        return self.of.own
 
     @property
     def repeats(self) -> int:
@@ -45,31 +48,19 @@ class Answer:
 
     @property
     def others(self) -> list[Standing]:
-        return [one for one in self.standings if self.own is None or one.allocator.name != self.own.name]
+        return [one for one in self.standings if one.allocator is not self.own]
+
+    @property
+    def own_standing(self) -> Standing:
+        return next(one for one in self.standings if one.allocator is self.own)
 
 
-def answer(
-    section: Section,
-    members: Sequence[AllocatorFigures],
-    everyone: Sequence[AllocatorFigures],
-    recorded_with: str | None = None,
-    named: Sequence[str] = (),
-) -> Answer:
-    """`members` are judged; the program's own is sought among `everyone`, and compared with them. Both are in the order
-    of every table, the shortest tail first; `named` are asked for by name."""
-    name = recorded_with or standing.ASSUMED
-    own = next((one for one in everyone if one.name == name), None)
-    asked = [*members, *([own] if own is not None and own not in members else [])]
-    best = next((one.name for one in everyone if not one.runs.is_null), name)
-    return Answer(
-        section,
-        asked,
-        own,
-        name,
-        recorded_with is None,
-        standing.of(asked, own),
-        tuple(dict.fromkeys((name, best, *named))),
-    )
+def answer(of: MeasuredSection) -> Answer:
+    """Judged are those named, else all in their defaults (or, where there are none, in the variant there is)."""
+    named = {*of.options.allocators, of.options.own}
+    judged = of.lineups()[0].members if not of.options.allocators else []
+    members = [one for one in of.figures if one in judged or one.name in named]
+    return Answer(of, members, standing.of(members, of.own))
 
 
 def blocks(answers: Sequence[Answer]) -> list[Block]:
@@ -90,8 +81,8 @@ def of_section(one: Answer) -> list[str]:
     found = _frames(one)
     if one.own is None:
         found.append(
-            f"What another allocator would change is not known: the campaign lacks {one.recorded_with}, which the "
-            f"program {_recorded(one)}; replay with -a {one.recorded_with} among the others."
+            f"What another allocator would change is not known: the campaign lacks {one.of.options.own}, which the "
+            f"program {_recorded(one)}; replay with -a {one.of.options.own} among the others."
         )
     elif not one.others:
         found.append(f"Nothing but {one.own.name} was replayed: '-a all' shows what another allocator would change.")
@@ -103,7 +94,7 @@ def of_section(one: Answer) -> list[str]:
     else:
         found += [_conclusion(one), *_changes(one)]
     found += _distrust(one)
-    if one.assumed and one.own is not None:
+    if one.of.options.assumed and one.own is not None:
         found.append(
             f"The journal does not say what the program was recorded with: {one.own.name} is assumed "
             "(--recorded-with names another)."
@@ -122,7 +113,7 @@ def _distrust(one: Answer) -> list[str]:
 
 
 def _recorded(one: Answer) -> str:
-    return "is taken to have been recorded with" if one.assumed else "was recorded with"
+    return "is taken to have been recorded with" if one.of.options.assumed else "was recorded with"
 
 
 def _frames(one: Answer) -> list[str]:
@@ -142,7 +133,7 @@ def _frames(one: Answer) -> list[str]:
             f"{who}: allocation takes at most {_share(least, budget)} of {frame} on {short_name(least.allocator)}, "
             f"and {_share(most, budget)} on {short_name(most.allocator)}."
         ]
-    own = next(each for each in one.standings if each.allocator.name == one.own.name)
+    own = one.own_standing
     worst = own.values.get(Measure.FRAME)
     if worst is None:
         return [f"{who}: no frame was judged."]
@@ -201,7 +192,7 @@ def _gain_and_loss(one: Standing) -> str:
 def _changes(one: Answer) -> list[str]:
     """By measure who is better beyond noise, and who is worse; what nobody changes comes last, in one sentence."""
     assert one.own is not None
-    own = next(each for each in one.standings if each.allocator.name == one.own.name)
+    own = one.own_standing
     found, unchanged = [], []
     for measure in own.values:
         better, worse = (_sorted(one, measure, verdict) for verdict in (Verdict.BETTER, Verdict.WORSE))
@@ -243,42 +234,48 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _shown(each: Standing, measure: Measure) -> str:
-    value = each.values[measure]
-    if measure is Measure.MEMORY:
-        return units.size(value)
-    return units.latency(Nanoseconds(value, step=each.allocator.step_ns if value < each.allocator.step_ns else 0.0))
+    return words(_value(each, measure), Unit.BYTES if measure is Measure.MEMORY else Unit.NS)
 
 
 def table(one: Answer) -> Table:
     """Each allocator's figures and, where they differ from the program's own beyond noise, by how much."""
-    columns = [measure for measure in Measure if any(measure in each.values for each in one.standings)]
+    measures = [measure for measure in Measure if any(measure in each.values for each in one.standings)]
     rows = [
-        [short_name(each.allocator), *(cell for measure in columns for cell in _cells(each, measure))]
+        Row(short_name(each.allocator), [cell for m in measures for cell in _cells(each, m)], each.allocator.name)
         for each in one.standings
     ]
-    best = frozenset(
-        (y, 1 + 2 * x)
+    better = {
+        (y, 2 * x)
         for y, each in enumerate(one.standings)
-        for x, measure in enumerate(columns)
+        for x, measure in enumerate(measures)
         if measure in each.those(Verdict.BETTER)
-    )
-    against = f"against {one.own.name}" if one.own is not None else "side by side"
+    }
     return Table(
-        f"{against}: malloc with first touch, frames ({standing.trusted(one.members).value}), memory",
-        ["allocator", *(name for measure in columns for name in (measure.value, ""))],
+        f"against {one.own.name}" if one.own is not None else "side by side",
+        [
+            column
+            for m in measures
+            for column in (Column(m.value, Unit.BYTES if m is Measure.MEMORY else Unit.NS), Column(""))
+        ],
         rows,
+        ["malloc with first touch", f"frames ({standing.trusted(one.members).value})", "memory"],
         [f"%: a change from {one.own.name} beyond noise"] if one.own is not None and one.others else [],
-        best,
+        better=frozenset(better),
     )
 
 
-def _cells(one: Standing, measure: Measure) -> tuple[str, str]:
+def _cells(one: Standing, measure: Measure) -> tuple[Cell, str]:
     """The figure, and its change where one is shown."""
     if measure not in one.values:
-        return units.ABSENT, ""
+        return None, ""
     found = one.differences.get(measure)
     changed = found is not None and found.verdict is not Verdict.INCONCLUSIVE
-    return _shown(one, measure), _change_words(found.ratio) if found is not None and changed else ""
+    return _value(one, measure), _change_words(found.ratio) if found is not None and changed else ""
+
+
+def _value(one: Standing, measure: Measure) -> Cell:
+    value, step = one.values[measure], one.allocator.step_ns
+    return value if measure is Measure.MEMORY or value >= step else Nanoseconds(0.0, step=step)
 
 
 def _change_words(ratio: float) -> str:

@@ -12,7 +12,7 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Part, View
 from blockyard.analysis.sections import Section
 from blockyard.report import cause_tables
-from blockyard.report.header import Header
+from blockyard.report.lineup import Lineup, MeasuredSection
 from blockyard.report.page import frames, tables
 from blockyard.report.page.pack import LATENCY_STEPS
 
@@ -32,29 +32,29 @@ def shares() -> list[tuple[int, int]]:
     return found
 
 
-def section(
-    found: Section, members: Sequence[AllocatorFigures], header: Header, views: Sequence[View], machine: dict[str, Any]
-) -> dict[str, Any]:
+def section(of: MeasuredSection, verdict: Sequence[str]) -> dict[str, Any]:
     """All that is known of a section but its events."""
-    bases = list(dict.fromkeys(one.runs.base for one in members if not one.runs.is_null))
-    competing = [one for one in members if not one.runs.is_null]  # null's memory is a buffer of the lab
-    at_ns = memory.times(competing)
-    curves = {one.name: told for one in competing if (told := memory.series(one, at_ns)) is not None}
+    members = of.figures
+    lineup, views = Lineup(of, "", members, members), of.all_views
+    at_ns = memory.times(lineup.competing)
+    curves = {one.name: told for one in lineup.competing if (told := memory.series(one, at_ns)) is not None}
     live = next((told.live for told in curves.values()), np.zeros(0))
+    bases = list(dict.fromkeys(one.runs.base for one in lineup.competing))
     return {
-        "title": found.title,
-        "journal": found.journal,
-        "header": header.lines(),
-        "warnings": fidelity.sentences(found),
+        "title": of.section.title,
+        "journal": of.section.journal,
+        "verdict": list(verdict),
+        "header": of.header.lines(),
+        "warnings": fidelity.sentences(of.section),
         "end_ns": end_ns(members),
-        "touched": any(one.touched for one in members),
+        "touched": lineup.touched,
         "views": [view.value for view in views],
-        "looked": cause_tables.looked(members) if any(one.looked_into for one in members) else "",
-        "frames": frames.facts(found, members),
-        "threads": _thread_names(found),
-        "tables": [table.facts() for table in tables.tables(found, members, views, machine)],
+        "looked": cause_tables.looked(lineup) if lineup.looked_into else "",
+        "frames": frames.facts(of.section, members),
+        "threads": of.section.thread_names,
+        "tables": tables.tables(lineup, views),
         "memory": {"time_s": _rounded(at_ns / 1e9, 4), "live": [int(value) for value in live]},
-        "allocators": [_allocator(found, one, bases, views, curves.get(one.name)) for one in members],
+        "allocators": [_allocator(of.section, one, bases, views, curves.get(one.name)) for one in members],
     }
 
 
@@ -113,7 +113,7 @@ def _allocator(
         "figures": {
             operation.value: {view.value: _figures(one, view, operation) for view in views} for operation in OPERATIONS
         },
-        "worst_frames": frames.worst(found, one),
+        "worst_frames": frames.worst(one),
         "resident": None if curve is None else [int(value) for value in curve.resident],
     }
 
@@ -155,11 +155,6 @@ def _peak(one: AllocatorFigures) -> float | None:
         return None
     known = [peak for run in one.runs.runs if isinstance(peak := run.facts.get("peak_resident_bytes"), int)]
     return float(np.median(known)) if known else None
-
-
-def _thread_names(found: Section) -> list[str]:
-    names = found.facts.get("thread_names")
-    return [str(name or "") for name in names] if isinstance(names, list) else []
 
 
 def _digits(value: float, digits: int = 5) -> float:

@@ -36,7 +36,7 @@ def facts(section: Section, members: Sequence[AllocatorFigures]) -> dict[str, An
     }
 
 
-def worst(section: Section, one: AllocatorFigures) -> list[dict[str, float]]:
+def worst(one: AllocatorFigures) -> list[dict[str, float]]:
     """Where the worst frames lie, for going there."""
     cut = one.cuts.frames
     if not isinstance(cut, FrameCut):
@@ -48,7 +48,7 @@ def worst(section: Section, one: AllocatorFigures) -> list[dict[str, float]]:
             "end_s": max(float(ends[frame.frame]), frame.start_ns + 1e5) / 1e9,
             "ns": round(frame.allocator_ns),
         }
-        for frame in worst_frames.of(section, one, _LISTED)
+        for frame in worst_frames.of(one, _LISTED)
     ]
 
 

@@ -1,93 +1,24 @@
-"""summary.csv and the Parquet files: every figure of the tables as data, and every sample."""
+"""Every sample as Parquet: one file an allocator."""
 
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
-from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.distribution import SATURATED
-from blockyard.analysis.figures import AllocatorFigures, open_rows
-from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
+from blockyard.analysis.figures import open_rows
 from blockyard.analysis.sections import AllocatorRuns, Section
 from blockyard.report.files import whole
 
-_COMBINATIONS = tuple(
-    (operation, part)
-    for operation in Operation
-    for part in Part
-    if operation is not Operation.FREE or part is Part.CALL
-)
 _ROWS_AT_ONCE = 1 << 20
 _DIFFERENCES = "DELTA_BINARY_PACKED"
 _ROWS_IN_CACHE = 1 << 14
 """So many rows are taken apart at a time: a column at a time of more would fetch each row from memory once a column."""
 
 
-def rows(section: Section, figures: Sequence[AllocatorFigures], views: Sequence[View]) -> Iterator[dict[str, object]]:
-    """One row a view, operation, part and size class (and all sizes together). Latencies in ns; null is unsupported."""
-    for one in figures:
-        for view in views:
-            for operation, part in _COMBINATIONS:
-                for size_class in (None, *range(len(SIZE_CLASSES))):
-                    found = one.distribution(view, operation, part, size_class)
-                    if not found.samples:
-                        continue
-                    supported = {percentile.label: found.percentile(percentile) for percentile in PERCENTILES}
-                    ends = _ends(one.intervals(view, operation, part, size_class))
-                    figure = {"best": found.best, **supported, "worst": found.worst, "mean": found.mean}
-                    yield {
-                        "journal": section.journal,
-                        "pace": section.pace,
-                        "touch": section.touch,
-                        "threads": section.threads,
-                        "allocator": one.name,
-                        "variant": one.runs.variant,
-                        "version": one.runs.version,
-                        "repeats": len(one.runs.runs),
-                        "view": view.value,
-                        "operation": operation.value,
-                        "part": part.value,
-                        "size_class": "all" if size_class is None else SIZE_CLASSES[size_class],
-                        "samples": found.samples,
-                        **{
-                            f"{label}_ns": None if value is None else round(value.value, 3)
-                            for label, value in figure.items()
-                        },
-                        **ends,
-                        "worst_is_at_least": found.worst.at_least,
-                        "floor_call_ns": round(one.runs.floors_ns[0], 3),
-                        "floor_touch_ns": round(one.runs.floors_ns[1], 3),
-                    }
-
-
-def _ends(intervals: dict[str, Interval | None]) -> dict[str, float | None]:
-    """`p99.9_low_ns`, `p99.9_high_ns`: the 95 % bootstrap interval."""
-    return {
-        f"{percentile.label}_{end}_ns": None
-        if (found := intervals[percentile.label]) is None
-        else round(getattr(found, end).value, 3)
-        for percentile in WITH_INTERVAL
-        for end in ("low", "high")
-    }
-
-
-def write(target: Path, name: str, found: list[dict[str, object]]) -> list[Path]:
-    """NAME.csv and NAME.parquet; nothing where there are no rows."""
-    if not found:
-        return []
-    table = pa.Table.from_pylist(found)
-    csv, parquet = target / f"{name}.csv", target / f"{name}.parquet"
-    whole(csv, lambda path: pa.csv.write_csv(table, path, pa.csv.WriteOptions(quoting_style="needed")))
-    whole(parquet, lambda path: pq.write_table(table, path, compression="zstd"))
-    return [csv, parquet]
-
-
-def write_samples(target: Path, section: Section, allocator: AllocatorRuns, gross: bool) -> Path:
+def write(target: Path, section: Section, allocator: AllocatorRuns, gross: bool) -> Path:
     """All samples of one allocator: a row an event, what all repeats share once, then each repeat's columns.
 
     `call_R` and `touch_R` are ticks net of the floor (4294967295: at least that), `start_R` ns; the file's metadata has

@@ -1,0 +1,180 @@
+"""Latencies as tables: percentiles with their intervals, how often events are slow, whole runs, and fidelity."""
+
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from blockyard.analysis import fidelity
+from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
+from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SIZE_CLASSES, Operation, Part, View
+from blockyard.report import units
+from blockyard.report.lineup import Lineup
+from blockyard.report.table import Cell, Column, Ranged, Table, Unit, marked
+
+PERCENTILES = (P50, P99, P999, P9999, P99999)
+
+
+def short(lineup: Lineup, view: View) -> Iterator[Table]:
+    """What a program pays for a malloc with its touch, with intervals, and for a free."""
+    for operation in (Operation.MALLOC, Operation.FREE):
+        if table := latencies(lineup, view, operation, lineup.part(operation)):
+            yield table
+            if operation is Operation.MALLOC and (ends := table.intervals()):
+                yield ends
+
+
+def every(lineup: Lineup, view: View) -> Iterator[Table]:
+    """Call, touch and both of malloc, realloc apart, free, each with its intervals; only what there was."""
+    kinds = [
+        (Operation.MALLOC, Part.BOTH),
+        (Operation.MALLOC, Part.CALL),
+        (Operation.MALLOC, Part.TOUCH),
+        (Operation.REALLOC, lineup.part(Operation.REALLOC)),
+        (Operation.FREE, Part.CALL),
+    ]
+    for operation, part in kinds if lineup.touched else kinds[1:2] + kinds[3:]:
+        yield from with_intervals(latencies(lineup, view, operation, part))
+
+
+def by_size(lineup: Lineup, view: View) -> Iterator[Table]:
+    """The same for blocks of each size class."""
+    for size_class in range(len(SIZE_CLASSES)):
+        for operation in (Operation.MALLOC, Operation.FREE):
+            yield from with_intervals(latencies(lineup, view, operation, lineup.part(operation), size_class))
+
+
+def with_intervals(table: Table | None) -> Iterator[Table]:
+    if table is not None:
+        yield table
+        if ends := table.intervals():
+            yield ends
+
+
+def latencies(
+    lineup: Lineup, view: View, operation: Operation, part: Part, size_class: int | None = None
+) -> Table | None:
+    """Best, percentiles and worst; None where there is no such event."""
+
+    def cells(one: AllocatorFigures) -> list[Cell]:
+        found = one.distribution(view, operation, part, size_class)
+        ends = one.intervals(view, operation, part, size_class)
+        return [
+            found.best,
+            *(ranged(found.percentile(percentile), ends.get(percentile.label)) for percentile in PERCENTILES),
+            found.worst,
+        ]
+
+    if not any(one.distribution(view, operation, part, size_class).samples for one in lineup.members):
+        return None
+    columns = marked("best", *(percentile.label for percentile in PERCENTILES), "worst")
+    what = {
+        Part.CALL: operation.value,
+        Part.TOUCH: f"first touch after {operation.value}",
+        Part.BOTH: f"{operation.value} and first touch",
+    }[part]
+    if part is Part.CALL and operation is not Operation.FREE and lineup.touched:
+        what = f"{operation.value}, the call alone"
+    size = "" if size_class is None else f", blocks {SIZE_CLASSES[size_class]}"
+    return lineup.table(f"{what}{size}", columns, cells, view.value, asked=P999.label)
+
+
+def ranged(value: Cell, ends: object) -> Cell:
+    """A figure with its interval, where it has one."""
+    if value is None or ends is None:
+        return value
+    low, high = ends if isinstance(ends, tuple) else (ends.low, ends.high)
+    return Ranged(value, low, high)
+
+
+def rates(lineup: Lineup, view: View) -> Table:
+    """How often per second the program waits, beside the machine's own (`null`). Minima happen in no run: no rates."""
+    view = View.AS_RUN if view is View.INHERENT else view
+
+    def cells(one: AllocatorFigures) -> list[Cell]:
+        return [*(one.rate_above(limit, view) for limit in RATE_LIMITS_NS), len(one.runs.runs)]
+
+    above = marked(*(f"above {limit_words(limit)}" for limit in RATE_LIMITS_NS), unit=Unit.RATE)
+    return lineup.table(
+        "slow events per second",
+        [*above, Column("repeats", Unit.COUNT)],
+        cells,
+        view.value,
+        "mallocs with touch and frees",
+        notes=["null calls no allocator: its slow events are the machine's own"]
+        if any(one.runs.is_null for one in lineup.members)
+        else ["without null in the campaign, the machine's own share is not known"],
+        asked=above[1].name,
+    )
+
+
+def limit_words(limit_ns: float) -> str:
+    return units.duration(limit_ns).replace(".00", "").replace(".0", "")
+
+
+def costs(lineup: Lineup) -> Table:
+    """What whole runs took: memory, faults, processor time, and how well they kept their pace. Medians over repeats."""
+
+    def middle(one: AllocatorFigures, pick: Callable[[dict], float | None]) -> float | None:
+        known = [value for run in one.runs.runs if isinstance(value := pick(run.facts), int | float)]
+        return median(known) if known else None
+
+    def cells(one: AllocatorFigures) -> list[Cell]:
+        compared = fidelity.timing_distortion(one.runs)
+        return [
+            middle(one, lambda facts: facts.get("peak_resident_bytes")),
+            middle(one, lambda facts: facts.get("minor_faults")),
+            middle(one, lambda facts: facts.get("cpu_ns")),
+            compared[1] if compared else None,
+            middle(one, lambda facts: (facts.get("lateness_ns") or {}).get("p99")),
+        ]
+
+    return lineup.table(
+        "whole runs",
+        [
+            Column("peak resident", Unit.BYTES, True),
+            Column("page faults", Unit.COUNT, True),
+            *marked("CPU", "CPU untimed"),
+            Column("late p99", Unit.NS),
+        ],
+        cells,
+        "medians over repeats",
+        notes=["page faults and CPU: while the clock ran, without the preamble"],
+        absent="no untimed runs in this campaign (replay --untimed)",
+    )
+
+
+def fidelity_table(lineup: Lineup) -> Table:
+    """Each allocator's runs by their worst, so that nobody needs to guess which figures to trust."""
+
+    def cells(one: AllocatorFigures) -> list[Cell]:
+        found = fidelity.worst(one.runs, lineup.section.pace)
+        late = [_worst_late(one, key) for key in ("p50", "p99", "p999", "max")]
+        names = ("inversions", "lost threads", "timer floor", "busy cores")
+        return [found.grade.word, *late, *(found.values[name] for name in names)]
+
+    return lineup.table(
+        "fidelity",
+        [
+            Column("grade"),
+            Column("late\np50", Unit.NS),
+            Column("late\np99", Unit.NS),
+            Column("late\np99.9", Unit.NS),
+            Column("most\nlate", Unit.NS),
+            Column("out of\norder", Unit.SHARE),
+            Column("lost\npace", Unit.SHARE),
+            Column("timer\nfloor", Unit.NS),
+            Column("busy\ncores", Unit.RATE),
+        ],
+        cells,
+        "the worst of all repeats",
+        absent="not known of these runs",
+    )
+
+
+def _worst_late(one: AllocatorFigures, key: str) -> float | None:
+    told = [
+        value
+        for run in one.runs.runs
+        if isinstance(run.facts.get("lateness_ns"), dict)
+        and isinstance(value := run.facts["lateness_ns"].get(key), int | float)
+    ]
+    return max(told, default=None)
