@@ -356,7 +356,7 @@ def test_the_processor_time_of_an_allocators_own_threads_is_added_to_its_calls(t
         timed_ns=2_000_000,
         background={"threads": 1, "cpu_ns": 5_000_000, "names": ["janitor"]},
     )
-    table = build(campaign.directory, options=TABLES).text.partition("processor time, medians")[2]
+    table = build(campaign.directory, options=TABLES).text.partition("processor time: defaults")[2]
     row = next(line.split() for line in table.splitlines() if line.startswith("one"))
     assert row[:8] == ["one", "2.00", "ms", "1", "5.00", "ms", "7.00", "ms"]
 
