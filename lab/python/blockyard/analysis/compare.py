@@ -7,14 +7,14 @@ two campaigns of the same thing differ too: see docs/guide/compare.md.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from statistics import median
+from dataclasses import dataclass
 
-from blockyard.analysis import cuts, figures, noise
+from blockyard.analysis import cuts, figures, movement, noise
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import WITH_INTERVAL, Operation, Percentile, View
-from blockyard.analysis.noise import LEAST_REPEATS, MARGIN, Verdict
+from blockyard.analysis.movement import Movement
+from blockyard.analysis.noise import LEAST_REPEATS, Verdict
 from blockyard.analysis.pairing import Pair, Pairing, Twins
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
@@ -23,8 +23,8 @@ OPERATIONS = (Operation.MALLOC, Operation.FREE)
 @dataclass(frozen=True)
 class Change:
     """One percentile in one view. `ratio` is NEW / BASE; `low` and `high` are the ends of its interval over the
-    repeats, None where the samples support none, and in the inherent view, which has no repeats. `reason` says why it
-    is inconclusive."""
+    repeats, None where the samples support none, and in the inherent view, which has no repeats. `beside` is the ratio
+    with the machine's movement taken off, where other allocators tell it. `reason` says why it is inconclusive."""
 
     base: Nanoseconds | None
     new: Nanoseconds | None
@@ -33,6 +33,7 @@ class Change:
     high: float | None
     verdict: Verdict
     reason: str
+    beside: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`confidence` of each interval is such that among all wanted claims a wrong one has a chance of 5 %."""
+    """`confidence` is that of each interval."""
 
     pairing: Pairing
     sections: tuple[Section, ...]
@@ -75,7 +76,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class Measured:
     twins: Twins
     base: AllocatorFigures
     new: AllocatorFigures
@@ -92,7 +93,7 @@ class Measurements:
     """The samples of both campaigns, digested; opaque but for compare()."""
 
     pairing: Pairing
-    members: tuple[tuple[_Measured, ...], ...]
+    members: tuple[tuple[Measured, ...], ...]
 
 
 Progress = Callable[[float, str], None]
@@ -104,10 +105,10 @@ def measure(pairing: Pairing, on_progress: Progress | None = None, jobs: int = 2
     tell = on_progress or (lambda fraction, text: None)
     total = sum(len(pair.twins) for pair in pairing.pairs)
     done = 0
-    measured: list[tuple[_Measured, ...]] = []
+    measured: list[tuple[Measured, ...]] = []
     with ThreadPoolExecutor(jobs) as pool:
         for pair in pairing.pairs:
-            members: list[_Measured] = []
+            members: list[Measured] = []
             for one in pool.map(_measure, pair.twins):
                 members.append(one)
                 done += 1
@@ -116,10 +117,15 @@ def measure(pairing: Pairing, on_progress: Progress | None = None, jobs: int = 2
     return Measurements(pairing, tuple(measured))
 
 
-def compare(measured: Measurements, wanted: Wanted = lambda operation, percentile: True) -> Comparison:
-    """Every claim, with intervals for those that are `wanted`: the fewer, the less evidence each one needs."""
+def compare(
+    measured: Measurements,
+    wanted: Wanted = lambda operation, percentile: True,
+    false_alarms: float = noise.FALSE_ALARMS,
+) -> Comparison:
+    """Every claim, with intervals for those that are `wanted`: the fewer, the less evidence each one needs. A wrong one
+    among them has the chance `false_alarms`."""
     claims = sum(_supported(one, wanted) for members in measured.members for one in members)
-    confidence = noise.confidence(claims)
+    confidence = noise.confidence(claims, false_alarms)
     found = tuple(
         _section(pair, members, confidence)
         for pair, members in zip(measured.pairing.pairs, measured.members, strict=True)
@@ -127,14 +133,15 @@ def compare(measured: Measurements, wanted: Wanted = lambda operation, percentil
     return Comparison(measured.pairing, found, confidence)
 
 
-def _measure(twins: Twins) -> _Measured:
+def _measure(twins: Twins) -> Measured:
     base, new = (figures.measure(one, cuts.uncut(), threads=1) for one in (twins.base, twins.new))
-    return _Measured(twins, base, new)
+    return Measured(twins, base, new)
 
 
-def _supported(one: _Measured, wanted: Wanted) -> int:
-    """How many of the claims could be made of an allocator; none of `null`, which does not compete."""
-    if one.base.runs.is_null:
+def _supported(one: Measured, wanted: Wanted) -> int:
+    """How many of the claims could be made of an allocator; none of `null`, which does not compete, and of one that is
+    there for the others' sake."""
+    if one.base.runs.is_null or not one.twins.asked_for:
         return 0
     samples = {
         operation: min(found.whole(View.AS_RUN, operation).samples for found in (one.base, one.new))
@@ -147,7 +154,7 @@ def _supported(one: _Measured, wanted: Wanted) -> int:
     )
 
 
-def _section(pair: Pair, members: Sequence[_Measured], confidence: float) -> Section:
+def _section(pair: Pair, members: Sequence[Measured], confidence: float) -> Section:
     few = min((one.twins.repeats for one in members), default=0)
     notes = list(pair.notes)
     if members and few < LEAST_REPEATS:
@@ -155,88 +162,97 @@ def _section(pair: Pair, members: Sequence[_Measured], confidence: float) -> Sec
             f"fewer than {LEAST_REPEATS} repeats: nothing can be claimed, whatever the figures; replay both "
             "with --repeats 5 or more"
         )
-    claims, moved = [], []
-    for operation in OPERATIONS:
-        for percentile in WITH_INTERVAL:
-            found = {
-                one.twins.name: {view: _change(one, view, operation, percentile, confidence) for view in _views(one)}
-                for one in members
-            }
-            common = {view: _common(members, found, view) for view in View}
-            null = next((found[one.twins.name] for one in members if one.base.runs.is_null), {})
-            for one in members:
-                if not one.base.whole(View.AS_RUN, operation).samples:
-                    continue
-                is_null = one.base.runs.is_null
+    changes = {
+        (one.twins.name, operation, percentile, view): _change(one, view, operation, percentile, confidence)
+        for one in members
+        for operation in OPERATIONS
+        for percentile in WITH_INTERVAL
+        for view in _views(one)
+    }
+    null = next((one.twins.name for one in members if one.base.runs.is_null), None)
+    claims, null_moved = [], []
+    for one in members:
+        name, is_null = one.twins.name, one.base.runs.is_null
+        for operation in OPERATIONS:
+            if not (one.twins.asked_for or is_null) or not one.base.whole(View.AS_RUN, operation).samples:
+                continue
+            for percentile in WITH_INTERVAL:
+                moved = {} if is_null else _movements(members, one, changes, percentile)
                 views = {
-                    view: change
-                    if is_null
-                    else _beside_the_others(change, common[view].get(one.twins.name), null.get(view))
-                    for view, change in found[one.twins.name].items()
+                    view: _beside_the_others(
+                        changes[name, operation, percentile, view],
+                        moved.get(view),
+                        None if is_null else changes.get((null, operation, percentile, view)),
+                    )
+                    for view in _views(one)
                 }
                 verdict, reason = noise.together({view: views[view] for view in one.views})
-                claims.append(Claim(one.twins.name, operation, percentile, views, verdict, reason, is_null))
+                if one.twins.asked_for:
+                    claims.append(Claim(name, operation, percentile, views, verdict, reason, is_null))
                 if is_null and verdict is not Verdict.INCONCLUSIVE:
-                    moved.append(f"{operation.value} {percentile.label}")
-    if moved:
+                    null_moved.append(f"{operation.value} {percentile.label}")
+    if null_moved:
         notes.append(
-            f"null, which calls no allocator, is not the same in both ({', '.join(moved)}): the machine or "
+            f"null, which calls no allocator, is not the same in both ({', '.join(null_moved)}): the machine or "
             "its load differed between the campaigns; measure them again, one right after the other"
         )
-    order = {one.twins.name: place for place, one in enumerate(members)}
-    return Section(
-        pair,
-        tuple(sorted(claims, key=lambda claim: (order[claim.allocator], OPERATIONS.index(claim.operation)))),
-        tuple(notes),
-    )
+    return Section(pair, tuple(claims), tuple(notes))
 
 
-def _views(one: _Measured) -> tuple[View, ...]:
+def _views(one: Measured) -> tuple[View, ...]:
     return tuple(dict.fromkeys((*one.views, View.AS_RUN)))
 
 
-def _change(one: _Measured, view: View, operation: Operation, percentile: Percentile, confidence: float) -> Change:
+@dataclass(frozen=True)
+class _Found:
+    """A change before anybody looked at the other allocators; `difference` is None where the samples are too few."""
+
+    base: Nanoseconds | None
+    new: Nanoseconds | None
+    difference: noise.Difference | None
+
+
+_Changes = dict[tuple[str, Operation, Percentile, View], _Found]
+
+
+def _change(one: Measured, view: View, operation: Operation, percentile: Percentile, confidence: float) -> _Found:
     values = [found.whole(view, operation).percentile(percentile) for found in (one.base, one.new)]
-    if values[0] is None or values[1] is None:
-        return Change(*values, None, None, None, Verdict.INCONCLUSIVE, "too few samples")
     sides = [found.figure(view, operation, percentile) for found in (one.base, one.new)]
-    found = noise.difference(*sides, one.twins.repeats, confidence)
-    return Change(*values, found.ratio, found.low, found.high, found.verdict, found.reason)
+    if sides[0] is None or sides[1] is None:
+        return _Found(*values, None)
+    return _Found(*values, noise.difference(*sides, one.twins.repeats, confidence))
 
 
-def _common(members: Sequence[_Measured], found: dict[str, dict[View, Change]], view: View) -> dict[str, float]:
-    """For each allocator the median ratio of all others that are the same in both campaigns: how the machine moved.
+def _movements(
+    members: Sequence[Measured], of: Measured, changes: _Changes, percentile: Percentile
+) -> dict[View, Movement]:
+    """By view, as the others tell that are the same in both campaigns; empty where they are too few. Inherent has no
+    variance to tell a movement from noise by, and follows the view of the repeats."""
+    others = [one for one in members if one is not of and not one.twins.changed and not one.base.runs.is_null]
+    found: dict[View, Movement] = {}
+    for view in _views(of):
+        known = [
+            changes.get((one.twins.name, operation, percentile, view)) for one in others for operation in OPERATIONS
+        ]
+        differences = [each.difference for each in known if each is not None and each.difference is not None]
+        if len(others) < movement.LEAST_OTHERS or not differences:
+            continue
+        unmoved = view is View.INHERENT and found.get(_views(of)[0]) == movement.UNMOVED
+        found[view] = movement.UNMOVED if unmoved else movement.of(differences)
+    return found
 
-    Below three of them there is no telling a machine that moved from an allocator that did.
-    """
-    same = {
-        one.twins.name: found[one.twins.name][view].ratio
-        for one in members
-        if not one.twins.changed and not one.base.runs.is_null and view in found[one.twins.name]
-    }
-    result = {}
-    for name in found:
-        others = [ratio for other, ratio in same.items() if other != name and ratio is not None]
-        if len(others) >= 3:
-            result[name] = median(others)
-    return result
 
-
-def _beside_the_others(change: Change, common: float | None, null: Change | None) -> Change:
+def _beside_the_others(change: _Found, moved: Movement | None, null: _Found | None) -> Change:
     """A change that all allocators share is the machine's: it must hold beside the others' too, or where these are too
     few, not be one that `null` made as well."""
-    if change.verdict is Verdict.INCONCLUSIVE:
-        return change
-    if common is None:
-        same = null is not None and null.verdict is change.verdict
-        return replace(change, verdict=Verdict.INCONCLUSIVE, reason="null moved alike") if same else change
-    assert change.ratio is not None
-    low, high = change.low or change.ratio, change.high or change.ratio
-    beside = change.ratio / common
-    if (
-        low > common and beside > 1 + MARGIN
-        if change.verdict is Verdict.WORSE
-        else high < common and beside < 1 / (1 + MARGIN)
-    ):
-        return change
-    return replace(change, verdict=Verdict.INCONCLUSIVE, reason="the others moved alike")
+    found = change.difference
+    if found is None:
+        return Change(change.base, change.new, None, None, None, Verdict.INCONCLUSIVE, "too few samples")
+    verdict, reason = found.verdict, found.reason
+    if verdict is not Verdict.INCONCLUSIVE:
+        if moved is not None and not moved.bears(found):
+            verdict, reason = Verdict.INCONCLUSIVE, "the others moved as much"
+        elif moved is None and null is not None and null.difference and null.difference.verdict is verdict:
+            verdict, reason = Verdict.INCONCLUSIVE, "null moved as well"
+    beside = moved.beside(found.ratio) if moved else None
+    return Change(change.base, change.new, found.ratio, found.low, found.high, verdict, reason, beside)

@@ -1,6 +1,6 @@
 """An exact distribution of latencies: each distinct number of ticks, and how often it occurred."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,21 @@ class Distribution:
         counts = np.zeros(len(ticks), np.uint64)
         np.add.at(counts, inverse, np.concatenate([part.counts for part in parts]))
         return cls(ticks, counts, rates.pop(), parts[0].step_ticks)
+
+    @classmethod
+    def without_each(cls, parts: Sequence["Distribution"], percentiles: Sequence[Percentile]) -> list[list[float]]:
+        """Of each percentile its latencies, ns, among the samples of all parts but the first, the second and so on; by
+        nearest rank. All parts must have the same tick."""
+        if len(parts) < 2:
+            return [[] for _ in percentiles]
+        ticks = np.unique(np.concatenate([part.ticks for part in parts]))
+        below = np.array([part.samples - part.above_ticks(ticks) for part in parts])
+        everything = below.sum(axis=0)
+        found = [everything - one for one in below]
+        return [
+            [ticks[np.searchsorted(one, percentile.rank(int(one[-1])))] / parts[0].ticks_per_ns for one in found]
+            for percentile in percentiles
+        ]
 
     @property
     def samples(self) -> int:

@@ -150,16 +150,24 @@ class AllocatorFigures:
         return self.distribution(view, operation, part, phase=phase)
 
     def figure(self, view: View, operation: Operation, percentile: Percentile) -> noise.Figure | None:
-        """A percentile of what the program pays, to be compared; None where the samples do not support it. That of a
-        repeat is by rank, also where it has too few samples beyond: how little it then says, its spread tells."""
+        """A percentile of what the program pays, to be compared; None where the samples do not support it. Without one
+        of the repeats it is by rank, also where too few samples are beyond: how little it then says, its spread tells.
+        """
         pooled = self.whole(view, operation).percentile(percentile)
         if pooled is None:
             return None
-        part = Part.CALL if operation is Operation.FREE else Part.BOTH
-        places = () if view is View.INHERENT else range(len(self.runs.runs))
-        repeats = [self.distribution(view, operation, part, repeat=place) for place in places]
-        values = [one.at_rank(percentile.rank(one.samples)) / one.ticks_per_ns for one in repeats if one.samples]
-        return noise.Figure(pooled.value, values, self.step_ns)
+        without = () if view is View.INHERENT else self._without(view, operation)[percentile]
+        return noise.Figure(pooled.value, (), self.step_ns, without)
+
+    def _without(self, view: View, operation: Operation) -> dict[Percentile, list[float]]:
+        """Of the percentiles that are compared the latencies of all repeats but each."""
+        key = ("without", view, operation)
+        if key not in self.known:
+            part = Part.CALL if operation is Operation.FREE else Part.BOTH
+            repeats = [self.distribution(view, operation, part, repeat=place) for place in range(len(self.runs.runs))]
+            found = Distribution.without_each([one for one in repeats if one.samples], WITH_INTERVAL)
+            self.known[key] = dict(zip(WITH_INTERVAL, found, strict=True))
+        return self.known[key]
 
     def rate_above(self, limit_ns: float, view: View = View.AS_RUN) -> float | None:
         """Events a second that took longer, mallocs with their touch and frees together; of as-run or attributed."""

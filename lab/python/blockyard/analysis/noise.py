@@ -38,34 +38,37 @@ class Judged(Protocol):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of all repeats together, and of each repeat: none where the view has no repeats, as inherent.
-    `step`: the least difference that its measurement can show."""
+    """One figure of all repeats together, and what each repeat says: either a figure of its own (`repeats`), or the
+    figure of all others (`without`); neither where the view has no repeats, as inherent. `step`: the least difference
+    that its measurement can show."""
 
     value: float
     repeats: Sequence[float]
     step: float
+    without: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
 class Difference:
     """`ratio` is NEW / BASE; `low` and `high` are the ends of its interval over the repeats, None where there are fewer
-    than two. `reason` says why it is inconclusive."""
+    than two, and `variance` is that of its logarithm. `reason` says why it is inconclusive."""
 
     ratio: float
     low: float | None
     high: float | None
     verdict: Verdict
     reason: str
+    variance: float | None = None
 
 
-def confidence(claims: int) -> float:
-    """Of each interval, such that among so many claims a wrong one has a chance of FALSE_ALARMS."""
-    return 1 - FALSE_ALARMS / max(claims, 1)
+def confidence(claims: int, chance: float = FALSE_ALARMS) -> float:
+    """Of each interval, such that a wrong one among so many claims has this chance."""
+    return 1 - chance / max(claims, 1)
 
 
 def spread(figures: Sequence[Figure]) -> student.Spread:
     """Of one figure of several allocators that were measured together."""
-    return student.Spread.of([_group(figure) for figure in figures if len(figure.repeats) > 1])
+    return student.Spread.of([group for figure in figures if (group := _group(figure)) is not None])
 
 
 def difference(
@@ -76,7 +79,8 @@ def difference(
     # A figure of 0 is below a step of the clock: it counts as half of one.
     before, after = (max(figure.value, step / 2) for figure in (base, new))
     ratio = after / before
-    low, high = _interval(base, new, confidence, spread) or (None, None)
+    groups = [_group(figure) for figure in (base, new)]
+    interval = student.ratio(*groups, confidence, spread) if None not in groups else None
     reason = ""
     if repeats < LEAST_REPEATS:
         reason = "too few repeats"
@@ -84,10 +88,12 @@ def difference(
         reason = "within a clock step"
     elif 1 / (1 + MARGIN) <= ratio <= 1 + MARGIN:
         reason = "within 2 %"
-    elif low is not None and high is not None and low <= 1 <= high:
+    elif interval is not None and interval.low <= 1 <= interval.high:
         reason = "repeats differ as much"
     verdict = Verdict.INCONCLUSIVE if reason else Verdict.WORSE if ratio > 1 else Verdict.BETTER
-    return Difference(ratio, low, high, verdict, reason)
+    if interval is None:
+        return Difference(ratio, None, None, verdict, reason)
+    return Difference(ratio, interval.low, interval.high, verdict, reason, interval.variance)
 
 
 def together(found: Mapping[View, Judged]) -> tuple[Verdict, str]:
@@ -99,13 +105,11 @@ def together(found: Mapping[View, Judged]) -> tuple[Verdict, str]:
     return Verdict.INCONCLUSIVE, reasons[0] if reasons else "the views disagree"
 
 
-def _interval(
-    base: Figure, new: Figure, confidence: float, spread: student.Spread | None
-) -> tuple[float, float] | None:
-    if len(base.repeats) < 2 or len(new.repeats) < 2:
-        return None
-    return student.ratio(_group(base), _group(new), confidence, spread)
-
-
-def _group(figure: Figure) -> student.Group:
-    return student.Group([max(value, figure.step / 2) for value in figure.repeats], figure.step)
+def _group(figure: Figure) -> student.Group | None:
+    """None where the repeats are too few to say anything, or the view has none."""
+    if len(figure.without) > 1:
+        value, *without = (max(one, figure.step / 2) for one in (figure.value, *figure.without))
+        return student.Group.of_all(value, without, figure.step)
+    if len(figure.repeats) > 1:
+        return student.Group.of_each([max(value, figure.step / 2) for value in figure.repeats], figure.step)
+    return None

@@ -14,11 +14,13 @@ from blockyard.errors import UserError
 
 @dataclass(frozen=True)
 class Twins:
-    """One allocator in both campaigns, with as many repeats here as there. `changed`: how it is another one in NEW."""
+    """One allocator in both campaigns, with as many repeats here as there. `changed`: how it is another one in NEW;
+    not `asked_for`: it only tells how the machine moved."""
 
     base: AllocatorRuns
     new: AllocatorRuns
     changed: tuple[str, ...]
+    asked_for: bool = True
 
     @property
     def name(self) -> str:
@@ -81,7 +83,7 @@ def pair(base: Results, new: Results, allocators: tuple[str, ...] = ()) -> Pairi
         for words in _sentences(one.machine.get("warnings"))
     ]
     pairs = tuple(_pair(here[key], there[key], plans, new, allocators) for key in common)
-    if not any(one.twins for one in pairs):
+    if not any(twins.asked_for for one in pairs for twins in one.twins):
         raise UserError("no allocator has finished runs in both campaigns: there is nothing to compare")
     notes += _same_runs(pairs)
     return Pairing(base, new, pairs, tuple(notes))
@@ -171,25 +173,27 @@ def _nothing_common(base: Results, new: Results) -> str:
 def _pair(
     base: Section, new: Section, plans: tuple[Campaign, Campaign], results: Results, allocators: tuple[str, ...]
 ) -> Pair:
-    here = {one.name: one for one in base.allocators if not allocators or one.name in allocators}
-    there = {one.name: one for one in new.allocators if not allocators or one.name in allocators}
+    """Allocators that were not asked for are there as well, and nothing is said of them."""
+    here = {one.name: one for one in base.allocators}
+    there = {one.name: one for one in new.allocators}
     entries = [{entry["name"]: entry for entry in plan.allocators} for plan in plans]
     _refuse_one_streamed(base, new)
     twins, notes, lost = [], [], []
     for name, mine in here.items():
-        other = there.get(name)
+        other, asked_for = there.get(name), not allocators or name in allocators
         if not mine.runs:
             continue
         if other is None or not other.runs:
-            _tell_absent(name, other, entries[1], results, lost, notes)
+            if asked_for:
+                _tell_absent(name, other, entries[1], results, lost, notes)
             continue
-        if len(other.failures) > len(mine.failures):
+        if asked_for and len(other.failures) > len(mine.failures):
             lost.append(
                 f"{name} failed in {len(other.failures)} of {len(other.failures) + len(other.runs)} runs of "
                 f"NEW: {_reason(other)}"
             )
         repeats = min(len(mine.runs), len(other.runs))
-        if len(mine.runs) != len(other.runs):
+        if asked_for and len(mine.runs) != len(other.runs):
             notes.append(
                 f"{name} has {len(mine.runs)} repeats in BASE and {len(other.runs)} in NEW: the first "
                 f"{repeats} of each are compared, since a minimum over more is lower"
@@ -199,12 +203,15 @@ def _pair(
                 replace(mine, runs=mine.runs[:repeats]),
                 replace(other, runs=other.runs[:repeats]),
                 tuple(_changes(entries[0][name], entries[1][name], mine, other)),
+                asked_for,
             )
         )
     gained = [name for name, one in there.items() if one.runs and not (name in here and here[name].runs)]
-    if gained:
+    if gained and not allocators:
         notes.append(f"only NEW has finished runs of {', '.join(gained)}: nothing to compare them with")
-    notes += [f"{one.name} is another one in NEW: {', '.join(one.changed)}" for one in twins if one.changed]
+    notes += [
+        f"{one.name} is another one in NEW: {', '.join(one.changed)}" for one in twins if one.changed and one.asked_for
+    ]
     notes += [
         f"{side}: {words}" for side, section in (("BASE", base), ("NEW", new)) for words in fidelity.sentences(section)
     ]

@@ -85,7 +85,7 @@ def command(
     with _bar() as tell:
         measured = compare.measure(pairs, tell)
     found = compare.compare(measured)
-    outcomes = gate.judge(compare.compare(measured, gate.asks_for(chosen)), chosen, strict)
+    outcomes = gate.judge(measured, chosen, strict)
     document = compare_document.document(found, outcomes, everything)
     if as_json:
         click.echo(compare_json.render(found, outcomes), nl=False)

@@ -75,6 +75,7 @@ def _change(change: Change) -> dict[str, Any]:
         "ratio": change.ratio,
         "low": change.low,
         "high": change.high,
+        "beside": change.beside,
         "verdict": change.verdict.value,
         "reason": change.reason,
     }
