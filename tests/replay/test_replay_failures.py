@@ -187,7 +187,7 @@ def test_a_damaged_plan_is_refused(ten: Path, tmp_path: Path) -> None:
     [
         (["--from", "5"], "the journal ends at"),
         (["--from", "2", "--to", "1"], "--to must be later than --from"),
-        (["--from", "-1"], "--from must be a time from 0 s on"),
+        (["--from", "-1"], "--from must be a time of 0 s or later"),
         (["--to", "nan"], "--to must be a time"),
     ],
 )

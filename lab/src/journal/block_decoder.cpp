@@ -78,7 +78,7 @@ void BlockDecoder::decode(std::string_view payload, const Header& header, const 
   read_planes(payload, Column::thread);
 }
 
-// Reads the kind column, or all others: both passes walk the same directory.
+// Reads the kind column, or all others: both passes go through the same directory.
 void BlockDecoder::read_planes(std::string_view payload, Column only_kind_or_rest) {
   std::size_t at = sizeof head_ + head_.planes * sizeof(format::PlaneEntry);
   for (std::uint32_t i = 0; i < head_.planes; ++i) {
@@ -89,7 +89,8 @@ void BlockDecoder::read_planes(std::string_view payload, Column only_kind_or_res
     const std::size_t slot = entry.column;
     const bool is_kind = slot == static_cast<std::size_t>(Column::kind);
     if (is_kind != (only_kind_or_rest == Column::kind)) continue;
-    if (slot == 0 || slot >= format::column_slots) continue;  // a later writer's column: it changes nothing we read
+    if (slot == 0 || slot >= format::column_slots)
+      continue;  // a newer writer's column: it changes nothing that this reader reads
     if (entry.plane > 7) fail("a column has a ninth byte plane");
     const std::uint32_t count = counts_[slot];
     std::string_view values = bytes;

@@ -15,8 +15,8 @@ struct ZSTD_DCtx_s;
 
 namespace blockyard::journal {
 
-/// One thread at a time. Throws Error for whatever no writer produces, so that a damaged file whose checksums were
-/// forged still can't make a reader misbehave.
+/// One thread at a time. Throws Error for whatever no writer produces: a damaged file with forged checksums can't make
+/// a reader misbehave either.
 class BlockDecoder {
  public:
   BlockDecoder();
@@ -24,12 +24,12 @@ class BlockDecoder {
   BlockDecoder(const BlockDecoder&) = delete;
   BlockDecoder& operator=(const BlockDecoder&) = delete;
 
-  /// `where` names the file and the block's place for an Error.
+  /// `where` names the file and the block's place in errors.
   void decode(std::string_view payload, const Header& header, const std::string& where);
   const format::BlockHead& head() const { return head_; }
   /// The next events of the block, at most a few thousand so that they stay in the cache; empty at its end.
   std::span<const Event> next();
-  /// After next() returned empty: the time of the block's last event and the id that the next block given gets.
+  /// After next() returned empty: the time of the block's last event, and the id of the next block that an event gives.
   std::uint64_t end_time_ns() const { return time_ns_; }
   std::uint64_t end_block() const { return next_block_; }
 

@@ -11,7 +11,7 @@ using format::Column;
 
 namespace {
 
-// See docs/reference/journal-format.md for the measurement that chose it.
+// docs/reference/journal-format.md says what the level was chosen by.
 constexpr int compression_level = 1;
 
 constexpr std::uint64_t zigzag(std::int64_t value) {
@@ -63,7 +63,7 @@ void BlockEncoder::add(const Event& event, bool keep_address) {
   ++events_;
 }
 
-// Most journals have no sites and no tags: the zeros before the first value are filled in when it comes.
+// Most journals have no sites and no tags: the zeros before the first value are filled in when one comes.
 void BlockEncoder::push_sparse(Column to, std::uint64_t value) {
   Values& values = column(to);
   while (values.count < events_) values.values[values.count++] = 0;

@@ -14,7 +14,7 @@ struct ZSTD_CCtx_s;
 
 namespace blockyard::journal {
 
-/// One thread at a time. The events' validity is the caller's business.
+/// One thread at a time. The caller checks that the events are valid.
 class BlockEncoder {
  public:
   BlockEncoder();
@@ -24,7 +24,7 @@ class BlockEncoder {
 
   /// Empties the columns; the next event is number `first_event`, the next block given is `first_block`.
   void begin(std::uint64_t first_event, std::uint64_t first_block, std::uint64_t base_time_ns);
-  /// About 5 ns; never asks the operating system. full() must be false.
+  /// Takes about 5 ns and never asks the operating system. full() must be false.
   void add(const Event& event, bool keep_address);
   bool empty() const { return events_ == 0; }
   bool full() const { return events_ == format::block_events; }

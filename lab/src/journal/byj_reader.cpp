@@ -15,7 +15,7 @@ using format::SectionHead;
 
 namespace {
 
-/// Not damage: a newer Blockyard reads on.
+/// The file is not damaged: a newer Blockyard can read it.
 class Newer : public Error {
  public:
   using Error::Error;
@@ -24,7 +24,7 @@ class Newer : public Error {
 }  // namespace
 
 bool looks_like_byj(std::string_view first_bytes) {
-  // A mangled magic still gets the .byj reader's message rather than "no journal".
+  // A damaged magic number still gets the .byj reader's message instead of "no journal".
   return first_bytes.size() >= 4 && first_bytes.substr(0, 4) == std::string_view(format::magic.data(), 4);
 }
 
@@ -40,7 +40,7 @@ ByjSource::ByjSource(const std::string& path, AtDamage at_damage) : path_(path),
     try {
       read_footer_ahead();
     } catch (const Error&) {
-      // Without it the journal is read as that of a recorder that was killed, up to the damage.
+      // Without a footer the journal reads as that of a killed recorder, up to the damage.
       if (at_damage_ == AtDamage::fail) throw;
     }
   } catch (...) {
@@ -125,7 +125,7 @@ void ByjSource::read_footer_ahead() {
   SectionHead head{};
   std::string payload;
   if (read_section(footer, head, payload) != Section::whole || head.type != format::section_footer) {
-    throw Error(place(footer) + ": no footer stands where the tail says; the file is damaged");
+    throw Error(place(footer) + ": there is no footer where the tail says; the file is damaged");
   }
   Header complete;
   apply_fields(payload, complete, nullptr, nullptr, place(footer));
@@ -148,7 +148,7 @@ std::span<const Event> ByjSource::next() {
   return {};
 }
 
-// Damage ends the journal or is told, with what `cut` can do about it.
+// Damage ends the journal, or throws an error that says what `cut` can do about it.
 bool ByjSource::advance() {
   try {
     return read_next_block();

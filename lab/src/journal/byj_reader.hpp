@@ -1,4 +1,4 @@
-// Reads a .byj journal section by section, in bounded memory, checking everything that the format promises.
+// Reads a .byj journal section by section in bounded memory, and checks everything that the format promises.
 #pragma once
 
 #include <memory>
@@ -25,11 +25,11 @@ class ByjSource final : public Source {
   std::uint64_t bytes_total() const override { return size_; }
   std::span<const std::string> notes() const override { return notes_; }
 
-  /// Where the section lies whose events next() returned last, for messages.
+  /// The place of the section whose events next() returned last, for messages.
   std::uint64_t block_offset() const { return block_offset_; }
   bool has_footer() const { return has_footer_; }
-  /// With AtDamage::end, after next() returned empty: where and how the file is damaged; empty when it is whole or was
-  /// merely cut short, which a note says.
+  /// With AtDamage::end, after next() returned empty: where and how the file is damaged. Empty when it is whole, or was
+  /// only cut short, which a note says.
   const std::string& damage() const { return damage_; }
 
  private:
@@ -65,7 +65,7 @@ class ByjSource final : public Source {
   BlockDecoder decoder_;
 };
 
-/// Whether a file that starts with these bytes is a .byj journal, or wants to be one.
+/// Whether a file that starts with these bytes is a .byj journal, perhaps a damaged one.
 bool looks_like_byj(std::string_view first_bytes);
 
 }  // namespace blockyard::journal

@@ -1,4 +1,4 @@
-// Writer: events in, .byj out, one write() for each section so that a crash leaves whole sections.
+// Writer: takes events and writes a .byj, with one write() for each section so that a crash leaves whole sections.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace blockyard::journal {
 
 struct Writer::State {
   std::string shown;          ///< the file's name in messages
-  bool is_temporary = false;  ///< whoever gave another name removes what is not complete
+  bool is_temporary = false;  ///< the caller that gave another name removes an incomplete file
   int file = -1;
   std::uint64_t offset = 0;
   std::uint64_t events = 0;
@@ -102,7 +102,7 @@ Writer::~Writer() {
   if (!state_ || state_->file < 0) return;
   try {
     finish();
-  } catch (...) {  // a destructor has nobody to tell; finish() called by hand does
+  } catch (...) {  // a destructor has no way to report it; a call of finish() does
   }
   if (state_->file >= 0) ::close(state_->file);
 }
@@ -161,7 +161,7 @@ Header& Writer::header() { return state_->header; }
 std::uint64_t Writer::finish() {
   State& s = *state_;
   if (s.finished) return s.offset;
-  s.finished = true;  // once: after a failure the destructor must not try the full disk again
+  s.finished = true;  // only once: after a failure the destructor must not try the full disk again
   s.header.has_addresses = s.keep_addresses;
   s.write_block();
   std::string footer;

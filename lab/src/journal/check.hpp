@@ -20,7 +20,7 @@ struct CheckResult {
 };
 
 /// Reads everything: checksums, order, back-references, footer against contents, and the Walker's invariants. Throws
-/// Error with the first violation: the event's number, and of a .byj the byte at which its block lies.
+/// Error with the first violation: the event's number and, in a .byj, the byte where its block begins.
 CheckResult check(const std::string& path, const Progress& progress);
 
 }  // namespace blockyard::journal

@@ -1,4 +1,4 @@
-// Parses ahead on a thread of its own, so that decompression and parsing overlap with what the reader does.
+// Parses ahead on a thread of its own, so that decompression and parsing overlap with the reader's work.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace blockyard::journal {
 
-/// Hands out a parser's chunks in order. Small inputs are parsed on the caller's thread: a thread would cost more.
+/// Hands out a parser's chunks in order. Parses small inputs on the caller's thread: another thread would cost more.
 class ChunkPipe {
  public:
   ChunkPipe(std::unique_ptr<TextParser> parser, std::uint64_t input_bytes);
@@ -22,8 +22,8 @@ class ChunkPipe {
   ChunkPipe(const ChunkPipe&) = delete;
   ChunkPipe& operator=(const ChunkPipe&) = delete;
 
-  /// The next chunk, valid until the next call. Not to be called after one that was the last. Throws the parser's Error
-  /// in its turn: behind all chunks that were parsed before it.
+  /// The next chunk, valid until the next call. Do not call it after the last chunk. Throws the parser's Error in its
+  /// turn, after all chunks that were parsed before it.
   const Chunk& next();
 
  private:

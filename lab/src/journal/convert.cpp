@@ -8,7 +8,7 @@
 namespace blockyard::journal {
 namespace {
 
-/// Holds a free back until the next event tells whether it was half of a realloc.
+/// Holds a free back until the next event shows whether it was half of a realloc.
 class ReallocJoiner {
  public:
   template <typename Put>
@@ -53,7 +53,7 @@ Outcome convert(const std::string& input, const std::string& output, const Conve
   out.text.notes = !options.plain;
   out.text.preamble_known = text == nullptr || text->says_preamble();
   if (options.addresses && !source->header().has_addresses) {
-    throw Error(input + " keeps no addresses; leave --addresses away");
+    throw Error(input + " keeps no addresses; leave out --addresses");
   }
   JournalOutput journal(output, input, source->header(), out);
   const auto put = [&](const Event& event) { journal.add(event, source->header()); };

@@ -1,4 +1,4 @@
-// From any form to .byj or text.
+// Converts a journal of any form to .byj or text.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace blockyard::journal {
 
 struct ConvertOptions {
   bool plain = false;         ///< text: no # lines
-  bool join_realloc = false;  ///< a free and an allocation of the same instant and thread become one reallocate
+  bool join_realloc = false;  ///< a free and an allocation at the same time on the same thread become one reallocate
   bool addresses = false;     ///< .byj: keep the text's pointers
   bool overwrite = false;
 };
@@ -25,7 +25,7 @@ struct Outcome {
   std::vector<std::string> notes;
 };
 
-/// Streams; memory grows with the live blocks only. Throws Error; `output` appears only when all went well.
+/// Streams; memory grows with the live blocks only. Throws Error; `output` appears only on success.
 Outcome convert(const std::string& input, const std::string& output, const ConvertOptions& options,
                 const Progress& progress);
 

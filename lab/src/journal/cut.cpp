@@ -20,7 +20,7 @@ std::string seconds(std::uint64_t ns) {
   return text;
 }
 
-/// The blocks alive before the stretch, then old ids to new ones within it.
+/// The blocks that live before the stretch; within it, old ids and the new ones.
 class Stretch {
  public:
   Stretch(const std::string& output, const std::string& input, const Source& source, const CutOptions& options)
@@ -86,8 +86,7 @@ class Stretch {
   }
 
   [[noreturn]] void fail(std::uint64_t block) const {
-    throw Error(input_ + ", event " + std::to_string(number_ - 1) + ": block " + std::to_string(block) +
-                " is freed but not live; `blockyard check` tells more");
+    throw Error(input_ + ", event " + std::to_string(number_ - 1) + ": " + freed_but_not_live(block));
   }
 
   void remember(const Event& event) {

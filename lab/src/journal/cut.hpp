@@ -1,4 +1,4 @@
-// A stretch of a journal as a journal of its own, with the blocks alive at its start as its preamble.
+// Cuts a stretch out of a journal. The blocks alive at its start become its preamble.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct CutOptions {
 };
 
 /// Streams in one pass; memory grows with the live blocks only. A journal that was cut short is read as far as it is
-/// whole, and a note says so. Of one that is damaged on the way what comes before the damage is written, and an Error
-/// says both. Throws Error; `output` appears only then and when all went well.
+/// whole, and a note says so. Of a damaged one, what comes before the damage is written, and an Error says so. Throws
+/// Error; otherwise `output` appears only on success.
 Outcome cut(const std::string& input, const std::string& output, const CutOptions& options, const Progress& progress);
 
 }  // namespace blockyard::journal

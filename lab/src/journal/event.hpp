@@ -15,25 +15,25 @@ enum class Kind : std::uint8_t {
   allocate_zeroed = 1,   ///< calloc; size is count * size
   allocate_aligned = 2,  ///< posix_memalign, aligned_alloc, memalign, valloc, pvalloc, aligned operator new
   free = 3,
-  reallocate = 4,  ///< old_block goes, block comes; realloc(NULL, n) is an allocate, realloc(p, 0) a free
+  reallocate = 4,  ///< old_block ends, block begins; realloc(NULL, n) is an allocate, realloc(p, 0) a free
   frame_mark = 5,  ///< a frame of this thread ends here
   phase_mark = 6,  ///< a named phase of the program begins; `tag` is the index of its name in Header::names
 };
 
-/// The largest block that an event may ask for: an address has 48 bits, and a plan keeps sizes in as many. Readers and
-/// writers refuse more, so that what `check` passes can be replayed.
+/// The largest block that an event may ask for: addresses have 48 bits, and a plan keeps sizes in as many. Readers and
+/// writers refuse more, so that whatever `check` passes can be replayed.
 inline constexpr std::uint64_t most_block_bytes = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t no_block = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::uint32_t no_site = std::numeric_limits<std::uint32_t>::max();
 
-/// Blocks are dense: the n-th block-giving event of a journal (allocations and reallocates, preamble included) gives
-/// block n, counted from 0. `time_ns` never falls from one event to the next.
+/// Blocks are dense: the n-th event of a journal that gives a block (allocations and reallocates, preamble included)
+/// gives block n, counted from 0. `time_ns` never falls from one event to the next.
 struct Event {
   std::uint64_t time_ns = 0;           ///< nanoseconds since the recording (or the window) began; the start of the call
   std::uint64_t duration_ns = 0;       ///< reallocate: from its start to its end; else 0
   std::uint64_t size = 0;              ///< bytes asked for, at most most_block_bytes
-  std::uint64_t block = no_block;      ///< the block given; for free, the block that goes
-  std::uint64_t old_block = no_block;  ///< reallocate: the block that goes
+  std::uint64_t block = no_block;      ///< the block given; for free, the block that ends
+  std::uint64_t old_block = no_block;  ///< reallocate: the block that ends
   std::uint64_t address = 0;           ///< the program's own pointer where the journal keeps addresses, else 0
   std::uint32_t alignment = 0;         ///< allocate_aligned: bytes, a power of two; else 0
   std::uint32_t thread = 0;            ///< index into Header::threads
@@ -47,9 +47,14 @@ inline bool gives_block(Kind kind) {
          kind == Kind::reallocate;
 }
 inline bool takes_block(Kind kind) { return kind == Kind::free || kind == Kind::reallocate; }
-/// What is wrong with a size beyond most_block_bytes, to stand behind "event N" or "it".
+/// What is wrong with a size beyond most_block_bytes, for messages that begin with "event N" or "it".
 inline std::string asks_too_much(std::uint64_t size) {
   return "asks for " + std::to_string(size) + " bytes, more than a process can address";
+}
+
+/// What is wrong when a block ends that is not alive, for messages that begin with the event.
+inline std::string freed_but_not_live(std::uint64_t block) {
+  return "block " + std::to_string(block) + " is freed but not live; see 'blockyard check'";
 }
 
 struct Thread {
@@ -66,15 +71,15 @@ struct Header {
   std::string started_at;             ///< ISO 8601, UTC; empty when unknown
   double ticks_per_ns = 0;            ///< the cycle clock's calibration; 0 when the source had none
   std::uint64_t preamble_events = 0;  ///< the first so many events restore the blocks alive at the window's start
-  bool paced = true;                  ///< false: the times carry order only (heaptrack imports)
+  bool paced = true;                  ///< false: the times only give the order (heaptrack imports)
   bool has_addresses = false;         ///< Event::address is kept
-  bool cut_at_end = false;            ///< blocks live at the end are no leak: the recording stopped before the program
+  bool cut_at_end = false;  ///< the recording stopped before the program, so blocks alive at the end are no leak
   std::vector<Thread> threads;
   std::vector<std::string> names;  ///< phase names; index 0 is the empty name
 };
 
-/// Anything wrong with a journal, a text or a foreign file: one sentence that says what, where in the file (byte, line
-/// or event number) and what to do. what() is shown to the user as it is.
+/// What is wrong with a journal, a text or a foreign file: one sentence that says what, where in the file (byte, line
+/// or event number) and what to do. what() is shown to the user unchanged.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -57,8 +57,8 @@ struct Live {
   std::uint32_t thread;
 };
 
-/// Events and bytes by frame: cut by the marks of each thread apart, and by the clock for journals without marks,
-/// because which thread marks most is known only at the end.
+/// Counts events and bytes by frame: for each thread by its marks, and by the clock for journals without marks, because
+/// which thread marks most is known only at the end.
 class FrameCounter {
  public:
   void count(const Event& event) {
@@ -95,7 +95,7 @@ class FrameCounter {
     facts.frame_thread = static_cast<std::uint32_t>(most - marked_.begin());
     facts.frames = std::move(*most);
     facts.frame_count = facts.frames.size();
-    // They hold running totals so far.
+    // So far they hold running totals.
     for (std::size_t i = facts.frames.size(); i-- > 1;) {
       facts.frames[i].events -= facts.frames[i - 1].events;
       facts.frames[i].bytes -= facts.frames[i - 1].bytes;
@@ -164,8 +164,7 @@ class Gatherer {
   void release(std::uint64_t block, const Event& event) {
     Live gone{};
     if (!live_.take(block + 1, gone)) {
-      throw Error("event " + std::to_string(facts_.events - 1) + ": block " + std::to_string(block) +
-                  " is freed but not live; `blockyard check` tells more");
+      throw Error("event " + std::to_string(facts_.events - 1) + ": " + freed_but_not_live(block));
     }
     live_bytes_ -= gone.size;
     ThreadFacts& thread = facts_.threads[event.thread];

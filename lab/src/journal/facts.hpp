@@ -1,4 +1,4 @@
-// What a journal is, in figures: one pass, memory bounded by its live blocks.
+// A journal's facts, in one pass and in memory bounded by its live blocks.
 #pragma once
 
 #include <array>
@@ -32,14 +32,14 @@ class SizeCounts {
 
 struct ThreadFacts {
   std::uint64_t allocations = 0;   ///< blocks given, reallocates included
-  std::uint64_t frees = 0;         ///< blocks gone, reallocates included
+  std::uint64_t frees = 0;         ///< blocks ended, reallocates included
   std::uint64_t remote_frees = 0;  ///< of blocks that another thread allocated
   std::uint64_t bytes = 0;         ///< asked for
   std::uint64_t preamble = 0;      ///< blocks of the preamble that it allocated
   std::uint64_t frame_marks = 0;
 };
 
-/// Events between two frame marks of the thread that marks most; without marks, in sixtieths of a second.
+/// The time between two frame marks of the thread with the most marks; without marks, a sixtieth of a second.
 struct Frame {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
@@ -53,7 +53,7 @@ inline constexpr std::uint64_t default_frame_ns = 16'666'667;
 /// Upper bounds of the lifetime classes in ns; what lives longer is the last class.
 inline constexpr std::array<std::uint64_t, 4> lifetime_bounds_ns{100'000, 1'000'000, default_frame_ns, 1'000'000'000};
 
-/// Figures of everything behind the preamble, unless a name says otherwise.
+/// All figures leave the preamble out, unless their name says otherwise.
 struct Facts {
   Header header;
   std::string form;  ///< "byj", "text" or "heaptrack"
@@ -65,7 +65,7 @@ struct Facts {
   std::uint64_t preamble_bytes = 0;
   std::uint64_t preamble_zero_sizes = 0;
   std::uint64_t allocations = 0;  ///< blocks given, reallocates included
-  std::uint64_t frees = 0;        ///< blocks gone, reallocates included
+  std::uint64_t frees = 0;        ///< blocks ended, reallocates included
   std::uint64_t total_bytes = 0;
   std::uint64_t zero_sizes = 0;
   std::uint64_t max_live_bytes = 0;  ///< preamble included
@@ -83,7 +83,7 @@ struct Facts {
   bool marked_frames = false;
   std::uint32_t frame_thread = 0;
   std::uint64_t frame_count = 0;
-  std::vector<Frame> frames;  ///< of unmarked frames only those in which something happened
+  std::vector<Frame> frames;  ///< without marks, only those in which something happened
   std::vector<std::string> notes;
 };
 

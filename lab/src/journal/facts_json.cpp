@@ -10,7 +10,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The bounds of the facts beside the study's journals, and the design's size classes.
+// Among them the bounds of the size classes in reports.
 constexpr std::array<std::uint64_t, 11> cumulative_bounds{16,   32,   64,    128,    256,    512,
                                                           1024, 4096, 32768, 131072, 1048576};
 
@@ -72,7 +72,7 @@ Json lifetimes_of(const Facts& facts) {
   return lifetimes;
 }
 
-// Half of all events fall into this share of the frames: small when work comes in bursts.
+// The share of the frames that half of all events fall into: small when work comes in bursts.
 double busy_share(std::vector<std::uint64_t> events, std::uint64_t all_frames) {
   std::sort(events.begin(), events.end(), std::greater<>());
   std::uint64_t all = 0;
@@ -83,7 +83,7 @@ double busy_share(std::vector<std::uint64_t> events, std::uint64_t all_frames) {
   return share(frames, all_frames);
 }
 
-// Of `count` values: those given, and zeros.
+// Percentiles of `count` values: the given ones, and zeros.
 Json percentiles_of(std::vector<std::uint64_t> values, std::uint64_t count) {
   std::sort(values.begin(), values.end());
   const std::uint64_t zeros = count - values.size();
@@ -140,7 +140,7 @@ std::string facts_json(const Facts& facts) {
   json["paced"] = header.paced;
   json["has_addresses"] = header.has_addresses;
   json["cut_at_end"] = header.cut_at_end;
-  // heaptrack writes down what was allocated, and not on which thread.
+  // heaptrack records what was allocated, but not on which thread.
   json["threads_known"] = !header.recorder.starts_with("heaptrack");
   json["events"] = facts.events;
   json["duration_ns"] = facts.duration_ns;

@@ -1,4 +1,4 @@
-// A hash map from non-zero 64-bit keys (addresses, block ids) to small values, made for one lookup a journal line.
+// A hash map from non-zero 64-bit keys (addresses, block ids) to small values, made for one lookup per journal line.
 #pragma once
 
 #include <bit>
@@ -9,9 +9,9 @@
 
 namespace blockyard::journal {
 
-/// Open addressing with linear probing; erasing shifts the following entries back (Knuth, TAOCP 3, 6.4, algorithm R),
-/// so there are no tombstones and a long journal's churn costs nothing. At most 5/8 full. All operations expected O(1);
-/// growing doubles the table. Not thread-safe.
+/// Open addressing with linear probing. Erasing shifts the following entries back (Knuth, TAOCP 3, 6.4, algorithm R),
+/// so there are no tombstones and long journals do not slow it down. At most 5/8 full. All operations are expected
+/// O(1); growing doubles the table. Not thread-safe.
 template <typename Value>
 class FlatMap {
  public:
@@ -41,7 +41,7 @@ class FlatMap {
     return true;
   }
 
-  /// Takes `key` out into `value`; false, and nothing changes, when it is not there.
+  /// Moves the value of `key` into `value` and erases it; false, and nothing changes, when it is not there.
   bool take(std::uint64_t key, Value& value) {
     std::size_t i = home(key);
     for (; slots_[i].key != key; i = (i + 1) & mask_) {
@@ -55,7 +55,7 @@ class FlatMap {
         slots_[hole].key = 0;
         return true;
       }
-      // An entry may move back into the hole unless its home lies behind the hole.
+      // An entry may move back into the hole unless its home lies after the hole.
       if (((i - home(slots_[i].key)) & mask_) >= ((i - hole) & mask_)) {
         slots_[hole] = slots_[i];
         hole = i;

@@ -27,16 +27,17 @@ namespace blockyard::journal::format {
 
 static_assert(std::endian::native == std::endian::little, "the journal is little-endian and read in place");
 
-/// First byte above 127 and both line ends: a transfer that mangles text shows at once (PNG's trick).
+/// The first byte is above 127 and both kinds of line ends follow: a transfer that mangles text is noticed at once (PNG
+/// does the same).
 inline constexpr std::array<char, 8> magic{'\x89', 'B', 'Y', 'J', '\r', '\n', '\x1a', '\n'};
 inline constexpr std::array<char, 8> end_magic{'B', 'Y', 'J', '-', 'E', 'N', 'D', '\n'};
 inline constexpr std::uint16_t version = 1;
-/// Bits that a reader must understand to read the events right; version 1 knows none.
+/// Features that a reader must know to read the events correctly; version 1 has none.
 inline constexpr std::uint32_t known_features = 0;
 inline constexpr std::size_t preface_bytes = 16;
 inline constexpr std::size_t tail_bytes = 16;
 
-/// Events in a block: at 16 bytes an event before compression that is 1 MiB.
+/// Events in a block: 1 MiB at 16 bytes per event before compression.
 inline constexpr std::uint32_t block_events = 65'536;
 
 constexpr std::uint32_t section_type(const char (&name)[5]) {
@@ -71,15 +72,15 @@ struct BlockHead {
 };
 static_assert(sizeof(BlockHead) == 32);
 
-/// Columns hold a value for each event they apply to; a value's bytes lie in planes: plane 0 has the lowest byte of
-/// every value, plane 1 the next, and a plane of zeros is left out. Each plane is compressed on its own, because the
-/// noise of the low bytes and the regularity of the high ones want entropy tables of their own.
+/// Columns hold a value for each event they apply to. A value's bytes lie in planes: plane 0 has the lowest byte of
+/// every value, plane 1 the next; a plane of zeros is left out. Each plane is compressed on its own, because the noisy
+/// low bytes and the regular high ones need different entropy tables.
 enum class Column : std::uint8_t {
   kind = 1,       ///< every event
   thread = 2,     ///< every event: index
   time = 3,       ///< every event: ns since the event before (the first: since base_time_ns)
   size = 4,       ///< allocations and reallocates: bytes
-  back = 5,       ///< frees and reallocates: blocks given so far less the block that goes (1 is the newest)
+  back = 5,       ///< frees and reallocates: blocks given so far less the block that ends (1 is the newest)
   duration = 6,   ///< reallocates: ns
   alignment = 7,  ///< aligned allocations: log2 of the bytes
   address = 8,    ///< allocations and reallocates: zigzag of the difference to the address before in this block

@@ -10,7 +10,7 @@
 
 namespace blockyard::journal {
 
-/// What a footer says beyond the header.
+/// What a footer holds in addition to the header.
 struct Totals {
   std::uint64_t events = 0;
   std::uint64_t blocks = 0;
@@ -19,11 +19,11 @@ struct Totals {
 /// All fields of `header`.
 void put_header(std::string& out, const Header& header);
 
-/// What has changed from `written` to `now`: facts, new threads and names, renamed threads. Empty when nothing did.
+/// What has changed from `written` to `now`: facts, new threads and names, renamed threads. Empty when nothing has.
 std::string header_changes(const Header& written, const Header& now);
 
-/// Applies fields to `header` (threads and names are appended), and of a footer fills totals and index. `where` names
-/// the file and place for the Error that malformed fields throw.
+/// Applies fields to `header` (threads and names are appended), and fills totals and index from a footer's. `where`
+/// names the file and place in the Error that malformed fields throw.
 void apply_fields(std::string_view fields, Header& header, Totals* totals, std::vector<format::IndexEntry>* index,
                   const std::string& where);
 

@@ -12,7 +12,7 @@ constexpr std::uint64_t newest_file_version = 3;  // heaptrack 1.3 to 1.5
 constexpr std::uint64_t ns_per_stamp = 1'000'000;
 constexpr std::size_t shown_bytes = 60;
 
-/// All of heaptrack's numbers are hexadecimal. Cuts one off `fields`; false when none stands there.
+/// All of heaptrack's numbers are hexadecimal. Cuts one off `fields`; false when there is none.
 bool take_number(std::string_view& fields, std::uint64_t& value) {
   constexpr int hexadecimal = 16;
   const auto [end, problem] = std::from_chars(fields.data(), fields.data() + fields.size(), value, hexadecimal);
@@ -24,7 +24,7 @@ bool take_number(std::string_view& fields, std::uint64_t& value) {
   return true;
 }
 
-/// heaptrack writes this line (page size, pages) right behind the command line.
+/// heaptrack writes this line (page size, pages) right after the command line.
 bool is_system_line(std::string_view line) {
   if (!line.starts_with("I ")) return false;
   line.remove_prefix(2);
@@ -58,7 +58,7 @@ HeaptrackSource::HeaptrackSource(std::unique_ptr<Input> input, const std::string
     header_.recorder += shift == 16 ? ' ' : '.';
     header_.recorder += std::to_string(program_version >> shift & 0xFF);
   }
-  // The header shall be whole before the first event is asked for.
+  // The header must be complete before the first event is requested.
   while (events_.empty() && (header_.program.empty() || in_command_) && lines_.next(line)) read_line(line);
 }
 

@@ -1,5 +1,4 @@
-// Imports what KDE's heaptrack records: its raw recording (PROGRAM.raw.zst) and its interpreted one (PROGRAM.zst or
-// .gz).
+// Imports recordings of KDE's heaptrack: raw ones (PROGRAM.raw.zst) and interpreted ones (PROGRAM.zst or .gz).
 #pragma once
 
 #include <cstdint>
@@ -14,13 +13,13 @@
 
 namespace blockyard::journal {
 
-/// heaptrack keeps neither threads nor alignment nor which call it was, and a time only every 10 ms: all events are one
-/// thread's plain allocations and frees, and the journal is not paced (an event's time is heaptrack's last time stamp,
-/// plus a nanosecond for each event since).
+/// heaptrack keeps no threads, no alignment and no kind of call, and a time only every 10 ms. All events are plain
+/// allocations and frees of one thread, and the journal is not paced: an event's time is heaptrack's last time stamp
+/// plus a nanosecond for each event since.
 ///
-/// The raw form names pointers. The interpreted form names only the kind of a block that goes (its size and call
-/// stack): the youngest live block of that kind is taken. What heaptrack missed is counted in notes(): a free of a
-/// block it never saw is left out, and a block whose free it never saw goes when its address is given again.
+/// The raw form names pointers. The interpreted form names only the kind of a freed block (its size and call stack):
+/// the youngest live block of that kind is taken. What heaptrack missed is counted in notes(): a free of a block it
+/// never saw is left out, and a block whose free it never saw ends when its address is given again.
 class HeaptrackSource final : public Source {
  public:
   HeaptrackSource(std::unique_ptr<Input> input, const std::string& path);
@@ -53,8 +52,8 @@ class HeaptrackSource final : public Source {
   std::uint64_t time_ns_ = 0;
   std::uint64_t unseen_allocations_ = 0;
   std::uint64_t unseen_frees_ = 0;
-  bool in_command_ = false;  ///< behind an X line: a program's arguments may hold line ends
-  bool primed_ = true;       ///< events_ holds what the constructor read behind the header
+  bool in_command_ = false;  ///< in the lines after an X line: a program's arguments may hold line ends
+  bool primed_ = true;       ///< events_ holds what the constructor read after the header
   bool concluded_ = false;
   std::vector<Event> events_;
   std::vector<std::string> notes_;

@@ -95,7 +95,7 @@ class ZstdInput final : public CompressedInput {
   std::size_t read_on(std::span<char> into) override {
     ZSTD_outBuffer out{into.data(), into.size(), 0};
     while (out.pos == 0) {
-      // A full output buffer may have left decoded bytes inside the stream: ask for them before reading on.
+      // A full output buffer may have left decoded bytes inside the stream: get them before reading more.
       if (in_.pos == in_.size && !may_hold_more_) {
         in_ = {buffer().data(), refill(), 0};
         if (in_.size == 0) {
@@ -144,7 +144,7 @@ class GzipInput final : public CompressedInput {
       inside_member_ = true;
       const int result = inflate(&stream_, Z_NO_FLUSH);
       if (result == Z_STREAM_END) {
-        inside_member_ = false;  // gzip files may be several members one behind the other
+        inside_member_ = false;  // a gzip file may consist of several members
         inflateReset(&stream_);
       } else if (result != Z_OK && result != Z_BUF_ERROR) {
         fail_damaged(stream_.msg != nullptr ? stream_.msg : "not gzip");

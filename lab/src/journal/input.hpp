@@ -1,4 +1,4 @@
-// Bytes of a file as a stream, decompressed where its first bytes say .zst or .gz.
+// The bytes of a file as a stream, decompressed when its first bytes say .zst or .gz.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace blockyard::journal {
 class Input {
  public:
   virtual ~Input() = default;
-  /// Fills as much of `into` as there is; 0 only at the end.
+  /// Fills as much of `into` as possible; returns 0 only at the end.
   std::size_t read(std::span<char> into);
   /// The next bytes, at most `size` of them, without consuming them; valid until the next call.
   std::string_view peek(std::size_t size);

@@ -8,7 +8,7 @@
 namespace blockyard::journal {
 namespace {
 
-// By the file's own name: .txt, .journal, .log, or no ending at all; .zst or .gz may follow.
+// The file's own name decides: .txt, .journal, .log, or no ending at all; .zst or .gz may follow.
 bool is_text_name(std::string_view path) {
   path.remove_prefix(std::min(path.size(), path.rfind('/') + 1));
   for (const std::string_view packed : {".zst", ".gz"}) {

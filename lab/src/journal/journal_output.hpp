@@ -1,4 +1,4 @@
-// A journal being written by a tool: .byj or text by its name, in place only when whole.
+// A journal that a tool writes: .byj or text by its name, and only there when complete.
 #pragma once
 
 #include <memory>

@@ -7,7 +7,7 @@
 
 namespace blockyard::journal {
 
-/// To be called before anything else can change errno. Thread-safe, which strerror is not.
+/// Call it before anything else can change errno. Thread-safe, unlike strerror.
 inline std::string last_error() { return std::generic_category().message(errno); }
 
 }  // namespace blockyard::journal

@@ -1,4 +1,4 @@
-// Lines of an Input, for forms that need no more speed than that.
+// The lines of an Input, for forms in which speed matters little.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ void print(const std::string& text) {
   }
 }
 
-// Paths and values, one a line: what is left of JSON when nobody wants to parse it.
+// Paths and values, one per line: the JSON for people.
 void flatten(const Json& json, const std::string& path, std::string& out) {
   if (json.is_structured() && !json.empty()) {
     for (const auto& [key, value] : json.items()) {
@@ -105,7 +105,8 @@ void run_check(const Options& options) {
 
 std::uint64_t nanoseconds(double seconds, const char* option) {
   constexpr double most_s = 9e9;  // 64 bits of nanoseconds
-  if (!(seconds >= 0 && seconds <= most_s)) throw journal::Error(std::string(option) + " must be a time from 0 s on");
+  if (!(seconds >= 0 && seconds <= most_s))
+    throw journal::Error(std::string(option) + " must be a time of 0 s or later");
   return static_cast<std::uint64_t>(std::llround(seconds * 1e9));
 }
 
@@ -184,7 +185,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file goes.
+  // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv);

@@ -1,4 +1,4 @@
-// Tells the forms of journals apart by their first bytes.
+// Recognises the forms of journals by their first bytes.
 #include <string_view>
 
 #include "journal/byj_reader.hpp"

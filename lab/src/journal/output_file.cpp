@@ -21,7 +21,7 @@
 namespace blockyard::journal {
 namespace {
 
-// What a signal handler may look at: the file to remove.
+// The file to remove, for the signal handler.
 std::array<char, 4096> doomed{};
 
 extern "C" void remove_and_die(int signal_number) {

@@ -1,4 +1,4 @@
-// Where a tool writes: beside the final place, renamed when whole; nothing is left behind on failure or Ctrl-C.
+// A tool's output: written beside its final place and renamed when complete. Failure and Ctrl-C leave nothing behind.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,9 @@
 
 namespace blockyard::journal {
 
-/// Reserves a temporary name beside `path`. A device or pipe is written in place. Throws Error when `path` exists and
-/// `overwrite` is false, or when `path` is `input` (whatever their spelling). One thread at a time, one at a time.
+/// Chooses a temporary name beside `path`. A device or pipe is written in place. Throws Error when `path` exists and
+/// `overwrite` is false, or when `path` is `input` (however both are spelled). One thread at a time, one object at a
+/// time.
 class OutputFile {
  public:
   OutputFile(const std::string& path, const std::string& input, bool overwrite);
@@ -16,7 +17,7 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// What to write to.
+  /// The name to write to.
   const std::string& temporary() const { return temporary_; }
   /// Renames to the final name.
   void commit();
@@ -26,7 +27,7 @@ class OutputFile {
   std::string temporary_;
 };
 
-/// Bytes into a file, compressed when `name` ends in .zst or .gz. Throws Error, whose sentence names `name`.
+/// Writes bytes to a file, compressed when `name` ends in .zst or .gz. Throws Error, whose sentence contains `name`.
 class ByteSink {
  public:
   /// Writes to `path`, over what is there; `path` may be the temporary name of `name`.

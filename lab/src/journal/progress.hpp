@@ -1,4 +1,4 @@
-// How a long pass over a journal tells how far it is.
+// How a long pass over a journal reports its progress.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace blockyard::journal {
 
-/// Called now and then with a fraction from 0 to 1; empty when nobody asked.
+/// Called from time to time with a fraction from 0 to 1; empty when not wanted.
 using Progress = std::function<void(double)>;
 
 inline void report(const Progress& progress, const Source& source) {

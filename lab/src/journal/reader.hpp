@@ -1,4 +1,4 @@
-// Reads events in journal order, from .byj or any other form that convert understands, in bounded memory.
+// Reads events in journal order, in bounded memory, from .byj and from every other form that can be imported.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,25 @@ namespace blockyard::journal {
 class Source {
  public:
   virtual ~Source() = default;
-  /// Complete for .byj with a footer; of text or of a journal whose program was killed, threads grow while reading, and
-  /// so does preamble_events: an event is preamble when its number is below it *after* next() returned that event.
+  /// Complete for a .byj with a footer. For text, and for a journal whose recorder was killed, threads and
+  /// preamble_events grow while reading: an event is preamble when its number is below preamble_events *after* next()
+  /// returned it.
   virtual const Header& header() const = 0;
   /// The next events in order, empty at the end. The span is valid until the next call. Throws Error.
   virtual std::span<const Event> next() = 0;
   /// Bytes of input consumed so far and in all, for progress.
   virtual std::uint64_t bytes_read() const = 0;
   virtual std::uint64_t bytes_total() const = 0;
-  /// One sentence for each thing put right while reading (events reordered between threads, a missing footer, ...).
+  /// One sentence for each repair made while reading (events reordered between threads, a missing footer, ...).
   virtual std::span<const std::string> notes() const = 0;
 };
 
-/// What a reader of a .byj does where the file is damaged or was cut short: throw (what everybody wants but `cut`), or
-/// end there, with all whole blocks before it delivered.
+/// What a reader of a .byj does where the file is damaged or was cut short: throw, or end there after all whole blocks
+/// before it (only `cut` wants that).
 enum class AtDamage { fail, end };
 
-/// Opens a journal in any form by looking at its first bytes: .byj, the study's text (plain, .zst, .gz), heaptrack (its
-/// interpreted and raw recordings, .zst or .gz). Throws Error.
+/// Opens a journal of any form, which its first bytes show: .byj, text (plain, .zst, .gz), heaptrack (interpreted and
+/// raw recordings, .zst or .gz). Throws Error.
 std::unique_ptr<Source> open(const std::string& path, AtDamage at_damage = AtDamage::fail);
 
 }  // namespace blockyard::journal

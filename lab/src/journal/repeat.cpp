@@ -12,7 +12,7 @@
 namespace blockyard::journal {
 namespace {
 
-/// Between two events of a seam: a million of them a second, as fast as a loading game allocates.
+/// Between two events of a seam: a million of them per second, as fast as a loading game allocates.
 constexpr std::uint64_t seam_step_ns = 1'000;
 constexpr std::uint64_t most_ns = ~std::uint64_t{0} / 2;
 
@@ -21,7 +21,7 @@ class Repetitions {
   Repetitions(const std::string& input, const std::string& output, const RepeatOptions& options)
       : input_(input), output_(output), options_(options) {}
 
-  /// Writes one more. `source` is at its beginning.
+  /// Writes one more repetition. `source` is at its beginning.
   void add(Source& source, const Progress& progress) {
     if (!journal_) begin(source);
     const bool first = done_ == 0;
@@ -41,7 +41,7 @@ class Repetitions {
     ++done_;
   }
 
-  /// What lies between two repetitions.
+  /// Writes what lies between two repetitions.
   void seam() {
     std::vector<Alive> alive;
     alive.reserve(alive_.size());
@@ -88,7 +88,7 @@ class Repetitions {
     header_ = source.header();
   }
 
-  // The seam, with the preamble that is its second half, is over: the journal's own times count from here.
+  // The seam is over, and the preamble that is its second half: the journal's own times count from here.
   void begin_measured() {
     if (!in_seam_) return;
     in_seam_ = false;
@@ -102,14 +102,13 @@ class Repetitions {
     if (takes_block(event.kind)) {
       const std::uint64_t gone = event.kind == Kind::free ? event.block : event.old_block;
       if (!alive_.take(gone + 1, ignored)) {
-        throw Error(input_ + ", event " + std::to_string(number_ - 1) + ": block " + std::to_string(gone) +
-                    " is freed but not live; `blockyard check` tells more");
+        throw Error(input_ + ", event " + std::to_string(number_ - 1) + ": " + freed_but_not_live(gone));
       }
     }
     if (gives_block(event.kind)) alive_.insert(event.block + 1, {first_block_ + event.block, event.thread});
   }
 
-  // `event` has ids of its own repetition.
+  // `event` has the ids of its own repetition.
   void put(const Event& event, std::uint64_t time_ns) {
     if (time_ns > most_ns) throw Error("so many repetitions last longer than a journal's clock goes; ask for fewer");
     Event moved = event;

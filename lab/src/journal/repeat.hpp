@@ -1,4 +1,4 @@
-// A journal several times over: a long one for trying what long ones need, made of a real one.
+// Writes a journal several times over: makes a long journal out of a real one.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct RepeatOptions {
   bool overwrite = false;
 };
 
-/// Between two repetitions lies a seam, as where a game leaves one level and loads the next: the blocks that are still
-/// alive are freed in the order in which they came, each on the thread that it came from, and the journal's preamble is
-/// allocated anew; a microsecond lies between two of these events. Blocks get fresh ids, times go on. The first
-/// repetition keeps its preamble, the last one its end. Reads the input so many times; memory grows with the live
-/// blocks only. Throws Error; `output` appears only when all went well.
+/// A seam joins two repetitions, as when a game leaves one level and loads the next. The blocks that are still alive
+/// are freed in the order of their allocation, each on its allocating thread; then the journal's preamble is allocated
+/// again. A microsecond lies between two of these events. Blocks get new ids, times continue. The first repetition
+/// keeps its preamble, the last one its end. Reads the input as often as it is repeated; memory grows with the live
+/// blocks only. Throws Error; `output` appears only on success.
 Outcome repeat(const std::string& input, const std::string& output, const RepeatOptions& options,
                const Progress& progress);
 

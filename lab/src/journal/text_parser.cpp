@@ -9,7 +9,7 @@ namespace blockyard::journal {
 namespace {
 
 constexpr std::size_t buffer_bytes = 1U << 20;
-constexpr std::size_t shown_bytes = 60;  // of a bad line in a message
+constexpr std::size_t shown_bytes = 60;  // of a bad line, in a message
 
 // Values of hexadecimal digits; 16 is none.
 constexpr std::array<std::uint8_t, 256> make_digits() {
@@ -105,7 +105,7 @@ void TextParser::fail(const char* line, const std::string& what) const {
   throw Error(path_ + ", line " + std::to_string(line_) + ": " + what + ": \"" + shown + "\"");
 }
 
-// Moves what is left to the front, reads on, and finds the last whole line. False when nothing is left.
+// Moves the rest to the front, reads more, and finds the last whole line. False when nothing is left.
 bool TextParser::refill() {
   std::memmove(buffer_.data(), buffer_.data() + begin_, filled_ - begin_);
   filled_ -= begin_;
@@ -205,7 +205,7 @@ void TextParser::parse_event(Cursor& at) {
   }
 }
 
-// An event that # lines spoke of.
+// An event described by # lines.
 void TextParser::add_record(Record record, const char* line) {
   if (pending_kind_ == Kind::reallocate && !realloc_free_) {
     if (record.kind != Kind::free) fail(line, "the free of a realloc was expected after its # lines");

@@ -1,10 +1,9 @@
-// Lines of the study's text form into records; nothing is resolved or put in order here.
+// Parses lines of the text form into records; nothing is resolved or put in order here.
 //
 //   a SIZE PTR THREAD NS      an allocation
 //   f PTR THREAD NS           a free
 //   # anything                a comment, unless the first line is `# blockyard journal text 1`: then some of them say
-//   what
-//                             the form can't (docs/reference/journal-format.md lists them)
+//                             what the form can't (docs/reference/journal-format.md lists them)
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@
 
 namespace blockyard::journal {
 
-/// What few lines need beyond the form.
+/// What only few lines have.
 struct Extra {
   std::uint64_t old_address = 0;  ///< reallocate
   std::uint64_t duration_ns = 0;  ///< reallocate
@@ -47,7 +46,7 @@ struct Chunk {
   std::vector<Extra> extras;
   std::shared_ptr<const Header> header;  ///< set when threads, names or facts changed
   std::uint64_t bytes_read = 0;
-  bool annotated = false;  ///< the text's first line announced # lines that speak
+  bool annotated = false;  ///< the text's first line says that # lines have meaning
   bool last = false;
 };
 
@@ -59,7 +58,7 @@ class TextParser {
 
   TextParser(std::unique_ptr<Input> input, std::string path);
 
-  /// Fills `chunk`, whose vectors are re-used. Throws Error with the line's number.
+  /// Fills `chunk`, whose vectors are reused. Throws Error with the line's number.
   void next(Chunk& chunk);
 
  private:
@@ -78,8 +77,8 @@ class TextParser {
   std::string path_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0;   ///< first byte not yet parsed
-  std::size_t end_ = 0;     ///< behind the last whole line
-  std::size_t filled_ = 0;  ///< behind the last byte read
+  std::size_t end_ = 0;     ///< after the last whole line
+  std::size_t filled_ = 0;  ///< after the last byte read
   bool at_end_ = false;
   std::uint64_t line_ = 0;
   bool annotated_ = false;  ///< the first line said so
@@ -89,7 +88,7 @@ class TextParser {
   std::uint64_t last_thread_id_ = 0;
   std::uint32_t last_thread_ = no_extra;
   Chunk* chunk_ = nullptr;
-  // What the # lines before an event said of it.
+  // What the # lines before an event say about it.
   std::optional<Extra> pending_;
   Kind pending_kind_ = Kind::allocate;
   std::optional<Record> realloc_free_;  ///< the f line of a realloc whose a line must follow

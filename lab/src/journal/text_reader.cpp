@@ -8,7 +8,7 @@ namespace blockyard::journal {
 namespace {
 
 constexpr std::size_t batch = 4096;
-constexpr std::size_t prefetch_lines = 12;  // a main-memory access is about as long as resolving so many lines
+constexpr std::size_t prefetch_lines = 12;  // resolving so many lines takes about as long as a main-memory access
 constexpr int deepest_pull = 4;             // a pulled line may need another one first
 
 std::string hex(std::uint64_t address) {
@@ -24,7 +24,7 @@ std::string plural(std::uint64_t count, const char* one, const char* many) {
 }  // namespace
 
 bool looks_like_text(std::string_view first_bytes) {
-  // "a" alone is enough: a first line that is wrong behind it deserves the message that names the line.
+  // "a" alone is enough: a first line that is wrong after it deserves the message with its line number.
   return !first_bytes.empty() && std::string_view("af#\r\n").find(first_bytes.front()) != std::string_view::npos;
 }
 
@@ -41,12 +41,12 @@ void TextSource::fail(const Record& record, const std::string& what) const {
               std::to_string(events_before_ + events_.size()) + "): " + what);
 }
 
-// Keeps the looked-ahead records and appends the next chunk. False when nothing is left to emit.
+// Keeps the records that were read ahead and appends the next chunk. False when nothing is left to emit.
 bool TextSource::refill() {
   window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(cursor_));
   ready_ = window_.size();
   cursor_ = 0;
-  // The first time there is nothing to look ahead to yet: read a second chunk.
+  // The first time there is nothing ahead yet: read a second chunk.
   while (!read_all_ && (ready_ == 0 || window_.size() == ready_)) {
     ready_ = window_.size();
     append(pipe_.next());
@@ -114,7 +114,7 @@ std::span<const Event> TextSource::next() {
 }
 
 void TextSource::emit(Record& record, std::size_t index, int depth) {
-  // A pulled record takes the time of the one that needs it.
+  // A pulled record takes the time of the record that needs it.
   if (depth == 0) {
     if (record.time_ns < time_ns_) {
       fail(record, "the time goes back to " + std::to_string(record.time_ns) + " ns behind " +
@@ -170,8 +170,8 @@ void TextSource::give_block(const Record& record, std::size_t index, int depth) 
                    " is still live, and no other thread frees it within 16,384 lines");
 }
 
-// Emits the next line that names the address, when it is what is wanted and another thread's. A thread's own lines are
-// in its own order, so they can't explain anything.
+// Emits the next line that names the address, if it is of the wanted kind and another thread's. A thread's own lines
+// are in its own order, so they can't explain anything.
 bool TextSource::pull_forward(const Record& record, std::size_t index, std::uint64_t address, bool wanted_free,
                               int depth) {
   if (depth == deepest_pull) return false;

@@ -1,4 +1,4 @@
-// Reads the study's text form: puts lines in order within a bounded window and turns pointers into dense blocks.
+// Reads the text form: puts lines in order within a bounded window and turns pointers into dense blocks.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@
 
 namespace blockyard::journal {
 
-/// What threads wrote out of order is put right when the lines that belong before lie at most 16,384 lines behind:
-///  - lines whose time goes back are sorted by time (lines of equal time keep their order);
-///  - an allocation at an address that is still live pulls forward the free of it by another thread;
-///  - a free of an address that is not live pulls forward the allocation of it by another thread.
-/// Each is counted in notes() at the end. What remains is an Error with its line and event number.
+/// Lines that threads wrote out of order are reordered when those that belong before them come at most 16,384 lines
+/// later:
+/// - Lines whose time goes back are sorted by time; lines of equal time keep their order.
+/// - An allocation at an address that is still live pulls forward its free by another thread.
+/// - A free of an address that is not live pulls forward its allocation by another thread.
+/// notes() counts each of these at the end. What remains is an Error with its line and event number.
 ///
 /// The leading allocations at NS 0 are the preamble, unless a `# preamble N` line says otherwise. Its length is known
-/// no later than the first event behind it: an event is preamble when its number is below header().preamble_events
+/// no later than the first event after it: an event is preamble when its number is below header().preamble_events
 /// *after* next() returned it.
 class TextSource final : public Source {
  public:
-  /// Lines looked ahead.
+  /// Lines read ahead.
   static constexpr std::size_t window_lines = TextParser::chunk_records;
 
   TextSource(std::unique_ptr<Input> input, const std::string& path);
@@ -36,9 +37,9 @@ class TextSource final : public Source {
   std::uint64_t bytes_total() const override { return bytes_total_; }
   std::span<const std::string> notes() const override { return notes_; }
 
-  /// Whether the text's own # lines ask for its addresses to be kept in a .byj.
+  /// Whether the text's own # lines want its addresses kept in a .byj.
   bool asks_for_addresses() const { return annotated_addresses_; }
-  /// Whether a `# preamble` line gave its length; else it grows while the leading lines are read.
+  /// Whether a `# preamble` line gave its length; otherwise it grows while the leading lines are read.
   bool says_preamble() const { return preamble_said_; }
 
  private:
@@ -63,7 +64,7 @@ class TextSource final : public Source {
 
   std::vector<Record> window_;
   std::size_t cursor_ = 0;  ///< next record to emit
-  std::size_t ready_ = 0;   ///< records before this have window_lines behind them, or the end
+  std::size_t ready_ = 0;   ///< records before this have window_lines after them, or the end
   bool read_all_ = false;
   bool concluded_ = false;
   std::vector<Extra> extras_;

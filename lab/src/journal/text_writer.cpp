@@ -9,7 +9,7 @@ namespace blockyard::journal {
 
 namespace {
 constexpr std::size_t flush_bytes = 1U << 16;
-// Made-up pointers lie 16 bytes apart, as malloc's would.
+// Made-up pointers are 16 bytes apart, as malloc's would be.
 constexpr std::uint64_t made_up(std::uint64_t block) { return (block + 1) * 16; }
 }  // namespace
 
@@ -126,7 +126,7 @@ std::uint64_t TextWriter::taken_address(std::uint64_t block) {
   if (!has_addresses_) return made_up(block);
   std::uint64_t address = 0;
   if (!addresses_.take(block + 1, address)) {
-    throw Error("block " + std::to_string(block) + " is freed but not live; `blockyard check` tells where");
+    throw Error(freed_but_not_live(block));
   }
   return address;
 }

@@ -1,4 +1,4 @@
-// Writes events as the study's text form; what the form can't say goes into # lines.
+// Writes events in the text form; what the form can't say goes into # lines.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ namespace blockyard::journal {
 
 struct TextStyle {
   bool notes = true;           ///< false: only `a` and `f` lines; a realloc is a free and an allocation
-  bool preamble_known = true;  ///< false: a reader finds its length by itself, from the leading lines at NS 0
+  bool preamble_known = true;  ///< false: a reader finds its length from the leading lines at NS 0
 };
 
-/// One thread at a time. Pointers are the journal's own where it keeps them; else made up, unique for each block.
+/// One thread at a time. Pointers are the journal's own where it keeps them; otherwise they are made up, unique for
+/// each block.
 class TextWriter {
  public:
   TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, TextStyle style);
-  /// `header` is the source's as it stands now: threads and names may have grown.
+  /// `header` is the source's current one: threads and names may have grown.
   void add(const Event& event, const Header& header);
-  /// `header` is complete now: what it says otherwise than before is written at the end.
+  /// `header` is complete now: what differs from the written one goes to the end.
   void finish(const Header& header);
 
  private:
@@ -43,8 +44,8 @@ class TextWriter {
   std::unique_ptr<ByteSink> sink_;
   TextStyle style_;
   bool has_addresses_;
-  std::vector<std::uint64_t> thread_ids_;       ///< what lines call each thread
-  std::unordered_set<std::uint64_t> used_ids_;  ///< kernels re-use thread ids; lines must not
+  std::vector<std::uint64_t> thread_ids_;       ///< the id of each thread in lines
+  std::unordered_set<std::uint64_t> used_ids_;  ///< kernels reuse thread ids; lines must not
   std::vector<std::string> thread_names_;       ///< as written
   std::size_t names_ = 1;
   std::uint64_t preamble_ = 0;        ///< as written

@@ -1,4 +1,4 @@
-// The time of day, as files of the lab hold it.
+// The time of day, as the lab's files hold it.
 #pragma once
 
 #include <ctime>

@@ -1,4 +1,4 @@
-// The invariants that every journal's events obey, walked event by event. Tests, fuzzers and `check` use it.
+// The invariants of every journal's events, checked event by event. Tests, fuzzers and `check` use it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace blockyard::journal {
 
-/// Checks, beyond what a Writer checks: time never falls; blocks are given densely; only a live block goes, once; no
-/// address is live twice; every thread and phase exists; the preamble consists of allocations. O(1) an event; memory
+/// Checks what a Writer does not: time never falls; blocks are given densely; only live blocks end, each once; no
+/// address is live twice; every thread and phase exists; the preamble consists of allocations. O(1) per event; memory
 /// grows with the live blocks. Throws Error whose sentence begins with "event N".
 class Walker {
  public:

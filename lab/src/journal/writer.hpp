@@ -1,4 +1,4 @@
-// Writes a .byj journal: events in journal order in, compressed blocks out.
+// Writes a .byj journal: takes events in journal order and writes compressed blocks.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace blockyard::journal {
 
-/// One writer per file, one thread at a time. Whatever was flushed is readable even when finish() never runs.
-/// Every member may throw Error (a full disk, an unwritable path).
+/// One writer per file, one thread at a time. What was flushed is readable even when finish() never runs. Every member
+/// may throw Error (a full disk, an unwritable path).
 class Writer {
  public:
   /// Creates `path` (never over an existing file unless `overwrite`); header.threads and names may be empty and grow.
-  /// Errors name `shown`, where `path` is only a file's temporary name, and then promise nothing of what was flushed.
+  /// When `path` is only a temporary name, errors name `shown` and do not promise that what was flushed is readable.
   Writer(const std::string& path, const Header& header, bool overwrite = false, const std::string& shown = {});
-  ~Writer();  ///< finishes if finish() was not called; errors are swallowed then
+  ~Writer();  ///< finishes if finish() was not called, and then swallows errors
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
@@ -27,13 +27,13 @@ class Writer {
   /// Index of a phase name, added when new.
   std::uint32_t intern_name(const std::string& name);
 
-  /// Appends an event. `event.block` must be the next dense id where the kind gives a block; time must not fall.
+  /// Appends an event. If its kind gives a block, `event.block` must be the next dense id; time must not fall.
   void add(const Event& event);
   /// Ends the current block so that everything added so far survives a crash.
   void flush();
-  /// Preamble length, clock calibration and cut_at_end may be known only late: they go into the footer.
+  /// Preamble length, clock calibration and cut_at_end may become known late: they go into the footer.
   Header& header();
-  /// Writes the footer index and closes. Returns the file's size in bytes.
+  /// Writes the footer index and closes the file. Returns its size in bytes.
   std::uint64_t finish();
 
  private:

@@ -14,7 +14,7 @@
 namespace blockyard::locality {
 namespace {
 
-// The loops are the same for everybody; what is called is inlined where it is inline for a program, too.
+// Every allocator runs in the same loop; calls that a program would inline are inlined.
 template <class Allocate, class Free>
 Pass time_loops(const Request& request, void** blocks, Allocate&& allocate_one, Free&& free_one) {
   const double ticks_per_ns = base::ticks_per_ns();
@@ -35,15 +35,15 @@ Pass time_loops(const Request& request, void** blocks, Allocate&& allocate_one, 
   return {static_cast<double>(allocated - begun) / ticks_per_ns, static_cast<double>(freed - freeing) / ticks_per_ns};
 }
 
-// The same sequence of allocations for everybody: 20,000 blocks, of which every second goes again, in a scrambled
-// order. What stays is never freed, as in a program that goes on.
+// The same allocations for every allocator: 20,000 blocks, half of which are freed in a scrambled order. The rest is
+// never freed, as in a program that is still running.
 template <class Allocate, class Free>
 void age_by(Allocate&& allocate_one, Free&& free_one) {
   constexpr std::size_t count = 20'000;
   std::mt19937 random(1);
   std::vector<void*> blocks;
   for (std::size_t i = 0; i < count; ++i) {
-    // Mostly small ones; the raw generator, since the library's distributions differ between systems.
+    // Mostly small ones. Uses the raw generator, because the library's distributions differ between systems.
     const std::size_t size = 1 + random() % (random() % 8 == 0 ? 1024 : 64);
     if (void* const block = allocate_one(size)) {
       blocks.push_back(block);
@@ -122,7 +122,7 @@ class DrivenAdapter : public Driven {
 
   void age(const Request&) override {
     const by_adapter& adapter = *loaded_.adapter;
-    // An allocator that wants the size back is told the block's own: it is kept in the block.
+    // An allocator that wants the size back needs each block's own: the block holds it.
     age_by(
         [&](std::size_t size) {
           const std::size_t room = std::max(size, sizeof(std::size_t));
@@ -143,7 +143,7 @@ class DrivenAdapter : public Driven {
   Pass run(const Request& request, void** blocks) override {
     const by_adapter& adapter = *loaded_.adapter;
     const bool sized = (adapter.flags & BY_ADAPTER_SIZED_FREE) != 0;
-    // What malloc aligns to anyway is asked of malloc, as a program would.
+    // For alignments that malloc gives anyway, calls malloc, as a program would.
     if (request.alignment <= alignof(std::max_align_t)) {
       return sized ? time_loops(
                          request, blocks, [&] { return adapter.allocate(request.size); },

@@ -1,4 +1,4 @@
-// What the locality test drives: our lifetimes by their own interface, everything else through its adapter.
+// What the locality test drives: our lifetimes through their own interface, everything else through its adapter.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ struct Pass {
 class Driven {
  public:
   virtual ~Driven() = default;
-  /// Brings it into the state of a program that has run for a while: many blocks of many sizes came, and half of them,
-  /// here and there, went. Not for lifetimes whose blocks go with a frame.
+  /// Brings it into the state of a program that has run for a while: allocates many blocks of many sizes and frees half
+  /// of them. Does nothing for lifetimes whose blocks end with a frame.
   virtual void age(const Request& request) = 0;
-  /// Allocates all blocks in one timed loop, then frees them in the order of their allocation in another; what lasts
-  /// longer than a loop (a frame) ends afterwards, outside of the clock. `blocks` has room for `count` and keeps the
+  /// Allocates all blocks in one timed loop, then frees them in the order of their allocation in another. What lasts
+  /// longer than a loop (a frame) ends after the clock has stopped. `blocks` has room for `count` and keeps the
   /// addresses. Throws journal::Error when a block can't be had.
   virtual Pass run(const Request& request, void** blocks) = 0;
   [[nodiscard]] virtual std::string name() const = 0;
@@ -38,10 +38,10 @@ struct Choice {
   std::string what;         ///< temp, temp-job, persistent, block, or the path of an adapter
   std::string options;      ///< for an adapter
   bool populate = false;    ///< for an adapter
-  std::size_t temp_region;  ///< bytes of the temp region, which then never grows; 0: as programs have it
+  std::size_t temp_region;  ///< bytes of the temp region, which then never grows; 0: the default
 };
 
-/// Starts it. Throws journal::Error.
+/// Starts the allocator. Throws journal::Error.
 std::unique_ptr<Driven> start(const Choice& choice, const Request& request);
 
 }  // namespace blockyard::locality

@@ -1,4 +1,4 @@
-// blockyard-locality: allocates many equal blocks from one allocator, frees them, and says when and where.
+// blockyard-locality: allocates many equal blocks from one allocator, frees them, and prints times and addresses.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -14,10 +14,10 @@ namespace {
 
 using namespace blockyard::locality;
 
-// A pass is short: as many warm ones as give a median that a single interrupt does not move.
+// A pass is short: so many warm ones give a median that a single interrupt does not change.
 constexpr int default_warm_passes = 31;
 
-// Outside of every heap, and touched: the loop that fills it must not fault.
+// Outside every heap, and touched: the loop that fills it must not fault.
 void** make_room(std::size_t count) {
   const std::size_t bytes = blockyard::base::align_up(count * sizeof(void*), std::size_t{4096});
   void* const room = blockyard::base::reserve_pages(bytes, 4096);

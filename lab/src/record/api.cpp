@@ -31,7 +31,8 @@ void record_engine(RecordKind kind, const void* block, std::uint64_t third = 0) 
   if (engine_ready()) append<when>(pack(kind, reinterpret_cast<std::uintptr_t>(block), true), third);
 }
 
-// Absolute, since the collector has another working folder. The length or 0 when it does not fit.
+// Makes the path absolute, because the collector has another working folder. Returns its length, or 0 when it does not
+// fit.
 std::size_t make_absolute(const char* path, char (&into)[max_text_bytes]) {
   std::size_t used = 0;
   if (path[0] != '/') {
@@ -48,7 +49,8 @@ std::size_t make_absolute(const char* path, char (&into)[max_text_bytes]) {
 void observe_frame_mark() { mark_frame(false); }
 void observe_phase_mark(const char* name) { record_text(RecordKind::phase_mark, name, false); }
 
-// Blocks of pools and lifetimes lie in memory that malloc never hands out, so they stand in its journal among its own.
+// Blocks of pools and lifetimes lie in memory that malloc never hands out, so they can appear in its journal beside its
+// own.
 void observe_block_allocated(const void* block, std::size_t size, std::size_t alignment) {
   if (self.busy != 0) return;
   const Busy busy;
@@ -95,7 +97,7 @@ int by_journal_open(const char* path) {
     errno = ENAMETOOLONG;
     return -1;
   }
-  // A first event decides whether a recorder stands around the program; only where none does is a collector started.
+  // The first event decides whether the program runs under a recorder; only where it does not is a collector started.
   if (!engine_ready() && !hooks_ready() && !open_engine_recording()) {
     errno = ECHILD;
     return -1;

@@ -1,4 +1,5 @@
-// The handshake with the collector: system calls only, since it may run inside the very first malloc of a process.
+// The handshake with the collector. It makes system calls only, because it may run inside the first malloc of a
+// process.
 #include "record/attach.hpp"
 
 #include <cerrno>
@@ -85,7 +86,7 @@ bool shake_hands(int socket, const Hello& hello, Attachment& attachment) {
     granted = base != MAP_FAILED;
     if (granted) {
       attachment.region.base = static_cast<std::byte*>(base);
-      // A child must not share the rings, and a core file need not hold them.
+      // A child must not share the rings, and a core file need not contain them.
       madvise(base, attachment.welcome.region_bytes, MADV_DONTFORK);
       madvise(base, attachment.welcome.region_bytes, MADV_DONTDUMP);
     }
@@ -103,12 +104,12 @@ void announce(const char* name, const Hello& hello) {
 
 int start_collector(const char* folder) {
   char path[4096];
-  // In a wheel and when installed the collector lies beside the library, as it does in a build folder.
+  // In a wheel and when installed, the collector lies beside the library, as it does in a build folder.
   const int length = std::snprintf(path, sizeof path, "%s/blockyard-collect", folder);
   if (length <= 0 || static_cast<std::size_t>(length) >= sizeof path || access(path, X_OK) != 0) return -1;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;
-  // Forked twice and without SIGCHLD, so that the program never hears of a child that it did not start. The bare system
+  // Forks twice and without SIGCHLD, so that the program never learns of a child that it did not start. The bare system
   // call also keeps the program's fork handlers out of it.
   const pid_t middle = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
   if (middle == 0) {

@@ -11,13 +11,14 @@ struct Attachment {
   Region region;
 };
 
-/// Connects to the collector's abstract socket `name`; -1 on failure. System calls only.
+/// Connects to the collector's abstract socket `name`. Returns -1 on failure. Makes system calls only.
 int connect_to_collector(const char* name);
-/// Says hello over `socket`, maps what comes back and closes the descriptors. False when refused or failed.
+/// Introduces the program over `socket`, maps the region it gets and closes the descriptors. Returns false when refused
+/// or failed.
 bool shake_hands(int socket, const Hello& hello, Attachment& attachment);
-/// Tells the collector of a forked child that has no event yet; awaits no answer. System calls only.
+/// Announces a forked child that has no event yet to the collector, and awaits no answer. Makes system calls only.
 void announce(const char* name, const Hello& hello);
-/// Starts a collector of our own, in `folder`, at the other end of a socket; returns our end or -1.
+/// Starts a collector, which lies in `folder`, at the other end of a socket. Returns our end, or -1.
 int start_collector(const char* folder);
 
 }  // namespace blockyard::record

@@ -1,5 +1,5 @@
 // What a recorded program and its collector share: a region of memory with one ring of records for each thread, and the
-// two messages that hand it over. See docs/design/recorder.md for the protocol and why its order is right.
+// two messages that hand it over. docs/design/recorder.md explains the protocol and why its order is right.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ enum class RecordKind : std::uint8_t {
   journal_close = 13,  ///< by_journal_close()
 };
 
-/// Set in the kind of what by_journal_alloc() and its kin say: an engine's own allocator, a journal apart from
-/// malloc's.
+/// Set in the kind of records from by_journal_alloc() and the functions like it: an engine's own allocator, which has a
+/// journal apart from malloc's.
 inline constexpr std::uint8_t engine_flag = 0x80;
 inline constexpr std::size_t max_text_bytes = 4096;  ///< longest name or path in a record; longer ones are cut
 inline constexpr std::size_t max_record_words = 2 + max_text_bytes / 8;
@@ -82,11 +82,11 @@ struct alignas(64) Control {
   std::uint32_t version = protocol_version;
   std::uint32_t slot_count = 0;
   std::uint64_t ring_words = 0;                          ///< a power of two
-  alignas(64) std::atomic<std::uint32_t> slots_used{0};  ///< slots from here on were never taken
+  alignas(64) std::atomic<std::uint32_t> slots_used{0};  ///< slots from here on were never used
   std::atomic<std::uint32_t> toggles{0};                 ///< times the window's signal came
   std::atomic<std::uint32_t> threads_refused{0};         ///< threads that found no slot and go unrecorded
   std::atomic<std::uint32_t> engine_closed{0};           ///< journals of by_journal_open() that are complete
-  std::atomic<std::uint32_t> engine_failed{0};           ///< 1: one of them could not be written in full
+  std::atomic<std::uint32_t> engine_failed{0};           ///< 1: one of them could not be written completely
   std::atomic<std::uint64_t> heartbeat{0};               ///< rises while the collector lives
 };
 
@@ -98,7 +98,7 @@ constexpr std::size_t region_bytes(std::uint32_t slots, std::uint64_t ring_words
   return rings_offset(slots) + slots * ring_words * sizeof(std::uint64_t);
 }
 
-/// A mapped region seen as its parts. Owns nothing.
+/// A mapped region as its parts. Owns nothing.
 struct Region {
   std::byte* base = nullptr;
   Control& control() const { return *reinterpret_cast<Control*>(base); }
@@ -108,7 +108,7 @@ struct Region {
   }
 };
 
-/// How events are stamped: one clock for all threads of all processes of a recording.
+/// How events get stamps: one clock for all threads of all processes of a recording.
 enum class StampClock : std::uint32_t {
   cycles = 0,     ///< the processor's invariant counter
   monotonic = 1,  ///< CLOCK_MONOTONIC in nanoseconds, where that counter can't be trusted
@@ -125,7 +125,7 @@ struct Hello {
   std::uint32_t announces = 0;            ///< 1: a forked child that may record later; it awaits no answer
 };
 
-/// The answer; the region's file descriptor travels with it when `key` is not 0.
+/// The answer; the region's file descriptor comes with it when `key` is not 0.
 struct Welcome {
   std::uint32_t version = protocol_version;
   StampClock clock = StampClock::cycles;
@@ -136,9 +136,9 @@ struct Welcome {
   std::int32_t collector = 0;  ///< its process id
 };
 
-/// Name of the variable that holds the abstract socket's name, without its leading NUL.
+/// The variable that holds the abstract socket's name, without its leading NUL.
 inline constexpr const char* socket_variable = "BLOCKYARD_RECORD";
-/// Name of the variable that holds what --frame-symbol said.
+/// The variable that holds the value of --frame-symbol.
 inline constexpr const char* frame_symbol_variable = "BLOCKYARD_FRAME_SYMBOL";
 
 }  // namespace blockyard::record

@@ -1,6 +1,6 @@
-// The library behind --frame-symbol. `blockyard record` copies it with the placeholder below renamed to the chosen
-// function, and preloads the copy: calls of that function come here, mark a frame, and go on to the real one with every
-// argument register as it was, whatever the function's signature.
+// The library behind --frame-symbol. `blockyard record` copies it, renames the placeholder below to the chosen
+// function, and preloads the copy. Calls of that function arrive here, mark a frame, and continue in the real function
+// with every argument register unchanged, whatever the function's signature.
 #include <stdint.h>
 
 #if defined(__x86_64__)
@@ -8,12 +8,11 @@
 #endif
 
 #define EXPORTED __attribute__((visibility("default")))
-// As long as the longest name it may become; its lines as they count.
-// clang-format off
-#define PLACEHOLDER                                                                                                    \
-  "by_frame_symbol_placeholder________________________________________________________________________________________" \
-  "____________________________________________________________________________________________________________________"
-// clang-format on
+// As long as the longest name it may become.
+#define PLACEHOLDER                                                                  \
+  "by_frame_symbol_placeholder_____________________________________________________" \
+  "________________________________________________________________________________" \
+  "_______________________________________________________________________"
 
 // In libblockyard-record, which is preloaded in front of this library.
 void* by_frame_symbol_enter(void);
@@ -21,7 +20,7 @@ void by_frame_symbol_set_target(void* target);
 
 void by_frame_symbol_trampoline(void) __asm__(PLACEHOLDER);
 
-/// For the dlsym hook: `target` is the real function; what comes back goes to the program in its place.
+/// For the dlsym hook: `target` is the real function; the program gets the result instead of it.
 EXPORTED void* by_frame_stub_target(void* target);
 void* by_frame_stub_target(void* target) {
   by_frame_symbol_set_target(target);

@@ -1,4 +1,4 @@
-// What the stub library of --frame-symbol calls.
+// The function that the stub library of --frame-symbol calls.
 #include <cstdlib>
 #include <cstring>
 
@@ -26,7 +26,7 @@ extern "C" {
 BY_API void by_frame_symbol_set_target(void* function);
 void by_frame_symbol_set_target(void* function) { __atomic_store_n(&target, function, __ATOMIC_RELEASE); }
 
-/// Marks a frame and says where the real function is.
+/// Marks a frame and returns where the real function is.
 BY_API void* by_frame_symbol_enter();
 void* by_frame_symbol_enter() {
   blockyard::record::mark_frame(true);

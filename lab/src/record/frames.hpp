@@ -1,16 +1,18 @@
-// Finding frames by themselves: the functions by which programs present a picture, however they came by their address.
+// Finds frames automatically: through the functions with which programs present a picture, in whatever way they got
+// their address.
 #pragma once
 
 namespace blockyard::record {
 
-/// What a lookup of `name` that found `found` should give the program: a function that marks a frame and then calls
-/// `found`, where `name` is one that presents or one that looks up such functions; else `found` itself.
+/// What a lookup of `name` that found `found` gives the program. If `name` presents a picture: a function that marks a
+/// frame and then calls `found`. If it looks up such functions: a function that replaces their results. Otherwise
+/// `found`.
 void* replace_found(const char* name, void* found);
 
 /// Whether replace_found() could replace `name`.
 bool is_replaceable(const char* name);
 
-/// The real function behind one that this library exports under `name`, wherever it is loaded; nullptr when nowhere.
+/// The real function that this library's export `name` stands for, wherever it is loaded; nullptr when nowhere.
 void* find_real(const char* name);
 
 }  // namespace blockyard::record

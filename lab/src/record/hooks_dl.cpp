@@ -1,6 +1,6 @@
-// The hooks of dlsym and dlvsym. The loader takes their caller's return address into account (RTLD_NEXT, namespaces),
-// so for every name but the few that frames.hpp replaces, the stub jumps to the real function with the caller's own
-// return address still in place.
+// The hooks of dlsym and dlvsym. The loader uses their caller's return address (RTLD_NEXT, namespaces). For every name
+// but the few that frames.hpp replaces, the stub therefore jumps to the real function with the caller's own return
+// address in place.
 #include <dlfcn.h>
 
 #include "blockyard/detail/visibility.h"
@@ -15,7 +15,7 @@ namespace {
 using RealDlsym = void* (*)(void*, const char*);
 using RealDlvsym = void* (*)(void*, const char*, const char*);
 
-/// What a filter decided; two words, returned in registers.
+/// The filter's decision; two words, returned in registers.
 struct Filtered {
   void* result;
   unsigned long final;  ///< 1: `result` is the answer; 0: let the real function answer its caller
@@ -48,7 +48,7 @@ void* replace_frame_symbol(const char* name, void* found) {
       reinterpret_cast<SetTarget>(blockyard::record::find_anywhere("by_frame_stub_target").address);
   const char* chosen = blockyard::record::frame_symbol();
   if (set_target == nullptr || chosen == nullptr || std::strcmp(chosen, name) != 0) return nullptr;
-  // A search of everything loaded finds the stub itself, which will look for what is behind it.
+  // A search of everything loaded finds the stub itself, which will look for the function after it.
   if (are_in_one_object(found, reinterpret_cast<const void*>(set_target))) return found;
   return set_target(found);
 }
@@ -56,7 +56,7 @@ void* replace_frame_symbol(const char* name, void* found) {
 template <typename Lookup>
 Filtered filter(void* handle, const char* name, Lookup look_up) {
   using namespace blockyard::record;
-  // Who asks for the next one is in front of a function himself.
+  // A caller that asks for the next definition stands in front of the function itself.
   if (handle == RTLD_NEXT || name == nullptr) return {nullptr, 0};
   const char* chosen = frame_symbol();
   const bool is_chosen = chosen != nullptr && std::strcmp(chosen, name) == 0;
@@ -64,7 +64,7 @@ Filtered filter(void* handle, const char* name, Lookup look_up) {
   void* found = look_up();
   if (found == nullptr) return {nullptr, 1};
   if (is_replaceable(name)) {
-    // Our own export is no proof that the program has such a library.
+    // Our own export does not prove that the program has such a library.
     if (are_in_one_object(found, reinterpret_cast<const void*>(&by_filter_dlsym))) found = find_real(name);
     return {replace_found(name, found), 1};
   }

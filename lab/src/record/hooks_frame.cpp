@@ -1,5 +1,5 @@
-// Frame marks without the program's help: SDL, GLX, EGL and Vulkan present functions, and the lookups that hand out
-// their addresses. A frame ends where the outermost of them is entered.
+// Marks frames without the program's help, in the present functions of SDL, GLX, EGL and Vulkan and in the lookups that
+// return their addresses. A frame ends where the outermost of them is entered.
 #include "record/frames.hpp"
 
 #include <array>
@@ -16,7 +16,7 @@ namespace blockyard::record {
 namespace {
 
 // Every present function takes at most two words and returns at most one, so one type calls them all: in both ABIs that
-// we know, words the callee does not expect are ignored, and so is a return value that the caller does not expect.
+// we support, the callee ignores words that it does not expect, and the caller ignores an unexpected result.
 using Present = std::uintptr_t (*)(std::uintptr_t, std::uintptr_t);
 using LookupByName = void* (*)(const char*);
 using LookupWithHandle = void* (*)(void*, const char*);
@@ -35,7 +35,7 @@ const char* find_name(const char* const (&names)[count], const char* name) {
   return nullptr;
 }
 
-// --frame-symbol is a frame's only mark, also when it names one of ours.
+// --frame-symbol is the only mark of a frame, even when it names one of these functions.
 bool marks_frames(const char* name) {
   const char* chosen = frame_symbol();
   return chosen == nullptr || std::strcmp(chosen, name) == 0;
@@ -48,7 +48,8 @@ std::uintptr_t present(const char* name, Present real_function, std::uintptr_t f
   return result;
 }
 
-// Addresses that lookups found, each with a function of its own in front of it. Vulkan gives every device another one.
+// Addresses that lookups found, each with a function of its own in front. Vulkan gives every device a different
+// address.
 struct Found {
   const char* name;
   void* address;
@@ -83,7 +84,7 @@ constexpr std::array<Fronts, sizeof...(index)> make_fronts(std::index_sequence<i
 }
 constexpr auto fronts = make_fronts(std::make_index_sequence<max_found>{});
 
-// The index of (name, address), taken now if it is new; max_found when all are taken.
+// The index of (name, address), assigned now if it is new; max_found when all are assigned.
 std::size_t index_of(const char* name, void* address) {
   while (__atomic_exchange_n(&found_lock, 1u, __ATOMIC_ACQUIRE) != 0) {
   }
@@ -114,7 +115,7 @@ void* put_in_front(const char* name, void* found, Front Fronts::*shape) {
 
 std::uintptr_t present_exported(const char* name, Present& cached, std::uintptr_t first, std::uintptr_t second) {
   if (cached == nullptr) cached = reinterpret_cast<Present>(find_real(name));
-  // Only a weak reference that the program found set, with no library behind it, comes here.
+  // Reached only through a weak reference that the program found set, with no library behind it.
   if (cached == nullptr) return 0;
   return present(name, cached, first, second);
 }
@@ -153,7 +154,7 @@ void* find_real(const char* name) {
 }  // namespace blockyard::record
 
 // The same functions for programs that are linked against them. glXGetProcAddress takes unsigned char in its own
-// header; C linkage does not care.
+// header, which makes no difference under C linkage.
 #define BLOCKYARD_PRESENT(name)                                                      \
   BY_API std::uintptr_t name(std::uintptr_t first, std::uintptr_t second);           \
   std::uintptr_t name(std::uintptr_t first, std::uintptr_t second) {                 \

@@ -1,5 +1,5 @@
-// The hooks of the C allocation functions: call the real one, say what happened. The only subtlety is when the stamp is
-// taken: before a block can leave our hands, after it has come into them (docs/design/recorder.md).
+// The hooks of the C allocation functions: they call the real function and record the call. The stamp must be taken
+// before the program gives a block up, and after it gets one (docs/design/recorder.md).
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace blockyard::record {
 namespace {
 
-// Calls a real function so that what it calls in turn is not recorded a second time, then records the block.
+// Calls a real function so that its own calls are not recorded a second time, then records the block.
 template <typename Call>
 void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, Call call) {
   if (self.busy != 0) return call();
@@ -41,7 +41,7 @@ void* reallocate(void* old_block, std::size_t size, Call call) {
   if (!hooks_ready()) return call();
   append<When::before>(pack(RecordKind::reallocate_begin, reinterpret_cast<std::uintptr_t>(old_block)));
   void* block = call();
-  // No block and no size is a free; no block for a size is a failure that leaves the old one as it was.
+  // A null result for size 0 is a free. For any other size it is a failure, and the old block is unchanged.
   append<When::after>(pack(RecordKind::reallocate_end, reinterpret_cast<std::uintptr_t>(block)), pack_size(size, 0));
   return block;
 }
@@ -107,7 +107,7 @@ BY_API void* pvalloc(std::size_t size) noexcept {
   return allocate(RecordKind::allocate_aligned, size, system_page_bytes(), [=] { return real.pvalloc(size); });
 }
 
-// C23's; harmless on a libc that lacks them.
+// From C23; harmless on a libc that lacks them.
 BY_API void free_sized(void* block, std::size_t) noexcept { release(block); }
 BY_API void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept { release(block); }
 

@@ -1,8 +1,8 @@
 // The hooks of operator new and delete, every form.
 //
-// The standard library's operators are malloc and free with a loop for the new-handler; so the hooks call the real
-// malloc themselves and leave only failure to the real operator, which then runs handlers and throws through no frame
-// of ours. A library that brings operators of its own is called untouched: what it asks malloc for is recorded.
+// The standard library's operators are malloc and free with a loop for the new-handler. The hooks therefore call the
+// real malloc themselves and leave only failure to the real operator, which then runs handlers and throws through no
+// frame of ours. A library's own operators are called unchanged: what they ask malloc for is recorded.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,7 +40,7 @@ struct RealOperators {
 #define BLOCKYARD_MEMBER(name, mangled, result, parameters) result(*name) parameters;
   BLOCKYARD_REAL_OPERATORS(BLOCKYARD_MEMBER)
 #undef BLOCKYARD_MEMBER
-  bool foreign;  ///< neither the standard library's nor those of the allocator that malloc belongs to
+  bool foreign;  ///< neither the standard library's nor those of malloc's own library
   bool found;
 };
 
@@ -52,7 +52,7 @@ FoundSymbol find_operator(const char* mangled) {
   return next.address != nullptr ? next : find_anywhere(mangled);
 }
 
-// Found at the first use, when the library that defines them is loaded for certain.
+// Found at the first use, when the library that defines them is certainly loaded.
 void find_operators() {
   const FoundSymbol standard = find_operator("_Znwm");
   const bool from_runtime = standard.address == nullptr || std::strstr(standard.object, "libstdc++") != nullptr ||
@@ -96,7 +96,7 @@ void* try_aligned(std::size_t size, std::align_val_t wanted) {
   return block;
 }
 
-// Tries the real malloc; when that fails, or the operators are foreign, leaves everything to the real operator.
+// Tries the real malloc. When that fails, or the operators are foreign, leaves everything to the real operator.
 template <auto member, typename Try, typename... Arguments>
 void* allocate(Try attempt, std::size_t size, Arguments... arguments) {
   const RealOperators& behind = real_operators();
@@ -137,7 +137,7 @@ using Align = std::align_val_t;
 using Nothrow = const std::nothrow_t&;
 using Operators = record::RealOperators;
 
-// One line for each form: the operator, its parameters, the real one, and what is handed on to it.
+// One line for each form: the operator, its parameters, the real one, and the arguments it gets.
 #define BLOCKYARD_NEW(form, parameters, exceptions, member, attempt, ...)                      \
   BY_API void* operator form parameters exceptions {                                           \
     return record::allocate<&Operators::member>([&] { return record::attempt; }, __VA_ARGS__); \
@@ -153,7 +153,8 @@ BLOCKYARD_NEW(new[], (Size n, Align a),            , aligned_array_new, try_alig
 BLOCKYARD_NEW(new,   (Size n, Nothrow t), noexcept, plain_new_nothrow, try_plain(n), n, std::cref(t))
 BLOCKYARD_NEW(new[], (Size n, Nothrow t), noexcept, array_new_nothrow, try_plain(n), n, std::cref(t))
 BLOCKYARD_NEW(new,   (Size n, Align a, Nothrow t), noexcept, aligned_new_nothrow, try_aligned(n, a), n, a, std::cref(t))
-BLOCKYARD_NEW(new[], (Size n, Align a, Nothrow t), noexcept, aligned_array_new_nothrow, try_aligned(n, a), n, a, std::cref(t))
+BLOCKYARD_NEW(new[], (Size n, Align a, Nothrow t), noexcept, aligned_array_new_nothrow, try_aligned(n, a), n, a,
+              std::cref(t))
 BLOCKYARD_DELETE(delete,   (void* p),                   plain_delete, p)
 BLOCKYARD_DELETE(delete[], (void* p),                   array_delete, p)
 BLOCKYARD_DELETE(delete,   (void* p, Size),             plain_delete, p)

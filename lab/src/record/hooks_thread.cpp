@@ -1,4 +1,4 @@
-// The hooks that learn thread names the moment they are given; the collector also reads them from the kernel.
+// The hooks that learn thread names as soon as they are given; the collector also reads them from the kernel.
 #include <cstdarg>
 
 #include <pthread.h>
@@ -16,7 +16,8 @@ Function* real_function(const char* name) {
   return reinterpret_cast<Function*>(find_next(name).address);
 }
 
-// A thread that names itself before its first event is registered here: it may be over before anybody asks the kernel.
+// A thread that names itself before its first event is registered here: it may end before the collector asks the
+// kernel.
 bool is_recorded() { return __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE) >= first_key; }
 
 }  // namespace
@@ -38,7 +39,7 @@ BY_API int pthread_setname_np(pthread_t thread, const char* name) noexcept {
 BY_API int prctl(int option, ...) noexcept {
   static const auto real_prctl =
       real_function<int(int, unsigned long, unsigned long, unsigned long, unsigned long)>("prctl");
-  // The kernel takes five words whatever the option; what the caller left out is not looked at.
+  // The kernel takes five words for every option and ignores those that the caller left out.
   va_list rest;
   va_start(rest, option);
   const auto second = va_arg(rest, unsigned long);

@@ -30,7 +30,7 @@ void resolve() {
 #undef BLOCKYARD_FIND
 }
 
-// The stub that stands for a member until resolve() has run.
+// Stands in for a member until resolve() has run.
 template <auto member, typename Function>
 struct Stub;
 

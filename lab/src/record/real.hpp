@@ -1,5 +1,5 @@
-// The real allocation functions: those of the next object that defines them, so that another preloaded allocator may
-// stand under the recorder.
+// The real allocation functions: those of the next object that defines them, so that the recorder can be stacked on
+// another preloaded allocator.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct RealFunctions {
 #undef BLOCKYARD_MEMBER
 };
 
-/// Never null: each starts as a stub that finds all of them and then does what it was called for.
+/// Never null: each starts as a stub that finds all of them and then carries out the call.
 extern RealFunctions real;
 
 }  // namespace blockyard::record

@@ -1,4 +1,4 @@
-// Attaching a process, registering a thread, waiting for room: everything about recording that is not an event's path.
+// Attaches a process, registers a thread, waits for room: everything about recording except the path of an event.
 #include "record/recorder.hpp"
 
 #include <cerrno>
@@ -21,9 +21,9 @@
 namespace blockyard::record {
 namespace {
 
-ProcessState before_any{};  // stands until the wiped page is there
+ProcessState before_any{};  // used until the page that the kernel wipes is there
 
-// Survives a fork, unlike the process state: which recording the child comes from, and where its collector listens.
+// Survives a fork, unlike the process state: the recording that the child comes from, and where its collector listens.
 std::uint64_t inherited_key = 0;
 char socket_name[108] = {};
 char wanted_frame_symbol[256] = {};
@@ -89,7 +89,7 @@ void read_environment_file() {
       take_variables(text + at);
       at = end + 1;
     }
-    // An entry longer than the buffer is none of ours: drop what there is of it.
+    // An entry longer than the buffer is none of ours: drop what was read of it.
     held = at == 0 && held == sizeof text - 1 ? 0 : held - at;
     std::memmove(text, text + at, held);
   }
@@ -125,9 +125,10 @@ void before_fork() {
 void after_fork_in_parent() { self.fork_stamp = 0; }
 
 void after_fork_in_child() {
-  // For kernels before 4.14, which do not wipe: there a child by a bare system call is not told from its parent.
+  // For kernels before 4.14, which do not wipe it: there, a child made by a bare system call is not told from its
+  // parent.
   if (process != &before_any && !kernel_wipes) *process = ProcessState{};
-  // The collector waits for a child that it knows of, also when all others have ended before the child's first event.
+  // The collector waits for a child that it knows of, even when all others have ended before the child's first event.
   if (socket_name[0] == '\0') return;
   const KeepErrno keep;
   Hello hello;
@@ -159,7 +160,7 @@ std::uint64_t address_space_limit() {
   return limit.rlim_cur;
 }
 
-// Attaches over `connection`. The caller holds the lock of the state that `process` names.
+// Attaches over `connection`. The caller holds the lock of the state that `process` points to.
 bool attach_over(int connection, bool engine_only) {
   Hello hello;
   hello.pid = getpid();
@@ -189,7 +190,7 @@ bool attach_over(int connection, bool engine_only) {
   return true;
 }
 
-// Decides once per process image, and once more in a forked child, whether it is recorded.
+// Decides whether the process is recorded: once per process image, and again in a forked child.
 void decide() {
   ProcessState* state = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
   const AttachLock lock(*state);
@@ -200,7 +201,7 @@ void decide() {
   if (!attach_over(connection, false)) __atomic_store_n(&process->hooks_key, key_off, __ATOMIC_RELEASE);
 }
 
-// A collector that was killed leaves rings that nobody empties.
+// A collector that was killed leaves rings that nothing empties.
 bool collector_is_gone(std::int32_t pid) {
   if (pid <= 0) return false;
   if (kill(pid, 0) != 0) return errno == ESRCH;
@@ -226,7 +227,7 @@ template <typename Blocked>
 bool wait_while(Blocked blocked) {
   constexpr long step_ns = 100'000;
   constexpr std::uint64_t steps_between_checks = 5'000;
-  // A collector in another process namespace has no number here: it counts as gone when it shows no life for a minute.
+  // A collector in another process namespace has no number here: it counts as gone after a minute without a heartbeat.
   constexpr std::uint64_t steps_without_life = 600'000;
   const Control& control = process->region.control();
   std::uint64_t heartbeat = control.heartbeat.load(std::memory_order_relaxed);
@@ -244,8 +245,8 @@ bool wait_while(Blocked blocked) {
   return true;
 }
 
-// Finds the calling thread a free slot. It waits a while for those of ended threads, but not for ever: threads that
-// have one may in turn be waiting for this one.
+// Finds the calling thread a free slot. It waits a while for slots of ended threads, but not forever: threads that have
+// a slot may be waiting for this one.
 bool register_thread(std::uint64_t key) {
   const ProcessState& state = *process;
   Control& control = state.region.control();
@@ -284,7 +285,7 @@ bool register_if_recording(const std::uint64_t& process_key) {
   return self.key == key || register_thread(key);
 }
 
-// A program that never allocates is recorded too: its journal is empty, which says just that.
+// A program that never allocates is recorded too: its empty journal says just that.
 __attribute__((constructor)) void attach_at_load() { prepare_for_hooks(); }
 
 }  // namespace

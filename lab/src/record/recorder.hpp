@@ -1,8 +1,8 @@
-// The program's side of a recording: one state per thread, and the functions by which hooks and the C API append
+// The program's side of a recording: one state per thread, and the functions with which hooks and the C API append
 // events.
 //
-// Everything here runs inside malloc of a foreign program: no allocation, no exception, no destructor, no standard
-// library beyond what compiles to plain code. The path of an event takes no lock and makes no system call; only a
+// Everything here runs inside malloc of a foreign program: no allocation, no exception, no destructor, nothing of the
+// standard library that needs its run-time part. The path of an event takes no lock and makes no system call; only a
 // thread's first event and a full ring do.
 #pragma once
 
@@ -18,10 +18,10 @@ inline constexpr std::uint64_t key_undecided = 0;  ///< also what a forked child
 inline constexpr std::uint64_t key_off = 2;
 inline constexpr std::uint64_t first_key = 16;
 
-/// What all threads of a process image share. Lies in a page that the kernel zeroes in a forked child, by whatever call
-/// it was forked, so that a child can never write into its parent's rings.
+/// What all threads of a process image share. It lies in a page that the kernel zeroes in a forked child, however it
+/// was forked, so that a child can never write into its parent's rings.
 struct ProcessState {
-  std::uint64_t hooks_key;   ///< equals a thread's key while malloc and its kin are recorded
+  std::uint64_t hooks_key;   ///< equals a thread's key while the C allocation functions are recorded
   std::uint64_t engine_key;  ///< the same for the C API
   StampClock clock;
   std::uint32_t fences;
@@ -36,15 +36,15 @@ struct ThreadState {
   Producer producer;
   std::uint64_t fork_stamp;
   std::uint64_t refused;        ///< the recording that had no slot for this thread
-  std::uint32_t busy;           ///< inside the recorder or a real allocation function: what they call is not recorded
-  std::uint32_t present_depth;  ///< calls that present a frame, nested in one another
+  std::uint32_t busy;           ///< inside the recorder or a real allocation function: nested calls are not recorded
+  std::uint32_t present_depth;  ///< depth of nested calls that present a frame
 };
 
 extern ProcessState* process;
 extern thread_local ThreadState self __attribute__((tls_model("initial-exec")));
 
-/// Makes `self` ready to record, or says why not by returning false. Attaches the process and registers the thread
-/// where needed. Keeps errno.
+/// Makes `self` ready to record; false when it is not recorded. Attaches the process and registers the thread if
+/// needed. Keeps errno.
 bool prepare_for_hooks();
 bool prepare_for_engine();
 /// Waits until the ring has room; false when the recording has ended. Keeps errno.
@@ -66,7 +66,7 @@ inline void append(std::uint64_t first, std::uint64_t third = 0, const char* tex
   self.producer.append<when>(first, third, text);
 }
 
-/// While one of these lives, what the thread calls is not recorded. C functions only may run under it: nothing throws.
+/// While one lives, the thread's calls are not recorded. Only C functions may run under it: nothing throws.
 class Busy {
  public:
   Busy() { self.busy = 1; }
@@ -75,31 +75,30 @@ class Busy {
   Busy& operator=(const Busy&) = delete;
 };
 
-/// A block came from the real allocator just now. `kind` is one of the allocate kinds. Call under Busy.
+/// The real allocator just gave a block. `kind` is one of the allocate kinds. Call it under Busy.
 inline void record_allocation(RecordKind kind, void* block, std::size_t size, std::size_t alignment = 0) {
   if (block == nullptr || !hooks_ready()) return;
   const unsigned log2 = alignment <= 1 ? 0u : 64u - static_cast<unsigned>(__builtin_clzll(alignment - 1));
   append<When::after>(pack(kind, reinterpret_cast<std::uintptr_t>(block)), pack_size(size, log2));
 }
 
-/// A block is about to go to the real allocator. Call under Busy.
+/// The real allocator is about to get a block back. Call it under Busy.
 inline void record_free(void* block) {
   if (block == nullptr || !hooks_ready()) return;
   append<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)));
 }
 
-/// A frame of this thread ends. Marks that the program sets itself switch off those found automatically.
+/// A frame of this thread ends. Marks that the program sets itself turn automatic ones off.
 void mark_frame(bool automatic);
-/// Tells the collector a thread's name. At most max_text_bytes are kept.
+/// Reports a thread's name to the collector. At most max_text_bytes are kept.
 void record_text(RecordKind kind, const char* text, bool engine);
-/// Starts a recording of what the C API says, without a recorder around the program.
+/// Starts a recording of the C API's calls for a program without a recorder.
 bool open_engine_recording();
-/// Waits until the engine's journal that follows `closed_before` others is complete; false when it could not be
-/// written.
+/// Waits until the engine's journal after `closed_before` others is complete; false when it could not be written.
 bool wait_for_engine_close(std::uint32_t closed_before);
-/// The directory of this library, for finding the collector; "" when unknown. Valid for the process's life.
+/// The folder of this library, where the collector is; "" when unknown. Valid for the process's life.
 const char* own_folder();
-/// The name that --frame-symbol gave, or nullptr.
+/// The value of --frame-symbol, or nullptr.
 const char* frame_symbol();
 
 }  // namespace blockyard::record

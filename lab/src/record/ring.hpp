@@ -17,9 +17,9 @@ struct NoDelay {
   static void before_publish() {}
 };
 
-enum class When : std::uint8_t { before, after };  ///< is the stamp taken before or after the real call
+enum class When : std::uint8_t { before, after };  ///< whether the stamp is taken before or after the real call
 
-/// One thread's own view of its slot. Trivial, so that it can lie in thread-local storage that nothing constructs.
+/// One thread's own view of its slot. Trivial, so that thread-local storage needs no constructor for it.
 struct Producer {
   Slot* slot;
   std::uint64_t* words;
@@ -39,20 +39,22 @@ struct Producer {
     fences = with_fences;
   }
 
-  /// Room for `count` more words? Looks at the collector's position only when the last known one is used up.
+  /// Whether there is room for `count` more words. Reads the collector's position only when the last known one is used
+  /// up.
   bool has_room(std::uint64_t count) {
     if (__builtin_expect(head + count <= limit, 1)) return true;
     limit = slot->tail.load(std::memory_order_acquire) + mask + 1;
     return head + count <= limit;
   }
 
-  /// Appends one record; there must be room for it. The claim tells the collector, before the stamp exists, that a
-  /// record is under way, so that it never takes this thread for silent. Lock-free, calls nothing. Returns the stamp.
+  /// Appends one record; there must be room for it. The claim says, before the stamp exists, that a record is under
+  /// way, so that the collector never takes this thread for idle. Lock-free; calls nothing. Returns the stamp.
   template <When when, typename Delay = NoDelay>
   std::uint64_t append(std::uint64_t first, std::uint64_t third = 0, const char* text = nullptr) {
     const std::uint64_t count = words_of(first);
     slot->claim.store(head + count, std::memory_order_relaxed);
-    // The collector's membarrier makes the compiler fence enough; without it the processor must not let the stamp pass.
+    // With the collector's membarrier a compiler fence is enough; without it the processor must not move the stamp
+    // either.
     if (__builtin_expect(fences, 0)) {
       fence_before_stamp();
     } else {

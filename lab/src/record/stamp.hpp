@@ -1,4 +1,4 @@
-// Stamps: the one clock by which the events of all threads are put in order.
+// Stamps: the one clock that orders the events of all threads.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ inline std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// A stamp not later than anything that follows in program order becomes visible to other threads. Stores become
-/// visible when they retire, in order, so the counter's read needs no fence.
+/// A stamp not later than the moment at which anything that follows in program order becomes visible to other threads.
+/// Stores become visible when they retire, in order, so reading the counter needs no fence.
 inline std::uint64_t stamp_before(StampClock clock) {
   if (__builtin_expect(clock != StampClock::cycles, 0)) return monotonic_ns();
   return base::ticks();
@@ -28,8 +28,8 @@ inline std::uint64_t stamp_after(StampClock clock) {
   return base::ticks_after();
 }
 
-/// Makes what this thread stored visible to all before a stamp that follows is read. As instructions of their own,
-/// since the language's fence orders memory, not counters (and ThreadSanitizer refuses it).
+/// Makes what this thread stored visible to all before a stamp that follows is read. These are instructions because the
+/// language's fence orders memory but not counters (and ThreadSanitizer refuses it).
 inline void fence_before_stamp() {
 #if defined(__x86_64__)
   asm volatile("mfence\n\tlfence" ::: "memory");

@@ -42,7 +42,7 @@ bool is_match(const Tables& tables, std::uint32_t index, const char* name) {
   const unsigned type = symbol.st_info & 0xf;
   const bool defined = symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0;
   const bool callable = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE || type == STT_OBJECT;
-  // A hidden version is one that only programs linked long ago may bind to.
+  // A hidden version: only programs linked long ago may bind to it.
   const bool current = tables.versions == nullptr || (tables.versions[index] & hidden_version) == 0;
   return defined && callable && current && std::strcmp(tables.strings + symbol.st_name, name) == 0;
 }

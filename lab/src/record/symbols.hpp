@@ -1,4 +1,4 @@
-// Looks up symbols in the loaded objects without dlsym: that one is itself hooked, and may call malloc.
+// Looks up symbols in the loaded objects without dlsym, which is itself hooked and may call malloc.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ struct FoundSymbol {
   const char* object = nullptr;  ///< path of the object that defines it; valid while the object stays loaded
 };
 
-/// The first definition of `name` in load order after this library, as RTLD_NEXT would give. Takes the loader's lock,
+/// The first definition of `name` in load order after this library, as RTLD_NEXT would give. Takes the loader's lock;
 /// allocates nothing.
 FoundSymbol find_next(const char* name);
 
-/// The first definition anywhere but in this library and in objects that define `except` (nullptr: no exception): also
-/// in objects that were loaded locally, which RTLD_NEXT does not see.
+/// The first definition outside this library and outside objects that define `except` (nullptr: no exception). Also
+/// finds it in objects that were loaded locally, which RTLD_NEXT does not see.
 FoundSymbol find_anywhere(const char* name, const char* except = nullptr);
 
 }  // namespace blockyard::record

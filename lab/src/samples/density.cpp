@@ -12,10 +12,10 @@ namespace {
 
 /// Latencies below this find their row in a table; above, a logarithm is affordable.
 constexpr std::uint32_t tabled = 1U << 16;
-/// A latency is known to one step of the clock, and near the foot of a picture a step is taller than many cells: events
-/// are dealt over its height by their number, or the picture would show stripes that are the clock's.
+/// A latency is known to one step of the clock, and near the foot of a picture a step is taller than many cells. Events
+/// are spread over its height by their number; otherwise the picture would show stripes that come from the clock.
 constexpr std::uint32_t parts = 64;
-/// From so many steps on, a step is about as tall as a cell (14 cells an octave).
+/// From so many steps on, a step is about as tall as a cell (14 cells per octave).
 constexpr std::uint32_t dealt_steps = 64;
 constexpr std::uint32_t most_dealt = 1U << 14;
 
@@ -32,7 +32,7 @@ class Rows {
     for (std::uint32_t ticks = 0; ticks < tabled; ++ticks) table_[ticks] = computed(ticks);
     for (std::uint32_t ticks = 0; ticks < dealt_; ++ticks) {
       for (std::uint32_t part = 0; part < parts; ++part) {
-        // Less than one step is known as 0, which has no place on a logarithmic axis: evenly up to half a step.
+        // Less than one step is known as 0, which has no place on a logarithmic axis: spread evenly up to half a step.
         const double low = ticks <= step / 2 ? 0 : row(ticks - step / 2);
         fine_[ticks * parts + part] =
             static_cast<std::uint32_t>(low + (row(ticks + step / 2) - low) * (part + 0.5) / parts);
@@ -131,8 +131,8 @@ class Worker {
     return static_cast<std::size_t>(across) * frame_.height + rows_(ticks, row.event);
   }
 
-  /// The attributed plane holds, until finish(), the few events that are *not* to be in it, less those that are
-  /// returned (maybe fewer than none: the arithmetic wraps): the others are in as_run.
+  /// Until finish(), the attributed plane holds the few events that are *not* to be in it, less those that are returned
+  /// (this may be negative: the arithmetic wraps). The others are in as_run.
   void add(Plane as_run, Plane attributed, const Row& row, std::uint32_t ticks, std::uint32_t run) {
     const std::size_t cell = cell_of(row, ticks);
     if (cell == outside) return;
@@ -161,7 +161,7 @@ class Worker {
     if (cell != outside) fill(plane, cell, {row.start, row.size, ticks, row.event, 0, 0});
   }
 
-  /// The mark alone: of a lone run, whose counts are copied in the end.
+  /// Only the mark: of a lone run, whose counts are copied at the end.
   void add_mark(Plane plane, const Row& row, std::uint32_t ticks) {
     if (ticks < frame_.marks_from[static_cast<std::size_t>(plane)]) [[likely]]
       return;

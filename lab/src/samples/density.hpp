@@ -1,4 +1,4 @@
-// Binning of samples for the density pictures: time across, log latency up, one cell a pixel.
+// Bins samples for the density pictures: time across, log latency up, one cell per pixel.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ enum class Plane : std::uint32_t {
 };
 inline constexpr std::size_t planes = 6;
 
-/// Cells of one picture, column by column (cell = x * height + y, y upwards): events are in order of time, so that a
-/// stretch of them falls into one column, which stays in the cache.
+/// Cells of one picture, column by column (cell = x * height + y, y upwards). Events are in order of time, so a stretch
+/// of them falls into one column, which stays in the cache.
 struct Grid {
   std::vector<std::uint32_t> counts;
   std::vector<std::uint64_t> sizes;    ///< sum over the cell's events of size_step(size)
   std::vector<by_samples_mark> marks;  ///< in order of event
 };
 
-/// A block's size on a logarithmic scale: four steps an octave, 0 for 0 and 1 byte, 4 for 2 bytes, 40 for 1 KiB.
+/// A block's size on a logarithmic scale: four steps per octave, 0 for 0 and 1 byte, 4 for 2 bytes, 40 for 1 KiB.
 inline std::uint32_t size_step(std::uint64_t size) {
   if (size < 2) return 0;
   const auto octave = static_cast<std::uint32_t>(std::bit_width(size) - 1);

@@ -17,7 +17,7 @@ constexpr std::size_t table_index(Metric metric, std::size_t size_class) {
   return static_cast<std::size_t>(metric) * size_classes + size_class;
 }
 
-/// Puts latencies in, whether they are in there or not, each `times` over.
+/// Adds each latency `times` times.
 void put(std::vector<std::uint64_t>& low, Distribution& above, const Distribution& more, std::uint64_t times) {
   Distribution high;
   for (std::size_t i = 0; i < more.ticks.size(); ++i) {
@@ -32,7 +32,7 @@ void put(std::vector<std::uint64_t>& low, Distribution& above, const Distributio
   above = merged(above, high);
 }
 
-/// Takes latencies out that are all in there; a count may become 0.
+/// Removes latencies, all of which are in there; a count may become 0.
 void subtract(std::vector<std::uint64_t>& low, Distribution& above, const Distribution& gone) {
   std::size_t place = 0;
   for (std::size_t i = 0; i < gone.ticks.size(); ++i) {
@@ -57,7 +57,7 @@ constexpr std::size_t sets_of(std::size_t runs) { return runs == 1 ? 1 : runs + 
 /// One thread's share of a digest. Each phase has its sets of tables.
 class Digest::Worker {
  public:
-  // calloc, not a vector: pages that no latency falls into stay untouched and cost nothing.
+  // calloc and not a vector: pages that no latency falls into stay untouched and cost nothing.
   Worker(std::size_t runs, std::size_t slowest, std::size_t phases)
       : low_(
             static_cast<std::uint32_t*>(std::calloc(phases * sets_of(runs) * tables * counted, sizeof(std::uint32_t)))),
@@ -116,7 +116,7 @@ class Digest::Worker {
   }
   const Tail& high(std::size_t set, std::size_t table) const { return high_[set * tables + table]; }
   const Tail& machine(std::size_t set, std::size_t table) const { return machine_[set * tables + table]; }
-  /// Counts in each run of its phase.
+  /// A count stands for one in each run of its phase.
   const Tail& returned(std::size_t phase, std::size_t table) const { return returned_[phase * tables + table]; }
   const Tail& by_cause(Operation operation, std::uint8_t cause) const {
     return by_cause_[static_cast<std::size_t>(operation) * causes + cause];
@@ -152,8 +152,8 @@ class Digest::Worker {
     }
   }
 
-  /// An event that was looked at: by its cause, and once more where the machine did it, for the view without those.
-  /// Whether the machine did.
+  /// An event whose causes were read: counts it by cause, and again if the machine did it, for the view without those.
+  /// Returns whether the machine did it.
   bool explain(std::size_t run, std::uint8_t kind, std::size_t klass, const Row& row, const Latency& value) {
     const Operation operation = kind == kind_free         ? Operation::free
                                 : kind == kind_reallocate ? Operation::realloc
@@ -164,7 +164,7 @@ class Digest::Worker {
     return true;
   }
 
-  /// In the tables that begin at `first`.
+  /// Adds to the tables that begin at `first`.
   static void keep_in(std::vector<Tail>& tails, std::size_t first, std::uint8_t kind, std::size_t klass,
                       const Latency& value) {
     const Metric call = call_of(kind);

@@ -9,17 +9,17 @@ namespace blockyard::samples {
 
 namespace {
 
-/// So many rows are summed at a time: their columns and the latencies of one run stay in the nearest cache.
+/// So many rows are summed at a time: their columns and the latencies of one run stay in the first-level cache.
 constexpr std::size_t block_rows = 1024;
 
-/// Of one cut, rows [begin, end) of a block, which lie in one frame.
+/// Rows [begin, end) of a block that lie in one frame of a cut.
 struct Stretch {
   std::size_t frame;
   std::size_t begin;
   std::size_t end;
 };
 
-/// Without a branch on the thread, which would be mispredicted at every other row.
+/// Has no branch on the thread, which would be mispredicted at every other row.
 std::uint64_t sum(const std::uint32_t* values, const std::uint32_t* mask, const Stretch& stretch) {
   std::uint64_t total = 0;
   for (std::size_t k = stretch.begin; k < stretch.end; ++k) total += values[k] & mask[k];
@@ -28,7 +28,7 @@ std::uint64_t sum(const std::uint32_t* values, const std::uint32_t* mask, const 
 
 }  // namespace
 
-/// One thread's share, block by block: which rows are in which frame is found once, and serves all runs.
+/// One thread's share, block by block: the frame of each row is found once, for all runs.
 class FrameSums::Worker {
  public:
   Worker(const std::vector<Cut>& cuts, std::size_t runs) : cuts_(cuts), sums_(cuts.size()), parts_(cuts.size()) {
@@ -53,7 +53,7 @@ class FrameSums::Worker {
 
   /// What a block holds of one cut.
   struct Part {
-    std::size_t next = 0;  ///< the first edge behind the last event
+    std::size_t next = 0;  ///< the first edge after the last event
     Column mask{};         ///< all ones where the row's thread counts
     std::vector<Stretch> stretches;
   };
@@ -89,7 +89,7 @@ class FrameSums::Worker {
     }
   }
 
-  /// What the machine interrupted in every run counts with its least, in each; most blocks have no such event.
+  /// What the machine interrupted in every run counts with its minimum in each run; most blocks have no such event.
   void add_returned(std::size_t runs, std::size_t count) {
     std::uint32_t any = 0;
     for (std::size_t k = 0; k < count; ++k) any |= own_[k] = least_[k] & struck_[k];
@@ -102,7 +102,7 @@ class FrameSums::Worker {
     }
   }
 
-  /// Finds the part's stretches and which rows count. Events rise from row to row, and edges from block to block.
+  /// Finds the part's stretches and the rows that count. Events rise from row to row, and edges from block to block.
   void divide(const Cut& cut, Part& part, const Row* rows, std::size_t count) const {
     for (std::size_t k = 0; k < count; ++k) {
       part.mask[k] = cut.thread == Cut::all_threads || cut.thread == rows[k].thread ? ~std::uint32_t{0} : 0;
@@ -114,7 +114,7 @@ class FrameSums::Worker {
                                              cut.edges.begin());
       }
       while (part.next < cut.edges.size() && cut.edges[part.next] <= event_[k]) ++part.next;
-      if (part.next == cut.edges.size()) break;  // behind the last frame
+      if (part.next == cut.edges.size()) break;  // after the last frame
       const auto* const behind = std::lower_bound(event_.data() + k, event_.data() + count, cut.edges[part.next]);
       const auto end = static_cast<std::size_t>(behind - event_.data());
       if (part.next != 0) part.stretches.push_back({part.next - 1, k, end});

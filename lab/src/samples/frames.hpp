@@ -1,5 +1,5 @@
 // Allocator time in each frame of one thread: sums over stretches of the journal that are given by event numbers, so
-// that a frame holds the same events in every repeat and on every allocator.
+// that a frame has the same events in every repeat and on every allocator.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Cut {
   [[nodiscard]] std::size_t frames() const { return edges.size() < 2 ? 0 : edges.size() - 1; }
 };
 
-/// What the frames of one cut took, in the group's ticks: of an allocation the call and the touch, of a free the call.
+/// What the frames of one cut took, in the group's ticks: call and touch of an allocation, the call of a free.
 struct FrameTimes {
   std::vector<std::uint32_t> events;                   ///< by frame
   std::vector<std::vector<std::uint64_t>> as_run;      ///< by run and frame
@@ -32,13 +32,14 @@ struct FrameTimes {
 
 class FrameSums {
  public:
-  /// `threads` is held to 1..max_threads. Memory: 8 bytes a frame, run, view and thread.
+  /// `threads` is limited to 1..max_threads. Memory: 8 bytes per frame, run, view and thread.
   FrameSums(std::vector<Cut> cuts, std::size_t runs, std::size_t threads);
   ~FrameSums();
   FrameSums(const FrameSums&) = delete;
   FrameSums& operator=(const FrameSums&) = delete;
 
-  /// Adds `rows` rows of every run, which a digest found sound; again with the rows that follow. O(rows * runs * cuts).
+  /// Adds `rows` rows of every run in which a digest found no fault. Call it again with the rows that follow. O(rows *
+  /// runs * cuts).
   void feed(std::span<const Run> runs, std::uint64_t rows);
 
   [[nodiscard]] FrameTimes times(std::size_t cut) const;

@@ -1,4 +1,4 @@
-// From rows to latencies: floors taken off, repeats compared.
+// From rows to latencies: subtracts floors, compares repeats.
 #pragma once
 
 #include <array>
@@ -28,12 +28,12 @@ inline std::size_t size_class(std::uint64_t size) {
   return by_width[static_cast<std::size_t>(std::bit_width(size == 0 ? 0 : size - 1))];
 }
 
-/// Of an event that the machine interrupted in `struck` of `runs` repeats: whether attributed counts its least over all
-/// of them, in each. The machine strikes at random, so what is there every time is the event's own; a lone repeat knows
-/// of no other time.
+/// Whether attributed counts an event that the machine interrupted in `struck` of `runs` repeats, with its minimum in
+/// each. The machine interrupts at random, so what happens every time belongs to the event; of a lone repeat nothing
+/// can be known.
 inline bool returns(std::size_t struck, std::size_t runs) { return struck == runs && runs > 1; }
 
-/// How latencies are looked at.
+/// How the repeats of one event are combined.
 enum class View : std::uint32_t {
   as_run = 0,      ///< every repeat as it came
   inherent = 1,    ///< per event the minimum over all repeats
@@ -44,12 +44,12 @@ inline constexpr std::size_t views = 3;
 /// One repeat: its rows, and what turns its raw ticks into latencies.
 struct Run {
   const Row* rows;
-  std::uint32_t floor_call;   ///< ticks taken off every call
-  std::uint32_t floor_touch;  ///< ticks taken off every touch
-  double scale;               ///< this run's ticks into the group's: the ratio of their rates; 1 where they agree
+  std::uint32_t floor_call;   ///< ticks to subtract from every call
+  std::uint32_t floor_touch;  ///< ticks to subtract from every touch
+  double scale;  ///< factor from this run's ticks to the group's: the ratio of their rates; 1 where they agree
 };
 
-/// What an event cost in one run, in the group's ticks, floors taken off.
+/// What an event took in one run, in the group's ticks, less the floors.
 struct Latency {
   std::uint32_t call;
   std::uint32_t touch;  ///< meaningless unless `touched`
@@ -79,7 +79,7 @@ inline Latency latency(const Row& row, const Run& run) {
   return result;
 }
 
-/// The per-event minimum so far. `both` is the minimum of sums, so it is a latency that did occur.
+/// Lowers the per-event minimum. `both` is the minimum of sums, so it is a latency that did occur.
 inline void lower(Latency& least, const Latency& other) {
   least.call = other.call < least.call ? other.call : least.call;
   least.both = other.both < least.both ? other.both : least.both;
@@ -87,7 +87,7 @@ inline void lower(Latency& least, const Latency& other) {
   least.touched = least.touched || other.touched;
 }
 
-/// The first thing found wrong with rows; `none` when they are sound.
+/// The first thing found wrong with rows; `none` when nothing is wrong.
 struct Fault {
   enum class What : std::uint32_t { none = 0, kind = 1, order = 2, other_event = 3, memory = 4 };
   What what = What::none;

@@ -1,5 +1,5 @@
-// A row of samples.npy. This header alone says what it looks like: the replayer writes it, the passes over samples read
-// it, and tests/replay/test_sample_row.py compares the Python package and docs/reference/campaign-folder.md with it.
+// A row of samples.npy. Only this header states its layout. The replayer writes it, the passes over samples read it,
+// and tests/replay/test_sample_row.py compares the Python package and docs/reference/campaign-folder.md with it.
 #pragma once
 
 #include <bit>
@@ -11,12 +11,12 @@ namespace blockyard::samples {
 struct [[gnu::packed]] Row {
   std::uint32_t event;   ///< number in the journal; strictly rising from row to row
   std::uint8_t kind;     ///< 0 allocate, 1 zeroed, 2 aligned, 3 free, 4 reallocate, as journal::Kind
-  std::uint8_t cause;    ///< why it was slow, a set of cause:: bits; 0 not looked at
+  std::uint8_t cause;    ///< why it was slow, a set of cause:: bits; 0: not read
   std::uint16_t thread;  ///< index of the journal's thread
-  std::uint64_t size;    ///< bytes asked for; of a free, those its block was asked with
+  std::uint64_t size;    ///< bytes asked for; of a free, its block's
   std::uint64_t start;   ///< ns since the replay's clock started
-  std::uint32_t call;    ///< ticks, the timer's floor included; the largest value means at least that
-  std::uint32_t touch;   ///< ticks, the timer's floor included; 0 where nothing was touched
+  std::uint32_t call;    ///< ticks, including the timer's floor; the largest value means at least that
+  std::uint32_t touch;   ///< ticks, including the timer's floor; 0 where nothing was touched
   std::uint32_t frame;   ///< frames ended before this event
 };
 static_assert(sizeof(Row) == 36);

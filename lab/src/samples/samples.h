@@ -1,5 +1,6 @@
-/// C interface of libblockyard-samples.so, for ctypes. No function here reads a file, writes one or prints; each may be
-/// called from any thread, an object from one thread at a time. Rows are only read, and must stay mapped during a call.
+/// C interface of libblockyard-samples.so, for ctypes. No function reads a file, writes one or prints. Each may be
+/// called from any thread, but an object from one thread at a time. Rows are only read, and must stay mapped during a
+/// call.
 #ifndef BLOCKYARD_SAMPLES_H
 #define BLOCKYARD_SAMPLES_H
 
@@ -16,9 +17,9 @@ extern "C" {
 /// One repeat of one allocator; `rows` as in samples.npy, any alignment.
 typedef struct by_samples_run {
   const void* rows;
-  uint32_t floor_call;   ///< ticks taken off every call (0 for gross figures)
-  uint32_t floor_touch;  ///< ticks taken off every touch
-  double scale;          ///< this run's ticks into the group's
+  uint32_t floor_call;   ///< ticks to subtract from every call (0 for gross figures)
+  uint32_t floor_touch;  ///< ticks to subtract from every touch
+  double scale;          ///< factor from this run's ticks to the group's
 } by_samples_run;
 
 /// What is wrong with the rows: 0 nothing, 1 unknown kind, 2 event numbers do not rise, 3 not the event that the first
@@ -53,7 +54,7 @@ typedef struct by_samples_mark {
   uint32_t cause;  ///< as in its row; 0 for inherent
 } by_samples_mark;
 
-/// One of the slowest events, by its slowest repeat.
+/// One of the slowest events, with its slowest repeat.
 typedef struct by_samples_slow {
   uint64_t row;    ///< counted from the first feed
   uint32_t ticks;  ///< call and touch
@@ -79,8 +80,8 @@ typedef struct by_samples_tile_frame {
 } by_samples_tile_frame;
 
 typedef struct by_samples_timeline_facts {
-  uint64_t latest_ns;  ///< the last start, or the first behind what was said to be the longest
-  uint64_t end_event;  ///< one behind the last event
+  uint64_t latest_ns;  ///< the last start; when the pass stopped, the start after `longest_ns`
+  uint64_t end_event;  ///< one more than the last event
   size_t bins;
   size_t threads;
 } by_samples_timeline_facts;
@@ -93,18 +94,18 @@ typedef struct by_samples_timeline by_samples_timeline;
 
 BY_SAMPLES_API uint32_t by_samples_abi(void);
 
-/// Distributions of latencies; NULL when out of memory. `threads` is held to 1 or 2; so many of the `slowest` events
+/// Distributions of latencies; NULL when out of memory. `threads` is limited to 1 or 2; so many of the `slowest` events
 /// are kept.
 BY_SAMPLES_API by_samples_digest* by_samples_digest_new(uint32_t threads, uint32_t slowest, uint32_t phases);
 BY_SAMPLES_API void by_samples_digest_delete(by_samples_digest* digest);
-/// Adds `rows` rows of each run, which happened in `phase`; call again with the rows that follow of the same runs.
-/// O(rows * runs).
+/// Adds `rows` rows of each run, all of which happened in `phase`. Call it again with the rows that follow, of the same
+/// runs. O(rows * runs).
 BY_SAMPLES_API by_samples_fault by_samples_digest_feed(by_samples_digest* digest, const by_samples_run* runs,
                                                        uint32_t run_count, uint64_t rows, uint32_t phase);
 /// Copies up to `capacity` distinct latencies (rising) and their counts; returns how many there are, or SIZE_MAX when
-/// out of memory. With capacity 0 only counts them. view: 0 as-run, 1 inherent, 2 attributed. metric_bits: which to
-/// take together, bit 0 malloc call, 1 malloc touch, 2 malloc both, 3..5 the same of realloc, 6 free. size_class_bits:
-/// bits 0..4. run: a run's place, or UINT32_MAX for all of them together; inherent ignores it. phase: likewise. What
+/// out of memory. With capacity 0 it only counts them. view: 0 as-run, 1 inherent, 2 attributed. metric_bits, taken
+/// together: bit 0 malloc call, 1 malloc touch, 2 malloc both, 3 to 5 the same of realloc, 6 free. size_class_bits:
+/// bits 0 to 4. run: a run's place, or UINT32_MAX for all of them together; inherent ignores it. phase: the same. What
 /// was never fed gives 0.
 BY_SAMPLES_API size_t by_samples_digest_copy(const by_samples_digest* digest, uint32_t view, uint32_t metric_bits,
                                              uint32_t size_class_bits, uint32_t run, uint32_t phase, uint32_t* ticks,
@@ -121,7 +122,7 @@ BY_SAMPLES_API size_t by_samples_digest_slowest(const by_samples_digest* digest,
 BY_SAMPLES_API by_samples_frames* by_samples_frames_new(const by_samples_cut* cuts, uint32_t cut_count,
                                                         uint32_t run_count, uint32_t threads);
 BY_SAMPLES_API void by_samples_frames_delete(by_samples_frames* frames);
-/// Adds rows that a digest found sound; call again with those that follow. O(rows * runs * cuts).
+/// Adds rows in which a digest found no fault. Call it again with those that follow. O(rows * runs * cuts).
 BY_SAMPLES_API void by_samples_frames_feed(by_samples_frames* frames, const by_samples_run* runs, uint32_t run_count,
                                            uint64_t rows);
 /// Ticks by frame: `as_run` and `attributed` hold run_count * frames (one run after the other), `events` and `inherent`
@@ -135,22 +136,22 @@ BY_SAMPLES_API by_samples_bins* by_samples_bin(const by_samples_run* runs, uint3
 BY_SAMPLES_API void by_samples_bins_delete(by_samples_bins* bins);
 /// width * height cells, column by column; owned by `bins`.
 BY_SAMPLES_API const uint32_t* by_samples_bins_counts(const by_samples_bins* bins, uint32_t plane);
-/// Per cell the sum of its events' size steps (four an octave); owned by `bins`.
+/// The sum over each cell's events of their size steps (four per octave); owned by `bins`.
 BY_SAMPLES_API const uint64_t* by_samples_bins_sizes(const by_samples_bins* bins, uint32_t plane);
 BY_SAMPLES_API const by_samples_mark* by_samples_bins_marks(const by_samples_bins* bins, uint32_t plane, size_t* count);
 
-/// Latency histograms of short stretches of time, without the `single` rows (rising); NULL when out of memory. The rows
-/// must have passed a digest without fault. O(rows * runs).
+/// Latency histograms of short stretches of time, without the `single` rows (rising); NULL when out of memory. A digest
+/// must have found no fault in the rows. O(rows * runs).
 BY_SAMPLES_API by_samples_tiles* by_samples_tile(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
                                                  const by_samples_tile_frame* frame, const uint64_t* single,
                                                  size_t single_count, uint32_t threads);
 BY_SAMPLES_API void by_samples_tiles_delete(by_samples_tiles* tiles);
 /// columns * bins cells of one plane (TilePlane in tiles.hpp), cell = column * bins + bin; owned by `tiles`.
 BY_SAMPLES_API const uint32_t* by_samples_tiles_counts(const by_samples_tiles* tiles, uint32_t plane);
-/// Of each single row the latency in every run (single_count * run_count), in ticks; owned by `tiles`.
+/// The latency of each single row in every run (single_count * run_count), in ticks; owned by `tiles`.
 BY_SAMPLES_API const uint32_t* by_samples_tiles_latencies(const by_samples_tiles* tiles);
 
-/// When one run's events happened, by bin of time; NULL when out of memory. Stops at a start behind `longest_ns`.
+/// When one run's events happened, by bin of time; NULL when out of memory. Stops at a start after `longest_ns`.
 /// O(rows).
 BY_SAMPLES_API by_samples_timeline* by_samples_timeline_read(const void* rows, uint64_t count, uint64_t bin_ns,
                                                              uint64_t longest_ns, by_samples_timeline_facts* facts);
@@ -158,8 +159,8 @@ BY_SAMPLES_API void by_samples_timeline_delete(by_samples_timeline* timeline);
 /// column: 0 mallocs by bin, 1 frees by bin, 2 the first event in each bin or later, 3 events by thread; owned by
 /// `timeline`.
 BY_SAMPLES_API const uint64_t* by_samples_timeline_column(const by_samples_timeline* timeline, uint32_t column);
-/// For each boundary (rising) the number of the first event of `thread` (UINT32_MAX: of any) that started at or after
-/// it, into `found`; one behind the last event where there is none. O(rows).
+/// For each boundary (rising), writes into `found` the number of the first event of `thread` (UINT32_MAX: of any) that
+/// started at or after it, or one more than the last event where there is none. O(rows).
 BY_SAMPLES_API void by_samples_first_events(const void* rows, uint64_t count, uint32_t thread,
                                             const double* boundaries_ns, size_t boundary_count, uint64_t* found);
 

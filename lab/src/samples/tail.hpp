@@ -1,4 +1,5 @@
-// Counts latencies that are too slow and too few for a table: exactly, in memory that stops growing when the values do.
+// Counts latencies that are too slow and too few for a table, exactly, in memory that stops growing when there are no
+// new values.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,8 @@ struct Distribution {
 /// Both together. O(n).
 Distribution merged(const Distribution& left, const Distribution& right);
 
-/// Keeps values as they come; when there are many, folds them into counts of distinct ones. Memory: 4 bytes a value up
-/// to 65,536 of them, then 16 bytes a distinct value. Amortised O(log n) a value. Throws std::bad_alloc.
+/// Keeps values as they come. When there are many, folds them into counts of distinct ones. Memory: 4 bytes per value
+/// up to 65,536 of them, then 16 bytes per distinct value. Amortised O(log n) per value. Throws std::bad_alloc.
 class Tail {
  public:
   void add(std::uint32_t ticks) {

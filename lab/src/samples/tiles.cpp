@@ -40,7 +40,7 @@ class Worker {
     for (auto& plane : counts) plane.resize(static_cast<std::size_t>(frame.columns) * frame.bins);
   }
 
-  /// Rows [begin, end) less those in `single`, the first of which is not below `begin`.
+  /// Rows [begin, end) without those in `single`, the first of which is not below `begin`.
   void pass(std::span<const Run> runs, std::uint64_t begin, std::uint64_t end, std::span<const std::uint64_t> single) {
     auto next = single.begin();
     for (std::uint64_t i = begin; i < end; ++i) {

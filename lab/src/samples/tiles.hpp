@@ -1,6 +1,6 @@
 // What the report's page draws and counts from: latency histograms of short stretches of time, without some single
-// events that it shows one by one. Histograms of neighbouring stretches add up, so that one structure gives both the
-// density at every zoom and the percentiles of any stretch.
+// events that it shows one by one. Histograms of neighbouring stretches add up, so one structure gives both the density
+// at every zoom and the percentiles of any stretch.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ inline constexpr std::size_t tile_planes = 8;
 struct Tiles {
   /// By plane: columns * bins counts, cell = column * bins + bin.
   std::vector<std::uint32_t> counts[tile_planes];
-  /// Of each single row the latency in every run: call and touch together, in the group's ticks.
+  /// The latency of each single row in every run: call and touch together, in the group's ticks.
   std::vector<std::uint32_t> latencies;
 };
 
-/// Counts all rows but those in `single`, which rise. The time of an event is that of its first repeat, in every view.
+/// Counts all rows except those in `single`, which rise. An event's time is that of its first repeat, in every view.
 /// Throws std::bad_alloc.
 Tiles tile(std::span<const Run> runs, std::uint64_t rows, const by_samples_tile_frame& frame,
            std::span<const std::uint64_t> single, std::size_t threads);

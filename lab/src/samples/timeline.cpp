@@ -11,7 +11,7 @@ Timeline timeline(std::span<const Row> rows, std::uint64_t bin_ns, std::uint64_t
     const std::uint64_t start = row.start;
     found.latest_ns = std::max(found.latest_ns, start);
     if (found.latest_ns > longest_ns) return found;
-    // Divided only where a bin begins: most events fall into the one before.
+    // Divides only where a bin begins: most events fall into the bin of the one before.
     if (found.latest_ns >= (bin + 1) * bin_ns) bin = static_cast<std::size_t>(found.latest_ns / bin_ns);
     if (found.first_event.size() <= bin) {
       found.first_event.resize(bin + 1, row.event);

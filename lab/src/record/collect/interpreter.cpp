@@ -1,4 +1,4 @@
-// Records to events.
+// Turns records into events.
 #include "record/collect/interpreter.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ journal::Kind kind_of_allocation(RecordKind kind) {
   }
 }
 
-// An engine that claims more than any process has is not believed: a journal can't say it.
+// An engine may claim more than any process has; a journal can't hold that size.
 std::uint64_t size_of(std::uint64_t packed) { return std::min(packed >> 8, journal::most_block_bytes); }
 
 }  // namespace
@@ -122,7 +122,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
 }
 
 // The address is about to be given. If a block is still thought to live there, its free was never seen (it went through
-// a function that can't be hooked) or it is being reallocated by another thread, which has let go of it already.
+// a function that can't be hooked), or another thread is reallocating it and has released the address already.
 void Interpreter::make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address) {
   for (auto& [owner, pending] : space.pending) {
     if (pending.old_address != address || !pending.known || pending.freed) continue;
@@ -148,7 +148,7 @@ void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64
   if (found == space.pending.end()) return;
   const Pending pending = found->second;
   space.pending.erase(found);
-  if (address == 0 && size != 0) {  // it failed: the old block is as it was
+  if (address == 0 && size != 0) {  // it failed: the old block is unchanged
     if (pending.known && !pending.freed) space.live.put_back(pending.old_address, pending.block);
     return;
   }
@@ -167,7 +167,7 @@ void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64
   }
   make_way(space, thread, stamp, address);
   if (space.output) {
-    // A window that opened between start and end knows nothing of the old block.
+    // A window that opened between start and end does not know the old block.
     block.id = pending.block.id == journal::no_block
                    ? space.output->allocate(stamp, address, block)
                    : space.output->reallocate(pending.begin, stamp, pending.block.id, address, block);

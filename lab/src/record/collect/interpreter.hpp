@@ -1,4 +1,4 @@
-// Gives merged records their meaning: which blocks live, which events the journals get, when windows open and close.
+// Interprets merged records: which blocks live, which events the journals get, when windows open and close.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ struct WindowPlan {
   std::uint64_t length = never;    ///< of a window opened by the signal or by_journal_start()
 };
 
-/// What was put right; 0 in a recording without surprises.
+/// What was corrected; all 0 in a recording without surprises.
 struct Repairs {
   std::uint64_t unknown_frees = 0;  ///< frees of blocks that were not seen to be allocated: left out
-  std::uint64_t missed_frees = 0;   ///< blocks whose address was given again: a free was put in
+  std::uint64_t missed_frees = 0;   ///< blocks whose address was given again: a free was added
   std::uint64_t split_reallocates =
       0;  ///< another thread got the old block before the call ended: written as two events
 };
 
 class Interpreter : public RecordSink {
  public:
-  /// `threads` is the session's list, where names that the program gives are kept; it must outlive this.
+  /// `threads` is the session's list; names that the program gives are kept there. It must outlive this.
   Interpreter(OutputSettings malloc_output, WindowPlan plan, std::vector<ThreadFacts>& threads);
   ~Interpreter() override;
 
@@ -43,7 +43,7 @@ class Interpreter : public RecordSink {
 
   /// Starts from the blocks of the parent process.
   void inherit(const std::vector<LiveBlocks::Entry>& blocks) { malloc_space_.live.assign(blocks); }
-  /// All records before `stamp` have been applied: windows open and close though nothing happens in the program.
+  /// All records before `stamp` have been applied: windows open and close even though the program does nothing.
   void advance(std::uint64_t stamp);
   /// The window's signal came.
   void toggle(std::uint64_t stamp);
@@ -51,14 +51,14 @@ class Interpreter : public RecordSink {
   void flush();
   /// The program ended.
   void finish(std::uint64_t stamp);
-  /// Nothing that is still to come will be written.
+  /// No later record will be written.
   bool is_over() const { return over_; }
 
   const Repairs& repairs() const { return repairs_; }
   std::vector<JournalSummary> journals() const;
-  /// Called with the stamp of each fork, when the live blocks are as the child finds them.
+  /// Called with the stamp of each fork, when the live blocks are those that the child finds.
   std::function<void(std::uint64_t stamp, const LiveBlocks& live)> on_fork;
-  /// Called when a journal of by_journal_open() is complete, or could not be.
+  /// Called when a journal of by_journal_open() is complete, or could not be completed.
   std::function<void(bool complete)> on_engine_closed;
 
  private:
@@ -68,7 +68,7 @@ class Interpreter : public RecordSink {
     std::uint64_t begin = 0;
     LiveBlock block;
     bool known = false;  ///< the old block was live
-    bool freed = false;  ///< its address was given to another thread meanwhile, so its free is written already
+    bool freed = false;  ///< its address was given to another thread meanwhile, so its free is already written
   };
   struct Space {
     LiveBlocks live;

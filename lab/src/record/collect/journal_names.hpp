@@ -9,14 +9,14 @@
 
 namespace blockyard::record {
 
-/// The first process writes the file that was asked for: its first image that records anything, as it is often a script
-/// that executes the program. All others put their process id into the name, and a later image its number.
+/// The first process writes the file that the user named: its first image that records anything, because it is often a
+/// script that executes the program. All others add their process id to the name, and a later image its number.
 class JournalNames {
  public:
   explicit JournalNames(std::string wanted) : wanted_(std::move(wanted)) {}
 
-  /// The path for a new image of the process. Call it once for each; `records_malloc` is false for a program that only
-  /// opens journals of its own, which gets none.
+  /// The path for a new image of the process. Call it once for each image. `records_malloc` is false for a program that
+  /// only opens journals of its own, which gets no path.
   std::string name_image(pid_t pid, bool records_malloc);
   /// The path that the process's next image will get.
   std::string next_path(pid_t pid) const;

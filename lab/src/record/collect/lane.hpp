@@ -23,10 +23,10 @@ class Lane {
 
   /// The oldest record; the lane must not be empty.
   const std::uint64_t* front() const { return chunks_.front().words.data() + chunks_.front().begin; }
-  /// Its stamp, raised to that of the record before it should a clock ever have stepped back.
+  /// Its stamp, raised to that of the record before it if a clock ever stepped back.
   std::uint64_t front_stamp() const { return std::max(front()[1], last_stamp_); }
 
-  /// Whether `is_it(record)` holds for one of the records behind the oldest that have its stamp. O(those).
+  /// Whether `is_it(record)` holds for one of the records after the oldest that have its stamp. O(those).
   template <class Predicate>
   bool any_behind_front(Predicate&& is_it) const {
     const std::uint64_t stamp = front_stamp();
@@ -51,7 +51,7 @@ class Lane {
     if (chunk.begin == chunk.words.size()) chunks_.pop_front();
   }
 
-  /// Appends words [from, to) of a ring. They must be whole records, as all that lies between two heads is.
+  /// Appends words [from, to) of a ring. They must be whole records; everything between two heads is.
   void take(const std::uint64_t* ring, std::uint64_t mask, std::uint64_t from, std::uint64_t to) {
     constexpr std::size_t chunk_words = std::size_t{1} << 16;
     if (from == to) return;

@@ -1,4 +1,4 @@
-// Copies of the live blocks, for preambles and forks.
+// Copies the live blocks, for preambles and forks.
 #include "record/collect/live_blocks.hpp"
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace blockyard::record {
 
 struct LiveBlock {
   std::uint64_t size = 0;
-  std::uint64_t sequence = 0;            ///< rises with each block given: the original order
+  std::uint64_t sequence = 0;            ///< grows with each block given: the original order
   std::uint64_t id = journal::no_block;  ///< dense id in the journal being written, if one is
   std::uint32_t thread = 0;              ///< session's number of the thread that allocated
   std::uint32_t alignment = 0;           ///< bytes, of allocate_aligned
@@ -27,7 +27,7 @@ class LiveBlocks {
 
   bool contains(std::uint64_t address) const { return const_cast<LiveBlocks*>(this)->blocks_.find(address) != nullptr; }
   LiveBlock* find(std::uint64_t address) { return blocks_.find(address); }
-  /// Adds a block at an address that must not be live, as the newest.
+  /// Adds a block, as the newest, at an address that must not be live.
   void add(std::uint64_t address, LiveBlock block) {
     block.sequence = next_sequence_++;
     blocks_.insert(address, block);
@@ -41,9 +41,9 @@ class LiveBlocks {
   }
   std::size_t size() const { return blocks_.size(); }
 
-  /// All of them in the order in which they were given. O(n log n).
+  /// All of them in the order of their allocation. O(n log n).
   std::vector<Entry> in_order() const;
-  /// Starts over from what in_order() gave elsewhere.
+  /// Replaces all blocks by what in_order() of another gave.
   void assign(const std::vector<Entry>& entries);
 
  private:

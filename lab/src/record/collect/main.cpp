@@ -16,13 +16,13 @@
 
 namespace {
 
-// The collector must outlive whatever ends the program, Ctrl-C at the terminal included. A journal that grows beyond
-// the limit on a file's size is a failed write, which the summary tells.
+// The collector must outlive whatever ends the program, including Ctrl-C at the terminal. A journal that grows beyond
+// the limit on a file's size is a failed write, which the summary reports.
 void ignore_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTTOU, SIGXFSZ}) std::signal(number, SIG_IGN);
 }
 
-// A recorded process takes three files, a forked child that has recorded nothing yet one; most shells allow 1,024.
+// A recorded process takes three files, a forked child that has recorded nothing one; most shells allow 1,024.
 void allow_many_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -30,7 +30,7 @@ void allow_many_files() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Started from within a program, it must not keep the program's files open.
+// When a program starts it, it must not keep the program's files open.
 void let_go_of_inherited_files(int keep) {
   if (keep > 3) syscall(SYS_close_range, 3, keep - 1, 0);
   syscall(SYS_close_range, keep + 1, ~0U, 0);

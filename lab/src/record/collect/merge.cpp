@@ -1,4 +1,4 @@
-// The merge: a heap of lanes by the stamp of their oldest record, with runs of one lane applied at a stretch.
+// The merge: a heap of lanes ordered by the stamp of their oldest record; runs of one lane are applied together.
 #include "record/collect/merge.hpp"
 
 #include <algorithm>
@@ -38,8 +38,8 @@ bool takes_block_of(const std::uint64_t* record, const std::uint64_t* giving) {
          payload_of(record[0]) == payload_of(giving[0]) && engine_of(record[0]) == engine_of(giving[0]);
 }
 
-/// How early among records of one stamp the lane's oldest should come. Of several threads that were given one address
-/// in one tick, whoever freed it again within the tick had it before whoever kept it.
+/// How early the lane's oldest record comes among records of one stamp. When several threads got one address in one
+/// tick, a thread that freed it within the tick had it before a thread that kept it.
 int rank(const Lane& lane, const RecordSink& sink) {
   const std::uint64_t* const oldest = lane.front();
   if (!sink.is_possible(oldest)) return 3;
@@ -47,7 +47,7 @@ int rank(const Lane& lane, const RecordSink& sink) {
   return lane.any_behind_front([&](const std::uint64_t* record) { return takes_block_of(record, oldest); }) ? 1 : 2;
 }
 
-/// Several lanes hold records of one and the same stamp: the order among them is whatever makes sense of each.
+/// Several lanes hold records of the same stamp: they are put into an order in which each is possible.
 std::size_t apply_ties(std::vector<Lane*>& tied, std::uint64_t stamp, RecordSink& sink) {
   std::size_t applied = 0;
   while (!tied.empty()) {

@@ -14,8 +14,8 @@ class RecordSink {
  public:
   virtual ~RecordSink() = default;
   virtual void apply(std::uint32_t thread, std::uint64_t stamp, const std::uint64_t* record) = 0;
-  /// Could this record come next? An allocation of an address that is live could not, nor a free of one that is not.
-  /// Asked only to put records with equal stamps in an order.
+  /// Whether this record may come next: an allocation of a live address may not, nor a free of one that is not live.
+  /// Asked only to order records with equal stamps.
   virtual bool is_possible(const std::uint64_t* record) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Journals out of merged events.
+// Writes journals from merged events.
 #include "record/collect/output.hpp"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ std::uint64_t Output::reallocate(std::uint64_t begin, std::uint64_t end, std::ui
   event.size = block.size;
   event.old_block = old_id;
   event.address = address;
-  event.duration_ns = time_of(end);  // add() subtracts the start, which other threads' events may have pushed back
+  event.duration_ns = time_of(end);  // add() subtracts the start, which other threads' events may have delayed
   return add(begin, event, block.thread);
 }
 
@@ -159,7 +159,7 @@ void Output::flush() {
 
 void Output::fail(const std::string& sentence) {
   journals_.back().error = sentence;
-  // Its destructor tries once more to end the file well; what is flushed stays readable either way.
+  // Its destructor tries once more to end the file well; what was flushed stays readable in any case.
   writer_.reset();
   std::fprintf(stderr, "blockyard: %s; the program goes on, unrecorded\n", sentence.c_str());
 }

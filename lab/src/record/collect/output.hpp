@@ -1,4 +1,4 @@
-// One address space's journals: a file for each window, written as the merge goes.
+// One address space's journals: a file for each window, written while the merge goes on.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,22 @@ struct OutputSettings {
   journal::Header header;  ///< program, command, machine, ...; threads are added as they appear
 };
 
-/// What became of one journal; for the summary.
+/// The result of one journal, for the summary.
 struct JournalSummary {
   std::string path;
   std::uint64_t events = 0;
   std::uint64_t preamble = 0;
   std::uint64_t allocations = 0;  ///< events that gave a block: of a reallocate, its new one
-  std::uint64_t frees = 0;        ///< events that took one: of a reallocate, its old one
+  std::uint64_t frees = 0;        ///< events that ended one: of a reallocate, its old one
   std::uint64_t reallocates = 0;  ///< counted in both
   std::uint64_t frames = 0;
   std::uint64_t threads = 0;
   std::uint64_t bytes = 0;
   double seconds = 0;
-  std::string error;  ///< why it is not complete; empty when it is
+  std::string error;  ///< why it is incomplete; empty when it is complete
 };
 
-/// Not thread-safe. Errors of writing end the journal and are kept in its summary; nothing throws.
+/// Not thread-safe. A write error ends the journal and is kept in its summary; nothing throws.
 class Output {
  public:
   /// `threads` is the session's list; it may grow, and must outlive this.
@@ -51,7 +51,7 @@ class Output {
   bool is_open() const { return writer_ != nullptr; }
   /// Begins a journal whose time 0 is `stamp`, with a preamble of the blocks alive.
   void open_window(std::uint64_t stamp, LiveBlocks& live);
-  /// `stopped`: the recording stopped before the program, so what lives is no leak.
+  /// `stopped`: the recording stopped before the program, so live blocks are no leak.
   void close_window(std::uint64_t stamp, bool stopped);
 
   /// The block's id in the open journal.
@@ -64,7 +64,7 @@ class Output {
   void phase_mark(std::uint64_t stamp, std::uint32_t thread, const std::string& name);
   void thread_renamed(std::uint32_t thread);
 
-  /// Makes everything so far survive a crash of the collector.
+  /// Makes everything written so far survive a crash of the collector.
   void flush();
   const std::vector<JournalSummary>& journals() const { return journals_; }
 
@@ -77,7 +77,8 @@ class Output {
   OutputSettings settings_;
   const std::vector<ThreadFacts>& threads_;
   std::unique_ptr<journal::Writer> writer_;
-  std::vector<std::uint32_t> thread_index_;  ///< session's thread to the writer's, none where not yet used
+  std::vector<std::uint32_t>
+      thread_index_;  ///< the writer's index of each thread of the session; none where not yet used
   std::uint64_t origin_ = 0;
   std::uint64_t last_time_ = 0;
   std::uint64_t next_block_ = 0;

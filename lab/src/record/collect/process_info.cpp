@@ -1,4 +1,4 @@
-// Facts from /proc and uname.
+// Reads /proc and uname.
 #include "record/collect/process_info.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace blockyard::record {
 namespace {
 
-// Not by a stream: reading a process that is just ending fails with ESRCH, which a stream's iterator throws.
+// Not with a stream: reading a process that is just ending fails with ESRCH, which a stream's iterator throws.
 std::string read_all(const std::string& path) {
   std::string text;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -23,7 +23,7 @@ std::string read_all(const std::string& path) {
   return text;
 }
 
-// The value of the first line of `path` that starts with `key`, without what stands around it.
+// The value of the first line of `path` that starts with `key`, without the characters `around` it.
 std::string value_of(const std::string& path, const std::string& key, const std::string& around) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

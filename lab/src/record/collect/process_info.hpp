@@ -9,7 +9,7 @@
 
 namespace blockyard::record {
 
-/// Each gives "" or nothing where the process is gone or may not be looked at.
+/// Each returns "" or nothing when the process is gone or may not be read.
 std::string program_of(pid_t pid);
 std::vector<std::string> command_of(pid_t pid);
 std::string thread_name(pid_t pid, std::uint64_t tid);

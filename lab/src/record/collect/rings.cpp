@@ -1,4 +1,4 @@
-// Draining and the watermark. Why it holds is in docs/design/recorder.md.
+// Draining and the watermark. docs/design/recorder.md explains why it holds.
 #include "record/collect/rings.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void Rings::follow(std::uint32_t index, const Slot& slot) {
 std::size_t Rings::drain_slot(std::uint32_t index, std::uint64_t now, bool dead) {
   Slot& slot = region_.slot(index);
   Follower& follower = followers_[index];
-  // The claim first: a thread that finishes in between then merely looks as if it had recorded after our look.
+  // The claim is read first: a thread that finishes a record in between looks as if it had recorded later.
   const std::uint64_t claim = slot.claim.load(std::memory_order_acquire);
   const std::uint64_t head = slot.head.load(std::memory_order_acquire);
   if (slot.owner.load(std::memory_order_acquire) != 0) follow(index, slot);
@@ -47,7 +47,7 @@ std::size_t Rings::drain_slot(std::uint32_t index, std::uint64_t now, bool dead)
     follower.lane->take(region_.ring(index), region_.control().ring_words - 1, tail, head);
     slot.tail.store(head, std::memory_order_release);
   }
-  // A record under way may have any stamp since we last saw none under way, so then the old watermark stands.
+  // A record under way may have any stamp since there was last none under way, so the old watermark stays.
   if (dead || static_cast<std::int64_t>(claim - head) <= 0) follower.watermark = now;
   return head - tail;
 }
@@ -100,7 +100,7 @@ void Rings::release_slot(std::uint32_t index) {
   waited_of_the_gone_ += slot.waited.exchange(0);
   followers_[index].lane.reset();
   followers_[index].tid = 0;
-  slot.claim.store(slot.head.load());  // a thread that was ended amid a record left its claim behind
+  slot.claim.store(slot.head.load());  // a thread that ended in the middle of a record left its claim behind
   slot.owner.store(0, std::memory_order_release);
 }
 

@@ -29,13 +29,13 @@ class Rings {
   Rings(Region region, std::uint32_t first_thread, std::uint64_t now)
       : region_(region), next_thread_(first_thread), watermark_(now) {}
 
-  /// Moves what is complete into the lanes. `now` is a stamp that was taken before an expedited barrier that was over
-  /// before this call. With `dead`, no thread runs any more. Returns the number of words moved.
+  /// Moves complete records into the lanes. `now` is a stamp from before an expedited barrier that ended before this
+  /// call. With `dead`, no thread is running any more. Returns the number of words moved.
   std::size_t drain(std::uint64_t now, bool dead);
 
   /// No record with an earlier stamp will be drained any more.
   std::uint64_t watermark() const { return watermark_; }
-  /// The lanes, also of threads that are gone but have records left.
+  /// The lanes, including those of threads that are gone but have records left.
   std::vector<Lane*> lanes() const;
   std::size_t queued_words() const;
   /// Threads that appeared since the last call.
@@ -43,8 +43,8 @@ class Rings {
 
   /// Tells the program to record no more.
   void stop();
-  /// Frees the slots of threads for which `is_gone(tid)` holds, each after `discard(index)` gave its ring's memory
-  /// back: as soon as a slot is free another thread may write there. Returns how many became free.
+  /// Frees the slots of threads for which `is_gone(tid)` holds. Calls `discard(index)` first, which gives the ring's
+  /// memory back: another thread may write there as soon as the slot is free. Returns how many became free.
   template <typename IsGone, typename Discard>
   std::size_t release_slots(IsGone is_gone, Discard discard);
   bool slots_are_short() const;
@@ -54,7 +54,7 @@ class Rings {
 
  private:
   struct Follower {
-    std::uint32_t serial = 0;  ///< which thread of the slot `lane` belongs to
+    std::uint32_t serial = 0;  ///< the thread of the slot that `lane` belongs to
     std::uint32_t tid = 0;
     std::uint64_t watermark = 0;  ///< of this slot alone
     std::shared_ptr<Lane> lane;
@@ -81,7 +81,7 @@ template <typename IsGone, typename Discard>
 std::size_t Rings::release_slots(IsGone is_gone, Discard discard) {
   std::size_t released = 0;
   for (std::uint32_t index = 0; index < followers_.size(); ++index) {
-    // Whether the thread is gone comes first: then what its ring holds is final.
+    // Whether the thread is gone is checked first: then its ring's contents are final.
     if (followers_[index].lane == nullptr || !is_gone(followers_[index].tid) || !is_empty(index)) continue;
     discard(index);
     release_slot(index);

@@ -16,7 +16,7 @@
 namespace blockyard::record {
 namespace {
 
-constexpr std::size_t merge_slice = 16'384;  // records between two looks at the rings: about 1 ms
+constexpr std::size_t merge_slice = 16'384;  // records between two drains of the rings: about 1 ms
 constexpr int idle_ms = 5;                   // a ring of 4 MiB lasts 8 ms at 25 million events per second
 constexpr int busy_ms = 1;
 constexpr std::uint64_t millisecond_ns = 1'000'000;
@@ -151,7 +151,7 @@ SessionSettings Server::session_settings(const Caller& caller) {
   session.begin = stamp_after(clock_);
   session.slots = settings_.slots;
   session.ring_words = settings_.ring_words;
-  // Where address space is limited the program must not lose half of it to rings.
+  // Where address space is limited, the rings must not take half of the program's.
   const auto is_too_large = [&] {
     return region_bytes(session.slots, session.ring_words) > caller.hello.address_space_limit / 16;
   };
@@ -191,8 +191,8 @@ WindowPlan Server::window_plan(std::uint64_t begin) const {
   return plan;
 }
 
-// The same process in a new image: nothing of the old one runs any more. It is written out at once, so that it is known
-// whether it took the name of the first journal.
+// The process has a new image, and nothing of the old one runs any more. The old one is written out at once, so that it
+// is known whether it took the name of the first journal.
 void Server::end_earlier_image(pid_t pid) {
   for (auto process = processes_.begin(); process != processes_.end();) {
     Session& session = *process->session;
@@ -200,7 +200,7 @@ void Server::end_earlier_image(pid_t pid) {
       session.mark_dead();
       if (!session.has_begun()) try_to_begin(*process);
     }
-    if (process->pid != pid || !session.has_begun()) {  // a child's may have to wait for its parent's blocks
+    if (process->pid != pid || !session.has_begun()) {  // a child may have to wait for its parent's blocks
       ++process;
       continue;
     }
@@ -275,7 +275,7 @@ void Server::print_summary() {
     summary.add_running(child.pid, program_of(child.pid), names_.next_path(child.pid), true);
   std::printf("%s\n", summary.text(clock_, fences_).c_str());
   std::fflush(stdout);
-  // What runs on must not hold the pipe of somebody who waits for its end.
+  // Processes that are still recorded must not hold the pipe of a reader that waits for its end.
   const FileDescriptor nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (nowhere.is_open()) dup2(nowhere.get(), STDOUT_FILENO);
 }

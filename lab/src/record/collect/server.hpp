@@ -1,5 +1,5 @@
-// The collector's loop: takes in processes, keeps their rings empty and their journals growing, and says at the end
-// what it wrote.
+// The collector's loop: it accepts processes, empties their rings, writes their journals, and prints a summary at the
+// end.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 namespace blockyard::record {
 
 struct ServerSettings {
-  std::string socket;  ///< abstract name to listen at; empty: `connected` is the only program
-  int connected = -1;  ///< a socket over which one program says hello
+  std::string socket;  ///< abstract name to listen on; empty: `connected` is the only program
+  int connected = -1;  ///< a socket over which one program introduces itself
   std::string output;  ///< journal of the first process
   bool overwrite = false;
   bool addresses = false;
@@ -39,8 +39,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Runs until the last process ended. Prints the summary when standard input ends: processes that still run then are
-  /// named in it, and their journals go on.
+  /// Runs until the last process has ended. Prints the summary when standard input ends: it names processes that are
+  /// still running, and their journals go on.
   void run();
 
  private:
@@ -53,7 +53,7 @@ class Server {
   };
 
   void wait_for_something(int timeout_ms);
-  /// False when nobody but forked children came who announce themselves.
+  /// False when all that came were forked children that announced themselves.
   bool accept_programs();
   /// False for such a child.
   bool welcome(const FileDescriptor& connection);

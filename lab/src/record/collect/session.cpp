@@ -37,7 +37,7 @@ SharedRegion::~SharedRegion() {
 void SharedRegion::discard_ring(std::uint32_t slot) {
   const auto offset = static_cast<off_t>(reinterpret_cast<std::byte*>(region_.ring(slot)) - region_.base);
   const auto bytes = static_cast<off_t>(region_.control().ring_words * sizeof(std::uint64_t));
-  // Best effort: a kernel that can't punch holes merely keeps the memory.
+  // Best effort: a kernel that can't punch holes keeps the memory.
   static_cast<void>(fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0);
 }
 
@@ -75,7 +75,7 @@ std::size_t Session::merge_some(std::size_t budget) {
   const std::vector<Lane*> lanes = rings_.lanes();
   const std::size_t merged = merge(lanes, rings_.watermark(), budget, interpreter_);
   if (merged == budget) return merged;
-  // All that the watermark allows is merged: time itself has come this far.
+  // All that the watermark allows is merged: time has advanced to the watermark.
   if (!dead_) {
     interpreter_.advance(rings_.watermark());
     const std::uint32_t toggles = shared_.region().control().toggles.load();
@@ -101,8 +101,8 @@ void Session::adopt_new_threads() {
   }
 }
 
-// A thread starts with the name of the one that made it, which says nothing: the program's own name is its first
-// thread's alone.
+// A thread starts with the name of its creator, which says nothing: the program's own name belongs to its first thread
+// only.
 void Session::read_name(std::uint32_t thread) {
   if (!settings_.same_namespace) return;
   const bool is_first = std::cmp_equal(threads_[thread].tid, settings_.pid);
@@ -110,7 +110,7 @@ void Session::read_name(std::uint32_t thread) {
   // A program that ran for milliseconds is gone by now.
   if (is_first && name.empty()) name = first_name_;
   if (name.empty() || (name == first_name_ && !is_first) || name == threads_[thread].name) return;
-  // What the kernel keeps is cut to 15 bytes; the program's own words are longer.
+  // The kernel cuts names to 15 bytes; the name that the program itself gave is longer.
   if (threads_[thread].name.starts_with(name)) return;
   threads_[thread].name = name;
   interpreter_.thread_renamed(thread);

@@ -20,7 +20,7 @@ struct ForkSnapshot {
   std::vector<ThreadFacts> threads;
 };
 
-/// A region of memory that this process made and maps; the file goes to the program.
+/// A region of memory that this process creates and maps; the program gets its file.
 class SharedRegion {
  public:
   /// Throws std::system_error.
@@ -31,7 +31,7 @@ class SharedRegion {
   Region region() const { return region_; }
   int file() const { return file_; }
   std::uint64_t bytes() const { return bytes_; }
-  /// Gives a ring's memory back to the system.
+  /// Returns a ring's memory to the system.
   void discard_ring(std::uint32_t slot);
 
  private:
@@ -42,7 +42,7 @@ class SharedRegion {
 
 struct SessionSettings {
   pid_t pid = 0;               ///< as this process sees it
-  bool same_namespace = true;  ///< the program knows its threads by the numbers that /proc shows us
+  bool same_namespace = true;  ///< the program's thread ids are those that /proc shows here
   std::uint64_t key = 0;
   std::uint64_t begin = 0;  ///< stamp of the handshake: nothing was recorded before
   std::uint32_t slots = 4096;
@@ -55,17 +55,18 @@ class Session {
  public:
   explicit Session(SessionSettings settings);
 
-  /// Until this is called nothing is merged: a forked child waits for the blocks it inherits. nullptr: none are known.
+  /// Nothing is merged before this call: a forked child waits for the blocks it inherits. nullptr: none are known.
   void begin(const ForkSnapshot* inherited);
   bool has_begun() const { return begun_; }
 
-  /// Takes what the rings hold; `now` as for Rings::drain. Returns the number of words taken.
+  /// Takes what the rings hold; `now` as in Rings::drain. Returns the number of words taken.
   std::size_t drain(std::uint64_t now);
-  /// Merges at most `budget` records and returns how many it did.
+  /// Merges at most `budget` records and returns how many it merged.
   std::size_t merge_some(std::size_t budget);
-  /// Once a second: thread names, slots of threads that are gone, and everything so far made crash-proof.
+  /// Once per second: reads thread names, frees slots of threads that are gone, and makes everything so far
+  /// crash-proof.
   void housekeep();
-  /// No thread of the image runs any more (it ended, or another image took its place).
+  /// No thread of the image is running any more (it ended, or another image took its place).
   void mark_dead() { dead_ = true; }
   bool is_dead() const { return dead_; }
   /// True when everything a dead image left has been merged.
@@ -90,7 +91,7 @@ class Session {
   SharedRegion shared_;
   std::vector<ThreadFacts> threads_;
   std::vector<std::uint32_t> running_;  ///< threads that may still change their name
-  std::string first_name_;              ///< what threads are called before anybody names them
+  std::string first_name_;              ///< the name that threads have until somebody names them
   Rings rings_;
   Interpreter interpreter_;
   std::uint32_t toggles_seen_ = 0;

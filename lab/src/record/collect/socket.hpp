@@ -1,4 +1,4 @@
-// The socket at which programs announce themselves, and the two messages that go over it (channel.hpp).
+// The socket at which programs introduce themselves, and the two messages that go over it (channel.hpp).
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@
 
 namespace blockyard::record {
 
-/// Listens at an abstract name. Throws journal::Error.
+/// Listens on an abstract name. Throws journal::Error.
 FileDescriptor listen_at(const std::string& name);
 
-/// The next program that waits at `listener`; none when there is no more. Does not block.
+/// The next program that waits at `listener`; none when there are no more. Does not block.
 FileDescriptor accept_program(const FileDescriptor& listener);
 
-/// Who waits at the other end of a connection.
+/// The program at the other end of a connection.
 struct Caller {
   Hello hello;
   pid_t pid = 0;         ///< as this process sees it
   FileDescriptor pidfd;  ///< closed when the process has ended already
 };
 
-/// Reads the program's message; waits for it for a second. None when it is no program of ours, or of another version.
+/// Reads the program's message; waits for it for a second. None for another user's program, and for another version.
 std::optional<Caller> identify(const FileDescriptor& connection);
 
-/// Answers; `file` travels along unless it is negative. False when the program is gone.
+/// Answers; `file` goes along unless it is negative. False when the program is gone.
 bool send_welcome(const FileDescriptor& connection, const Welcome& welcome, int file);
 
 }  // namespace blockyard::record

@@ -27,7 +27,7 @@ void check_times(const PlanOptions& options) {
   constexpr double most_s = 9e9;  // what fits 64 bits of nanoseconds
   for (const auto& [time, name] : {std::pair{options.from_s, "--from"}, std::pair{options.to_s, "--to"}}) {
     if (time && !(*time >= 0 && *time <= most_s))
-      throw journal::Error(std::string(name) + " must be a time from 0 s on");
+      throw journal::Error(std::string(name) + " must be a time of 0 s or later");
   }
   if (options.to_s && *options.to_s <= options.from_s.value_or(0))
     throw journal::Error("--to must be later than --from");

@@ -70,15 +70,16 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       ->capture_default_str();
   const std::map<std::string, Touch> touches{{"none", Touch::nothing}, {"page", Touch::page}, {"all", Touch::all}};
   command
-      ->add_option("--touch", settings->touch, "write nothing into a fresh block, a byte in every page, or all of it")
+      ->add_option("--touch", settings->touch,
+                   "what to write into a fresh block: nothing, a byte in every page, or all of it")
       ->transform(CLI::Transformer(touches).description("none|page|all"))
       ->default_str("page");
   command
       ->add_option("--causes-above", settings->causes_above_ns,
-                   "nanoseconds from which an event carries why it was slow; 0 looks at none")
+                   "nanoseconds from which an event's row names its cause; 0: none does")
       ->capture_default_str();
   const std::map<std::string, CauseSource> sources{{"perf", CauseSource::perf}, {"getrusage", CauseSource::getrusage}};
-  command->add_option("--look-with", settings->cause_source, "what may be asked for causes")
+  command->add_option("--look-with", settings->cause_source, "the best source of causes that may be used")
       ->transform(CLI::Transformer(sources).description("perf|getrusage"))
       ->default_str("perf");
   command
@@ -90,16 +91,16 @@ void add_run_command(CLI::App& app, std::function<void()>& chosen) {
       "begin each event when all before it in the journal are over, each thread on one core: every repeat does "
       "the same work");
   command->add_flag("--keep-awake", settings->keep_awake,
-                    "a loop of the kernel's idle class on each core, so that none falls asleep between events");
+                    "a loop in the kernel's idle class on each core, so that no core sleeps between events");
   CLI::Option* untimed =
       command->add_flag("--untimed", settings->untimed, "no clock around calls: total CPU time only");
   command
       ->add_flag("--verify", settings->verify,
-                 "check the allocator instead: blocks overlap, contents or alignment lost; not timed")
+                 "check the allocator for overlapping blocks, lost contents and lost alignment; nothing is timed")
       ->excludes(untimed);
   command
       ->add_flag("--trace", settings->traced,
-                 "write down which event makes which system calls (syscalls.npy) instead of timing any")
+                 "record which event makes which system calls (syscalls.npy); nothing is timed")
       ->excludes("--verify")
       ->excludes("--keep-awake")
       ->excludes(untimed);

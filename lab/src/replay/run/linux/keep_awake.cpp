@@ -36,7 +36,7 @@ namespace {
 void KeepAwake::start() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-    throw journal::Error("--keep-awake: the system does not tell which cores there are");
+    throw journal::Error("--keep-awake: the system does not say which cores there are");
   }
   const pid_t parent = getpid();
   for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
