@@ -70,13 +70,13 @@ def test_seconds_of_a_campaign_file_that_are_no_place_in_a_journal_are_refused(l
     write(lab.folder, f'allocators = ["null"]\n[[journal]]\npath = "game.txt"\n{stretch}\n')
     done = lab.replay("--campaign", "own.toml")
     assert done.returncode == 1
-    assert done.stderr.startswith("blockyard: ") and "is no place in game" in done.stderr
+    assert done.stderr.startswith("blockyard: ") and "is not a place in game" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_campaign_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_bytes(b"\x89byj")
-    with pytest.raises(UserError, match="is not a campaign file: it is no text"):
+    with pytest.raises(UserError, match="is not a campaign file: it is not text"):
         settings.read_campaign(tmp_path / "own.toml")
 
 

@@ -359,7 +359,7 @@ def test_resume_refuses_another_kind_of_machine(lab: Lab) -> None:
 def test_seconds_that_are_no_number_are_refused_before_anything_runs(lab: Lab, option: str, value: str) -> None:
     done = lab.replay(lab.journal("game.txt"), "-a", "null", option, value)
     assert done.returncode == 2
-    assert f"'{option}': {value} is no number of seconds" in done.stderr
+    assert f"'{option}': {value} is not a number of seconds" in done.stderr
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e300"])

@@ -49,7 +49,7 @@ def test_a_program_that_does_not_exist_is_one_sentence() -> None:
     result = blockyard("run", "--", "no-such-program")
     assert result.returncode == 1
     assert result.stderr == (
-        "blockyard: no-such-program is no program that can be run; check the name and its permissions\n"
+        "blockyard: no-such-program is not a program that can be run; check the name and its permissions\n"
     )
 
 

@@ -137,7 +137,7 @@ def test_what_a_killed_call_left_is_in_nobodys_way(tmp_path: Path) -> None:
 
 
 def test_an_alignment_that_is_none_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--align 12 is no power of two"):
+    with pytest.raises(UserError, match="--align 12 is not a power of two"):
         CliRunner().invoke(command, ["--align", "12", "-o", str(tmp_path)], catch_exceptions=False)
 
 

@@ -192,13 +192,13 @@ def test_a_gate_may_name_a_view(made: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("p99.9", "is no gate"),
-        ("p99.9:5", "is no gate"),
+        ("p99.9", "is not a gate"),
+        ("p99.9:5", "is not a gate"),
         ("p98:5%", "there are p50"),
         ("calloc/p99:5%", "'calloc'"),
         ("free/malloc/p99:5%", "'malloc'"),
-        ("", "is no gate"),
-        ("p99:-5%", "is no gate"),
+        ("", "is not a gate"),
+        ("p99:-5%", "is not a gate"),
     ],
 )
 def test_what_is_no_gate_is_one_sentence(text: str, words: str) -> None:

@@ -55,7 +55,7 @@ def _signals_held() -> Iterator[_HeldSignals]:
     before the program has started or just before the wait begins, where a handler would come too early. What the
     terminal sends reaches the program without us."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
-    # A parent that ignores SIGCHLD, as it may have been told to by its own, hears of no child.
+    # A parent that ignores SIGCHLD, as its own parent may have made it, hears of no child.
     handlers = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, signal.SIG_DFL)}
     handlers |= {number: signal.signal(number, signal.SIG_IGN) for number in _FROM_TERMINAL}
     try:

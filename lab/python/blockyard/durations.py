@@ -25,8 +25,8 @@ def moment(ns: float) -> str:
 
 def length(ns: float) -> str:
     """Of a journal: `45.6 s`, and `5:14 min (313.5 s)`, for --from and --to again."""
-    told, seconds = duration(ns), moment(ns)
-    return told if told.endswith("s") else f"{told} ({seconds})"
+    words, seconds = duration(ns), moment(ns)
+    return words if words.endswith("s") else f"{words} ({seconds})"
 
 
 def clock_text(seconds: float) -> str:

@@ -51,7 +51,7 @@ def read_header(path: Path) -> Header | None:
 
 
 def write_frame_stub(template: Path, output: Path, name: str) -> None:
-    """Copies the stub library with its placeholder renamed to `name` and its symbol hash table made anew."""
+    """Copies the stub library with its placeholder renamed to `name` and its symbol hash table rebuilt."""
     data = bytearray(template.read_bytes())
     (table,) = struct.unpack_from("<Q", data, 40)
     entry_bytes, count = struct.unpack_from("<HH", data, 58)

@@ -15,7 +15,7 @@ from blockyard.errors import UserError
 class Finite(click.FloatRange):
     """A number from `min` to `max`. Click alone takes `nan` for a number of any range."""
 
-    fault = "is no number to count with"
+    fault = "is not a number to count with"
     most = math.inf
 
     def _describe_range(self) -> str:
@@ -31,7 +31,7 @@ class Finite(click.FloatRange):
 class Seconds(Finite):
     """A number of seconds, `min` or more."""
 
-    fault = "is no number of seconds; give one such as 2.5"
+    fault = "is not a number of seconds; give one such as 2.5"
     most = 1e9  # some 31 years: no clock of the system takes more
 
 

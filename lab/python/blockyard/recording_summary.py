@@ -9,8 +9,8 @@ from blockyard.counted import counted
 from blockyard.durations import duration
 from blockyard.recording import Outcome
 
-# Up to so many journals are told of one by one; of more, a line each for the largest.
-_MOST_TOLD = 3
+# Up to this many journals are described one by one; of more, the largest have a line each.
+_MOST_DESCRIBED = 3
 _MOST_LISTED = 8
 
 _Pair = tuple[dict[str, Any], dict[str, Any]]
@@ -44,15 +44,15 @@ def describe(outcome: Outcome) -> Iterator[str]:
         return
     # The program itself first, then whatever recorded most; what recorded nothing is only counted.
     own = str(outcome.request.output.absolute())
-    told = [pair for pair in journals if pair[1]["events"] or pair[1]["error"] or pair[1]["path"] == own]
-    told.sort(key=lambda pair: (pair[1]["path"] != own, -_recorded(pair[1])))
-    if len(told) <= _MOST_TOLD:
-        for image, journal in told:
+    notable = [pair for pair in journals if pair[1]["events"] or pair[1]["error"] or pair[1]["path"] == own]
+    notable.sort(key=lambda pair: (pair[1]["path"] != own, -_recorded(pair[1])))
+    if len(notable) <= _MOST_DESCRIBED:
+        for image, journal in notable:
             yield from _describe_journal(image, journal)
-        if empty := len(journals) - len(told):
+        if empty := len(journals) - len(notable):
             yield f"  and {counted(empty, 'journal')} of processes that allocated nothing, {_pattern(outcome)}"
     else:
-        yield from _list_journals(outcome, journals, told)
+        yield from _list_journals(outcome, journals, notable)
     for image in images:
         if image.get("silent"):
             yield (
@@ -95,21 +95,21 @@ def _describe_journal(image: dict[str, Any], journal: dict[str, Any]) -> Iterato
     )
 
 
-def _list_journals(outcome: Outcome, journals: list[_Pair], told: list[_Pair]) -> Iterator[str]:
+def _list_journals(outcome: Outcome, journals: list[_Pair], notable: list[_Pair]) -> Iterator[str]:
     """One line each for the program's own journal and the largest of the others."""
     events = sum(journal["events"] for _, journal in journals)
     folder = outcome.request.output.absolute().parent
     processes = len({image["pid"] for image, _ in journals})
     yield f"  {len(journals)} journals of {counted(processes, 'process')} with {events:,} events in {folder}"
-    shown = told[:_MOST_LISTED]
+    shown = notable[:_MOST_LISTED]
     name_width = max(len(Path(journal["path"]).name) for _, journal in shown)
     for image, journal in shown:
         what = f"incomplete: {journal['error']}" if journal["error"] else _program(image)
         marks = f", {counted(journal['frames'], 'frame mark')}" if journal["frames"] else ""
         yield f"  {journal['events']:>13,} events  {Path(journal['path']).name:<{name_width}}  {what}{marks}"
-    if rest := len(told) - len(shown):
+    if rest := len(notable) - len(shown):
         yield f"  and {rest} smaller ones, {_pattern(outcome)}"
-    if empty := len(journals) - len(told):
+    if empty := len(journals) - len(notable):
         yield f"  and {empty} without an event"
 
 

@@ -49,7 +49,7 @@ def parse(text: str) -> Gate:
     match = re.fullmatch(r"\s*((?:[a-z-]+/)*)(p[0-9.]+)\s*:\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", text)
     if match is None:
         raise UserError(
-            f"'{text}' is no gate; write p99.9:5%, or with an operation and a view free/p99:10% and "
+            f"'{text}' is not a gate; write p99.9:5%, or with an operation and a view free/p99:10% and "
             "attributed/malloc/p99.9:5%"
         )
     if match[2] not in _PERCENTILES:

@@ -32,7 +32,7 @@ class Outcome:
     interrupted: bool = False
 
     def failure_lines(self) -> list[str]:
-        """What the user is told of failed runs; empty when there are none."""
+        """What to print about failed runs; empty when there are none."""
         if not self.failed:
             return []
         return [
@@ -108,7 +108,7 @@ def resume(
     cooldown_s: float = 0.0,
     within_s: float | None = None,
 ) -> Outcome:
-    """Goes on with the campaign in `output`. What is `wanted` besides must be the same campaign, else it is refused."""
+    """Goes on with the campaign in `output`. Where something is `wanted` as well, it must be the same campaign."""
     campaign = document.read(output)
     if wanted is not None:
         _refuse_another(campaign, settings.check(wanted), shard, output)
@@ -126,7 +126,7 @@ def resume(
             if choice.version != entry["version"]:
                 raise UserError(
                     f"{choice.name} was {entry['version']} in the campaign in {output} and is now "
-                    f"{choice.version}; measure anew in another folder"
+                    f"{choice.version}; measure again in another folder"
                 )
             present.append(choice)
         if any(folder.result(run) is None for run in _share(campaign)):
@@ -250,14 +250,14 @@ def _refuse_other_machine(output: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(
             f"{output / MACHINE} is missing or damaged, so nobody can tell whether this is the machine "
-            "that the finished runs come from; measure anew in another folder"
+            "that the finished runs come from; measure again in another folder"
         ) from None
     now = machine.describe()
     if kind != now["kind"]:
         raise UserError(
             f"the finished runs in {output} come from another kind of machine "
             f"({', then '.join(machine.kind_differences(before, now))} now), and one comparison never "
-            "mixes machines; measure anew in another folder"
+            "mixes machines; measure again in another folder"
         )
 
 
@@ -383,7 +383,7 @@ def _plan_again(campaign: Campaign, journal: dict[str, Any], folder: Folder, sho
     if prepare.sha256(stretch.path) != journal["sha256"]:
         raise UserError(
             f"the journal {stretch.path} has changed since this campaign began; put the old one back, or "
-            "measure anew in another folder"
+            "measure again in another folder"
         )
     prepare.plan(stretch, campaign.options.threads, folder, lambda part, text: show.planning(stretch.name, part, text))
 

@@ -69,7 +69,7 @@ class Folder:
         return self._lock
 
     def check(self) -> None:
-        """Refuses a place that is no folder, or one that holds anything but a campaign."""
+        """Refuses a place that is not a folder, or one that holds anything but a campaign."""
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"{self.path} is a file; -o needs a folder")
         foreign = self._foreign()

@@ -18,7 +18,7 @@ _BAR_WIDTH = 24
 
 
 class Display(Protocol):
-    """Told what happens; never asked anything."""
+    """What a campaign reports to while it runs."""
 
     def planning(self, journal: str, fraction: float, text: str) -> None: ...
     def begin(self, name: str, done: int, total: int) -> None: ...
@@ -63,8 +63,8 @@ class Lines:
 class Bars:
     """For a terminal: what runs now and how far the campaign is, in four lines that fit 80 columns.
 
-    Drawn about once a second and by the caller's own thread: a display that redraws ten times a second is load on the
-    machine that is being measured.
+    The caller's own thread draws it about once per second: redrawing ten times per second would be load on the machine
+    that is measured.
     """
 
     def __init__(self, console: Console, live: Live, now: Callable[[], float] = time.monotonic) -> None:

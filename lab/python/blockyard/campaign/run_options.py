@@ -40,7 +40,7 @@ def _pollute(text: str | int) -> int:
 def _causes_above(nanoseconds: int) -> int:
     if not 0 <= nanoseconds <= _MOST_CAUSES_ABOVE_NS:
         raise UserError(
-            f"{nanoseconds} ns is no latency; --causes-above takes 0 (no causes) to {_MOST_CAUSES_ABOVE_NS:,}"
+            f"{nanoseconds} ns is not a latency; --causes-above takes 0 (no causes) to {_MOST_CAUSES_ABOVE_NS:,}"
         )
     return nanoseconds
 

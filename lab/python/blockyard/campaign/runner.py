@@ -82,7 +82,7 @@ def run_once(
 ) -> dict[str, Any]:
     """Runs it to its end and returns what its `run.json` holds; a failure of any kind becomes such a file as well.
 
-    `tick` is called about once a second. An interrupt ends the process and goes on to the caller.
+    `tick` is called about once per second. An interrupt ends the process and goes on to the caller.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     begun = time.monotonic()

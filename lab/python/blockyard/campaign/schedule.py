@@ -42,8 +42,8 @@ def schedule(
 ) -> list[Run]:
     """All runs in order: within one journal, pace and touch the repeats go A B C, C B A, A B C.
 
-    What drifts over minutes (a warming machine, a neighbour on the same host) so hits all allocators alike, and none is
-    always the first after a change of journal. Time per allocator's mean position is equal over every two repeats.
+    What drifts over minutes (a warming machine, a neighbour on the same host) then hits all allocators equally, and no
+    allocator is always the first after a change of journal. Their mean positions are equal over every two repeats.
     """
     runs: list[Run] = []
     for journal in journals:
@@ -94,7 +94,7 @@ def _deal(
     grouped: dict[object, list[Run]] = {}
     for run in runs:
         grouped.setdefault(levels[0](run), []).append(run)
-    # Heaviest first, to the share with the least so far; ties by order, so that everyone deals alike.
+    # Heaviest first, to the share with the least so far; ties by order, so that everyone deals in the same way.
     groups = sorted(grouped.values(), key=lambda group: (-_sum(weight, group), group[0].order))
     if shares <= len(groups):
         dealt: list[list[Run]] = [[] for _ in range(shares)]
@@ -106,9 +106,9 @@ def _deal(
         return dealt
     # More shares than groups: each group gets one, and whichever is heaviest per share the next one it can use.
     parts = [1] * len(groups)
-    room = [_rounds(group, levels) for group in groups]
+    most = [_rounds(group, levels) for group in groups]
     for _ in range(shares - len(groups)):
-        open_groups = [index for index in range(len(groups)) if parts[index] < room[index]]
+        open_groups = [index for index in range(len(groups)) if parts[index] < most[index]]
         parts[max(open_groups, key=lambda index: _sum(weight, groups[index]) / parts[index])] += 1
     return [
         part for group, count in zip(groups, parts, strict=True) for part in _deal(group, count, levels[1:], weight)

@@ -99,7 +99,7 @@ def check(settings: Settings) -> Settings:
         start = journal.from_s or 0.0
         for seconds in (start, journal.to_s):
             if seconds is not None and not 0 <= seconds <= _MOST_SECONDS:
-                raise UserError(f"{seconds:g} s is no place in {journal.name}; a stretch begins at 0 or later")
+                raise UserError(f"{seconds:g} s is not a place in {journal.name}; a stretch begins at 0 or later")
         if journal.to_s is not None and journal.to_s <= start:
             raise UserError(
                 f"the stretch of {journal.name} from {start:g} s to {journal.to_s:g} s is empty; "
@@ -158,7 +158,7 @@ def read_campaign(path: Path) -> Settings:
     except FileNotFoundError:
         raise UserError(f"there is no campaign file at {path}") from None
     except UnicodeDecodeError:
-        raise UserError(f"{path} is not a campaign file: it is no text") from None
+        raise UserError(f"{path} is not a campaign file: it is not text") from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not a campaign file: {error}") from None
     _check_keys(path, "the file", table, _KEYS)

@@ -81,7 +81,7 @@ def command(
     if preset is not None:
         _refuse_beside_preset()
     if align & (align - 1):
-        raise UserError(f"--align {align} is no power of two")
+        raise UserError(f"--align {align} is not a power of two")
     test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region, aged)
     console = terminal.for_tables()
     errors = Console(stderr=True, highlight=False)
@@ -215,7 +215,7 @@ def _common(row: tables.Row) -> tuple[str, str]:
 
 def _print(console: Console, rows: dict[str, tables.Row], placement: dict[str, str]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("ns a block", no_wrap=True)
+    table.add_column("ns per block", no_wrap=True)
     for heading in (
         "alloc\ncold",
         "alloc\nwarm",

@@ -18,7 +18,7 @@ def _signal_number(_context: click.Context, _option: click.Parameter, value: str
     try:
         number = int(signal.Signals(int(value)) if value.isdecimal() else signal.Signals[name])
     except (KeyError, ValueError):
-        raise click.BadParameter(f"{value} is no signal; name one such as USR1") from None
+        raise click.BadParameter(f"{value} is not a signal; name one such as USR1") from None
     if number in (signal.SIGKILL, signal.SIGSTOP):
         raise click.BadParameter(f"{value} can't be caught by a program; name one such as USR1")
     return number

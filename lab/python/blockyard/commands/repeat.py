@@ -21,7 +21,7 @@ _MOST_TIMES = 1_000_000
 def command(journal: Path, times: int, output: Path, force: bool, as_json: bool) -> None:
     """Write JOURNAL, TIMES over, as one long journal.
 
-    Between two repetitions the blocks that are still alive are freed and the preamble is allocated anew, as where a
+    Between two repetitions the blocks that are still alive are freed and the preamble is allocated again, as where a
     game leaves one level and loads the next. For trying how an allocator ages, and how a long journal is dealt with.
     """
     journal_tool.refuse_standard_output(output)

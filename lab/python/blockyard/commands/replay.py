@@ -130,7 +130,7 @@ def _base(
 
 
 def terminate_like_interrupt() -> None:
-    """SIGTERM, or a terminal that closes, is as Ctrl-C: the run at hand is dropped, finished ones are kept."""
+    """SIGTERM, or a terminal that closes, is as Ctrl-C: the current run is dropped, finished ones are kept."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -21,7 +21,7 @@ def command(command_line: tuple[str, ...]) -> None:
     """
     program = shutil.which(command_line[0])
     if program is None:
-        raise UserError(f"{command_line[0]} is no program that can be run; check the name and its permissions")
+        raise UserError(f"{command_line[0]} is not a program that can be run; check the name and its permissions")
     preload.refuse_unfit(Path(program), "the heap", "or link it with the heap")
     library = native.path("libblockyard-malloc.so").absolute()
     try:

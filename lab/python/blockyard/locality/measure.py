@@ -71,7 +71,7 @@ def subjects(spec: Sequence[str]) -> tuple[list[Subject], list[str]]:
 def measure(
     chosen: Sequence[Subject], test: Test, repeats: int, on_run: Callable[[str, int], None]
 ) -> tuple[dict[str, list[Measured]], dict[str, str]]:
-    """All repeats of all subjects: A B C, C B A, so that a machine that drifts drifts for all alike.
+    """All repeats of all subjects: A B C, C B A, so that a drift of the machine hits all equally.
 
     One whose process fails is left out, and the others go on; the second result says why, by name.
     """

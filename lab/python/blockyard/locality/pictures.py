@@ -92,7 +92,7 @@ def _times(results: Mapping[str, Sequence[Measured]], test: Test | str) -> Figur
         axis.set_xscale("log")
         low, high = axis.get_xlim()
         axis.set_xlim(low, high * 2.2)
-        axis.set_xlabel("ns a block, logarithmic")
+        axis.set_xlabel("ns per block, logarithmic")
         axis.grid(True, axis="x", color=style.GRID)
         if place == 1 and len(passes) > 1:
             axis.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
