@@ -123,9 +123,9 @@ def _allocator(one: AllocatorFigures, section: Section, cut: Cuts, kept: memory.
             "calls_and_own_threads": told.timed_and_background,
         },
         "own_thread_shares": [
-            _short(run.facts["background"]["cpu_ns"] / run.number("wall_ns"))
+            _short(run.facts.background.cpu_ns / run.number("wall_ns"))
             for run in one.runs.runs
-            if isinstance(run.facts.get("background"), dict) and run.facts["background"].get("threads")
+            if run.facts.background is not None and run.facts.background.threads
         ],
         "ready_misses": _ready_misses(one),
     }
@@ -190,7 +190,7 @@ def _causes(one: AllocatorFigures) -> dict[str, float] | None:
 
 def _ready_misses(one: AllocatorFigures) -> list[int] | None:
     """By run, while the clock ran."""
-    counted = [run.facts.get("counters") or {} for run in one.runs.runs]
+    counted = [run.facts.counters for run in one.runs.runs]
     names = [name for name in counted[0] if name.startswith("ready_misses")]
     return [sum(told[name]["during"] for name in names) for told in counted] if names else None
 

@@ -66,19 +66,9 @@ def test_a_percentile_lies_within_its_interval() -> None:
 
 def test_an_unsupported_percentile_has_no_interval() -> None:
     assert bootstrap.intervals(sampled(np.arange(5000)), [P99, P9999])[1] is None
-    assert bootstrap.ratio(sampled(np.arange(5000)), sampled(np.arange(5000)), P9999) is None
 
 
 def test_many_repeats_are_handled_by_a_fixed_sample_of_choices() -> None:
     values = sampled(*(np.random.default_rng(seed).integers(0, 1000, 2000) for seed in range(12)))
     first, again = (bootstrap.intervals(values, [P99])[0] for _ in range(2))
     assert first == again and 980 <= first.low.value < first.high.value <= 995
-
-
-def test_a_ratio_of_equals_spans_one_and_of_halves_does_not() -> None:
-    slow = sampled(*(np.random.default_rng(seed).exponential(1000, 5000) + 100 for seed in range(5)))
-    fast = sampled(*(np.random.default_rng(seed).exponential(500, 5000) + 50 for seed in range(10, 15)))
-    low, high = bootstrap.ratio(slow, slow, P99)
-    assert low < 1 < high
-    low, high = bootstrap.ratio(slow, fast, P99)
-    assert 0.4 < low < high < 0.65

@@ -109,7 +109,7 @@ def test_deferred_cost_is_the_median_over_repeats_and_unknown_where_not_measured
             walk_ns_a_block=3.5,
         )
     found = deferred.of(sections.read(campaign.directory).sections[0].measured[0])
-    assert (found.background_threads, found.background_cpu, found.background_names) == (2, 7, ("purger",))
+    assert (found.background_threads, found.background_cpu) == (2, 7)
     assert (found.timed, found.timed_and_background) == (50, 95), "the sum of each repeat, then the median of the sums"
     assert (found.thread_start, found.after_last_free_cpu, found.walk_a_block) == (2000, 14, 3.5)
     assert found.thread_stop is None and found.settled_after is None and found.cpu_untimed is None

@@ -39,9 +39,6 @@ class Interval:
     low: Nanoseconds
     high: Nanoseconds
 
-    def overlaps(self, other: "Interval") -> bool:
-        return self.low.value <= other.high.value and other.low.value <= self.high.value
-
 
 def intervals(
     sampled: Sampled, percentiles: Sequence[Percentile], confidence: float = CONFIDENCE
@@ -55,30 +52,6 @@ def intervals(
         Interval(*(pooled.latency(int(ticks)) for ticks in found[percentile])) if percentile in found else None
         for percentile in percentiles
     ]
-
-
-def quantiles(sampled: Sampled, percentile: Percentile, probabilities: Sequence[float]) -> np.ndarray | None:
-    """Latencies in ns at these probabilities of the percentile's bootstrap distribution; None where unsupported."""
-    if not percentile.supported(sampled.pooled.samples):
-        return None
-    return _inverse(sampled, [percentile], probabilities)[0] / sampled.pooled.ticks_per_ns
-
-
-def ratio(
-    base: Sampled, new: Sampled, percentile: Percentile, confidence: float = CONFIDENCE
-) -> tuple[float, float] | None:
-    """The interval of new / base, both resampled apart from one another; None where either is unsupported.
-
-    A percentile of 0, less than a step of the clock, counts as half a step.
-    """
-    grid = (np.arange(200) + 0.5) / 200
-    found = [quantiles(one, percentile, grid) for one in (base, new)]
-    if found[0] is None or found[1] is None:
-        return None
-    below, above = (np.maximum(values, one.pooled.step_ns / 2) for values, one in zip(found, (base, new), strict=True))
-    ratios = np.sort(np.divide.outer(above, below).ravel())
-    ends = [round(end * (len(ratios) - 1)) for end in ((1 - confidence) / 2, (1 + confidence) / 2)]
-    return float(ratios[ends[0]]), float(ratios[ends[1]])
 
 
 def _inverse(sampled: Sampled, percentiles: Sequence[Percentile], probabilities: Sequence[float]) -> np.ndarray:

@@ -4,8 +4,8 @@ start and end, and where it puts blocks. Medians over repeats; None is not known
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import mean, median
-from typing import Any
 
+from blockyard.analysis.run_facts import RunFacts
 from blockyard.analysis.sections import AllocatorRuns, Run
 
 
@@ -15,7 +15,6 @@ class Deferred:
 
     background_threads: float | None
     background_cpu: float | None
-    background_names: tuple[str, ...]
     cpu: float | None
     """Of the whole process, timed."""
     cpu_untimed: float | None
@@ -35,46 +34,32 @@ class Deferred:
 
 
 def of(allocator: AllocatorRuns) -> Deferred:
-    def middle(
-        *path: str, runs: tuple[Run, ...] = allocator.runs, of_list: Callable[[list[float]], float] = mean
-    ) -> float | None:
-        known = [value for run in runs if (value := _number(run.facts, path, of_list)) is not None]
+    def middle(pick: Callable[[RunFacts], float | None], runs: tuple[Run, ...] = allocator.runs) -> float | None:
+        known = [value for run in runs if (value := pick(run.facts)) is not None]
         return float(median(known)) if known else None
 
-    sums = [
-        calls + behind
-        for run in allocator.runs
-        if (calls := _number(run.facts, ("timed_ns",), mean)) is not None
-        and (behind := _number(run.facts, ("background", "cpu_ns"), mean)) is not None
-    ]
-    names = {str(name) for run in allocator.runs for name in _list(run.facts.get("background"), "names")}
+    def behind(facts: RunFacts) -> float | None:
+        return facts.background.cpu_ns if facts.background else None
+
+    def together(facts: RunFacts) -> float | None:
+        calls, threads = facts.timed_ns, behind(facts)
+        return calls + threads if calls is not None and threads is not None else None
+
+    def after(name: str) -> float | None:
+        return middle(lambda facts: getattr(facts.after_last_free, name, None))
+
     return Deferred(
-        middle("background", "threads"),
-        middle("background", "cpu_ns"),
-        tuple(sorted(names)),
-        middle("cpu_ns"),
-        middle("cpu_ns", runs=allocator.untimed),
-        middle("timed_ns"),
-        float(median(sums)) if sums else None,
-        middle("after_last_free", "cpu_ns"),
-        middle("after_last_free", "settled_after_ns"),
-        middle("after_last_free", "resident_bytes"),
-        middle("thread_start_ns"),
-        middle("thread_stop_ns"),
-        middle("walk_ns_a_block"),
-        middle("pollute_bytes"),
+        middle(lambda facts: facts.background.threads if facts.background else None),
+        middle(behind),
+        middle(lambda facts: facts.cpu_ns),
+        middle(lambda facts: facts.cpu_ns, allocator.untimed),
+        middle(lambda facts: facts.timed_ns),
+        middle(together),
+        after("cpu_ns"),
+        after("settled_after_ns"),
+        after("resident_bytes"),
+        middle(lambda facts: mean(facts.thread_start_ns) if facts.thread_start_ns else None),
+        middle(lambda facts: mean(facts.thread_stop_ns) if facts.thread_stop_ns else None),
+        middle(lambda facts: facts.walk_ns_a_block),
+        middle(lambda facts: facts.pollute_bytes),
     )
-
-
-def _number(facts: Any, path: tuple[str, ...], of_list: Callable[[list[float]], float]) -> float | None:
-    for name in path:
-        facts = facts.get(name) if isinstance(facts, dict) else None
-    if isinstance(facts, list):
-        numbers = [float(one) for one in facts if isinstance(one, int | float)]
-        return of_list(numbers) if numbers else None
-    return float(facts) if isinstance(facts, int | float) and not isinstance(facts, bool) else None
-
-
-def _list(found: Any, name: str) -> list[Any]:
-    inner = found.get(name) if isinstance(found, dict) else None
-    return inner if isinstance(inner, list) else []

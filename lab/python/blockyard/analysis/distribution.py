@@ -96,10 +96,6 @@ class Distribution:
         total = float(np.dot(self.ticks.astype(np.float64), self.counts.astype(np.float64)))
         return Nanoseconds(total / self.samples / self.ticks_per_ns, self.worst.at_least)
 
-    @property
-    def total_ns(self) -> float:
-        return self.mean.value * self.samples if self.samples else 0.0
-
     def above(self, ns: float) -> int:
         """How many samples took longer than that."""
         index = int(np.searchsorted(self.ticks, ns * self.ticks_per_ns, side="right"))

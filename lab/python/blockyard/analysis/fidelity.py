@@ -65,14 +65,12 @@ _FLOOR_FAIR_NS = 40.0
 def grade(run: Run, pace: str) -> Graded:
     """At full speed there is no clock to be late against: lateness and lost pace do not count."""
     facts = run.facts
-    events, threads = facts.get("events"), facts.get("replay_threads")
-    floor, rate = facts.get("floor_call_ticks"), facts.get("ticks_per_ns")
     values = {
         "late p99": None if pace == "max" else lateness_p99_ns(run),
-        "inversions": _share(facts.get("order_inversions"), events),
-        "lost threads": None if pace == "max" else _share(facts.get("interrupted_threads"), threads),
-        "timer floor": _share(floor, rate),
-        "busy cores": _number(facts.get("busy_cores")),
+        "inversions": _share(facts.order_inversions, facts.events),
+        "lost threads": None if pace == "max" else _share(facts.interrupted_threads, facts.replay_threads),
+        "timer floor": _share(facts.floor_call_ticks, facts.ticks_per_ns),
+        "busy cores": facts.busy_cores,
     }
     grades = {}
     for subject, value in values.items():
@@ -101,20 +99,13 @@ def worst(allocator: AllocatorRuns, pace: str) -> Graded:
     )
 
 
-def _share(part: object, whole: object) -> float | None:
-    some, all_of = _number(part), _number(whole)
-    return some / all_of if some is not None and all_of else None
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
 
 
 def lateness_p99_ns(run: Run) -> float | None:
     """How late one event in a hundred started; None where nothing was paced."""
-    found = run.facts.get("lateness_ns")
-    value = found.get("p99") if isinstance(found, dict) else None
-    return float(value) if isinstance(value, int | float) else None
+    return run.facts.lateness_ns.p99 if run.facts.lateness_ns else None
 
 
 def sentences(section: Section) -> list[str]:
@@ -230,21 +221,18 @@ def _outruns(section: Section) -> list[str]:
 
 def outruns(run: Run) -> tuple[int, float] | None:
     """How often threads waited for the reader of a streamed journal, and how many ns; None where it lay in memory."""
-    told = run.facts.get("stream")
-    if not isinstance(told, dict):
+    told = run.facts.stream
+    if told is None or told.outruns is None or told.waited_ns is None:
         return None
-    times, waited = told.get("outruns"), told.get("waited_ns")
-    return (times, waited) if isinstance(times, int) and isinstance(waited, int | float) else None
+    return int(told.outruns), told.waited_ns
 
 
 def _failed(section: Section) -> list[str]:
     found = []
     for allocator in section.allocators:
-        reasons = sorted({str(run.facts.get("reason") or "no reason given").rstrip(".") for run in allocator.failures})
+        reasons = sorted({run.facts.why for run in allocator.failures})
         for reason in reasons:
-            count = sum(
-                str(run.facts.get("reason") or "no reason given").rstrip(".") == reason for run in allocator.failures
-            )
+            count = sum(run.facts.why == reason for run in allocator.failures)
             found.append(
                 f"{allocator.name} failed in {count} of {len(allocator.runs) + len(allocator.failures)} runs: {reason}"
             )
@@ -269,8 +257,7 @@ def _is_late(run: Run, pace: str) -> bool:
 
 
 def _waits(run: Run) -> bool:
-    events, waits = run.facts.get("events"), run.facts.get("order_waits")
-    return isinstance(events, int) and isinstance(waits, int) and events > 0 and waits > WAITS * events
+    return (_share(run.facts.order_waits, run.facts.events) or 0.0) > WAITS
 
 
 def _names(allocators: list[AllocatorRuns]) -> str:
@@ -282,7 +269,7 @@ def timing_distortion(allocator: AllocatorRuns) -> tuple[float, float] | None:
     """CPU nanoseconds of a timed and of an untimed replay (medians): how much the clock reads distort."""
 
     def middle(runs: tuple[Run, ...]) -> float | None:
-        known = [run.facts["cpu_ns"] for run in runs if isinstance(run.facts.get("cpu_ns"), int | float)]
+        known = [taken for run in runs if (taken := run.facts.cpu_ns) is not None]
         return median(known) if known else None
 
     timed, untimed = middle(allocator.runs), middle(allocator.untimed)

@@ -57,7 +57,7 @@ class AllocatorFigures:
     @property
     def looked_into(self) -> bool:
         """Whether causes of slow events are known: without them, attributed would be as-run under another name."""
-        return any(samples.looked_into(run.facts) for run in self.runs.runs)
+        return any(run.facts.looked_into for run in self.runs.runs)
 
     @property
     def frames(self) -> FrameSeries | None:
@@ -198,7 +198,7 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
         raise bad_rows(allocator.runs, error) from None
     measured = sum(int(run.rows["start"][-_LAST_ROWS:].max()) for run in opened if len(run.rows))
     wanted = [cut for cut in (cuts.frames, cuts.audio, cuts.whole) if isinstance(cut, FrameCut)]
-    looked_into = any(samples.looked_into(run.facts) for run in allocator.runs)
+    looked_into = any(run.facts.looked_into for run in allocator.runs)
     series = (
         frames.per_frame(
             allocator.name, opened, wanted, allocator.ticks_per_ns, looked_into=looked_into, threads=threads
@@ -231,10 +231,9 @@ def _step_ticks(allocator: AllocatorRuns, digest: passes.Digest) -> int:
 
     Some processors count in steps (26 ticks of 10 ns were seen), and then no difference below one is real.
     """
-    told = [run.facts.get("clock_step_ticks") for run in allocator.runs]
-    known = [step for step in told if isinstance(step, int) and step > 0]
+    known = [step for run in allocator.runs if (step := run.facts.clock_step_ticks)]
     if known:
-        return max(known)
+        return int(max(known))
     ticks, _ = digest.distribution(passes.AS_RUN, range(passes.METRICS))
     distinct = ticks[(ticks > 0) & (ticks < _SMALL_TICKS)]
     return int(np.gcd.reduce(distinct)) if len(distinct) >= _ENOUGH_DISTINCT else 1

@@ -191,12 +191,9 @@ def _unload(found: MemorySeries) -> Unload | None:
 def _rounding(one: AllocatorFigures) -> float | None:
     found = []
     for run in one.runs.runs:
-        told = run.facts.get("live_at_stop")
-        if not isinstance(told, dict):
-            continue
-        blocks, rounding = told.get("blocks"), told.get("rounding_bytes")
-        if isinstance(blocks, int) and isinstance(rounding, int) and blocks > 0:
-            found.append(rounding / blocks)
+        told = run.facts.live_at_stop
+        if told is not None and told.blocks and told.rounding_bytes is not None:
+            found.append(told.rounding_bytes / told.blocks)
     return float(median(found)) if found else None
 
 
@@ -207,5 +204,5 @@ def _rows(run: Run) -> np.ndarray | None:
 
 
 def _middle(one: AllocatorFigures, name: str) -> float | None:
-    known = [run.facts[name] for run in one.runs.runs if isinstance(run.facts.get(name), int | float)]
+    known = [value for run in one.runs.runs if (value := getattr(run.facts, name)) is not None]
     return float(median(known)) if known else None

@@ -233,7 +233,7 @@ def _tell_absent(
 
 
 def _reason(allocator: AllocatorRuns) -> str:
-    return str(allocator.failures[0].facts.get("reason") or "no reason given").rstrip(".") if allocator.failures else ""
+    return allocator.failures[0].facts.why if allocator.failures else ""
 
 
 def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, other: AllocatorRuns) -> Iterable[str]:
@@ -260,8 +260,7 @@ def _refuse_other_options(base: Campaign, new: Campaign) -> None:
 def _refuse_one_streamed(base: Section, new: Section) -> None:
     """Of one section: another --stream-above alone makes no difference."""
     streamed = [
-        any(isinstance(run.facts.get("stream"), dict) for one in section.measured for run in one.runs)
-        for section in (base, new)
+        any(run.facts.stream is not None for one in section.measured for run in one.runs) for section in (base, new)
     ]
     if streamed[0] != streamed[1]:
         words = [

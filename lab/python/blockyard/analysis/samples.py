@@ -78,12 +78,6 @@ def _mapped(path: Path, layout: np.dtype, what: str, needed: tuple[str, ...] = (
     return np.memmap(path, layout, "r", offset, shape)
 
 
-def looked_into(facts: dict[str, Any]) -> bool:
-    """Whether a run (its run.json) looked for the causes of its slow events."""
-    looking = facts.get("looking")
-    return isinstance(looking, dict) and looking.get("source") not in (None, "off")
-
-
 def arrays(path: Path) -> dict[str, np.ndarray]:
     """What all runs of a journal share (`pair`, `frame_times`, `frame_threads`); empty when the file is not there.
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from blockyard.analysis import samples
+from blockyard.analysis import run_facts, samples
+from blockyard.analysis.run_facts import RunFacts
 from blockyard.campaign import document
 from blockyard.campaign.folder import Folder
 from blockyard.campaign.run_options import RunOptions
@@ -20,20 +21,20 @@ _SAME_MACHINE = 0.01
 
 @dataclass(frozen=True)
 class Run:
-    """One repeat that ended, well or not. `facts` is its run.json."""
+    """One repeat that ended, well or not."""
 
     folder: Path
     repeat: int
-    facts: dict[str, Any]
+    facts: RunFacts
 
     @property
     def ok(self) -> bool:
-        return self.facts["status"] == "ok"
+        return self.facts.status == "ok"
 
     def number(self, name: str) -> float:
         """A number out of run.json; refuses a file in which it is missing."""
-        value = self.facts.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        value = getattr(self.facts, name)
+        if value is None or not 0 <= value < float("inf"):
             raise UserError(
                 f"{self.folder / 'run.json'} has no usable '{name}'; delete its folder and run "
                 "'blockyard replay --resume'"
@@ -166,7 +167,7 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
         planned += 1
         if run is None:
             unfinished[key] = unfinished.get(key, 0) + 1
-        elif entry.untimed or run.facts.get("untimed"):
+        elif entry.untimed or run.facts.untimed:
             if run.ok:
                 untimed.setdefault((entry.journal, entry.pace, entry.allocator), []).append(run)
         else:
@@ -221,10 +222,10 @@ def _machine(directory: Path) -> dict[str, Any]:
 
 def _run(folder: Path, repeat: int) -> Run | None:
     try:
-        facts = samples.document(folder / "run.json")
+        facts = run_facts.read(samples.document(folder / "run.json"))
     except FileNotFoundError:
         return None
-    if facts.get("status") not in ("ok", "failed"):
+    if facts.status not in ("ok", "failed"):
         raise UserError(
             f"{folder / 'run.json'} does not say whether the run succeeded; delete its folder and run "
             "'blockyard replay --resume'"
@@ -251,12 +252,12 @@ def _allocator(
         entry["name"],
         entry.get("base", base),
         entry.get("variant") or variant or "defaults",
-        str(facts.get("version") or entry.get("version") or ""),
+        facts.version or str(entry.get("version") or ""),
         good,
         tuple(run for run in runs if not run.ok),
         tuple(untimed),
-        bool(facts.get("locked", facts.get("needs_lock"))),
-        bool(facts.get("needs_pool")),
+        facts.needs_lock if facts.locked is None else facts.locked,
+        facts.needs_pool,
         floors,
     )
 

@@ -115,5 +115,5 @@ def _worst_frame(one: AllocatorFigures, view: View) -> Figure | None:
 
 
 def _peak(one: AllocatorFigures) -> Figure | None:
-    known = [peak for run in one.runs.runs if isinstance(peak := run.facts.get("peak_resident_bytes"), int)]
+    known = [peak for run in one.runs.runs if (peak := run.facts.peak_resident_bytes)]
     return Figure(float(median(known)), known, _PAGE) if known else None

@@ -75,7 +75,8 @@ def command(
     when the two can't be compared.
     """
     from blockyard.analysis import compare, gate, pairing, sections
-    from blockyard.report import blocks, compare_document, compare_json, compare_junit
+    from blockyard.report import blocks
+    from blockyard.report.compare import json_form, junit_form, text_form
 
     chosen = tuple(gate.parse(text) for text in gates)
     if strict and not chosen:
@@ -86,14 +87,14 @@ def command(
         measured = compare.measure(pairs, tell)
     found = compare.compare(measured)
     outcomes = gate.judge(measured, chosen, strict)
-    document = compare_document.document(found, outcomes, everything)
+    document = text_form.document(found, outcomes, everything)
     if as_json:
-        click.echo(compare_json.render(found, outcomes), nl=False)
+        click.echo(json_form.render(found, outcomes), nl=False)
     printed = as_json
     for path, render in (
-        (json_path, lambda: compare_json.render(found, outcomes)),
+        (json_path, lambda: json_form.render(found, outcomes)),
         (markdown_path, lambda: blocks.markdown(document, Path())),
-        (junit_path, lambda: compare_junit.render(found, outcomes)),
+        (junit_path, lambda: junit_form.render(found, outcomes)),
     ):
         if path is not None:
             printed |= _write(path, render())

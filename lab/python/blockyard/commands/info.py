@@ -19,6 +19,6 @@ def command(journal: Path, as_json: bool) -> None:
     if as_json:
         journal_tool.print_json(facts)
         return
-    from blockyard.report.journal_facts import render  # only here: its imports would slow --json and --help
+    from blockyard.report.journal_info import render  # only here: its imports would slow --json and --help
 
     terminal.for_tables().print(render(facts))

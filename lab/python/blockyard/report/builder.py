@@ -100,7 +100,7 @@ def build(
 
 def _nothing(results: Results) -> str:
     failures = [
-        f"{allocator.name}: {run.facts.get('reason')}"
+        f"{allocator.name}: {run.facts.why}"
         for section in results.sections
         for allocator in section.allocators
         for run in allocator.failures

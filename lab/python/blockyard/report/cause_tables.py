@@ -53,15 +53,10 @@ def tables(lineup: Lineup) -> Iterator[Table]:
 
 def looked(lineup: Lineup) -> str:
     """How the causes were found and what looking costs."""
-    looking = [
-        run.facts["looking"]
-        for one in lineup.members
-        for run in one.runs.runs
-        if isinstance(run.facts.get("looking"), dict)
-    ]
-    thresholds = sorted({ns for one in looking if isinstance(ns := one.get("threshold_ns"), int | float)})
-    sources = sorted({str(one.get("source")) for one in looking})
-    costs = [one["ns_a_look"] for one in looking if isinstance(one.get("ns_a_look"), int | float)]
+    looking = [found for one in lineup.members for run in one.runs.runs if (found := run.facts.looking) is not None]
+    thresholds = sorted({found.threshold_ns for found in looking if found.threshold_ns is not None})
+    sources = sorted({found.source for found in looking})
+    costs = [found.ns_a_look for found in looking if found.ns_a_look is not None]
     if not thresholds:
         return "Slow events were looked into, but these runs do not say from what latency on."
     span = (
@@ -71,7 +66,7 @@ def looked(lineup: Lineup) -> str:
         else ""
     )
     above = " and ".join(units.duration(ns) for ns in thresholds)
-    why = "; ".join(sorted({str(one["reason"]) for one in looking if one.get("reason")}))
+    why = "; ".join(sorted({found.reason for found in looking if found.reason}))
     return f"Events of {above} and more were looked into by {' and '.join(sources)}{span}." + (
         f" {why[0].upper()}{why[1:]}." if why else ""
     )

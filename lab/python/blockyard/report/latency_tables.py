@@ -6,6 +6,7 @@ from statistics import median
 from blockyard.analysis import fidelity
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SIZE_CLASSES, Operation, Part, View
+from blockyard.analysis.sections import Run
 from blockyard.report import units
 from blockyard.report.lineup import Lineup
 from blockyard.report.table import Cell, Column, Ranged, Table, Unit, marked
@@ -113,18 +114,18 @@ def limit_words(limit_ns: float) -> str:
 def costs(lineup: Lineup) -> Table:
     """What whole runs took: memory, faults, processor time, and how well they kept their pace. Medians over repeats."""
 
-    def middle(one: AllocatorFigures, pick: Callable[[dict], float | None]) -> float | None:
-        known = [value for run in one.runs.runs if isinstance(value := pick(run.facts), int | float)]
+    def middle(one: AllocatorFigures, pick: Callable[[Run], float | None]) -> float | None:
+        known = [value for run in one.runs.runs if (value := pick(run)) is not None]
         return median(known) if known else None
 
     def cells(one: AllocatorFigures) -> list[Cell]:
         compared = fidelity.timing_distortion(one.runs)
         return [
-            middle(one, lambda facts: facts.get("peak_resident_bytes")),
-            middle(one, lambda facts: facts.get("minor_faults")),
-            middle(one, lambda facts: facts.get("cpu_ns")),
+            middle(one, lambda run: run.facts.peak_resident_bytes),
+            middle(one, lambda run: run.facts.minor_faults),
+            middle(one, lambda run: run.facts.cpu_ns),
             compared[1] if compared else None,
-            middle(one, lambda facts: (facts.get("lateness_ns") or {}).get("p99")),
+            middle(one, fidelity.lateness_p99_ns),
         ]
 
     return lineup.table(
@@ -171,10 +172,5 @@ def fidelity_table(lineup: Lineup) -> Table:
 
 
 def _worst_late(one: AllocatorFigures, key: str) -> float | None:
-    told = [
-        value
-        for run in one.runs.runs
-        if isinstance(run.facts.get("lateness_ns"), dict)
-        and isinstance(value := run.facts["lateness_ns"].get(key), int | float)
-    ]
-    return max(told, default=None)
+    told = [getattr(run.facts.lateness_ns, key) for run in one.runs.runs if run.facts.lateness_ns is not None]
+    return max((value for value in told if value is not None), default=None)

@@ -14,7 +14,7 @@ from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import AudioVerdict, FrameCut, Verdict
 from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
-from blockyard.analysis.sections import Run, Section
+from blockyard.analysis.sections import Section
 from blockyard.report.files import whole
 from blockyard.report.lineup import MeasuredSection
 
@@ -226,19 +226,10 @@ def _runs(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[dic
                 "repeat": run.repeat,
                 "grade": graded.grade.word,
                 "poor": ", ".join(graded.poor),
-                **{name: _late(run, key) for key, name in _LATE},
+                **{name: getattr(run.facts.lateness_ns, key, None) for key, name in _LATE},
                 "inversions_share": graded.values["inversions"],
                 "lost_threads_share": graded.values["lost threads"],
                 "timer_floor_ns": graded.values["timer floor"],
                 "busy_cores": graded.values["busy cores"],
-                **{name: _number(run.facts.get(name)) for name in _FACTS},
+                **{name: getattr(run.facts, name) for name in _FACTS},
             }
-
-
-def _late(run: Run, key: str) -> float | None:
-    told = run.facts.get("lateness_ns")
-    return _number(told.get(key)) if isinstance(told, dict) else None
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

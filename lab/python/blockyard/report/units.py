@@ -1,10 +1,9 @@
 """Numbers as people read them: three significant digits and a unit."""
 
-from blockyard.analysis.bootstrap import Interval
 from blockyard.analysis.distribution import Nanoseconds
 from blockyard.durations import duration, length, moment, three_digits
 
-__all__ = ["ABSENT", "duration", "interval", "latency", "length", "moment", "number", "rate", "share", "size", "span"]
+__all__ = ["ABSENT", "duration", "latency", "length", "moment", "number", "rate", "share", "size"]
 
 ABSENT = "–"
 """What stands where a sample cannot support a figure; every table that has one explains it in a footnote."""
@@ -18,25 +17,6 @@ def latency(value: Nanoseconds | None) -> str:
     if value.value == 0 and value.step > 0:
         return f"<{duration(value.step)}"
     return f"≥{duration(value.value)}" if value.at_least else duration(value.value)
-
-
-def interval(found: Interval | None) -> str:
-    """`12.3–14.5 us`; each end with its own unit where they differ."""
-    if found is None:
-        return ABSENT
-    return _joined(latency(found.low), latency(found.high))
-
-
-def span(ends: tuple[float, float] | None) -> str:
-    """The same of two durations in ns."""
-    return ABSENT if ends is None else _joined(*map(duration, ends))
-
-
-def _joined(low: str, high: str) -> str:
-    if low == high:
-        return low
-    unit = high.rpartition(" ")[2]
-    return f"{low.removesuffix(f' {unit}')}–{high}"
 
 
 def size(count: float | None) -> str:

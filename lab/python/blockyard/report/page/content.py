@@ -153,7 +153,7 @@ def _peak(one: AllocatorFigures) -> float | None:
     """Resident, the median over repeats."""
     if one.runs.is_null:
         return None
-    known = [peak for run in one.runs.runs if isinstance(peak := run.facts.get("peak_resident_bytes"), int)]
+    known = [peak for run in one.runs.runs if (peak := run.facts.peak_resident_bytes)]
     return float(np.median(known)) if known else None
 
 

@@ -1,0 +1,1 @@
+"""What `blockyard compare` says, in each of its forms."""
