@@ -17,7 +17,7 @@ int init(const by_adapter_setup* setup) {
   return blockyard::adapters::fail(*setup, "the system has no memory to populate for the journal's peak");
 }
 
-const by_adapter kAdapter = {
+const by_adapter adapter = {
     .abi = BY_ADAPTER_ABI,
     .flags = 0,
     .name = "blockyard",
@@ -35,7 +35,7 @@ const by_adapter kAdapter = {
 
 }  // namespace
 
-extern "C" BY_API const by_adapter* by_adapter_get() { return &kAdapter; }
+extern "C" BY_API const by_adapter* by_adapter_get() { return &adapter; }
 
 extern "C" BY_API size_t by_adapter_usable_size(void* block) { return by_usable_size(block); }
 

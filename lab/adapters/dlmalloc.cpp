@@ -1,4 +1,4 @@
-/// dlmalloc: Doug Lea's malloc 2.8.6 as Boost.Container carries it, with the spin lock that it brings itself.
+/// dlmalloc: Doug Lea's malloc 2.8.6 from Boost.Container, with its own spin lock.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Entry {
 Entry dl;
 std::string version;
 
-// What dlmalloc's own calloc asks: a chunk without either in-use bit is mapped for itself alone, thus zero already.
+// The same test as in dlmalloc's own calloc: a chunk without either in-use bit has a mapping of its own and is zero.
 bool is_mapped(const void* block) {
   size_t head;
   std::memcpy(&head, static_cast<const char*>(block) - sizeof(size_t), sizeof(size_t));
@@ -41,7 +41,7 @@ void* allocate_zeroed(size_t size) {
 
 void* allocate_aligned(size_t alignment, size_t size) { return dl.memalign(size, alignment); }
 
-// Boost exports no realloc but the two steps that dlmalloc's takes first; the third, a copy, is the same too.
+// Boost exports no realloc, but the two steps that dlmalloc's realloc takes first; the third, a copy, is the same here.
 void* reallocate(void* block, size_t, size_t, size_t size) {
   if (block == nullptr) return dl.malloc(size);
   const size_t usable = dl.size(block);
@@ -82,19 +82,19 @@ Library& library() {
 }
 
 // dlmalloc's numbers for mallopt, unlike glibc's.
-constexpr int kTrimThreshold = -1;
-constexpr int kGranularity = -2;
-constexpr int kMmapThreshold = -3;
+constexpr int set_trim_threshold = -1;
+constexpr int set_granularity = -2;
+constexpr int set_mmap_threshold = -3;
 
-// mallopt takes an int; -1 is its word for the highest value.
+// mallopt takes an int; -1 means the highest value.
 int mallopt_value(uint64_t bytes) { return bytes > INT32_MAX ? -1 : static_cast<int>(bytes); }
 
-// One segment for all of it: dlmalloc unmaps a further segment that is wholly free, whatever the trim threshold says.
+// One segment for all of it: dlmalloc unmaps a further segment that is wholly free, whatever the trim threshold is.
 int populate(const by_adapter_setup& setup) {
-  constexpr uint64_t kLargestGranularity = uint64_t{1} << 30;
+  constexpr uint64_t largest_granularity = uint64_t{1} << 30;
   const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup);
-  const uint64_t granularity = std::min(std::bit_ceil(bytes), kLargestGranularity);
-  if (dl.mallopt(kGranularity, static_cast<int>(granularity)) == 0)
+  const uint64_t granularity = std::min(std::bit_ceil(bytes), largest_granularity);
+  if (dl.mallopt(set_granularity, static_cast<int>(granularity)) == 0)
     return fail(setup, "dlmalloc refuses its granularity");
   blockyard::adapters::populate_by_use(adapter, bytes);
   return 0;
@@ -104,10 +104,10 @@ int init(const by_adapter_setup* setup) {
   constexpr struct {
     const char* option;
     int parameter;
-  } kParameters[] = {{"trim_threshold", kTrimThreshold}, {"mmap_threshold", kMmapThreshold}};
+  } parameters[] = {{"trim_threshold", set_trim_threshold}, {"mmap_threshold", set_mmap_threshold}};
   if (blockyard::adapters::check_abi(*setup) != 0) return 1;
   if (!library().ok()) return fail(*setup, library().error());
-  for (const auto& [name, parameter] : kParameters) {
+  for (const auto& [name, parameter] : parameters) {
     const auto value = blockyard::adapters::bytes_option(*setup, name);
     if (value && dl.mallopt(parameter, mallopt_value(*value)) == 0) {
       return fail(*setup, std::string("dlmalloc refuses the value of ") + name);
@@ -116,7 +116,7 @@ int init(const by_adapter_setup* setup) {
   return setup->populate != 0 ? populate(*setup) : 0;
 }
 
-// Boost's version stands in the file's name; 2.8.6 is the release of dlmalloc that every Boost.Container carries.
+// Boost's version is in the file's name; 2.8.6 is the release of dlmalloc that every Boost.Container has.
 std::string boost_version() {
   const std::string path = library().path();
   const size_t at = path.rfind(".so.");

@@ -1,5 +1,5 @@
-/// foreign: any shared object that exports malloc and free, named by $BLOCKYARD_ALLOCATOR_LIBRARY. What else it exports
-/// of the family is used; what it lacks is made of malloc and free, as the C library's users would have to.
+/// foreign: any shared object that exports malloc and free, named by $BLOCKYARD_ALLOCATOR_LIBRARY. Other functions of
+/// the family are used if it exports them; if not, the adapter emulates them with malloc and free.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 using blockyard::adapters::fail;
 using blockyard::adapters::Library;
 
-constexpr size_t kPlainAlignment = alignof(std::max_align_t);
+constexpr size_t plain_alignment = alignof(std::max_align_t);
 
 struct Entry {
   void* (*malloc)(size_t);
@@ -38,10 +38,10 @@ void* aligned_by_posix_memalign(size_t alignment, size_t size) {
   return entry.posix_memalign(&block, std::max(alignment, sizeof(void*)), size) == 0 ? block : nullptr;
 }
 
-// The address that malloc returned stands in the word before an aligned block; free_sized is told the alignment, so
-// only such blocks are looked at.
+// The word before an aligned block holds the address that malloc returned. free_sized knows the alignment, so only such
+// blocks are looked up.
 void* aligned_by_malloc(size_t alignment, size_t size) {
-  if (alignment <= kPlainAlignment) return entry.malloc(size);
+  if (alignment <= plain_alignment) return entry.malloc(size);
   void* whole = entry.malloc(size + alignment + sizeof(void*));
   if (whole == nullptr) return nullptr;
   const auto first = reinterpret_cast<uintptr_t>(whole) + sizeof(void*);
@@ -50,7 +50,7 @@ void* aligned_by_malloc(size_t alignment, size_t size) {
   return block;
 }
 void free_sized(void* block, size_t, size_t alignment) {
-  if (block != nullptr && alignment > kPlainAlignment) {
+  if (block != nullptr && alignment > plain_alignment) {
     std::memcpy(&block, static_cast<char*>(block) - sizeof(void*), sizeof(void*));
   }
   entry.free(block);
@@ -77,7 +77,7 @@ by_adapter adapter = {
     .free_sized = nullptr,
 };
 
-// realloc's result is aligned as malloc's: what the old block had beyond that is not kept.
+// realloc's result is aligned as malloc's: a larger alignment of the old block is not kept.
 void* reallocate_by_copy(void* block, size_t old_size, size_t old_alignment, size_t size) {
   void* moved = entry.malloc(size);
   if (moved == nullptr || block == nullptr) return moved;
@@ -91,7 +91,7 @@ void* reallocate_by_copy(void* block, size_t old_size, size_t old_alignment, siz
 }
 
 Library& library() {
-  static Library loaded(nullptr, Library::Binding::kDeepest);
+  static Library loaded(nullptr, Library::Binding::deepest);
   return loaded;
 }
 
@@ -128,7 +128,7 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
       adapter.flags |= BY_ADAPTER_SIZED_FREE | BY_ADAPTER_EMULATES_ALIGNED;
       adapter.free_sized = free_sized;
     }
-    // Without aligned blocks of its own, the library's realloc would be given addresses that are not malloc's.
+    // Without its own aligned blocks, the library's realloc would get addresses that do not come from its malloc.
     if (entry.realloc != nullptr && adapter.free_sized == nullptr) {
       adapter.reallocate = reallocate_by_realloc;
       adapter.flags &= ~uint32_t{BY_ADAPTER_EMULATES_REALLOCATE};
@@ -139,7 +139,7 @@ extern "C" BY_API const by_adapter* by_adapter_get() {
   return &adapter;
 }
 
-// An aligned block that was made of malloc is none of the library's own.
+// An emulated aligned block is not the library's own.
 extern "C" BY_API size_t by_adapter_usable_size(void* block) {
   return entry.usable_size != nullptr && adapter.free_sized == nullptr ? entry.usable_size(block) : 0;
 }

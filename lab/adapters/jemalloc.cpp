@@ -47,9 +47,9 @@ void* extent_alloc(ExtentHooks*, void* wanted, size_t size, size_t alignment, bo
   void* extent = region.take(size, alignment);
   return extent != nullptr ? extent : map_aligned(size, alignment);
 }
-// Declined: jemalloc then keeps the extent and uses it again.
+// Declined: jemalloc then keeps the extent and reuses it.
 bool extent_dalloc(ExtentHooks*, void*, size_t, bool, unsigned) { return true; }
-// Allowed: neighbouring mappings of one process may be split and joined at will.
+// Allowed: neighbouring mappings of one process may be split and joined.
 bool extent_split(ExtentHooks*, void*, size_t, size_t, size_t, bool, unsigned) { return false; }
 bool extent_merge(ExtentHooks*, void*, size_t, void*, size_t, bool, unsigned) { return false; }
 
@@ -67,7 +67,7 @@ int hook_every_arena(const by_adapter_setup& setup) {
   unsigned arenas = 0;
   size_t bytes = sizeof(arenas);
   if (mallctl("opt.narenas", &arenas, &bytes, nullptr, 0) != 0)
-    return fail(setup, "jemalloc does not tell opt.narenas");
+    return fail(setup, "jemalloc does not give opt.narenas");
   for (unsigned arena = 0; arena < arenas; ++arena) {
     const std::string name = "arena." + std::to_string(arena) + ".extent_hooks";
     ExtentHooks* chosen = &hooks;
@@ -81,7 +81,7 @@ int hook_every_arena(const by_adapter_setup& setup) {
 std::string bind(Library& jemalloc, by_adapter&) {
   jemalloc.bind("mallctl", mallctl);
   if (!jemalloc.ok()) return {};
-  // "5.3.0-0-g54eaed1d8b56...": the release stands before the first dash.
+  // "5.3.0-0-g54eaed1d8b56...": the release is the part before the first dash.
   const char* text = "";
   size_t bytes = sizeof(text);
   mallctl("version", &text, &bytes, nullptr, 0);
@@ -90,8 +90,8 @@ std::string bind(Library& jemalloc, by_adapter&) {
 }
 
 int populate(const by_adapter_setup& setup, by_adapter&) {
-  // A quarter more than others: every arena keeps slabs and dirty extents of its own. Measured with two threads, 10 %
-  // more left 197 of 15,132 page faults, none left 1,690.
+  // A quarter more than for others: every arena keeps slabs and dirty extents of its own. With 10 % more, some page
+  // faults are left.
   const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup);
   if (!region.reserve(bytes + bytes / 4)) {
     return fail(setup, "the system has no memory to populate for the journal's peak");

@@ -1,5 +1,5 @@
-/// mimalloc, version 2 or 3: its mi_ functions. Prefaulted: purging is off (allocators.toml), and an arena of populated
-/// memory is handed over, which every thread's heap takes its pages from.
+/// mimalloc, version 2 or 3: its mi_ functions. Prefaulted: purging is off (allocators.toml), and mimalloc gets an
+/// arena of populated memory, from which every thread's heap takes its pages.
 #include <string>
 
 #include "support/library_adapter.hpp"
@@ -12,15 +12,15 @@ using blockyard::adapters::Library;
 
 bool (*manage_os_memory)(void* start, size_t bytes, bool committed, bool large, bool zero, int numa_node) = nullptr;
 
-// An arena is cut into slices for pages of one size class each, and its own bookkeeping comes out of it: more than
-// bytes_for_peak alone, or the last classes that a program touches find it full.
-constexpr uint64_t kArenaOverhead = uint64_t{64} << 20;
-constexpr uint64_t kArenaUnit = uint64_t{64} << 20;
+// An arena is cut into slices for pages of one size class each, and its own bookkeeping is in it. It needs more than
+// bytes_for_peak; otherwise the last classes that a program touches find it full.
+constexpr uint64_t arena_overhead = uint64_t{64} << 20;
+constexpr uint64_t arena_unit = uint64_t{64} << 20;
 
 int populate(const by_adapter_setup& setup, by_adapter&) {
   static blockyard::adapters::PopulatedRegion region;
-  const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup) + kArenaOverhead;
-  if (!region.reserve((bytes + kArenaUnit - 1) / kArenaUnit * kArenaUnit)) {
+  const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup) + arena_overhead;
+  if (!region.reserve((bytes + arena_unit - 1) / arena_unit * arena_unit)) {
     return fail(setup, "the system has no memory to populate for the journal's peak");
   }
   if (!manage_os_memory(region.begin(), region.size(), true, false, true, -1)) {
@@ -40,7 +40,7 @@ std::string bind(Library& mimalloc, by_adapter& adapter) {
   int (*version)() = nullptr;
   mimalloc.bind("mi_version", version);
   mimalloc.bind("mi_manage_os_memory", manage_os_memory);
-  // In place of its calloc, which would multiply.
+  // Replaces its calloc, which would multiply.
   mimalloc.bind("mi_zalloc", adapter.allocate_zeroed);
   return mimalloc.ok() ? version_text(version()) : std::string();
 }

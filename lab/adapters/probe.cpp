@@ -1,5 +1,5 @@
-/// blockyard-probe ADAPTER [--options TEXT] [--populate]: starts one allocator, takes a few blocks and prints who it
-/// is.
+/// blockyard-probe ADAPTER [--options TEXT] [--populate]: starts one allocator, allocates a few blocks and prints its
+/// name, version and flags.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -12,12 +12,12 @@
 
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* help_text =
     "Usage: blockyard-probe ADAPTER [--options TEXT] [--populate]\n"
     "\n"
-    "Loads one adapter, takes and gives back a few blocks, and prints the allocator's name, version and flags as "
+    "Loads one adapter, allocates and frees a few blocks, and prints the allocator's name, version and flags as "
     "JSON.\n"
-    "Exits 1 with one sentence when the allocator can't be had.\n";
+    "Exits 1 with one sentence when the allocator can't be used.\n";
 
 struct Arguments {
   const char* adapter = nullptr;
@@ -46,7 +46,7 @@ int fail(const std::string& sentence) {
   return 1;
 }
 
-// A block of each kind and size, written to and given back, some of them large enough to be mapped on their own.
+// A block of each kind and size, written to and freed; some are large enough to get their own mapping.
 bool works(const by_adapter& adapter) {
   const auto release = [&adapter](void* block, size_t size, size_t alignment) {
     if ((adapter.flags & BY_ADAPTER_SIZED_FREE) != 0) {
@@ -87,19 +87,19 @@ void print(const by_adapter& adapter) {
   constexpr struct {
     uint32_t bit;
     const char* name;
-  } kFlags[] = {{BY_ADAPTER_NEEDS_POOL, "needs_pool"},
-                {BY_ADAPTER_NEEDS_LOCK, "needs_lock"},
-                {BY_ADAPTER_SIZED_FREE, "sized_free"},
-                {BY_ADAPTER_EMULATES_ZEROED, "emulates_zeroed"},
-                {BY_ADAPTER_EMULATES_REALLOCATE, "emulates_reallocate"},
-                {BY_ADAPTER_EMULATES_ALIGNED, "emulates_aligned"}};
+  } flag_names[] = {{BY_ADAPTER_NEEDS_POOL, "needs_pool"},
+                    {BY_ADAPTER_NEEDS_LOCK, "needs_lock"},
+                    {BY_ADAPTER_SIZED_FREE, "sized_free"},
+                    {BY_ADAPTER_EMULATES_ZEROED, "emulates_zeroed"},
+                    {BY_ADAPTER_EMULATES_REALLOCATE, "emulates_reallocate"},
+                    {BY_ADAPTER_EMULATES_ALIGNED, "emulates_aligned"}};
   std::printf("{\"name\": ");
   print_quoted(adapter.name);
   std::printf(", \"version\": ");
   print_quoted(adapter.version);
   std::printf(", \"flags\": [");
   const char* separator = "";
-  for (const auto& [bit, name] : kFlags) {
+  for (const auto& [bit, name] : flag_names) {
     if ((adapter.flags & bit) == 0) continue;
     std::printf("%s\"%s\"", separator, name);
     separator = ", ";
@@ -112,11 +112,11 @@ void print(const by_adapter& adapter) {
 int main(int count, char** words) {
   Arguments arguments;
   if (count == 2 && (std::string_view(words[1]) == "--help" || std::string_view(words[1]) == "-h")) {
-    std::fputs(kHelp, stdout);
+    std::fputs(help_text, stdout);
     return 0;
   }
   if (!parse(count, words, arguments)) {
-    std::fputs(kHelp, stderr);
+    std::fputs(help_text, stderr);
     return 2;
   }
   void* file = dlopen(arguments.adapter, RTLD_NOW | RTLD_LOCAL);

@@ -1,6 +1,6 @@
 /// Scudo, LLVM's hardened allocator, as its stand-alone shared library. Prefaulted: nothing is released
-/// (allocators.toml), populated by use. Each size class has a region of its own, so populated memory serves its own
-/// class only. Its malloc_usable_size says what was asked for: no by_adapter_usable_size.
+/// (allocators.toml), populated by use. Each size class has a region of its own, so populated memory serves only its
+/// own class. Its malloc_usable_size returns what was asked for, so there is no by_adapter_usable_size.
 #include <string>
 
 #include "support/library_adapter.hpp"
@@ -11,7 +11,7 @@ namespace {
 using blockyard::adapters::Library;
 
 std::string bind(Library& scudo, by_adapter&) {
-  // A marker that no other malloc has: the same names in a file that is not Scudo must not pass for it.
+  // A marker that no other malloc has: the same function names in a file that is not Scudo must not be enough.
   void (*print_stats)() = nullptr;
   scudo.bind("__scudo_print_stats", print_stats);
   return blockyard::adapters::version_of_package("of LLVM 19");

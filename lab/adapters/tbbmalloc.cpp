@@ -1,6 +1,6 @@
-/// tbbmalloc: the scalable_ functions of Threading Building Blocks. Prefaulted: its scalable_ functions have no setting
-/// that keeps freed memory (populating them by use left two thirds of the page faults), but the same allocator as a
-/// memory pool has: `keepAllMemory`, and a source of memory, which here is one populated region.
+/// tbbmalloc: the scalable_ functions of Threading Building Blocks. Prefaulted: these functions have no setting that
+/// keeps freed memory, and populating by use leaves most page faults. A memory pool of the same allocator has one,
+/// `keepAllMemory`, and can be given a source of memory: here, one populated region.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -39,10 +39,10 @@ struct PoolEntry {
 PoolEntry entry;
 MemoryPool* pool = nullptr;
 blockyard::adapters::PopulatedRegion region;
-// Regions of the pool that are begun and not yet full, a few a thread.
-constexpr uint64_t kPoolOverhead = uint64_t{16} << 20;
+// Regions of the pool that are begun and not yet full: a few per thread.
+constexpr uint64_t pool_overhead = uint64_t{16} << 20;
 
-// scalable_realloc and scalable_free take aligned blocks too: both find a block's kind by its address.
+// scalable_realloc and scalable_free take aligned blocks too: both find a block's kind from its address.
 void* allocate_aligned(size_t alignment, size_t size) { return aligned_malloc(size, alignment); }
 
 void* pool_allocate(size_t size) { return entry.malloc(pool, size); }
@@ -57,9 +57,9 @@ void* pool_reallocate(void* block, size_t, size_t, size_t size) { return entry.r
 void pool_free(void* block) { entry.free(pool, block); }
 
 void* pool_source(intptr_t, size_t& bytes) {
-  constexpr size_t kPage = 4096;
-  bytes = (bytes + kPage - 1) / kPage * kPage;
-  void* memory = region.take(bytes, kPage);
+  constexpr size_t page_bytes = 4096;
+  bytes = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  void* memory = region.take(bytes, page_bytes);
   if (memory != nullptr) return memory;
   memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
@@ -73,7 +73,7 @@ int use_populated_pool(const by_adapter_setup& setup, by_adapter& adapter) {
   tbbmalloc.bind("_ZN3rml19pool_aligned_mallocEPNS_10MemoryPoolEmm", entry.aligned_malloc);
   tbbmalloc.bind("_ZN3rml9pool_freeEPNS_10MemoryPoolEPv", entry.free);
   if (!tbbmalloc.ok()) return fail(setup, tbbmalloc.error());
-  const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup) + kPoolOverhead;
+  const uint64_t bytes = blockyard::adapters::bytes_for_peak(setup) + pool_overhead;
   if (!region.reserve(bytes)) return fail(setup, "the system has no memory to populate for the journal's peak");
   const PoolPolicy policy = {.take = pool_source,
                              .give_back = [](intptr_t, void*, size_t) { return 0; },
@@ -96,7 +96,7 @@ std::string bind(Library& tbbmalloc, by_adapter& adapter) {
   library = &tbbmalloc;
   tbbmalloc.bind("scalable_aligned_malloc", aligned_malloc);
   adapter.allocate_aligned = allocate_aligned;
-  // It has no call for its version, only the banner that it prints where TBB_VERSION is set.
+  // It has no call for its version, only the banner that it prints when TBB_VERSION is set.
   const std::string version = tbbmalloc.text_after("TBBmalloc: VERSION");
   return version.empty() ? blockyard::adapters::version_of_package("") : version;
 }

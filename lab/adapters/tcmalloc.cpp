@@ -1,5 +1,5 @@
-/// tcmalloc as gperftools builds it. Prefaulted: nothing is released (allocators.toml), and the page heap that all
-/// threads share is populated by use.
+/// tcmalloc from gperftools. Prefaulted: nothing is released (allocators.toml), and the page heap that all threads
+/// share is populated by use.
 #include <string>
 
 #include "support/library_adapter.hpp"

@@ -45,7 +45,7 @@ Library::Library(const char* fallback, Binding binding) {
     error_ = "BLOCKYARD_ALLOCATOR_LIBRARY does not name the shared object to drive";
     return;
   }
-  handle_ = dlopen(chosen, RTLD_NOW | RTLD_LOCAL | (binding == Binding::kDeepest ? RTLD_DEEPBIND : 0));
+  handle_ = dlopen(chosen, RTLD_NOW | RTLD_LOCAL | (binding == Binding::deepest ? RTLD_DEEPBIND : 0));
   if (handle_ == nullptr) error_ = dlerror();
 }
 
@@ -73,7 +73,7 @@ void* Library::optional(const char* name) const {
   link_map* own = nullptr;
   link_map* owner = nullptr;
   Dl_info info;
-  // dlsym goes on to the library's dependencies: libc's calloc must not stand in for one that the library lacks.
+  // dlsym also searches the library's dependencies: libc's calloc must not stand in for one that the library lacks.
   if (symbol == nullptr || dlinfo(handle_, RTLD_DI_LINKMAP, &own) != 0 ||
       dladdr1(symbol, &info, reinterpret_cast<void**>(&owner), RTLD_DL_LINKMAP) == 0 || owner != own) {
     return nullptr;

@@ -6,17 +6,17 @@
 
 namespace blockyard::adapters {
 
-/// One shared object that exports an allocator. Never closed: allocators do not survive it.
+/// One shared object that exports an allocator. Never closed: allocators do not survive that.
 class Library {
  public:
   enum class Binding {
-    kOwn,      ///< References inside the library resolve as its author linked them.
-    kDeepest,  ///< The library's own definitions win over the process's: for one that calls its `malloc` by that name.
+    own,  ///< References inside the library resolve as its author linked them.
+    deepest,  ///< The library's definitions take precedence over the process's: for a library that calls its own `malloc` by name.
   };
 
-  /// Loads the file that $BLOCKYARD_ALLOCATOR_LIBRARY names, else `fallback` (a soname or path). On failure error()
+  /// Loads the file that $BLOCKYARD_ALLOCATOR_LIBRARY names, or else `fallback` (a soname or path). On failure error()
   /// says why.
-  explicit Library(const char* fallback, Binding binding = Binding::kOwn);
+  explicit Library(const char* fallback, Binding binding = Binding::own);
 
   /// Sets `function` to the library's symbol `name`. A symbol that it lacks leaves nullptr and makes ok() false.
   template <typename Function>
@@ -33,11 +33,11 @@ class Library {
   [[nodiscard]] bool ok() const { return error_.empty(); }
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  /// The file that was loaded, links resolved; empty when none was.
+  /// The path of the loaded file, links resolved; empty when none was loaded.
   [[nodiscard]] std::string path() const;
 
-  /// The text that follows `marker` in the library's image in memory, up to the first character outside `[0-9A-Za-z.]`,
-  /// blanks before it skipped: for libraries that print their version and offer no call for it. Empty when absent.
+  /// The text after `marker` in the library's image in memory, up to the first character outside `[0-9A-Za-z.]`,
+  /// without leading blanks: for libraries that print their version and have no call for it. Empty when absent.
   [[nodiscard]] std::string text_after(const char* marker) const;
 
  private:
@@ -48,7 +48,7 @@ class Library {
   std::string error_;
 };
 
-/// $BLOCKYARD_ALLOCATOR_VERSION, where only the package knows the version; else `fallback`.
+/// $BLOCKYARD_ALLOCATOR_VERSION, for libraries whose version only the package knows; else `fallback`.
 std::string version_of_package(const char* fallback);
 
 }  // namespace blockyard::adapters

@@ -3,10 +3,10 @@
 namespace blockyard::adapters {
 namespace {
 
-// Constant-initialised: each call goes through one of these pointers, and through nothing that guards it.
+// Constant-initialised: each call goes through one of these pointers, without a guard.
 void* (*library_calloc)(size_t, size_t) = nullptr;
 void* (*library_realloc)(void*, size_t) = nullptr;
-size_t (*library_tells_usable_size)(void*) = nullptr;
+size_t (*library_usable_size_function)(void*) = nullptr;
 
 const Library* loaded = nullptr;
 int (*populate)(const by_adapter_setup&, by_adapter&) = nullptr;
@@ -58,7 +58,7 @@ const by_adapter* library_adapter(const LibraryDescription& description) {
   bind_if_named(library, names.realloc, library_realloc);
   bind_if_named(library, names.memalign, adapter.allocate_aligned);
   bind_if_named(library, names.free, adapter.free);
-  if (names.usable_size != nullptr) library_tells_usable_size = library.find<size_t(void*)>(names.usable_size);
+  if (names.usable_size != nullptr) library_usable_size_function = library.find<size_t(void*)>(names.usable_size);
   if (!library.ok()) return &adapter;
   version = description.bind(library, adapter);
   adapter.version = version.c_str();
@@ -66,7 +66,7 @@ const by_adapter* library_adapter(const LibraryDescription& description) {
 }
 
 size_t library_usable_size(void* block) {
-  return library_tells_usable_size != nullptr ? library_tells_usable_size(block) : 0;
+  return library_usable_size_function != nullptr ? library_usable_size_function(block) : 0;
 }
 
 }  // namespace blockyard::adapters

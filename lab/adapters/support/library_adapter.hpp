@@ -1,5 +1,5 @@
-/// What an adapter over a shared library with a malloc family is made of: the library loaded, its functions bound, its
-/// errors handed to `init`.
+/// The common part of adapters over a shared library with a malloc family: it loads the library, binds its functions,
+/// and reports its errors from `init`.
 #ifndef BLOCKYARD_ADAPTERS_SUPPORT_LIBRARY_ADAPTER_HPP
 #define BLOCKYARD_ADAPTERS_SUPPORT_LIBRARY_ADAPTER_HPP
 
@@ -11,7 +11,7 @@
 
 namespace blockyard::adapters {
 
-/// What the library calls the C functions. nullptr: it has none of that shape, and LibraryDescription::bind sets the
+/// The library's names for the C functions. nullptr: it has none of that shape, and LibraryDescription::bind sets the
 /// adapter's own.
 struct FamilyNames {
   const char* malloc;
@@ -24,20 +24,21 @@ struct FamilyNames {
 
 struct LibraryDescription {
   const char* name;     ///< the adapter's
-  const char* library;  ///< a soname or path, where $BLOCKYARD_ALLOCATOR_LIBRARY names no other
+  const char* library;  ///< a soname or path, used unless $BLOCKYARD_ALLOCATOR_LIBRARY names another
   FamilyNames names;
   /// Binds whatever else the adapter needs, sets what FamilyNames left out, and returns the allocator's version. Called
-  /// once, with the family bound; what it can't bind makes the library's ok() false, and its result is then ignored.
+  /// once, after the family is bound. A name that it can't bind makes the library's ok() false; then its result is
+  /// ignored.
   std::string (*bind)(Library& library, by_adapter& adapter);
-  /// Readies the prefaulted variant: 0 or the result of fail(). May change the adapter's functions.
+  /// Prepares the prefaulted variant: 0 or the result of fail(). May change the adapter's functions.
   int (*populate)(const by_adapter_setup& setup, by_adapter& adapter);
 };
 
-/// The adapter of this shared object, which has one library: the ABI's functions carry no context. Later calls return
-/// what the first one made. A library that can't be loaded, or lacks a function, makes `init` fail with the reason.
+/// The adapter of this shared object, which has one library, because the ABI's functions carry no context. Later calls
+/// return the same adapter. When the library can't be loaded or lacks a function, `init` fails with the reason.
 const by_adapter* library_adapter(const LibraryDescription& description);
 
-/// What the adapter's by_adapter_usable_size returns: 0 where the library was found to have no such function.
+/// The result of the adapter's by_adapter_usable_size: 0 where the library has no such function.
 size_t library_usable_size(void* block);
 
 }  // namespace blockyard::adapters

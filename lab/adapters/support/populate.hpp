@@ -1,4 +1,4 @@
-/// Memory that is there before it is needed: the two ways in which prefaulted variants get it.
+/// Populated memory for prefaulted variants, in two ways.
 #ifndef BLOCKYARD_ADAPTERS_SUPPORT_POPULATE_HPP
 #define BLOCKYARD_ADAPTERS_SUPPORT_POPULATE_HPP
 
@@ -10,24 +10,25 @@
 
 namespace blockyard::adapters {
 
-/// The generic way: allocates `bytes` in a spread of sizes, writes to every page, frees all in the reverse order.
-/// Whatever the allocator keeps of it is populated. Works through `adapter`'s own functions on the calling thread, so
-/// that it reaches what this thread would allocate from: caches and arenas that belong to other threads stay empty. A
-/// quarter of the bytes goes to blocks of 16 B to 32 KiB, evenly by bytes, the rest to blocks of 64 KiB to 4 MiB, which
-/// allocators that split and join can use for any size; one with a region for each size class has them for their own
-/// class only. Stops early, without an error, when the allocator has no more memory. `largest_block` leaves out the
-/// larger sizes, for allocators that keep those apart; the rest then gets all of the bytes.
+/// Allocates `bytes` in a spread of sizes, writes to every page, and frees all in reverse order. What the allocator
+/// keeps of it is populated. Works through `adapter`'s own functions on the calling thread, so it reaches what this
+/// thread would allocate from; caches and arenas of other threads stay empty.
+///
+/// A quarter of the bytes goes to blocks of 16 B to 32 KiB, evenly by bytes. The rest goes to blocks of 64 KiB to 4
+/// MiB, which allocators that split and join can use for any size; an allocator with a region for each size class has
+/// them for that class only. Stops early, without an error, when the allocator has no more memory. `largest_block`
+/// leaves out larger sizes, for allocators that keep those apart; the smaller ones then get all of the bytes.
 void populate_by_use(const by_adapter& adapter, uint64_t bytes, uint64_t largest_block = UINT64_MAX);
 
-/// The direct way, for allocators that take memory from a source they can be given: one mapping, populated page by page
-/// when reserved, carved upwards without ever asking the operating system.
+/// For allocators that can be given a source of memory: one mapping, populated page by page when reserved, and carved
+/// upwards without asking the operating system.
 class PopulatedRegion {
  public:
   /// Maps `bytes` and writes to every page. False when the system refuses. Not thread-safe; call once.
   bool reserve(uint64_t bytes);
 
   /// `bytes` at a multiple of `alignment` (a power of two), zeroed and populated; nullptr once the region is used up.
-  /// Thread-safe, lock-free, O(1). Never given back.
+  /// Thread-safe, lock-free, O(1). Memory is never given back to it.
   void* take(size_t bytes, size_t alignment);
 
   [[nodiscard]] bool contains(const void* address) const {

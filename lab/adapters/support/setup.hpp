@@ -1,4 +1,4 @@
-/// What every adapter's `init` has to do beside its allocator's own business.
+/// What every adapter's `init` must do.
 #ifndef BLOCKYARD_ADAPTERS_SUPPORT_SETUP_HPP
 #define BLOCKYARD_ADAPTERS_SUPPORT_SETUP_HPP
 
@@ -24,7 +24,7 @@ std::optional<std::string> option(const by_adapter_setup& setup, std::string_vie
 std::optional<uint64_t> bytes_option(const by_adapter_setup& setup, std::string_view key);
 
 /// Bytes an allocator needs for the journal's peak: what was asked for, a quarter for size classes and fragmentation,
-/// 32 a block for headers. Every prefaulted variant populates this much.
+/// and 32 per block for headers. Every prefaulted variant populates this much.
 uint64_t bytes_for_peak(const by_adapter_setup& setup);
 
 }  // namespace blockyard::adapters

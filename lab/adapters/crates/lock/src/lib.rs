@@ -1,9 +1,9 @@
-//! For build scripts: the version of a dependency as Cargo.lock pins it, which no crate can ask of another.
+//! For build scripts: the version of a dependency that Cargo.lock pins, which no crate can ask of another.
 
 use std::{env, fs, path::Path};
 
-/// Sets `ALLOCATOR_VERSION` for the crate whose build script calls this: the version that the workspace's Cargo.lock
-/// has for `package`, its build metadata cut off.
+/// Sets `ALLOCATOR_VERSION` for the crate whose build script calls this: the version of `package` in the workspace's
+/// Cargo.lock, without its build metadata.
 pub fn export_version(package: &str) {
     let folder = env::var("CARGO_MANIFEST_DIR").expect("Cargo sets CARGO_MANIFEST_DIR");
     let path = Path::new(&folder).join("../Cargo.lock");

@@ -7,8 +7,8 @@ use std::os::raw::{c_int, c_void};
 
 use blockyard_adapter_support::{check_abi, fail, Adapter, Setup, ABI};
 use rpmalloc_sys::{
-    rpaligned_alloc, rpcalloc, rpfree, rpmalloc, rpmalloc_initialize, rpmalloc_thread_finalize, rpmalloc_thread_initialize,
-    rpmalloc_usable_size, rprealloc,
+    rpaligned_alloc, rpcalloc, rpfree, rpmalloc, rpmalloc_initialize, rpmalloc_thread_finalize,
+    rpmalloc_thread_initialize, rpmalloc_usable_size, rprealloc,
 };
 
 unsafe extern "C" fn init(setup: *const Setup) -> c_int {
@@ -31,7 +31,7 @@ unsafe extern "C" fn init(setup: *const Setup) -> c_int {
     }
 }
 
-// init has readied the thread that called it; a second call on a thread does nothing.
+// init has initialised the thread that called it; a second call on a thread does nothing.
 unsafe extern "C" fn thread_start() {
     rpmalloc_thread_initialize();
 }
@@ -52,7 +52,7 @@ static ADAPTER: Adapter = Adapter {
     abi: ABI,
     flags: 0,
     name: b"rpmalloc\0".as_ptr(),
-    // rpmalloc can't tell its version; 1.4.3 is what the crate's CHANGELOG says of the sources in it.
+    // rpmalloc has no call for its version; 1.4.3 is what the crate's CHANGELOG says of the sources in it.
     version: concat!("1.4.3 (crate ", env!("ALLOCATOR_VERSION"), ")\0").as_ptr(),
     init,
     thread_start: Some(thread_start),
@@ -71,7 +71,7 @@ pub extern "C" fn by_adapter_get() -> *const Adapter {
 }
 
 /// # Safety
-/// `block` is a live one of this allocator.
+/// `block` is a live block of this allocator.
 #[no_mangle]
 pub unsafe extern "C" fn by_adapter_usable_size(block: *mut c_void) -> usize {
     rpmalloc_usable_size(block)

@@ -7,7 +7,7 @@ use blockyard_adapter_support::{map, Region};
 
 /// rpmalloc's default span size, to which every mapping must be aligned.
 const SPAN: usize = 64 * 1024;
-/// rpmalloc maps 64 spans at a time: what is left of the last such step stays unused, and so may one step a heap.
+/// rpmalloc maps 64 spans at a time: what is left of the last such step stays unused, and so may one step per heap.
 const SLACK: usize = 16 * 64 * SPAN;
 
 /// rpmalloc_config_t of rpmalloc 1.4.3, which the crate does not declare.
@@ -32,7 +32,7 @@ static REGION: Region = Region::new();
 /// The last range that was given back; each names the one before it in its own first bytes.
 static RETURNED: Mutex<usize> = Mutex::new(0);
 
-/// What stands at the start of a range that was given back.
+/// What lies at the start of a range that was given back.
 struct Returned {
     previous: usize,
     bytes: usize,
@@ -85,7 +85,7 @@ unsafe fn take_returned(size: usize) -> *mut u8 {
     std::ptr::null_mut()
 }
 
-/// `release` is 0 for a part of a range, which stays populated and is not given back before the whole is.
+/// `release` is 0 for a part of a range, which stays populated; only the whole range is given back.
 unsafe extern "C" fn memory_unmap(address: *mut c_void, _size: usize, _offset: usize, release: usize) {
     if release == 0 {
         return;

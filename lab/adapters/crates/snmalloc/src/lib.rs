@@ -39,7 +39,7 @@ pub extern "C" fn by_adapter_get() -> *const Adapter {
 }
 
 /// # Safety
-/// `block` is a live one of this allocator.
+/// `block` is a live block of this allocator.
 #[no_mangle]
 pub unsafe extern "C" fn by_adapter_usable_size(block: *mut c_void) -> usize {
     sn_malloc_usable_size(block)

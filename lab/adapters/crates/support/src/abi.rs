@@ -72,5 +72,6 @@ pub unsafe fn check_abi(setup: &Setup) -> c_int {
     if setup.abi == ABI {
         return 0;
     }
-    fail(setup, &format!("the adapter was built for version {ABI} of the adapter ABI, the caller for version {}", setup.abi))
+    let caller = setup.abi;
+    fail(setup, &format!("the adapter was built for version {ABI} of the adapter ABI, the caller for version {caller}"))
 }

@@ -1,4 +1,4 @@
-//! Memory straight from the system, populated when asked for.
+//! Memory straight from the system, populated on request.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,7 +39,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// A region without memory: `take` gives nothing until `reserve` succeeded.
+    /// A region without memory: `take` gives nothing until `reserve` has succeeded.
     pub const fn new() -> Self {
         Self { next: AtomicUsize::new(0), end: AtomicUsize::new(0) }
     }

@@ -1,5 +1,5 @@
-//! TLSF as the crate rlsf implements it: one pool, no lock, and a free that must be told the block's alignment.
-//! Prefaulted: every page of the pool has been written to.
+//! TLSF from the crate rlsf: one pool, no lock, and a free that needs the block's alignment. Prefaulted: every page of
+//! the pool has been written to.
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
@@ -13,7 +13,7 @@ use rlsf::Tlsf;
 
 /// malloc's own alignment.
 const PLAIN: usize = 16;
-/// Pools start at a huge page's alignment, so that the kernel may use huge ones as for any large mapping.
+/// Pools start at a huge page's alignment, so that the kernel may use huge pages as for any large mapping.
 const POOL_ALIGNMENT: usize = 2 << 20;
 
 /// 32 first levels of 32 second levels each: blocks up to 128 GiB, 3 % between neighbouring lists.
