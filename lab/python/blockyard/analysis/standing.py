@@ -48,16 +48,19 @@ def trusted(members: Sequence[AllocatorFigures]) -> View:
     return View.ATTRIBUTED if all(one.looked_into for one in members) else View.AS_RUN
 
 
-def of(members: Sequence[AllocatorFigures], own: AllocatorFigures | None) -> list[Standing]:
-    """In the order given, `null` left out. Without `own` nothing differs from anything."""
+def of(
+    members: Sequence[AllocatorFigures], own: AllocatorFigures | None, measured: Sequence[AllocatorFigures]
+) -> list[Standing]:
+    """In the order given, `null` left out. Without `own` nothing differs from anything. All that were `measured` tell
+    how much repeats vary, and how many claims could be made: a claim holds whoever else is asked about."""
     competing = [one for one in members if not one.runs.is_null]
     if not competing:
         return []
     view = trusted(competing)
-    found = {one.name: _figures(one, view) for one in competing}
+    found = {one.name: _figures(one, view) for one in (*competing, *measured) if not one.runs.is_null}
     base = found.get(own.name, {}) if own is not None else {}
-    others = [one for one in competing if own is not None and one.name != own.name]
-    confidence = noise.confidence(sum(measure in base for one in others for measure in found[one.name]))
+    claims = sum(measure in base for name, figures in found.items() if figures is not base for measure in figures)
+    confidence = noise.confidence(claims)
     spreads = {
         measure: noise.spread([figures[measure][view] for figures in found.values() if measure in figures])
         for measure in base

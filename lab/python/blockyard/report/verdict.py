@@ -60,7 +60,7 @@ def answer(of: MeasuredSection) -> Answer:
     named = {*of.options.allocators, of.options.own}
     judged = of.lineups()[0].members if not of.options.allocators else []
     members = [one for one in of.figures if one in judged or one.name in named]
-    return Answer(of, members, standing.of(members, of.own))
+    return Answer(of, members, standing.of(members, of.own, of.figures))
 
 
 def blocks(answers: Sequence[Answer]) -> list[Block]:
@@ -174,7 +174,7 @@ def _conclusion(one: Answer) -> str:
     better = [each for each in one.others if each.those(Verdict.BETTER)]
     safe = [each for each in better if not each.those(Verdict.WORSE)]
     if not better:
-        return "Another allocator would improve nothing beyond noise: neither p50 nor p99.9, worst frame or memory."
+        return "No other allocator improves anything beyond noise: neither p50 nor p99.9, worst frame or memory."
     if not safe:
         return f"{'; '.join(map(_gain_and_loss, better[:_NAMED]))}: every gain has its price."
     shown = [
@@ -208,8 +208,8 @@ def _changes(one: Answer) -> list[str]:
             )
         else:
             unchanged.append(f"{measure.value} ({_shown(own, measure)})")
-    if unchanged and found:
-        found.append(f"Nobody changes {' or '.join(unchanged)} beyond noise.")
+    if unchanged and any(each.those(Verdict.BETTER) for each in one.others):
+        found.append(f"Nobody changes {_listed(unchanged, 'or')} beyond noise.")
     return found
 
 
@@ -222,11 +222,11 @@ def _share(one: Standing, budget: float) -> str:
     return units.share(one.values[Measure.FRAME] / budget)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str], word: str = "and") -> str:
     shown = list(names[:_NAMED])
     if len(names) > _NAMED:
         shown.append(f"{len(names) - _NAMED} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {word} {shown[-1]}"
 
 
 def _counted(number: int, noun: str) -> str:
