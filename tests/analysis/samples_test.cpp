@@ -49,7 +49,7 @@ class Samples : public testing::TestWithParam<std::uint32_t> {
   by_samples_run runs[3]{};
 };
 
-TEST_P(Samples, DistributionsAddUpToAllSamples) {
+TEST_P(Samples, distributions_add_up_to_all_samples) {
   by_samples_digest* digest = by_samples_digest_new(GetParam(), 100, 2);
   ASSERT_NE(digest, nullptr);
   ASSERT_EQ(by_samples_digest_feed(digest, runs, 3, count, 0).what, 0U);
@@ -74,7 +74,7 @@ TEST_P(Samples, DistributionsAddUpToAllSamples) {
   by_samples_digest_delete(digest);
 }
 
-TEST_P(Samples, RowsFedInPiecesGiveTheSameDistribution) {
+TEST_P(Samples, rows_fed_in_pieces_give_the_same_distribution) {
   by_samples_digest* whole = by_samples_digest_new(GetParam(), 100, 2);
   by_samples_digest* pieces = by_samples_digest_new(GetParam(), 100, 2);
   ASSERT_EQ(by_samples_digest_feed(whole, runs, 3, count, 0).what, 0U);
@@ -98,7 +98,7 @@ TEST_P(Samples, RowsFedInPiecesGiveTheSameDistribution) {
   by_samples_digest_delete(pieces);
 }
 
-TEST_P(Samples, AFaultNamesTheRowCountedFromTheFirstFeed) {
+TEST_P(Samples, a_fault_names_the_row_counted_from_the_first_feed) {
   by_samples_digest* digest = by_samples_digest_new(GetParam(), 100, 2);
   ASSERT_EQ(by_samples_digest_feed(digest, runs, 3, count, 0).what, 0U);
   const by_samples_fault fault = by_samples_digest_feed(digest, runs, 3, count, 0);  // event 0 again
@@ -107,7 +107,7 @@ TEST_P(Samples, AFaultNamesTheRowCountedFromTheFirstFeed) {
   by_samples_digest_delete(digest);
 }
 
-TEST_P(Samples, BinsStayInsideTheirGridForAnyLatencyAndTime) {
+TEST_P(Samples, bins_stay_inside_their_grid_for_any_latency_and_time) {
   const by_samples_frame frame{37, 11, 5000.0, 900'000.0, 0.5, 3e3, 26, {1000, 1000, 1000, 1000, 1000, 1000}};
   by_samples_bins* bins = by_samples_bin(runs, 3, count, &frame, GetParam());
   ASSERT_NE(bins, nullptr);
@@ -125,7 +125,7 @@ TEST_P(Samples, BinsStayInsideTheirGridForAnyLatencyAndTime) {
   by_samples_bins_delete(bins);
 }
 
-TEST_P(Samples, NoRowsGiveNothing) {
+TEST_P(Samples, no_rows_give_nothing) {
   by_samples_digest* digest = by_samples_digest_new(GetParam(), 100, 2);
   EXPECT_EQ(by_samples_digest_feed(digest, runs, 3, 0, 1).what, 0U);
   EXPECT_EQ(by_samples_digest_copy(digest, 0, 1, 1, UINT32_MAX, UINT32_MAX, nullptr, nullptr, 0), 0U);

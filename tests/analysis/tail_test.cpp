@@ -41,7 +41,7 @@ TEST_P(Tails, of_200_000_values_are_counted_exactly) {
 
 INSTANTIATE_TEST_SUITE_P(FewAndManyDistinct, Tails, ::testing::Values(0U, 100U, 70'000U, 0xffff'ffffU));
 
-TEST(TailSum, OfNothingIsEmpty) {
+TEST(TailSum, of_nothing_is_empty) {
   const Tail tail;
   TailSum sum;
   sum.add(tail);

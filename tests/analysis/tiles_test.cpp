@@ -46,7 +46,7 @@ class Tiling : public testing::TestWithParam<std::size_t> {
   std::uint64_t frees = 0;
 };
 
-TEST_P(Tiling, CountsEveryRepeatOnceAndTheLeastOfAllOnce) {
+TEST_P(Tiling, counts_every_repeat_once_and_the_least_of_all_once) {
   const Tiles found = tiled({});
   EXPECT_EQ(total(found.counts[0]), 2 * (events - frees));
   EXPECT_EQ(total(found.counts[1]), 2 * frees);
@@ -54,7 +54,7 @@ TEST_P(Tiling, CountsEveryRepeatOnceAndTheLeastOfAllOnce) {
   EXPECT_EQ(total(found.counts[5]), frees);
 }
 
-TEST_P(Tiling, LeavesTheSingleEventsOutAndTellsTheirLatencies) {
+TEST_P(Tiling, leaves_the_single_events_out_and_tells_their_latencies) {
   const std::vector<std::uint64_t> single{0, 17, 5003, 5004, events - 1};
   const Tiles found = tiled(single);
   EXPECT_EQ(total(found.counts[4]) + total(found.counts[5]), events - single.size());
@@ -65,7 +65,7 @@ TEST_P(Tiling, LeavesTheSingleEventsOutAndTellsTheirLatencies) {
   }
 }
 
-TEST_P(Tiling, CountsWhatTheMachineDidApartInTheSameCells) {
+TEST_P(Tiling, counts_what_the_machine_did_apart_in_the_same_cells) {
   const Tiles found = tiled({});
   std::uint64_t machine = 0;
   for (const auto& repeat : rows) {
@@ -78,7 +78,7 @@ TEST_P(Tiling, CountsWhatTheMachineDidApartInTheSameCells) {
   }
 }
 
-TEST_P(Tiling, CountsTheLeastOfWhatTheMachineStruckEveryTimeOnceForEachRepeat) {
+TEST_P(Tiling, counts_the_least_of_what_the_machine_struck_every_time_once_for_each_repeat) {
   const Tiles found = tiled({});
   std::uint64_t every = 0;
   for (std::size_t i = 0; i < events; ++i) every += by_machine(rows[0][i]) && by_machine(rows[1][i]);
@@ -96,7 +96,7 @@ TEST_P(Tiling, CountsTheLeastOfWhatTheMachineStruckEveryTimeOnceForEachRepeat) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, Tiling, testing::Values(1, 2));
 
-TEST(TilingCells, ABinHoldsLatenciesOfItsWidthAlone) {
+TEST(TilingCells, a_bin_holds_latencies_of_its_width_alone) {
   const std::uint32_t ticks[] = {0, 1, 2, 3, 100, 65'535, 65'536, 1'000'000, saturated};
   std::vector<Row> rows;
   for (std::uint32_t i = 0; i < std::size(ticks); ++i) rows.push_back(row(i, 0, i, ticks[i]));
@@ -119,7 +119,7 @@ TEST(TilingCells, ABinHoldsLatenciesOfItsWidthAlone) {
   }
 }
 
-TEST(TilingCells, WhatLiesBeyondTheEdgesOfTimeFallsIntoTheLastColumns) {
+TEST(TilingCells, what_lies_beyond_the_edges_of_time_falls_into_the_last_columns) {
   const std::vector<Row> rows{row(0, 0, 0, 10), row(1, 0, 50, 10), row(2, 0, 5'000, 10)};
   const samples::Run run{rows.data(), 0, 0, 1.0};
   const Tiles found = tile({&run, 1}, rows.size(), {4, bins, 16, 10, 110, 1.0}, {}, 1);
@@ -131,7 +131,7 @@ TEST(TilingCells, WhatLiesBeyondTheEdgesOfTimeFallsIntoTheLastColumns) {
   EXPECT_EQ(by_column, (std::vector<std::uint64_t>{1, 1, 0, 1}));
 }
 
-TEST(TilingCells, NoRowsMakeEmptyHistograms) {
+TEST(TilingCells, no_rows_make_empty_histograms) {
   const samples::Run run{nullptr, 0, 0, 1.0};
   const Tiles found = tile({&run, 1}, 0, {4, bins, 16, 0, 100, 1.0}, {}, 2);
   for (const auto& plane : found.counts) EXPECT_EQ(total(plane), 0U);

@@ -82,7 +82,7 @@ TEST(Byj, every_truncation_is_an_error_or_ends_at_a_flush_with_a_note) {
     ++flushes;
     EXPECT_EQ(read(folder / "b.byj").notes.size(), 1U);
   }
-  EXPECT_EQ(flushes, 2U);  // behind the header, and behind the only block
+  EXPECT_EQ(flushes, 2U);  // after the header, and after the only block
 }
 
 TEST(Byj, an_unknown_version_is_named) {

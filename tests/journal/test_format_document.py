@@ -1,4 +1,4 @@
-"""docs/reference/journal-format.md tells the truth: its worked example is what convert writes, byte for byte."""
+"""docs/reference/journal-format.md is right: its worked example is what convert writes, byte for byte."""
 
 import re
 import subprocess

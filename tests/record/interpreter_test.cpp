@@ -83,7 +83,7 @@ class Interpreted : public testing::Test {
 
 using journal::Kind;
 
-TEST_F(Interpreted, AReallocateIsOneEventFromItsStartToItsEnd) {
+TEST_F(Interpreted, a_reallocate_is_one_event_from_its_start_to_its_end) {
   start();
   allocate(0, 10, 0x1000, 100);
   begin_reallocate(0, 20, 0x1000);
@@ -98,7 +98,7 @@ TEST_F(Interpreted, AReallocateIsOneEventFromItsStartToItsEnd) {
   EXPECT_EQ(events[1].duration_ns, 15u);
 }
 
-TEST_F(Interpreted, AReallocateThatOthersOverlapKeepsTimeFromFalling) {
+TEST_F(Interpreted, a_reallocate_that_others_overlap_keeps_time_from_falling) {
   start();
   allocate(0, 10, 0x1000);
   begin_reallocate(0, 20, 0x1000);
@@ -111,7 +111,7 @@ TEST_F(Interpreted, AReallocateThatOthersOverlapKeepsTimeFromFalling) {
   EXPECT_EQ(events[2].duration_ns, 5u);
 }
 
-TEST_F(Interpreted, AnOldBlockThatAnotherThreadGetsAmidAReallocateIsFreedFirst) {
+TEST_F(Interpreted, an_old_block_that_another_thread_gets_during_a_reallocate_is_freed_first) {
   start();
   allocate(0, 10, 0x1000);
   begin_reallocate(0, 20, 0x1000);
@@ -126,7 +126,7 @@ TEST_F(Interpreted, AnOldBlockThatAnotherThreadGetsAmidAReallocateIsFreedFirst) 
   EXPECT_EQ(interpreter_->repairs().missed_frees, 0u);
 }
 
-TEST_F(Interpreted, AFailedReallocateLeavesTheBlockAsItWas) {
+TEST_F(Interpreted, a_failed_reallocate_leaves_the_block_unchanged) {
   start();
   allocate(0, 10, 0x1000);
   begin_reallocate(0, 20, 0x1000);
@@ -138,7 +138,7 @@ TEST_F(Interpreted, AFailedReallocateLeavesTheBlockAsItWas) {
   EXPECT_EQ(interpreter_->repairs().unknown_frees, 0u);
 }
 
-TEST_F(Interpreted, AReallocateToNothingIsAFree) {
+TEST_F(Interpreted, a_reallocate_to_nothing_is_a_free) {
   start();
   allocate(0, 10, 0x1000);
   begin_reallocate(0, 20, 0x1000);
@@ -148,7 +148,7 @@ TEST_F(Interpreted, AReallocateToNothingIsAFree) {
   EXPECT_EQ(events[1].kind, Kind::free);
 }
 
-TEST_F(Interpreted, AFreeOfAnUnknownBlockIsLeftOutAndCounted) {
+TEST_F(Interpreted, a_free_of_an_unknown_block_is_left_out_and_counted) {
   start();
   free(0, 10, 0x1000);
   allocate(0, 20, 0x1000);
@@ -156,7 +156,7 @@ TEST_F(Interpreted, AFreeOfAnUnknownBlockIsLeftOutAndCounted) {
   EXPECT_EQ(interpreter_->repairs().unknown_frees, 1u);
 }
 
-TEST_F(Interpreted, AnAddressGivenAgainWithoutAFreeGetsOneAndIsCounted) {
+TEST_F(Interpreted, an_address_given_again_without_a_free_gets_one_and_is_counted) {
   start();
   allocate(0, 10, 0x1000);
   allocate(1, 20, 0x1000);
@@ -167,7 +167,7 @@ TEST_F(Interpreted, AnAddressGivenAgainWithoutAFreeGetsOneAndIsCounted) {
   EXPECT_EQ(interpreter_->repairs().missed_frees, 1u);
 }
 
-TEST_F(Interpreted, AWindowBeginsWithTheBlocksAliveInTheirOrder) {
+TEST_F(Interpreted, a_window_begins_with_the_blocks_alive_in_their_order) {
   WindowPlan plan;
   plan.open_at = 100;
   plan.close_at = 200;
@@ -193,7 +193,7 @@ TEST_F(Interpreted, AWindowBeginsWithTheBlocksAliveInTheirOrder) {
   EXPECT_TRUE(interpreter_->is_over());
 }
 
-TEST_F(Interpreted, AWindowOpensAndClosesThoughTheProgramIsSilent) {
+TEST_F(Interpreted, a_window_opens_and_closes_even_when_the_program_is_silent) {
   WindowPlan plan;
   plan.open_at = 100;
   plan.close_at = 200;
@@ -206,7 +206,7 @@ TEST_F(Interpreted, AWindowOpensAndClosesThoughTheProgramIsSilent) {
   EXPECT_EQ(header_.preamble_events, 1u);
 }
 
-TEST_F(Interpreted, EachWindowAfterTheFirstIsAJournalOfItsOwn) {
+TEST_F(Interpreted, each_window_after_the_first_is_a_journal_of_its_own) {
   WindowPlan plan;
   plan.open_at = never;
   start(plan);
@@ -228,7 +228,7 @@ TEST_F(Interpreted, EachWindowAfterTheFirstIsAJournalOfItsOwn) {
   EXPECT_EQ(second[1].time_ns, 10u);
 }
 
-TEST_F(Interpreted, ABlockInTheMiddleOfAReallocateWhenTheWindowOpensIsAnAllocation) {
+TEST_F(Interpreted, a_block_in_the_middle_of_a_reallocate_when_the_window_opens_is_an_allocation) {
   WindowPlan plan;
   plan.open_at = 25;
   start(plan);
@@ -242,7 +242,7 @@ TEST_F(Interpreted, ABlockInTheMiddleOfAReallocateWhenTheWindowOpensIsAnAllocati
   EXPECT_EQ(events[1].kind, Kind::free);
 }
 
-TEST_F(Interpreted, AForkedChildStartsFromItsParentsBlocks) {
+TEST_F(Interpreted, a_forked_child_starts_from_its_parents_blocks) {
   start();
   std::vector<LiveBlocks::Entry> inherited;
   interpreter_->on_fork = [&](std::uint64_t, const LiveBlocks& live) { inherited = live.in_order(); };
@@ -267,7 +267,7 @@ TEST_F(Interpreted, AForkedChildStartsFromItsParentsBlocks) {
   EXPECT_EQ(interpreter_->repairs().unknown_frees, 0u);
 }
 
-TEST_F(Interpreted, AJournalThatCanNotBeWrittenIsNamedWithTheReason) {
+TEST_F(Interpreted, a_journal_that_can_not_be_written_is_named_with_the_reason) {
   OutputSettings output;
   output.path = path("no/such/folder.byj");
   interpreter_ = std::make_unique<Interpreter>(std::move(output), WindowPlan{}, threads_);
@@ -279,7 +279,7 @@ TEST_F(Interpreted, AJournalThatCanNotBeWrittenIsNamedWithTheReason) {
   EXPECT_NE(journals[0].error.find("No such file"), std::string::npos);
 }
 
-TEST_F(Interpreted, AFullDiskEndsTheJournalAndNotTheProgram) {
+TEST_F(Interpreted, a_full_disk_ends_the_journal_and_not_the_program) {
   OutputSettings output;
   output.path = "/dev/full";
   output.overwrite = true;

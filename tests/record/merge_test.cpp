@@ -45,7 +45,7 @@ void put(Lane& lane, RecordKind kind, std::uint64_t address, std::uint64_t stamp
   lane.take(words.data(), 3, 0, words_of(first));
 }
 
-TEST(Merge, GivesRecordsInTheOrderOfTheirStamps) {
+TEST(Merge, gives_records_in_the_order_of_their_stamps) {
   std::vector<Lane> lanes;
   for (std::uint32_t i = 0; i < 7; ++i) lanes.emplace_back(i);
   std::mt19937_64 random(1);
@@ -63,7 +63,7 @@ TEST(Merge, GivesRecordsInTheOrderOfTheirStamps) {
   }
 }
 
-TEST(Merge, HoldsBackWhatIsNotBelowTheWatermark) {
+TEST(Merge, holds_back_what_is_not_below_the_watermark) {
   Lane lane(0);
   put(lane, RecordKind::allocate, 1, 10);
   put(lane, RecordKind::allocate, 2, 20);
@@ -73,7 +73,7 @@ TEST(Merge, HoldsBackWhatIsNotBelowTheWatermark) {
   EXPECT_EQ(merge(pointers, 21, 100, collected), 1u);
 }
 
-TEST(Merge, StopsAtItsBudgetAndGoesOnFromThere) {
+TEST(Merge, stops_at_its_budget_and_continues_from_there) {
   Lane first(0);
   Lane second(1);
   for (std::uint64_t i = 0; i < 10; ++i) {
@@ -88,7 +88,7 @@ TEST(Merge, StopsAtItsBudgetAndGoesOnFromThere) {
   EXPECT_EQ(collected.entries.size(), 20u);
 }
 
-TEST(Merge, OrdersEqualStampsByWhatIsPossible) {
+TEST(Merge, orders_equal_stamps_by_what_is_possible) {
   // One coarse tick in which a block goes from hand to hand: given by 0, freed by 1, given by 2, freed by 0.
   Lane giver(0);
   Lane freer(1);
@@ -105,7 +105,7 @@ TEST(Merge, OrdersEqualStampsByWhatIsPossible) {
   EXPECT_TRUE(collected.live.empty());
 }
 
-TEST(Merge, OfEqualStampsWhoeverFreedABlockAgainHadItBeforeWhoeverKeptIt) {
+TEST(Merge, of_equal_stamps_a_thread_that_freed_the_block_had_it_before_one_that_kept_it) {
   Lane keeper(0);
   Lane passer(1);
   put(keeper, RecordKind::allocate, 99, 5);
@@ -120,7 +120,7 @@ TEST(Merge, OfEqualStampsWhoeverFreedABlockAgainHadItBeforeWhoeverKeptIt) {
   EXPECT_EQ(collected.violations, 0);
 }
 
-TEST(Lane, KeepsRecordsWholeAcrossTheEndOfARing) {
+TEST(Lane, keeps_records_whole_across_the_end_of_a_ring) {
   std::vector<std::uint64_t> ring(8);
   const std::uint64_t first = pack(RecordKind::allocate, 7);
   ring[7] = first;  // the record's words 7, 8 and 9 of a ring of 8
@@ -136,7 +136,7 @@ TEST(Lane, KeepsRecordsWholeAcrossTheEndOfARing) {
   EXPECT_TRUE(lane.empty());
 }
 
-TEST(Lane, NeverLetsAStampFallBehindTheOneBefore) {
+TEST(Lane, never_lets_a_stamp_fall_behind_the_one_before) {
   Lane lane(0);
   put(lane, RecordKind::allocate, 1, 50);
   put(lane, RecordKind::allocate, 2, 40);

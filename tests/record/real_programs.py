@@ -119,7 +119,7 @@ PROGRAMS = (
 
 @contextmanager
 def screen(wanted: bool) -> Iterator[dict[str, str]]:
-    """The environment of a display that nobody sees."""
+    """The environment of an invisible display."""
     if not wanted:
         yield {}
         return

@@ -171,7 +171,7 @@ class Order : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(Order, NoAddressIsEverLiveTwiceWhenThreadsRaceForTheSameBlocks) {
+TEST_P(Order, no_address_is_ever_live_twice_when_threads_race_for_the_same_blocks) {
   const Checker checker = collect_while_threads_churn<NoDelay>(4, 40'000, fences());
   EXPECT_EQ(checker.twice_live, 0);
   EXPECT_EQ(checker.unknown_frees, 0);
@@ -179,7 +179,7 @@ TEST_P(Order, NoAddressIsEverLiveTwiceWhenThreadsRaceForTheSameBlocks) {
   EXPECT_TRUE(checker.live.empty());
 }
 
-TEST_P(Order, HoldsWhenThreadsAreDelayedAnywhereInAnAppend) {
+TEST_P(Order, holds_when_threads_are_delayed_anywhere_in_an_append) {
   const Checker checker = collect_while_threads_churn<RandomDelay>(6, 4'000, fences());
   EXPECT_EQ(checker.twice_live, 0);
   EXPECT_EQ(checker.unknown_frees, 0);
@@ -203,7 +203,7 @@ class Steps : public testing::Test {
   Rings rings{shared.region(), 0, stamp_after(StampClock::cycles)};
 };
 
-TEST_F(Steps, AnAnnouncedRecordHoldsTheWatermarkBack) {
+TEST_F(Steps, an_announced_record_holds_the_watermark_back) {
   Producer producer = register_thread(shared.region(), 1, true);
   const std::uint64_t quiet = drain();
   EXPECT_EQ(rings.watermark(), quiet);
@@ -216,7 +216,7 @@ TEST_F(Steps, AnAnnouncedRecordHoldsTheWatermarkBack) {
   EXPECT_EQ(rings.watermark(), after);
 }
 
-TEST_F(Steps, ANewThreadStartsAtTheOldWatermark) {
+TEST_F(Steps, a_new_thread_starts_at_the_old_watermark) {
   const std::uint64_t quiet = drain();
   Producer producer = register_thread(shared.region(), 1, true);
   producer.slot->claim.store(producer.head + 2);
@@ -224,7 +224,7 @@ TEST_F(Steps, ANewThreadStartsAtTheOldWatermark) {
   EXPECT_EQ(rings.watermark(), quiet);
 }
 
-TEST_F(Steps, ASlotServesOneThreadAfterAnotherAndKeepsThemApart) {
+TEST_F(Steps, a_slot_serves_one_thread_after_another_and_keeps_them_apart) {
   Producer first = register_thread(shared.region(), 101, true);
   first.append<When::before>(pack(RecordKind::free, 16));
   drain();
@@ -240,7 +240,7 @@ TEST_F(Steps, ASlotServesOneThreadAfterAnotherAndKeepsThemApart) {
   EXPECT_NE(threads[0].thread, threads[1].thread);
 }
 
-TEST_F(Steps, ARingIsDiscardedBeforeAnotherThreadCanHaveIt) {
+TEST_F(Steps, a_ring_is_discarded_before_another_thread_can_have_it) {
   register_thread(shared.region(), 101, true);
   drain();
   std::uint32_t owner_then = 0;
@@ -249,13 +249,13 @@ TEST_F(Steps, ARingIsDiscardedBeforeAnotherThreadCanHaveIt) {
   EXPECT_EQ(owner_then, 101u);
 }
 
-TEST_F(Steps, ASlotIsNotFreedWhileItsThreadRuns) {
+TEST_F(Steps, a_slot_is_not_freed_while_its_thread_runs) {
   register_thread(shared.region(), 101, true);
   drain();
   EXPECT_EQ(rings.release_slots([](std::uint32_t) { return false; }, [](std::uint32_t) {}), 0u);
 }
 
-TEST_F(Steps, AFullRingHasNoRoomUntilItIsDrained) {
+TEST_F(Steps, a_full_ring_has_no_room_until_it_is_drained) {
   Producer producer = register_thread(shared.region(), 1, true);
   while (producer.has_room(2)) producer.append<When::before>(pack(RecordKind::free, 16));
   EXPECT_EQ(producer.head, 64u);
@@ -263,7 +263,7 @@ TEST_F(Steps, AFullRingHasNoRoomUntilItIsDrained) {
   EXPECT_TRUE(producer.has_room(64));
 }
 
-TEST_F(Steps, WhatADeadProcessHadClaimedHoldsNothingBack) {
+TEST_F(Steps, what_a_dead_process_claimed_holds_nothing_back) {
   Producer producer = register_thread(shared.region(), 1, true);
   producer.append<When::before>(pack(RecordKind::free, 16));
   producer.slot->claim.store(producer.head + 2);

@@ -103,7 +103,7 @@ def test_a_program_that_clears_its_environment_says_why_nothing_was_recorded(tmp
 
 
 def test_a_full_disk_is_said_and_the_program_goes_on(tmp_path):
-    # The kernel's ever-full device stands in for the disk.
+    # The kernel's device that is always full stands in for the disk.
     done = record(
         tmp_path / "x.byj",
         sys.executable,

@@ -12,13 +12,13 @@
 namespace blockyard::replay {
 namespace {
 
-TEST(Lateness, WithoutEventsIsZero) {
+TEST(Lateness, without_events_is_zero) {
   const LatenessHistogram lateness;
   EXPECT_EQ(lateness.percentile(0.5), 0u);
   EXPECT_EQ(lateness.max(), 0u);
 }
 
-TEST(Lateness, SmallValuesAreExact) {
+TEST(Lateness, small_values_are_exact) {
   LatenessHistogram lateness;
   for (std::uint64_t ns = 1; ns <= 100; ++ns) lateness.add(ns);
   EXPECT_EQ(lateness.percentile(0.5), 50u);
@@ -26,7 +26,7 @@ TEST(Lateness, SmallValuesAreExact) {
   EXPECT_EQ(lateness.percentile(1), 100u);
 }
 
-TEST(Lateness, PercentilesAreWithinOnePercentOfASort) {
+TEST(Lateness, percentiles_are_within_one_percent_of_a_sort) {
   std::mt19937_64 random(1);
   std::lognormal_distribution<double> spread(8, 4);
   LatenessHistogram lateness;
@@ -45,7 +45,7 @@ TEST(Lateness, PercentilesAreWithinOnePercentOfASort) {
   EXPECT_EQ(lateness.max(), sorted.back());
 }
 
-TEST(Lateness, TheLargestNumbersHaveTheirBucket) {
+TEST(Lateness, the_largest_numbers_have_their_bucket) {
   LatenessHistogram lateness;
   lateness.add(~std::uint64_t{0});
   EXPECT_EQ(lateness.percentile(0.5), ~std::uint64_t{0});

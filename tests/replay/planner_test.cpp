@@ -96,7 +96,7 @@ class Planning : public testing::Test {
   std::filesystem::path path_;
 };
 
-TEST_F(Planning, AnEventIsPairedWithTheOneThatEndsOrGaveItsBlock) {
+TEST_F(Planning, an_event_is_paired_with_the_one_that_ends_or_gave_its_block) {
   Events events;
   const auto first = events.allocate(0, 100);           // 0
   const auto second = events.allocate(1, 200);          // 1
@@ -108,7 +108,7 @@ TEST_F(Planning, AnEventIsPairedWithTheOneThatEndsOrGaveItsBlock) {
   EXPECT_EQ(plan(events).pair, (std::vector<std::uint32_t>{3, 6, none, 4, 3, none, 1}));
 }
 
-TEST_F(Planning, FactsAreThoseOfTheJournal) {
+TEST_F(Planning, the_facts_are_the_journals) {
   Events events;
   const auto a = events.allocate(1'000, 100, 0);
   const auto b = events.allocate(2'000, 50, 1);
@@ -130,7 +130,7 @@ TEST_F(Planning, FactsAreThoseOfTheJournal) {
   EXPECT_EQ(facts.remote_frees, 2u);
 }
 
-TEST_F(Planning, AnotherThreadsFreeWaitsForTheAllocation) {
+TEST_F(Planning, another_threads_free_waits_for_the_allocation) {
   Events events;
   const auto block = events.allocate(0, 8, 3);
   events.free(1, block, 5);
@@ -140,7 +140,7 @@ TEST_F(Planning, AnotherThreadsFreeWaitsForTheAllocation) {
   EXPECT_EQ(planned.facts.waits, 1u);
 }
 
-TEST_F(Planning, AThreadDoesNotWaitForItself) {
+TEST_F(Planning, a_thread_does_not_wait_for_itself) {
   Events events;
   const auto block = events.allocate(0, 8);
   events.free(1, events.reallocate(1, block, 9));
@@ -149,7 +149,7 @@ TEST_F(Planning, AThreadDoesNotWaitForItself) {
 }
 
 // Whoever takes a slot whose last event was another thread's must wait for it, or the two race for the slot.
-TEST_F(Planning, EverySlotPassesFromThreadToThreadByAWait) {
+TEST_F(Planning, every_slot_passes_from_thread_to_thread_by_a_wait) {
   std::mt19937 random(7);
   Events events;
   std::vector<std::uint64_t> live;
@@ -183,19 +183,19 @@ TEST_F(Planning, EverySlotPassesFromThreadToThreadByAWait) {
   EXPECT_EQ(by_event.size(), 60'000u);
 }
 
-TEST_F(Planning, SlotsAreRecycled) {
+TEST_F(Planning, slots_are_recycled) {
   Events events;
   for (std::uint64_t i = 0; i < 1'000; ++i) events.free(2 * i + 1, events.allocate(2 * i, 8));
   EXPECT_LE(plan(events).facts.header.slots, 64u);
 }
 
-TEST_F(Planning, SlotsThatOtherThreadsFreedAreRecycledToo) {
+TEST_F(Planning, slots_that_other_threads_freed_are_recycled_too) {
   Events events;
   for (std::uint64_t i = 0; i < 50'000; ++i) events.free(2 * i + 1, events.allocate(2 * i, 8, 0), 1);
   EXPECT_LE(plan(events).facts.header.slots, Slots::rest_events + 128);
 }
 
-TEST_F(Planning, AStretchBeginsWithTheBlocksAliveOnTheThreadsThatAllocatedThem) {
+TEST_F(Planning, a_stretch_begins_with_the_blocks_alive_on_the_threads_that_allocated_them) {
   Events events;
   const auto kept = events.allocate(0, 10, 0);
   const auto gone = events.allocate(1, 20, 0);
@@ -222,14 +222,14 @@ TEST_F(Planning, AStretchBeginsWithTheBlocksAliveOnTheThreadsThatAllocatedThem) 
   EXPECT_EQ(planned.pair.size(), 7u) << "events behind the stretch are not read";
 }
 
-TEST_F(Planning, WithoutAnEndTheLastTimeThereIsIsMeasuredToo) {
+TEST_F(Planning, without_an_end_the_last_time_is_measured_too) {
   Events events;
   events.allocate(0, 10);
   events.allocate(~std::uint64_t{0}, 20);
   EXPECT_EQ(plan(events).facts.header.measured_events, 2u);
 }
 
-TEST_F(Planning, AJournalsOwnPreambleIsNotMeasured) {
+TEST_F(Planning, a_journals_own_preamble_is_not_measured) {
   Events events;
   const auto block = events.allocate(0, 10);
   events.allocate(0, 20);
@@ -239,7 +239,7 @@ TEST_F(Planning, AJournalsOwnPreambleIsNotMeasured) {
   EXPECT_EQ(planned.facts.header.measured_events, 1u);
 }
 
-TEST_F(Planning, OneThreadHasAllEventsInOrderAndWaitsForNobody) {
+TEST_F(Planning, one_thread_has_all_events_in_order_and_never_waits) {
   Events events;
   const auto block = events.allocate(0, 8, 4);
   events.allocate(1, 8, 2);
@@ -253,7 +253,7 @@ TEST_F(Planning, OneThreadHasAllEventsInOrderAndWaitsForNobody) {
   }
 }
 
-TEST_F(Planning, AWaitLongerThanFourSecondsKeepsItsLength) {
+TEST_F(Planning, a_wait_longer_than_four_seconds_keeps_its_length) {
   Events events;
   events.allocate(0, 8);
   events.allocate(60'000'000'000, 8);
@@ -264,7 +264,7 @@ TEST_F(Planning, AWaitLongerThanFourSecondsKeepsItsLength) {
   EXPECT_EQ(planned.facts.header.measured_events, 2u);
 }
 
-TEST_F(Planning, SizesOfMoreThanFourGigabytesAreKept) {
+TEST_F(Planning, sizes_of_more_than_four_gigabytes_are_kept) {
   Events events;
   events.free(1, events.allocate(0, max_size));
   const Planned planned = plan(events);
@@ -272,7 +272,7 @@ TEST_F(Planning, SizesOfMoreThanFourGigabytesAreKept) {
   EXPECT_EQ(planned.ops.at(0)[1].size(), max_size);
 }
 
-TEST_F(Planning, MoreOpsThanOneChunkHoldsKeepTheirOrder) {
+TEST_F(Planning, more_ops_than_one_chunk_holds_keep_their_order) {
   Events events;
   for (std::uint64_t i = 0; i < 3 * chunk_ops + 5; ++i) events.allocate(i, i);
   const Planned planned = plan(events);
@@ -280,7 +280,7 @@ TEST_F(Planning, MoreOpsThanOneChunkHoldsKeepTheirOrder) {
   for (std::uint32_t i = 0; i < planned.ops.at(0).size(); ++i) ASSERT_EQ(planned.ops.at(0)[i].size(), i);
 }
 
-TEST_F(Planning, FramesAreThoseOfTheStretch) {
+TEST_F(Planning, only_frames_of_the_stretch_count) {
   Events events;
   events.allocate(0, 8);
   events.mark(500'000'000);
@@ -293,28 +293,28 @@ TEST_F(Planning, FramesAreThoseOfTheStretch) {
   EXPECT_EQ(planned.frames[0].thread, 2u);
 }
 
-TEST_F(Planning, AnEmptyStretchSaysWhereTheJournalEnds) {
+TEST_F(Planning, an_empty_stretch_says_where_the_journal_ends) {
   Events events;
   events.allocate(1'000'000'000, 8);
   EXPECT_EQ(error_of(events, {.from_s = 5.0}),
             "no allocation or free lies between 5.000 s and the end: the journal ends at 1.000 s");
 }
 
-TEST_F(Planning, AJournalThatIsNothingButAPreambleSaysSo) {
+TEST_F(Planning, a_journal_that_is_only_a_preamble_is_an_error) {
   Events events;
   events.allocate(0, 8);
   EXPECT_EQ(error_of(events, {}, 1).find("there is nothing to measure: the whole journal is its preamble"), 0u);
 }
 
-TEST_F(Planning, AJournalWithoutEventsIsAnError) { EXPECT_EQ(error_of(Events()), "the journal has no events"); }
+TEST_F(Planning, a_journal_without_events_is_an_error) { EXPECT_EQ(error_of(Events()), "the journal has no events"); }
 
-TEST_F(Planning, ASizeThatNoProcessCanAddressIsAnError) {
+TEST_F(Planning, a_size_that_no_process_can_address_is_an_error) {
   Events events;
   events.allocate(0, max_size + 1);
   EXPECT_NE(error_of(events).find("event 0 asks for 281474976710656 bytes"), std::string::npos);
 }
 
-TEST_F(Planning, AFreeOfADeadBlockIsAnError) {
+TEST_F(Planning, a_free_of_a_dead_block_is_an_error) {
   Events events;
   const auto block = events.allocate(0, 8);
   events.free(1, block);
@@ -322,13 +322,13 @@ TEST_F(Planning, AFreeOfADeadBlockIsAnError) {
   EXPECT_NE(error_of(events).find("event 2 frees a block that is not alive"), std::string::npos);
 }
 
-TEST_F(Planning, NothingIsLeftBehindByAPlanThatFailed) {
+TEST_F(Planning, nothing_is_left_behind_by_a_plan_that_failed) {
   error_of(Events());
   EXPECT_FALSE(std::filesystem::exists(path_));
   EXPECT_FALSE(std::filesystem::exists(path_.string() + ".part"));
 }
 
-TEST_F(Planning, EveryFlippedBitOfAPlanIsNoticed) {
+TEST_F(Planning, every_flipped_bit_of_a_plan_is_noticed) {
   Events events;
   for (std::uint64_t i = 0; i < 20; ++i) events.free(2 * i + 1, events.allocate(2 * i, 8, 0), 1);
   events.mark(1'000);
@@ -355,7 +355,7 @@ TEST_F(Planning, EveryFlippedBitOfAPlanIsNoticed) {
   }
 }
 
-TEST_F(Planning, AShortenedPlanIsNoticed) {
+TEST_F(Planning, a_shortened_plan_is_noticed) {
   Events events;
   events.allocate(0, 8);
   plan(events);

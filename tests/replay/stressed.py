@@ -33,7 +33,7 @@ LEAST_MOVE = 1.5
 MOST_OTHERS = 0.15
 # Half of each core, in slices short enough that many of them fall into a run.
 BUSY_S, IDLE_S = 150e-6, 150e-6
-# Half of the time disturbs half of the events: so many stressed repeats leave an event as often alone as a quiet one.
+# Half of the time disturbs half of the events: so many stressed repeats leave an event alone as often as a quiet one.
 STRESSED = 2
 
 
@@ -220,7 +220,7 @@ def check(stretch: Stretch, asked: argparse.Namespace) -> list[str]:
             f"  inherent p{percent:<7} {one:12,.1f} ns quiet {other:12,.1f} ns stressed   {other / one:.3f}"
             f"   ({fewer / one:.3f} in as many repeats)"
         )
-        # Where the quiet repeats were disturbed as well, by an amount that nobody knows, as many stressed ones are
+        # Where the quiet repeats were disturbed too, by an unknown amount, as many stressed ones are
         # too few to be held against them and all of them too many: what is the same lies between.
         least, most = (other, other) if quiet_enough else sorted((other, fewer))
         if most < (1 - MOST_CHANGE) * one or least > (1 + MOST_CHANGE) * one:

@@ -1,4 +1,4 @@
-"""`--keep-awake` has a process of the kernel's idle class on each core while a run goes on, and only then."""
+"""`--keep-awake` has a process of the kernel's idle class on each core during a run, and only then."""
 
 import os
 import signal

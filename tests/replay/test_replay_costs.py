@@ -1,4 +1,4 @@
-"""What allocation costs besides its calls: threads of the allocator's own, memory over time, thread start and end,
+"""What allocation costs beyond its calls: the allocator's own threads, memory over time, thread start and end,
 placement, and an allocator as cold as in a program."""
 
 import json

@@ -25,7 +25,7 @@ def taken_in_turns(blocks: int = 1500, ns: int = 0) -> Journal:
 
 
 def overlaps(made: Run) -> int:
-    """Events that began before the one before them was over; a start is told in whole nanoseconds."""
+    """Events that began before the one before them was over; starts are whole nanoseconds."""
     rows = made.rows
     ends = rows["start"] + np.floor(rows["call"] / made.facts["ticks_per_ns"])
     return int((rows["start"][1:] + 2 < ends[:-1]).sum())

@@ -1,4 +1,4 @@
-"""A traced run tells which events make which system calls, and which calls the allocator's own threads make."""
+"""A traced run records which events make which system calls, and which calls the allocator's own threads make."""
 
 import platform
 import signal

@@ -40,7 +40,7 @@ class Touching : public testing::Test {
   char* bytes_;
 };
 
-TEST_F(Touching, PagesWritesIntoEveryPageThatTheBlockCovers) {
+TEST_F(Touching, pages_writes_into_every_page_that_the_block_covers) {
   for (const std::size_t begin : {std::size_t{0}, std::size_t{16}, page - 16, page - 1, page, page + 1}) {
     for (const std::size_t length :
          {std::size_t{1}, std::size_t{16}, page - 1, page, page + 1, 2 * page - 1, 5 * page + 17}) {
@@ -53,12 +53,12 @@ TEST_F(Touching, PagesWritesIntoEveryPageThatTheBlockCovers) {
   }
 }
 
-TEST_F(Touching, PagesWritesOneByteAPage) {
+TEST_F(Touching, pages_writes_one_byte_per_page) {
   touch_bytes(Touch::page, bytes_ + page - 16, 3 * page);
   EXPECT_EQ(written_bytes(), (std::vector<std::size_t>{page - 16, page, 2 * page, 3 * page}));
 }
 
-TEST_F(Touching, AllWritesEveryByteAndNoOther) {
+TEST_F(Touching, all_writes_every_byte_and_no_other) {
   touch_bytes(Touch::all, bytes_ + 100, 5000);
   const std::vector<std::size_t> written = written_bytes();
   ASSERT_EQ(written.size(), 5000u);
@@ -66,7 +66,7 @@ TEST_F(Touching, AllWritesEveryByteAndNoOther) {
   EXPECT_EQ(written.back(), 5099u);
 }
 
-TEST_F(Touching, AnEmptyBlockIsNotWritten) {
+TEST_F(Touching, an_empty_block_is_not_written) {
   touch_bytes(Touch::page, bytes_, 0);
   touch_bytes(Touch::all, bytes_, 0);
   EXPECT_TRUE(written_bytes().empty());

@@ -1,4 +1,4 @@
-// Loaded and unloaded again: allocates as it comes, while it works, and as it goes.
+// Loaded and unloaded again: allocates when loaded, while it works, and when unloaded.
 #include <cstdlib>
 
 namespace {

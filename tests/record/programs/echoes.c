@@ -1,5 +1,6 @@
-// Sends its recorder a signal as soon as it runs and again as soon as it came back, to the end of its rounds: a recorder that can
-// lose one is then between two waits most of the time. Ends with 9 when one did not come back within ten seconds.
+// Sends its recorder a signal as soon as it runs and again as soon as it came back, to the end of its rounds: a
+// recorder that can lose one is then between two waits most of the time. Ends with 9 when one did not come back within
+// ten seconds.
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>

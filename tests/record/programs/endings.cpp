@@ -67,7 +67,7 @@ int main(int, char** arguments) {
     }
     if (is_daemon && fork() != 0) _exit(0);  // a child that has no event at all
     close(running[1]);
-    // No event until it is told, when its parent has long ended.
+    // No event until its input has a byte, long after its parent has ended.
     if (read(STDIN_FILENO, &word, 1) == 1) work();
     _exit(0);
   }

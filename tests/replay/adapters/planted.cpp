@@ -3,9 +3,9 @@
 /// Options: plant=KIND:N/KIND:N/... does KIND when 1000 + N bytes are asked for, and when the block of 1000 + N - 1
 /// bytes is freed: so N is an event's number where a journal's even events allocate and its odd ones free; background=N
 /// starts a thread called "planted-bg" that uses N ms of processor time; purge_ms=N has that thread unmap 16 MiB so
-/// long after the last free; slept=1 repeats a sleep and a futex wait until the kernel has counted a switch for it: a wait
-/// whose time is over before the thread has left its core (the hypervisor had paused it) is none. Kinds:
-///   sleep, futex    the thread sleeps 300 us, in nanosleep or in a futex wait that nobody ends
+/// long after the last free; slept=1 repeats a sleep and a futex wait until the kernel has counted a switch for it: a
+/// wait whose time is over before the thread has left its core (the hypervisor had paused it) is none. Kinds:
+///   sleep, futex    the thread sleeps 300 us, in nanosleep or in a futex wait that times out
 ///   fault           one page that is not there is written
 ///   touched         the block that is returned lies on a page that is not there (16 bytes of it)
 ///   major           a page of a file that is not in memory is read

@@ -1,4 +1,4 @@
-/// An allocator for tests: it writes down every call that a replay makes, and misbehaves when told to.
+/// An allocator for tests: it records every call that a replay makes, and misbehaves on request.
 ///
 /// Options: log=PATH (rows of Call, in the order of the calls), slow_us=N (each allocation takes so long), and one of
 /// fail_at, crash_at, abort_at, hang_at=N (the N-th call of all, from 0), refuse=1 (does not start), break=overlap |
