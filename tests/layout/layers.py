@@ -97,6 +97,41 @@ def _is_consumer(source: tuple[str, ...]) -> bool:
     return source[0] in {"docs", "examples", "README.md"} or source[:2] in {("lab", "adapters"), ("tests", "packaging")}
 
 
+def cycle_violations(root: Path) -> list[str]:
+    """Parts of the heap that include each other in a cycle. A header and its source are one part, and
+    so is a source without a header that begins with the name of one: page_heap_check.cpp is page_heap's."""
+    source = root / "library" / "src"
+    paths = [path for path in files(root) if path.suffix in _CODE and path.is_relative_to(source / "heap")]
+    headers = {path.relative_to(source).with_suffix("").as_posix() for path in paths if path.suffix in {".h", ".hpp"}}
+
+    def part(path: Path) -> str:
+        own = path.relative_to(source).with_suffix("").as_posix()
+        owners = [header for header in headers if own == header or own.startswith(f"{header}_")]
+        return own if own in headers or not owners else max(owners, key=len)
+
+    includes: dict[str, set[str]] = {}
+    for path in paths:
+        targets = {Path(target).with_suffix("").as_posix() for target in _INCLUDE.findall(path.read_text())}
+        includes.setdefault(part(path), set()).update(targets & headers)
+    return [f"{' includes '.join(cycle)}: parts include each other in a cycle" for cycle in _cycles(includes)]
+
+
+def _cycles(includes: dict[str, set[str]]) -> Iterator[list[str]]:
+    """One cycle for each part from which the search runs into itself."""
+    done: set[str] = set()
+
+    def follow(part: str, way: list[str]) -> Iterator[list[str]]:
+        if part in way:
+            yield [*way[way.index(part) :], part]
+        elif part not in done:
+            for target in sorted(includes.get(part, set()) - {part}):
+                yield from follow(target, [*way, part])
+            done.add(part)
+
+    for part in sorted(includes):
+        yield from follow(part, [])
+
+
 def system_violations(root: Path) -> list[str]:
     """Library code outside base that asks which operating system it is compiled for."""
     allowed = root / "library" / "include" / "blockyard" / "detail" / "visibility.h"

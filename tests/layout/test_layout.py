@@ -20,6 +20,37 @@ def test_no_component_includes_one_that_it_may_not_know() -> None:
     assert layers.include_violations(ROOT) == []
 
 
+def test_no_parts_of_the_heap_include_each_other_in_a_cycle() -> None:
+    assert layers.cycle_violations(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("planted", "cycle"),
+    [
+        (
+            {"a.hpp": "b.hpp", "b.cpp": "c.hpp", "b.hpp": "", "c.hpp": "", "c.cpp": "a.hpp"},
+            "heap/a includes heap/b includes heap/c includes heap/a: parts include each other in a cycle",
+        ),
+        (
+            {
+                "page_heap.hpp": "",
+                "page_heap_check.cpp": "janitor.hpp",
+                "janitor.hpp": "",
+                "janitor.cpp": "page_heap.hpp",
+            },
+            "heap/janitor includes heap/page_heap includes heap/janitor: parts include each other in a cycle",
+        ),
+        ({"a.hpp": "b.hpp", "a.cpp": "a.hpp", "b.hpp": "", "c.cpp": "a.hpp", "c_more.cpp": "b.hpp"}, None),
+    ],
+)
+def test_a_planted_cycle_is_found(tmp_path: Path, planted: dict[str, str], cycle: str | None) -> None:
+    folder = tmp_path / "library" / "src" / "heap"
+    folder.mkdir(parents=True)
+    for name, target in planted.items():
+        (folder / name).write_text(f'#include "heap/{target}"\n' if target else "")
+    assert layers.cycle_violations(tmp_path) == ([cycle] if cycle else [])
+
+
 def test_only_base_knows_the_operating_system() -> None:
     assert layers.system_violations(ROOT) == []
 
@@ -42,7 +73,11 @@ def test_python_tests_of_several_folders_can_be_collected_in_one_call() -> None:
 
 def test_the_checks_see_the_tree() -> None:
     names = {str(path.relative_to(ROOT)) for path in layers.files(ROOT)}
-    assert {"library/src/heap/heap.cpp", "library/include/blockyard/heap.h", "lab/python/blockyard/cli.py"} <= names
+    assert {
+        "library/src/heap/malloc_api.cpp",
+        "library/include/blockyard/heap.h",
+        "lab/python/blockyard/cli.py",
+    } <= names
     assert not any(name.startswith((".venv/", "build/")) for name in names)
 
 

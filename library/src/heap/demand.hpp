@@ -1,4 +1,4 @@
-// How much the program takes, and what is therefore kept ready, and free, for it.
+// How much the program takes, and how much memory therefore stands ready for it.
 #pragma once
 
 #include <algorithm>
@@ -6,70 +6,74 @@
 #include <cstdint>
 
 #include "heap/atomic.hpp"
-#include "heap/page_heap.hpp"
 #include "heap/region.hpp"
 #include "heap/settings.hpp"
 
 namespace blockyard::heap {
 
-/// Figures of the last rounds of maintenance, in pages. What says nothing of threads is for that round alone, which one
-/// thread is in at a time. All O(1). First, in a line of their own, those that the program looks at.
+/// All figures in pages, all operations O(1). What the program reads comes first, in a cache line of its own; the rest is
+/// for the round of maintenance, in which one thread is at a time.
 class alignas(64) Demand {
  public:
   constexpr Demand() = default;
 
-  /// At the beginning of a round, the tick already counted: what was taken since the last one, in which so many pages were
-  /// left of the reserve at least.
-  void follow(std::uint64_t now_ns, std::uint64_t lowest_reserve);
-  /// In it: whether more is wanted ready, and could not be had.
+  /// What the heap's other parts count, at the beginning of a round.
+  struct Seen {
+    std::uint64_t now_ns = 0;
+    std::uint16_t tick = 0;            ///< of 16 ms
+    std::uint64_t taken = 0;           ///< by slabs and blocks, ever
+    std::uint64_t missed = 0;          ///< populated by the program, ever
+    std::uint64_t lowest_reserve = 0;  ///< since the last round
+    std::uint64_t ready_slabs = 0;
+  };
+  /// At the beginning of a round: what was taken since the last one.
+  void follow(const Seen& seen);
+  /// In it: whether more was to stand ready and could not be had.
   void set_exhausted(bool exhausted) { exhausted_.store(exhausted, std::memory_order_relaxed); }
-  /// At its end: from here on it shows how far what stands ready falls.
-  void end_round();
+  /// At its end: how far what stands ready falls counts from here on.
+  void end_round(std::uint64_t reserve, std::uint64_t ready_slabs) {
+    reserve_left_ = reserve;
+    slabs_left_ = ready_slabs;
+  }
 
   /// Pages that are to stand ready. Any thread.
-  std::uint64_t reserve_target() const {
-    return std::max(reserve_for(demand_.load(std::memory_order_relaxed)),
-                    reserve_floor_.load(std::memory_order_relaxed));
-  }
-  /// Of them as many as when the program takes nothing. Any thread.
-  std::uint64_t least_reserve() const {
-    return std::max(reserve_for(0), reserve_floor_.load(std::memory_order_relaxed));
-  }
+  std::uint64_t reserve_target() const { return reserve_for(demand_.load(std::memory_order_relaxed)); }
+  /// Likewise when the program takes nothing. Any thread.
+  std::uint64_t least_reserve() const { return reserve_for(0); }
   /// At least so many bytes of them from now on. Any thread.
   void keep_ready(std::size_t bytes) { reserve_floor_.store(bytes >> page_shift, std::memory_order_relaxed); }
-  /// Whether the janitor is to be woken where so many pages are left of the reserve: half, not more, since to wake it took
-  /// the program's thread 20 to 30 us where it had the reserve filled from three quarters on. Nor where it found nothing
-  /// to populate, at the limit of the address space: it tries again when it comes by itself (measured under ulimit -v: it
-  /// was woken 300 to 1,000 times a second, for nothing). Any thread.
+  /// Whether to wake the janitor where so many pages are left of the reserve: half of it, since waking costs the program
+  /// a system call. Never where it found nothing to populate: then it tries again when it comes by itself. Any thread.
   bool reserve_is_low(std::uint64_t left) const {
     return left < reserve_target() / 2 && !exhausted_.load(std::memory_order_relaxed);
   }
-  /// Asks for the line that reserve_is_low looks at.
+  /// Prefetches what reserve_is_low reads.
   void prefetch() const { __builtin_prefetch(&demand_); }
 
-  /// Pages taken, from the reserve or not, between the last two rounds. Any thread.
-  std::uint64_t taken_lately() const { return taken_lately_.load(std::memory_order_relaxed); }
-  /// How much of what may be taken from the reserve before the janitor is woken the program took at most between those
-  /// rounds, in sixteenths. Any thread.
-  unsigned spent() const { return spent_.load(std::memory_order_relaxed); }
+  /// Pages taken, from the reserve or not, between the last two rounds.
+  std::uint64_t taken_last_round() const { return taken_last_round_; }
+  /// The most that the program took between those rounds, of what it may take before it has to wake the janitor; in
+  /// sixteenths.
+  unsigned spent() const { return spent_; }
 
  private:
-  static std::uint64_t reserve_for(std::uint64_t demand) {
+  std::uint64_t reserve_for(std::uint64_t demand) const {
     const std::uint64_t configured = settings.reserve_bytes >> page_shift;
-    return std::max(configured, std::min(2 * demand, 4 * configured));
+    return std::max(std::max(configured, std::min(2 * demand, 4 * configured)),
+                    reserve_floor_.load(std::memory_order_relaxed));
   }
 
   Atomic<std::uint64_t> reserve_floor_{0};  // what keep_ready asked for
   Atomic<std::uint64_t> demand_{0};         // taken in a round: a maximum that decays
   Atomic<bool> exhausted_{false};
-  std::uint64_t consumed_seen_ = 0;  // of slabs and blocks, at the last round
-  std::uint64_t missed_seen_ = 0;    // populated by the program, likewise
-  std::uint64_t reserve_left_ = 0;   // at the end of the last round
-  std::uint64_t slabs_left_ = 0;     // granules of ready slabs, likewise
-  std::uint64_t followed_at_ = 0;    // ns: the last round
-  std::uint16_t decayed_at_ = 0;     // tick
-  Atomic<std::uint64_t> taken_lately_{0};
-  Atomic<unsigned> spent_{0};
+  alignas(64) std::uint64_t taken_seen_ = 0;  // at the last round
+  std::uint64_t missed_seen_ = 0;             // likewise
+  std::uint64_t reserve_left_ = 0;            // at the end of the last round
+  std::uint64_t slabs_left_ = 0;              // likewise
+  std::uint64_t followed_at_ = 0;             // ns
+  std::uint16_t decayed_at_ = 0;              // tick
+  std::uint64_t taken_last_round_ = 0;
+  unsigned spent_ = 0;
 };
 
 }  // namespace blockyard::heap

@@ -20,14 +20,15 @@
 
 #include "heap/atomic.hpp"
 #include "heap/bound.hpp"
+#include "heap/cache_limits.hpp"
 #include "heap/magazine_ring.hpp"
 #include "heap/prefetch.hpp"
-#include "heap/size_class.hpp"
+#include "heap/region.hpp"
 
 namespace blockyard::heap {
 
-/// Blocks of a magazine of class `index`: half of what a thread keeps at hand.
-constexpr std::uint32_t magazine_blocks(unsigned index) { return at_hand_capacity(index) / 2; }
+/// Blocks of a magazine of class `index`: half of what a thread caches.
+constexpr std::uint32_t magazine_blocks(unsigned index) { return cache_capacity(index) / 2; }
 
 /// Magazines that can wait of a class, as a power of two.
 constexpr unsigned magazines_shift(unsigned index) {
@@ -55,13 +56,10 @@ inline constexpr std::uint32_t magazine_count = depot_plans.back().first + (1u <
 
 class Depot {
  public:
-  static constexpr unsigned classes = depot_classes;
-  static constexpr std::uint32_t blocks_of(unsigned index) { return magazine_blocks(index); }
-
   /// Full, or empty.
   struct alignas(64) Magazine {
     Atomic<std::uint64_t> turn{0};  ///< of its place: see magazine_ring.hpp
-    std::array<void*, most_at_hand / 2> blocks{};
+    std::array<void*, most_cached / 2> blocks{};
   };
   static_assert(sizeof(Magazine) == 256);
 
@@ -92,16 +90,16 @@ class Depot {
                       [&](std::uint64_t place) { use(std::as_const(magazine(size_class, place))); });
   }
 
-  /// Asks for the line that take() looks at first: who comes here seldom finds it cold.
+  /// Prefetches what take() reads first: who comes here seldom finds it cold.
   void prefetch(unsigned size_class) {
-    if (size_class < classes) {
+    if (size_class < depot_classes) {
       prefetch_to_write(&ends_[size_class].takers);
     }
   }
 
   /// Likewise for give().
   void prefetch_to_give(unsigned size_class) {
-    if (size_class < classes) {
+    if (size_class < depot_classes) {
       __builtin_prefetch(&ends_[size_class].givers);
     }
   }
@@ -112,17 +110,47 @@ class Depot {
     return is_wanted(its, tick) && Ring::has_room(its.given, shift(size_class), Turns{*this, size_class});
   }
 
-  /// Frees the blocks of classes that nobody wants any more (`all`: of all) into their slabs, at most `most` magazines,
-  /// of all that wait at most magazine_count. One thread at a time. Returns whether there was any.
-  bool drain(std::uint16_t tick, bool all, std::uint32_t most);
+  /// Calls free(void*) for the blocks of classes that nobody wants any more (`all`: of all), of at most `most` magazines; of
+  /// all that wait at most magazine_count. One thread at a time. Returns whether there was any.
+  template <class Free>
+  bool drain(std::uint16_t tick, bool all, std::uint32_t most, Free&& free) {
+    std::uint32_t drained = 0;
+    Bound<Loop::magazines_drained> magazines(most);
+    for (unsigned size_class = 0; size_class < depot_classes && drained < most; ++size_class) {
+      if (!all && !forget_unwanted(size_class, tick)) {
+        continue;
+      }
+      const auto free_blocks = [&](std::uint64_t place) {
+        for (std::uint32_t each = 0; each < magazine_blocks(size_class); ++each) {
+          free(magazine(size_class, place).blocks[each]);
+        }
+      };
+      while (drained < most &&
+             Ring::take(ends_[size_class].takers.taken, shift(size_class), Turns{*this, size_class}, free_blocks)) {
+        magazines.turn();
+        ++drained;
+      }
+    }
+    return drained != 0;
+  }
 
   /// In a forked child, before anybody uses the heap there: what threads that are gone had begun.
   void mend_in_child();
 
-  /// Bytes of the blocks that wait here; racy.
-  std::uint64_t bytes();
-  /// Null, or what is broken; nobody may use the heap meanwhile. O(magazines).
-  const char* check();
+  /// Calls visit(const void* block, unsigned size_class) for every block that waits here; racy while threads use them, but
+  /// ends. O(magazines).
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {
+      const Ends& its = ends_[size_class];
+      Ring::for_each_full(its.givers.given, its.takers.taken, shift(size_class), Turns{*this, size_class},
+                          [&](std::uint64_t place) {
+                            for (std::uint32_t each = 0; each < magazine_blocks(size_class); ++each) {
+                              visit(magazine(size_class, place).blocks[each], size_class);
+                            }
+                          });
+    }
+  }
 
  private:
   using Ring = MagazineRing<>;
@@ -132,23 +160,21 @@ class Depot {
     unsigned size_class;
     Atomic<std::uint64_t>& operator()(std::uint64_t place) const { return depot.magazine(size_class, place).turn; }
   };
-  // Who looks at a turn goes on to the blocks, behind an atomic operation that holds back what was not asked for before.
+  // Who reads a turn goes on to the blocks, behind an atomic operation that holds back what was not prefetched before.
   struct TurnsToWrite {
     Depot& depot;
     unsigned size_class;
     Atomic<std::uint64_t>& operator()(std::uint64_t place) const {
       Magazine& its = depot.magazine(size_class, place);
-      void* const* const end = its.blocks.data() + blocks_of(size_class);
-      Bound<Loop::lines_of_magazine> lines(sizeof(Magazine) / 64);
+      void* const* const end = its.blocks.data() + magazine_blocks(size_class);
       for (auto line = reinterpret_cast<void* const*>(&its); line < end; line += 64 / sizeof(void*)) {
-        lines.turn();
         prefetch_to_write(line);
       }
       return its.turn;
     }
   };
 
-  // What those who hand over look at first, and what those who take: a line each, which the others do not write.
+  // What those who hand over read first, and what those who take: a line each, which the others do not write.
   struct alignas(64) Givers {
     Atomic<std::uint64_t> given{0};
     Atomic<std::uint32_t> wanted_at{0};  ///< the janitor's tick plus 1; 0: not wanted
@@ -175,14 +201,22 @@ class Depot {
     return magazines_[depot_plans[size_class].first + place];
   }
 
-  // Calls visit(size_class, magazine) for every full magazine; racy while threads use them, but ends.
-  template <class Visit>
-  void for_each_full(Visit&& visit);
+  // Whether nobody wants the class any more; then it is not wanted again when the tick has gone round.
+  bool forget_unwanted(unsigned size_class, std::uint16_t tick) {
+    Givers& its = ends_[size_class].givers;
+    if (is_wanted(its, tick)) {
+      return false;
+    }
+    if (its.wanted_at.load(std::memory_order_relaxed) != 0) {
+      its.wanted_at.store(0, std::memory_order_relaxed);
+    }
+    return true;
+  }
 
-  std::array<Ends, classes> ends_{};
+  std::array<Ends, depot_classes> ends_{};
   std::array<Magazine, magazine_count> magazines_{};
 };
 
-extern constinit Depot depot;
+extern constinit Depot process_depot;
 
 }  // namespace blockyard::heap

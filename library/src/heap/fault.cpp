@@ -11,12 +11,13 @@
 #include "base/stack.hpp"
 
 namespace blockyard::heap {
-namespace {
 
 void say(const char* text) {
   const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
   static_cast<void>(written);
 }
+
+namespace {
 
 // Naming the frames allocates, from a heap that may be broken: a fault within that ends the program without more ado.
 void say_stack() {

@@ -3,6 +3,10 @@
 
 namespace blockyard::heap {
 
+/// Writes text to standard error, without stdio: the first allocation may come before the C library's streams are ready.
+/// Allocates nothing.
+void say(const char* text);
+
 /// Says what was wrong with `pointer` on standard error, and the stack that did it, and aborts. Call it without a
 /// lock of the heap: naming the frames allocates.
 [[noreturn]] void report_fault(const char* what, const void* pointer);

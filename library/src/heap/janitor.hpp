@@ -1,27 +1,28 @@
-// The one background thread: it populates memory before it is wanted and gives back what nobody wants any more.
+// The one background thread. It populates memory before it is wanted and gives back what nobody wants any more; what
+// exactly, the function says that it is given to run.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "heap/atomic.hpp"
+#include "heap/naps.hpp"
 
 namespace blockyard::heap {
 
 enum class JanitorPhase : std::uint32_t { forbidden, wanted_early, absent, due, running };
 extern constinit Atomic<JanitorPhase> janitor_phase;
 
-/// Called by a thread that saw the reserve run low. Starts the janitor when there is none yet (the program has run for
-/// a while by then, and the caller holds no lock and is in the middle of nothing), wakes it when it sleeps long. Cheap
-/// otherwise: two loads.
+/// Called by a thread that saw the reserve run low. Starts the janitor when there is none yet, wakes it when it sleeps
+/// long. Cheap otherwise: two loads.
 void wake_janitor();
 
 /// As wake_janitor, but lets it sleep where there is one: for what can wait until it comes by itself.
 void want_janitor();
 
 void start_janitor();
-/// Called where starting a thread is safe: on the slow path of an allocation before it has touched anything. Starting
-/// one allocates. True when it was tried.
+/// Called where starting a thread is safe: on the slow path of an allocation before it has touched anything, without a
+/// lock. Starting one allocates. True when it was tried.
 inline bool start_janitor_if_due() {
   if (janitor_phase.load(std::memory_order_relaxed) != JanitorPhase::due) [[likely]] {
     return false;
@@ -33,7 +34,8 @@ inline bool start_janitor_if_due() {
 /// The fork handlers' part: in the child there is no janitor until it is wanted again.
 void forget_janitor();
 
-/// From here on a janitor may be started: the C library is ready for threads.
-void allow_janitor();
+/// From here on a janitor may be started, which calls `round` with the nanoseconds it may take, again and again: the C
+/// library is ready for threads. Once a process.
+void allow_janitor(Round (*round)(std::uint64_t budget_ns));
 
 }  // namespace blockyard::heap

@@ -1,7 +1,6 @@
 #include "heap/page_heap.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 #include <utility>
 
@@ -10,15 +9,6 @@
 
 namespace blockyard::heap {
 
-// Lengths below 16 pages have a list each; from there on every doubling has 16 lists.
-PageHeap::Level PageHeap::level_of(std::uint32_t length) {
-  if (length < second_levels) {
-    return {0, length};
-  }
-  const unsigned log2 = static_cast<unsigned>(std::bit_width(length)) - 1;
-  return {log2 - 3, (length >> (log2 - 4)) & (second_levels - 1)};
-}
-
 void PageHeap::mark(std::uint32_t first, std::uint32_t length, PageState state) {
   PageTag& head = tag(first);
   PageTag& tail = tag(first + length - 1);
@@ -26,75 +16,33 @@ void PageHeap::mark(std::uint32_t first, std::uint32_t length, PageState state) 
   head.state = tail.state = static_cast<std::uint8_t>(state);
 }
 
-void PageHeap::count(std::uint32_t length, PageState state, bool added) {
-  std::uint64_t& pages = pages_in_[index_of(state)];
-  pages = added ? pages + length : pages - length;
+void PageHeap::count_reserve(std::uint32_t length, PageState state, bool added) {
   if (state == PageState::free_ready && length >= reserve_run) {
     // Read without the lock elsewhere.
     __atomic_store_n(&reserve_pages_, added ? reserve_pages_ + length : reserve_pages_ - length, __ATOMIC_RELAXED);
   }
 }
 
-bool PageHeap::is_beside_raw(std::uint32_t first, std::uint32_t length) {
+bool PageHeap::is_beside_decommitted(std::uint32_t first, std::uint32_t length) {
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
-  constexpr auto raw = static_cast<std::uint8_t>(PageState::free_raw);
+  constexpr auto decommitted = static_cast<std::uint8_t>(PageState::free_decommitted);
   const std::uint32_t end = first + length;
-  return (first % chunk != 0 && tag(first - 1).state == raw) ||
-         (end % chunk != 0 && end < top_ && tag(end).state == raw);
+  return (first % chunk != 0 && tag(first - 1).state == decommitted) ||
+         (end % chunk != 0 && end < top_ && tag(end).state == decommitted);
 }
 
-// Allocations take from the head of a list, take_free from its tail. Short runs are worth purging only beside raw pages:
-// these stand at the tail, the others, which serve what fits them, at the head.
+// Allocations take from the head of a list, take_free from its tail. Short runs are worth purging only beside decommitted
+// pages: these stand at the tail, the others, which serve what fits them, at the head.
 void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state) {
   mark(first, length, state);
-  Lists& lists = lists_[index_of(state)];
-  const Level level = level_of(length);
-  Ends& ends = lists.ends[level.first][level.second];
-  PageTag& run = tag(first);
-  if (ends.head == 0) {
-    run.previous = run.next = 0;
-    ends.head = ends.tail = first;
-  } else if (length < least_taken && is_beside_raw(first, length)) {
-    run.previous = ends.tail;
-    run.next = 0;
-    tag(ends.tail).next = first;
-    ends.tail = first;
-  } else {
-    run.previous = 0;
-    run.next = ends.head;
-    tag(ends.head).previous = first;
-    ends.head = first;
-  }
-  lists.second_bitmap[level.first] =
-      static_cast<std::uint16_t>(lists.second_bitmap[level.first] | (1u << level.second));
-  lists.first_bitmap |= 1u << level.first;
-  count(length, state, true);
+  free_[index_of(state)].insert(first, length < least_taken && is_beside_decommitted(first, length));
+  count_reserve(length, state, true);
 }
 
 void PageHeap::remove(std::uint32_t first) {
-  PageTag& run = tag(first);
-  const unsigned state = index_of(static_cast<PageState>(run.state));
-  Lists& lists = lists_[state];
-  const Level level = level_of(run.length);
-  Ends& ends = lists.ends[level.first][level.second];
-  if (run.next != 0) {
-    tag(run.next).previous = run.previous;
-  } else {
-    ends.tail = run.previous;
-  }
-  if (run.previous != 0) {
-    tag(run.previous).next = run.next;
-  } else {
-    ends.head = run.next;
-    if (run.next == 0) {
-      lists.second_bitmap[level.first] =
-          static_cast<std::uint16_t>(lists.second_bitmap[level.first] & ~(1u << level.second));
-      if (lists.second_bitmap[level.first] == 0) {
-        lists.first_bitmap &= ~(1u << level.first);
-      }
-    }
-  }
-  count(run.length, static_cast<PageState>(run.state), false);
+  const auto state = static_cast<PageState>(tag(first).state);
+  free_[index_of(state)].remove(first);
+  count_reserve(tag(first).length, state, false);
 }
 
 void PageHeap::enter_work(std::uint32_t first) {
@@ -124,8 +72,8 @@ void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState stat
   if (first > 0 && tag(first - 1).state == wanted) {
     const std::uint32_t before = tag(first - 1).length;
     remove(first - before);
-    tag(first - 1).state = static_cast<std::uint8_t>(PageState::inner);
-    tag(first).state = static_cast<std::uint8_t>(PageState::inner);
+    mark_inner(first - 1);
+    mark_inner(first);
     first -= before;
     length += before;
   }
@@ -133,17 +81,17 @@ void PageHeap::release(std::uint32_t first, std::uint32_t length, PageState stat
   if (behind < top_ && tag(behind).state == wanted) {
     const std::uint32_t after = tag(behind).length;
     remove(behind);
-    tag(behind - 1).state = static_cast<std::uint8_t>(PageState::inner);
-    tag(behind).state = static_cast<std::uint8_t>(PageState::inner);
+    mark_inner(behind - 1);
+    mark_inner(behind);
     length += after;
   }
   insert(first, length, state);
-  if (state == PageState::free_raw) {
+  if (state == PageState::free_decommitted) {
     show_to_purge(first, length);
   }
 }
 
-// Short runs beside pages that have just become raw go to the tails of their lists.
+// Short runs beside pages that have just been decommitted go to the tails of their lists.
 void PageHeap::show_to_purge(std::uint32_t first, std::uint32_t length) {
   const auto move = [this](std::uint32_t run) {
     const auto state = static_cast<PageState>(tag(run).state);
@@ -159,32 +107,7 @@ void PageHeap::show_to_purge(std::uint32_t first, std::uint32_t length) {
   }
 }
 
-// The first run of the first list whose every member has at least `length` pages; 0 when there is none.
-std::uint32_t PageHeap::find(PageState state, std::uint32_t length) {
-  // Round up to a list's least length, so that whatever stands first in it fits.
-  if (length >= second_levels) {
-    const unsigned log2 = static_cast<unsigned>(std::bit_width(length)) - 1;
-    const std::uint32_t step = (std::uint32_t{1} << (log2 - 4)) - 1;
-    length += step;
-  }
-  const Lists& lists = lists_[index_of(state)];
-  const Level level = level_of(length);
-  if (level.first >= first_levels) {
-    return 0;
-  }
-  const unsigned second = lists.second_bitmap[level.first] & (~0u << level.second);
-  if (second != 0) {
-    return lists.ends[level.first][static_cast<unsigned>(std::countr_zero(second))].head;
-  }
-  const std::uint32_t first = level.first + 1 >= 32 ? 0 : lists.first_bitmap & (~0u << (level.first + 1));
-  if (first == 0) {
-    return 0;
-  }
-  const auto row = static_cast<unsigned>(std::countr_zero(first));
-  return lists.ends[row][static_cast<unsigned>(std::countr_zero(lists.second_bitmap[row]))].head;
-}
-
-// Makes raw pages out of address space never used before, whole chunks at a time.
+// Makes decommitted pages out of address space never used before, whole chunks at a time.
 bool PageHeap::extend(std::uint32_t length) {
   const std::uint64_t limit = region.bytes >> page_shift;
   if (top_ == 0) {
@@ -203,12 +126,12 @@ bool PageHeap::extend(std::uint32_t length) {
   }
   const std::uint32_t first = top_;
   top_ = static_cast<std::uint32_t>(end);
-  release(first, static_cast<std::uint32_t>(end) - first, PageState::free_raw);
+  release(first, static_cast<std::uint32_t>(end) - first, PageState::free_decommitted);
   return true;
 }
 
 std::uint64_t PageHeap::free_pages() const {
-  return pages_in_[index_of(PageState::free_ready)] + pages_in_[index_of(PageState::free_stale)];
+  return free_[index_of(PageState::free_ready)].pages() + free_[index_of(PageState::free_dirty)].pages();
 }
 
 void PageHeap::note_lowest() {
@@ -222,8 +145,8 @@ PageRun PageHeap::carve_at(std::uint32_t found, std::uint32_t first, std::uint32
   const auto state = static_cast<PageState>(run.state);
   const std::uint32_t whole = run.length;
   remove(found);
-  tag(found).state = static_cast<std::uint8_t>(PageState::inner);
-  tag(found + whole - 1).state = static_cast<std::uint8_t>(PageState::inner);
+  mark_inner(found);
+  mark_inner(found + whole - 1);
   if (first != found) {
     insert(found, first - found, state);
   }
@@ -246,16 +169,16 @@ PageRun PageHeap::carve(std::uint32_t found, std::uint32_t length, std::uint32_t
 
 PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
   static constexpr std::array<std::array<PageState, 3>, 3> orders{{
-      {PageState::free_ready, PageState::free_stale, PageState::free_raw},
-      {PageState::free_stale, PageState::free_ready, PageState::free_raw},
-      {PageState::free_raw, PageState::free_raw, PageState::free_raw},
+      {PageState::free_ready, PageState::free_dirty, PageState::free_decommitted},
+      {PageState::free_dirty, PageState::free_ready, PageState::free_decommitted},
+      {PageState::free_decommitted, PageState::free_decommitted, PageState::free_decommitted},
   }};
   const std::uint32_t searched = length + alignment - 1;
   if (searched < length || acquisition_fails()) {
     return {};
   }
   const std::lock_guard hold(lock_);
-  // What is not to be had after all is counted too: then memory is exhausted.
+  // What cannot be had after all is counted too: then memory is exhausted.
   if (prefer == Prefer::ready && use == PageState::used_block) {
     __atomic_store_n(&pages_taken_, pages_taken_ + length, __ATOMIC_RELAXED);
   }
@@ -272,10 +195,10 @@ PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer
       return carve(found, length, alignment, use);
     }
   }
-  if (!extend(searched + searched / second_levels + 1)) {
+  if (!extend(searched + searched / 16 + 1)) {
     return {};
   }
-  const std::uint32_t found = find(PageState::free_raw, searched);
+  const std::uint32_t found = find(PageState::free_decommitted, searched);
   return found == 0 ? PageRun{} : carve(found, length, alignment, use);
 }
 
@@ -295,7 +218,7 @@ void PageHeap::abandon_work() {
     runs.turn();
     const std::uint32_t first = first_in_work_;
     leave_work(first);
-    release(first, tag(first).length, PageState::free_stale);
+    release(first, tag(first).length, PageState::free_dirty);
   }
 }
 
@@ -306,7 +229,7 @@ void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state
     return;
   }
   const auto use = static_cast<PageState>(tag(first).state);
-  tag(first + whole - 1).state = static_cast<std::uint8_t>(PageState::inner);
+  mark_inner(first + whole - 1);
   mark(first, length, use);
   release(first + length, whole - length, state);
 }
@@ -328,9 +251,9 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
   }
   const auto use = static_cast<PageState>(tag(first).state);
   remove(behind);
-  tag(behind - 1).state = static_cast<std::uint8_t>(PageState::inner);
-  tag(behind).state = static_cast<std::uint8_t>(PageState::inner);
-  tag(behind + room - 1).state = static_cast<std::uint8_t>(PageState::inner);
+  mark_inner(behind - 1);
+  mark_inner(behind);
+  mark_inner(behind + room - 1);
   if (room != more) {
     insert(behind + more, room - more, PageState::free_ready);
   }
@@ -346,8 +269,8 @@ PageHeap::Lowest PageHeap::take_lowest() {
 
 PageHeap::Totals PageHeap::totals() {
   const std::lock_guard hold(lock_);
-  Totals totals{pages_in_[0], pages_in_[1], pages_in_[2], 0, pages_in_work_, top_};
-  totals.used = totals.top - totals.ready - totals.stale - totals.raw - totals.in_work;
+  Totals totals{free_[0].pages(), free_[1].pages(), free_[2].pages(), 0, pages_in_work_, top_};
+  totals.used = totals.top - totals.ready - totals.dirty - totals.decommitted - totals.in_work;
   return totals;
 }
 

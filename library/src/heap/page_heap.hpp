@@ -1,16 +1,15 @@
 // Runs of whole pages out of the region: slabs, blocks above small_limit, and the reserve that the janitor keeps.
 //
-// Bound: allocate and free are O(1): a two-level segregated fit (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic
-// memory allocator for real-time systems", 2004) over pages, with boundary tags kept apart from the pages, at most two
-// merges and two splits a call. Good fit: a run is taken from the first list whose every member is large enough, so at
-// most 1/16 of a request above 16 pages is searched past. Overhead: 16 bytes a page. Free runs come in three states
-// that never merge with one another, so that a run's state is always true of all its pages.
+// Bound: allocate and free are O(1): a two-level segregated fit (free_runs.hpp) over pages, with boundary tags kept apart
+// from the pages, at most two merges and two splits a call. Overhead: 16 bytes a page. Free runs come in three states that
+// never merge with one another, so that a run's state is true of all its pages.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/free_runs.hpp"
 #include "heap/page_lock.hpp"
 #include "heap/region.hpp"
 
@@ -23,24 +22,26 @@ enum class PageState : std::uint8_t {
   inner = 0,  ///< not the end of any run
   used_slab,
   used_block,
-  in_work,     ///< neither used nor free: the janitor, or who does its work, populates it or gives it back
-  free_ready,  ///< every page is populated: may be handed out without a page fault to come
-  free_stale,  ///< unknown: was handed out unpopulated, perhaps never written
-  free_raw,    ///< unpopulated: the operating system gives zeroed pages at the first touch
+  in_work,           ///< neither used nor free: the janitor, or who does its work, populates it or gives it back
+  free_ready,        ///< every page is populated: may be handed out without a page fault to come
+  free_dirty,        ///< unknown: was handed out unpopulated, perhaps never written
+  free_decommitted,  ///< unpopulated: the operating system gives zeroed pages at the first touch
 };
 
 /// What an allocation got, beside its first page.
 struct PageRun {
   std::uint32_t first = 0;   ///< page index; 0: nothing, the region is exhausted
   std::uint32_t length = 0;  ///< pages
-  PageState from = PageState::free_raw;
+  PageState from = PageState::free_decommitted;
+
+  explicit operator bool() const { return length != 0; }
 };
 
 /// Which state to look in first.
 enum class Prefer : std::uint8_t {
-  ready,  ///< ready, stale, raw: what slabs and medium blocks want
-  stale,  ///< stale, ready, raw: large blocks, recycled rather than taken from the reserve
-  raw,    ///< raw only: what the janitor is about to populate
+  ready,        ///< ready, dirty, decommitted: what slabs and medium blocks want
+  dirty,        ///< dirty, ready, decommitted: large blocks, recycled rather than taken from the reserve
+  decommitted,  ///< decommitted only: what the janitor is about to populate
 };
 
 class PageHeap {
@@ -50,7 +51,7 @@ class PageHeap {
   /// A run of `length` pages at a multiple of `alignment` pages (a power of two). Never calls the operating system.
   PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
 
-  /// Gives a run back; `state` says what is known of its pages (free_ready, free_stale, free_raw).
+  /// Gives a run back; `state` says what is known of its pages (free_ready, free_dirty, free_decommitted).
   void free(std::uint32_t first, PageState state);
 
   /// Shortens a used run to `length` pages; the rest becomes free in `state`.
@@ -61,13 +62,13 @@ class PageHeap {
 
   /// Takes a free run into work, for the janitor to populate or to purge: a whole chunk where the longest run holds one,
   /// else the whole run (then shorter than two chunks). No run longer than `longest`, as far as lists tell them apart. Of
-  /// runs below least_taken only those beside raw pages of their chunk, whose going makes it whole again. Length 0: none.
+  /// runs below least_taken only those beside decommitted pages of their chunk, whose going makes it whole again. Length 0: none.
   /// O(1).
   PageRun take_free(PageState state, std::uint32_t longest = no_limit);
-  /// Adds to a run in work the raw pages beside it, as far as its chunks go. O(1).
-  PageRun with_raw_neighbours(const PageRun& run);
+  /// Adds to a run in work the decommitted pages beside it, as far as its chunks go. O(1).
+  PageRun with_decommitted_neighbours(const PageRun& run);
 
-  /// In a forked child, where whoever had runs in work is gone: frees them as stale, of whose pages nothing is known.
+  /// In a forked child, where whoever had runs in work is gone: frees them as dirty, of whose pages nothing is known.
   /// O(such runs).
   void abandon_work();
 
@@ -79,12 +80,12 @@ class PageHeap {
   static constexpr std::uint32_t reserve_run = medium_limit >> page_shift;
 
   struct Totals {
-    std::uint64_t ready = 0;    ///< pages free and populated
-    std::uint64_t stale = 0;    ///< pages free, perhaps populated
-    std::uint64_t raw = 0;      ///< pages free, unpopulated, below the high-water mark
-    std::uint64_t used = 0;     ///< pages of slabs and blocks
-    std::uint64_t in_work = 0;  ///< pages that are being populated or given back
-    std::uint64_t top = 0;      ///< pages below the high-water mark
+    std::uint64_t ready = 0;        ///< pages free and populated
+    std::uint64_t dirty = 0;        ///< pages free, perhaps populated
+    std::uint64_t decommitted = 0;  ///< pages free, unpopulated, below the high-water mark
+    std::uint64_t used = 0;         ///< pages of slabs and blocks
+    std::uint64_t in_work = 0;      ///< pages that are being populated or given back
+    std::uint64_t top = 0;          ///< pages below the high-water mark
   };
   /// All of one moment: they add up.
   Totals totals();
@@ -94,7 +95,7 @@ class PageHeap {
 
   struct Lowest {
     std::uint64_t reserve = 0;  ///< reserve_pages()
-    std::uint64_t free = 0;     ///< free pages that are, or may be, populated: ready and stale
+    std::uint64_t free = 0;     ///< free pages that are, or may be, populated: ready and dirty
   };
   /// The least that each has been since the last call.
   Lowest take_lowest();
@@ -103,17 +104,14 @@ class PageHeap {
   /// read-modify-write behind an allocation would wait until its stores to cold tags are done.
   std::uint64_t pages_taken() const { return __atomic_load_n(&pages_taken_, __ATOMIC_RELAXED); }
 
-  /// Asks for the lines that an allocation of so many ready pages looks at first. To be called some instructions before:
-  /// taking the lock holds back every load behind it until its own line has come.
+  /// Prefetches what an allocation of so many ready pages reads first. To be called some instructions before: taking the
+  /// lock holds back every load behind it until its own line has come.
   void prefetch_lists(std::uint32_t length) {
-    const Lists& ready = lists_[index_of(PageState::free_ready)];
-    const Level level = level_of(length);
     __builtin_prefetch(this, 1);
-    __builtin_prefetch(&ready.second_bitmap[level.first]);
-    __builtin_prefetch(&ready.ends[level.first][level.second], 1);
+    free_[index_of(PageState::free_ready)].prefetch(length);
   }
 
-  /// Asks for the lines that freeing the run is about to look at: those at its ends, of its neighbours.
+  /// Prefetches what freeing the run reads: the tags of its neighbours.
   void prefetch_ends(std::uint32_t first) {
     __builtin_prefetch(&tag(first - 1), 1);
     __builtin_prefetch(&tag(first + tag(first).length), 1);
@@ -127,28 +125,6 @@ class PageHeap {
   PageLock& lock() { return lock_; }
 
  private:
-  static constexpr unsigned first_levels = 28;  // up to 2^27 pages: 512 GiB
-  static constexpr unsigned second_levels = 16;
-  // A list's place: first level times second_levels plus second level; of runs below 32 pages that is their length.
-  static constexpr std::uint32_t all_lists = first_levels * second_levels;
-  static_assert(least_taken <= 2 * second_levels);
-
-  /// Of one list: beside one another, since who looks at the one is about to look at the other.
-  struct Ends {
-    std::uint32_t head = 0;  ///< 0: the list is empty
-    std::uint32_t tail = 0;  ///< valid where there is a head
-  };
-  struct Lists {
-    std::uint32_t first_bitmap = 0;
-    std::array<std::uint16_t, first_levels> second_bitmap{};
-    std::array<std::array<Ends, second_levels>, first_levels> ends{};
-  };
-  struct Level {
-    unsigned first;
-    unsigned second;
-  };
-
-  static Level level_of(std::uint32_t length);
   static unsigned index_of(PageState state) {
     return static_cast<unsigned>(state) - static_cast<unsigned>(PageState::free_ready);
   }
@@ -156,16 +132,16 @@ class PageHeap {
 
   PageTag& tag(std::uint32_t page) { return region.pages[page]; }
   void mark(std::uint32_t first, std::uint32_t length, PageState state);
-  void count(std::uint32_t length, PageState state, bool added);
+  void mark_inner(std::uint32_t page) { tag(page).state = static_cast<std::uint8_t>(PageState::inner); }
   void insert(std::uint32_t first, std::uint32_t length, PageState state);
   void remove(std::uint32_t first);
+  void count_reserve(std::uint32_t length, PageState state, bool added);
   void enter_work(std::uint32_t first);
   void leave_work(std::uint32_t first);
   void release(std::uint32_t first, std::uint32_t length, PageState state);
-  bool is_beside_raw(std::uint32_t first, std::uint32_t length);
+  bool is_beside_decommitted(std::uint32_t first, std::uint32_t length);
   void show_to_purge(std::uint32_t first, std::uint32_t length);
-  static std::uint32_t list_below(const Lists& lists, std::uint32_t place);
-  std::uint32_t find(PageState state, std::uint32_t length);
+  std::uint32_t find(PageState state, std::uint32_t length) const { return free_[index_of(state)].find(length); }
   bool extend(std::uint32_t length);
   PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);
@@ -174,13 +150,12 @@ class PageHeap {
 
   PageLock lock_;
   std::uint32_t top_ = 0;  // pages from here on were never used
-  std::array<std::uint64_t, 3> pages_in_{};
   std::uint64_t pages_in_work_ = 0;
   std::uint32_t first_in_work_ = 0;  // 0: none; linked as free runs are
   std::uint64_t reserve_pages_ = 0;
   Lowest lowest_;
   std::uint64_t pages_taken_ = 0;
-  std::array<Lists, 3> lists_{};
+  std::array<FreeRuns, 3> free_{};
 };
 
 }  // namespace blockyard::heap

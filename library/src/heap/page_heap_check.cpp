@@ -8,7 +8,6 @@ namespace blockyard::heap {
 
 const char* PageHeap::check() {
   const std::lock_guard hold(lock_);
-  std::array<std::uint64_t, 3> counted{};
   std::array<std::uint64_t, 3> runs{};
   std::uint64_t reserve = 0;
   std::uint64_t in_work = 0;
@@ -32,7 +31,6 @@ const char* PageHeap::check() {
       if (state == before) {
         return "two free runs of one state touch without being merged";
       }
-      counted[index_of(state)] += head.length;
       ++runs[index_of(state)];
       reserve += state == PageState::free_ready && head.length >= reserve_run ? head.length : 0;
     }
@@ -53,37 +51,10 @@ const char* PageHeap::check() {
   if (reserve != reserve_pages_) {
     return "the count of reserve pages differs from the runs";
   }
-  for (unsigned state = 0; state < 3; ++state) {
-    if (counted[state] != pages_in_[state]) {
-      return "the count of free pages differs from the runs";
-    }
-    std::uint64_t listed = 0;
-    for (unsigned row = 0; row < first_levels; ++row) {
-      const Lists& lists = lists_[state];
-      if (((lists.first_bitmap >> row) & 1u) != (lists.second_bitmap[row] != 0 ? 1u : 0u)) {
-        return "the first-level bitmap disagrees with the second";
-      }
-      for (unsigned column = 0; column < second_levels; ++column) {
-        const std::uint32_t head = lists.ends[row][column].head;
-        if (((unsigned{lists.second_bitmap[row]} >> column) & 1u) != (head != 0 ? 1u : 0u)) {
-          return "the second-level bitmap disagrees with its list";
-        }
-        std::uint32_t last = 0;
-        for (std::uint32_t run = head; run != 0; last = run, run = tag(run).next) {
-          const Level level = level_of(tag(run).length);
-          if (level.first != row || level.second != column ||
-              index_of(static_cast<PageState>(tag(run).state)) != state) {
-            return "a free run stands in the wrong list";
-          }
-          ++listed;
-        }
-        if (head != 0 && last != lists.ends[row][column].tail) {
-          return "a list of free runs does not end where it says";
-        }
-      }
-    }
-    if (listed != runs[state]) {
-      return "a free run stands in no list";
+  for (unsigned index = 0; index < 3; ++index) {
+    const auto state = static_cast<std::uint8_t>(index + static_cast<unsigned>(PageState::free_ready));
+    if (const char* const broken = free_[index].check(state, runs[index]); broken != nullptr) {
+      return broken;
     }
   }
   return nullptr;

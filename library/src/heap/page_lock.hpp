@@ -15,7 +15,6 @@
 #include <cstdint>
 
 #include "base/threads.hpp"
-#include "heap/bound.hpp"
 #include "heap/remote_list.hpp"
 
 namespace blockyard::heap {
@@ -47,10 +46,8 @@ class BasicPageLock {
   static constexpr std::uint64_t longest_sleep_ns = 200'000;
 
   [[gnu::noinline, gnu::cold]] void wait_for_it() {
-    constexpr int most_looks = 64;
-    Bound<Loop::looks_at_page_lock> looks(most_looks);
-    for (int look = 0; look < most_looks; ++look) {
-      looks.turn();
+    constexpr int most_spins = 64;
+    for (int look = 0; look < most_spins; ++look) {
       if (word_.load(std::memory_order_relaxed) == free && try_lock()) {
         return;
       }

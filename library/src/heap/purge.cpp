@@ -8,10 +8,10 @@
 namespace blockyard::heap {
 
 void purge_run(PageHeap& pages, const PageRun& run, Atomic<std::uint64_t>& purged) {
-  const PageRun whole = pages.with_raw_neighbours(run);
+  const PageRun whole = pages.with_decommitted_neighbours(run);
   give_back(whole.first, whole.length);
   purged.fetch_add(whole.length, std::memory_order_relaxed);
-  pages.free(whole.first, PageState::free_raw);
+  pages.free(whole.first, PageState::free_decommitted);
 }
 
 void Purging::follow(std::uint16_t tick, const PageHeap::Lowest& lowest, std::uint64_t reserve) {
@@ -32,7 +32,7 @@ bool Purging::purge_one(PageHeap& pages, std::uint64_t reserve, Atomic<std::uint
   const auto limit = [](std::uint64_t length) {
     return length >= pages_per_chunk ? PageHeap::no_limit : static_cast<std::uint32_t>(length);
   };
-  PageRun run = pages.take_free(PageState::free_stale, limit(most));
+  PageRun run = pages.take_free(PageState::free_dirty, limit(most));
   if (run.length == 0) {
     // Of runs that the reserve is made of only what it never fell short by: else the next round would populate it again.
     const std::uint64_t least = std::min(before_.reserve, now_.reserve);

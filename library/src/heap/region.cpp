@@ -17,16 +17,16 @@ constexpr std::size_t smallest_region = std::size_t{8} << 20;
 constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 
 std::size_t table_bytes(std::size_t bytes) {
-  const std::size_t granules = bytes >> granule_shift;
+  const std::size_t slices = bytes >> slice_shift;
   const std::size_t exact =
-      granules * (sizeof(std::uint32_t) + sizeof(std::uint8_t) + sizeof(Directory) + sizeof(Slab)) +
+      slices * (sizeof(std::uint32_t) + sizeof(std::uint8_t) + sizeof(RemoteFrees) + sizeof(Slab)) +
       (bytes >> page_shift) * sizeof(PageTag);
   return (exact + page_bytes - 1) & ~(page_bytes - 1);
 }
 
-// What is populated at once is two chunks at most, of whose granules, 257 where they begin within one, 64 are described
+// What is populated at once is two chunks at most, of whose slices, 257 where they begin within one, 64 are described
 // by a page of the longest entries.
-constexpr std::size_t most_table_pages = 2 * chunk_bytes / granule_bytes / (page_bytes / sizeof(Slab)) + 1;
+constexpr std::size_t most_table_pages = 2 * chunk_bytes / slice_bytes / (page_bytes / sizeof(Slab)) + 1;
 
 // One write a page of the entries [first, first + count). The entries are the caller's, so nobody else writes them.
 template <class Entry>
@@ -105,34 +105,34 @@ bool reserve_region() {
   if (!found.acquire(largest_region) && !acquire_part(&found)) {
     return false;
   }
-  // Zero pages are valid tables: an untouched Owner, Directory, Slab or PageTag reads as all zero, which means "nothing
+  // Zero pages are valid tables: an untouched Owner, RemoteFrees, Slab or PageTag reads as all zero, which means "nothing
   // here".
-  const std::size_t granules = found.bytes >> granule_shift;
+  const std::size_t slices = found.bytes >> slice_shift;
   char* table = found.tables;
   region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(table);
-  table += granules * sizeof(std::uint32_t);
-  region.directory = reinterpret_cast<Directory*>(table);
-  table += granules * sizeof(Directory);
+  table += slices * sizeof(std::uint32_t);
+  region.remote_frees = reinterpret_cast<RemoteFrees*>(table);
+  table += slices * sizeof(RemoteFrees);
   region.slabs = reinterpret_cast<Slab*>(table);
-  table += granules * sizeof(Slab);
+  table += slices * sizeof(Slab);
   region.pages = reinterpret_cast<PageTag*>(table);
   table += (found.bytes >> page_shift) * sizeof(PageTag);
   region.base = found.base;
-  region.rows = reinterpret_cast<Atomic<std::uint8_t>*>(table);
-  region.rows_of_zero =
-      reinterpret_cast<std::uintptr_t>(table) - (reinterpret_cast<std::uintptr_t>(found.base) >> granule_shift);
+  region.class_map = reinterpret_cast<Atomic<std::uint8_t>*>(table);
+  region.class_map_of_zero =
+      reinterpret_cast<std::uintptr_t>(table) - (reinterpret_cast<std::uintptr_t>(found.base) >> slice_shift);
   region.alignment = found.alignment;
   region.bytes = found.bytes;
   return true;
 }
 
 void populate_tables(std::uint32_t first_page, std::uint32_t pages) {
-  const std::size_t granule = first_page / pages_per_granule;
-  const std::size_t granules = (first_page + pages - 1) / pages_per_granule - granule + 1;
-  populate_entries(region.owners, granule, granules);
-  populate_entries(region.rows, granule, granules);
-  populate_entries(region.directory, granule, granules);
-  populate_entries(region.slabs, granule, granules);
+  const std::size_t slice = first_page / pages_per_slice;
+  const std::size_t slices = (first_page + pages - 1) / pages_per_slice - slice + 1;
+  populate_entries(region.owners, slice, slices);
+  populate_entries(region.class_map, slice, slices);
+  populate_entries(region.remote_frees, slice, slices);
+  populate_entries(region.slabs, slice, slices);
   populate_entries(region.pages, first_page, pages);
 }
 

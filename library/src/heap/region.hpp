@@ -10,13 +10,13 @@
 #include <cstdint>
 
 #include "heap/atomic.hpp"
-#include "heap/size_class.hpp"
+#include "heap/slab_shape.hpp"
 
 namespace blockyard::heap {
 
 inline constexpr std::size_t page_shift = 12;
 inline constexpr std::size_t page_bytes = std::size_t{1} << page_shift;
-inline constexpr std::size_t pages_per_granule = granule_bytes / page_bytes;
+inline constexpr std::size_t pages_per_slice = slice_bytes / page_bytes;
 inline constexpr std::size_t chunk_bytes = std::size_t{2}
                                            << 20;  ///< what the janitor populates and purges at once: a huge page
 inline constexpr std::size_t pages_per_chunk = chunk_bytes / page_bytes;
@@ -26,14 +26,14 @@ inline constexpr std::size_t largest_region = std::size_t{32} << 30;  // its tab
 inline constexpr std::size_t largest_region = std::size_t{256} << 30;
 #endif
 
-/// Whose slab lies in a granule, and of which class: what every free asks that is not the plain case, for which
-/// Region::row_at has a byte. Four bytes, so that one cache line answers for 256 KiB of blocks: an entry of 32 bytes
+/// Whose slab lies in a slice, and of which class: what every free asks that is not the plain case, for which
+/// Region::entry_at has a byte. Four bytes, so that one cache line answers for 256 KiB of blocks: an entry of 32 bytes
 /// that also held the remote list was a cache miss for most frees of cold blocks.
 class Owner {
  public:
   constexpr Owner() = default;
   constexpr Owner(std::uint32_t heap, unsigned size_class, std::uint32_t back, bool own)
-      : word_(size_class | heap << 8 | back << 24 | (own ? own_bit : 0)) {}
+      : word_(size_class | heap << 8 | back << 24 | (own ? arena_bit : 0)) {}
   static constexpr Owner from(std::uint32_t word) {
     Owner owner;
     owner.word_ = word;
@@ -43,23 +43,32 @@ class Owner {
   constexpr std::uint32_t word() const { return word_; }
   constexpr std::uint32_t heap() const { return word_ >> 8 & 0xFFFFu; }  ///< index; 0: no slab lies here
   constexpr unsigned size_class() const { return word_ & 0xFFu; }
-  constexpr std::uint32_t back() const { return word_ >> 24 & 0x7Fu; }  ///< granules from the slab's first to this one
-  constexpr bool own() const { return (word_ & own_bit) != 0; }         ///< the heap is no thread's, but one's own
+  constexpr std::uint32_t back() const { return word_ >> 24 & 0x7Fu; }  ///< slices from the slab's first to this one
+  constexpr bool is_arena() const { return (word_ & arena_bit) != 0; }  ///< the heap is no thread's, but one's own
 
  private:
-  static constexpr std::uint32_t own_bit = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t arena_bit = std::uint32_t{1} << 31;
 
   std::uint32_t word_ = 0;
 };
 
-/// What other threads write of a slab, under its first granule. Apart from Slab, so that a remote free reads and writes
+/// What other threads write of a slab, under its first slice. Apart from Slab, so that a remote free reads and writes
 /// no cache line that the owner's fast path writes.
-struct alignas(16) Directory {
+struct alignas(16) RemoteFrees {
   Atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see remote_list.hpp
   Atomic<std::uint32_t> oldest{0};        ///< end of that list
   Atomic<std::uint32_t> pending_next{0};  ///< link in the owner's stack of slabs with remote frees, or of ready slabs
 };
-static_assert(sizeof(Directory) == 16);
+static_assert(sizeof(RemoteFrees) == 16);
+
+enum class SlabState : std::uint8_t {
+  none = 0,
+  current,   ///< its heap allocates from it
+  listed,    ///< has room, waits in its heap's list
+  detached,  ///< had no room when its heap left it: waits until a block comes back
+};
+
+inline constexpr std::uint32_t notify_never = 0xFFFF'FFFFu;  ///< `used` never falls to this
 
 /// A slab's state, written by the owner's thread alone.
 struct alignas(64) Slab {
@@ -74,7 +83,7 @@ struct alignas(64) Slab {
   std::uint32_t previous = 0;
   std::uint8_t size_class = 0;
   std::uint8_t state = 0;  ///< SlabState
-  std::uint8_t granules = 0;
+  std::uint8_t slices = 0;
 };
 static_assert(sizeof(Slab) == 64);
 
@@ -91,12 +100,12 @@ static_assert(sizeof(PageTag) == 16);
 
 struct Region {
   char* base = nullptr;
-  std::size_t bytes = 0;                    ///< a multiple of chunk_bytes; 0 until the first use
-  std::size_t alignment = 0;                ///< of base: the largest alignment that a block can have
-  Atomic<std::uint32_t>* owners = nullptr;  ///< a word of Owner for each granule
-  Atomic<std::uint8_t>* rows = nullptr;     ///< a byte for each granule: see row_at
-  std::uintptr_t rows_of_zero = 0;          ///< where that of address 0 would lie
-  Directory* directory = nullptr;
+  std::size_t bytes = 0;                      ///< a multiple of chunk_bytes; 0 until the first use
+  std::size_t alignment = 0;                  ///< of base: the largest alignment that a block can have
+  Atomic<std::uint32_t>* owners = nullptr;    ///< a word of Owner for each slice
+  Atomic<std::uint8_t>* class_map = nullptr;  ///< a byte for each slice: see entry_at
+  std::uintptr_t class_map_of_zero = 0;       ///< where that of address 0 would lie
+  RemoteFrees* remote_frees = nullptr;
   Slab* slabs = nullptr;
   PageTag* pages = nullptr;
 
@@ -104,26 +113,22 @@ struct Region {
     return static_cast<std::size_t>(static_cast<const char*>(pointer) - base);
   }
   bool contains(const void* pointer) const { return offset_of(pointer) < bytes; }
-  Owner owner_of(std::size_t granule) const { return Owner::from(owners[granule].load(std::memory_order_relaxed)); }
-  /// The row_place of the class of a block; 0: the address is none of a block of a thread's slab. It lies in the region.
-  /// All that the fast path of free reads, a byte a granule, and by the address itself: what follows waits for this one
+  Owner owner_of(std::size_t slice) const { return Owner::from(owners[slice].load(std::memory_order_relaxed)); }
+  /// The cache_place of the class of a block; 0: the address is none of a block of a thread's slab. It lies in the region.
+  /// All that the fast path of free reads, a byte a slice, and by the address itself: what follows waits for this one
   /// load.
-  std::size_t row_at(const void* pointer) const {
-    const std::uintptr_t granule = reinterpret_cast<std::uintptr_t>(pointer) >> granule_shift;
-    return reinterpret_cast<const Atomic<std::uint8_t>*>(rows_of_zero + granule)->load(std::memory_order_relaxed);
+  std::size_t cache_place_at(const void* pointer) const {
+    const std::uintptr_t slice = reinterpret_cast<std::uintptr_t>(pointer) >> slice_shift;
+    return reinterpret_cast<const Atomic<std::uint8_t>*>(class_map_of_zero + slice)->load(std::memory_order_relaxed);
   }
-  std::size_t granule_of(const void* pointer) const { return offset_of(pointer) >> granule_shift; }
+  std::size_t slice_of(const void* pointer) const { return offset_of(pointer) >> slice_shift; }
   std::size_t page_of(const void* pointer) const { return offset_of(pointer) >> page_shift; }
   char* page_address(std::size_t page) const { return base + (page << page_shift); }
-  char* granule_address(std::size_t granule) const { return base + (granule << granule_shift); }
+  char* slice_address(std::size_t slice) const { return base + (slice << slice_shift); }
 };
 
-inline std::uint32_t granule_of_page(std::uint32_t page) {
-  return static_cast<std::uint32_t>(page / pages_per_granule);
-}
-inline std::uint32_t page_of_granule(std::uint32_t granule) {
-  return static_cast<std::uint32_t>(granule * pages_per_granule);
-}
+inline std::uint32_t slice_of_page(std::uint32_t page) { return static_cast<std::uint32_t>(page / pages_per_slice); }
+inline std::uint32_t page_of_slice(std::uint32_t slice) { return static_cast<std::uint32_t>(slice * pages_per_slice); }
 
 /// The process's region; all zero before reserve_region succeeded, so that every pointer is then foreign.
 extern Region region;

@@ -1,29 +1,18 @@
 #include "heap/settings.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "blockyard/heap.h"
-#include "heap/huge_chunks.hpp"
-#include "heap/janitor.hpp"
-#include "heap/process_heap.hpp"
+#include "heap/fault.hpp"
 
 namespace blockyard::heap {
 
 constinit Settings settings;
 
 namespace {
-
-// Writes without stdio: the first allocation may come before the C library's streams are ready.
-void say(const char* text) {
-  const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
-  static_cast<void>(written);
-}
 
 // A number with an optional K, M or G; false when the text is anything else.
 bool parse(const char* text, std::uint64_t* value) {
@@ -97,11 +86,6 @@ void visit_setting(std::size_t which, Visit&& visit) {
   }
 }
 
-template <class T>
-void assign(Setting<T>& setting, std::uint64_t value) {
-  setting = static_cast<T>(value);
-}
-
 // The value of an environment variable; false where there is none, or none that serves, which is said.
 bool read_number(const Range& range, std::uint64_t* value) {
   const char* const text = std::getenv(range.name);
@@ -119,70 +103,48 @@ bool read_number(const Range& range, std::uint64_t* value) {
   return true;
 }
 
+void show_settings() {
+  char text[640];
+  std::snprintf(
+      text, sizeof text,
+      "blockyard: heap settings\n"
+      "  BLOCKYARD_HEAP_RESERVE=%zu      bytes kept populated and waiting\n"
+      "  BLOCKYARD_HEAP_READY_SLABS=%u   slabs of 16 KiB cut in advance, part of the reserve\n"
+      "  BLOCKYARD_HEAP_PERIOD=%u        microseconds between the janitor's rounds\n"
+      "  BLOCKYARD_HEAP_PURGE=%u         milliseconds that free memory is not needed before it is given back\n"
+      "  BLOCKYARD_HEAP_JANITOR=%d       0: by_heap_frame_end does the janitor's work\n"
+      "  BLOCKYARD_HEAP_HUGE_PAGES=%d    1: ask for transparent huge pages, 0: for small ones\n",
+      std::size_t{settings.reserve_bytes}, std::uint32_t{settings.ready_slabs}, std::uint32_t{settings.period_us},
+      std::uint32_t{settings.purge_ms}, settings.janitor ? 1 : 0, settings.huge_pages ? 1 : 0);
+  say(text);
+}
+
 }  // namespace
 
 void read_settings() {
   std::uint64_t value = 0;
   for (std::size_t which = 0; which < ranges.size(); ++which) {
     if (read_number(ranges[which], &value)) {
-      visit_setting(which, [&](auto& setting) { assign(setting, value); });
+      set_setting(which, value);
     }
   }
-  if (read_number({"BLOCKYARD_HEAP_SHOW", 0, 1}, &value)) {
-    settings.show = value != 0;
-  }
-  if (settings.show) {
+  if (read_number({"BLOCKYARD_HEAP_SHOW", 0, 1}, &value) && value != 0) {
     show_settings();
   }
 }
 
-void show_settings() {
-  char text[640];
-  std::snprintf(text, sizeof text,
-                "blockyard: heap settings\n"
-                "  BLOCKYARD_HEAP_RESERVE=%zu      bytes kept populated and waiting\n"
-                "  BLOCKYARD_HEAP_READY_SLABS=%u   slabs of 16 KiB cut in advance, part of the reserve\n"
-                "  BLOCKYARD_HEAP_PERIOD=%u        microseconds between the janitor's rounds\n"
-                "  BLOCKYARD_HEAP_PURGE=%u         milliseconds that free memory waits before it is given back\n"
-                "  BLOCKYARD_HEAP_JANITOR=%d       0: by_frame_end does the janitor's work\n"
-                "  BLOCKYARD_HEAP_HUGE_PAGES=%d    1: ask for transparent huge pages, 0: for small ones\n",
-                std::size_t{settings.reserve_bytes}, std::uint32_t{settings.ready_slabs},
-                std::uint32_t{settings.period_us}, std::uint32_t{settings.purge_ms}, settings.janitor ? 1 : 0,
-                settings.huge_pages ? 1 : 0);
-  say(text);
+bool is_in_range(std::size_t which, std::uint64_t value) {
+  return which < ranges.size() && value >= ranges[which].least && value <= ranges[which].most;
 }
 
-}  // namespace blockyard::heap
-
-using namespace blockyard::heap;
-
-extern "C" {
-
-int by_heap_set(by_heap_setting setting, uint64_t value) {
-  const auto which = static_cast<std::size_t>(setting);
-  if (which >= ranges.size() || value < ranges[which].least || value > ranges[which].most) {
-    errno = EINVAL;
-    return -1;
-  }
-  if (!process_heap.initialise()) {
-    errno = ENOMEM;
-    return -1;
-  }
-  visit_setting(which, [&](auto& place) { assign(place, value); });
-  if (setting == BY_HEAP_HUGE_PAGES) {
-    ask_for_huge_pages(value != 0);
-  }
-  wake_janitor();
-  start_janitor_if_due();
-  return 0;
+void set_setting(std::size_t which, std::uint64_t value) {
+  visit_setting(which, [&]<class T>(Setting<T>& setting) { setting = static_cast<T>(value); });
 }
 
-uint64_t by_heap_get(by_heap_setting setting) {
+std::uint64_t get_setting(std::size_t which) {
   std::uint64_t value = 0;
-  if (process_heap.initialise()) {
-    visit_setting(static_cast<std::size_t>(setting), [&](const auto& place) { value = std::uint64_t{place}; });
-  }
+  visit_setting(which, [&](const auto& setting) { value = std::uint64_t{setting}; });
   return value;
 }
 
-}  // extern "C"
+}  // namespace blockyard::heap

@@ -27,17 +27,20 @@ struct Settings {
   Setting<std::size_t> reserve_bytes = std::size_t{4} << 20;  ///< BLOCKYARD_HEAP_RESERVE: populated memory kept waiting
   Setting<std::uint32_t> ready_slabs = 64;                    ///< BLOCKYARD_HEAP_READY_SLABS: of 16 KiB, cut in advance
   Setting<std::uint32_t> period_us = 1000;  ///< BLOCKYARD_HEAP_PERIOD: the janitor's round while there is work
-  Setting<std::uint32_t> purge_ms = 500;    ///< BLOCKYARD_HEAP_PURGE: age of free memory before it goes back
-  Setting<bool> janitor = true;             ///< BLOCKYARD_HEAP_JANITOR=0: by_frame_end does its work
+  Setting<std::uint32_t> purge_ms = 500;    ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
+  Setting<bool> janitor = true;             ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
   Setting<bool> huge_pages = true;          ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
-  bool show = false;                        ///< BLOCKYARD_HEAP_SHOW=1: print the settings at start
 };
 
 extern Settings settings;
 
-/// Reads the environment; unknown values keep the default and are said on standard error. Allocates nothing.
+/// Reads the environment; a value that does not serve keeps the default, which is said on standard error. Prints every
+/// setting there, one a line, where BLOCKYARD_HEAP_SHOW=1. Allocates nothing.
 void read_settings();
-/// Prints every setting, one a line, on standard error.
-void show_settings();
+
+/// By by_heap_setting's number: whether a value may be set, setting it, and reading it (0 where there is no such setting).
+bool is_in_range(std::size_t which, std::uint64_t value);
+void set_setting(std::size_t which, std::uint64_t value);
+std::uint64_t get_setting(std::size_t which);
 
 }  // namespace blockyard::heap

@@ -24,7 +24,7 @@ std::vector<std::size_t> interesting_sizes() {
   return sizes;
 }
 
-TEST(HeapContract, EveryBlockIsAlignedTo16AndHoldsItsSize) {
+TEST(HeapContract, every_block_is_aligned_to_16_and_holds_its_size) {
   for (const std::size_t size : interesting_sizes()) {
     void* const block = by_malloc(size);
     ASSERT_NE(block, nullptr) << size;
@@ -36,7 +36,7 @@ TEST(HeapContract, EveryBlockIsAlignedTo16AndHoldsItsSize) {
   EXPECT_EQ(by_heap_check(), nullptr);
 }
 
-TEST(HeapContract, RoundingWastesAtMostAQuarterAboveThe128BytesOfTheSmallestClasses) {
+TEST(HeapContract, rounding_wastes_at_most_a_quarter_above_the_128_bytes_of_the_smallest_classes) {
   for (std::size_t size = 129; size <= 8192; ++size) {
     void* const block = by_malloc(size);
     EXPECT_LE((by_usable_size(block) - size) * 4, size) << size;
@@ -44,7 +44,7 @@ TEST(HeapContract, RoundingWastesAtMostAQuarterAboveThe128BytesOfTheSmallestClas
   }
 }
 
-TEST(HeapContract, ZeroBytesGiveDistinctBlocks) {
+TEST(HeapContract, zero_bytes_give_distinct_blocks) {
   void* const first = by_malloc(0);
   void* const second = by_malloc(0);
   EXPECT_NE(first, nullptr);
@@ -53,7 +53,7 @@ TEST(HeapContract, ZeroBytesGiveDistinctBlocks) {
   by_free(second);
 }
 
-TEST(HeapContract, FreeOfNullIsNothingAndFreeKeepsErrno) {
+TEST(HeapContract, free_of_null_is_nothing_and_free_keeps_errno) {
   errno = 77;
   by_free(nullptr);
   by_free(by_malloc(100));
@@ -62,7 +62,7 @@ TEST(HeapContract, FreeOfNullIsNothingAndFreeKeepsErrno) {
   EXPECT_EQ(by_usable_size(nullptr), 0u);
 }
 
-TEST(HeapContract, ImpossibleSizesFailWithEnomem) {
+TEST(HeapContract, impossible_sizes_fail_with_enomem) {
   const std::size_t most = std::numeric_limits<std::size_t>::max();
   for (const std::size_t size :
        {most, most - 4096, static_cast<std::size_t>(PTRDIFF_MAX), static_cast<std::size_t>(PTRDIFF_MAX) + 1}) {
@@ -83,7 +83,7 @@ TEST(HeapContract, ImpossibleSizesFailWithEnomem) {
   by_free(block);
 }
 
-TEST(HeapContract, CallocIsZeroAlsoInRecycledMemory) {
+TEST(HeapContract, calloc_is_zero_also_in_recycled_memory) {
   for (const std::size_t size : {std::size_t{24}, std::size_t{5000}, std::size_t{70'000}, std::size_t{3} << 20}) {
     for (int round = 0; round < 3; ++round) {
       auto* const block = static_cast<unsigned char*>(by_calloc(1, size));
@@ -97,7 +97,7 @@ TEST(HeapContract, CallocIsZeroAlsoInRecycledMemory) {
   }
 }
 
-TEST(HeapContract, AlignmentIsHonouredUpTo4MiBAndRefusedWhenItIsNoPowerOfTwo) {
+TEST(HeapContract, alignment_is_honoured_up_to_4_mib_and_refused_when_it_is_no_power_of_two) {
   for (std::size_t alignment = 1; alignment <= (std::size_t{4} << 20); alignment *= 2) {
     for (const std::size_t size :
          {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{5000}, std::size_t{200'000}}) {
@@ -117,7 +117,7 @@ TEST(HeapContract, AlignmentIsHonouredUpTo4MiBAndRefusedWhenItIsNoPowerOfTwo) {
   EXPECT_EQ(by_heap_check(), nullptr);
 }
 
-TEST(HeapContract, ReallocKeepsTheContentsOnEveryPathUpAndDown) {
+TEST(HeapContract, realloc_keeps_the_contents_on_every_path_up_and_down) {
   const std::vector<std::size_t> sizes = interesting_sizes();
   for (const std::size_t from : sizes) {
     for (const std::size_t to :
@@ -139,7 +139,7 @@ TEST(HeapContract, ReallocKeepsTheContentsOnEveryPathUpAndDown) {
 }
 
 #if !BLOCKYARD_CHECKED  // there the block moves, and the old one waits in quarantine
-TEST(HeapContract, AShrunkLargeBlockGivesItsPagesBack) {
+TEST(HeapContract, a_shrunk_large_block_gives_its_pages_back) {
   void* block = by_malloc(std::size_t{8} << 20);
   by_heap_statistics before{};
   by_heap_get_statistics(&before);
@@ -153,13 +153,13 @@ TEST(HeapContract, AShrunkLargeBlockGivesItsPagesBack) {
 
 using HeapContractDeathTest = testing::Test;
 
-TEST(HeapContractDeathTest, AForeignPointerIsReportedAndNotDereferenced) {
+TEST(HeapContractDeathTest, a_foreign_pointer_is_reported_and_not_dereferenced) {
   int on_stack = 0;
   EXPECT_DEATH(by_free(&on_stack), "never handed out");
   EXPECT_DEATH(by_free(reinterpret_cast<void*>(std::uintptr_t{0x10})), "never handed out");
 }
 
-TEST(HeapContractDeathTest, ASmallBlockFreedTwiceInARowIsReported) {
+TEST(HeapContractDeathTest, a_small_block_freed_twice_in_a_row_is_reported) {
   for (const std::size_t size : {16u, 200u, 8'000u}) {
     EXPECT_DEATH(
         {
@@ -171,7 +171,7 @@ TEST(HeapContractDeathTest, ASmallBlockFreedTwiceInARowIsReported) {
   }
 }
 
-TEST(HeapContractDeathTest, AFreedBlockThatWasWrittenToIsReportedBeforeItsLinkIsFollowed) {
+TEST(HeapContractDeathTest, a_freed_block_that_was_written_to_is_reported_before_its_link_is_followed) {
   EXPECT_DEATH(
       {
         std::vector<void*> blocks(200);
@@ -194,7 +194,7 @@ TEST(HeapContractDeathTest, AFreedBlockThatWasWrittenToIsReportedBeforeItsLinkIs
       "written to a block after it was freed");
 }
 
-TEST(HeapContractDeathTest, ALargeBlockFreedTwiceOrFromInsideIsReported) {
+TEST(HeapContractDeathTest, a_large_block_freed_twice_or_from_inside_is_reported) {
   // The checked build knows more and says it.
   constexpr const char* report = "no live block|into the middle of a block|freed already";
   for (const std::size_t size : {20'000u, 100'000u}) {  // kept at hand when freed, and not

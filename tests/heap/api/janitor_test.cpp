@@ -1,6 +1,8 @@
 // Memory ahead of need: reserve, prefault, purge. Steps are waited for by watching figures, never by a bare sleep, and for
 // as long as the machine takes: what a janitor never does is the runner's to end.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <barrier>
@@ -11,7 +13,7 @@
 #include <vector>
 
 #include "blockyard/heap.h"
-#include "heap/process_heap.hpp"
+#include "heap/supply.hpp"
 
 namespace {
 
@@ -33,13 +35,13 @@ void await(Condition&& condition) {
 // For a frame whose end is to do all that there is to do.
 constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
-TEST(Janitor, KeepsAsMuchReadyAsWasAskedFor) {
+TEST(Janitor, keeps_as_much_ready_as_was_asked_for) {
   by_heap_reserve(std::size_t{24} << 20);
   await([] { return statistics().ready >= (std::uint64_t{24} << 20); });
   by_heap_reserve(0);
 }
 
-TEST(Janitor, MemoryThatStandsReadyIsHandedOutWithoutAMiss) {
+TEST(Janitor, memory_that_stands_ready_is_handed_out_without_a_miss) {
   ASSERT_EQ(by_heap_prefault(std::size_t{40} << 20), 0);
   const by_heap_statistics before = statistics();
   std::vector<void*> blocks;
@@ -57,7 +59,7 @@ TEST(Janitor, MemoryThatStandsReadyIsHandedOutWithoutAMiss) {
 }
 
 // A size that went below zero must not be populated until the machine's memory is gone.
-TEST(Janitor, RefusesToPopulateMoreThanTheMachineHas) {
+TEST(Janitor, refuses_to_populate_more_than_the_machine_has) {
   const by_heap_statistics before = statistics();
   errno = 0;
   EXPECT_EQ(by_heap_prefault(~std::size_t{0}), -1);
@@ -65,7 +67,7 @@ TEST(Janitor, RefusesToPopulateMoreThanTheMachineHas) {
   EXPECT_EQ(statistics().populated_by_program, before.populated_by_program);
 }
 
-TEST(Janitor, ReservesNoMoreThanTheMachineHas) {
+TEST(Janitor, reserves_no_more_than_the_machine_has) {
   const std::uint64_t before = statistics().populated_by_janitor;
   by_heap_reserve(~std::size_t{0});
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -74,7 +76,7 @@ TEST(Janitor, ReservesNoMoreThanTheMachineHas) {
 }
 
 // More heaps at once than a round sweeps: those that have waited longest must have their turn too.
-TEST(Janitor, AdoptsWhatOtherThreadsFreedInEveryHeapWhoseThreadHasEnded) {
+TEST(Janitor, adopts_what_other_threads_freed_in_every_heap_whose_thread_has_ended) {
   constexpr int threads = 60;
   std::vector<void*> blocks(threads * 200);
   std::barrier<> all_allocated(threads);
@@ -102,7 +104,7 @@ TEST(Janitor, AdoptsWhatOtherThreadsFreedInEveryHeapWhoseThreadHasEnded) {
   by_heap_reserve(0);
 }
 
-TEST(Janitor, GivesAFreedLevelBackByItself) {
+TEST(Janitor, gives_a_freed_level_back_by_itself) {
   std::vector<void*> level;
   for (int i = 0; i < 100; ++i) {
     level.push_back(std::memset(by_malloc(std::size_t{2} << 20), 1, std::size_t{2} << 20));
@@ -116,7 +118,7 @@ TEST(Janitor, GivesAFreedLevelBackByItself) {
 }
 
 // Blocks that outlive their neighbours: what surrounds them goes back, and when they go too, nothing of them may stay.
-TEST(Janitor, GivesBackWhatIsFreedAmongWhatHasGoneBack) {
+TEST(Janitor, gives_back_what_is_freed_among_what_has_gone_back) {
   constexpr std::size_t bytes = 48'000;  // 12 pages: too short to be given back for its own sake
 #if BLOCKYARD_CHECKED
   // Each has a guard page and at most one more, and of those that were freed 16 MiB wait in quarantine.
@@ -152,7 +154,7 @@ TEST(Janitor, GivesBackWhatIsFreedAmongWhatHasGoneBack) {
 // A game's turns: much is freed and soon wanted again, over a heap that is large beside it. To give that back meanwhile
 // and populate it anew was most of the janitor's time. A machine so slow that the program seems quiet spoils a try, which
 // then does not count.
-TEST(Janitor, KeepsWhatAProgramThatComesAndGoesWillWantAgain) {
+TEST(Janitor, keeps_what_a_program_that_comes_and_goes_will_want_again) {
   constexpr std::size_t bytes = 200'000;
   const auto allocated = [](int blocks) {
     std::vector<void*> result;
@@ -188,7 +190,7 @@ TEST(Janitor, KeepsWhatAProgramThatComesAndGoesWillWantAgain) {
   free_all(lasting);
 }
 
-TEST(Janitor, WhatAProgramSetsIsReadBackAndWhatIsOutOfRangeIsRefused) {
+TEST(Janitor, what_a_program_sets_is_read_back_and_what_is_out_of_range_is_refused) {
   const std::uint64_t before = by_heap_get(BY_HEAP_PURGE);
   EXPECT_EQ(by_heap_set(BY_HEAP_PURGE, 123), 0);
   EXPECT_EQ(by_heap_get(BY_HEAP_PURGE), 123u);
@@ -200,14 +202,14 @@ TEST(Janitor, WhatAProgramSetsIsReadBackAndWhatIsOutOfRangeIsRefused) {
   EXPECT_EQ(by_heap_set(BY_HEAP_PURGE, before), 0);
 }
 
-TEST(Janitor, KeepsWhatTheReserveIsSetTo) {
+TEST(Janitor, keeps_what_the_reserve_is_set_to) {
   const std::uint64_t before = by_heap_get(BY_HEAP_RESERVE);
   ASSERT_EQ(by_heap_set(BY_HEAP_RESERVE, std::uint64_t{20} << 20), 0);
   await([] { return statistics().ready >= (std::uint64_t{20} << 20); });
   EXPECT_EQ(by_heap_set(BY_HEAP_RESERVE, before), 0);
 }
 
-TEST(Janitor, SwitchedOffItLeavesItsWorkToTheEndOfAFrameAndComesBackWhenSwitchedOn) {
+TEST(Janitor, switched_off_it_leaves_its_work_to_the_end_of_a_frame_and_comes_back_when_switched_on) {
   ASSERT_EQ(by_heap_set(BY_HEAP_JANITOR, 0), 0);
   by_heap_trim();
   // The janitor may be in its last round: a frame that ends meanwhile leaves the work to it.
@@ -222,7 +224,7 @@ TEST(Janitor, SwitchedOffItLeavesItsWorkToTheEndOfAFrameAndComesBackWhenSwitched
 }
 
 // As blockyard/heap.h promises it: the program does nothing, and the janitor all that it can.
-TEST(Janitor, WhatItWorksOnIsNeitherUsedNorLive) {
+TEST(Janitor, what_it_works_on_is_neither_used_nor_live) {
   constexpr std::uint64_t one_slab = std::uint64_t{64} << 10;
   const std::uint64_t purge = by_heap_get(BY_HEAP_PURGE);
   ASSERT_EQ(by_heap_set(BY_HEAP_PURGE, 0), 0);
@@ -250,7 +252,22 @@ TEST(Janitor, WhatItWorksOnIsNeitherUsedNorLive) {
   ASSERT_EQ(by_heap_set(BY_HEAP_PURGE, purge), 0);
 }
 
-TEST(Janitor, ResidentMemoryIsWhatTheProgramWroteToAndFallsWhenItIsGivenBack) {
+// In a forked child nobody is left to give it back.
+TEST(Janitor, what_was_in_work_at_a_fork_is_free_in_the_child) {
+  const PageRun run = process_supply.pages.allocate(100, 1, Prefer::ready, PageState::in_work);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool none_in_work = process_supply.pages.totals().in_work == 0;
+    _exit(none_in_work && by_heap_check() == nullptr ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_GE(process_supply.pages.totals().in_work, 100u);  // in the parent it is still whose it was
+  process_supply.pages.free(run.first, PageState::free_dirty);
+}
+
+TEST(Janitor, resident_memory_is_what_the_program_wrote_to_and_falls_when_it_is_given_back) {
   constexpr std::size_t bytes = std::size_t{64} << 20;
   by_heap_trim();
   const std::uint64_t before = statistics().resident;
@@ -265,7 +282,7 @@ TEST(Janitor, ResidentMemoryIsWhatTheProgramWroteToAndFallsWhenItIsGivenBack) {
   EXPECT_LE(statistics().resident, with_block - bytes / 2);
 }
 
-TEST(Janitor, TrimGivesEverythingFreeBackAtOnce) {
+TEST(Janitor, trim_gives_everything_free_back_at_once) {
   ASSERT_EQ(by_heap_prefault(std::size_t{64} << 20), 0);
   EXPECT_GE(by_heap_trim(), std::size_t{60} << 20);
   void* const block = by_calloc(1, 1'000'000);

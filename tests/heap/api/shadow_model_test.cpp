@@ -116,7 +116,7 @@ class Model {
   std::map<unsigned char*, Shadow> live_;
 };
 
-TEST(HeapShadowModel, RandomOperationsNeverOverlapNorChangeALiveBlock) {
+TEST(HeapShadowModel, random_operations_never_overlap_nor_change_a_live_block) {
   for (unsigned seed = 1; seed <= 4; ++seed) {
     Model model(seed);
     for (int step = 0; step < 30'000 && !testing::Test::HasFatalFailure(); ++step) {

@@ -17,7 +17,7 @@ by_heap_statistics statistics() {
   return values;
 }
 
-TEST(HeapThreads, BlocksExchangedAtRandomBetweenThreadsKeepTheirContents) {
+TEST(HeapThreads, blocks_exchanged_at_random_between_threads_keep_their_contents) {
   constexpr std::size_t slots = 512;
   std::vector<std::atomic<unsigned char*>> shared(slots);
   std::atomic<int> changed{0};
@@ -52,7 +52,7 @@ TEST(HeapThreads, BlocksExchangedAtRandomBetweenThreadsKeepTheirContents) {
   EXPECT_EQ(by_heap_check(), nullptr);
 }
 
-TEST(HeapThreads, AHeapLeftByOneThreadServesTheNext) {
+TEST(HeapThreads, a_heap_left_by_one_thread_serves_the_next) {
   std::thread([] { by_free(by_malloc(100)); }).join();
   const std::uint64_t heaps = statistics().heaps;
   for (int i = 0; i < 100; ++i) {
@@ -62,7 +62,7 @@ TEST(HeapThreads, AHeapLeftByOneThreadServesTheNext) {
 }
 
 #if !BLOCKYARD_CHECKED  // its quarantine keeps the last ones
-TEST(HeapThreads, ATrimSendsBlocksThatThreadsHandOverBackToTheirSlabs) {
+TEST(HeapThreads, a_trim_sends_blocks_that_threads_hand_over_back_to_their_slabs) {
   std::vector<void*> blocks(5'000);
   const auto come_back = [] { return statistics().remote_frees_adopted + statistics().remote_frees_waiting; };
   const std::uint64_t before = come_back();
@@ -81,7 +81,7 @@ TEST(HeapThreads, ATrimSendsBlocksThatThreadsHandOverBackToTheirSlabs) {
 }
 #endif
 
-TEST(HeapThreads, RemoteFreesComeBackToTheirOwner) {
+TEST(HeapThreads, remote_frees_come_back_to_their_owner) {
   std::vector<void*> blocks(20'000);
   const std::uint64_t used_before = statistics().used;
   for (int round = 0; round < 20; ++round) {

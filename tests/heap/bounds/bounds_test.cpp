@@ -18,12 +18,12 @@
 #include "blockyard/heap.h"
 #include "heap/bound.hpp"
 #include "heap/maintenance.hpp"
-#include "heap/process_heap.hpp"
+#include "heap/supply.hpp"
 
 namespace {
 
 using blockyard::heap::Loop;
-using blockyard::heap::process_heap;
+using blockyard::heap::process_supply;
 
 constexpr const char* planted = "BLOCKYARD_TEST_PLANTED_TURN";
 
@@ -65,7 +65,7 @@ void hand_blocks_over() {
   std::thread([&] { free_all(blocks); }).join();
 }
 
-void use_own_heap() {
+void use_arena() {
   by_arena* const heap = by_arena_create();
   std::vector<void*> blocks;
   for (int i = 0; i < 3'000; ++i) {
@@ -108,7 +108,7 @@ bool sleeps(pid_t thread) {
 
 // Whoever waits for the page lock looks a few times before it parks.
 void wait_for_the_page_lock() {
-  std::unique_lock hold(process_heap.pages.lock());
+  std::unique_lock hold(process_supply.pages.lock());
   std::atomic<pid_t> thread{0};
   std::thread waiting([&] {
     thread = gettid();
@@ -125,7 +125,7 @@ void wait_for_the_page_lock() {
 void fork_a_child() {
   hand_blocks_over();
   using namespace blockyard::heap;
-  process_heap.pages.allocate(16, 1, Prefer::ready, PageState::in_work);
+  process_supply.pages.allocate(16, 1, Prefer::ready, PageState::in_work);
   const pid_t child = fork();
   if (child == 0) {
     by_free(by_malloc(100));
@@ -154,8 +154,8 @@ void end_a_thread() {
 void purge() {
   using namespace blockyard::heap;
   free_all(allocated(3, std::size_t{5} << 20));
-  if (const PageRun run = process_heap.pages.take_free(PageState::free_stale); run.length != 0) {
-    process_heap.pages.free(run.first, PageState::free_stale);
+  if (const PageRun run = process_supply.pages.take_free(PageState::free_dirty); run.length != 0) {
+    process_supply.pages.free(run.first, PageState::free_dirty);
   }
 }
 
@@ -172,7 +172,7 @@ void everything() {
   by_heap_prefault(std::size_t{32} << 20);
   hand_blocks_over();
   by_heap_trim();
-  use_own_heap();
+  use_arena();
   give_back();
   wait_for_the_page_lock();
   fork_a_child();
@@ -186,7 +186,7 @@ class HeapBoundsDeathTest : public testing::TestWithParam<std::size_t> {
   HeapBoundsDeathTest() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
 };
 
-TEST_P(HeapBoundsDeathTest, ATurnTooManyOfTheLoopIsReported) {
+TEST_P(HeapBoundsDeathTest, a_turn_too_many_of_the_loop_is_reported) {
   setenv(planted, std::to_string(GetParam()).c_str(), 1);
   EXPECT_DEATH(everything(),
                std::string("more turns of a loop than stated: ") + name_of(static_cast<Loop>(GetParam())));
@@ -194,7 +194,7 @@ TEST_P(HeapBoundsDeathTest, ATurnTooManyOfTheLoopIsReported) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryLoop, HeapBoundsDeathTest,
-                         testing::Range(std::size_t{0}, std::size_t{blockyard::heap::loop_count}), [](const auto& one) {
+                         testing::Range(std::size_t{0}, static_cast<std::size_t>(Loop::count)), [](const auto& one) {
                            std::string name;
                            for (const char* at = name_of(static_cast<Loop>(one.param)); *at != '\0'; ++at) {
                              name += std::isalnum(static_cast<unsigned char>(*at)) != 0 ? *at : '_';
@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(EveryLoop, HeapBoundsDeathTest,
                            return name;
                          });
 
-TEST(HeapBounds, NoLoopTurnsMoreOftenThanStated) {
+TEST(HeapBounds, no_loop_turns_more_often_than_stated) {
   for (int round = 0; round < 3; ++round) {
     everything();  // ends the program where one does
   }

@@ -44,7 +44,7 @@ class CheckedHeapDeathTest : public testing::Test {
   CheckedHeapDeathTest() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
 };
 
-TEST_F(CheckedHeapDeathTest, ASecondFreeIsReportedWithAllThreeStacks) {
+TEST_F(CheckedHeapDeathTest, a_second_free_is_reported_with_all_three_stacks) {
   for (const std::size_t size : {24u, 3'000u, 100'000u, 5'000'000u}) {
     EXPECT_DEATH(
         {
@@ -57,17 +57,17 @@ TEST_F(CheckedHeapDeathTest, ASecondFreeIsReportedWithAllThreeStacks) {
   }
 }
 
-TEST_F(CheckedHeapDeathTest, AForeignFreeIsReportedWithTheStackThatDidIt) {
+TEST_F(CheckedHeapDeathTest, a_foreign_free_is_reported_with_the_stack_that_did_it) {
   static long foreign[4];
   EXPECT_DEATH(where_it_is_misused(foreign), "free of a pointer that this heap never handed out.*where_it_is_misused");
 }
 
-TEST_F(CheckedHeapDeathTest, AFreeOfMemoryOfTheHeapThatIsNoBlockIsReported) {
+TEST_F(CheckedHeapDeathTest, a_free_of_memory_of_the_heap_that_is_no_block_is_reported) {
   EXPECT_DEATH(where_it_is_misused(bytes_of(where_it_is_allocated(64)) + (std::size_t{4} << 30)),
                "free of a pointer that this heap never handed out.*where_it_is_misused");
 }
 
-TEST_F(CheckedHeapDeathTest, AnInteriorFreeIsReportedWithTheBlockItPointsInto) {
+TEST_F(CheckedHeapDeathTest, an_interior_free_is_reported_with_the_block_it_points_into) {
   for (const std::size_t offset : {1u, 16u, 900u}) {
     EXPECT_DEATH(
         where_it_is_misused(bytes_of(where_it_is_allocated(1'000)) + offset),
@@ -76,7 +76,7 @@ TEST_F(CheckedHeapDeathTest, AnInteriorFreeIsReportedWithTheBlockItPointsInto) {
   EXPECT_DEATH(where_it_is_misused(bytes_of(where_it_is_allocated(100'000)) + 4'096), "into the middle of a block");
 }
 
-TEST_F(CheckedHeapDeathTest, AByteWrittenBehindASmallBlockIsReportedWhenItIsFreed) {
+TEST_F(CheckedHeapDeathTest, a_byte_written_behind_a_small_block_is_reported_when_it_is_freed) {
   EXPECT_DEATH(
       {
         void* const block = where_it_is_allocated(100);
@@ -86,12 +86,12 @@ TEST_F(CheckedHeapDeathTest, AByteWrittenBehindASmallBlockIsReportedWhenItIsFree
       "written behind the end of a block.*where_it_is_misused.*100 bytes.*where_it_is_allocated");
 }
 
-TEST_F(CheckedHeapDeathTest, AWriteBehindALargerBlockMeetsAGuardPage) {
+TEST_F(CheckedHeapDeathTest, a_write_behind_a_larger_block_meets_a_guard_page) {
   EXPECT_DEATH(bytes_of(where_it_is_allocated(100'000))[100'000 + 16] = 1,
                "a guard page was touched.*100000 bytes.*where_it_is_allocated");
 }
 
-TEST_F(CheckedHeapDeathTest, AllocationsThatFailTakeNoGuardPageFromThoseAfterThem) {
+TEST_F(CheckedHeapDeathTest, allocations_that_fail_take_no_guard_page_from_those_after_them) {
   EXPECT_DEATH(
       {
         // More than there are guard pages for.
@@ -103,7 +103,7 @@ TEST_F(CheckedHeapDeathTest, AllocationsThatFailTakeNoGuardPageFromThoseAfterThe
       "a guard page was touched.*100000 bytes.*where_it_is_allocated");
 }
 
-TEST_F(CheckedHeapDeathTest, AWriteBeforeALargerBlockIsReportedWhenItIsFreed) {
+TEST_F(CheckedHeapDeathTest, a_write_before_a_larger_block_is_reported_when_it_is_freed) {
   EXPECT_DEATH(
       {
         void* const block = where_it_is_allocated(100'000);
@@ -113,7 +113,7 @@ TEST_F(CheckedHeapDeathTest, AWriteBeforeALargerBlockIsReportedWhenItIsFreed) {
       "written before the beginning of a block.*where_it_is_misused");
 }
 
-TEST_F(CheckedHeapDeathTest, SampledSmallBlocksHaveGuardPagesToo) {
+TEST_F(CheckedHeapDeathTest, sampled_small_blocks_have_guard_pages_too) {
   EXPECT_DEATH(
       {
         // One in 512: among so many there is one.
@@ -124,7 +124,7 @@ TEST_F(CheckedHeapDeathTest, SampledSmallBlocksHaveGuardPagesToo) {
       "a guard page was touched.*48 bytes.*where_it_is_allocated");
 }
 
-TEST_F(CheckedHeapDeathTest, ATouchOfAFreedGuardedBlockIsToldFromOneBehindTheBlockBeforeIt) {
+TEST_F(CheckedHeapDeathTest, a_touch_of_a_freed_guarded_block_is_told_from_one_behind_the_block_before_it) {
   // Behind the guard page of a live block, whose own end is just before it.
   EXPECT_DEATH(
       {
@@ -140,7 +140,7 @@ TEST_F(CheckedHeapDeathTest, ATouchOfAFreedGuardedBlockIsToldFromOneBehindTheBlo
       "a block was touched after it was freed.*70000 bytes.*where_it_is_allocated.*where_it_is_freed");
 }
 
-TEST_F(CheckedHeapDeathTest, AWriteToAFreedSmallBlockIsReportedWhenItsQuarantineEnds) {
+TEST_F(CheckedHeapDeathTest, a_write_to_a_freed_small_block_is_reported_when_its_quarantine_ends) {
   EXPECT_DEATH(
       {
         void* volatile block = where_it_is_allocated(200);
@@ -151,7 +151,7 @@ TEST_F(CheckedHeapDeathTest, AWriteToAFreedSmallBlockIsReportedWhenItsQuarantine
       "written to a block after it was freed.*where_it_is_allocated.*where_it_is_freed");
 }
 
-TEST_F(CheckedHeapDeathTest, AReadOfAFreedLargerBlockIsReportedAtOnce) {
+TEST_F(CheckedHeapDeathTest, a_read_of_a_freed_larger_block_is_reported_at_once) {
   EXPECT_DEATH(
       {
         void* volatile block = where_it_is_allocated(200'000);
@@ -161,7 +161,7 @@ TEST_F(CheckedHeapDeathTest, AReadOfAFreedLargerBlockIsReportedAtOnce) {
       "touched after it was freed.*where_it_is_allocated.*where_it_is_freed");
 }
 
-TEST_F(CheckedHeapDeathTest, ReallocAndSizeOfAFreedBlockAreReported) {
+TEST_F(CheckedHeapDeathTest, realloc_and_size_of_a_freed_block_are_reported) {
   EXPECT_DEATH(
       {
         void* volatile block = where_it_is_allocated(50);
@@ -178,11 +178,11 @@ TEST_F(CheckedHeapDeathTest, ReallocAndSizeOfAFreedBlockAreReported) {
       "size asked of a block that was freed already.*where_it_is_freed");
 }
 
-TEST_F(CheckedHeapDeathTest, AFreeWithAWrongSizeIsReported) {
+TEST_F(CheckedHeapDeathTest, a_free_with_a_wrong_size_is_reported) {
   EXPECT_DEATH(by_free_sized(where_it_is_allocated(50), 60), "free_sized with a size other.*50 bytes");
 }
 
-TEST_F(CheckedHeapDeathTest, AFreeIntoADestroyedHeapIsReported) {
+TEST_F(CheckedHeapDeathTest, a_free_into_a_destroyed_heap_is_reported) {
   EXPECT_DEATH(
       {
         by_arena* const heap = by_arena_create();
@@ -193,18 +193,18 @@ TEST_F(CheckedHeapDeathTest, AFreeIntoADestroyedHeapIsReported) {
       "free of a block that was freed already.*where_it_is_misused");
 }
 
-TEST_F(CheckedHeapDeathTest, ALoopBeyondItsStatedBoundIsReported) {
+TEST_F(CheckedHeapDeathTest, a_loop_beyond_its_stated_bound_is_reported) {
   EXPECT_DEATH(
       {
-        blockyard::heap::Bound<blockyard::heap::Loop::heaps_swept> bound(2);
+        blockyard::heap::Bound<blockyard::heap::Loop::lists_adopted> bound(2);
         bound.turn();
         bound.turn();
         bound.turn();
       },
-      "more turns of a loop than stated: parked heaps swept in a round");
+      "more turns of a loop than stated: lists of remote frees adopted");
 }
 
-TEST(CheckedHeap, FreshAndFreedBlocksAreFilledWithPoison) {
+TEST(CheckedHeap, fresh_and_freed_blocks_are_filled_with_poison) {
   auto* volatile const block = bytes_of(by_malloc(300));
   EXPECT_EQ(block[0], 0xCD);
   EXPECT_EQ(block[299], 0xCD);
@@ -213,7 +213,7 @@ TEST(CheckedHeap, FreshAndFreedBlocksAreFilledWithPoison) {
   EXPECT_EQ(block[299], 0xDF);
 }
 
-TEST(CheckedHeap, CallocIsZeroAllTheSame) {
+TEST(CheckedHeap, calloc_is_zero_all_the_same) {
   auto* const block = bytes_of(by_calloc(3, 100));
   for (int i = 0; i < 300; ++i) {
     ASSERT_EQ(block[i], 0);
@@ -221,7 +221,7 @@ TEST(CheckedHeap, CallocIsZeroAllTheSame) {
   by_free(block);
 }
 
-TEST(CheckedHeap, TheInvariantWalkerSeesAnOverrunBeforeTheBlockIsFreed) {
+TEST(CheckedHeap, the_invariant_walker_sees_an_overrun_before_the_block_is_freed) {
   auto* const block = bytes_of(by_malloc(100));
   ASSERT_EQ(by_heap_check(), nullptr);
   const unsigned char before = block[100];
@@ -233,7 +233,7 @@ TEST(CheckedHeap, TheInvariantWalkerSeesAnOverrunBeforeTheBlockIsFreed) {
   by_free(block);
 }
 
-TEST(CheckedHeap, AFreedBlockIsNotHandedOutAgainAtOnce) {
+TEST(CheckedHeap, a_freed_block_is_not_handed_out_again_at_once) {
   void* const block = by_malloc(64);
   by_free(block);
   for (int i = 0; i < 500; ++i) {
@@ -245,7 +245,7 @@ TEST(CheckedHeap, AFreedBlockIsNotHandedOutAgainAtOnce) {
 
 // A process that has as many mappings as it can is refused what splits one. What then can't be made accessible again must
 // not be handed out, must not be lost, and comes back once the system no longer refuses.
-TEST(CheckedHeap, AFreedBlockWhosePagesTheSystemKeepsIsHandedOutOnlyOnceItGivesThemBack) {
+TEST(CheckedHeap, a_freed_block_whose_pages_the_system_keeps_is_handed_out_only_once_it_gives_them_back) {
   using blockyard::heap::access_is_refused;
   const auto used = [] {
     by_heap_statistics now{};
@@ -283,7 +283,7 @@ TEST(CheckedHeap, AFreedBlockWhosePagesTheSystemKeepsIsHandedOutOnlyOnceItGivesT
 
 // Whoever frees makes room in the quarantine: it looks at an old block of any heap, the longer the larger, and gives it
 // back to that heap.
-TEST(CheckedHeap, AHeapIsDestroyedOnlyWhenNobodyGivesABlockBackToIt) {
+TEST(CheckedHeap, a_heap_is_destroyed_only_when_nobody_gives_a_block_back_to_it) {
   constexpr std::size_t large = std::size_t{1} << 20;
   std::atomic<bool> ended{false};
   std::thread others([&] {
@@ -303,7 +303,7 @@ TEST(CheckedHeap, AHeapIsDestroyedOnlyWhenNobodyGivesABlockBackToIt) {
   EXPECT_EQ(by_heap_check(), nullptr);
 }
 
-TEST(CheckedHeap, ThousandsOfGuardedBlocksAreMoreThanTheGuardsAndStillServed) {
+TEST(CheckedHeap, thousands_of_guarded_blocks_are_more_than_the_guards_and_still_served) {
   std::vector<void*> blocks(20'000);
   for (void*& block : blocks) {
     block = by_malloc(9'000);

@@ -28,7 +28,7 @@ template <bool one>
   return left == 0 ? take_stack() : ((path & 1) != 0 ? turn<true> : turn<false>)(path >> 1, left - 1);
 }
 
-TEST(StacksOfTheCheckedHeap, AThreadThatMeetsAnothersNewStackFindsAllItsFrames) {
+TEST(StacksOfTheCheckedHeap, a_thread_that_meets_anothers_new_stack_finds_all_its_frames) {
   start_stacks();
   constexpr unsigned threads = 3;
   constexpr unsigned paths = 1u << turns;

@@ -117,7 +117,7 @@ class Storm {
   std::atomic<int> changed_{0};
 };
 
-TEST(HeapWithDelays, NoBlockIsLostSharedOrChangedWhateverThreadsMeetWhere) {
+TEST(HeapWithDelays, no_block_is_lost_shared_or_changed_whatever_threads_meet_where) {
   by_heap_reserve(0);
   for (int round = 0; round < 3; ++round) {
     Storm storm;
@@ -131,7 +131,7 @@ TEST(HeapWithDelays, NoBlockIsLostSharedOrChangedWhateverThreadsMeetWhere) {
 
 // The janitor's work is one thread's at a time, also while it is switched off and on: its last round may go on while
 // frames end on several threads, each of which would do its work.
-TEST(HeapWithDelays, FramesEndOnSeveralThreadsWhileTheJanitorIsSwitchedOffAndOn) {
+TEST(HeapWithDelays, frames_end_on_several_threads_while_the_janitor_is_switched_off_and_on) {
   std::vector<std::thread> running;
   for (unsigned seed = 1; seed <= 3; ++seed) {
     running.emplace_back([seed] {

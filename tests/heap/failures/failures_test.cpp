@@ -122,7 +122,7 @@ class Script {
   int failures_ = 0;
 };
 
-TEST(HeapWhenMemoryRunsOut, EveryAcquisitionMayFailAndTheHeapStaysSoundAndLeaksNothing) {
+TEST(HeapWhenMemoryRunsOut, every_acquisition_may_fail_and_the_heap_stays_sound_and_leaks_nothing) {
   // The janitor's acquisitions would be counted at random moments.
   blockyard::heap::settings.janitor = false;
   {

@@ -14,7 +14,7 @@ byte count[SLABS];        /* blocks in the remote list */
 byte used[SLABS];         /* blocks that the owner counts as used */
 bool announced[SLABS];    /* stands in the chain of pending slabs, or is about to */
 bool in_chain[SLABS];
-bool oldest_noted[SLABS]; /* Directory::oldest says the end of the list that stands there now */
+bool oldest_noted[SLABS]; /* RemoteFrees::oldest says the end of the list that stands there now */
 bool given_back[SLABS];
 byte freed;
 

@@ -21,8 +21,11 @@
 #include "heap/checked/report.hpp"
 #include "heap/checked/stacks.hpp"
 #include "heap/checked/trap.hpp"
+#include "heap/fault.hpp"
 #include "heap/injected_failure.hpp"
-#include "heap/process_heap.hpp"
+#include "heap/region.hpp"
+#include "heap/start.hpp"
+#include "heap/thread_heap.hpp"
 
 namespace blockyard::heap::checked {
 namespace {
@@ -40,7 +43,7 @@ constexpr std::uint32_t most_guarded = 16'384;
 // One small block in so many gets pages of its own and a guard page: 12 KiB and two system calls each.
 constexpr unsigned default_sample = 512;
 
-constinit std::atomic<int> state{0};  // as ProcessHeap's: 0 untouched, 1 being readied, 2 ready
+constinit std::atomic<int> state{0};  // as in start.cpp: 0 untouched, 1 being readied, 2 ready
 constinit std::atomic<std::uint32_t> guarded_blocks{0};
 constinit unsigned sample = default_sample;
 thread_local unsigned until_sample __attribute__((tls_model("initial-exec"))) = default_sample;
@@ -51,7 +54,7 @@ bool ready() {
     return true;
   }
   if (seen == 0 && state.compare_exchange_strong(seen, 1, std::memory_order_acquire)) {
-    if (!process_heap.initialise() || !start_blocks()) {
+    if (!initialise() || !start_blocks()) {
       say("blockyard: the checked heap has no address space for its tables\n");
       std::abort();
     }

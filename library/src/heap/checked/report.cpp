@@ -4,17 +4,12 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "heap/checked/blocks.hpp"
 #include "heap/checked/stacks.hpp"
+#include "heap/fault.hpp"
 
 namespace blockyard::heap::checked {
-
-void say(const char* text) {
-  const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
-  static_cast<void>(written);
-}
 
 void report(const char* what, const void* pointer, const Record* record) {
   const std::uint32_t here = take_stack();

@@ -6,9 +6,6 @@
 
 namespace blockyard::heap::checked {
 
-/// Writes text to standard error. Allocates nothing.
-void say(const char* text);
-
 struct Record;
 
 /// Says `what` was done wrong with `pointer`, the stack that did it, and what `record` (may be null) knows of its

@@ -9,7 +9,7 @@
 #include "base/pages.hpp"
 #include "base/stack.hpp"
 #include "heap/atomic.hpp"
-#include "heap/checked/report.hpp"
+#include "heap/fault.hpp"
 
 namespace blockyard::heap::checked {
 namespace {

@@ -1,16 +1,18 @@
 // The invariant walker of one thread's heap.
 #include <algorithm>
+#include <array>
 
-#include "heap/page_heap.hpp"
-#include "heap/process_heap.hpp"
-#include "heap/thread_heap.hpp"
+#include "heap/free_links.hpp"
+#include "heap/heap_contents.hpp"
+#include "heap/slabs.hpp"
+#include "heap/supply.hpp"
 
 namespace blockyard::heap {
 namespace {
 
 // Length of a free list, or ~0 when it leaves the slab or is longer than the slab has blocks.
 std::uint32_t list_length(const Slab* slab, void* head) {
-  const char* const base = region.granule_address(index_of(slab));
+  const char* const base = region.slice_address(index_of(slab));
   std::uint32_t length = 0;
   for (void* block = head; block != nullptr; block = encoded(*static_cast<void**>(block))) {
     const std::ptrdiff_t offset = static_cast<const char*>(block) - base;
@@ -22,8 +24,8 @@ std::uint32_t list_length(const Slab* slab, void* head) {
 }
 
 const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
-  const std::uint32_t granule = index_of(slab);
-  const Owner owner = region.owner_of(granule);
+  const std::uint32_t slice = index_of(slab);
+  const Owner owner = region.owner_of(slice);
   if (owner.heap() != heap->index || owner.size_class() != slab->size_class) {
     return "a slab's entry in the owner table names another heap or class";
   }
@@ -40,48 +42,49 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   return nullptr;
 }
 
-// A block at hand, or on its way back, is one of a slab of any thread's heap, and of `size_class` where that is one.
-const char* check_kept(const ThreadHeap* heap, const void* block, unsigned size_class) {
+// A cached or deferred block is one of a slab of any thread's heap, and of `size_class` where that is one.
+const char* check_cached(const ThreadHeap* heap, const void* block, unsigned size_class) {
   if (!region.contains(block)) {
-    return "a pointer at hand is no block of this heap";
+    return "a cached pointer is no block of this heap";
   }
-  const std::size_t granule = region.granule_of(block);
-  const Owner owner = region.owner_of(granule);
-  const std::size_t first = granule - owner.back();
-  const bool may_be_here = owner.heap() == heap->index || (owner.heap() != 0 && !owner.own() && !heap->own);
+  const std::size_t slice = region.slice_of(block);
+  const Owner owner = region.owner_of(slice);
+  const std::size_t first = slice - owner.back();
+  const bool may_be_here = owner.heap() == heap->index || (owner.heap() != 0 && !owner.is_arena() && !heap->is_arena);
   if (!may_be_here || (size_class != class_count && owner.size_class() != size_class) ||
-      (region.offset_of(block) - (first << granule_shift)) % class_bytes(owner.size_class()) != 0) {
-    return "a block at hand is no block of its class, or one that must not leave its heap";
+      (region.offset_of(block) - (first << slice_shift)) % class_bytes(owner.size_class()) != 0) {
+    return "a cached block is no block of its class, or one that must not leave its heap";
   }
   return nullptr;
 }
 
-// Every block at hand stands there once; the blocks never handed out end where the current slab does.
+// Every cached block stands there once; the blocks never handed out end where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
-  const void* const* const at_hand = heap->first_at_hand(size_class);
-  const std::uint32_t count = heap->at_hand(size_class);
-  void* const newest = heap->rows[size_class].newest;
-  if (count > heap->most_at_hand(size_class) || heap->most_at_hand(size_class) > most_at_hand ||
-      at_hand[0] != nullptr || (newest == nullptr) != (count == 0)) {
-    return "more blocks are at hand than there is room for, or fewer than none";
+  const void* const* const cached = heap->first_cached(size_class);
+  const std::uint32_t count = heap->cached(size_class);
+  void* const newest = heap->entries[size_class].newest;
+  if (count > heap->cache_limit(size_class) || heap->cache_limit(size_class) > most_cached || cached[0] != nullptr ||
+      (newest == nullptr) != (count == 0)) {
+    return "more blocks are cached than there is room for, or fewer than none";
   }
   if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
     return "a heap's bump pointer is not in its current slab";
   }
-  std::array<const void*, most_at_hand> all{};
-  const auto end = std::copy_n(at_hand + 1, std::max(count, 1u) - 1, all.begin()) + (count != 0 ? 1 : 0);
+  std::array<const void*, most_cached> all{};
+  const auto end = std::copy_n(cached + 1, std::max(count, 1u) - 1, all.begin()) + (count != 0 ? 1 : 0);
   if (count != 0) {
     all[count - 1] = newest;
   }
   for (auto block = all.begin(); block != end; ++block) {
-    if (const char* const broken = check_kept(heap, *block, size_class); broken != nullptr) {
+    if (const char* const broken = check_cached(heap, *block, size_class); broken != nullptr) {
       return broken;
     }
     const auto same = [&](const void* other) { return other == *block; };
-    if (std::any_of(all.begin(), block, same) || std::any_of(heap->returning.begin(), heap->returning.end(),
-                                                             [&](const Returning& each) { return same(each.block); })) {
-      return "a block is at hand twice: it was freed twice";
+    if (std::any_of(all.begin(), block, same) ||
+        std::any_of(heap->deferred.begin(), heap->deferred.end(),
+                    [&](const DeferredFree& each) { return same(each.block); })) {
+      return "a block is cached twice: it was freed twice";
     }
   }
   return nullptr;
@@ -89,7 +92,9 @@ const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
 
 }  // namespace
 
-const char* check_handed_over(void* block, unsigned size_class) { return check_kept(&empty_heap, block, size_class); }
+const char* check_handed_over(const void* block, unsigned size_class) {
+  return check_cached(&empty_heap, block, size_class);
+}
 
 const char* check(const ThreadHeap* heap) {
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
@@ -97,9 +102,9 @@ const char* check(const ThreadHeap* heap) {
       return broken_bin;
     }
   }
-  for (const auto& [block, slab] : heap->returning) {
+  for (const auto& [block, slab] : heap->deferred) {
     if (block != nullptr) {
-      if (const char* const broken_kept = check_kept(heap, block, class_count); broken_kept != nullptr) {
+      if (const char* const broken_kept = check_cached(heap, block, class_count); broken_kept != nullptr) {
         return broken_kept;
       }
     }
@@ -108,8 +113,8 @@ const char* check(const ThreadHeap* heap) {
     if (const void* const block = heap->runs[length - shortest_run]; block != nullptr) {
       const PageTag& tag = region.pages[region.page_of(block)];
       if (tag.length != length || tag.state != static_cast<std::uint8_t>(PageState::used_block) ||
-          tag.flags != (page_populated | page_kept)) {
-        return "a run of pages at hand is none, or of another length";
+          tag.flags != (page_populated | page_cached)) {
+        return "a cached run of pages is none, or of another length";
       }
     }
   }

@@ -16,7 +16,7 @@ by_heap_statistics statistics() {
   return values;
 }
 
-TEST(OwnHeap, DestroyingItFreesSmallMediumAndLargeBlocks) {
+TEST(Arena, destroying_it_frees_small_medium_and_large_blocks) {
   const std::uint64_t before = statistics().used;
   by_arena* const heap = by_arena_create();
   ASSERT_NE(heap, nullptr);
@@ -31,7 +31,7 @@ TEST(OwnHeap, DestroyingItFreesSmallMediumAndLargeBlocks) {
   EXPECT_EQ(by_heap_check(), nullptr);
 }
 
-TEST(OwnHeap, ItsBlocksMayBeFreedOneByOneByAnyThread) {
+TEST(Arena, its_blocks_may_be_freed_one_by_one_by_any_thread) {
   by_arena* const heap = by_arena_create();
   std::vector<void*> blocks;
   for (std::size_t i = 0; i < 5'000; ++i) {
@@ -53,7 +53,7 @@ TEST(OwnHeap, ItsBlocksMayBeFreedOneByOneByAnyThread) {
   EXPECT_EQ(by_heap_check(), nullptr);
 }
 
-TEST(OwnHeap, ItsThreadFreesWithoutTheDetourOfARemoteFree) {
+TEST(Arena, its_thread_frees_without_the_detour_of_a_remote_free) {
   by_arena* const heap = by_arena_create();
   void* const first = by_arena_alloc(heap, 100);
   by_arena_free(heap, first);
@@ -70,7 +70,7 @@ TEST(OwnHeap, ItsThreadFreesWithoutTheDetourOfARemoteFree) {
   EXPECT_EQ(by_heap_check(), nullptr);
 }
 
-TEST(OwnHeap, ADestroyedHeapIsUsedAgainAndDestroyingNullIsNothing) {
+TEST(Arena, a_destroyed_heap_is_used_again_and_destroying_null_is_nothing) {
   by_arena_destroy(nullptr);
   by_arena_destroy(by_arena_create());
   const std::uint64_t heaps = statistics().heaps;
@@ -84,7 +84,7 @@ TEST(OwnHeap, ADestroyedHeapIsUsedAgainAndDestroyingNullIsNothing) {
 
 // A thread must not take the heap that was destroyed last for its own while others wait: the next own heap would then
 // be new every time.
-TEST(OwnHeap, HeapsDoNotMultiplyWhereThreadsComeAndGoInBetween) {
+TEST(Arena, heaps_do_not_multiply_where_threads_come_and_go_in_between) {
   std::vector<void*> left;
   const auto level_and_thread = [&] {
     by_arena_destroy(by_arena_create());
@@ -102,7 +102,7 @@ TEST(OwnHeap, HeapsDoNotMultiplyWhereThreadsComeAndGoInBetween) {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // statistics are read while others write what they are read from: see heap.h
-TEST(OwnHeap, StatisticsMayBeReadWhileHeapsAreMade) {
+TEST(Arena, statistics_may_be_read_while_heaps_are_made) {
   std::atomic<bool> done{false};
   std::thread reader([&] {
     while (!done.load()) {
@@ -122,7 +122,7 @@ TEST(OwnHeap, StatisticsMayBeReadWhileHeapsAreMade) {
 }
 #endif
 
-TEST(OwnHeap, CallocIsZeroInMemoryThatAnotherHeapLeft) {
+TEST(Arena, calloc_is_zero_in_memory_that_another_heap_left) {
   by_arena* first = by_arena_create();
   for (int i = 0; i < 1000; ++i) {
     std::memset(by_arena_alloc(first, 300), 0xEE, 300);

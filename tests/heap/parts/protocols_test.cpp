@@ -97,7 +97,7 @@ Explorer::Program remote_free() {
           }};
 }
 
-TEST(HeapProtocols, EveryRemoteFreeIsAdoptedOnceUnderAllInterleavings) {
+TEST(HeapProtocols, every_remote_free_is_adopted_once_under_all_interleavings) {
   SKIP_UNDER_SANITIZERS();
   const Explorer::Result result = Explorer(4).explore(remote_free<ModelAtomics>);
   EXPECT_EQ(result.violation, "");
@@ -105,11 +105,11 @@ TEST(HeapProtocols, EveryRemoteFreeIsAdoptedOnceUnderAllInterleavings) {
   RecordProperty("schedules", std::to_string(result.schedules));
 }
 
-TEST(HeapProtocols, TheCheckOfRemoteFreesFindsAForgottenRelease) {
+TEST(HeapProtocols, the_check_of_remote_frees_finds_a_forgotten_release) {
   EXPECT_NE(Explorer(2).explore(remote_free<AtomicsWithoutRelease>).violation, "");
 }
 
-TEST(HeapProtocols, TheCheckOfRemoteFreesFindsATornExchange) {
+TEST(HeapProtocols, the_check_of_remote_frees_finds_a_torn_exchange) {
   EXPECT_NE(Explorer(2).explore(remote_free<AtomicsWithTornExchange>).violation, "");
 }
 
@@ -170,17 +170,17 @@ Explorer::Program ready_stack() {
           }};
 }
 
-TEST(HeapProtocols, NoReadySlabIsHandedOutTwiceOrLostUnderAllInterleavings) {
+TEST(HeapProtocols, no_ready_slab_is_handed_out_twice_or_lost_under_all_interleavings) {
   SKIP_UNDER_SANITIZERS();
   const Explorer::Result result = Explorer(4).explore(ready_stack<ModelAtomics>);
   EXPECT_EQ(result.violation, "");
 }
 
-TEST(HeapProtocols, TheCheckOfTheReadyStackFindsAMissingVersion) {
+TEST(HeapProtocols, the_check_of_the_ready_stack_finds_a_missing_version) {
   EXPECT_NE(Explorer(3).explore(ready_stack<AtomicsWithoutVersion>).violation, "");
 }
 
-TEST(HeapProtocols, TheCheckOfTheReadyStackFindsAForgottenRelease) {
+TEST(HeapProtocols, the_check_of_the_ready_stack_finds_a_forgotten_release) {
   EXPECT_NE(Explorer(3).explore(ready_stack<AtomicsWithoutRelease>).violation, "");
 }
 
@@ -260,7 +260,7 @@ Explorer::Program depot() {
           }};
 }
 
-TEST(HeapProtocols, NoMagazineIsTakenTwiceOrLostUnderAllInterleavings) {
+TEST(HeapProtocols, no_magazine_is_taken_twice_or_lost_under_all_interleavings) {
   SKIP_UNDER_SANITIZERS();
   const Explorer::Result result = Explorer(3).explore([] { return depot<ModelAtomics>(); });
   EXPECT_EQ(result.violation, "");
@@ -268,11 +268,11 @@ TEST(HeapProtocols, NoMagazineIsTakenTwiceOrLostUnderAllInterleavings) {
   RecordProperty("schedules", std::to_string(result.schedules));
 }
 
-TEST(HeapProtocols, TheCheckOfTheDepotFindsAForgottenRelease) {
+TEST(HeapProtocols, the_check_of_the_depot_finds_a_forgotten_release) {
   EXPECT_NE(Explorer(2).explore([] { return depot<AtomicsWithoutRelease>(); }).violation, "");
 }
 
-TEST(HeapProtocols, TheCheckOfTheDepotFindsAMagazineThatNobodyClaimed) {
+TEST(HeapProtocols, the_check_of_the_depot_finds_a_magazine_that_nobody_claimed) {
   EXPECT_NE(Explorer(2).explore([] { return depot<ModelAtomics, RingWithoutClaim>(); }).violation, "");
 }
 
@@ -315,7 +315,7 @@ class RingAfterFork : public ::testing::Test {
   std::array<int, 4> contents_{};
 };
 
-TEST_F(RingAfterFork, AMagazineThatWasBeingFilledIsLostAndTheOthersAreNot) {
+TEST_F(RingAfterFork, a_magazine_that_was_being_filled_is_lost_and_the_others_are_not) {
   give(1);
   give(2);
   take_all();  // so that the places do not begin at the first
@@ -328,7 +328,7 @@ TEST_F(RingAfterFork, AMagazineThatWasBeingFilledIsLostAndTheOthersAreNot) {
   expect_whole();
 }
 
-TEST_F(RingAfterFork, AMagazineThatWasBeingTakenIsLostAndTheOthersAreNot) {
+TEST_F(RingAfterFork, a_magazine_that_was_being_taken_is_lost_and_the_others_are_not) {
   for (int each = 1; each <= 4; ++each) {
     give(each);
   }
@@ -342,7 +342,7 @@ TEST_F(RingAfterFork, AMagazineThatWasBeingTakenIsLostAndTheOthersAreNot) {
 
 // A signal handler forks while it interrupts the one who fills a place, and returns in the child: what goes on there after
 // the ring was mended may be lost, but nobody looks for a place for ever.
-TEST_F(RingAfterFork, WhoGoesOnInTheChildWhereAHandlerForkedKeepsNobodyWaiting) {
+TEST_F(RingAfterFork, who_goes_on_in_the_child_where_a_handler_forked_keeps_nobody_waiting) {
   give(1);
   EXPECT_TRUE(Ring::give(given_, shift, turn(), [&](std::uint64_t place) {
     mend();
@@ -356,7 +356,7 @@ TEST_F(RingAfterFork, WhoGoesOnInTheChildWhereAHandlerForkedKeepsNobodyWaiting) 
   expect_whole();
 }
 
-TEST_F(RingAfterFork, WhereNobodyWasInterruptedNothingIsLost) {
+TEST_F(RingAfterFork, where_nobody_was_interrupted_nothing_is_lost) {
   give(1);
   give(2);
   mend();
@@ -431,14 +431,14 @@ Explorer::Program parking() {
           }};
 }
 
-TEST(HeapProtocols, AParkedHeapHasOneOwnerAndLosesNoRemoteFreeUnderAllInterleavings) {
+TEST(HeapProtocols, a_parked_heap_has_one_owner_and_loses_no_remote_free_under_all_interleavings) {
   SKIP_UNDER_SANITIZERS();
   const Explorer::Result result = Explorer(2).explore(parking<ModelAtomics>);
   EXPECT_EQ(result.violation, "");
   EXPECT_TRUE(result.complete);
 }
 
-TEST(HeapProtocols, TheCheckOfParkingFindsAForgottenRelease) {
+TEST(HeapProtocols, the_check_of_parking_finds_a_forgotten_release) {
   EXPECT_NE(Explorer(3).explore(parking<AtomicsWithoutRelease>).violation, "");
 }
 
@@ -466,14 +466,14 @@ Explorer::Program page_lock() {
           }};
 }
 
-TEST(HeapProtocols, ThePageLockLetsOneInUnderAllInterleavings) {
+TEST(HeapProtocols, the_page_lock_lets_one_in_under_all_interleavings) {
   SKIP_UNDER_SANITIZERS();
   const Explorer::Result result = Explorer(4).explore(page_lock<ModelAtomics>);
   EXPECT_EQ(result.violation, "");
   EXPECT_TRUE(result.complete);
 }
 
-TEST(HeapProtocols, TheCheckOfThePageLockFindsAForgottenRelease) {
+TEST(HeapProtocols, the_check_of_the_page_lock_finds_a_forgotten_release) {
   EXPECT_NE(Explorer(2).explore(page_lock<AtomicsWithoutRelease>).violation, "");
 }
 

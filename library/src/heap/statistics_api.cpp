@@ -1,14 +1,19 @@
 // The heap's figures and its invariant walker, both over all heaps of the process.
+#include "heap/checked/plain_names.hpp"
+// Above: in checked builds by_heap_check has another name.
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
 
-#include "heap/checked/plain_names.hpp"
-// Above: in checked builds by_heap_check has another name.
 #include "base/pages.hpp"
 #include "blockyard/heap.h"
 #include "heap/depot.hpp"
-#include "heap/process_heap.hpp"
+#include "heap/heap_contents.hpp"
+#include "heap/heap_table.hpp"
+#include "heap/maintenance.hpp"
+#include "heap/slabs.hpp"
+#include "heap/start.hpp"
+#include "heap/supply.hpp"
 
 using namespace blockyard::heap;
 
@@ -23,16 +28,16 @@ struct Used {
 // gives a slab back the other way round: where the count was the same before and after, at most one slab is underway.
 Used totals_and_ready_slabs() {
   Used now{};
-  std::uint32_t before = process_heap.ready_slabs.granules();
-  for (int looks = 0; looks < 16; ++looks) {
-    now.totals = process_heap.pages.totals();
-    const std::uint32_t after = process_heap.ready_slabs.granules();
+  std::uint64_t before = process_supply.ready_slabs.pages();
+  for (int tries = 0; tries < 16; ++tries) {
+    now.totals = process_supply.pages.totals();
+    const std::uint64_t after = process_supply.ready_slabs.pages();
     if (after == before) {
       break;
     }
     before = after;
   }
-  now.ready_slabs = std::uint64_t{before} * granule_bytes;
+  now.ready_slabs = before << page_shift;
   return now;
 }
 
@@ -42,11 +47,11 @@ extern "C" {
 
 void by_heap_get_statistics(by_heap_statistics* statistics) {
   *statistics = {};
-  if (!process_heap.initialise()) {
+  if (!initialise()) {
     return;
   }
-  const Counts& counts = process_heap.counts;
   const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  const Counts& counts = process_supply.counts;
   statistics->ready_misses_small = read(counts.ready_misses_slab);
   statistics->ready_misses_medium = read(counts.ready_misses_medium);
   statistics->large_blocks = read(counts.large_blocks);
@@ -56,34 +61,29 @@ void by_heap_get_statistics(by_heap_statistics* statistics) {
 
   // So that what is used and what slabs there are is of one moment as far as the janitor goes: under this lock alone it
   // gives back slabs of heaps that wait.
-  std::unique_lock hold(process_heap.sweep_lock);
+  std::unique_lock hold(maintenance.sweep_lock);
   const auto [totals, ready_slabs] = totals_and_ready_slabs();
   statistics->ready = (totals.ready << page_shift) + ready_slabs;
-  statistics->committed = (totals.ready + totals.stale + totals.used + totals.in_work) << page_shift;
+  statistics->committed = (totals.ready + totals.dirty + totals.used + totals.in_work) << page_shift;
   const std::uint64_t used = totals.used << page_shift;
   statistics->used = used > ready_slabs ? used - ready_slabs : 0;
 
   // Threads go on meanwhile, and the counts of one slab are not of one moment: what is taken off may be more than there
   // was when the rest was added. So the sum may fall below zero for a moment, or rise above what is used.
   std::uint64_t slab_bytes = 0;
-  std::uint64_t live = 0 - depot.bytes();
-  const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
-  for (std::uint32_t index = 1; index <= heaps; ++index) {
-    const ThreadHeap* const heap = process_heap.heap_at(index);
-    if (!heap->made.load(std::memory_order_acquire)) {
-      continue;  // a thread is at it, and it holds nothing yet
-    }
+  std::uint64_t live = 0;
+  process_depot.for_each([&](const void*, unsigned size_class) { live -= class_bytes(size_class); });
+  process_heaps.for_each([&](const ThreadHeap* heap) {
     statistics->remote_frees_adopted += heap->remote_adopted;
     live += live_bytes(heap);
     for_each_slab(heap, [&](const Slab* slab) {
-      slab_bytes += slab->granules * granule_bytes;
-      const auto granule = static_cast<std::size_t>(slab - region.slabs);
-      statistics->remote_frees_waiting += region.directory[granule].remote.load(std::memory_order_relaxed) >> 32;
+      slab_bytes += slab->slices * slice_bytes;
+      statistics->remote_frees_waiting += read(region.remote_frees[index_of(slab)].remote) >> 32;
     });
-  }
+  });
   hold.unlock();
   statistics->resident = blockyard::base::resident_bytes(region.base, totals.top << page_shift);
-  statistics->heaps = process_heap.heaps_in_use();
+  statistics->heaps = process_heaps.in_use();
   // Blocks of whole pages are live as a whole; page 0, which is never handed out, is in the page heap's count.
   const std::uint64_t page_blocks =
       statistics->used > slab_bytes + page_bytes ? statistics->used - slab_bytes - page_bytes : 0;
@@ -95,20 +95,15 @@ void by_heap_get_statistics(by_heap_statistics* statistics) {
 }
 
 const char* by_heap_check(void) {
-  if (!process_heap.initialise()) {
+  if (!initialise()) {
     return "the heap could not be readied: no address space";
   }
-  if (const char* const broken = process_heap.pages.check(); broken != nullptr) {
-    return broken;
-  }
-  const std::lock_guard hold(process_heap.sweep_lock);
-  const std::uint32_t heaps = process_heap.heap_count.load(std::memory_order_relaxed);
-  for (std::uint32_t index = 1; index <= heaps; ++index) {
-    if (const char* const broken = check(process_heap.heap_at(index)); broken != nullptr) {
-      return broken;
-    }
-  }
-  return depot.check();
+  const char* broken = process_supply.pages.check();
+  const auto first = [&](const char* found) { broken = broken != nullptr ? broken : found; };
+  const std::lock_guard hold(maintenance.sweep_lock);
+  process_heaps.for_each([&](const ThreadHeap* heap) { first(broken == nullptr ? check(heap) : nullptr); });
+  process_depot.for_each([&](const void* block, unsigned size_class) { first(check_handed_over(block, size_class)); });
+  return broken;
 }
 
 }  // extern "C"

@@ -1,0 +1,105 @@
+#include "heap/heap_table.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "base/pages.hpp"
+#include "heap/injected_failure.hpp"
+
+namespace blockyard::heap {
+
+constinit HeapTable process_heaps;
+
+namespace {
+
+constinit base::ThreadExit thread_exit;
+constinit thread_local bool has_left __attribute__((tls_model("initial-exec"))) = false;
+
+}  // namespace
+
+// Room for 65,535 heaps, fewer where the region is small: the table takes a 64th of its address space at most, or has
+// room for 63.
+bool HeapTable::reserve(base::ThreadExit::Callback at_thread_exit) {
+  most_ =
+      static_cast<std::uint32_t>(std::clamp<std::size_t>(region.bytes / 64 / sizeof(ThreadHeap), 1u << 6, 1u << 16));
+  heaps_ = static_cast<ThreadHeap*>(
+      base::reserve_pages((sizeof(ThreadHeap) * most_ + page_bytes - 1) & ~(page_bytes - 1), page_bytes));
+  return heaps_ != nullptr && thread_exit.open(at_thread_exit);
+}
+
+ThreadHeap* HeapTable::construct() {
+  std::uint32_t index = count_.load(std::memory_order_relaxed);
+  do {
+    if (index + 1 >= most_ || acquisition_fails()) {
+      return nullptr;
+    }
+  } while (!count_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
+  auto* const heap = new (at(index + 1)) ThreadHeap(&empty_slab, index + 1);
+  heap->made.store(true, std::memory_order_release);
+  return heap;
+}
+
+// The heap that waited (0: none did), or else a new one.
+ThreadHeap* HeapTable::new_heap(std::uint32_t waiting) {
+  if (waiting != 0) {
+    return at(waiting);
+  }
+  if (const std::uint32_t spare = spares_.pop(link()); spare != 0) {
+    spare_count_.fetch_sub(1, std::memory_order_relaxed);
+    return at(spare);
+  }
+  return construct();
+}
+
+void HeapTable::keep_spare_heaps() {
+  constexpr std::uint32_t spares = 4;
+  // Threads that begin meanwhile may take as many: not more of them are made in one round for that.
+  for (std::uint32_t turn = 0; turn < spares && spare_count_.load(std::memory_order_relaxed) < spares; ++turn) {
+    ThreadHeap* const heap = construct();
+    if (heap == nullptr) {
+      return;
+    }
+    spare_count_.fetch_add(1, std::memory_order_relaxed);
+    spares_.push(heap->index, link());
+  }
+}
+
+std::uint32_t HeapTable::in_use() const {
+  return count_.load(std::memory_order_relaxed) - spare_count_.load(std::memory_order_relaxed);
+}
+
+ThreadHeap* HeapTable::enter_thread() {
+  ThreadHeap* const heap = heaps_ != nullptr ? new_heap(parked_.take(link())) : nullptr;
+  if (heap != nullptr) {
+    thread_heap = heap;
+    thread_exit.set(heap);  // any value: the heap itself is found through thread_heap
+  }
+  return heap;
+}
+
+void HeapTable::leave_thread(std::uint16_t tick) {
+  ThreadHeap* const heap = thread_heap;
+  if (heap == &empty_heap) {
+    return;
+  }
+  thread_heap = &empty_heap;
+  has_left = true;
+  heap->needs_flush = true;
+  heap->parked_at = tick;
+  park(heap);
+}
+
+bool HeapTable::thread_has_left() { return has_left; }
+
+void HeapTable::park(ThreadHeap* heap) { parked_.park(heap->index, link()); }
+
+ThreadHeap* HeapTable::take_to_sweep() {
+  const std::uint32_t index = parked_.take_to_sweep(link());
+  return index != 0 ? at(index) : nullptr;
+}
+
+ThreadHeap* HeapTable::take_empty() { return heaps_ != nullptr ? new_heap(parked_.take_empty(link())) : nullptr; }
+
+void HeapTable::park_empty(ThreadHeap* heap) { parked_.park_empty(heap->index, link()); }
+
+}  // namespace blockyard::heap

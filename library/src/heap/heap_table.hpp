@@ -1,0 +1,73 @@
+// All heaps of the process: those of threads, those that wait for a thread to begin, and arenas.
+#pragma once
+
+#include <cstdint>
+
+#include "base/threads.hpp"
+#include "heap/atomic.hpp"
+#include "heap/index_stack.hpp"
+#include "heap/parked_heaps.hpp"
+#include "heap/thread_heap.hpp"
+
+namespace blockyard::heap {
+
+class HeapTable {
+ public:
+  constexpr HeapTable() = default;
+
+  /// Reserves the table, once, before any other call; `at_thread_exit` is to call leave_thread. False when there is no
+  /// address space or no key for it.
+  bool reserve(base::ThreadExit::Callback at_thread_exit);
+
+  /// Gives the calling thread a heap: a parked one when there is one, else a new one. Null when memory is exhausted. O(1).
+  ThreadHeap* enter_thread();
+  /// Parks the calling thread's heap for the next thread to come, with all its slabs and blocks. O(1).
+  void leave_thread(std::uint16_t tick);
+  /// Whether the calling thread has left a heap: what it frees at its very end must not have it take another, which nobody
+  /// would park.
+  static bool thread_has_left();
+
+  /// Parks a heap that no thread has any more. O(1).
+  void park(ThreadHeap* heap);
+  /// The next parked heap to be swept, to be parked again afterwards; null ends the turn. One thread at a time.
+  ThreadHeap* take_to_sweep();
+  /// Makes heaps in advance, as long as few stand ready: a new thread's first allocation then causes no page fault for its
+  /// heap. One thread at a time.
+  void keep_spare_heaps();
+
+  /// A heap without any block, for an arena, and its way back. Null when too many exist.
+  ThreadHeap* take_empty();
+  void park_empty(ThreadHeap* heap);
+
+  ThreadHeap* at(std::uint32_t index) { return heaps_ + index; }
+  /// Calls visit(ThreadHeap*) for every heap that was ever made.
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    const std::uint32_t count = count_.load(std::memory_order_relaxed);
+    for (std::uint32_t index = 1; index <= count; ++index) {
+      if (at(index)->made.load(std::memory_order_acquire)) {  // else a thread is at it, and it holds nothing yet
+        visit(at(index));
+      }
+    }
+  }
+  /// Heaps that a thread or a program ever had; racy.
+  std::uint32_t in_use() const;
+
+ private:
+  ThreadHeap* construct();
+  ThreadHeap* new_heap(std::uint32_t waiting);
+  auto link() {
+    return [this](std::uint32_t index) -> Atomic<std::uint32_t>& { return at(index)->parked_next; };
+  }
+
+  ThreadHeap* heaps_ = nullptr;  // the first is none
+  std::uint32_t most_ = 0;       // entries of heaps_
+  Atomic<std::uint32_t> count_{0};
+  ParkedHeaps<> parked_;
+  IndexStack<> spares_;  // heaps that no thread ever had
+  Atomic<std::uint32_t> spare_count_{0};
+};
+
+extern HeapTable process_heaps;
+
+}  // namespace blockyard::heap

@@ -1,0 +1,116 @@
+#include "heap/large_blocks.hpp"
+
+#include <mutex>
+
+#include "heap/bound.hpp"
+#include "heap/fault.hpp"
+#include "heap/heap_table.hpp"
+#include "heap/supply.hpp"
+
+namespace blockyard::heap {
+
+namespace {
+
+std::uint32_t pages_of(std::size_t size) { return static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift); }
+
+// Caches a freed block whose pages are populated, where none of its length is cached yet.
+bool cache_run(ThreadHeap* heap, void* block, PageTag& tag) {
+  if (tag.length > longest_run || tag.length < shortest_run || tag.flags != page_populated || heap == &empty_heap) {
+    return false;
+  }
+  void*& place = heap->runs[tag.length - shortest_run];
+  if (place != nullptr) {
+    return false;
+  }
+  tag.flags |= page_cached;
+  place = block;
+  return true;
+}
+
+// An arena's blocks are linked by their tags, under the lock that guards these.
+void link_to(ThreadHeap* arena, std::uint32_t page) {
+  const std::lock_guard hold(process_supply.pages.lock());
+  PageTag& tag = region.pages[page];
+  tag.flags |= page_of_arena;
+  tag.previous = 0;
+  tag.next = arena->blocks;
+  tag.heap = static_cast<std::uint16_t>(arena->index);
+  if (tag.next != 0) {
+    region.pages[tag.next].previous = page;
+  }
+  arena->blocks = page;
+}
+
+void unlink_from_arena(const PageTag& tag) {
+  const std::lock_guard hold(process_supply.pages.lock());
+  (tag.previous != 0 ? region.pages[tag.previous].next : process_heaps.at(tag.heap)->blocks) = tag.next;
+  if (tag.next != 0) {
+    region.pages[tag.next].previous = tag.previous;
+  }
+}
+
+void give_back(std::uint32_t page) {
+  if (const PageTag& tag = region.pages[page]; (tag.flags & page_of_arena) != 0) {
+    unlink_from_arena(tag);
+  }
+  process_supply.give_pages(page);
+}
+
+}  // namespace
+
+void* take_cached_run(std::size_t size) {
+  const std::size_t pages = (size + page_bytes - 1) >> page_shift;
+  if (pages > longest_run) {
+    return nullptr;
+  }
+  void*& place = thread_heap->runs[pages - shortest_run];
+  void* const block = place;
+  if (block != nullptr) {  // never in the empty heap, which all threads share and nobody may write
+    place = nullptr;
+    region.pages[region.page_of(block)].flags &= static_cast<std::uint8_t>(~page_cached);
+  }
+  return block;
+}
+
+void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena) {
+  const std::uint32_t page = process_supply.take_pages(size, alignment, zeroed);
+  if (page == 0) {
+    return nullptr;
+  }
+  if (arena != nullptr) {
+    link_to(arena, page);
+  }
+  return region.page_address(page);
+}
+
+void free_run(void* block) {
+  const std::size_t page = region.page_of(block);
+  PageTag& tag = region.pages[page];
+  if (region.page_address(page) != block || tag.state != static_cast<std::uint8_t>(PageState::used_block) ||
+      (tag.flags & page_cached) != 0) {
+    report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
+  }
+  if (!cache_run(thread_heap, block, tag)) {
+    give_back(static_cast<std::uint32_t>(page));
+  }
+}
+
+void free_runs_of(ThreadHeap* arena) {
+  Bound<Loop::blocks_of_arena> blocks([&] { return process_supply.pages.totals().used / shortest_run; });
+  while (arena->blocks != 0) {
+    blocks.turn();
+    give_back(arena->blocks);
+  }
+}
+
+bool resize_run(void* block, std::size_t size) {
+  const auto page = static_cast<std::uint32_t>(region.page_of(block));
+  if (size <= run_bytes(block)) {
+    const bool populated = (region.pages[page].flags & page_populated) != 0;
+    process_supply.pages.shrink(page, pages_of(size), populated ? PageState::free_ready : PageState::free_dirty);
+    return true;
+  }
+  return size < region.bytes && process_supply.pages.grow(page, pages_of(size));
+}
+
+}  // namespace blockyard::heap

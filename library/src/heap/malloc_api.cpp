@@ -1,0 +1,181 @@
+// by_malloc and its kin: fast paths, and the ways out of them.
+#include "heap/checked/plain_names.hpp"
+// Above: in checked builds the functions below have other names.
+#include "blockyard/heap.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "heap/fault.hpp"
+#include "heap/janitor.hpp"
+#include "heap/large_blocks.hpp"
+#include "heap/remote_frees.hpp"
+#include "heap/small_blocks.hpp"
+#include "heap/start.hpp"
+#include "heap/supply.hpp"
+
+using namespace blockyard::heap;
+
+namespace {
+
+[[gnu::noinline, gnu::cold]] void* exhausted() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+[[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
+  const unsigned size_class = class_of(size);
+  void* block = start_janitor_if_due() ? allocate_small(thread_heap, cache_place(size_class)) : nullptr;
+  if (block == nullptr && (thread_heap != &empty_heap || initialise())) {
+    block = allocate_slow(thread_heap, size_class);
+  }
+  return block != nullptr ? block : exhausted();
+}
+
+[[gnu::noinline]] void* allocate_large(std::size_t size, std::size_t alignment, bool* zeroed) {
+  if (size > PTRDIFF_MAX || !initialise()) {
+    return exhausted();
+  }
+  process_supply.prefetch(size);
+  if (alignment <= page_bytes) {
+    if (void* const block = take_cached_run(size); block != nullptr) {
+      return block;
+    }
+  }
+  start_janitor_if_due();
+  void* const block = allocate_run(size, alignment, zeroed, nullptr);
+  return block != nullptr ? block : exhausted();
+}
+
+[[gnu::always_inline]] inline void* allocate(std::size_t size) {
+  // Nine of ten allocations are of these sizes: no comparison, no jump more for them.
+  if (size <= looked_up_limit) [[likely]] {
+    if (void* const block = allocate_small(thread_heap, place_table[(size + 15) / 16]); block != nullptr) [[likely]] {
+      return block;
+    }
+    return allocate_small_slow(size);
+  }
+  if (size <= small_limit) [[likely]] {
+    if (void* const block = allocate_small(thread_heap, cache_place(class_of(size))); block != nullptr) [[likely]] {
+      return block;
+    }
+    return allocate_small_slow(size);
+  }
+  return allocate_large(size, block_alignment, nullptr);
+}
+
+// Frees that are not the plain case: an arena's block, whole pages, null, or a pointer that is not ours.
+[[gnu::noinline]] void free_elsewhere(void* block) {
+  if (block == nullptr) {
+    return;
+  }
+  if (!region.contains(block)) {
+    report_fault("free of a pointer that this heap never handed out", block);
+  }
+  if (region.owner_of(region.slice_of(block)).heap() != 0) {
+    free_remote(block);  // of an arena, which may be destroyed meanwhile: nobody caches it
+    return;
+  }
+  free_run(block);
+  start_janitor_if_due();
+}
+
+[[gnu::always_inline]] inline void deallocate(void* block) {
+  if (check_range ? region.contains(block) : block != nullptr) [[likely]] {
+    // Another thread's block is as good as one's own: caching it takes no atomic operation, and it is handed out again
+    // while its line is warm. To its slab it stays in use.
+    if (const std::size_t place = region.cache_place_at(block); place != 0) [[likely]] {
+      ThreadHeap* const heap = thread_heap;
+      free_small(heap, block, place);
+      return;
+    }
+  }
+  free_elsewhere(block);
+}
+
+std::size_t usable(const void* block) {
+  if (block == nullptr) {
+    return 0;
+  }
+  if (!region.contains(block)) {
+    report_fault("size asked of a pointer that this heap never handed out", block);
+  }
+  if (const Owner owner = region.owner_of(region.slice_of(block)); owner.heap() != 0) {
+    return class_bytes(owner.size_class());
+  }
+  return run_bytes(block);
+}
+
+[[gnu::noinline]] void* resize_or_move(void* block, std::size_t room, std::size_t size) {
+  if (room > small_limit && size > small_limit && resize_run(block, size)) {
+    return block;
+  }
+  void* const moved = allocate(size);
+  if (moved != nullptr) {
+    std::memcpy(moved, block, room < size ? room : size);
+    deallocate(block);
+  }
+  return moved;
+}
+
+}  // namespace
+
+extern "C" {
+
+void* by_malloc(size_t size) { return allocate(size); }
+
+void by_free(void* block) { deallocate(block); }
+
+void* by_calloc(size_t count, size_t size) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    return exhausted();
+  }
+  if (bytes <= small_limit) {
+    void* const block = allocate(bytes);
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
+  bool zeroed = false;
+  void* const block = allocate_large(bytes, block_alignment, &zeroed);
+  if (block != nullptr && !zeroed) {
+    std::memset(block, 0, bytes);
+  }
+  return block;
+}
+
+void* by_realloc(void* block, size_t size) {
+  if (block == nullptr) {
+    return allocate(size);
+  }
+  const std::size_t room = usable(block);
+  // In place while at most half of the block would lie idle: moving costs more than the room is worth.
+  if (size <= room && (size > room / 2 || room <= 64)) {
+    return block;
+  }
+  return resize_or_move(block, room, size);
+}
+
+void* by_aligned_alloc(size_t alignment, size_t size) {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if (alignment <= block_alignment) {
+    return allocate(size);
+  }
+  if (const unsigned index = aligned_class(alignment, size); index < class_count) {
+    return allocate(class_bytes(index));
+  }
+  if (size > PTRDIFF_MAX - alignment) {
+    return exhausted();
+  }
+  return allocate_large(size > small_limit ? size : small_limit + 1, alignment, nullptr);
+}
+
+size_t by_usable_size(const void* block) { return usable(block); }
+
+void by_free_sized(void* block, size_t) { deallocate(block); }
+
+}  // extern "C"

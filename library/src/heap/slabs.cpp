@@ -1,0 +1,161 @@
+#include "heap/slabs.hpp"
+
+#include "heap/fault.hpp"
+#include "heap/free_links.hpp"
+#include "heap/supply.hpp"
+
+namespace blockyard::heap {
+
+constinit std::uintptr_t link_key = 0;
+
+namespace {
+
+std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
+  return state == SlabState::listed ? heap->waiting[slab->size_class].listed : heap->detached;
+}
+
+// Makes a slab without used blocks one that never gave any: its blocks come densely and in order, and no link is read.
+void begin_anew(Slab* slab) {
+  slab->free = nullptr;
+  slab->bump = region.slice_address(index_of(slab));
+  slab->limit = slab->bump + std::size_t{slab->capacity} * slab->block_bytes;
+  slab->used = 0;
+}
+
+Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
+  const std::uint32_t slices = next_slices(size_class, heap->waiting[size_class].slices);
+  const std::uint32_t slice = process_supply.take_slab(slices);
+  if (slice == 0) {
+    return nullptr;
+  }
+  for (std::uint32_t part = 0; part < slices; ++part) {
+    region.owners[slice + part].store(Owner(heap->index, size_class, part, heap->is_arena).word(),
+                                      std::memory_order_relaxed);
+    region.class_map[slice + part].store(heap->is_arena ? 0 : cache_place(size_class), std::memory_order_relaxed);
+  }
+  Slab* const slab = &region.slabs[slice];
+  const std::uint32_t bytes = class_bytes(size_class);
+  slab->capacity = static_cast<std::uint32_t>(slices * slice_bytes / bytes);
+  slab->slices = static_cast<std::uint8_t>(slices);
+  slab->block_bytes = bytes;
+  slab->size_class = static_cast<std::uint8_t>(size_class);
+  begin_anew(slab);
+  ++heap->slabs;
+  heap->waiting[size_class].slices += slices;
+  return slab;
+}
+
+}  // namespace
+
+void link(ThreadHeap* heap, Slab* slab, SlabState state) {
+  std::uint32_t& head = list_of(heap, slab, state);
+  slab->state = static_cast<std::uint8_t>(state);
+  slab->notify = state == SlabState::listed ? 0 : slab->capacity - 1;
+  slab->previous = 0;
+  slab->next = head;
+  if (head != 0) {
+    region.slabs[head].previous = index_of(slab);
+  }
+  head = index_of(slab);
+}
+
+void unlink(ThreadHeap* heap, Slab* slab) {
+  if (slab->previous != 0) {
+    region.slabs[slab->previous].next = slab->next;
+  } else {
+    list_of(heap, slab, static_cast<SlabState>(slab->state)) = slab->next;
+  }
+  if (slab->next != 0) {
+    region.slabs[slab->next].previous = slab->previous;
+  }
+}
+
+void retire(ThreadHeap* heap, Slab* slab) {
+  const std::uint32_t slice = index_of(slab);
+  const std::uint32_t slices = slab->slices;
+  slab->state = static_cast<std::uint8_t>(SlabState::none);
+  for (std::uint32_t part = 0; part < slices; ++part) {
+    region.owners[slice + part].store(0, std::memory_order_relaxed);
+    region.class_map[slice + part].store(0, std::memory_order_relaxed);
+  }
+  region.remote_frees[slice].remote.store(0, std::memory_order_relaxed);
+  --heap->slabs;
+  heap->waiting[slab->size_class].slices -= slices;
+  process_supply.give_slab(slice, slices);
+}
+
+void retire_unless_last(ThreadHeap* heap, Slab* slab) {
+  if (slab->next != 0 || slab->previous != 0) {
+    unlink(heap, slab);
+    retire(heap, slab);
+  }
+}
+
+Slab* next_slab(ThreadHeap* heap, unsigned size_class) {
+  const std::uint32_t listed = heap->waiting[size_class].listed;
+  if (listed == 0) {
+    return fresh_slab(heap, size_class);
+  }
+  Slab* const slab = &region.slabs[listed];
+  unlink(heap, slab);
+  if (slab->used == 0) {
+    begin_anew(slab);
+  }
+  return slab;
+}
+
+void make_current(Bin& bin, Slab* slab) {
+#if BLOCKYARD_CHECKED
+  const bool anew = slab->used == 0 && slab->free == nullptr && slab->bump == region.slice_address(index_of(slab));
+  if (bin.left != 0 || (slab->bump != slab->limit && !anew)) {
+    report_broken("a slab that has handed out blocks has some left that were never handed out");
+  }
+#endif
+  slab->state = static_cast<std::uint8_t>(SlabState::current);
+  slab->notify = notify_never;
+  bin.current = slab;
+  bin.bump = slab->bump;
+  bin.left = slab->bump != slab->limit ? slab->capacity : 0;
+  slab->used += bin.left;
+  slab->bump = slab->limit;
+}
+
+void* take_freed(Slab* slab) {
+  void* const block = slab->free;
+  if (block != nullptr) {
+    void* const next = encoded(*static_cast<void**>(block));
+    if (check_links && next != nullptr && region.slice_of(next) - index_of(slab) >= slab->slices) [[unlikely]] {
+      report_written_after_free(block);
+    }
+    slab->free = next;
+    // The next of these calls reads its link out of the next block: let the line come until then. Where there is none, a
+    // line that is here already: null would cost a walk of the page table.
+    __builtin_prefetch(next != nullptr ? next : slab);
+  }
+  return block;
+}
+
+// What was free comes behind the last of the batch.
+void adopt(ThreadHeap* heap, std::uint32_t slice, const RemoteBatch& batch) {
+  Slab* const slab = &region.slabs[slice];
+  char* const base = region.slice_address(slice);
+  if (slab->free != nullptr) {
+    *reinterpret_cast<void**>(base + (std::size_t{batch.last} - 1) * block_alignment) = encoded(slab->free);
+  }
+  slab->free = base + (std::size_t{batch.first} - 1) * block_alignment;
+  slab->used -= batch.count;
+  heap->remote_adopted += batch.count;
+  const auto state = static_cast<SlabState>(slab->state);
+  if (state == SlabState::current) {
+    return;
+  }
+  if (state == SlabState::detached) {
+    unlink(heap, slab);
+    link(heap, slab, SlabState::listed);
+  }
+  if (slab->used == 0) {
+    retire_unless_last(heap, slab);
+  }
+}
+
+}  // namespace blockyard::heap

@@ -1,0 +1,57 @@
+// The slabs of a thread's heap: taken from the supply, put into the heap's lists, and given back when nothing lives in
+// them. For each class one slab is current; the others with room are listed, those without are detached until a block
+// comes back. All O(1), for the thread that owns the heap.
+#pragma once
+
+#include <cstdint>
+
+#include "heap/region.hpp"
+#include "heap/remote_list.hpp"
+#include "heap/thread_heap.hpp"
+
+namespace blockyard::heap {
+
+/// Place of a slab's record in the region's table: its first slice.
+inline std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32_t>(slab - region.slabs); }
+
+/// Whether the slab has a block to give, known to its owner.
+inline bool has_room(const Slab* slab) { return slab->free != nullptr || slab->bump != slab->limit; }
+
+/// Puts a slab that stands in no list into the one of `state`: listed or detached.
+void link(ThreadHeap* heap, Slab* slab, SlabState state);
+void unlink(ThreadHeap* heap, Slab* slab);
+
+/// Gives a slab that stands in no list back to the process.
+void retire(ThreadHeap* heap, Slab* slab);
+/// Gives a listed slab without used blocks back, unless no other of its class is listed: a program that goes to and fro
+/// at a slab's edge would otherwise take and give one back each time.
+void retire_unless_last(ThreadHeap* heap, Slab* slab);
+
+/// A slab with room for the class, in no list: a listed one, or a fresh one. Null when memory is exhausted.
+Slab* next_slab(ThreadHeap* heap, unsigned size_class);
+/// From here on the heap allocates from `slab`, which begins anew or has no block left that was never handed out. Such
+/// blocks are the bin's to give, all at once: they count as used, so that giving one does not touch the slab.
+void make_current(Bin& bin, Slab* slab);
+
+/// A freed block out of the slab, or null. The caller counts it.
+void* take_freed(Slab* slab);
+/// Puts remote frees that were just taken from a slab's list into the slab.
+void adopt(ThreadHeap* heap, std::uint32_t slice, const RemoteBatch& batch);
+
+/// Calls `visit(const Slab*)` for every slab of the heap. O(slabs).
+template <class Visit>
+void for_each_slab(const ThreadHeap* heap, Visit&& visit) {
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    if (const Slab* const current = heap->bins[size_class].current; current != &empty_slab) {
+      visit(current);
+    }
+    for (std::uint32_t index = heap->waiting[size_class].listed; index != 0; index = region.slabs[index].next) {
+      visit(&region.slabs[index]);
+    }
+  }
+  for (std::uint32_t index = heap->detached; index != 0; index = region.slabs[index].next) {
+    visit(&region.slabs[index]);
+  }
+}
+
+}  // namespace blockyard::heap

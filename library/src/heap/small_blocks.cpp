@@ -1,0 +1,225 @@
+#include "heap/small_blocks.hpp"
+
+#include <algorithm>
+
+#include "heap/bound.hpp"
+#include "heap/depot.hpp"
+#include "heap/heap_table.hpp"
+#include "heap/remote_frees.hpp"
+#include "heap/slabs.hpp"
+#include "heap/supply.hpp"
+
+namespace blockyard::heap {
+
+namespace {
+
+// Lists of remote frees adopted on a slow path. With one, announcements of other size classes come faster than they are
+// taken (tests/heap/freed_by_another_thread).
+constexpr std::uint32_t adopted_a_slow_path = 2;
+
+// A thread that only frees what others allocated takes a heap too, to hand blocks over, but not for the few that a thread
+// may free at its very end.
+constexpr std::uint8_t frees_before_heap = 32;
+constinit thread_local std::uint8_t frees_without_heap __attribute__((tls_model("initial-exec"))) = 0;
+
+std::uint16_t tick_now() { return process_supply.tick.load(std::memory_order_relaxed); }
+
+// Keeps `less` fewer blocks of a class cached, until an allocation finds neither a cached one nor the bump pointer: called
+// where frees come on frees, so that they emptied a slab. Who frees a level in no order would otherwise be left with the
+// last ones of each class, each in a slab that holds nothing else.
+[[gnu::noinline]] void trim_cache(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
+  const std::uint32_t limit = heap->cache_limit(size_class);
+  heap->set_cache_limit(size_class, limit - std::min(less, limit));
+  // A block given back may empty its slab and come here again, with fewer still: 60 deep at most.
+  const CacheEntry& entry = heap->entries[size_class];
+  Bound<Loop::blocks_trimmed> trimmed(most_cached);
+  while (entry.newest != nullptr && entry.second > entry.last) {
+    trimmed.turn();
+    free_to_any_slab(heap, heap->take_cached(cache_place(size_class)));
+  }
+}
+
+// Frees into another thread's slab. Where that is its first such free since its owner looked, others may follow.
+void free_to_remote_slab(ThreadHeap* heap, void* block) {
+  unsigned size_class = 0;
+  if (free_remote(block, &size_class)) {
+    trim_cache(heap, size_class, 2);
+  }
+}
+
+// Takes blocks that other threads freed, when none is cached: one to hand out, the others to cache. Null: none wait.
+void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
+  if (size_class >= depot_classes || heap->is_arena) {
+    return nullptr;
+  }
+  void* block = nullptr;
+  process_depot.take(size_class, tick_now(), [&](const Depot::Magazine& magazine) {
+    const std::uint32_t count = magazine_blocks(size_class);
+    // Of the cache [0] is null, the last but one of the magazine the newest, the last is handed out.
+    heap->extend_cache(size_class);
+    copy_blocks(magazine.blocks.data(), heap->first_cached(size_class) + 1, count - 2);
+    heap->set_cached(size_class, magazine.blocks[count - 2], count - 1);
+    block = magazine.blocks[count - 1];
+  });
+  return block;
+}
+
+// Hands the older half of the cached blocks over to whoever wants some of the class, which makes room for `block`. False:
+// nobody does, or enough wait already.
+bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
+  if (size_class >= depot_classes) {
+    return false;
+  }
+  const std::uint16_t tick = tick_now();
+  const std::uint32_t held = heap->cached(size_class);
+  CacheEntry& entry = heap->entries[size_class];
+  if (held < cache_capacity(size_class)) {  // the cache was trimmed
+    if (!process_depot.has_room(size_class, tick)) {
+      return false;
+    }
+    heap->extend_cache(size_class);
+  } else {
+    const std::uint32_t count = magazine_blocks(size_class);
+    void** const oldest = heap->first_cached(size_class) + 1;
+    if (!process_depot.give(size_class, tick,
+                            [&](Depot::Magazine& magazine) { copy_blocks(oldest, magazine.blocks.data(), count); })) {
+      return false;
+    }
+    copy_blocks(oldest + count, oldest, held - 1 - count);
+    heap->set_cached(size_class, entry.newest, held - count);
+  }
+  heap->cache(cache_place(size_class), block);
+  return true;
+}
+
+void defer_remote_free(ThreadHeap* heap, void* block) {
+  const std::size_t slice = region.slice_of(block);
+  // The exchange that publishes the block waits until its link is written: that line is wanted too.
+  prefetch_to_write(&region.remote_frees[slice - region.owner_of(slice).back()]);
+  prefetch_to_write(block);
+  defer_free(heap, block, nullptr);
+}
+
+void free_without_heap(void* block) {
+  if (frees_without_heap < frees_before_heap) {
+    ++frees_without_heap;
+  } else if (!HeapTable::thread_has_left()) {
+    process_heaps.enter_thread();
+  }
+  free_remote(block);
+}
+
+// The rest of allocate_slow: the current slab has no block that was freed.
+[[gnu::noinline]] void* allocate_slower(ThreadHeap* heap, unsigned size_class) {
+  Bin& bin = heap->bins[size_class];
+  // What comes now is seldom, its lines are cold, and between one and the next stands an atomic operation.
+  prefetch_to_write(&heap->pending);
+  // Where none is listed, a line that is here: null would cost a walk of the page table.
+  const std::uint32_t listed = heap->waiting[size_class].listed;
+  prefetch_to_write(listed != 0 ? static_cast<void*>(&region.slabs[listed]) : &bin);
+  process_depot.prefetch(size_class);
+  if (void* const block = take_handed_over(heap, size_class); block != nullptr) {
+    return block;
+  }
+  adopt_pending(heap, adopted_a_slow_path);
+  void* block = take_freed(bin.current);
+  if (block == nullptr) {
+    if (bin.current != &empty_slab) {
+      link(heap, bin.current, SlabState::detached);
+      bin.current = &empty_slab;
+    }
+    Slab* const slab = next_slab(heap, size_class);
+    if (slab == nullptr) {
+      return nullptr;
+    }
+    make_current(bin, slab);
+    if (bin.left != 0) {
+      return allocate_small(heap, cache_place(size_class));
+    }
+    block = take_freed(slab);
+  }
+  ++bin.current->used;
+  return block;
+}
+
+}  // namespace
+
+void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
+  if (heap == &empty_heap) [[unlikely]] {
+    heap = process_heaps.enter_thread();
+    if (heap == nullptr) {
+      return nullptr;
+    }
+    // A heap that another thread left has blocks of its own to give.
+    if (void* const block = allocate_small(heap, cache_place(size_class)); block != nullptr) {
+      return block;
+    }
+  }
+  // Who allocates more than is cached comes here with each block: without the division behind first_cache_limit, and
+  // without what allocate_slower keeps of the caller's registers.
+  if (heap->cache_limit(size_class) < most_in_bin) [[unlikely]] {
+    heap->set_cache_limit(size_class, std::max(heap->cache_limit(size_class), first_cache_limit(size_class)));
+  }
+  Slab* const current = heap->bins[size_class].current;
+  if (void* const block = take_freed(current); block != nullptr) [[likely]] {
+    ++current->used;
+    return block;
+  }
+  return allocate_slower(heap, size_class);
+}
+
+void free_slow(ThreadHeap* heap, Slab* slab) {
+  if (static_cast<SlabState>(slab->state) == SlabState::detached) {
+    unlink(heap, slab);
+    link(heap, slab, SlabState::listed);
+  } else {
+    const unsigned size_class = slab->size_class;
+    retire_unless_last(heap, slab);
+    trim_cache(heap, size_class, 5);
+  }
+}
+
+void free_to_any_slab(ThreadHeap* heap, void* block) {
+  const std::size_t slice = region.slice_of(block);
+  const Owner owner = region.owner_of(slice);
+  if (owner.heap() == heap->index) {
+    free_to_slab(heap, block, &region.slabs[slice - owner.back()]);
+  } else {
+    free_to_remote_slab(heap, block);
+  }
+}
+
+void free_to_other(ThreadHeap* heap, void* block) {
+  if (block != nullptr) {
+    free_to_remote_slab(heap, block);
+  }
+}
+
+// Of another thread's blocks that nobody wants, one fewer is cached each time, until an allocation finds none: who frees
+// another's level would be left with the last of each class, most of them alone in a slab.
+void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
+  if (heap == &empty_heap) {  // which nobody may write
+    free_without_heap(block);
+    return;
+  }
+  // What comes now is seldom and its lines are cold: prefetched at once, before any of them is waited for. Two blocks at
+  // most go back into their slabs here; their lines came eight such frees ago and may be gone again.
+  process_depot.prefetch_to_give(size_class);
+  __builtin_prefetch(&process_supply.tick);
+  for (unsigned each = 0; each < 2; ++each) {
+    if (const DeferredFree& next = heap->deferred[each]; next.slab != nullptr) {
+      prefetch_to_write(next.block);
+      prefetch_to_write(next.slab);
+    }
+  }
+  if (hand_over(heap, block, size_class)) {
+    return;
+  }
+  if (const std::uint32_t limit = heap->cache_limit(size_class); limit != 0) {
+    heap->set_cache_limit(size_class, limit - 1);
+    defer_remote_free(heap, heap->take_cached(cache_place(size_class)));
+  }
+  defer_remote_free(heap, block);
+}
+
+}  // namespace blockyard::heap

@@ -1,0 +1,75 @@
+#include "heap/start.hpp"
+
+#include "base/pages.hpp"
+#include "base/threads.hpp"
+#include "heap/depot.hpp"
+#include "heap/free_links.hpp"
+#include "heap/heap_table.hpp"
+#include "heap/huge_chunks.hpp"
+#include "heap/janitor.hpp"
+#include "heap/maintenance.hpp"
+#include "heap/populate.hpp"
+#include "heap/secret.hpp"
+#include "heap/settings.hpp"
+#include "heap/supply.hpp"
+
+namespace blockyard::heap {
+
+namespace {
+
+enum Phase : int { untouched, being_readied, ready, failed };
+constinit Atomic<int> phase{untouched};
+
+// Runs after C++ thread_local destructors. A later destructor may still allocate: the thread then enters again, and this
+// runs once more.
+void on_thread_exit(void*) { process_heaps.leave_thread(process_supply.tick.load(std::memory_order_relaxed)); }
+
+void before_fork() {
+  maintenance.sweep_lock.lock();
+  process_supply.pages.lock().lock();
+}
+void after_fork_in_parent() {
+  process_supply.pages.lock().unlock();
+  maintenance.sweep_lock.unlock();
+}
+void after_fork_in_child() {
+  process_supply.pages.lock().unlock_in_child();
+  maintenance.sweep_lock.unlock();
+  process_depot.mend_in_child();
+  maintenance.forget();
+  forget_janitor();
+}
+
+// Before main, where a few system calls and the first reserve cost nobody a frame.
+[[gnu::constructor]] void start() {
+  initialise();
+  base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+  allow_janitor([](std::uint64_t budget_ns) { return maintenance.run(budget_ns); });
+}
+
+}  // namespace
+
+bool initialise() {
+  int seen = phase.load(std::memory_order_acquire);
+  if (seen == ready) {
+    return true;
+  }
+  if (seen == untouched && phase.compare_exchange_strong(seen, being_readied, std::memory_order_acquire)) {
+    read_settings();
+    link_key = secret();
+    const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);
+    if (done) {
+      ask_for_huge_pages(settings.huge_pages);
+      process_depot.initialise();
+      make_first_reserve(process_supply);
+    }
+    phase.store(done ? ready : failed, std::memory_order_release);
+    return done;
+  }
+  while ((seen = phase.load(std::memory_order_acquire)) == being_readied) {
+    base::yield_thread();
+  }
+  return seen == ready;
+}
+
+}  // namespace blockyard::heap

@@ -1,0 +1,98 @@
+#include "heap/supply.hpp"
+
+#include "heap/bound.hpp"
+#include "heap/janitor.hpp"
+
+namespace blockyard::heap {
+
+constinit Supply process_supply;
+
+// Nobody is woken for a slab that was taken from a full reserve: a wake-up is a system call.
+std::uint32_t Supply::take_slab(std::uint32_t slices) {
+  const auto length = static_cast<std::uint32_t>(slices * pages_per_slice);
+  if (const std::uint32_t slice = ready_slabs.take(slices); slice != 0) {
+    slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
+    return slice;
+  }
+  const PageRun run = pages.allocate(length, pages_per_slice, Prefer::ready, PageState::used_slab);
+  if (run.length == 0) {
+    return 0;
+  }
+  slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
+  if (run.from != PageState::free_ready) {
+    counts.ready_misses_slab.fetch_add(1, std::memory_order_relaxed);
+    populate_tables(run.first, run.length);
+    populate(run.first, length, counts.populated_by_program);
+  }
+  if (demand.reserve_is_low(pages.reserve_pages())) {
+    wake_janitor();
+  }
+  return slice_of_page(run.first);
+}
+
+void Supply::give_slab(std::uint32_t slice, std::uint32_t slices) {
+  // Twice the target: what a program frees at once it may want at once, without the page heap's lock.
+  if (ready_slabs.count(slices) < 2 * ReadySlabs::target(slices)) {
+    ready_slabs.give(slice, slices);
+  } else {
+    pages.free(page_of_slice(slice), PageState::free_ready);
+  }
+}
+
+void Supply::populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter) {
+  // The program: a block that may be populated at all; else what take_free found, or a slab.
+  Bound<Loop::pages_populated> populated(
+      [&] { return &counter == &counts.populated_by_program ? medium_limit >> page_shift : 2 * pages_per_chunk; });
+  for (std::uint32_t page = first_page; page < first_page + length; ++page) {
+    populated.turn();
+    *const_cast<volatile char*>(region.page_address(page)) = 0;
+  }
+  counter.fetch_add(length, std::memory_order_relaxed);
+}
+
+std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* zeroed) {
+  if (size > region.bytes || alignment > region.alignment) {
+    return 0;
+  }
+  const auto length = static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift);
+  const auto aligned = static_cast<std::uint32_t>(std::max<std::size_t>(alignment >> page_shift, 1));
+  const bool large = size > medium_limit;
+  const PageRun run = pages.allocate(length, aligned, large ? Prefer::dirty : Prefer::ready, PageState::used_block);
+  if (run.length == 0) {
+    return 0;
+  }
+  PageTag& tag = region.pages[run.first];
+  tag.flags = run.from == PageState::free_ready ? page_populated : 0;
+  if (zeroed != nullptr) {
+    *zeroed = run.from == PageState::free_decommitted;
+  }
+  if (large) {
+    counts.large_blocks.fetch_add(1, std::memory_order_relaxed);
+    return run.first;
+  }
+  if (run.from != PageState::free_ready) {
+    counts.ready_misses_medium.fetch_add(1, std::memory_order_relaxed);
+    if (run.from == PageState::free_decommitted) {
+      populate_tables(run.first, length);  // it goes back as ready, and slabs may be cut from it
+      populate(run.first, length, counts.populated_by_program);
+      tag.flags = page_populated;
+    }
+  }
+  if (demand.reserve_is_low(pages.reserve_pages())) {
+    wake_janitor();
+  }
+  return run.first;
+}
+
+void Supply::give_pages(std::uint32_t first_page) {
+  pages.prefetch_ends(first_page);
+  const PageTag& tag = region.pages[first_page];
+  const bool populated = (tag.flags & page_populated) != 0;
+  const bool purgeable = tag.length >= pages_per_chunk;
+  pages.free(first_page, populated ? PageState::free_ready : PageState::free_dirty);
+  if (purgeable) {
+    want_janitor();  // it gives back what is not wanted again
+  }
+}
+
+}  // namespace blockyard::heap

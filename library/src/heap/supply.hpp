@@ -1,0 +1,72 @@
+// Populated memory for the program: slabs, and blocks of whole pages. From what stands ready where it can, else the
+// calling thread populates for itself, and that is counted as a ready miss.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/atomic.hpp"
+#include "heap/demand.hpp"
+#include "heap/page_heap.hpp"
+#include "heap/ready_slabs.hpp"
+
+namespace blockyard::heap {
+
+struct Counts {
+  Atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
+  Atomic<std::uint64_t> ready_misses_medium{0};   ///< blocks above small_limit up to medium_limit, likewise
+  Atomic<std::uint64_t> populated_by_janitor{0};  ///< pages
+  Atomic<std::uint64_t> populated_by_program{0};  ///< pages, at start and after ready misses
+  Atomic<std::uint64_t> purged{0};                ///< pages given back to the operating system
+  Atomic<std::uint64_t> large_blocks{0};          ///< blocks above medium_limit handed out
+};
+
+/// Bits of PageTag::flags of a block of whole pages.
+enum PageFlag : std::uint8_t {
+  page_populated = 1,  ///< every page is populated: the run may go back as ready
+  page_of_arena = 2,   ///< stands in the list of an arena
+  page_cached = 4,     ///< freed, and kept by some thread
+};
+
+class Supply {
+ public:
+  constexpr Supply() = default;
+
+  /// First slice of so many populated, aligned slices; 0 when memory is exhausted. Lock-free while such slabs stand ready.
+  std::uint32_t take_slab(std::uint32_t slices);
+  void give_slab(std::uint32_t slice, std::uint32_t slices);
+
+  /// First page of a block of whole pages; 0 when memory is exhausted. `*zeroed` tells whether the operating system has
+  /// just zeroed it. O(1) plus, after a ready miss, one write a page.
+  std::uint32_t take_pages(std::size_t size, std::size_t alignment, bool* zeroed);
+  void give_pages(std::uint32_t first_page);
+  /// Prefetches what take_pages reads first.
+  void prefetch(std::size_t size) {
+    if (size <= medium_limit) {
+      pages.prefetch_lists(static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift));
+      demand.prefetch();
+    }
+  }
+
+  /// Writes to each page of a run that the caller owns, which populates it, and counts them in `counter`. Populating by
+  /// touching takes only the lock of the mapping; the populate calls of the kernel hold that of the whole address space,
+  /// and stall every other thread's mmap.
+  void populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
+
+  /// Pages of slabs and blocks that were ever handed out.
+  std::uint64_t taken() const { return slab_pages_taken_.load(std::memory_order_relaxed) + pages.pages_taken(); }
+
+  PageHeap pages;
+  ReadySlabs ready_slabs;
+  Demand demand;
+  Counts counts;
+  Atomic<std::uint16_t> tick{0};  ///< the janitor's clock: 16 ms each, wraps
+
+ private:
+  Atomic<std::uint64_t> slab_pages_taken_{0};
+};
+
+extern Supply process_supply;
+
+}  // namespace blockyard::heap
