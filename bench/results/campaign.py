@@ -6,6 +6,7 @@ not known is null.
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -67,7 +68,7 @@ def _head(results: Results, step_ns: float) -> dict[str, Any]:
         "name": results.name,
         "measured_at": results.created_at[:10],
         "commit": commit(),
-        "machine": described(results.machine),
+        "machine": described(asdict(results.machine)),
         "clock": {
             "ticks_per_ns": round(rate, 3),
             "step_ns": _short(step_ns),

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from synthetic import FREE
 
-from blockyard.analysis import compare, cuts, figures, gate, passes, run_facts, sections
+from blockyard.analysis import compare, cuts, figures, gate, passes, sections
+from blockyard.analysis import facts as facts_of
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import Operation, Part, View
 from blockyard.analysis.pairing import Pair, Pairing, Twins
@@ -73,7 +74,7 @@ class Repeats:
     def _figures(
         self, name: str, rounds: Sequence[int], slower: dict[tuple[str, Operation], float]
     ) -> AllocatorFigures:
-        facts = run_facts.read({"status": "ok", "ticks_per_ns": 1 / self.step_ns, "looking": {"source": "perf"}})
+        facts = facts_of.run({"status": "ok", "ticks_per_ns": 1 / self.step_ns, "looking": {"source": "perf"}})
         runs = tuple(Run(Path(), place, facts) for place in range(1, len(rounds) + 1))
         allocator = AllocatorRuns(name, name, "defaults", "1.0", runs, (), (), False, False, (0.0, 0.0))
         kept = {

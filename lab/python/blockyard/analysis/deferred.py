@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import mean, median
 
-from blockyard.analysis.run_facts import RunFacts
+from blockyard.analysis.facts import RunFacts
 from blockyard.analysis.sections import AllocatorRuns, Run
 
 

@@ -2,7 +2,7 @@
 
 import filecmp
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from blockyard.analysis import fidelity
@@ -77,11 +77,7 @@ def pair(base: Results, new: Results, allocators: tuple[str, ...] = ()) -> Pairi
     ]
     if base.blockyard != new.blockyard:
         notes.append(f"BASE was measured by Blockyard {base.blockyard}, NEW by {new.blockyard}")
-    notes += [
-        f"{side}: {words}"
-        for side, one in (("BASE", base), ("NEW", new))
-        for words in _sentences(one.machine.get("warnings"))
-    ]
+    notes += [f"{side}: {words}" for side, one in (("BASE", base), ("NEW", new)) for words in one.machine.warnings]
     pairs = tuple(_pair(here[key], there[key], plans, new, allocators) for key in common)
     if not any(twins.asked_for for one in pairs for twins in one.twins):
         raise UserError("no allocator has finished runs in both campaigns: there is nothing to compare")
@@ -126,9 +122,9 @@ def _journal_key(entry: dict[str, Any]) -> tuple:
 
 
 def _refuse_other_machine(base: Results, new: Results) -> None:
-    kinds = [one.machine.get("kind") for one in (base, new)]
-    if None in kinds or kinds[0] != kinds[1]:
-        differences = ", ".join(machine.kind_differences(base.machine, new.machine))
+    kinds = [one.machine.kind for one in (base, new)]
+    if not all(kinds) or kinds[0] != kinds[1]:
+        differences = ", ".join(machine.kind_differences(asdict(base.machine), asdict(new.machine)))
         raise UserError(
             f"BASE and NEW were measured on machines of different kinds ({differences}), and their figures "
             "can't be compared"
@@ -268,7 +264,3 @@ def _refuse_one_streamed(base: Section, new: Section) -> None:
             for side, one in zip(("BASE", "NEW"), streamed, strict=True)
         ]
         raise UserError(f"{base.title}: {' and '.join(words)}; replay both with the same --stream-above")
-
-
-def _sentences(found: object) -> list[str]:
-    return [str(words) for words in found] if isinstance(found, list) else []

@@ -7,8 +7,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from blockyard.analysis import run_facts, samples
-from blockyard.analysis.run_facts import RunFacts
+from blockyard.analysis import facts as facts_of
+from blockyard.analysis import samples
+from blockyard.analysis.facts import MachineFacts, RunFacts
 from blockyard.campaign import document
 from blockyard.campaign.folder import Folder
 from blockyard.campaign.run_options import RunOptions
@@ -130,7 +131,7 @@ class Results:
     created_at: str
     blockyard: str
     repeats: int
-    machine: dict[str, Any]
+    machine: MachineFacts
     allocators: tuple[str, ...]
     """Those planned, whether they ran or not."""
     missing: tuple[tuple[str, str], ...]
@@ -210,9 +211,9 @@ def read(directory: Path, journals: tuple[str, ...] = ()) -> Results:
     )
 
 
-def _machine(directory: Path) -> dict[str, Any]:
+def _machine(directory: Path) -> MachineFacts:
     try:
-        return samples.document(directory / "machine.json")
+        return facts_of.machine(samples.document(directory / "machine.json"))
     except FileNotFoundError:
         raise UserError(
             f"{directory / 'machine.json'} is missing: without the machine's description its figures mean "
@@ -222,7 +223,7 @@ def _machine(directory: Path) -> dict[str, Any]:
 
 def _run(folder: Path, repeat: int) -> Run | None:
     try:
-        facts = run_facts.read(samples.document(folder / "run.json"))
+        facts = facts_of.run(samples.document(folder / "run.json"))
     except FileNotFoundError:
         return None
     if facts.status not in ("ok", "failed"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from blockyard.analysis import samples
+from blockyard.analysis.facts import MachineFacts
 from blockyard.analysis.sections import AllocatorRuns
 
 ROW = np.dtype(
@@ -171,14 +172,14 @@ class Trace:
         return found
 
 
-def read(allocator: AllocatorRuns, machine: dict[str, Any]) -> Trace | None:
+def read(allocator: AllocatorRuns, machine: MachineFacts) -> Trace | None:
     """The traced run beside the allocator's repeats; None where there is none (`blockyard replay --trace` makes it)."""
     folder = allocator.runs[0].folder.parent / FOLDER
     facts = _facts(folder)
     if facts is None or facts.get("status") != "ok":
         return None
     rows = np.array(samples.columns(folder / "syscalls.npy", ROW, "system call"))
-    return Trace(rows[np.argsort(rows["event"], kind="stable")], str(machine.get("architecture") or "x86_64"))
+    return Trace(rows[np.argsort(rows["event"], kind="stable")], machine.architecture or "x86_64")
 
 
 def phrase(calls: list[tuple[str, int]]) -> str:

@@ -297,9 +297,7 @@ def _notes(results: Results) -> list[str]:
             "are there): these figures will change; "
             f"'blockyard replay --resume -o {results.directory}' goes on"
         )
-    warnings = results.machine.get("warnings")
-    found += [str(words) for words in warnings] if isinstance(warnings, list) else []
-    return found
+    return found + list(results.machine.warnings)
 
 
 def _guidelines(one: MeasuredSection) -> list[str]:

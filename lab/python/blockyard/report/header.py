@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from blockyard.analysis.facts import MachineFacts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.sections import AllocatorRuns, Results, Section, pace_words, touch_words
 from blockyard.report import units
@@ -46,7 +47,6 @@ class Header:
 
 
 def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], gross: bool) -> Header:
-    facts = results.machine
     rates = [one.runs.ticks_per_ns for one in figures]
     rate = f" at {median(rates):.3f} ticks/ns" if rates else ""
     step = max((one for one in figures if one.step_ticks > 1), key=lambda one: one.step_ticks, default=None)
@@ -61,8 +61,8 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
     )
     stretch = _stretch(section.facts)
     return Header(
-        machine_line(facts),
-        f"clock {_clock(facts)}{rate}",
+        machine_words(results.machine),
+        f"clock {results.machine.clock or 'unknown'}{rate}",
         (min(floors), max([*floors, *measured])),
         repeats,
         f"{pace_words(section.pace)}, {touch_words(section.touch)}, {section.options.words}{stretch}",
@@ -71,27 +71,21 @@ def of(results: Results, section: Section, figures: Sequence[AllocatorFigures], 
     )
 
 
-def machine_line(facts: dict[str, Any]) -> str:
+def machine_words(machine: MachineFacts) -> str:
     """`AMD EPYC (26 2 1), 2 cores, 23 GiB, virtual machine; Debian 12, Linux 6.1.0`."""
-    memory = units.size(facts["memory_bytes"]) if isinstance(facts.get("memory_bytes"), int) else None
     parts = [
-        str(facts.get("cpu") or "unknown processor"),
-        f"{facts.get('cores', '?')} cores",
-        memory,
-        "virtual machine" if facts.get("virtualised") else None,
+        machine.cpu or "unknown processor",
+        "? cores" if machine.cores is None else f"{machine.cores:.0f} cores",
+        units.size(machine.memory_bytes) if machine.memory_bytes else "",
+        "virtual machine" if machine.virtualised else "",
     ]
-    pages = facts.get("transparent_huge_pages")
     system = [
-        facts.get("distribution"),
-        f"Linux {facts.get('kernel', 'unknown')}",
-        f"huge pages {pages}" if pages else None,
-        f"governor {facts['governor']}" if facts.get("governor") not in (None, "unknown") else None,
+        machine.distribution,
+        f"Linux {machine.kernel or 'unknown'}",
+        f"huge pages {machine.transparent_huge_pages}" if machine.transparent_huge_pages else "",
+        f"governor {machine.governor}" if machine.governor not in ("", "unknown") else "",
     ]
     return f"{', '.join(filter(None, parts))}; {', '.join(filter(None, system))}"
-
-
-def _clock(facts: dict[str, Any]) -> str:
-    return str(facts.get("clock") or "unknown")
 
 
 def _stretch(facts: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ def render(comparison: Comparison, outcomes: Sequence[Outcome]) -> str:
         "format": FORMAT,
         "base": _campaign(pairing.base),
         "new": _campaign(pairing.new),
-        "machine": pairing.new.machine.get("kind"),
+        "machine": pairing.new.machine.kind,
         "confidence": comparison.confidence,
         "notes": list(pairing.notes),
         "counts": {verdict.value: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict},

@@ -16,7 +16,7 @@ def document(comparison: Comparison, outcomes: Sequence[Outcome], everything: bo
     base, new = comparison.pairing.base, comparison.pairing.new
     found: list[Block] = [
         Heading("Blockyard compare"),
-        Paragraph("\n".join([f"BASE: {_campaign(base)}", f"NEW: {_campaign(new)}", f"On: {new.machine.get('kind')}"])),
+        Paragraph("\n".join([f"BASE: {_campaign(base)}", f"NEW: {_campaign(new)}", f"On: {new.machine.kind}"])),
     ]
     if comparison.pairing.notes:
         found.append(Warnings(list(comparison.pairing.notes)))

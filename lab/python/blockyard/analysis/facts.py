@@ -1,4 +1,5 @@
-"""run.json as types, read once: what a run of an older Blockyard did not write, or what is no number, is None."""
+"""run.json and machine.json as types, each read once: what an older Blockyard did not write, or what is no number where
+one should be, is None or empty."""
 
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
@@ -114,8 +115,31 @@ class RunFacts:
         return (self.reason or "no reason given").rstrip(".")
 
 
-def read(document: dict[str, Any]) -> RunFacts:
+@dataclass(frozen=True)
+class MachineFacts:
+    """`kind` is the text that two machines share when their figures may be joined."""
+
+    cpu: str
+    architecture: str
+    cores: Number
+    memory_bytes: Number
+    kernel: str
+    libc: str
+    distribution: str
+    clock: str
+    transparent_huge_pages: str
+    governor: str
+    virtualised: bool
+    kind: str
+    warnings: tuple[str, ...]
+
+
+def run(document: dict[str, Any]) -> RunFacts:
     return _read(RunFacts, document)
+
+
+def machine(document: dict[str, Any]) -> MachineFacts:
+    return _read(MachineFacts, document)
 
 
 def _read(kind: type, document: dict[str, Any]) -> Any:
@@ -135,7 +159,10 @@ def _typed(hint: Any, value: Any) -> Any:
     if kind is bool:
         return None if optional and value is None else bool(value)
     if get_origin(kind) is tuple:
-        return tuple(filter(_is_number, value)) if isinstance(value, list) else (value,) if _is_number(value) else ()
+        values = value if isinstance(value, list) else [value]
+        return (
+            tuple(str(one) for one in values if one) if get_args(kind)[0] is str else tuple(filter(_is_number, values))
+        )
     return value if isinstance(value, dict) else {}
 
 
