@@ -17,7 +17,7 @@ LOOP = BUILD / "bench" / "record" / "record-loop"
 
 
 def time_of(command: list[str]) -> tuple[float, str]:
-    """Nanoseconds an event that the loop printed, and everything else that was printed."""
+    """Nanoseconds per event that the loop printed, and everything else that was printed."""
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     printed = done.stdout + done.stderr
     return float(re.search(r"^\d+\.\d{3}$", printed, re.MULTILINE).group()), printed
@@ -56,7 +56,7 @@ def main() -> None:
             sizes["heaptrack"] = written[0].stat().st_size / events
     alone = statistics.median(times["alone"])
     print(f"{events:,} events on one thread, 4096 blocks live, median of {options.repeats} runs, taken in turn:")
-    print(f"  {'':<11}{'ns an event':>12}{'lowest':>9}{'highest':>9}{'added':>9}{'bytes an event':>16}")
+    print(f"  {'':<11}{'ns per event':>12}{'lowest':>9}{'highest':>9}{'added':>9}{'bytes per event':>16}")
     for name, taken in times.items():
         middle = statistics.median(taken)
         added = f"{middle - alone:9.1f}" if name != "alone" else f"{'':>9}"

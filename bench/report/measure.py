@@ -4,7 +4,7 @@ Three figures, on synthetic campaigns whose rows are laid out as the replayer wr
   density   the picture of 11 million points, from mapped rows to a PNG on disk, beside matplotlib's own scatter and
             mpl-scatter-density (bench/requirements.txt)
   report    `blockyard report` over 8 allocators x 5 repeats of a 3.5-million-event journal: tables, Parquet, pictures
-  digest    its exact percentiles alone, in events a second
+  digest    its exact percentiles alone, in events per second
 
 Prints one JSON object.
 """

@@ -82,7 +82,7 @@ def test_an_unknown_thread_is_refused_with_the_known_ones(marked: Campaign) -> N
 def test_frames_can_be_cut_by_the_clock_instead(marked: Campaign) -> None:
     found = measured(marked, fps=50)
     assert found.frames.events.tolist() == [4] * 49
-    assert "50 frames a second by the clock" in found.cuts.frames.words
+    assert "50 frames per second by the clock" in found.cuts.frames.words
 
 
 def test_frames_are_judged_by_the_budget_of_the_rate_that_they_were_cut_at(marked: Campaign) -> None:
@@ -98,7 +98,7 @@ def test_a_journal_without_marks_is_cut_at_sixty_and_says_so(tmp_path: Path) -> 
     campaign = Campaign(tmp_path / "r", ["one"])
     game(campaign, "one")
     found = cut(campaign).frames
-    assert found.frames == 59 and "no frame marks in the journal: cut into 60 a second" in found.words
+    assert found.frames == 59 and "no frame marks in the journal: cut into 60 per second" in found.words
     assert "judged on thread 1" in found.words  # the busiest
 
 

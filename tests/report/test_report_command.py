@@ -335,7 +335,7 @@ def stale_library(tmp_path: Path, report: Report, monkeypatch: pytest.MonkeyPatc
     subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=source, text=True, check=True)
     monkeypatch.setenv("BLOCKYARD_BUILD", str(tmp_path / "build"))
     found = refusal(report("results"))
-    assert str(library) in found and "build it anew with 'make build'" in found
+    assert str(library) in found and "build it again with 'make build'" in found
     return found
 
 

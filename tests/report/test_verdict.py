@@ -115,7 +115,7 @@ def test_allocators_that_differ_by_noise_alone_improve_nothing(tmp_path: Path) -
 
 def test_two_repeats_claim_nothing_and_say_what_would(tmp_path: Path) -> None:
     said = answered(campaign(tmp_path / "r", repeats=2, glibc={}, quick={"speed": 0.5}).directory)
-    assert "can't be told from 2 repeats; replay with --repeats 5" in said and "quick" not in said
+    assert "does not show in 2 repeats; replay with --repeats 5" in said and "quick" not in said
 
 
 def test_glibc_is_assumed_and_said_to_be(tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def breakdown(one: AllocatorFigures, operation: Operation, above_ns: float) -> M
     found = {name: [0, 0.0] for name in CLASSES}
     for cause, ticks, counts in _by_cause(one, operation):
         first = int(np.searchsorted(ticks, limit, side="right"))
-        told = found[class_of(cause)]
-        told[0] += int(counts[first:].sum())
-        told[1] += float(np.dot(ticks[first:].astype(float), counts[first:].astype(float)))
+        sums = found[class_of(cause)]
+        sums[0] += int(counts[first:].sum())
+        sums[1] += float(np.dot(ticks[first:].astype(float), counts[first:].astype(float)))
     whole = one.whole(View.AS_RUN, operation)
     first = int(np.searchsorted(whole.ticks, limit, side="right"))
     ticks = float(np.dot(whole.ticks[first:].astype(float), whole.counts[first:].astype(float)))
@@ -72,7 +72,7 @@ def breakdown(one: AllocatorFigures, operation: Operation, above_ns: float) -> M
 
 
 def rates(one: AllocatorFigures, above_ns: float) -> dict[str, float] | None:
-    """Events a second by class, mallocs and frees together; None where nothing was timed."""
+    """Events per second by class, mallocs and frees together; None where nothing was timed."""
     if one.measured_ns == 0:
         return None
     parts = [breakdown(one, operation, above_ns) for operation in (Operation.MALLOC, Operation.FREE)]

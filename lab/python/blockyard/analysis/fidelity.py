@@ -114,13 +114,13 @@ def sentences(section: Section) -> list[str]:
     late = [allocator for allocator in section.measured if any(_is_late(run, section.pace) for run in allocator.runs)]
     if late:
         worst = max(lateness_p99_ns(run) or 0 for allocator in late for run in allocator.runs)
-        told = (
+        who = (
             "no allocator could keep the journal's pace in every run"
             if len(late) == len(section.measured) > 1
             else f"{_names(late)} could not keep the journal's pace in some run"
         )
         found.append(
-            f"{told} (one event in a hundred started "
+            f"{who} (one event in a hundred started "
             f"{duration(worst)} late or more): read those tails with care; replay on a machine with more "
             "free cores, close other programs, or choose a lower --pace"
         )
@@ -160,14 +160,14 @@ def sentences(section: Section) -> list[str]:
 def _below_grade(section: Section) -> list[str]:
     """Of every subject but lateness, which has its own sentence."""
     found = {one.name: worst(one, section.pace) for one in section.measured}
-    told = []
+    remarks = []
     for subject, (words, remedy) in _BELOW.items():
         poor = [one for one in section.measured if subject in found[one.name].poor]
         if poor:
             most = max(found[one.name].values[subject] or 0.0 for one in poor)
             who = "every allocator" if len(poor) == len(section.measured) > 1 else _names(poor)
-            told.append(f"{who}: {words.format(most)}: {remedy}")
-    return told
+            remarks.append(f"{who}: {words.format(most)}: {remedy}")
+    return remarks
 
 
 _BELOW = {
@@ -192,16 +192,16 @@ _BELOW = {
 
 def _outruns(section: Section) -> list[str]:
     """Runs whose threads caught up with the reader of a journal that is larger than the memory for it."""
-    told = [
+    waits = [
         (allocator, found)
         for allocator in section.measured
         for run in allocator.runs
         if (found := outruns(run)) is not None and found[0] > 0
     ]
-    if not told:
+    if not waits:
         return []
-    times, waited_ns = max((found for _, found in told), key=lambda found: found[1])
-    names = _names([allocator for allocator in section.measured if any(one is allocator for one, _ in told)])
+    times, waited_ns = max((found for _, found in waits), key=lambda found: found[1])
+    names = _names([allocator for allocator in section.measured if any(one is allocator for one, _ in waits)])
     facts = (
         f"threads caught up with the reader of the journal, {times:,} times in the worst run, and waited for it "
         f"{duration(waited_ns)} in all"
@@ -221,10 +221,10 @@ def _outruns(section: Section) -> list[str]:
 
 def outruns(run: Run) -> tuple[int, float] | None:
     """How often threads waited for the reader of a streamed journal, and how many ns; None where it lay in memory."""
-    told = run.facts.stream
-    if told is None or told.outruns is None or told.waited_ns is None:
+    stream = run.facts.stream
+    if stream is None or stream.outruns is None or stream.waited_ns is None:
         return None
-    return int(told.outruns), told.waited_ns
+    return int(stream.outruns), stream.waited_ns
 
 
 def _failed(section: Section) -> list[str]:

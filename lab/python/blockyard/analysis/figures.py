@@ -170,7 +170,7 @@ class AllocatorFigures:
         return self.known[key]
 
     def rate_above(self, limit_ns: float, view: View = View.AS_RUN) -> float | None:
-        """Events a second that took longer, mallocs with their touch and frees together; of as-run or attributed."""
+        """Events per second that took longer, mallocs with their touch and frees together; of as-run or attributed."""
         if self.measured_ns == 0:
             return None
         slow = sum(self.whole(view, operation).above(limit_ns) for operation in (Operation.MALLOC, Operation.FREE))

@@ -49,7 +49,7 @@ class FrameCut:
     words: str
     """Where the frames come from and which thread is judged, for every page: `frames marked by thread main`."""
     hz: float | None = None
-    """How many a second, where they were cut by the clock."""
+    """How many per second, where they were cut by the clock."""
 
     @property
     def frames(self) -> int:
@@ -57,7 +57,7 @@ class FrameCut:
 
     @property
     def rate_hz(self) -> float:
-        """Whose budget is the first to be judged by: a frame cut at 120 a second has no 16.7 ms."""
+        """Whose budget is the first to be judged by: a frame cut at 120 per second has no 16.7 ms."""
         return self.hz or DEFAULT_FPS
 
     @property
@@ -124,7 +124,7 @@ class AudioVerdict:
 
 
 def cut(section: Section, line: Timeline, fps: float | None = None, thread: str | None = None) -> FrameCut | NoFrames:
-    """By `fps` where given, else by the journal's marks where it has two of one thread, else at 60 a second.
+    """By `fps` where given, else by the journal's marks where it has two of one thread, else at 60 per second.
 
     The judged thread is the one named, else the one that marks frames, else the busiest. Raises UserError for a thread
     that the journal does not have.
@@ -151,9 +151,9 @@ def cut(section: Section, line: Timeline, fps: float | None = None, thread: str 
     judged = ALL if section.threads == "one" else usual if named is None else named
     rate = fps or DEFAULT_FPS
     why = (
-        f"{rate:g} frames a second by the clock"
+        f"{rate:g} frames per second by the clock"
         if fps
-        else f"no frame marks in the journal: cut into {rate:g} a second by the clock (--fps changes it)"
+        else f"no frame marks in the journal: cut into {rate:g} per second by the clock (--fps changes it)"
     )
     return _by_clock(section, line, 1e9 / rate / speed, judged, f"{why}, {_judged(section, judged)}", rate)
 
@@ -212,7 +212,7 @@ def intervals(values_ns: np.ndarray) -> dict[str, tuple[float, float] | None]:
     alone."""
     if not values_ns.size:
         return dict.fromkeys(percentile.label for percentile in TAILS)
-    # No resample's tail percentile lies below the p95 of the calmest repeat: what does is counted and not told apart.
+    # No resample's tail percentile lies below the p95 of the calmest repeat: what does is counted as one.
     place = int(values_ns.shape[1] * _TAIL_FROM)
     least = float(np.partition(values_ns, place, axis=1)[:, place].min())
     repeats = tuple(_distribution(row, least) for row in values_ns)
@@ -272,8 +272,8 @@ def thread_index(section: Section, name: str) -> int:
         )
     if same:
         return same[0]
-    told = section.facts.get("threads")
-    count = max(told if isinstance(told, int) else 0, len(names))
+    given = section.facts.get("threads")
+    count = max(given if isinstance(given, int) else 0, len(names))
     if name.isdecimal() and int(name) < count:
         return int(name)
     known = ", ".join(dict.fromkeys(one for one in names if one)) or "none with a name"

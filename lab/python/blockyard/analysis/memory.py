@@ -1,6 +1,6 @@
 """Memory over a run: what is resident beside what is live, and what an allocator's share of it is made of.
 
-What can be told from outside: at the moment of most live bytes an allocator has the fewest holes, so what is resident
+What is visible from outside: at the moment of most live bytes an allocator has the fewest holes, so what is resident
 beyond live *there* is internal fragmentation: rounding, bookkeeping, pages partly used. Where the allocator tells what
 it rounds sizes up to, rounding stands apart, and the rest is bookkeeping and pages partly used. A resident byte beyond
 that ratio at any later moment is external fragmentation: a hole, or memory that is held back.
@@ -191,9 +191,9 @@ def _unload(found: MemorySeries) -> Unload | None:
 def _rounding(one: AllocatorFigures) -> float | None:
     found = []
     for run in one.runs.runs:
-        told = run.facts.live_at_stop
-        if told is not None and told.blocks and told.rounding_bytes is not None:
-            found.append(told.rounding_bytes / told.blocks)
+        live = run.facts.live_at_stop
+        if live is not None and live.blocks and live.rounding_bytes is not None:
+            found.append(live.rounding_bytes / live.blocks)
     return float(median(found)) if found else None
 
 

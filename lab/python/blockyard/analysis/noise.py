@@ -15,7 +15,7 @@ from blockyard.analysis.latency import View
 MARGIN = 0.02
 """No claim is made of a smaller difference."""
 LEAST_REPEATS = 3
-"""From two repeats on a side no spread can be told: the interval of their ratio would span thousands."""
+"""Two repeats on a side show no spread: the interval of their ratio would span thousands."""
 FALSE_ALARMS = 0.05
 """The chance of any wrong claim among all that are made together, were repeats the only thing that differs."""
 

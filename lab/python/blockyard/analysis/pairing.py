@@ -91,7 +91,7 @@ def _same_runs(pairs: tuple[Pair, ...]) -> list[str]:
     if all(len(names) == len(each.twins) for names, each in zip(copies, pairs, strict=True)) and not any(
         each.lost for each in pairs
     ):
-        raise UserError("the runs of BASE and NEW are copies of one another: nothing can differ; measure NEW anew")
+        raise UserError("the runs of BASE and NEW are copies of one another: nothing can differ; measure NEW again")
     return [
         f"{each.new.title}: the runs of {', '.join(names)} are the same ones in BASE and NEW, so that nothing of "
         "theirs can differ"
@@ -243,7 +243,7 @@ def _changes(base: dict[str, Any], new: dict[str, Any], mine: AllocatorRuns, oth
 
 
 def _refuse_other_options(base: Campaign, new: Campaign) -> None:
-    """What runs were asked for besides journal, pace and touch."""
+    """What runs have in common beyond journal, pace and touch."""
     for flag, here, there in base.options.differences(new.options):
         if isinstance(here, bool):
             kept, free = ("BASE", "NEW") if here else ("NEW", "BASE")

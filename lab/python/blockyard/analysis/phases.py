@@ -11,7 +11,7 @@ from blockyard.errors import UserError
 
 LOAD, PLAY, TEARDOWN, OTHER = "load", "play", "teardown", "other phases"
 _MOST_NAMES = 12
-"""Of a program that names more phases than that, the later ones are told together: each has tables of its own."""
+"""Of a program that names more phases than that, the later ones are joined: each has tables of its own."""
 _WINDOW_NS = 500_000_000
 _SHORTEST = 2
 """In windows of half a second. A second of much allocation in the midst of play is what frames are there to show, and a
@@ -66,8 +66,8 @@ def find(section: Section, line: Timeline) -> Phases:
 
 
 def _named(section: Section, line: Timeline) -> list[Phase]:
-    told = section.facts.get("phases")
-    marks = [mark for mark in told if isinstance(mark, dict) and mark.get("name")] if isinstance(told, list) else []
+    given = section.facts.get("phases")
+    marks = [mark for mark in given if isinstance(mark, dict) and mark.get("name")] if isinstance(given, list) else []
     if not marks:
         return []
     times = [(mark.get("event"), mark.get("time_ns")) for mark in marks]

@@ -23,11 +23,11 @@ def _opened() -> ctypes.CDLL:
         library.by_samples_abi.restype = ctypes.c_uint32
         abi = library.by_samples_abi()
     except (OSError, AttributeError) as error:
-        raise UserError(f"{found} can't be loaded ({error}); build it anew with 'make build'") from None
+        raise UserError(f"{found} can't be loaded ({error}); build it again with 'make build'") from None
     if abi != ABI:
         raise UserError(
             f"{found} is of another version than this blockyard (its interface is number {abi}, and "
-            f"{ABI} is needed); build it anew with 'make build'"
+            f"{ABI} is needed); build it again with 'make build'"
         )
     return library
 
@@ -41,7 +41,7 @@ def functions(wanted: Functions) -> ctypes.CDLL:
         except AttributeError:
             raise UserError(
                 f"{native.path(_NAME)} is of another version than this blockyard (it has no {name}); build "
-                "it anew with 'make build'"
+                "it again with 'make build'"
             ) from None
         function.restype, function.argtypes = result, arguments
     return library

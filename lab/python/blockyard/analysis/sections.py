@@ -271,7 +271,7 @@ def _refuse_mixed_machines(section: Section) -> None:
     for rate, run in rates:
         if abs(rate - middle) > _SAME_MACHINE * middle:
             raise UserError(
-                f"{run.folder / 'run.json'} has a clock of {rate:.3f} ticks a nanosecond and the others of "
+                f"{run.folder / 'run.json'} has a clock of {rate:.3f} ticks per nanosecond and the others of "
                 f"its table {middle:.3f}: they were measured on different machines and cannot be compared"
             )
 

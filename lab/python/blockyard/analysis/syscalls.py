@@ -130,7 +130,7 @@ _AARCH64 = {
 
 
 def name(call: int, architecture: str) -> str:
-    """`mmap`; a number without a name here is told as `call 123`."""
+    """`mmap`; a number without a name here is `call 123`."""
     return {"x86_64": _X86_64, "aarch64": _AARCH64}.get(architecture, {}).get(call, f"call {call}")
 
 

@@ -21,7 +21,7 @@ JOURNAL = "godot-shooter.byj"
 
 @dataclass(frozen=True)
 class Extent:
-    """What a demonstration measures, for how long, and how long a user is told that takes. At `limit_s` no further
+    """What a demonstration measures, for how long, and how long a user expects it to take. At `limit_s` no further
     repeat is begun."""
 
     allocators: tuple[str, ...]

@@ -61,7 +61,7 @@ _VIEWS = {
     "--fps",
     type=Finite(1, 10_000),
     metavar="N",
-    help="Cut frames by the clock, N a second, instead of at the journal's frame marks.",
+    help="Cut frames by the clock, N per second, instead of at the journal's frame marks.",
 )
 @click.option(
     "--thread",

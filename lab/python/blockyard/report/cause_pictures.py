@@ -13,14 +13,14 @@ WIDTH = 1600
 _LEFT, _RIGHT, _GAP, _BOTTOM, _TOP, _ROW = 176, 56, 84, 120, 168, 44
 _COLOURS = {OWN: "#0072b2", FAULTED: "#e69f00", WAITED: "#b3478f", INTERRUPTED: "#9aa0a8", UNKNOWN: "#e3e6ea"}
 _HATCHES = {FAULTED: "//", WAITED: "..", INTERRUPTED: "\\\\"}
-"""Told apart without colour too."""
+"""They differ without colour too."""
 
 Row = tuple[Look, Mapping[str, float]]
-"""Events a second by class."""
+"""Events per second by class."""
 
 
 def draw(sheet: style.Sheet, panels: Sequence[tuple[str, list[Row]]]) -> list[Path]:
-    """Panels side by side; a bar is 100 % of its events, whose number a second stands behind it."""
+    """Panels side by side; a bar is 100 % of its events, whose number per second stands behind it."""
     with matplotlib.rc_context({**style.FONT, "hatch.linewidth": 0.7, "hatch.color": "#ffffff"}):
         height = _BOTTOM + _TOP + _ROW * len(panels[0][1])
         page = style.figure(WIDTH, height)

@@ -78,16 +78,16 @@ def words(section: Section, cuts: Cuts) -> str:
 
 
 def _others(cuts: Cuts) -> str:
-    told = [
+    others = [
         f"{phase.name} {phase.begin_ns / 1e9:.1f} to {phase.end_ns / 1e9:.1f} s"
         for phase in cuts.phases.phases
         if phase.name != PLAY
     ]
-    shown = ", ".join(told[:4])
+    shown = ", ".join(others[:4])
     return (
-        f"{shown} and {len(told) - 4} more stretches are left out"
-        if len(told) > 4
-        else f"{shown} {'is' if len(told) == 1 else 'are'} left out"
+        f"{shown} and {len(others) - 4} more stretches are left out"
+        if len(others) > 4
+        else f"{shown} {'is' if len(others) == 1 else 'are'} left out"
     )
 
 
@@ -202,10 +202,10 @@ def _phases(lineup: Lineup) -> Iterator[Block]:
     if len(names) < 2:
         return
     yield Heading(f"Phases, {lineup.variant}", 3)
-    how = "as the program named them" if cuts.phases.named else "told apart by how much is allocated and kept"
+    how = "as the program named them" if cuts.phases.named else "found by how much is allocated and kept"
     spans = {name: sum(phase.seconds for phase in cuts.phases.phases if phase.name == name) for name in names}
-    told = ", ".join(f"{name} {units.duration(seconds * 1e9)}" for name, seconds in spans.items())
-    yield Paragraph(f"Phases, {how}: {told}.")
+    listed = ", ".join(f"{name} {units.duration(seconds * 1e9)}" for name, seconds in spans.items())
+    yield Paragraph(f"Phases, {how}: {listed}.")
     for name in names:
         for view in lineup.views:
             yield from with_intervals(_phase_table(lineup, view, name, spans[name]))

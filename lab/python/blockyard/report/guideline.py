@@ -1,4 +1,4 @@
-"""The study's closing guideline, worded from the data at hand: minimum, median, worst 0.1 %, absolute worst."""
+"""The study's closing guideline, worded from this data: minimum, median, worst 0.1 %, absolute worst."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -79,7 +79,7 @@ def _summary(facts: dict[str, Any]) -> Table:
         row("command", " ".join(facts["command"]))
     row(
         "file",
-        f"{facts['form']}, {units.size(facts['file_bytes'])}, {facts['bytes_per_event']:.2f} bytes an event"
+        f"{facts['form']}, {units.size(facts['file_bytes'])}, {facts['bytes_per_event']:.2f} bytes per event"
         + (", addresses kept" if facts["has_addresses"] and facts["form"] == "byj" else ""),
     )
     row("duration", units.length(facts["duration_ns"]) if facts["paced"] else "unknown (unpaced: order only)")

@@ -172,5 +172,5 @@ def fidelity_table(lineup: Lineup) -> Table:
 
 
 def _worst_late(one: AllocatorFigures, key: str) -> float | None:
-    told = [getattr(run.facts.lateness_ns, key) for run in one.runs.runs if run.facts.lateness_ns is not None]
-    return max((value for value in told if value is not None), default=None)
+    latest = [getattr(run.facts.lateness_ns, key) for run in one.runs.runs if run.facts.lateness_ns is not None]
+    return max((value for value in latest if value is not None), default=None)

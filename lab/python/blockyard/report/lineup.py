@@ -43,7 +43,7 @@ class MeasuredSection:
 
     @property
     def shown(self) -> tuple[View, ...]:
-        """The views that tables and pictures have: unless told otherwise the one that is trusted most."""
+        """The views that tables and pictures have: unless asked otherwise the one that is trusted most."""
         if self.options.views or self.options.everything:
             return self.views
         return (next(view for view in _BY_TRUST if view in self.views),)
@@ -143,8 +143,8 @@ class Lineup:
         asked: str = "",
     ) -> Table:
         own = self.of.own
-        told = (*filter(None, circumstances), self.variant)
-        return Table(name, columns, rows, told, notes, absent, asked, own.name if own is not None else "")
+        stated = (*filter(None, circumstances), self.variant)
+        return Table(name, columns, rows, stated, notes, absent, asked, own.name if own is not None else "")
 
 
 def short_name(one: AllocatorFigures) -> str:

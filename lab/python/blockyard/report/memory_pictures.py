@@ -21,7 +21,7 @@ Looks = Mapping[str, Look]
 
 
 def over_time(sheet: style.Sheet, found: Sequence[MemorySeries], looks: Looks) -> list[Path]:
-    """Resident bytes, a line an allocator, live bytes shaded; below, page faults a second where they are known."""
+    """Resident bytes, a line an allocator, live bytes shaded; below, page faults per second where they are known."""
     with matplotlib.rc_context(style.FONT):
         faults = any(one.faults_per_s is not None for one in found)
         height = _BOTTOM + _TOP + _PANEL + (_GAP + _FAULTS) * faults

@@ -11,7 +11,7 @@ from blockyard.analysis import standing
 from blockyard.analysis.latency import View
 
 Progress = Callable[[float, str], None]
-"""Told how far a report is, 0 to 1, and what it is doing."""
+"""Called with how far a report is, 0 to 1, and what it is doing."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ _PLANES = {
 }
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 _ALL_EMPHASISED = 4
-"""So few lines can all be told apart."""
+"""Readers can tell so few lines from each other."""
 _MEANINGS = {
     View.AS_RUN: "as-run: all repeats as they came",
     View.ATTRIBUTED: "attributed: without the events that the machine interrupted",
@@ -206,7 +206,7 @@ class _Drawing:
 
     def memory(self) -> list[Path]:
         at_ns = memory.times(self.competing)
-        found = [told for one in self.competing if (told := memory.series(one, at_ns)) is not None]
+        found = [series for one in self.competing if (series := memory.series(one, at_ns)) is not None]
         if not found or at_ns[-1] == 0:
             return []
         subtitle = f"resident bytes, the lab's own taken off, median of the repeats; {self.who}; {self.how}"

@@ -169,8 +169,8 @@ def _figures(found: Verdict, ends: budgets.Ends | None) -> dict[str, object]:
         **{f"{label}_share": None if share is None else round(share, 6) for label, share in found.shares.items()},
         **{
             f"{percentile.label}_share_{name}": None
-            if (told := (ends or {}).get(percentile.label)) is None
-            else round(told[place] / found.budget_ns, 6)
+            if (interval := (ends or {}).get(percentile.label)) is None
+            else round(interval[place] / found.budget_ns, 6)
             for percentile in frames.TAILS
             for place, name in enumerate(("low", "high"))
         },
@@ -192,10 +192,10 @@ def _memory(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[d
     at_ns = memory.times(figures)
     for one in figures:
         found = memory.series(one, at_ns)
-        told = memory.figures(one, at_ns)
-        if found is None or told is None or one.runs.is_null:
+        peak = memory.figures(one, at_ns)
+        if found is None or peak is None or one.runs.is_null:
             continue
-        external = np.maximum(found.resident - found.live * (1 + told.overhead), 0)
+        external = np.maximum(found.resident - found.live * (1 + peak.overhead), 0)
         external[: int(found.live.argmax())] = np.nan
         for place, at in enumerate(at_ns):
             yield {

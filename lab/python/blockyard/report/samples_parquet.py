@@ -72,7 +72,7 @@ def write(target: Path, section: Section, allocator: AllocatorRuns, gross: bool)
 
 def _encoding(name: str) -> str:
     """Times rise by little from row to row: their differences take a byte or two. Of the rest the higher bytes are
-    nearly all alike: laid side by side they compress better and several times as fast."""
+    nearly all equal: laid side by side they compress better and several times as fast."""
     return _DIFFERENCES if name.startswith("start") else "BYTE_STREAM_SPLIT"
 
 

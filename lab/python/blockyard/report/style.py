@@ -146,7 +146,7 @@ def put(page: Figure, x: float, y: float, words: str, **style: object) -> Text:
 
 def subtitle(page: Figure, from_top: float, words: str, width: float | None = None) -> Text:
     """Below the title, its last line so many pixels below the upper edge; smaller where a line would not fit into the
-    width (to the right margin unless told)."""
+    width (to the right margin by default)."""
     whole_width, whole_height = page.get_size_inches() * PIXELS_PER_INCH
     made = put(page, _MARGIN, whole_height - from_top, words, fontsize=15, color=FAINT, linespacing=1.5)
     pen, room = FigureCanvasAgg(page).get_renderer(), width or whole_width - 2 * _MARGIN

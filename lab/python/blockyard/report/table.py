@@ -126,8 +126,8 @@ class Table:
             return None
         rows = [replace(row, cells=[_span(row.cells[x], self.columns[x].unit) for x in places]) for row in self.rows]
         columns = [Column(self.columns[x].name, Unit.TEXT) for x in places]
-        told = (INTERVALS, *self.circumstances)
-        return replace(self, columns=columns, rows=rows, circumstances=told, notes=(), asked="")
+        circumstances = (INTERVALS, *self.circumstances)
+        return replace(self, columns=columns, rows=rows, circumstances=circumstances, notes=(), asked="")
 
     def worded(self) -> list[list[str]]:
         """All cells as people read them, each row with its name before them."""

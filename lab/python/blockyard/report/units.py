@@ -36,7 +36,7 @@ def number(count: int | None) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """Events a second."""
+    """Events per second."""
     if per_second is None:
         return ABSENT
     return "0" if per_second == 0 else f"{per_second:,.0f}" if per_second >= 100 else three_digits(per_second)

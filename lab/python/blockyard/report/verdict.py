@@ -88,7 +88,7 @@ def of_section(one: Answer) -> list[str]:
         found.append(f"Nothing but {one.own.name} was replayed: '-a all' shows what another allocator would change.")
     elif one.repeats < LEAST_REPEATS:
         found.append(
-            f"What another allocator would change beyond noise can't be told from {_counted(one.repeats, 'repeat')}; "
+            f"What another allocator would change beyond noise does not show in {_counted(one.repeats, 'repeat')}; "
             "replay with --repeats 5."
         )
     else:

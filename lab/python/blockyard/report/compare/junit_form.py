@@ -50,7 +50,7 @@ def _wanted(outcome: Outcome) -> str:
 
 
 def _claim(suite: ElementTree.Element, title: str, claim: Claim) -> None:
-    """Without a gate nothing fails: what could not be told is skipped, the rest says what it is."""
+    """Without a gate nothing fails: what is inconclusive is skipped, the rest says what it is."""
     case = _case(suite, title, f"{claim.allocator} {claim.operation.value} {claim.percentile.label}")
     change = claim.change(None)
     moved = f" {percent(change.ratio)}" if change is not None and change.ratio is not None else ""

@@ -1,4 +1,4 @@
-"""What the page knows besides single events: every exact figure, computed by the analysis and only shown here."""
+"""What the page knows beyond single events: every exact figure, computed by the analysis and only shown here."""
 
 import math
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ def section(of: MeasuredSection, verdict: Sequence[str]) -> dict[str, Any]:
     members = of.figures
     lineup, views = Lineup(of, "", members, members), of.all_views
     at_ns = memory.times(lineup.competing)
-    curves = {one.name: told for one in lineup.competing if (told := memory.series(one, at_ns)) is not None}
-    live = next((told.live for told in curves.values()), np.zeros(0))
+    curves = {one.name: curve for one in lineup.competing if (curve := memory.series(one, at_ns)) is not None}
+    live = next((curve.live for curve in curves.values()), np.zeros(0))
     bases = list(dict.fromkeys(one.runs.base for one in lineup.competing))
     return {
         "title": of.section.title,
@@ -158,7 +158,7 @@ def _peak(one: AllocatorFigures) -> float | None:
 
 
 def _digits(value: float, digits: int = 5) -> float:
-    """Enough for any axis and table, at half the room."""
+    """Enough for any axis and table, in half the bytes."""
     return 0.0 if value == 0 else round(value, digits - 1 - math.floor(math.log10(abs(value))))
 
 

@@ -33,12 +33,12 @@ def write(
     }
     packs: list[tuple[str, str]] = []
     for number, (one, verdict) in enumerate(zip(found, verdicts, strict=True)):
-        told = content.section(one, verdict)
+        entry = content.section(one, verdict)
         traces = [syscalls.read(member.runs, results.machine) for member in one.figures]
-        told["columns"], made = events.prepare(
-            one.figures, traces, told["end_ns"], one.options.gross, jobs, crowd=len(found)
+        entry["columns"], made = events.prepare(
+            one.figures, traces, entry["end_ns"], one.options.gross, jobs, crowd=len(found)
         )
-        facts["sections"].append(told)
+        facts["sections"].append(entry)
         packs.append((f"{number}/frames", frames.pack(one.figures, one.all_views)))
         packs += [(f"{number}/{member.name}", pack) for member, pack in zip(one.figures, made, strict=True)]
     text = _document(facts, packs, carried)

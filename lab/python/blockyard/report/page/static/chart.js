@@ -35,7 +35,7 @@ export function tipTable(title, rows) {
 }
 
 /// A chart in `element`; `describe()` gives uPlot's options and data, or a sentence where there is nothing to draw.
-/// `build` makes it anew (other series, another theme), `refresh` only gives it new data and scales.
+/// `build` rebuilds it (other series, another theme), `refresh` only gives it new data and scales.
 export class Chart {
   constructor(element, describe, height) {
     this.element = element;

@@ -68,7 +68,7 @@ export function onThemeChange(listener) {
 
 const inks = new Map();
 
-/// A colour of the page's style. Asked once for each theme: a question in mid-redraw has all styles worked out anew.
+/// A colour of the page's style. Asked once for each theme: a question in mid-redraw has all styles worked out again.
 export function ink(name) {
   const key = `${name} ${isDark()}`;
   if (!inks.has(key)) inks.set(key, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
@@ -124,7 +124,7 @@ export function drawMark(context, mark, x, y, size) {
 
 const swatches = new Map();
 
-/// A line with its mark, drawn once for each theme; for the table, which is made anew with every zoom.
+/// A line with its mark, drawn once for each theme; for the table, which is rebuilt with every zoom.
 export function swatchOf(allocator, use) {
   const key = `${use} ${allocator.name} ${isDark()}`;
   if (!swatches.has(key)) {

@@ -54,7 +54,7 @@ const latencyColumns = [
   latencyColumn("worst", (summary) => summary.worst),
   ...LIMITS.map((limit, place) => ({
     name: `>${limit}/s`,
-    title: `events that took longer than ${limit}, a second`,
+    title: `events that took longer than ${limit}, per second`,
     value: (one) => one.summary && one.summary.above[place] / Math.max(countedSeconds(one.allocator), 1e-9),
     words: rateWords,
   })),

@@ -1,4 +1,4 @@
-// What the scatter shows of time and latency, and how that changes: by wheel, buttons, keys and fingers alike.
+// What the scatter shows of time and latency, and how that changes: by wheel, buttons, keys and fingers.
 import { change, endSeconds, section, setRange, state } from "./state.js";
 
 /// The latency axis: the chosen stretch of latency, or all of the section's.
