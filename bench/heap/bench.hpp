@@ -17,7 +17,7 @@ inline pthread_mutex_t adapter_lock = PTHREAD_MUTEX_INITIALIZER;
 inline bool locked = false;
 
 /// One block. Its size is written into it: what a program would do with a block at the least, and what an allocator
-/// that wants the size back is told.
+/// that wants the size back gets it.
 inline void* allocate(std::uint32_t size) {
   void* block;
   if (locked) {

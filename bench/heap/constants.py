@@ -332,7 +332,7 @@ def main() -> None:
 
     def on(part: str) -> list[Variant]:
         some = [each for each in found if part in each.on]
-        # The shipped heap at even distances among them: what drifts hits all alike.
+        # The shipped heap at even distances among them: drift hits all of them equally.
         for turn in range(SHIPPED):
             shipped = Variant(_name(f"shipped {turn}"), "as shipped", str(turn + 1))
             some.insert(turn * len(some) // (SHIPPED - 1), shipped)

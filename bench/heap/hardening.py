@@ -32,7 +32,7 @@ def show(program: Path, repeats: int) -> dict[str, dict[str, float]]:
     times = {soft: _times(program, soft, layouts) for soft in PARTS}
     for repeat in range(repeats):
         for layout in range(layouts):
-            # In turn, so that drift hits all alike; the least of a layout's repeats is the one least disturbed.
+            # In turn, so that drift hits all equally; the least of a layout's repeats is the one least disturbed.
             for soft in PARTS if (repeat + layout) % 2 == 0 else reversed(PARTS):
                 times[soft][layout] = min(times[soft][layout], _pair(program, soft, layout))
     counter = program.parent / "bench_heap_counts"
@@ -69,7 +69,7 @@ def _times(program: Path, soft: int, layouts: int) -> list[float]:
 
 
 def _interval(without: list[float], shipped: list[float]) -> tuple[float, float]:
-    """The middle 95 % of the ratio of medians when the places are drawn anew, of both kinds each for itself."""
+    """The middle 95 % of the ratio of medians when the places of each kind are drawn again."""
     chance = random.Random(1)
     ratios = sorted(
         statistics.median(chance.choices(shipped, k=len(shipped)))

@@ -1,7 +1,7 @@
 """Runs bench_heap's workloads on every allocator, in turn, and prints medians, fairness and ratios to the best.
 
 Each case is a process; every other round goes through the allocators in the reverse order, so that drift hits all
-alike.
+of them equally.
 """
 
 from __future__ import annotations

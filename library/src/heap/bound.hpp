@@ -1,5 +1,5 @@
-// How often the heap's loops turn at most, where that is not plain from the loop itself: asserted where BLOCKYARD_BOUNDS is
-// set, and free of cost elsewhere.
+// How often the heap's loops turn at most, where that is not plain from the loop itself: asserted where
+// BLOCKYARD_BOUNDS is set, and free of cost elsewhere.
 //
 // It is set in checked builds, in the fuzzers, and in the tests that drive the plain heap with its bounds asserted
 // (tests/heap/bounds): there every loop of this list is shown to be counted, by one planted turn too many.

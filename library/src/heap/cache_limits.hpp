@@ -11,7 +11,8 @@
 
 namespace blockyard::heap {
 
-/// Cached blocks of a class: at most 60 and at most 16 KiB, so that eight classes of large blocks do not hold megabytes.
+/// Cached blocks of a class: at most 60 and at most 16 KiB, so that eight classes of large blocks do not hold
+/// megabytes.
 inline constexpr std::uint32_t most_cached = 60;
 constexpr std::uint32_t cache_capacity(unsigned index) {
   return std::min(static_cast<std::uint32_t>(slice_bytes) / class_bytes(index), most_cached);

@@ -4,7 +4,8 @@ namespace blockyard::heap {
 
 // A burst in one round may be followed by one as large before the janitor is back: the reserve is twice the largest
 // recent round's. What counts is how far the reserve fell and what it could not serve: what is freed and taken again
-// meanwhile needs no more of it. Half of it is forgotten each tick, so that nothing is populated for a load that is over.
+// meanwhile needs no more of it. Half of it is forgotten each tick, so that nothing is populated for a load that is
+// over.
 void Demand::follow(const Seen& seen) {
   // Of a longer round its part: the janitor lets rounds be long where little is taken.
   constexpr std::uint64_t round_ns = 8'000'000;

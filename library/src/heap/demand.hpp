@@ -11,8 +11,8 @@
 
 namespace blockyard::heap {
 
-/// All figures in pages, all operations O(1). What the program reads comes first, in a cache line of its own; the rest is
-/// for the round of maintenance, in which one thread is at a time.
+/// All figures in pages, all operations O(1). What the program reads comes first, in a cache line of its own; the rest
+/// is for the round of maintenance, in which one thread is at a time.
 class alignas(64) Demand {
  public:
   constexpr Demand() = default;
@@ -42,8 +42,9 @@ class alignas(64) Demand {
   std::uint64_t least_reserve() const { return reserve_for(0); }
   /// At least so many bytes of them from now on. Any thread.
   void keep_ready(std::size_t bytes) { reserve_floor_.store(bytes >> page_shift, std::memory_order_relaxed); }
-  /// Whether to wake the janitor where so many pages are left of the reserve: half of it, since waking costs the program
-  /// a system call. Never where it found nothing to populate: then it tries again when it comes by itself. Any thread.
+  /// Whether to wake the janitor where so many pages are left of the reserve: half of it, since waking costs the
+  /// program a system call. Never where it found nothing to populate: then it tries again when it comes by itself. Any
+  /// thread.
   bool reserve_is_low(std::uint64_t left) const {
     return left < reserve_target() / 2 && !exhausted_.load(std::memory_order_relaxed);
   }
@@ -63,7 +64,7 @@ class alignas(64) Demand {
                     reserve_floor_.load(std::memory_order_relaxed));
   }
 
-  Atomic<std::uint64_t> reserve_floor_{0};  // what keep_ready asked for
+  Atomic<std::uint64_t> reserve_floor_{0};  // set by keep_ready
   Atomic<std::uint64_t> demand_{0};         // taken in a round: a maximum that decays
   Atomic<bool> exhausted_{false};
   alignas(64) std::uint64_t taken_seen_ = 0;  // at the last round

@@ -1,13 +1,13 @@
 // Freed blocks that threads hand to one another by the magazine, so that one thread's frees serve another's allocations
-// without a look at a slab or at a block: the depot of Bonwick and Adams, "Magazines and Vmem", 2001.
+// and neither slab nor block is touched: the depot of Bonwick and Adams, "Magazines and Vmem", 2001.
 //
 // A thread that frees another's block and has no room for it leaves half of what it holds of the class here. A thread
-// that has none left takes one magazine. Each costs one atomic exchange for up to 30 blocks (magazine_ring.hpp). To their
-// slabs these blocks are in use.
+// that has none left takes one magazine. Each costs one atomic exchange for up to 30 blocks (magazine_ring.hpp). To
+// their slabs these blocks are in use.
 //
-// Bound: 128 KiB of blocks a class, 24 classes, 3 MiB if all are full. Blocks are taken only of classes of which a thread
-// recently found none, and go back to their slabs three ticks (48 ms) of the janitor's clock after that: a level that is
-// freed leaves none here.
+// Bound: 128 KiB of blocks a class, 24 classes, 3 MiB if all are full. Blocks are taken only of classes of which a
+// thread recently found none, and go back to their slabs three ticks (48 ms) of the janitor's clock after that: a level
+// that is freed leaves none here.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ constexpr unsigned magazines_shift(unsigned index) {
   return static_cast<unsigned>(std::bit_width(fitting)) - 1;
 }
 
-/// Where the magazines of a class lie among all: looked up, since a division would stand between a call and its lines.
+/// Where the magazines of a class lie among all: a table, since a division would delay the prefetch of their lines.
 struct DepotPlan {
   std::uint16_t first = 0;
   std::uint8_t shift = 0;
@@ -110,8 +110,8 @@ class Depot {
     return is_wanted(its, tick) && Ring::has_room(its.given, shift(size_class), Turns{*this, size_class});
   }
 
-  /// Calls free(void*) for the blocks of classes that nobody wants any more (`all`: of all), of at most `most` magazines; of
-  /// all that wait at most magazine_count. One thread at a time. Returns whether there was any.
+  /// Calls free(void*) for the blocks of classes that nobody wants any more (`all`: of all), of at most `most`
+  /// magazines; of all that wait at most magazine_count. One thread at a time. Returns whether there was any.
   template <class Free>
   bool drain(std::uint16_t tick, bool all, std::uint32_t most, Free&& free) {
     std::uint32_t drained = 0;
@@ -137,8 +137,8 @@ class Depot {
   /// In a forked child, before anybody uses the heap there: what threads that are gone had begun.
   void mend_in_child();
 
-  /// Calls visit(const void* block, unsigned size_class) for every block that waits here; racy while threads use them, but
-  /// ends. O(magazines).
+  /// Calls visit(const void* block, unsigned size_class) for every block that waits here; racy while threads use them,
+  /// but ends. O(magazines).
   template <class Visit>
   void for_each(Visit&& visit) {
     for (unsigned size_class = 0; size_class < depot_classes; ++size_class) {

@@ -3,8 +3,8 @@
 
 namespace blockyard::heap {
 
-/// Writes text to standard error, without stdio: the first allocation may come before the C library's streams are ready.
-/// Allocates nothing.
+/// Writes text to standard error, without stdio: the first allocation may come before the C library's streams are
+/// ready. Allocates nothing.
 void say(const char* text);
 
 /// Says what was wrong with `pointer` on standard error, and the stack that did it, and aborts. Call it without a

@@ -1,5 +1,5 @@
-// Free runs of pages by length, to be found in O(1): the index of a two-level segregated fit (Masmano, Ripoll, Crespo, Real,
-// "TLSF: a new dynamic memory allocator for real-time systems", 2004).
+// Free runs of pages by length, to be found in O(1): the index of a two-level segregated fit (Masmano, Ripoll, Crespo,
+// Real, "TLSF: a new dynamic memory allocator for real-time systems", 2004).
 //
 // Lengths below 16 pages have a list each; from there on every doubling has 16 lists. A run is found in the first list
 // whose every member is long enough, so at most 1/16 of a request above 16 pages is searched past.
@@ -17,7 +17,7 @@ class FreeRuns {
  public:
   constexpr FreeRuns() = default;
 
-  /// Adds a run at the head of its list, where find() looks, or at the tail, where last_of() does. The tag holds the
+  /// Adds a run at the head of its list, where find() takes it, or at the tail, where last_of() does. The tag holds the
   /// length.
   void insert(std::uint32_t first, bool at_tail);
   void remove(std::uint32_t first);
@@ -51,7 +51,7 @@ class FreeRuns {
   static constexpr unsigned row_lists = 16;
   static_assert(end_of_lists == rows * row_lists);
 
-  /// Of one list: beside one another, since who reads the one is about to read the other.
+  /// Of one list. They stand together, since they are read together.
   struct Ends {
     std::uint32_t head = 0;  ///< 0: the list is empty
     std::uint32_t tail = 0;  ///< valid where there is a head

@@ -1,5 +1,5 @@
-// What is in a whole heap: emptied as far as it goes, given up, counted and checked. For a heap that no thread has, or that
-// nobody uses at the moment.
+// What is in a whole heap: emptied as far as it goes, given up, counted and checked. For a heap that no thread has, or
+// that nobody uses at the moment.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace blockyard::heap {
 
-/// Puts all cached and deferred blocks back into their slabs, and gives the process every slab that is then empty. At most
-/// 32 times 60 blocks, and 8, and the empty slabs. For a heap that no thread has.
+/// Puts all cached and deferred blocks back into their slabs, and gives the process every slab that is then empty. At
+/// most 32 times 60 blocks, and 8, and the empty slabs. For a heap that no thread has.
 void flush(ThreadHeap* heap);
 
 /// Gives every slab back, whatever lives in them. Nobody may use or free into the heap meanwhile. O(slabs).

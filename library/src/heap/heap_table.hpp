@@ -19,20 +19,21 @@ class HeapTable {
   /// address space or no key for it.
   bool reserve(base::ThreadExit::Callback at_thread_exit);
 
-  /// Gives the calling thread a heap: a parked one when there is one, else a new one. Null when memory is exhausted. O(1).
+  /// Gives the calling thread a heap: a parked one when there is one, else a new one. Null when memory is exhausted.
+  /// O(1).
   ThreadHeap* enter_thread();
   /// Parks the calling thread's heap for the next thread to come, with all its slabs and blocks. O(1).
   void leave_thread(std::uint16_t tick);
-  /// Whether the calling thread has left a heap: what it frees at its very end must not have it take another, which nobody
-  /// would park.
+  /// Whether the calling thread has left a heap: what it frees at its very end must not have it take another, which
+  /// nobody would park.
   static bool thread_has_left();
 
   /// Parks a heap that no thread has any more. O(1).
   void park(ThreadHeap* heap);
   /// The next parked heap to be swept, to be parked again afterwards; null ends the turn. One thread at a time.
   ThreadHeap* take_to_sweep();
-  /// Makes heaps in advance, as long as few stand ready: a new thread's first allocation then causes no page fault for its
-  /// heap. One thread at a time.
+  /// Makes heaps in advance, as long as few stand ready: a new thread's first allocation then causes no page fault for
+  /// its heap. One thread at a time.
   void keep_spare_heaps();
 
   /// A heap without any block, for an arena, and its way back. Null when too many exist.

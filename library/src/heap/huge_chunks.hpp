@@ -1,13 +1,13 @@
 // Which chunks of the region may be huge pages, and how memory goes back to the operating system.
 //
-// The whole region asks for huge pages, so that a chunk comes in as one whoever touches it first. But where huge pages
-// are asked for, Linux's khugepaged makes one of every 2 MiB in which a single page is populated: it fills again what
-// was given back of a chunk, and whoever uses the rest of it waits meanwhile. So a chunk that is given back in part asks
-// for small pages until all of it has gone back.
+// The whole region asks for huge pages, so that the first touch of a chunk brings all of it in. But where huge pages
+// are wanted, Linux's khugepaged makes one of every 2 MiB in which a single page is populated: it fills again what was
+// given back of a chunk, and threads that use the rest wait meanwhile. So a chunk that is given back in part asks for
+// small pages until all of it has gone back.
 //
-// Bound: one or two system calls more for a purge that leaves a part of a chunk or takes the last of it. A chunk that
-// asks for other pages than its neighbours is a mapping of its own, of which a process may have 65,530: at most
-// most_small_chunks do, 8 GiB; what is left of others khugepaged may fill.
+// Bound: at most two system calls more for a purge. A chunk that asks for other pages than its neighbours is a mapping
+// of its own, of which a process may have 65,530: at most most_small_chunks do, 8 GiB; what is left of others
+// khugepaged may fill.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@ namespace blockyard::heap {
 /// A block of whole pages out of the calling thread's cache; null: it has none that fits.
 void* take_cached_run(std::size_t size);
 
-/// A block of whole pages, of `arena` when that is not null. `*zeroed` tells whether the operating system has just zeroed
-/// it. Null when memory is exhausted, or the heap was never readied.
+/// A block of whole pages, of `arena` when that is not null. `*zeroed` tells whether the operating system has just
+/// zeroed it. Null when memory is exhausted, or the heap was never readied.
 void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena);
 
 /// Frees a block that lies in the region in no slab; what is no live block is reported.

@@ -1,15 +1,14 @@
 // Protocol 4: full magazines of one size class, which threads hand to one another, the oldest first.
 //
-// A bounded queue whose places have turns (D. Vyukov, "Bounded MPMC queue", 2010). A place says by its turn whose it is:
-// even, to be filled, odd, full; two more each time round. `given` and `taken` count what was ever put in and taken out;
-// who raises one of them by a compare-and-exchange owns that place until it writes the place's next turn. They have
-// 64 bits: there is no ABA.
+// A bounded queue whose places have turns (D. Vyukov, "Bounded MPMC queue", 2010). The turn of a place says whose it
+// is: even, to be filled; odd, full; two more each time round. `given` and `taken` count what was ever put in and taken
+// out. A thread that raises one of them by a compare-and-exchange owns that place until it writes the place's next
+// turn. They have 64 bits: there is no ABA.
 //
-// So a magazine costs each side one atomic exchange, on a line that only its side writes, and the lines of the place,
-// which go from the giver's core to the taker's and back. Both know beforehand which place comes next: nothing is found
-// by way of something else that another core has just written.
+// A magazine costs each side one atomic exchange, on a line that only its side writes, and the lines of the place. Both
+// sides know beforehand which place comes next: no address is read from what another core has just written.
 //
-// Nobody waits: a place whose owner was interrupted in between looks empty to takers and, a round later, full to givers,
+// Nobody waits. A place whose owner was interrupted in between is empty to takers and, a round later, full to givers,
 // who then go another way. In a forked child an owner may be gone for good: see mend().
 #pragma once
 
@@ -25,8 +24,8 @@ template <class Atomics = StandardAtomics>
 struct MagazineRing {
   using Word = typename Atomics::template atomic<std::uint64_t>;
 
-  /// Where the next is put, or taken from, and how many places there are, as a power of two. `turn_of` gives the turn of
-  /// a place.
+  /// Where the next is put, or taken from, and how many places there are, as a power of two. `turn_of` gives the turn
+  /// of a place.
   static std::uint64_t place(std::uint64_t at, unsigned shift) { return at & ((std::uint64_t{1} << shift) - 1); }
 
   /// Calls fill(place) for the next place and publishes it. False: it is not free yet. Lock-free.

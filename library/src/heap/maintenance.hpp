@@ -1,6 +1,6 @@
-// What is done behind the program's back, by the janitor or at the end of a frame: memory is populated before it is wanted
-// (populate.hpp), parked heaps are swept (sweep.hpp), and what nobody wants any more goes back to the operating system
-// (purge.hpp).
+// What is done behind the program's back, by the janitor or at the end of a frame: memory is populated before it is
+// wanted (populate.hpp), parked heaps are swept (sweep.hpp), and what nobody wants any more goes back to the operating
+// system (purge.hpp).
 //
 // Bound: between two steps a round reads the clock, and a step populates or gives back at most one chunk.
 #pragma once
@@ -24,10 +24,10 @@ class Maintenance {
   constexpr Maintenance(Supply& supply, HeapTable& heaps, Depot& depot)
       : supply_(supply), heaps_(heaps), depot_(depot) {}
 
-  /// One round; `budget_ns` bounds it between steps. Any thread; while another is at it, it does nothing: the janitor that
-  /// was switched off may be in its last round when a frame ends, or frames end on several threads.
+  /// One round; `budget_ns` bounds it between steps. Any thread; while another is at it, it does nothing: the janitor
+  /// that was switched off may be in its last round when a frame ends, or frames end on several threads.
   Round run(std::uint64_t budget_ns);
-  /// In a forked child, where whoever was at it is gone.
+  /// In a forked child, where the thread that was at it is gone.
   void forget();
 
   /// Gives every whole free chunk back, now, as far as it was free at the call. Returns bytes. Any thread.

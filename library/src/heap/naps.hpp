@@ -1,9 +1,9 @@
 // How long the janitor sleeps between two rounds.
 //
-// A round costs 10 to 35 us, nearly all of it going to sleep and waking up, so rounds are rare where little is taken: the
-// program may take three eighths of what it may take before it would have to wake the janitor, which is a system call.
-// Where it ran the reserve that low, the pause is short. When nothing was taken for a while the pause doubles up to the
-// longest sleep.
+// A round costs 10 to 35 us, nearly all of it going to sleep and waking up, so rounds are rare where little is taken:
+// the program may take three eighths of what it may take before it would have to wake the janitor, which is a system
+// call. Where it ran the reserve that low, the pause is short. When nothing was taken for a while the pause doubles up
+// to the longest sleep.
 #pragma once
 
 #include <algorithm>

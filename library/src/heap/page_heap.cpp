@@ -31,8 +31,8 @@ bool PageHeap::is_beside_decommitted(std::uint32_t first, std::uint32_t length) 
          (end % chunk != 0 && end < top_ && tag(end).state == decommitted);
 }
 
-// Allocations take from the head of a list, take_free from its tail. Short runs are worth purging only beside decommitted
-// pages: these stand at the tail, the others, which serve what fits them, at the head.
+// Allocations take from the head of a list, take_free from its tail. Short runs are worth purging only beside
+// decommitted pages: these stand at the tail, the others, which serve what fits them, at the head.
 void PageHeap::insert(std::uint32_t first, std::uint32_t length, PageState state) {
   mark(first, length, state);
   free_[index_of(state)].insert(first, length < least_taken && is_beside_decommitted(first, length));

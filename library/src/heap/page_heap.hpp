@@ -1,8 +1,8 @@
 // Runs of whole pages out of the region: slabs, blocks above small_limit, and the reserve that the janitor keeps.
 //
-// Bound: allocate and free are O(1): a two-level segregated fit (free_runs.hpp) over pages, with boundary tags kept apart
-// from the pages, at most two merges and two splits a call. Overhead: 16 bytes a page. Free runs come in three states that
-// never merge with one another, so that a run's state is true of all its pages.
+// Bound: allocate and free are O(1): a two-level segregated fit (free_runs.hpp) over pages, with boundary tags kept
+// apart from the pages, at most two merges and two splits a call. Overhead: 16 bytes a page. Free runs come in three
+// states that never merge with one another, so that a run's state is true of all its pages.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@
 
 namespace blockyard::heap {
 
-/// Blocks up to this size are handed out populated, or a ready miss is counted; above it the reserve would be dear.
+/// Blocks up to this size are handed out populated, or a ready miss is counted; above it a reserve would take too much
+/// memory.
 inline constexpr std::size_t medium_limit = std::size_t{1} << 20;
 
 enum class PageState : std::uint8_t {
@@ -28,7 +29,7 @@ enum class PageState : std::uint8_t {
   free_decommitted,  ///< unpopulated: the operating system gives zeroed pages at the first touch
 };
 
-/// What an allocation got, beside its first page.
+/// What an allocation got.
 struct PageRun {
   std::uint32_t first = 0;   ///< page index; 0: nothing, the region is exhausted
   std::uint32_t length = 0;  ///< pages
@@ -37,7 +38,7 @@ struct PageRun {
   explicit operator bool() const { return length != 0; }
 };
 
-/// Which state to look in first.
+/// Which state to search first.
 enum class Prefer : std::uint8_t {
   ready,        ///< ready, dirty, decommitted: what slabs and medium blocks want
   dirty,        ///< dirty, ready, decommitted: large blocks, recycled rather than taken from the reserve
@@ -60,15 +61,15 @@ class PageHeap {
   /// Lengthens a used run in place to `length` pages out of the free ready run behind it. False where there is none.
   bool grow(std::uint32_t first, std::uint32_t length);
 
-  /// Takes a free run into work, for the janitor to populate or to purge: a whole chunk where the longest run holds one,
-  /// else the whole run (then shorter than two chunks). No run longer than `longest`, as far as lists tell them apart. Of
-  /// runs below least_taken only those beside decommitted pages of their chunk, whose going makes it whole again. Length 0: none.
-  /// O(1).
+  /// Takes a free run into work, for the janitor to populate or to purge: a whole chunk where the longest run holds
+  /// one, else the whole run (then shorter than two chunks). No run longer than `longest`, as far as the lists
+  /// distinguish them. Of runs below least_taken only those beside decommitted pages of their chunk, which can then
+  /// become whole again. Length 0: none. O(1).
   PageRun take_free(PageState state, std::uint32_t longest = no_limit);
   /// Adds to a run in work the decommitted pages beside it, as far as its chunks go. O(1).
   PageRun with_decommitted_neighbours(const PageRun& run);
 
-  /// In a forked child, where whoever had runs in work is gone: frees them as dirty, of whose pages nothing is known.
+  /// In a forked child, where the threads that had runs in work are gone: frees these as dirty.
   /// O(such runs).
   void abandon_work();
 
@@ -104,8 +105,8 @@ class PageHeap {
   /// read-modify-write behind an allocation would wait until its stores to cold tags are done.
   std::uint64_t pages_taken() const { return __atomic_load_n(&pages_taken_, __ATOMIC_RELAXED); }
 
-  /// Prefetches what an allocation of so many ready pages reads first. To be called some instructions before: taking the
-  /// lock holds back every load behind it until its own line has come.
+  /// Prefetches what an allocation of so many ready pages reads first. To be called some instructions before: taking
+  /// the lock holds back every load behind it until its own line has come.
   void prefetch_lists(std::uint32_t length) {
     __builtin_prefetch(this, 1);
     free_[index_of(PageState::free_ready)].prefetch(length);

@@ -29,8 +29,8 @@ PageRun PageHeap::take_free(PageState state, std::uint32_t longest) {
   return {};
 }
 
-// Decommitted pages may be resident all the same: where huge pages are to be had, the first write to a chunk without any page
-// brings all of it in.
+// Decommitted pages may be resident all the same: where huge pages are to be had, the first write to a chunk without
+// any page brings all of it in.
 PageRun PageHeap::with_decommitted_neighbours(const PageRun& run) {
   const std::lock_guard hold(lock_);
   constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);

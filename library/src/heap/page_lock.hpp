@@ -1,14 +1,13 @@
-// The lock of the page heap: it is held for tens of instructions, so who finds it taken looks again for a while before
-// it asks the operating system to be woken. Parking costs both sides a system call, and the one that holds the lock may
-// be the program's thread that would have to wake the janitor.
+// The lock of the page heap. It is held for tens of instructions, so a thread that finds it taken spins for a while
+// before it parks: parking costs both sides a system call.
 //
-// A mutex of the C library makes unlocking wait until every store before it has got its cache line, since whether
-// somebody waits is asked by an atomic read-modify-write; the stores here are to tags of pages, which are cold. So it is
-// a plain store, and whether somebody waits is looked up behind it. That look may come too early, before the store is
-// seen: then nobody wakes the one that just went to sleep, who therefore sleeps for a bounded time only.
+// Unlocking a mutex of the C library is an atomic read-modify-write, which waits until every store before it has got
+// its cache line; the stores here are to tags of pages, which are cold. So unlocking is a plain store, and only then
+// reads whether somebody waits. That read may come too early: then nobody wakes a thread that just went to sleep, which
+// is why it sleeps for a bounded time only.
 //
-// Bound: 64 looks with a pause each, some microseconds, then it parks: the holder has lost its processor. A wake-up that
-// was lost costs longest_sleep_ns.
+// Bound: 64 spins with a pause each, some microseconds, then it parks: the holder has lost its processor. A lost
+// wake-up costs longest_sleep_ns.
 #pragma once
 
 #include <atomic>
@@ -47,7 +46,7 @@ class BasicPageLock {
 
   [[gnu::noinline, gnu::cold]] void wait_for_it() {
     constexpr int most_spins = 64;
-    for (int look = 0; look < most_spins; ++look) {
+    for (int spin = 0; spin < most_spins; ++spin) {
       if (word_.load(std::memory_order_relaxed) == free && try_lock()) {
         return;
       }

@@ -34,7 +34,8 @@ bool Purging::purge_one(PageHeap& pages, std::uint64_t reserve, Atomic<std::uint
   };
   PageRun run = pages.take_free(PageState::free_dirty, limit(most));
   if (run.length == 0) {
-    // Of runs that the reserve is made of only what it never fell short by: else the next round would populate it again.
+    // Of runs that the reserve is made of only what it never fell short by: else the next round would populate it
+    // again.
     const std::uint64_t least = std::min(before_.reserve, now_.reserve);
     const std::uint64_t wanted = std::max(before_.reserve_wanted, now_.reserve_wanted);
     const std::uint64_t beyond =

@@ -1,12 +1,12 @@
 // Giving free memory back to the operating system, by one rule:
 //
-// What goes back is the free memory that nobody needed for a while (BLOCKYARD_HEAP_PURGE, half a second): as much as was
-// free at every moment of that time. What stays of it is the reserve, or an eighth of what is in use beyond 64 MiB where
-// that is more.
+// What goes back is the free memory that nobody needed for a while (BLOCKYARD_HEAP_PURGE, half a second): as much as
+// was free at every moment of that time. What stays of it is the reserve, or an eighth of what is in use beyond 64 MiB
+// where that is more.
 //
-// How much was free counts, not how old a run is: where blocks come and go, the run that they are cut from is merged and
-// cut again all the time, and so never old. Longest runs go first, whole chunks out of them, so that huge pages stay
-// whole.
+// How much was free counts, not how old a run is: where blocks come and go, the run that they are cut from is merged
+// and cut again all the time, and so never old. Longest runs go first, whole chunks out of them, so that huge pages
+// stay whole.
 #pragma once
 
 #include <algorithm>

@@ -75,8 +75,8 @@ std::size_t part_of(std::size_t room) {
   return std::max((room - left) & ~(chunk_bytes - 1), smallest_region);
 }
 
-// Finds how much there is where the largest region cannot be had, by trying: halves down to one that fits, then in steps
-// of a thirty-second of that up to the one that did not. At most 21 tries, of two to eight system calls.
+// Finds how much there is where the largest region cannot be had, by trying: halves down to one that fits, then in
+// steps of a thirty-second of that up to the one that did not. At most 21 tries, of two to eight system calls.
 bool acquire_part(Reservation* found) {
   std::size_t fitting = largest_region / 2;
   while (!found->acquire(fitting)) {
@@ -105,8 +105,8 @@ bool reserve_region() {
   if (!found.acquire(largest_region) && !acquire_part(&found)) {
     return false;
   }
-  // Zero pages are valid tables: an untouched Owner, RemoteFrees, Slab or PageTag reads as all zero, which means "nothing
-  // here".
+  // Zero pages are valid tables: an untouched Owner, RemoteFrees, Slab or PageTag reads as all zero, which means
+  // "nothing here".
   const std::size_t slices = found.bytes >> slice_shift;
   char* table = found.tables;
   region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(table);

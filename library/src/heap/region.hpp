@@ -44,7 +44,7 @@ class Owner {
   constexpr std::uint32_t heap() const { return word_ >> 8 & 0xFFFFu; }  ///< index; 0: no slab lies here
   constexpr unsigned size_class() const { return word_ & 0xFFu; }
   constexpr std::uint32_t back() const { return word_ >> 24 & 0x7Fu; }  ///< slices from the slab's first to this one
-  constexpr bool is_arena() const { return (word_ & arena_bit) != 0; }  ///< the heap is no thread's, but one's own
+  constexpr bool is_arena() const { return (word_ & arena_bit) != 0; }  ///< the heap is an arena, no thread's
 
  private:
   static constexpr std::uint32_t arena_bit = std::uint32_t{1} << 31;
@@ -73,7 +73,7 @@ inline constexpr std::uint32_t notify_never = 0xFFFF'FFFFu;  ///< `used` never f
 /// A slab's state, written by the owner's thread alone.
 struct alignas(64) Slab {
   void* free = nullptr;      ///< freed blocks, last in first out, links encoded
-  char* bump = nullptr;      ///< `limit`, or the first block of a slab that begins anew: see make_current
+  char* bump = nullptr;      ///< `limit`, or the first block of a slab that has handed none out
   char* limit = nullptr;     ///< end of the last block
   std::uint32_t used = 0;    ///< blocks handed out, remote frees not yet adopted included
   std::uint32_t notify = 0;  ///< free() takes the slow path when `used` falls to this: 0, or capacity - 1 when detached
@@ -94,7 +94,7 @@ struct PageTag {
   std::uint32_t previous = 0;
   std::uint8_t state = 0;  ///< PageState
   std::uint8_t flags = 0;  ///< used runs: PageFlag
-  std::uint16_t heap = 0;  ///< blocks of an own heap: its index
+  std::uint16_t heap = 0;  ///< blocks of an arena: its index
 };
 static_assert(sizeof(PageTag) == 16);
 
@@ -114,9 +114,9 @@ struct Region {
   }
   bool contains(const void* pointer) const { return offset_of(pointer) < bytes; }
   Owner owner_of(std::size_t slice) const { return Owner::from(owners[slice].load(std::memory_order_relaxed)); }
-  /// The cache_place of the class of a block; 0: the address is none of a block of a thread's slab. It lies in the region.
-  /// All that the fast path of free reads, a byte a slice, and by the address itself: what follows waits for this one
-  /// load.
+  /// The cache_place of the class of a block; 0: the address is none of a block of a thread's slab. It lies in the
+  /// region. All that the fast path of free reads, a byte a slice, and by the address itself: what follows waits for
+  /// this one load.
   std::size_t cache_place_at(const void* pointer) const {
     const std::uintptr_t slice = reinterpret_cast<std::uintptr_t>(pointer) >> slice_shift;
     return reinterpret_cast<const Atomic<std::uint8_t>*>(class_map_of_zero + slice)->load(std::memory_order_relaxed);
@@ -134,18 +134,18 @@ inline std::uint32_t page_of_slice(std::uint32_t slice) { return static_cast<std
 extern Region region;
 
 /// Reserves the address space and the tables, once; O(1), a handful of system calls. 256 GiB; where RLIMIT_AS or the
-/// overcommit policy forbids that, five sixths of what there is, less where it is so little that no thread's stack would
-/// have room beside it, down to 8 MiB. False when even that cannot be had.
+/// overcommit policy forbids that, five sixths of what there is, less where it is so little that no thread's stack
+/// would have room beside it, down to 8 MiB. False when even that cannot be had.
 bool reserve_region();
 
-/// Brings the page of `place` in and changes nothing, whoever writes there. Nor does it race with who reads there: it is
+/// Brings the page of `place` in and changes nothing. It does not race with threads that read or write there, but is
 /// hidden from ThreadSanitizer, which takes it for a write (by_heap_check() reads tags while the janitor populates).
 [[gnu::no_sanitize_thread]] inline void touch_without_change(void* place) {
   __atomic_fetch_or(static_cast<unsigned char*>(place), static_cast<unsigned char>(0), __ATOMIC_RELAXED);
 }
 
 /// Writes to every page of the tables that describes `pages` pages from `first_page` on, which the caller owns, and
-/// changes nothing there: what a thread later looks up causes it no page fault.
+/// changes nothing there: later lookups cause no page fault.
 void populate_tables(std::uint32_t first_page, std::uint32_t pages);
 
 }  // namespace blockyard::heap

@@ -1,5 +1,5 @@
-// Frees of blocks by threads that do not own their slab: pushed by any thread, adopted by the owner. remote_list.hpp and
-// pending_stack.hpp have the protocol.
+// Frees of blocks by threads that do not own their slab: pushed by any thread, adopted by the owner. remote_list.hpp
+// and pending_stack.hpp have the protocol.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace blockyard::heap {
 
-/// Frees a small block into the remote-free list of its slab, whose class it tells. Lock-free. True where it is the slab's
-/// first since its owner looked.
+/// Frees a small block into the remote-free list of its slab, whose class it returns in `*size_class`. Lock-free. True
+/// where it is the first since the owner last adopted from the slab.
 inline bool free_remote(void* block, unsigned* size_class = nullptr) {
   const auto slice = static_cast<std::uint32_t>(region.slice_of(block));
   const Owner slab_owner = region.owner_of(slice);

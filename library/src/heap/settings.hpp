@@ -38,7 +38,8 @@ extern Settings settings;
 /// setting there, one a line, where BLOCKYARD_HEAP_SHOW=1. Allocates nothing.
 void read_settings();
 
-/// By by_heap_setting's number: whether a value may be set, setting it, and reading it (0 where there is no such setting).
+/// By by_heap_setting's number: whether a value may be set, setting it, and reading it (0 where there is no such
+/// setting).
 bool is_in_range(std::size_t which, std::uint64_t value);
 void set_setting(std::size_t which, std::uint64_t value);
 std::uint64_t get_setting(std::size_t which);

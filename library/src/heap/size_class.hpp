@@ -1,6 +1,6 @@
-// Size classes of small blocks: 16-byte steps up to 128 bytes, then four classes for each doubling. Rounding up wastes at
-// most 15 bytes up to 128 bytes and at most a quarter above. With eight for each doubling it would be an eighth, but a
-// frame would more often need a class that it has not used yet, which is what its allocations mostly wait for.
+// Size classes of small blocks: 16-byte steps up to 128 bytes, then four classes for each doubling. Rounding up wastes
+// at most 15 bytes up to 128 bytes and at most a quarter above. With eight for each doubling it would be an eighth, but
+// a frame would more often need a class that it has not used yet, which is what its allocations mostly wait for.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// How long slabs are. A slab is cut from slices of 16 KiB and holds at least eight blocks, so that its tail wastes at most
-// an eighth.
+// How long slabs are. A slab is cut from slices of 16 KiB and holds at least eight blocks, so that its tail wastes at
+// most an eighth.
 #pragma once
 
 #include <cstddef>

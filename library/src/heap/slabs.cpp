@@ -14,8 +14,9 @@ std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
   return state == SlabState::listed ? heap->waiting[slab->size_class].listed : heap->detached;
 }
 
-// Makes a slab without used blocks one that never gave any: its blocks come densely and in order, and no link is read.
-void begin_anew(Slab* slab) {
+// Makes a slab without used blocks one that never handed out any: its blocks come densely and in order, and no link is
+// read.
+void reset(Slab* slab) {
   slab->free = nullptr;
   slab->bump = region.slice_address(index_of(slab));
   slab->limit = slab->bump + std::size_t{slab->capacity} * slab->block_bytes;
@@ -39,7 +40,7 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   slab->slices = static_cast<std::uint8_t>(slices);
   slab->block_bytes = bytes;
   slab->size_class = static_cast<std::uint8_t>(size_class);
-  begin_anew(slab);
+  reset(slab);
   ++heap->slabs;
   heap->waiting[size_class].slices += slices;
   return slab;
@@ -99,15 +100,15 @@ Slab* next_slab(ThreadHeap* heap, unsigned size_class) {
   Slab* const slab = &region.slabs[listed];
   unlink(heap, slab);
   if (slab->used == 0) {
-    begin_anew(slab);
+    reset(slab);
   }
   return slab;
 }
 
 void make_current(Bin& bin, Slab* slab) {
 #if BLOCKYARD_CHECKED
-  const bool anew = slab->used == 0 && slab->free == nullptr && slab->bump == region.slice_address(index_of(slab));
-  if (bin.left != 0 || (slab->bump != slab->limit && !anew)) {
+  const bool untouched = slab->used == 0 && slab->free == nullptr && slab->bump == region.slice_address(index_of(slab));
+  if (bin.left != 0 || (slab->bump != slab->limit && !untouched)) {
     report_broken("a slab that has handed out blocks has some left that were never handed out");
   }
 #endif
@@ -128,8 +129,8 @@ void* take_freed(Slab* slab) {
       report_written_after_free(block);
     }
     slab->free = next;
-    // The next of these calls reads its link out of the next block: let the line come until then. Where there is none, a
-    // line that is here already: null would cost a walk of the page table.
+    // The next of these calls reads its link out of the next block: let the line come until then. Where there is none,
+    // a line that is here already: null would cost a walk of the page table.
     __builtin_prefetch(next != nullptr ? next : slab);
   }
   return block;

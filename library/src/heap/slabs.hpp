@@ -29,7 +29,7 @@ void retire_unless_last(ThreadHeap* heap, Slab* slab);
 
 /// A slab with room for the class, in no list: a listed one, or a fresh one. Null when memory is exhausted.
 Slab* next_slab(ThreadHeap* heap, unsigned size_class);
-/// From here on the heap allocates from `slab`, which begins anew or has no block left that was never handed out. Such
+/// From here on the heap allocates from `slab`, which has handed out none of its blocks or each at least once. Unused
 /// blocks are the bin's to give, all at once: they count as used, so that giving one does not touch the slab.
 void make_current(Bin& bin, Slab* slab);
 

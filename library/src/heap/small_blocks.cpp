@@ -17,16 +17,16 @@ namespace {
 // taken (tests/heap/freed_by_another_thread).
 constexpr std::uint32_t adopted_a_slow_path = 2;
 
-// A thread that only frees what others allocated takes a heap too, to hand blocks over, but not for the few that a thread
-// may free at its very end.
+// A thread that only frees what others allocated takes a heap too, to hand blocks over, but not for the few that a
+// thread may free at its very end.
 constexpr std::uint8_t frees_before_heap = 32;
 constinit thread_local std::uint8_t frees_without_heap __attribute__((tls_model("initial-exec"))) = 0;
 
 std::uint16_t tick_now() { return process_supply.tick.load(std::memory_order_relaxed); }
 
-// Keeps `less` fewer blocks of a class cached, until an allocation finds neither a cached one nor the bump pointer: called
-// where frees come on frees, so that they emptied a slab. Who frees a level in no order would otherwise be left with the
-// last ones of each class, each in a slab that holds nothing else.
+// Keeps `less` fewer blocks of a class cached, until an allocation finds neither a cached one nor the bump pointer:
+// called where frees come on frees, so that they emptied a slab. Who frees a level in no order would otherwise be left
+// with the last ones of each class, each in a slab that holds nothing else.
 [[gnu::noinline]] void trim_cache(ThreadHeap* heap, unsigned size_class, std::uint32_t less) {
   const std::uint32_t limit = heap->cache_limit(size_class);
   heap->set_cache_limit(size_class, limit - std::min(less, limit));
@@ -39,7 +39,7 @@ std::uint16_t tick_now() { return process_supply.tick.load(std::memory_order_rel
   }
 }
 
-// Frees into another thread's slab. Where that is its first such free since its owner looked, others may follow.
+// Frees into another thread's slab. Where that is the first since the owner last adopted from it, more are likely.
 void free_to_remote_slab(ThreadHeap* heap, void* block) {
   unsigned size_class = 0;
   if (free_remote(block, &size_class)) {
@@ -64,7 +64,7 @@ void* take_handed_over(ThreadHeap* heap, unsigned size_class) {
   return block;
 }
 
-// Hands the older half of the cached blocks over to whoever wants some of the class, which makes room for `block`. False:
+// Hands the older half of the cached blocks over to a thread that wants some of the class, and caches `block`. False:
 // nobody does, or enough wait already.
 bool hand_over(ThreadHeap* heap, void* block, unsigned size_class) {
   if (size_class >= depot_classes) {
@@ -195,15 +195,15 @@ void free_to_other(ThreadHeap* heap, void* block) {
   }
 }
 
-// Of another thread's blocks that nobody wants, one fewer is cached each time, until an allocation finds none: who frees
-// another's level would be left with the last of each class, most of them alone in a slab.
+// Of another thread's blocks that nobody wants, one fewer is cached each time, until an allocation finds none: who
+// frees another's level would be left with the last of each class, most of them alone in a slab.
 void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class) {
   if (heap == &empty_heap) {  // which nobody may write
     free_without_heap(block);
     return;
   }
-  // What comes now is seldom and its lines are cold: prefetched at once, before any of them is waited for. Two blocks at
-  // most go back into their slabs here; their lines came eight such frees ago and may be gone again.
+  // What comes now is seldom and its lines are cold: prefetched at once, before any of them is waited for. Two blocks
+  // at most go back into their slabs here; their lines came eight such frees ago and may be gone again.
   process_depot.prefetch_to_give(size_class);
   __builtin_prefetch(&process_supply.tick);
   for (unsigned each = 0; each < 2; ++each) {

@@ -1,8 +1,8 @@
 // Blocks up to small_limit: the fast paths of malloc and free, and what they fall back on.
 //
-// Bound: allocate and free are O(1), without a lock, and on the fast paths without an atomic read-modify-write. At most two
-// lists of remote frees are adopted on a slow path. A fresh slab comes from the ready stack (lock-free), and only when that
-// is empty from the page heap (one lock, O(1)).
+// Bound: allocate and free are O(1), without a lock, and on the fast paths without an atomic read-modify-write. At most
+// two lists of remote frees are adopted on a slow path. A fresh slab comes from the ready stack (lock-free), and only
+// when that is empty from the page heap (one lock, O(1)).
 #pragma once
 
 #include <bit>
@@ -16,8 +16,8 @@
 
 namespace blockyard::heap {
 
-/// Allocates when no block is cached and the bump pointer has reached the current slab's end. `heap` may be the empty one,
-/// the thread then takes a heap. Null when memory is exhausted.
+/// Allocates when no block is cached and the bump pointer has reached the current slab's end. `heap` may be the empty
+/// one, the thread then takes a heap. Null when memory is exhausted.
 void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 
 /// The fast path, for the class of a cache_place: null sends the caller to allocate_slow.
@@ -75,8 +75,8 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
   }
 }
 
-/// Frees another thread's block for which the cache has no room: by way of the depot where blocks of its class are wanted,
-/// else by way of the deferred-free buffer. O(1). `heap` may be the empty one, which never has room.
+/// Frees another thread's block for which the cache has no room: by way of the depot where blocks of its class are
+/// wanted, else by way of the deferred-free buffer. O(1). `heap` may be the empty one, which never has room.
 [[gnu::noinline]] void free_other_past_cache(ThreadHeap* heap, void* block, unsigned size_class);
 
 /// Frees a block of any thread's heap for which the cache has no room. O(1).

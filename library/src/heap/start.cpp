@@ -20,8 +20,8 @@ namespace {
 enum Phase : int { untouched, being_readied, ready, failed };
 constinit Atomic<int> phase{untouched};
 
-// Runs after C++ thread_local destructors. A later destructor may still allocate: the thread then enters again, and this
-// runs once more.
+// Runs after C++ thread_local destructors. A later destructor may still allocate: the thread then enters again, and
+// this runs once more.
 void on_thread_exit(void*) { process_heaps.leave_thread(process_supply.tick.load(std::memory_order_relaxed)); }
 
 void before_fork() {

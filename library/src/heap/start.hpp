@@ -3,8 +3,8 @@
 
 namespace blockyard::heap {
 
-/// Readies the region, the tables and the first reserve; the first call does the work, on whatever thread it comes. False
-/// when the address space cannot be had.
+/// Readies the region, the tables and the first reserve; the first call does the work, on whatever thread it comes.
+/// False when the address space cannot be had.
 bool initialise();
 
 }  // namespace blockyard::heap

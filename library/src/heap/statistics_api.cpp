@@ -24,8 +24,9 @@ struct Used {
   std::uint64_t ready_slabs;  // bytes
 };
 
-// Slabs that stand ready are used pages that nobody uses. The janitor takes the pages first and counts the slab then, or
-// gives a slab back the other way round: where the count was the same before and after, at most one slab is underway.
+// Slabs that stand ready are used pages that nobody uses. The janitor takes the pages first and counts the slab then,
+// or gives a slab back the other way round: where the count was the same before and after, at most one slab is in
+// between.
 Used totals_and_ready_slabs() {
   Used now{};
   std::uint64_t before = process_supply.ready_slabs.pages();

@@ -33,7 +33,8 @@ class Supply {
  public:
   constexpr Supply() = default;
 
-  /// First slice of so many populated, aligned slices; 0 when memory is exhausted. Lock-free while such slabs stand ready.
+  /// First slice of so many populated, aligned slices; 0 when memory is exhausted. Lock-free while such slabs stand
+  /// ready.
   std::uint32_t take_slab(std::uint32_t slices);
   void give_slab(std::uint32_t slice, std::uint32_t slices);
 
@@ -50,8 +51,8 @@ class Supply {
   }
 
   /// Writes to each page of a run that the caller owns, which populates it, and counts them in `counter`. Populating by
-  /// touching takes only the lock of the mapping; the populate calls of the kernel hold that of the whole address space,
-  /// and stall every other thread's mmap.
+  /// touching takes only the lock of the mapping; the populate calls of the kernel hold that of the whole address
+  /// space, and stall every other thread's mmap.
   void populate(std::uint32_t first_page, std::uint32_t length, Atomic<std::uint64_t>& counter);
 
   /// Pages of slabs and blocks that were ever handed out.

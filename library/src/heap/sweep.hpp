@@ -1,7 +1,7 @@
 // Looking after heaps that wait for a thread: they get no slow paths that would adopt their remote frees.
 //
-// Bound: a round sweeps at most 16 heaps, adopts at most 64 remote-free lists of each, flushes one, and drains at most 16
-// magazines of the depot, 256 at the end of a turn.
+// Bound: a round sweeps at most 16 heaps, adopts at most 64 remote-free lists of each, flushes one, and drains at most
+// 16 magazines of the depot, 256 at the end of a turn.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// The record of the part of the heap that one thread owns: its cache of freed blocks, a current slab for every size class,
-// and the slabs that wait behind it.
+// The record of the part of the heap that one thread owns: its cache of freed blocks, a current slab for every size
+// class, and the slabs that wait behind it.
 //
-// Overhead: 84 bytes for every 16 KiB of slabs; for every size class in use at most one partly used slab, one empty one,
-// and those of 12 to 60 cached blocks; and those of the 8 blocks of the deferred-free buffer.
+// Overhead: 84 bytes for every 16 KiB of slabs; for every size class in use at most one partly used slab, one empty
+// one, and those of 12 to 60 cached blocks; and those of the 8 blocks of the deferred-free buffer.
 #pragma once
 
 #include <array>
@@ -18,16 +18,18 @@ namespace blockyard::heap {
 
 inline constexpr std::uint32_t no_heap = 0xFFFF'FFFFu;  ///< an index that no Owner holds
 
-/// What a thread needs to allocate from one class. Its first line of two is enough while at most five blocks are cached:
-/// a rare class then costs one cold line, where a chain from the heap over its slab to the block's own link cost three.
+/// What a thread needs to allocate from one class. Its first line of two is enough while at most five blocks are
+/// cached: a rare class then costs one cold line, where a chain from the heap over its slab to the block's own link
+/// cost three.
 ///
-/// The blocks freed last are cached, addresses only, so that most allocations and frees touch neither a slab's state nor
-/// the block, whose line may be cold: a magazine for each class and thread (Bonwick and Adams, "Magazines and Vmem",
-/// 2001). What does not fit goes to other threads by way of the depot, or back to its slab by way of
+/// The blocks freed last are cached, addresses only, so that most allocations and frees touch neither a slab's state
+/// nor the block, whose line may be cold: a magazine for each class and thread (Bonwick and Adams, "Magazines and
+/// Vmem", 2001). What does not fit goes to other threads by way of the depot, or back to its slab by way of
 /// ThreadHeap::deferred. To their slabs the cached blocks, and those not yet cut at `bump`, are in use.
 ///
-/// The newest stands not here but in ThreadHeap::entries, with the place of the next: a free reads nothing of the bin, it
-/// only writes there, and nobody waits for a write; and an allocation knows its block before it has read anything here.
+/// The newest stands not here but in ThreadHeap::entries, with the place of the next: a free reads nothing of the bin,
+/// it only writes there, and nobody waits for a write; and an allocation knows its block before it has read anything
+/// here.
 struct alignas(64) Bin {
   char* bump = nullptr;    ///< the next block never handed out of the current slab
   std::uint32_t left = 0;  ///< how many of those there are
@@ -53,8 +55,8 @@ inline constexpr std::uint32_t longest_run = 20;
 
 /// The newest cached block of a class, and the place of the next as byte offset from the heap on: malloc and free then
 /// compute no address from a class and a count. Words, since a byte that was just written is not forwarded as fast. The
-/// block itself stands here, since each load that an allocation needs before it knows its block is one more store of the
-/// free before to wait for.
+/// block itself stands here, since each load that an allocation needs before it knows its block is one more store of
+/// the free before to wait for.
 struct CacheEntry {
   static constexpr std::uint32_t step = sizeof(void*);
   void* newest = nullptr;  ///< null: none
@@ -78,8 +80,8 @@ struct alignas(64) ThreadHeap {
   CacheEntry& entry_at(std::size_t place) {
     return *reinterpret_cast<CacheEntry*>(reinterpret_cast<char*>(this) + place * 8);
   }
-  /// Where the cached blocks of a class stand, all but the newest: the place of its `cached[0]`. An extended cache stands
-  /// apart, so that the bins of a thread that shares no blocks lie in one page.
+  /// Where the cached blocks of a class stand, all but the newest: the place of its `cached[0]`. An extended cache
+  /// stands apart, so that the bins of a thread that shares no blocks lie in one page.
   constexpr std::uint32_t first_place(unsigned size_class) const {
     return is_extended(size_class) ? extended_place(size_class) : bin_place(size_class);
   }
@@ -126,7 +128,8 @@ struct alignas(64) ThreadHeap {
     entry_at(place).newest = block;
   }
   /// The same place, of which the compiler does not know that it is: each access then finds its address as a sum in the
-  /// instruction itself. One address computed for all would be an instruction more, which the next allocation waits for.
+  /// instruction itself. One address computed for all would be an instruction more, which the next allocation waits
+  /// for.
   static std::size_t apart(std::size_t place) {
     __asm__("" : "+r"(place));
     return place;
@@ -145,9 +148,9 @@ struct alignas(64) ThreadHeap {
   std::array<CacheEntry, class_count> entries{};  ///< every malloc and free reads one; see cache_place
 
   std::array<Bin, class_count> bins{};
-  /// The deferred-free buffer: freed blocks for which the cache had no room, of any class and of other threads' slabs too,
-  /// the oldest first. The next to come moves all on, and the oldest goes back into its slab: the lines that this touches
-  /// were prefetched when it came, so that no free waits for them. Not a ring: looking up a place would be one load more
+  /// The deferred-free buffer: freed blocks for which the cache had no room, of any class and of other threads' slabs
+  /// too, the oldest first. The next to come moves all on, and the oldest goes back into its slab: the lines that this
+  /// touches were prefetched when it came, so that no free waits for them. Not a ring: its index would be one load more
   /// to wait for. To their slabs these blocks are in use.
   std::array<DeferredFree, most_deferred> deferred{};
   std::array<void*, longest_run - shortest_run + 1> runs{};  ///< null: none; to the page heap they are in use

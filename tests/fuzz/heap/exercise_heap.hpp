@@ -1,5 +1,5 @@
 // Differential exercise: a sequence of bytes drives all of heap.h and a shadow model side by side. The model knows
-// every live block's bounds, alignment and contents; the invariant walker looks at the heap along the way.
+// every live block's bounds, alignment and contents; the invariant walker checks the heap along the way.
 #pragma once
 
 #include <algorithm>
@@ -45,12 +45,12 @@ class Exercise {
   }
 
  private:
-  static constexpr std::size_t own_heaps = 3;
+  static constexpr std::size_t arenas = 3;
 
   struct Block {
     std::size_t size;
     unsigned char fill;
-    std::size_t heap;  ///< 0: the thread's; else 1 + index of an own heap
+    std::size_t heap;  ///< 0: the thread's; else 1 + index of an arena
   };
   using Blocks = std::map<unsigned char*, Block>;
 
@@ -192,8 +192,8 @@ class Exercise {
     add(block, count * each, 16, 0);
   }
 
-  void own_heap() {
-    const std::size_t which = bytes_.take() % own_heaps;
+  void use_arena() {
+    const std::size_t which = bytes_.take() % arenas;
     by_arena*& heap = heaps_[which];
     if (heap == nullptr) {
       heap = by_arena_create();
@@ -248,7 +248,7 @@ class Exercise {
       const std::size_t wanted = size();
       add(by_aligned_alloc(aligned, wanted), wanted, aligned, 0);
     } else if (kind < 27) {
-      own_heap();
+      use_arena();
     } else {
       switch (kind) {
         case 27:
@@ -286,7 +286,7 @@ class Exercise {
   const char* fault_ = nullptr;
   unsigned births_ = 0;
   Blocks blocks_;
-  std::array<by_arena*, own_heaps> heaps_{};
+  std::array<by_arena*, arenas> heaps_{};
 };
 
 }  // namespace heap_exercise

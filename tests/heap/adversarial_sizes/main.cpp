@@ -1,7 +1,7 @@
 // Why: Robson's sequences make any allocator that cannot move blocks fragment. Free all but every eighth block of one
-// size, go on with the next larger size, and memory must stay within the bound that docs/reference/bounds.md states: for small
-// blocks every size class keeps at most its own peak, so that the sum over classes bounds it; pages merge again when
-// slabs empty.
+// size, go on with the next larger size, and memory must stay within the bound that docs/reference/bounds.md states:
+// for small blocks every size class keeps at most its own peak, so that the sum over classes bounds it; pages merge
+// again when slabs empty.
 #include <vector>
 
 #include "behaviour.hpp"
@@ -34,8 +34,8 @@ int main() {
     std::free(block);
   }
   behaviour::require_sound_heap();
-  // All slabs but one of each class are free again, so one run of pages must hold what eighty blocks of 1 MiB need. What
-  // was committed when they were not: where the test takes long some of it has gone back since.
+  // All slabs but one of each class are free again, so one run of pages must hold what eighty blocks of 1 MiB need.
+  // What was committed when they were not: where the test takes long some of it has gone back since.
   std::vector<void*> large;
   for (int i = 0; i < 80; ++i) {
     large.push_back(std::malloc(std::size_t{1} << 20));

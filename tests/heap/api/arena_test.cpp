@@ -1,4 +1,4 @@
-// Heaps of one's own: everything goes at once, and nothing of it stays.
+// Arenas: everything goes at once, and nothing of it stays.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -82,7 +82,7 @@ TEST(Arena, a_destroyed_heap_is_used_again_and_destroying_null_is_nothing) {
   EXPECT_LE(statistics().heaps, heaps + 1);
 }
 
-// A thread must not take the heap that was destroyed last for its own while others wait: the next own heap would then
+// A thread must not take the heap that was destroyed last for its own while others wait: the next arena would then
 // be new every time.
 TEST(Arena, heaps_do_not_multiply_where_threads_come_and_go_in_between) {
   std::vector<void*> left;

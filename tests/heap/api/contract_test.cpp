@@ -187,7 +187,7 @@ TEST(HeapContractDeathTest, a_freed_block_that_was_written_to_is_reported_before
         for (void*& block : blocks) {
           block = by_malloc(64);
         }
-        for (int i = 0; i < 3'000; ++i) {  // the checked build looks at the end of the quarantine
+        for (int i = 0; i < 3'000; ++i) {  // the checked build checks at the end of the quarantine
           by_free(by_malloc(64));
         }
       },
@@ -197,7 +197,7 @@ TEST(HeapContractDeathTest, a_freed_block_that_was_written_to_is_reported_before
 TEST(HeapContractDeathTest, a_large_block_freed_twice_or_from_inside_is_reported) {
   // The checked build knows more and says it.
   constexpr const char* report = "no live block|into the middle of a block|freed already";
-  for (const std::size_t size : {20'000u, 100'000u}) {  // kept at hand when freed, and not
+  for (const std::size_t size : {20'000u, 100'000u}) {  // cached when freed, and not
     auto* const block = static_cast<char*>(by_malloc(size));
     EXPECT_DEATH(by_free(block + 4096), report);
     EXPECT_DEATH(by_free(block + 16), report);

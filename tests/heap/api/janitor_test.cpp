@@ -1,5 +1,5 @@
-// Memory ahead of need: reserve, prefault, purge. Steps are waited for by watching figures, never by a bare sleep, and for
-// as long as the machine takes: what a janitor never does is the runner's to end.
+// Memory ahead of need: reserve, prefault, purge. Steps are waited for by watching figures, never by a bare sleep, and
+// for as long as the machine takes: what a janitor never does is the runner's to end.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -152,8 +152,8 @@ TEST(Janitor, gives_back_what_is_freed_among_what_has_gone_back) {
 }
 
 // A game's turns: much is freed and soon wanted again, over a heap that is large beside it. To give that back meanwhile
-// and populate it anew was most of the janitor's time. A machine so slow that the program seems quiet spoils a try, which
-// then does not count.
+// and populate it again was most of the janitor's time. A machine so slow that the program seems quiet spoils a try,
+// which then does not count.
 TEST(Janitor, keeps_what_a_program_that_comes_and_goes_will_want_again) {
   constexpr std::size_t bytes = 200'000;
   const auto allocated = [](int blocks) {
@@ -274,7 +274,7 @@ TEST(Janitor, resident_memory_is_what_the_program_wrote_to_and_falls_when_it_is_
   void* const block = by_malloc(bytes);
   ASSERT_NE(block, nullptr);
   std::memset(block, 1, bytes);
-  // The block may begin in memory that stood ready, and the janitor may fetch some anew: half is beyond doubt.
+  // The block may begin in memory that stood ready, and the janitor may populate more: half is beyond doubt.
   const std::uint64_t with_block = statistics().resident;
   EXPECT_GE(with_block, before + bytes / 2);
   by_free(block);

@@ -75,7 +75,7 @@ TEST(HeapThreads, a_trim_sends_blocks_that_threads_hand_over_back_to_their_slabs
     }
   }).join();
   by_heap_trim();
-  // What the other thread keeps at hand, and on their way.
+  // What the other thread has cached and deferred.
   EXPECT_GE(come_back() - before + 60 + 8, blocks.size());
   EXPECT_EQ(by_heap_check(), nullptr);
 }

@@ -1,6 +1,6 @@
-// Why: docs/reference/bounds.md states how often each loop of the heap turns at most. Here the plain heap, as it is shipped and not
-// under the checked build's layer, is compiled with those bounds asserted. That each is really counted, and that this
-// program gets to its loop, is seen from one turn too many, planted in one loop after the other.
+// Why: docs/reference/bounds.md states how often each loop of the heap turns at most. Here the plain heap, as it is
+// shipped and not under the checked build's layer, is compiled with those bounds asserted. That each is really counted,
+// and that this program gets to its loop, is seen from one turn too many, planted in one loop after the other.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,7 +106,7 @@ bool sleeps(pid_t thread) {
   return name_end != std::string::npos && text.compare(name_end, 3, ") S") == 0;
 }
 
-// Whoever waits for the page lock looks a few times before it parks.
+// A thread that waits for the page lock spins for a while before it parks.
 void wait_for_the_page_lock() {
   std::unique_lock hold(process_supply.pages.lock());
   std::atomic<pid_t> thread{0};
@@ -139,7 +139,8 @@ void fork_a_child() {
   }
 }
 
-// A thread that has ended leaves blocks at hand and an empty slab of each class; they go back after an eighth of a second.
+// A thread that has ended leaves cached blocks and an empty slab of each class; they go back after an eighth of a
+// second.
 void end_a_thread() {
   std::thread([] {
     for (std::size_t size = 64; size <= 8'192; size *= 2) {

@@ -124,7 +124,7 @@ TEST_F(CheckedHeapDeathTest, sampled_small_blocks_have_guard_pages_too) {
       "a guard page was touched.*48 bytes.*where_it_is_allocated");
 }
 
-TEST_F(CheckedHeapDeathTest, a_touch_of_a_freed_guarded_block_is_told_from_one_behind_the_block_before_it) {
+TEST_F(CheckedHeapDeathTest, a_touch_of_a_freed_guarded_block_differs_from_one_behind_the_block_before_it) {
   // Behind the guard page of a live block, whose own end is just before it.
   EXPECT_DEATH(
       {
@@ -243,8 +243,8 @@ TEST(CheckedHeap, a_freed_block_is_not_handed_out_again_at_once) {
   }
 }
 
-// A process that has as many mappings as it can is refused what splits one. What then can't be made accessible again must
-// not be handed out, must not be lost, and comes back once the system no longer refuses.
+// A process that has as many mappings as it can is refused what splits one. What then can't be made accessible again
+// must not be handed out, must not be lost, and comes back once the system no longer refuses.
 TEST(CheckedHeap, a_freed_block_whose_pages_the_system_keeps_is_handed_out_only_once_it_gives_them_back) {
   using blockyard::heap::access_is_refused;
   const auto used = [] {
@@ -281,7 +281,7 @@ TEST(CheckedHeap, a_freed_block_whose_pages_the_system_keeps_is_handed_out_only_
   EXPECT_EQ(by_heap_check(), nullptr);
 }
 
-// Whoever frees makes room in the quarantine: it looks at an old block of any heap, the longer the larger, and gives it
+// A free makes room in the quarantine: it checks an old block of any heap, the longer the larger, and gives it
 // back to that heap.
 TEST(CheckedHeap, a_heap_is_destroyed_only_when_nobody_gives_a_block_back_to_it) {
   constexpr std::size_t large = std::size_t{1} << 20;

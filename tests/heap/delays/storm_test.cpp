@@ -1,5 +1,5 @@
 // Every way in which threads meet inside the heap, at once, with a random delay at every atomic operation
-// (heap/atomic.hpp): remote frees and their adoption, threads that come and go, own heaps made and destroyed, trims,
+// (heap/atomic.hpp): remote frees and their adoption, threads that come and go, arenas made and destroyed, trims,
 // frame ends and the janitor. A nanosecond's window becomes microseconds. The same program is built with
 // ThreadSanitizer too.
 #include <gtest/gtest.h>

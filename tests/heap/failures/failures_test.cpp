@@ -31,7 +31,7 @@ class Script {
         keep(by_malloc(size), size);
       }
     }
-    // Most of them too long to be kept at hand when they are freed.
+    // Most of them too long to be cached when they are freed.
     for (std::size_t size = 9'000; size < 4'000'000; size += size / 2) {
       keep(by_malloc(size), size);
       keep(by_calloc(size / 4, 4), size / 4 * 4);
@@ -134,7 +134,7 @@ TEST(HeapWhenMemoryRunsOut, every_acquisition_may_fail_and_the_heap_stays_sound_
   int runs_that_saw_it = 0;
   long point = 0;
   for (;; ++point) {
-    // Without a stock of free slabs, so that every run needs the same ones anew.
+    // Without a stock of free slabs, so that every run needs the same ones again.
     by_heap_trim();
     Script script;
     acquisitions_until_failure.store(point);

@@ -1,7 +1,7 @@
 // Why: fork copies one thread and every lock as it stands. A child must be able to allocate, free, start threads and
-// fork again, whatever the other threads were in the middle of; and without a janitor it must be able to do its work at the
-// end of a frame, also when the parent's was in the middle of it. The memory that somebody was populating or giving back
-// then must not be lost to it.
+// fork again, whatever the other threads were in the middle of; and without a janitor it must be able to do its work at
+// the end of a frame, also when the parent's was in the middle of it. The memory that somebody was populating or giving
+// back then must not be lost to it.
 #include <sys/wait.h>
 #include <unistd.h>
 

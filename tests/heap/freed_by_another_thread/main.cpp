@@ -40,8 +40,8 @@ int main() {
   consumer.join();
   behaviour::require_sound_heap();
   const by_heap_statistics statistics = behaviour::statistics();
-  // The last blocks wait at hand, in the depot or in lists of their slabs; none of them counts as live. What does: a few
-  // of the C++ library's own.
+  // The last blocks wait in a cache, in the depot or in lists of their slabs; none of them counts as live. What does: a
+  // few of the C++ library's own.
   behaviour::require(statistics.live <= (std::uint64_t{256} << 10), "blocks that another thread freed were lost");
   // At most three batches of 266 KB are ever live; all else is room that was not recycled.
   behaviour::require(statistics.used <= (std::uint64_t{6} << 20), "memory grew while another thread freed");

@@ -137,7 +137,7 @@ void write_golden(const std::string& path, const std::map<std::string, std::map<
   std::ofstream file(path);
   file << "# Instructions of one call, inside the library that is measured: COMPILER OPERATION COUNT. operations.hpp "
           "says\n"
-          "# what each is. To record anew, with each compiler: golden/record BUILD_FOLDER\n";
+          "# what each is. To record again, with each compiler: golden/record BUILD_FOLDER\n";
   for (const auto& [compiler, counts] : golden) {
     for (const char* name : golden::names) {
       if (const auto found = counts.find(name); found != counts.end()) {

@@ -54,7 +54,7 @@ void run_operations() {
     each = std::malloc(200);
   }
   for (int i = 1; i < 38; ++i) {
-    std::free(others[i]);  // more than are kept at hand and on their way
+    std::free(others[i]);  // more than are cached and deferred
   }
   count([&] { std::free(others[0]); });
   count([&] { block = std::calloc(1, 64); });
@@ -73,7 +73,7 @@ void run_operations() {
     }
   }).join();
   count([&] { std::free(remote[0]); });
-  // Five are kept at hand and eight on their way: from the 14th on each free sends the one eight before it to its slab.
+  // Five are cached and eight deferred: from the 14th on each free sends the one eight before it to its slab.
   // The 30th is the first to send one into the second slab, which announces that.
   for (int i = 1; i < 29; ++i) {
     std::free(remote[i]);

@@ -1,9 +1,9 @@
 // Why: between two levels a game frees most of what it has. The janitor must give that back by itself, down to what
 // lives and a quarter more, also where the level lay scattered: blocks of all sizes, allocated on threads that have
-// ended, freed in no order, among others that stay, and also while the program goes on to play: 3 MB come and go in each
-// of its frames. docs/design/heap.md promises it within two seconds; how long it took is printed, and only a janitor that never
-// does it fails: in half a minute in which it had its rounds, however long the machine took for them. Where 64 MiB stay
-// and the program plays on, what lives counts as the heap rounds it.
+// ended, freed in no order, among others that stay, and also while the program goes on to play: 3 MB come and go in
+// each of its frames. docs/design/heap.md promises it within two seconds; how long it took is printed, and only a
+// janitor that never does it fails: in half a minute in which it had its rounds, however long the machine took for
+// them. Where 64 MiB stay and the program plays on, what lives counts as the heap rounds it.
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -92,8 +92,8 @@ class Frames {
 };
 
 // Time in which the janitor had rounds: of what went by until the next was seen at most a tenth of a second counts, so
-// that neither a machine that was stopped nor one that gives the process next to nothing is taken for a janitor that does
-// not do its work.
+// that neither a machine that was stopped nor one that gives the process next to nothing is taken for a janitor that
+// does not do its work.
 class TimeOfTheJanitor {
  public:
   Clock::duration so_far() {

@@ -1,7 +1,7 @@
 // Why: under RLIMIT_AS, as batch systems set it, the heap must take a smaller region, fail with NULL and ENOMEM when
-// that is used up, and serve again after a free, down to limits that leave little more than the program itself; nor must
-// the janitor, who finds nothing to populate there, be woken again and again. The limit is set in a fresh process: the
-// region is reserved at its start.
+// that is used up, and serve again after a free, down to limits that leave little more than the program itself; nor
+// must the janitor, who finds nothing to populate there, be woken again and again. The limit is set in a fresh process:
+// the region is reserved at its start.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@
 
 namespace {
 
-// At the limit a program that frees and allocates finds the reserve low at every block. By itself the janitor then comes
-// at most 63 times a second, every 16 ms; where each of those blocks wakes it, 250 times and more.
+// At the limit a program that frees and allocates finds the reserve low at every block. By itself the janitor then
+// comes at most 63 times a second, every 16 ms; where each of those blocks wakes it, 250 times and more.
 void require_that_the_janitor_is_left_alone(std::vector<void*>& blocks, std::size_t size) {
   constexpr double most_naps_a_second = 125;
   const auto exchange = [&](int times) {
@@ -73,8 +73,8 @@ int be_narrow() {
   return 0;
 }
 
-// Most of what address space a process has left at its start must be there to be allocated, at any limit and not only at
-// those that happen to be a little above a power of two; beside it a thread must be able to begin.
+// Most of what address space a process has left at its start must be there to be allocated, at any limit and not only
+// at those that happen to be a little above a power of two; beside it a thread must be able to begin.
 int serve_most_of(std::size_t room) {
   constexpr std::size_t size = 100'000;
   std::thread([] {}).join();

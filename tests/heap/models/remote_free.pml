@@ -5,7 +5,7 @@
  * for every stretch of remote frees, stands in at most one chain, and is not given back while an announcement is on its way;
  * and whoever adopts a list finds that its oldest block, the list's end, has been noted.
  *
- * Planted bug (-DPLANTED): the owner also adopts a slab that it happens to look at, without its announcement.
+ * Planted bug (-DPLANTED): the owner also adopts a slab that was not announced.
  */
 #define SLABS 2
 #define FREES 2

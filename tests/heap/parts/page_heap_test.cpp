@@ -114,8 +114,8 @@ TEST_F(PageHeapTest, remembers_how_low_the_reserve_was) {
   EXPECT_EQ(pages.take_lowest().reserve, pages.reserve_pages());
 }
 
-// In a forked child nobody is left to give them back: neither what was being populated nor what was being purged, alone or
-// with the pages beside it.
+// In a forked child nobody is left to give them back: neither what was being populated nor what was being purged, alone
+// or with the pages beside it.
 TEST_F(PageHeapTest, abandoned_work_is_free_again) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(pages.allocate(chunk, chunk, Prefer::decommitted, PageState::in_work));

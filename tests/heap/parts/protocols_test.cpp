@@ -340,8 +340,8 @@ TEST_F(RingAfterFork, a_magazine_that_was_being_taken_is_lost_and_the_others_are
   expect_whole();
 }
 
-// A signal handler forks while it interrupts the one who fills a place, and returns in the child: what goes on there after
-// the ring was mended may be lost, but nobody looks for a place for ever.
+// A signal handler forks while it interrupts the one who fills a place, and returns in the child: what goes on there
+// after the ring was mended may be lost, but nobody looks for a place for ever.
 TEST_F(RingAfterFork, who_goes_on_in_the_child_where_a_handler_forked_keeps_nobody_waiting) {
   give(1);
   EXPECT_TRUE(Ring::give(given_, shift, turn(), [&](std::uint64_t place) {

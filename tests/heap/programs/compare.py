@@ -208,11 +208,11 @@ def run(program: Program, with_heap: bool) -> Outcome:
             output = _output_of(process, program.seconds)
             if output is None:
                 return Outcome(f"{HANGS}: it took no processor time for {program.seconds} s\n", -1, with_heap)
-        told = errors.read_text(errors="replace")
+        said = errors.read_text(errors="replace")
         if process.returncode != 0:
-            output += told[-2000:]
+            output += said[-2000:]
         # Where a script joins standard error to its output, the settings are in there.
-        on_heap = SEEN in told or SEEN in output or (program.silent and is_under(command[0], environment))
+        on_heap = SEEN in said or SEEN in output or (program.silent and is_under(command[0], environment))
         output = "".join(
             line for line in output.splitlines(keepends=True) if SEEN not in line and "  BLOCKYARD_HEAP_" not in line
         )

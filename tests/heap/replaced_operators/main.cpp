@@ -1,6 +1,6 @@
-// Why: many programs replace operator new(size_t) and operator delete(void*) alone, to count or to put a header in front of
-// each block. The standard's other forms then call those two; a preload that answers them itself would free such a block
-// into its own heap: an address inside one of its blocks, which nobody notices until it is handed out.
+// Why: many programs replace operator new(size_t) and operator delete(void*) alone, to count or to put a header in
+// front of each block. The standard's other forms then call those two; a preload that answers them itself would free
+// such a block into its own heap: an address inside one of its blocks, which nobody notices until it is handed out.
 #include <new>
 
 #include "behaviour.hpp"

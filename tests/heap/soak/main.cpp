@@ -32,7 +32,7 @@ constexpr std::size_t kept_a_worker = 2'000;
 // A round takes a fraction of a second: in one that took longer the process was stopped or the machine asleep.
 constexpr double longest_round_s = 1;
 
-// A slow machine takes longer: with fewer rounds a leak could not be told from what comes and goes.
+// A slow machine takes longer: with fewer rounds a leak would look like what comes and goes.
 constexpr std::size_t least_rounds = 30;
 
 double seconds_since(std::chrono::steady_clock::time_point begun) {
@@ -85,10 +85,10 @@ std::size_t percentile(const std::vector<std::size_t>& samples, std::size_t begi
 }
 
 // Flat: neither the median of the last third nor what only one sample in a hundred exceeds is more than a tenth, and
-// `room`, above that of the second third. The first third warms up. Not the highest sample: blocks above 1 MiB that were
-// freed wait half a second before they go back, and of those as many as 80 MiB may happen to wait at once where mostly
-// it is 20; so the highest of thousands of samples is a matter of luck (136, 141 and 148 MiB in the three thirds of one
-// half hour whose medians were 123, 117 and 121), and what leaks raises all of them.
+// `room`, above that of the second third. The first third warms up. Not the highest sample: blocks above 1 MiB that
+// were freed wait half a second before they go back, and of those as many as 80 MiB may happen to wait at once where
+// mostly it is 20; so the highest of thousands of samples is a matter of luck (136, 141 and 148 MiB in the three thirds
+// of one half hour whose medians were 123, 117 and 121), and what leaks raises all of them.
 bool grows(const std::vector<std::size_t>& samples, std::size_t rank, std::size_t room) {
   const std::size_t third = samples.size() / 3;
   const std::size_t middle = percentile(samples, third, 2 * third, rank);

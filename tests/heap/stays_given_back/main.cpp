@@ -1,7 +1,7 @@
-// Why: where huge pages are asked for, the kernel makes one of any 2 MiB in which anything is populated (khugepaged), and
-// so filled again what the heap had given back: resident memory crept up though nothing was allocated. The kernel takes
-// minutes; MADV_COLLAPSE does the same at once to a stretch, by the same rules. What was given back must stay so, and
-// once all of a stretch has gone back, it must be huge again for who allocates it next.
+// Why: where huge pages are asked for, the kernel makes one of any 2 MiB in which anything is populated (khugepaged),
+// and so filled again what the heap had given back: resident memory crept up though nothing was allocated. The kernel
+// takes minutes; MADV_COLLAPSE does the same at once to a stretch, by the same rules. What was given back must stay so,
+// and once all of a stretch has gone back, it must be huge again for who allocates it next.
 #include <sys/mman.h>
 #include <unistd.h>
 

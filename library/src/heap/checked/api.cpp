@@ -1,4 +1,4 @@
-// heap.h in checked builds: every block is known, poisoned, fenced, and looked at when it comes back.
+// heap.h in checked builds: every block is known, poisoned, fenced, and checked when it comes back.
 //
 // Cost: some microseconds a call, mostly for the stack; 16 bytes and a poisoned tail a block; 2 KiB of records for
 // every KiB in use. Bounds hold all the same: no loop here depends on how many blocks there are, but by_heap_check and
@@ -100,7 +100,7 @@ bool is_filled(const unsigned char* from, const unsigned char* to, unsigned char
   return std::all_of(from, to, [=](unsigned char byte) { return byte == value; });
 }
 
-// Bytes of poison looked at before and behind a block: all that a small block has, and up to a page.
+// Bytes of poison checked before and behind a block: all that a small block has, and up to a page.
 const char* damage(unsigned char* block, const Record& record) {
   const Extent extent = extent_of(block, record);
   const unsigned char* const end = block + record.size;
@@ -180,7 +180,7 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   known.size = size;
   known.allocated_at = take_stack();
   known.allocated_by = static_cast<std::uint32_t>(gettid());
-  known.own_heap = own == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(own->index);
+  known.arena = own == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(own->index);
   std::memset(block, fresh_poison, std::min(size, most_poisoned));
   write_record(block, known);
   mark_live(block);
@@ -217,9 +217,9 @@ bool is_live_block(const void* pointer) {
   return ready() && region.contains(pointer) && region.offset_of(pointer) % block_alignment == 0 && is_live(pointer);
 }
 
-// A block whose time in quarantine is over goes back to the plain heap. False where the system refuses to make its pages
-// accessible, as it may when the process has as many mappings as it can: then the block stays in quarantine, and where
-// that is full its pages are nobody's for good, as those of at most most_guarded blocks.
+// A block whose time in quarantine is over goes back to the plain heap. False where the system refuses to make its
+// pages accessible, as it may when the process has as many mappings as it can: then the block stays in quarantine, and
+// where that is full its pages are nobody's for good, as those of at most most_guarded blocks.
 bool release(const Waiting& waiting) {
   if (waiting.guarded_bytes != 0) {
     if (access_fails() || !base::commit_pages(waiting.plain, waiting.guarded_bytes)) {
@@ -259,7 +259,7 @@ void deallocate(void* pointer, const char* doing) {
   }
   record.freed_at = stack;
   record.freed_by = static_cast<std::uint32_t>(gettid());
-  Waiting waiting{extent.plain, block, known.size, 0, true, known.own_heap != 0};
+  Waiting waiting{extent.plain, block, known.size, 0, true, known.arena != 0};
   if (known.guarded != 0) {
     waiting.guarded_bytes = extent.room + page_bytes;
     const bool taken_away = !access_fails() && base::protect_pages(extent.plain, extent.room);
@@ -309,7 +309,7 @@ void destroy(by_arena* heap) {
   wait_until_all_have_left();
   for_each_live(
       [](const void* block, void* context) {
-        if (own_heap_of(block) == static_cast<ThreadHeap*>(context)->index) {
+        if (arena_of(block) == static_cast<ThreadHeap*>(context)->index) {
           Record& record = record_of(block);
           record.freed_at = take_stack();
           record.freed_by = static_cast<std::uint32_t>(gettid());

@@ -39,11 +39,11 @@ void write_record(const void* block, const Record& known) {
   record.freed_by = known.freed_by;
   record.lead = known.lead;
   record.guarded = known.guarded;
-  std::atomic_ref(record.own_heap).store(known.own_heap, std::memory_order_relaxed);
+  std::atomic_ref(record.arena).store(known.arena, std::memory_order_relaxed);
 }
 
-std::uint16_t own_heap_of(const void* block) {
-  return std::atomic_ref(record_of(block).own_heap).load(std::memory_order_relaxed);
+std::uint16_t arena_of(const void* block) {
+  return std::atomic_ref(record_of(block).arena).load(std::memory_order_relaxed);
 }
 
 void mark_live(const void* block) {

@@ -16,7 +16,7 @@ constinit std::array<Waiting, 2 * most_waiting> ring{};
 constinit std::size_t oldest = 0;
 constinit std::size_t count = 0;
 constinit std::size_t bytes = 0;
-constinit std::atomic<int> leaving{0};  // blocks of own heaps between here and their heap; raised under the lock
+constinit std::atomic<int> leaving{0};  // blocks of arenas on the way back to them; raised under the lock
 
 void add(const Waiting& block) {
   ring[(oldest + count) % ring.size()] = block;
@@ -29,7 +29,7 @@ Waiting take_oldest() {
   oldest = (oldest + 1) % ring.size();
   --count;
   bytes -= taken.size;
-  if (taken.of_own_heap) {
+  if (taken.of_arena) {
     leaving.fetch_add(1, std::memory_order_relaxed);
   }
   return taken;
@@ -65,7 +65,7 @@ bool stay_in_quarantine(const Waiting& block) {
 }
 
 void has_left_quarantine(const Waiting& block) {
-  if (block.of_own_heap) {
+  if (block.of_arena) {
     leaving.fetch_sub(1, std::memory_order_release);
   }
 }

@@ -14,7 +14,7 @@ struct Waiting {
   std::size_t size = 0;
   std::size_t guarded_bytes = 0;  ///< of a guarded block: bytes from `plain` that nobody may touch, its guard included
   bool poisoned = true;           ///< it holds poison; else all its pages are among those that nobody may touch
-  bool of_own_heap = false;       ///< its heap is one's own, which may be destroyed
+  bool of_arena = false;          ///< it is of an arena, which may be destroyed
 };
 
 inline constexpr std::size_t most_waiting = 1024;  ///< blocks
@@ -26,16 +26,16 @@ Waiting enter_quarantine(const Waiting& block);
 
 /// The oldest block, out of turn; none when the quarantine is empty.
 Waiting leave_quarantine();
-/// Blocks that wait, racy: those of own heaps that do so now are among the first so many to leave.
+/// Blocks that wait, racy: those of arenas that do so now are among the first so many to leave.
 std::size_t blocks_in_quarantine();
 
 /// Takes a block that has just left in once more, as the newest: the system refused to make its pages accessible. No
-/// block of an own heap. False when there is no room.
+/// block of an arena. False when there is no room.
 bool stay_in_quarantine(const Waiting& block);
 
 /// To be called with every block that one of these returned, once it is back in its heap.
 void has_left_quarantine(const Waiting& block);
-/// Returns when every block of an own heap that had left is back in its heap: until then the heap must not go.
+/// Returns when every block of an arena that had left is back in its heap: until then the heap must not go.
 void wait_until_all_have_left();
 
 /// Around fork: no thread is inside meanwhile.

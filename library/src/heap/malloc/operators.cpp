@@ -1,10 +1,10 @@
 // All forms of operator new and delete, over heap.h.
 //
 // As the standard has it, every form but four calls another by its name, and that name may be a program's own: one that
-// replaces only operator new(size_t) and operator delete(void*), as many do, gets its new[], its nothrow new and its sized
-// deletes from here, and they must come to its functions, or a block of its own making would be freed into this heap.
-// Hence operators.list, by which the linker leaves these calls to the dynamic linker, and `weak`, by which a program that
-// links the heap instead may define any of them.
+// replaces only operator new(size_t) and operator delete(void*), as many do, gets its new[], its nothrow new and its
+// sized deletes from here, and they must come to its functions, or a block of its own making would be freed into this
+// heap. Hence operators.list, by which the linker leaves these calls to the dynamic linker, and `weak`, by which a
+// program that links the heap instead may define any of them.
 #include <cstddef>
 #include <new>
 
