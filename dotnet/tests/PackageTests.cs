@@ -69,10 +69,10 @@ namespace Blockyard.Tests
             string here = Path.GetDirectoryName(typeof(PackageTests).Assembly.Location)!;
             foreach (Assembly library in Libraries)
             {
-                string built = Path.Combine(here.Replace("net8-", "mono-"), Path.GetFileName(library.Location));
+                string built = Path.Combine(here, "..", "mono", Path.GetFileName(library.Location));
                 if (!File.Exists(built))
                 {
-                    Assert.Ignore("this runtime has no build for Mono beside its own");
+                    Assert.Ignore("this runtime has no build for Mono next to its own");
                 }
 
                 List<string> used = TypesUsedBy(built);

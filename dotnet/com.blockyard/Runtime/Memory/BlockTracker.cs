@@ -1,3 +1,4 @@
+#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -5,80 +6,92 @@ using System.Threading;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Remembers live blocks while leak detection is on. One lock, and one entry per block on the collected
-    /// heap.</summary>
+    /// <summary>Knows the live blocks while leak detection or checks are on, catches frees of others, and reports
+    /// leaks.</summary>
+    /// <remarks>
+    /// TempJob blocks have a header (<see cref="JobBlock"/>). Persistent blocks have an entry in a table while leak
+    /// detection is on, with one lock; without it they are only counted.
+    /// </remarks>
     internal static unsafe class BlockTracker
     {
         private static readonly object Gate = new object();
-        private static readonly Dictionary<ulong, Entry> Live = new Dictionary<ulong, Entry>();
-        private static readonly List<ulong> Overdue = new List<ulong>();
-        private static volatile int tracked;
-#if !BLOCKYARD_RELEASE
-        private static readonly int[] NotTracked = new int[(int)Lifetime.Persistent + 1];
-#endif
+        private static readonly Dictionary<ulong, LiveBlock> Persistent = new Dictionary<ulong, LiveBlock>();
+        private static readonly Dictionary<ulong, StackTrace> Stacks = new Dictionary<ulong, StackTrace>();
+        private static readonly List<LiveBlock> Overdue = new List<LiveBlock>();
+        private static volatile int entries;
+        private static volatile int stacks;
+        private static int persistentWithoutEntry;
 
-        /// <summary>The number of remembered blocks. Freeing takes the lock only when it is not 0.</summary>
-        internal static int Tracked => tracked;
+        /// <summary>Whether TempJob blocks that are allocated now get a header.</summary>
+        internal static bool IsOn => Checks.AreOn || !LeakDetection.IsOff;
 
-        /// <summary>Remembers a block if leak detection is on. Checked builds count the others.</summary>
-        internal static void Add(void* block, long size, Lifetime lifetime)
+        internal static void AddJob(JobRegion* region, byte* block, long size)
         {
-            if (LeakDetection.IsOff)
+            JobBlock.Begin(region, block, size);
+            AddStack(block);
+        }
+
+        /// <summary>Ends a TempJob block of a region whose blocks have headers.</summary>
+        /// <exception cref="InvalidOperationException">It is not live.</exception>
+        internal static void RemoveJob(byte* block)
+        {
+            if (!JobBlock.TryEnd(block))
             {
-#if !BLOCKYARD_RELEASE
-                Interlocked.Increment(ref NotTracked[(int)lifetime]);
-#endif
-                return;
+                ThrowNotLive(Lifetime.TempJob);
             }
 
-            StackTrace? stack = LeakDetection.CaptureStack();
-            lock (Gate)
+            RemoveStack(block);
+        }
+
+        internal static void AddPersistent(byte* block, long size)
+        {
+            if (!LeakDetection.IsOff)
             {
-                Live[(ulong)block] = new Entry
+                lock (Gate)
                 {
-                    Size = size,
-                    Lifetime = lifetime,
-                    Frame = FrameMemory.FramesEnded,
-                    Stack = stack,
-                };
-                tracked = Live.Count;
+                    Persistent[(ulong)block] =
+                        new LiveBlock((ulong)block, size, FrameMemory.FramesEnded, Lifetime.Persistent);
+                    entries = Persistent.Count;
+                }
+
+                AddStack(block);
+            }
+            else if (Checks.AreOn)
+            {
+                Interlocked.Increment(ref persistentWithoutEntry);
             }
         }
 
-        /// <summary>Forgets a block that is freed. Checked builds catch a block that is not live.</summary>
-        /// <exception cref="InvalidOperationException">Checked builds: no such block is live.</exception>
-        internal static void Remove(void* block, Lifetime lifetime)
+        /// <exception cref="InvalidOperationException">Checks are on, and the block is not live.</exception>
+        internal static void RemovePersistent(byte* block)
         {
-#if BLOCKYARD_RELEASE
-            if (tracked == 0)
+            if (entries > 0)
             {
-                return;
+                lock (Gate)
+                {
+                    if (Persistent.Remove((ulong)block))
+                    {
+                        entries = Persistent.Count;
+                        RemoveStack(block);
+                        return;
+                    }
+                }
             }
-#endif
-            lock (Gate)
+
+            if (Checks.AreOn && Interlocked.Decrement(ref persistentWithoutEntry) < 0)
             {
-                bool found = Live.TryGetValue((ulong)block, out Entry entry) && entry.Lifetime == lifetime;
-#if !BLOCKYARD_RELEASE
-                // A block from when detection was off is not in the table, so there it is only counted.
-                if (!found && Interlocked.Decrement(ref NotTracked[(int)lifetime]) < 0)
-                {
-                    Interlocked.Increment(ref NotTracked[(int)lifetime]);
-                    throw new InvalidOperationException(
-                        "The block is not a live " + lifetime + " block: it was already freed or is of another lifetime.");
-                }
-#endif
-                if (found)
-                {
-                    Live.Remove((ulong)block);
-                    tracked = Live.Count;
-                }
+                Interlocked.Increment(ref persistentWithoutEntry);
+                ThrowNotLive(Lifetime.Persistent);
             }
         }
+
+        internal static void ThrowNotLive(Lifetime lifetime) => throw new InvalidOperationException(
+            "The block is not a live " + lifetime + " block: it was already freed, or is of another lifetime.");
 
         /// <summary>Reports each TempJob block that is older than the rule allows, once.</summary>
         internal static void ReportOverdue(long framesEnded, int allowed)
         {
-            if (Tracked == 0)
+            if (!JobRegion.IsAnyTracked)
             {
                 return;
             }
@@ -87,22 +100,11 @@ namespace Blockyard.Memory
             lock (Gate)
             {
                 Overdue.Clear();
-                foreach (KeyValuePair<ulong, Entry> pair in Live)
+                JobRegion.FindLive(Overdue, framesEnded - allowed - 1, once: true);
+                foreach (LiveBlock block in Overdue)
                 {
-                    Entry entry = pair.Value;
-                    if (entry.Lifetime == Lifetime.TempJob && !entry.Reported && framesEnded - entry.Frame > allowed)
-                    {
-                        Overdue.Add(pair.Key);
-                    }
-                }
-
-                foreach (ulong block in Overdue)
-                {
-                    Entry entry = Live[block];
-                    entry.Reported = true;
-                    Live[block] = entry;
                     texts = texts ?? new List<string>();
-                    texts.Add(Describe(block, entry) + " is older than " + allowed + " frames" + Where(entry));
+                    texts.Add(block + " is older than " + allowed + " frames" + Where(block.Address));
                 }
             }
 
@@ -114,9 +116,11 @@ namespace Blockyard.Memory
             List<string> texts = new List<string>();
             lock (Gate)
             {
-                foreach (KeyValuePair<ulong, Entry> pair in Live)
+                List<LiveBlock> live = new List<LiveBlock>(Persistent.Values);
+                JobRegion.FindLive(live, long.MaxValue, once: false);
+                foreach (LiveBlock block in live)
                 {
-                    texts.Add(Describe(pair.Key, pair.Value) + " is live" + Where(pair.Value));
+                    texts.Add(block + " is live" + Where(block.Address));
                 }
             }
 
@@ -136,21 +140,33 @@ namespace Blockyard.Memory
             }
         }
 
-        private static string Describe(ulong block, Entry entry) =>
-            "a " + entry.Lifetime + " block of " + entry.Size + " bytes at 0x" + block.ToString("x")
-            + ", allocated in frame " + entry.Frame + ",";
-
-        private static string Where(Entry entry) => entry.Stack == null
-            ? "; LeakMode.OnWithStacks tells where it was allocated"
-            : ", allocated at" + Environment.NewLine + entry.Stack;
-
-        private struct Entry
+        private static void AddStack(byte* block)
         {
-            internal long Size;
-            internal long Frame;
-            internal Lifetime Lifetime;
-            internal bool Reported;
-            internal StackTrace? Stack;
+            StackTrace? stack = LeakDetection.CaptureStack();
+            if (stack != null)
+            {
+                lock (Gate)
+                {
+                    Stacks[(ulong)block] = stack;
+                    stacks = Stacks.Count;
+                }
+            }
         }
+
+        private static void RemoveStack(byte* block)
+        {
+            if (stacks > 0)
+            {
+                lock (Gate)
+                {
+                    Stacks.Remove((ulong)block);
+                    stacks = Stacks.Count;
+                }
+            }
+        }
+
+        private static string Where(ulong block) => Stacks.TryGetValue(block, out StackTrace? stack)
+            ? ", allocated at" + Environment.NewLine + stack
+            : "; set LeakMode.OnWithStacks to see where it was allocated";
     }
 }

@@ -1,20 +1,19 @@
+#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
 using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Checks of arguments. <see cref="Check"/> is empty where BLOCKYARD_RELEASE is defined.</summary>
+    /// <summary>Checks of arguments. <see cref="Check"/> does nothing while <see cref="Checks"/> are off.</summary>
     internal static class Bounds
     {
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal static void Check(int index, int length)
         {
-#if !BLOCKYARD_RELEASE
-            if ((uint)index >= (uint)length)
+            if (Checks.AreOn && (uint)index >= (uint)length)
             {
-                throw new IndexOutOfRangeException("Index " + index + " is outside of 0 to " + (length - 1) + ".");
+                Throw(index, length);
             }
-#endif
         }
 
         internal static void CheckCount(int count, string name)
@@ -34,5 +33,8 @@ namespace Blockyard.Memory
 
             return (int)Math.Min(int.MaxValue, Math.Max(Math.Max(8L, needed), capacity * 2L));
         }
+
+        private static void Throw(int index, int length) =>
+            throw new IndexOutOfRangeException("Index " + index + " is outside of 0 to " + (length - 1) + ".");
     }
 }

@@ -1,21 +1,20 @@
+#pragma warning disable CS0162 // checks are a constant in Unity
 using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
     /// <summary>The part that all containers have in common: a block that the copies of a container share, its source,
-    /// and in checked builds whether the block is still there.</summary>
+    /// and whether the block is still there.</summary>
     internal unsafe struct ContainerMemory
     {
         private void* block;
         private MemorySource source;
-#if !BLOCKYARD_RELEASE
         private Safety safety;
-#endif
 
         /// <summary>Whether this copy has a block.</summary>
         internal readonly bool IsCreated => block != null;
 
-        /// <summary>The block. Checked builds throw when it is gone.</summary>
+        /// <summary>The block. Throws when it is gone and checks are on.</summary>
         internal readonly void* Block
         {
             [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -35,9 +34,10 @@ namespace Blockyard.Memory
         {
             source = from;
             block = from.Allocate(size, alignment);
-#if !BLOCKYARD_RELEASE
-            safety = new Safety(from);
-#endif
+            if (Checks.AreOn)
+            {
+                safety = new Safety(from);
+            }
         }
 
         /// <summary>Takes a block that is a cleared <typeparamref name="THead"/>.</summary>
@@ -49,12 +49,14 @@ namespace Blockyard.Memory
             *(THead*)block = default;
         }
 
-        /// <summary>Checked builds throw when the block is gone.</summary>
+        /// <summary>Throws when the block is gone and checks are on.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal readonly void Check()
         {
-#if !BLOCKYARD_RELEASE
-            safety.Check();
-#endif
+            if (Checks.AreOn)
+            {
+                safety.Check();
+            }
         }
 
         /// <summary>Further memory from the same source.</summary>
@@ -69,10 +71,11 @@ namespace Blockyard.Memory
         {
             source.Free(Block);
             block = null;
-#if !BLOCKYARD_RELEASE
-            safety.End();
-            safety = default;
-#endif
+            if (Checks.AreOn)
+            {
+                safety.End();
+                safety = default;
+            }
         }
     }
 }

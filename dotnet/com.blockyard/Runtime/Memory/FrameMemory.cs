@@ -16,7 +16,7 @@ namespace Blockyard.Memory
         private static long tempCapacityLimit = 16 * 1024 * 1024;
 
         /// <summary>The number of calls of <see cref="EndFrame"/>.</summary>
-        public static long FramesEnded => Interlocked.Read(ref framesEnded);
+        public static long FramesEnded => Volatile.Read(ref framesEnded);
 
         /// <summary>Frames that a TempJob block may live before it is reported; 4 by default, at least 1.</summary>
         public static int TempJobFrames

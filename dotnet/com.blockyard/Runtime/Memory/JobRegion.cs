@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using System.Runtime.InteropServices;
 using System.Threading;
 
@@ -17,7 +18,6 @@ namespace Blockyard.Memory
     {
         internal const int Size = ThreadState.JobRegionSize;
         internal const int HeaderSize = 128;
-        internal const uint LiveMagic = 0x4A6F6252;
 
         /// <summary>A block that needs more than this gets a region of its own.</summary>
         internal const int LargestShared = Size / 4;
@@ -28,17 +28,25 @@ namespace Blockyard.Memory
 
         // The fields that are set once and the word that other threads count in lie on separate cache lines.
         [FieldOffset(12)]
-        internal uint Magic;
+        internal bool IsTracked;
         [FieldOffset(16)]
         internal byte* Raw;
         [FieldOffset(24)]
         internal JobRegion* Next;
         [FieldOffset(32)]
         internal long Bytes;
+
+        /// <summary>The header of the newest block, where blocks are tracked.</summary>
+        [FieldOffset(40)]
+        internal JobBlock* Last;
         [FieldOffset(64)]
         internal int Remote;
 
         private static readonly object Gate = new object();
+
+        /// <summary>The regions whose blocks have headers.</summary>
+        private static readonly HashSet<IntPtr> Tracked = new HashSet<IntPtr>();
+        private static volatile bool isAnyTracked;
         private static JobRegion* pool;
         private static long held;
 
@@ -47,8 +55,11 @@ namespace Blockyard.Memory
 
         internal static JobRegion* Of(byte* block) => (JobRegion*)((ulong)block & Mask);
 
+        /// <summary>Whether a block that is freed may have a header.</summary>
+        internal static bool IsAnyTracked => isAnyTracked;
+
         /// <summary>A region for one owner, from the pool or from the runtime.</summary>
-        internal static JobRegion* Take()
+        internal static JobRegion* Take(bool isTracked)
         {
             lock (Gate)
             {
@@ -59,26 +70,76 @@ namespace Blockyard.Memory
 
                 JobRegion* region = pool;
                 pool = region->Next;
-                Open(region);
+                Open(region, isTracked);
                 return region;
             }
         }
 
         /// <summary>A region with a single large block. Freeing the block frees the region.</summary>
-        internal static byte* TakeLarge(long size, int alignment)
+        internal static byte* TakeLarge(long size, int alignment, bool isTracked)
         {
+            // The first block's header fits into the end of the region's, which no field uses.
             long bytes = size > long.MaxValue / 2 ? long.MaxValue : size + HeaderSize + alignment + Size;
             byte* raw = RawMemory.Allocate(bytes);
             JobRegion* region = (JobRegion*)RawMemory.Align(raw, Size);
-            *region = new JobRegion { Magic = LiveMagic, Raw = raw, Remote = 1, Bytes = bytes };
+            *region = new JobRegion { Raw = raw, Bytes = bytes };
+            Open(region, isTracked);
+            region->Remote = 1;
             Interlocked.Add(ref held, bytes);
             return RawMemory.Align((byte*)region + HeaderSize, alignment);
         }
 
-        internal static void Open(JobRegion* region)
+        /// <summary>Makes a region empty.</summary>
+        internal static void Open(JobRegion* region, bool isTracked)
         {
-            region->Remote = Bias;
-            region->Magic = LiveMagic;
+            // With the lock, because a report may be going over the region's blocks.
+            lock (Gate)
+            {
+                region->Remote = Bias;
+                region->Last = null;
+                region->IsTracked = isTracked;
+                if (isTracked)
+                {
+                    Tracked.Add((IntPtr)region);
+                    isAnyTracked = true;
+                }
+                else
+                {
+                    Tracked.Remove((IntPtr)region);
+                }
+            }
+        }
+
+        /// <summary>Whether it is a region that is in use and whose blocks have headers. It may be any
+        /// address.</summary>
+        internal static bool IsTrackedRegion(JobRegion* region)
+        {
+            lock (Gate)
+            {
+                return Tracked.Contains((IntPtr)region);
+            }
+        }
+
+        /// <summary>Finds the live blocks that leak detection knows.</summary>
+        /// <param name="blocks">Gets the blocks.</param>
+        /// <param name="lastFrame">Only blocks that were allocated in this frame or before.</param>
+        /// <param name="once">Whether to leave out those that an earlier call found with this parameter.</param>
+        internal static void FindLive(List<LiveBlock> blocks, long lastFrame, bool once)
+        {
+            lock (Gate)
+            {
+                foreach (IntPtr region in Tracked)
+                {
+                    for (JobBlock* one = ((JobRegion*)region)->Last; one != null; one = one->Previous)
+                    {
+                        if (one->IsLive && one->IsForReports && one->Frame <= lastFrame && !(once && one->IsReported))
+                        {
+                            one->IsReported |= once;
+                            blocks.Add(new LiveBlock((ulong)(one + 1), one->Size, one->Frame, Lifetime.TempJob));
+                        }
+                    }
+                }
+            }
         }
 
         /// <summary>Whether all blocks are freed. Only the owner may ask.</summary>
@@ -109,19 +170,19 @@ namespace Blockyard.Memory
 
         private static void Recycle(JobRegion* region)
         {
-            region->Magic = 0;
-            if (region->Raw != null)
-            {
-                Interlocked.Add(ref held, -region->Bytes);
-                RawMemory.Free(region->Raw);
-                return;
-            }
-
             lock (Gate)
             {
-                region->Next = pool;
-                pool = region;
+                Tracked.Remove((IntPtr)region);
+                if (region->Raw == null)
+                {
+                    region->Next = pool;
+                    pool = region;
+                    return;
+                }
             }
+
+            Interlocked.Add(ref held, -region->Bytes);
+            RawMemory.Free(region->Raw);
         }
 
         private static void AddSlab()

@@ -1,3 +1,4 @@
+#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
 using System.Diagnostics;
 
@@ -19,8 +20,8 @@ namespace Blockyard.Memory
     /// <summary>Sets the mode of leak detection and where its reports go.</summary>
     /// <remarks>
     /// The environment variable <c>BLOCKYARD_LEAKS</c> (0, 1 or 2) sets the initial mode. Without it the mode is
-    /// <see cref="LeakMode.On"/> in checked builds and <see cref="LeakMode.Off"/> with <c>BLOCKYARD_RELEASE</c>
-    /// defined. All members may be used from any thread.
+    /// <see cref="LeakMode.On"/> if <see cref="Checks.AreOn"/>, and else <see cref="LeakMode.Off"/>. All members may be
+    /// used from any thread.
     /// </remarks>
     public static class LeakDetection
     {
@@ -85,11 +86,7 @@ namespace Blockyard.Memory
                 case "2":
                     return LeakMode.OnWithStacks;
                 default:
-#if BLOCKYARD_RELEASE
-                    return LeakMode.Off;
-#else
-                    return LeakMode.On;
-#endif
+                    return Checks.AreOn ? LeakMode.On : LeakMode.Off;
             }
         }
     }

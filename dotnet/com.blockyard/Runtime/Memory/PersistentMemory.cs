@@ -45,13 +45,13 @@ namespace Blockyard.Memory
             byte* block = heap == PersistentHeap.Native
                 ? NativeHeap.Allocate(size, alignment)
                 : FromRuntime(size, alignment);
-            BlockTracker.Add(block, size, Lifetime.Persistent);
+            BlockTracker.AddPersistent(block, size);
             return block;
         }
 
         internal static void Free(void* block)
         {
-            BlockTracker.Remove(block, Lifetime.Persistent);
+            BlockTracker.RemovePersistent((byte*)block);
             if (heap == PersistentHeap.Native)
             {
                 NativeHeap.Free(block);

@@ -1,10 +1,8 @@
-#if !BLOCKYARD_RELEASE
 using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Lets checked builds catch the use of a container whose memory is gone. Copies of a container share its
-    /// cell.</summary>
+    /// <summary>Catches the use of a container whose memory is gone. Copies of a container share its cell.</summary>
     internal readonly struct Safety
     {
         private readonly int cell;
@@ -33,4 +31,3 @@ namespace Blockyard.Memory
         internal void End() => SafetyCell.Give(cell);
     }
 }
-#endif

@@ -2,7 +2,8 @@ using System;
 
 namespace Blockyard.Memory
 {
-    /// <summary>A counter that identifies a life. A copy of its value is out of date once that life has ended.</summary>
+    /// <summary>A counter that identifies a life. A copy of its value is out of date once that life has
+    /// ended.</summary>
     /// <remarks>
     /// Cells lie in unmanaged memory that is never freed, so an old copy of a container can always read its cell. A
     /// reused cell continues to count. Any thread; taking and giving back use a lock.

@@ -9,7 +9,8 @@ namespace Blockyard.Memory
         private Entry[] entries = Array.Empty<Entry>();
         private int count;
 
-        /// <summary>A cell for a container. It ends with the container or with all others, whichever comes first.</summary>
+        /// <summary>A cell for a container. It ends with the container or with all others, whichever comes
+        /// first.</summary>
         internal int Take()
         {
             while (count > 0 && !entries[count - 1].IsLive)

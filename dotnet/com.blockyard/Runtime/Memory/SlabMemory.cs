@@ -73,7 +73,8 @@ namespace Blockyard.Memory
         /// with the first write.</summary>
         internal static bool AdviseHuge(byte* piece) => Advise(piece, Unit, HugePage);
 
-        /// <summary>Maps zeroed pages, which use no memory before they are touched. Null when the system has none.</summary>
+        /// <summary>Maps zeroed pages, which use no memory before they are touched. Null when the system has
+        /// none.</summary>
         internal static byte* Map(long bytes, int protection)
         {
             void* start = mmap(null, (UIntPtr)(ulong)bytes, protection, PrivateAnonymous, -1, IntPtr.Zero);

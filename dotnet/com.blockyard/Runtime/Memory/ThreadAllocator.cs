@@ -25,18 +25,17 @@ namespace Blockyard.Memory
         /// <param name="alignment">A power of two up to <see cref="UnmanagedMemory.LargestAlignment"/>.</param>
         /// <exception cref="ArgumentOutOfRangeException">A negative size or an invalid alignment.</exception>
         /// <exception cref="OutOfMemoryException">There is not enough memory. Nothing has changed.</exception>
-        /// <exception cref="InvalidOperationException">Checked builds: this is the default value.</exception>
+        /// <exception cref="NullReferenceException">This is the default value.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void* MallocTemp(long size, int alignment)
         {
-#if BLOCKYARD_RELEASE
             ThreadState* state = thread;
             long start = (long)state->TempCursor;
 
             // As in UnmanagedMemory, except that the terms of the alignment are separate from the cursor's. They are
             // one constant, and Mono folds it here, where no branches come first.
             if ((((alignment - 1) & (alignment | -RawMemory.LargestAlignment)) | ((alignment - 1) & (int)start)) == 0
-                && size > 0 && size <= (long)state->TempLimit - start)
+                && size > 0 && size <= (long)state->InlineTempLimit - start)
             {
                 state->LastBlock = (byte*)start;
                 state->TempCursor = (byte*)(start + size);
@@ -47,10 +46,6 @@ namespace Blockyard.Memory
             }
 
             return (void*)start;
-#else
-            ThrowIfDefault();
-            return UnmanagedMemory.MallocSlowly(size, alignment, Lifetime.Temp);
-#endif
         }
 
         /// <summary><see cref="UnmanagedMemory.Malloc"/> of a TempJob block.</summary>
@@ -58,11 +53,10 @@ namespace Blockyard.Memory
         /// <param name="alignment">A power of two up to <see cref="UnmanagedMemory.LargestAlignment"/>.</param>
         /// <exception cref="ArgumentOutOfRangeException">A negative size or an invalid alignment.</exception>
         /// <exception cref="OutOfMemoryException">There is not enough memory. Nothing has changed.</exception>
-        /// <exception cref="InvalidOperationException">Checked builds: this is the default value.</exception>
+        /// <exception cref="NullReferenceException">This is the default value.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void* MallocTempJob(long size, int alignment)
         {
-#if BLOCKYARD_RELEASE
             ThreadState* state = thread;
             long start = (long)state->JobCursor;
             if ((((alignment - 1) & (alignment | -RawMemory.LargestAlignment)) | ((alignment - 1) & (int)start)) == 0
@@ -77,39 +71,31 @@ namespace Blockyard.Memory
             }
 
             return (void*)start;
-#else
-            ThrowIfDefault();
-            return UnmanagedMemory.MallocSlowly(size, alignment, Lifetime.TempJob);
-#endif
         }
 
         /// <summary><see cref="UnmanagedMemory.Free"/> of a Temp block.</summary>
         /// <param name="block">A live Temp block of this thread, or null.</param>
-        /// <exception cref="InvalidOperationException">Checked builds: the block is not one, or this is the default
-        /// value.</exception>
+        /// <exception cref="InvalidOperationException">With checks: the block is not a live one.</exception>
+        /// <exception cref="NullReferenceException">This is the default value.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void FreeTemp(void* block)
         {
-#if BLOCKYARD_RELEASE
             ThreadState* state = thread;
-            if (block < state->LastBlock && block >= state->TempStart)
+            if (block < state->LastBlock && block >= state->InlineTempStart)
             {
                 return;
             }
-#else
-            ThrowIfDefault();
-#endif
+
             UnmanagedMemory.FreeSlowly(block, Lifetime.Temp);
         }
 
         /// <summary><see cref="UnmanagedMemory.Free"/> of a TempJob block.</summary>
         /// <param name="block">A live TempJob block of any thread, or null.</param>
-        /// <exception cref="InvalidOperationException">Checked builds: the block is not one, or this is the default
-        /// value.</exception>
+        /// <exception cref="InvalidOperationException">With checks: the block is not a live one.</exception>
+        /// <exception cref="NullReferenceException">This is the default value.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public void FreeTempJob(void* block)
         {
-#if BLOCKYARD_RELEASE
             ThreadState* state = thread;
             if (((long)block & -ThreadState.JobRegionSize) == (long)state->InlineJob)
             {
@@ -120,21 +106,8 @@ namespace Blockyard.Memory
                     return;
                 }
             }
-#else
-            ThrowIfDefault();
-#endif
+
             UnmanagedMemory.FreeSlowly(block, Lifetime.TempJob);
         }
-
-#if !BLOCKYARD_RELEASE
-        private void ThrowIfDefault()
-        {
-            if (thread == null)
-            {
-                throw new InvalidOperationException(
-                    "The default ThreadAllocator has no thread; get one from UnmanagedMemory.ThisThread.");
-            }
-        }
-#endif
     }
 }

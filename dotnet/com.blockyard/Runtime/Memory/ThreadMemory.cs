@@ -1,3 +1,4 @@
+#pragma warning disable CS0162 // checks are a constant in Unity
 using System;
 using System.Collections.Generic;
 using System.Runtime.CompilerServices;
@@ -117,9 +118,11 @@ namespace Blockyard.Memory
 
             state->LastBlock = start;
             state->TempCursor = start + size;
-#if !BLOCKYARD_RELEASE
-            RawMemory.Fill(start, size, 0xCD);
-#endif
+            if (Checks.AreOn)
+            {
+                RawMemory.Fill(start, size, 0xCD);
+            }
+
             return start;
         }
 
@@ -138,44 +141,34 @@ namespace Blockyard.Memory
 
         internal void* TakeJob(long size, int alignment)
         {
-#if BLOCKYARD_RELEASE
             byte* start = (byte*)(((ulong)state->JobCursor + ((uint)alignment - 1)) & ~((ulong)(uint)alignment - 1));
-            if (size <= (long)state->JobLimit - (long)start && state->InlineJobLimit != null)
+            if (size > (long)state->JobLimit - (long)start || state->InlineJobLimit == null)
             {
-                state->JobCursor = start + size;
-                state->JobLive++;
-                return start;
+                return TakeJobSlowly(size, alignment);
             }
-#endif
-            return TakeJobSlowly(size, alignment);
+
+            state->JobCursor = start + size;
+            state->JobLive++;
+            return start;
         }
 
         internal void GiveJob(byte* block)
         {
-            BlockTracker.Remove(block, Lifetime.TempJob);
-            GiveJobUntracked(block);
-        }
-
-        private void GiveJobUntracked(byte* block)
-        {
             JobRegion* region = JobRegion.Of(block);
-#if !BLOCKYARD_RELEASE
-            if (region->Magic != JobRegion.LiveMagic)
+            if (Checks.AreOn || JobRegion.IsAnyTracked)
             {
-                throw new InvalidOperationException("The block is not a live TempJob block.");
-            }
-#endif
-            if (region != state->Job)
-            {
-                JobRegion.FreeRemotely(region);
-            }
-            else if (--state->JobLive == 0)
-            {
-                // This thread freed all blocks: start again at the beginning, where the memory is in the cache.
-                state->JobCursor = (byte*)region + JobRegion.HeaderSize;
+                // Any other than the thread's own region may not exist, so it is looked up first.
+                if (region == state->Job ? region->IsTracked : JobRegion.IsTrackedRegion(region))
+                {
+                    BlockTracker.RemoveJob(block);
+                }
+                else if (Checks.AreOn)
+                {
+                    BlockTracker.ThrowNotLive(Lifetime.TempJob);
+                }
             }
 
-            OpenInlineJob();
+            GiveJobTo(region);
         }
 
         internal void EndFrame()
@@ -190,9 +183,11 @@ namespace Blockyard.Memory
                 return;
             }
 
-#if !BLOCKYARD_RELEASE
-            RawMemory.Fill(state->TempStart, state->PeakCursor - state->TempStart, 0xDD);
-#endif
+            if (Checks.AreOn)
+            {
+                RawMemory.Fill(state->TempStart, state->PeakCursor - state->TempStart, 0xDD);
+            }
+
             state->TempCursor = state->TempStart;
             state->PeakCursor = state->TempStart;
             state->LastBlock = state->TempStart;
@@ -222,6 +217,8 @@ namespace Blockyard.Memory
             state->TempCursor = fresh;
             state->PeakCursor = fresh;
             state->TempLimit = fresh + bytes;
+            state->InlineTempStart = Checks.AreOn ? (byte*)ulong.MaxValue : fresh;
+            state->InlineTempLimit = Checks.AreOn ? null : state->TempLimit;
             state->LastBlock = fresh;
         }
 
@@ -262,7 +259,7 @@ namespace Blockyard.Memory
                 overflow.Capacity *= 2;
             }
 
-            byte* block = (byte*)TakeJobUntracked(size, alignment);
+            byte* block = TakeJobWith(size, alignment, header: 0);
             if (size > state->TempLimit - state->TempStart)
             {
                 counters.OverflowTooLarge++;
@@ -282,13 +279,12 @@ namespace Blockyard.Memory
         {
             if (block >= state->TempStart && block < state->TempLimit)
             {
-#if !BLOCKYARD_RELEASE
-                if (block >= state->TempCursor)
+                if (Checks.AreOn && block >= state->TempCursor)
                 {
                     throw new InvalidOperationException(
                         "The Temp block belongs to a frame that has ended, or was already freed.");
                 }
-#endif
+
                 return;
             }
 
@@ -296,63 +292,82 @@ namespace Blockyard.Memory
             if (index >= 0)
             {
                 overflow.RemoveAt(index);
-                GiveJobUntracked(block);
+                GiveJobTo(JobRegion.Of(block));
                 return;
             }
 
-#if !BLOCKYARD_RELEASE
-            throw new InvalidOperationException("The block is not a Temp block of this thread's current frame.");
-#endif
+            if (Checks.AreOn)
+            {
+                throw new InvalidOperationException("The block is not a Temp block of this thread's current frame.");
+            }
         }
 
         private void ReleaseOverflow()
         {
             for (int i = 0; i < overflow.Count; i++)
             {
-                GiveJobUntracked((byte*)overflow[i]);
+                GiveJobTo(JobRegion.Of((byte*)overflow[i]));
             }
 
             overflow.Clear();
             overflowBytes = 0;
         }
 
-        /// <summary>Lets inlined code allocate while leak detection is off, and free while no block is
-        /// tracked.</summary>
+        /// <summary>Lets inlined code allocate and free in the current region, if its blocks need no header.</summary>
         private void OpenInlineJob()
         {
-            if (!LeakDetection.IsOff || (state->InlineJobLimit == state->JobLimit && state->InlineJob == state->Job))
+            if (BlockTracker.IsOn || (state->InlineJobLimit == state->JobLimit && state->InlineJob == state->Job))
             {
                 return;
             }
 
             lock (Gate)
             {
-                state->InlineJobLimit = LeakDetection.IsOff ? state->JobLimit : null;
-                state->InlineJob = LeakDetection.IsOff && BlockTracker.Tracked == 0 ? state->Job : ThreadState.Closed;
+                if (!BlockTracker.IsOn && state->Job != null && !state->Job->IsTracked)
+                {
+                    state->InlineJobLimit = state->JobLimit;
+                    state->InlineJob = state->Job;
+                }
             }
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         private void* TakeJobSlowly(long size, int alignment)
         {
-            void* block = TakeJobUntracked(size, alignment);
-            BlockTracker.Add(block, size, Lifetime.TempJob);
+            bool isTracked = BlockTracker.IsOn;
+            if (state->Job != null && state->Job->IsTracked != isTracked)
+            {
+                NextRegion(isTracked);
+            }
+
+            byte* block;
+            if (isTracked)
+            {
+                block = TakeJobWith(size, Math.Max(alignment, sizeof(void*)), sizeof(JobBlock));
+                BlockTracker.AddJob(JobRegion.Of(block), block, size);
+            }
+            else
+            {
+                block = TakeJobWith(size, alignment, header: 0);
+            }
+
             OpenInlineJob();
             return block;
         }
 
-        private void* TakeJobUntracked(long size, int alignment)
+        /// <summary>Takes a block with room for a header before it.</summary>
+        private byte* TakeJobWith(long size, int alignment, int header)
         {
-            if (size > JobRegion.LargestShared - alignment)
+            if (size > JobRegion.LargestShared - alignment - header)
             {
-                return JobRegion.TakeLarge(size, alignment);
+                return JobRegion.TakeLarge(size, alignment, header > 0);
             }
 
-            byte* start = RawMemory.Align(state->JobCursor, alignment);
+            byte* start = RawMemory.Align(state->JobCursor + header, alignment);
             if (size > state->JobLimit - start)
             {
-                NextRegion();
-                start = RawMemory.Align(state->JobCursor, alignment);
+                NextRegion(BlockTracker.IsOn);
+                start = RawMemory.Align(state->JobCursor + header, alignment);
             }
 
             state->JobCursor = start + size;
@@ -360,15 +375,31 @@ namespace Blockyard.Memory
             return start;
         }
 
-        private void NextRegion()
+        private void GiveJobTo(JobRegion* region)
+        {
+            if (region != state->Job)
+            {
+                JobRegion.FreeRemotely(region);
+            }
+            else if (--state->JobLive == 0 && !region->IsTracked)
+            {
+                // This thread freed all blocks: start again at the beginning, where the memory is in the cache. Headers
+                // must stay, so there the whole region is used first.
+                state->JobCursor = (byte*)region + JobRegion.HeaderSize;
+            }
+
+            OpenInlineJob();
+        }
+
+        private void NextRegion(bool isTracked)
         {
             if (state->Job != null && JobRegion.IsEmpty(state->Job, state->JobLive))
             {
-                JobRegion.Open(state->Job);
+                JobRegion.Open(state->Job, isTracked);
             }
             else
             {
-                JobRegion* next = JobRegion.Take();
+                JobRegion* next = JobRegion.Take(isTracked);
                 if (state->Job != null)
                 {
                     JobRegion.Retire(state->Job, state->JobLive);

@@ -13,6 +13,11 @@ namespace Blockyard.Memory
         internal byte* TempLimit;
         internal byte* TempStart;
 
+        /// <summary><see cref="TempLimit"/> and <see cref="TempStart"/> for the code inlined into callers. With checks
+        /// they are null and the last address, so that this code never serves a request.</summary>
+        internal byte* InlineTempLimit;
+        internal byte* InlineTempStart;
+
         /// <summary>The newest block; equal to the cursor after that block was freed.</summary>
         internal byte* LastBlock;
         internal byte* PeakCursor;

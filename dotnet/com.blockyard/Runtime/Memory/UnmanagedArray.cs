@@ -5,8 +5,8 @@ namespace Blockyard.Memory
     /// <summary>An array of fixed length in unmanaged memory.</summary>
     /// <remarks>
     /// A small struct whose copies share the items; dispose only one of them. Creation makes one allocation; access
-    /// costs as much as through a pointer. Checked builds catch an index out of range and use after the memory is gone.
-    /// <c>BLOCKYARD_RELEASE</c> removes both checks and their fields. Threads may share it like an ordinary array.
+    /// costs as much as through a pointer. <see cref="Checks"/> catch an index out of range and use after the memory is
+    /// gone. Threads may share it like an ordinary array.
     /// </remarks>
     /// <typeparam name="T">The type of the items.</typeparam>
     public unsafe struct UnmanagedArray<T> : IDisposable
@@ -66,8 +66,8 @@ namespace Blockyard.Memory
         /// <summary>Enumerates the items.</summary>
         public readonly Span<T>.Enumerator GetEnumerator() => AsSpan().GetEnumerator();
 
-        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
-        /// builds.</summary>
+        /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
+        /// copy.</summary>
         public void Dispose()
         {
             if (memory.IsCreated)

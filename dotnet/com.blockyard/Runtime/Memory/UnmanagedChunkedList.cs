@@ -116,8 +116,8 @@ namespace Blockyard.Memory
             return new Enumerator(this);
         }
 
-        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
-        /// builds.</summary>
+        /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
+        /// copy.</summary>
         public void Dispose()
         {
             if (memory.IsCreated)

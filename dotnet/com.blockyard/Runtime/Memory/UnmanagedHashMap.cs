@@ -174,8 +174,8 @@ namespace Blockyard.Memory
         /// <summary>Enumerates the entries. The map must not change meanwhile.</summary>
         public readonly Enumerator GetEnumerator() => new Enumerator(Shared);
 
-        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
-        /// builds.</summary>
+        /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
+        /// copy.</summary>
         public void Dispose()
         {
             if (memory.IsCreated)

@@ -7,8 +7,7 @@ namespace Blockyard.Memory
     /// A small struct whose copies share the list; dispose only one of them. Adding is amortised O(1). Growth moves the
     /// items, so a <c>ref</c> or span is valid until the next addition; use <see cref="UnmanagedChunkedList{T}"/> where
     /// items must not move. Memory: the capacity's items and 16 bytes. In an allocator, outgrown memory stays until the
-    /// reset. Checked builds catch an index out of range and use after the memory is gone; <c>BLOCKYARD_RELEASE</c>
-    /// removes the checks. One thread at a time.
+    /// reset. <see cref="Checks"/> catch an index out of range and use after the memory is gone. One thread at a time.
     /// </remarks>
     /// <typeparam name="T">The type of the items.</typeparam>
     public unsafe struct UnmanagedList<T> : IDisposable
@@ -166,8 +165,8 @@ namespace Blockyard.Memory
         /// <summary>Enumerates the items.</summary>
         public readonly Span<T>.Enumerator GetEnumerator() => AsSpan().GetEnumerator();
 
-        /// <summary>Frees the memory. A second call on the same variable does nothing; on a copy it throws in checked
-        /// builds.</summary>
+        /// <summary>Frees the memory. A second call on the same variable does nothing; with checks it throws on a
+        /// copy.</summary>
         public void Dispose()
         {
             if (memory.IsCreated)

@@ -22,7 +22,7 @@ namespace Blockyard.Memory
     /// operation, a free on another thread uses one. A region is reused when its last block is freed.
     /// <see cref="Lifetime.Persistent"/> costs what its <see cref="PersistentHeap"/> costs and may call the operating
     /// system.</para>
-    /// <para>The contents of a new block are unspecified (checked builds fill Temp blocks with 0xCD). Any thread may
+    /// <para>The contents of a new block are unspecified (with checks Temp blocks are filled with 0xCD). Any thread may
     /// call any member. A Temp block belongs to the thread that allocated it.</para>
     /// </remarks>
     public static unsafe class UnmanagedMemory
@@ -68,7 +68,6 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void* Malloc(long size, int alignment, Lifetime lifetime)
         {
-#if BLOCKYARD_RELEASE
             // The common cases, inlined into the caller and written for Mono's compiler. It clears every local variable
             // at each call, so there are few; it divides the difference of two byte pointers by one, so they are
             // integers. One test finds an alignment that is no power of two or too large, and a cursor that must be
@@ -92,7 +91,7 @@ namespace Blockyard.Memory
                 {
                     start = (long)thread->TempCursor;
                     if (((alignment - 1) & ((int)start | alignment | -RawMemory.LargestAlignment)) == 0
-                        && size > 0 && size <= (long)thread->TempLimit - start)
+                        && size > 0 && size <= (long)thread->InlineTempLimit - start)
                     {
                         thread->LastBlock = (byte*)start;
                         thread->TempCursor = (byte*)(start + size);
@@ -100,23 +99,22 @@ namespace Blockyard.Memory
                     }
                 }
             }
-#endif
+
             return MallocSlowly(size, alignment, lifetime);
         }
 
         /// <summary>Frees a block. Null does nothing.</summary>
         /// <remarks>
         /// For Temp, only the thread's last block and a block that overflowed into TempJob are freed at once. Any other
-        /// Temp block is freed at the end of the frame. In checked builds a Temp block of an ended frame is an error.
+        /// Temp block is freed at the end of the frame. With checks a Temp block of an ended frame is an error.
         /// </remarks>
         /// <param name="block">A live block that <see cref="Malloc"/> gave with the same lifetime.</param>
         /// <param name="lifetime">That lifetime.</param>
-        /// <exception cref="InvalidOperationException">Checked builds: the block is not one of that
+        /// <exception cref="InvalidOperationException">With checks: the block is not a live one of that
         /// lifetime.</exception>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Free(void* block, Lifetime lifetime)
         {
-#if BLOCKYARD_RELEASE
             ThreadState* thread = ThreadState.Current;
             if ((long)thread != 0)
             {
@@ -131,13 +129,13 @@ namespace Blockyard.Memory
                 else if (lifetime == Lifetime.Temp)
                 {
                     // Only the last block of the region is freed before the end of the frame.
-                    if (block < thread->LastBlock && block >= thread->TempStart)
+                    if (block < thread->LastBlock && block >= thread->InlineTempStart)
                     {
                         return;
                     }
                 }
             }
-#endif
+
             FreeSlowly(block, lifetime);
         }
 
@@ -156,17 +154,16 @@ namespace Blockyard.Memory
             }
 
             size = Math.Max(size, 1);
-            switch (lifetime)
+            if (lifetime == Lifetime.Persistent)
             {
-                case Lifetime.Temp:
-                    return ThreadMemory.Current.TakeTemp(size, alignment);
-                case Lifetime.TempJob:
-                    return ThreadMemory.Current.TakeJob(size, alignment);
-                case Lifetime.Persistent:
-                    return PersistentMemory.Allocate(size, alignment);
-                default:
-                    throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
+                return PersistentMemory.Allocate(size, alignment);
             }
+
+            // Before the branches: .NET looks up the thread slowly in a branch that was rarely taken at first.
+            ThreadMemory thread = ThreadMemory.Current;
+            return lifetime == Lifetime.TempJob ? thread.TakeJob(size, alignment)
+                : lifetime == Lifetime.Temp ? thread.TakeTemp(size, alignment)
+                : throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
@@ -177,19 +174,24 @@ namespace Blockyard.Memory
                 return;
             }
 
-            switch (lifetime)
+            if (lifetime == Lifetime.Persistent)
             {
-                case Lifetime.Temp:
-                    ThreadMemory.Current.GiveTemp((byte*)block);
-                    break;
-                case Lifetime.TempJob:
-                    ThreadMemory.Current.GiveJob((byte*)block);
-                    break;
-                case Lifetime.Persistent:
-                    PersistentMemory.Free(block);
-                    break;
-                default:
-                    throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
+                PersistentMemory.Free(block);
+                return;
+            }
+
+            ThreadMemory thread = ThreadMemory.Current;
+            if (lifetime == Lifetime.TempJob)
+            {
+                thread.GiveJob((byte*)block);
+            }
+            else if (lifetime == Lifetime.Temp)
+            {
+                thread.GiveTemp((byte*)block);
+            }
+            else
+            {
+                throw new ArgumentOutOfRangeException(nameof(lifetime), lifetime, "Not a lifetime.");
             }
         }
     }

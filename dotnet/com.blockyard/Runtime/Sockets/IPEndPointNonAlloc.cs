@@ -5,7 +5,8 @@ using System.Net.Sockets;
 #pragma warning disable CS0618 // temp is obsolete for users
 namespace Blockyard.Sockets
 {
-    /// <summary>An end point that is reused for every packet, so that <see cref="Socket"/> does not make new ones.</summary>
+    /// <summary>An end point that is reused for every packet, so that <see cref="Socket"/> does not make new
+    /// ones.</summary>
     /// <remarks>
     /// <para>It keeps its serialized form, and <see cref="Create"/> stores the received address and returns the same
     /// object. Mono still allocates the received address, so a receive costs 96 bytes for IPv4 and 104 for IPv6 there.
@@ -13,9 +14,9 @@ namespace Blockyard.Sockets
     /// <para>It changes with every packet: keep <see cref="DeepCopyIPEndPoint"/> or <see cref="Addr"/> instead. On Mono
     /// <see cref="Address"/> makes a new <see cref="IPAddress"/> at every read, and through a variable of the base type
     /// the address is the one from the constructor, but the port is right. One thread at a time.</para>
-    /// <para>It equals others of its kind by address and port, and hashes the whole address. On .NET 8 it also equals an
-    /// ordinary end point with the same address and port. On Mono it never does, because Mono's hashes of ordinary end
-    /// points often collide. Use <see cref="Addr"/> as a key where both must find the same entry.</para>
+    /// <para>It equals others of its kind by address and port, and hashes the whole address. On .NET 8 it also equals
+    /// an ordinary end point with the same address and port. On Mono it never does, because Mono's hashes of ordinary
+    /// end points often collide. Use <see cref="Addr"/> as a key where both must find the same entry.</para>
     /// </remarks>
     public class IPEndPointNonAlloc : IPEndPoint
     {
@@ -45,7 +46,8 @@ namespace Blockyard.Sockets
         {
         }
 
-        /// <summary>Creates an end point. For receiving, any address of the socket's family and any port will do.</summary>
+        /// <summary>Creates an end point. For receiving, any address of the socket's family and any port will
+        /// do.</summary>
         /// <param name="address">The address.</param>
         /// <param name="port">The port.</param>
         public IPEndPointNonAlloc(IPAddress address, int port)
@@ -121,14 +123,16 @@ namespace Blockyard.Sockets
         }
 
         /// <summary>A hash of the whole address and the port.</summary>
-        /// <remarks>Never that of the runtime's <see cref="SocketAddress"/>: on Mono it is 0 for a received address.</remarks>
+        /// <remarks>Never that of the runtime's <see cref="SocketAddress"/>: on Mono it is 0 for a received
+        /// address.</remarks>
         public override int GetHashCode()
         {
             SocketAddr addr = Addr;
             return CanHide ? addr.GetHashCode() : base.GetHashCode();
         }
 
-        /// <summary>Whether it is another reusable end point, or on .NET 8 any end point, of the same address and port.</summary>
+        /// <summary>Whether it is another reusable end point, or on .NET 8 any end point, of the same address and
+        /// port.</summary>
         /// <param name="comparand">Any object.</param>
         public override bool Equals(object? comparand) => comparand is IPEndPointNonAlloc other
             ? Addr == other.Addr
@@ -146,7 +150,8 @@ namespace Blockyard.Sockets
         /// <summary>The object to pass to a socket of the same family to send to this end point.</summary>
         internal EndPoint AsTarget => target;
 
-        /// <summary>Updates the base class after a socket has written a received address into the serialized form.</summary>
+        /// <summary>Updates the base class after a socket has written a received address into the serialized
+        /// form.</summary>
         internal void Refresh(EndPoint received)
         {
             if (ReferenceEquals(received, this) || ReferenceEquals(received, receiver.Seed)
@@ -217,7 +222,8 @@ namespace Blockyard.Sockets
             return found;
         }
 
-        /// <summary>Equals no other address, so that an ordinary end point never equals this one: the hashes differ.</summary>
+        /// <summary>Equals no other address, so that an ordinary end point never equals this one: the hashes
+        /// differ.</summary>
         private sealed class HiddenAddress : IPAddress
         {
             internal HiddenAddress(IPAddress address)

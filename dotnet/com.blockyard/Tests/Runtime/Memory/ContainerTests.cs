@@ -296,21 +296,31 @@ namespace Blockyard.Tests
             Assert.Throws<ArgumentOutOfRangeException>(() => new UnmanagedChunkedList<int>(source, 0));
         }
 
-#if BLOCKYARD_RELEASE
         [Test]
-        public unsafe void a_release_build_carries_neither_checks_nor_their_fields()
+        public unsafe void a_container_takes_little_more_than_a_pointer_and_its_source()
         {
-            Assert.AreEqual(3 * sizeof(void*), sizeof(UnmanagedArray<int>));
-            Assert.AreEqual(2 * sizeof(void*), sizeof(UnmanagedList<int>));
+            Assert.AreEqual(3 * sizeof(void*), sizeof(UnmanagedList<int>));
+            Assert.AreEqual(4 * sizeof(void*), sizeof(UnmanagedArray<int>));
+        }
+
+        [Test]
+        public void without_checks_no_index_is_checked()
+        {
+            if (Checks.AreOn)
+            {
+                Assert.Ignore("this process runs with checks");
+            }
+
             UnmanagedList<int> list = new UnmanagedList<int>(10, source);
             list.Add(1);
-            Assert.DoesNotThrow(() => list[9] = 3, "within the capacity, beyond the count, unchecked");
+            Assert.DoesNotThrow(() => list[9] = 3, "within the capacity, beyond the count");
             list.Dispose();
         }
-#else
+
         [Test]
         public void an_index_out_of_range_is_caught()
         {
+            ChecksTests.Need();
             UnmanagedArray<int> array = new UnmanagedArray<int>(3, source);
             Assert.Throws<IndexOutOfRangeException>(() => array[3] = 1);
             Assert.Throws<IndexOutOfRangeException>(() => array[-1] = 1);
@@ -329,6 +339,7 @@ namespace Blockyard.Tests
         [Test]
         public void use_after_the_memory_is_gone_is_caught_in_every_copy()
         {
+            ChecksTests.Need();
             UnmanagedList<int> list = new UnmanagedList<int>(10, source);
             list.Add(1);
             UnmanagedList<int> copy = list;
@@ -358,6 +369,7 @@ namespace Blockyard.Tests
         [Test]
         public void use_after_disposal_is_caught_in_every_copy()
         {
+            ChecksTests.Need();
             UnmanagedArray<int> array = new UnmanagedArray<int>(10, source);
             UnmanagedArray<int> arrayCopy = array;
             UnmanagedList<int> list = new UnmanagedList<int>(10, source);
@@ -389,6 +401,7 @@ namespace Blockyard.Tests
         [Test]
         public void random_use_of_copies_is_caught_exactly_when_their_memory_is_gone()
         {
+            ChecksTests.Need();
             Random random = new Random(31);
             List<UnmanagedList<int>> live = new List<UnmanagedList<int>>();
             List<UnmanagedList<int>> gone = new List<UnmanagedList<int>>();
@@ -432,7 +445,6 @@ namespace Blockyard.Tests
                 list.Dispose();
             }
         }
-#endif
 
         [Test]
         public void an_allocator_that_is_gone_gives_no_memory()
@@ -445,9 +457,10 @@ namespace Blockyard.Tests
             UnmanagedList<int> list = new UnmanagedList<int>(0, source);
             allocator.Dispose();
             Assert.Throws<ObjectDisposedException>(() => new UnmanagedArray<int>(1, source));
-#if !BLOCKYARD_RELEASE
-            Assert.Throws<ObjectDisposedException>(() => list.Add(1));
-#endif
+            if (Checks.AreOn)
+            {
+                Assert.Throws<ObjectDisposedException>(() => list.Add(1));
+            }
         }
 
         private readonly struct Key : IEquatable<Key>

@@ -392,23 +392,27 @@ namespace Blockyard.Tests
             }
         }
 
-#if !BLOCKYARD_RELEASE
         [Test]
-        public void checked_builds_fill_temp_and_catch_a_block_of_an_ended_frame() => OnFreshThread(() =>
+        public void checks_fill_temp_and_catch_a_block_of_an_ended_frame()
         {
-            byte* block = (byte*)UnmanagedMemory.Malloc(64, 8, Lifetime.Temp);
-            Assert.AreEqual(0xCD, block[63]);
-            FrameMemory.EndThreadFrame();
-            Assert.AreEqual(0xDD, block[63]);
-            Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(block, Lifetime.Temp));
-        });
+            ChecksTests.Need();
+            OnFreshThread(() =>
+            {
+                byte* block = (byte*)UnmanagedMemory.Malloc(64, 8, Lifetime.Temp);
+                Assert.AreEqual(0xCD, block[63]);
+                FrameMemory.EndThreadFrame();
+                Assert.AreEqual(0xDD, block[63]);
+                Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.Free(block, Lifetime.Temp));
+            });
+        }
 
         [TestCase(Lifetime.TempJob, LeakMode.On)]
         [TestCase(Lifetime.TempJob, LeakMode.Off)]
         [TestCase(Lifetime.Persistent, LeakMode.On)]
         [TestCase(Lifetime.Persistent, LeakMode.Off)]
-        public void checked_builds_catch_a_block_that_is_freed_twice(Lifetime lifetime, LeakMode mode)
+        public void checks_catch_a_block_that_is_freed_twice(Lifetime lifetime, LeakMode mode)
         {
+            ChecksTests.Need();
             using (new CapturedLeaks(mode))
             {
                 foreach (int size in new[] { 8, 1000000 })
@@ -423,8 +427,9 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void checked_builds_catch_a_block_that_is_freed_with_another_lifetime()
+        public void checks_catch_a_block_that_is_freed_with_another_lifetime()
         {
+            ChecksTests.Need();
             using (new CapturedLeaks(LeakMode.On))
             {
                 void* job = UnmanagedMemory.Malloc(8, 8, Lifetime.TempJob);
@@ -438,14 +443,14 @@ namespace Blockyard.Tests
         }
 
         [Test]
-        public void checked_builds_catch_a_temp_block_freed_on_another_thread()
+        public void checks_catch_a_temp_block_freed_on_another_thread()
         {
+            ChecksTests.Need();
             IntPtr block = IntPtr.Zero;
             OnFreshThread(() => block = (IntPtr)UnmanagedMemory.Malloc(64, 8, Lifetime.Temp));
             OnFreshThread(() => Assert.Throws<InvalidOperationException>(
                 () => UnmanagedMemory.Free((void*)block, Lifetime.Temp)));
         }
-#endif
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static void* AllocateHere(int size) => UnmanagedMemory.Malloc(size, 4, Lifetime.TempJob);

@@ -4,7 +4,8 @@ using NUnit.Framework;
 
 namespace Blockyard.Tests
 {
-    /// <summary>Allocates and frees blocks at random, and checks their alignment and that each keeps its contents.</summary>
+    /// <summary>Allocates and frees blocks at random, and checks their alignment and that each keeps its
+    /// contents.</summary>
     internal static unsafe class RandomBlocks
     {
         internal delegate void* Allocate(int size, int alignment);

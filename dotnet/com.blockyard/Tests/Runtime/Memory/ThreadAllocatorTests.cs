@@ -141,16 +141,14 @@ namespace Blockyard.Tests
             UnmanagedMemory.ThisThread.FreeTempJob(null);
         });
 
-#if !BLOCKYARD_RELEASE
         [Test]
         public void the_default_value_has_no_thread()
         {
-            Assert.Throws<InvalidOperationException>(() => default(ThreadAllocator).MallocTemp(8, 8));
-            Assert.Throws<InvalidOperationException>(() => default(ThreadAllocator).MallocTempJob(8, 8));
-            Assert.Throws<InvalidOperationException>(() => default(ThreadAllocator).FreeTemp(null));
-            Assert.Throws<InvalidOperationException>(() => default(ThreadAllocator).FreeTempJob(null));
+            Assert.Throws<NullReferenceException>(() => default(ThreadAllocator).MallocTemp(8, 8));
+            Assert.Throws<NullReferenceException>(() => default(ThreadAllocator).MallocTempJob(8, 8));
+            Assert.Throws<NullReferenceException>(() => default(ThreadAllocator).FreeTemp(null));
+            Assert.Throws<NullReferenceException>(() => default(ThreadAllocator).FreeTempJob(null));
         }
-#endif
 
         [Test]
         public void a_frame_allocates_nothing_on_the_collected_heap() => OnFreshThread(() =>
