@@ -132,8 +132,8 @@ def screen(wanted: bool) -> Iterator[dict[str, str]]:
     )
     os.close(theirs)
     try:
-        with os.fdopen(ours) as told:
-            yield {"DISPLAY": f":{told.readline().strip()}", "LIBGL_ALWAYS_SOFTWARE": "1"}
+        with os.fdopen(ours) as display:
+            yield {"DISPLAY": f":{display.readline().strip()}", "LIBGL_ALWAYS_SOFTWARE": "1"}
     finally:
         server.terminate()
         server.wait()

@@ -124,8 +124,8 @@ def test_each_forked_child_gets_a_journal_that_begins_with_its_parents_blocks(tm
 def test_a_child_whose_first_event_comes_when_all_others_have_ended_is_recorded(tmp_path, ending):
     process = started(tmp_path / "orphan.byj", program("endings"), ending)
     assert process.wait(timeout=60) == 7
-    told = next(line for line in iter(process.stderr.readline, "") if "has recorded nothing yet" in line)
-    path = Path(told.rstrip("\n").partition("its journal will be ")[2])
+    announced = next(line for line in iter(process.stderr.readline, "") if "has recorded nothing yet" in line)
+    path = Path(announced.rstrip("\n").partition("its journal will be ")[2])
     assert not path.exists()
     process.communicate("go", timeout=60)  # to the child, and until it has ended, too
     deadline = time.monotonic() + 60

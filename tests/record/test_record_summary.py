@@ -50,9 +50,9 @@ def test_a_block_that_is_freed_twice_is_told_of_in_the_singular(tmp_path):
 def test_a_frame_symbol_that_nobody_calls_is_told_in_one_sentence(tmp_path):
     done = record(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "no_such_function"))
     assert done.exit_code == 0
-    told = [line for line in done.stderr.splitlines() if "no frame was marked" in line]
-    assert len(told) == 1
-    assert "no_such_function" in told[0]
+    said = [line for line in done.stderr.splitlines() if "no frame was marked" in line]
+    assert len(said) == 1
+    assert "no_such_function" in said[0]
 
 
 def test_a_frame_symbol_that_is_called_is_not_complained_of(tmp_path):

@@ -43,9 +43,9 @@ pytestmark = pytest.mark.skipif(SANITIZED, reason="NOT RUN: a sanitizer's own fa
 
 def check(rows: np.ndarray, plants: dict[int, str]) -> None:
     """Exactly the planted causes at exactly their events; the machine's own may come on top anywhere."""
-    told = {int(row["event"]): int(row["cause"]) & ~BY_CHANCE for row in rows if row["cause"]}
+    found = {int(row["event"]): int(row["cause"]) & ~BY_CHANCE for row in rows if row["cause"]}
     wanted = {event: LOOKED | CAUSES[kind] for event, kind in plants.items()}
-    assert {event: cause for event, cause in told.items() if cause != LOOKED or event in wanted} == wanted
+    assert {event: cause for event, cause in found.items() if cause != LOOKED or event in wanted} == wanted
 
 
 @pytest.mark.parametrize("source", ["perf", "getrusage"])

@@ -113,13 +113,13 @@ def test_the_usable_bytes_of_blocks_that_are_left_are_told(tmp_path: Path, choic
         *(("--populate",) if choice.populate else ()),
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=120, env={**os.environ, **choice.environment})
-    told = json.loads((output / "run.json").read_text())["live_at_stop"]
+    found = json.loads((output / "run.json").read_text())["live_at_stop"]
     if choice.name.partition("@")[0] in ("scudo", "tlsf", "null"):
-        assert told is None
+        assert found is None
     else:
-        assert (told["blocks"], told["asked_bytes"]) == (len(sizes), sum(sizes))
-        assert sum(sizes) < told["usable_bytes"] < 1.5 * sum(sizes)
-        assert 0 < told["rounding_bytes"] <= told["usable_bytes"] - sum(sizes)
+        assert (found["blocks"], found["asked_bytes"]) == (len(sizes), sum(sizes))
+        assert sum(sizes) < found["usable_bytes"] < 1.5 * sum(sizes)
+        assert 0 < found["rounding_bytes"] <= found["usable_bytes"] - sum(sizes)
 
 
 def test_events_that_change_places_between_threads_are_counted(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A run drives the allocator exactly as the journal says, measures only that, and its rows tell it."""
+"""A run drives the allocator exactly as the journal says, measures only that, and its rows say so."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def test_calls_are_those_of_the_journal(tmp_path: Path) -> None:
     calls = replayed(journal, tmp_path).calls()
     assert calls["what"].tolist() == [b"m", b"z", b"a", b"r", b"r", b"f", b"f", b"f"]
     assert calls["size"][:5].tolist() == [100, 64, 300, 500, 7]
-    assert calls["alignment"][[2, 3, 4]].tolist() == [256, 16, 256], "reallocate is told the old block's alignment"
+    assert calls["alignment"][[2, 3, 4]].tolist() == [256, 16, 256], "reallocate gets the old block's alignment"
     assert calls["old_size"][3:5].tolist() == [100, 300]
     assert calls["old_block"][3:5].tolist() == calls["block"][[0, 2]].tolist()
     assert calls["block"][5:].tolist() == calls["block"][[1, 3, 4]].tolist(), "each free gets what its block became"

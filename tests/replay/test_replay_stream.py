@@ -114,11 +114,11 @@ def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_s
     # On one core, a thread that never sleeps has followed all that its ring holds before the reader gets a turn.
     one_core = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
     blockyard("replay", journal, "-a", "null", "--repeats", 1, "--stream-above", 0, "-o", results, under=one_core)
-    told = json.loads((results / "runs/burst/null/1x-page/1/run.json").read_text())["stream"]
-    assert told["outruns"] > 0 and told["waited_ns"] > 0
+    stream = json.loads((results / "runs/burst/null/1x-page/1/run.json").read_text())["stream"]
+    assert stream["outruns"] > 0 and stream["waited_ns"] > 0
     blockyard("report", results)
     words = " ".join((results / "report/report.txt").read_text().split())
-    assert f"caught up with the reader of the journal, {told['outruns']:,} times in the worst run" in words
+    assert f"caught up with the reader of the journal, {stream['outruns']:,} times in the worst run" in words
     assert "read those tails with care; give the journal's events more memory (--stream-above)" in words
 
 

@@ -27,7 +27,6 @@ class ByjSource final : public Source {
 
   /// The place of the section whose events next() returned last, for messages.
   std::uint64_t block_offset() const { return block_offset_; }
-  bool has_footer() const { return has_footer_; }
   /// With AtDamage::end, after next() returned empty: where and how the file is damaged. Empty when it is whole, or was
   /// only cut short, which a note says.
   const std::string& damage() const { return damage_; }

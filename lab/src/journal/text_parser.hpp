@@ -70,7 +70,6 @@ class TextParser {
   void parse_note(std::string_view keyword, std::string_view rest, const char* line);
   void add_record(Record record, const char* line);
   std::uint32_t thread_of(std::uint64_t id);
-  std::uint32_t extra_index();
   Header& changed();
 
   std::unique_ptr<Input> input_;

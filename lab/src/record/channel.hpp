@@ -42,9 +42,6 @@ constexpr RecordKind kind_of(std::uint64_t word) { return static_cast<RecordKind
 constexpr bool engine_of(std::uint64_t word) { return (word & engine_flag) != 0; }
 constexpr std::uint64_t payload_of(std::uint64_t word) { return word >> 8; }
 
-constexpr bool has_text(RecordKind kind) {
-  return kind == RecordKind::phase_mark || kind == RecordKind::thread_name || kind == RecordKind::journal_open;
-}
 /// Words of the record whose first word is `word`.
 constexpr std::size_t words_of(std::uint64_t word) {
   switch (kind_of(word)) {

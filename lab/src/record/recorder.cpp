@@ -125,7 +125,7 @@ void before_fork() {
 void after_fork_in_parent() { self.fork_stamp = 0; }
 
 void after_fork_in_child() {
-  // For kernels before 4.14, which do not wipe it: there, a child made by a bare system call is not told from its
+  // For kernels before 4.14, which do not wipe it: there, a child made by a bare system call looks like its
   // parent.
   if (process != &before_any && !kernel_wipes) *process = ProcessState{};
   // The collector waits for a child that it knows of, even when all others have ended before the child's first event.

@@ -39,7 +39,6 @@ enum class View : std::uint32_t {
   inherent = 1,    ///< per event the minimum over all repeats
   attributed = 2,  ///< as run, less the events that the machine interrupted; see returns()
 };
-inline constexpr std::size_t views = 3;
 
 /// One repeat: its rows, and what turns its raw ticks into latencies.
 struct Run {

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "replay/run/clock_ns.hpp"
+
 namespace blockyard::replay {
 namespace {
 
@@ -41,7 +43,7 @@ bool cpu_time(pid_t id, std::uint64_t& ns) {
   const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(id) << 3) | 4u | 2u);
   timespec time{};
   if (clock_gettime(clock, &time) != 0) return false;
-  ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+  ns = ns_of(time);
   return true;
 }
 

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 
 #include "base/clock.hpp"
+#include "replay/run/clock_ns.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -96,9 +96,7 @@ CauseReader::Counts CauseReader::counts_now(bool with_cpu) const {
     }
   }
   if (with_cpu) {
-    timespec cpu{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-    now.cpu_ns = static_cast<std::uint64_t>(cpu.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(cpu.tv_nsec);
+    now.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     now.cpu_ticks = base::ticks();
   }
   now.ticks = base::ticks();

@@ -8,25 +8,19 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <new>
 #include <unordered_map>
 #include <utility>
 
 #include "journal/event.hpp"
 #include "replay/results/syscall_log.hpp"
+#include "replay/run/clock_ns.hpp"
 
 namespace blockyard::replay {
 namespace {
 
 // The value of WSTOPSIG for a stop at a system call, under PTRACE_O_TRACESYSGOOD.
 constexpr int syscall_stop = SIGTRAP | 0x80;
-
-std::uint64_t now_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 [[noreturn]] void not_allowed(int error) {
   throw journal::Error(std::string("this system does not let a process trace its own child (") + std::strerror(error) +
@@ -140,7 +134,7 @@ void Tracer::at_syscall(pid_t id) {
   if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
     if (!thread.noted) return;
     thread.noted = false;
-    thread.rows.back().ns += now_ns() - thread.entered_ns;
+    thread.rows.back().ns += clock_ns(CLOCK_MONOTONIC) - thread.entered_ns;
     if (info.exit.is_error != 0) ++thread.rows.back().errors;
     return;
   }
@@ -167,7 +161,7 @@ void Tracer::note(Thread& thread, std::uint32_t event, std::uint64_t call) {
   }
   ++thread.rows.back().count;
   thread.noted = true;
-  thread.entered_ns = now_ns();
+  thread.entered_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 std::vector<SyscallRow> Tracer::rows() {

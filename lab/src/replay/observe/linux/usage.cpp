@@ -6,7 +6,8 @@
 
 #include <array>
 #include <cstdlib>
-#include <ctime>
+
+#include "replay/run/clock_ns.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -35,14 +36,14 @@ std::uint64_t machine_ns() {
 }  // namespace
 
 Usage Usage::operator-(const Usage& before) const {
-  const bool told = machine_ns != unknown && before.machine_ns != unknown;
+  const bool known = machine_ns != unknown && before.machine_ns != unknown;
   return {.user_ns = user_ns - before.user_ns,
           .system_ns = system_ns - before.system_ns,
           .minor_faults = minor_faults - before.minor_faults,
           .major_faults = major_faults - before.major_faults,
           .voluntary_switches = voluntary_switches - before.voluntary_switches,
           .involuntary_switches = involuntary_switches - before.involuntary_switches,
-          .machine_ns = told ? machine_ns - before.machine_ns : unknown};
+          .machine_ns = known ? machine_ns - before.machine_ns : unknown};
 }
 
 Usage usage_now() {
@@ -60,10 +61,7 @@ Usage usage_now() {
 Work work_now() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return {static_cast<std::uint64_t>(usage.ru_minflt),
-          static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec)};
+  return {static_cast<std::uint64_t>(usage.ru_minflt), clock_ns(CLOCK_PROCESS_CPUTIME_ID)};
 }
 
 }  // namespace blockyard::replay

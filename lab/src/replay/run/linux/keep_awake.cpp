@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <string>
 
 #include "journal/event.hpp"
+#include "replay/run/clock_ns.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -60,9 +60,7 @@ std::uint64_t KeepAwake::cpu_ns() const {
   std::uint64_t sum = 0;
   for (const pid_t process : processes_) {
     clockid_t clock{};
-    timespec time{};
-    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) continue;
-    sum += static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+    if (clock_getcpuclockid(process, &clock) == 0) sum += clock_ns(clock);
   }
   return sum;
 }

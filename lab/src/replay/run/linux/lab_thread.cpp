@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <ctime>
 #include <string>
 
 #include "journal/event.hpp"
+#include "replay/run/clock_ns.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -54,9 +54,7 @@ void LabThread::join() {
 
 std::uint64_t LabThread::cpu_ns() const {
   clockid_t clock{};
-  timespec time{};
-  if (!started_ || pthread_getcpuclockid(thread_, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+  return started_ && pthread_getcpuclockid(thread_, &clock) == 0 ? clock_ns(clock) : 0;
 }
 
 }  // namespace blockyard::replay
