@@ -135,10 +135,10 @@ def test_the_programs_streams_and_exit_code_are_its_own(tmp_path):
 @pytest.mark.parametrize(
     "options, word",
     [
-        (("--signal", "NOSUCH"), "no signal"),
+        (("--signal", "NOSUCH"), "is not a signal"),
         (("--signal", "KILL"), "can't be caught"),
-        (("--signal", "0"), "no signal"),
-        (("--signal", "99"), "no signal"),
+        (("--signal", "0"), "is not a signal"),
+        (("--signal", "99"), "is not a signal"),
         (("--for", "0"), "--for"),
         (("--after", "-1"), "--after"),
     ],
