@@ -38,7 +38,7 @@ def test_of_many_journals_the_one_with_most_events_is_named_next(tmp_path):
     assert len(done.stderr.splitlines()) < 20
 
 
-def test_a_block_that_is_freed_twice_is_told_of_in_the_singular(tmp_path):
+def test_a_block_that_is_freed_twice_is_reported_in_the_singular(tmp_path):
     source = tmp_path / "twice.c"
     source.write_text(
         "#include <stdlib.h>\nint main(void) { void *volatile block = malloc(5000000); free(block); free(block); }\n"
@@ -47,7 +47,7 @@ def test_a_block_that_is_freed_twice_is_told_of_in_the_singular(tmp_path):
     assert "\n  1 free was left out: " in record(tmp_path / "twice.byj", str(tmp_path / "twice")).stderr
 
 
-def test_a_frame_symbol_that_nobody_calls_is_told_in_one_sentence(tmp_path):
+def test_a_frame_symbol_without_calls_is_reported_in_one_sentence(tmp_path):
     done = record(tmp_path / "symbol.byj", program("signature"), options=("--frame-symbol", "no_such_function"))
     assert done.exit_code == 0
     said = [line for line in done.stderr.splitlines() if "no frame was marked" in line]

@@ -39,7 +39,7 @@ def test_memory_is_sampled_at_the_same_times_in_every_run(tmp_path: Path) -> Non
     assert len(set(slots.tolist())) == len(slots), "one row in each 50 ms, at its beginning"
 
 
-def test_threads_of_the_allocator_are_named_and_their_time_is_told(tmp_path: Path) -> None:
+def test_threads_of_the_allocator_have_names_and_times(tmp_path: Path) -> None:
     made = planted(spaced(600), tmp_path, {}, more=",background=300")
     background = made.facts["background"]
     assert (background["threads"], background["names"]) == (1, ["planted-bg"])
@@ -146,7 +146,7 @@ def test_timed_nanoseconds_are_the_sum_of_the_rows(tmp_path: Path) -> None:
     assert facts["timed_ns"] == pytest.approx(ticks / facts["ticks_per_ns"], abs=1)
 
 
-def test_how_busy_others_were_is_told_of_a_run_that_is_long_enough(tmp_path: Path) -> None:
+def test_how_busy_others_were_is_known_of_a_run_that_is_long_enough(tmp_path: Path) -> None:
     assert planted(spaced(10), tmp_path, {}).facts["busy_cores"] is None
     assert planted(spaced(400), tmp_path, {}).facts["busy_cores"] >= 0
 

@@ -110,11 +110,15 @@ def test_the_labs_memory_does_not_grow_with_the_journal(tmp_path: Path) -> None:
 
 def test_threads_that_catch_up_with_the_reader_are_counted_and_the_report_says_so(tmp_path: Path) -> None:
     journal = long_journal(80_000, step_ns=1).write(tmp_path / "burst.txt")
-    results = tmp_path / "results"
-    # On one core, a thread that never sleeps has followed all that its ring holds before the reader gets a turn.
+    # On one core, a thread that never sleeps has followed all that its ring holds before the reader gets a turn; unless
+    # the machine is so busy that the thread loses its core.
     one_core = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
-    blockyard("replay", journal, "-a", "null", "--repeats", 1, "--stream-above", 0, "-o", results, under=one_core)
-    stream = json.loads((results / "runs/burst/null/1x-page/1/run.json").read_text())["stream"]
+    for attempt in range(5):
+        results = tmp_path / f"results-{attempt}"
+        blockyard("replay", journal, "-a", "null", "--repeats", 1, "--stream-above", 0, "-o", results, under=one_core)
+        stream = json.loads((results / "runs/burst/null/1x-page/1/run.json").read_text())["stream"]
+        if stream["outruns"] > 0:
+            break
     assert stream["outruns"] > 0 and stream["waited_ns"] > 0
     blockyard("report", results)
     words = " ".join((results / "report/report.txt").read_text().split())
