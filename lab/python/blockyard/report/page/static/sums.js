@@ -1,5 +1,5 @@
-// How many events a stretch of time has in each bin and, of the single ones, from each step of latency on, without going
-// through all of the run.
+// How many events a stretch of time has in each bin and, of the single ones, from each step of latency on, without
+// going through all of the run.
 import { constants } from "./data.js";
 import { pointsOf, STEPS_OF_LATENCY } from "./model.js";
 
@@ -53,8 +53,8 @@ export function addEvents(into, { start, bin, count, before }, first, behind) {
   for (let at = start[end * SUM_EVERY]; at < start[behind]; ++at) into[bin[at]] += count[at];
 }
 
-/// Of every step of latency how many of the points in the columns [first, behind) have it or a longer one; until the next
-/// call.
+/// Of every step of latency how many of the points in the columns [first, behind) have it or a longer one; until the
+/// next call.
 export function slowerOfSteps({ start, steps }, first, behind) {
   slower.fill(0);
   for (let at = start[first], end = start[behind]; at < end; ++at) ++slower[steps[at]];
