@@ -17,7 +17,8 @@ function(blockyard_heap_variant name)
   target_link_options(${name} PRIVATE ${arg_OPTIONS})
   target_link_libraries(${name} PRIVATE blockyard_flags GTest::gtest GTest::gtest_main Threads::Threads
                         ${CMAKE_DL_LIBS})
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300)
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+                       PROPERTIES TIMEOUT 300)
 endfunction()
 
 # libblockyard-malloc.so once more, of the heap and the family alone, with the turns of its loops counted.

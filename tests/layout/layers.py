@@ -43,6 +43,8 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _CODE = {".c", ".cpp", ".h", ".hpp"}
 # Documents hold snippets.
 _INCLUDING = _CODE | {".md"}
+_MOST_COLUMNS = 120
+_LIMITED_WIDTH = _CODE | {".py", ".cs", ".rs", ".js", ".css", ".cmake", ".toml", ".pml", ".sh", ".txt"}
 
 
 def files(root: Path) -> list[Path]:
@@ -189,6 +191,18 @@ def machine_violations(root: Path) -> list[str]:
         for number, line in enumerate(content.decode(errors="replace").splitlines(), start=1):
             if found := MACHINE_PATHS.search(line):
                 result.append(f"{path.relative_to(root)}:{number} names {found.group()}")
+    return result
+
+
+def width_violations(root: Path) -> list[str]:
+    """Every line of code that is longer than 120 columns."""
+    result = []
+    for path in files(root):
+        if path.suffix not in _LIMITED_WIDTH or "data" in path.parts or "corpus" in path.parts:
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
+            if len(line) > _MOST_COLUMNS:
+                result.append(f"{path.relative_to(root)}:{number} has {len(line)} columns")
     return result
 
 

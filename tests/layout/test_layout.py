@@ -63,6 +63,10 @@ def test_no_file_names_a_folder_of_one_machine() -> None:
     assert layers.machine_violations(ROOT) == []
 
 
+def test_no_line_of_code_is_longer_than_120_columns() -> None:
+    assert layers.width_violations(ROOT) == []
+
+
 def test_python_tests_of_several_folders_can_be_collected_in_one_call() -> None:
     """pytest knows a module by its name alone: names are unique, and there are several conftest.py."""
     modules = [path for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
@@ -167,6 +171,7 @@ def test_python_and_cmake_say_the_same_version() -> None:
             "see /home/somebody/results",
             "docs/method.md:1 names /home/somebody/",
         ),
+        ("width_violations", "library/src/heap/heap.cpp", "// " + 118 * "x", "heap.cpp:1 has 121 columns"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, check: str, file: str, text: str, sentence: str) -> None:
@@ -188,6 +193,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, check: str, file: str, tex
         ),
         ("system_violations", "library/src/base/linux/pages.cpp", "#ifdef __linux__"),
         ("import_violations", "lab/python/blockyard/report/page.py", "from blockyard.analysis import samples"),
+        ("width_violations", "library/src/heap/heap.cpp", "// " + 117 * "x"),
         ("machine_violations", "docs/method.md", "worked at /workshop/rooted and /homework/"),
     ],
 )

@@ -80,7 +80,8 @@ class Repeats:
         kept = {
             operation: (self.slowest[name, operation], slower.get((name, operation), 1.0)) for operation in OPERATIONS
         }
-        return AllocatorFigures(allocator, _Digest(kept, rounds), 0, 1, cuts.uncut(), {}, False)  # type: ignore[arg-type]
+        digest = _Digest(kept, rounds)
+        return AllocatorFigures(allocator, digest, 0, 1, cuts.uncut(), {}, False)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ class Library {
  public:
   enum class Binding {
     own,  ///< References inside the library resolve as its author linked them.
-    deepest,  ///< The library's definitions take precedence over the process's: for a library that calls its own `malloc` by name.
+    /// The library's definitions take precedence over the process's: for a library that calls its own `malloc` by name.
+    deepest,
   };
 
   /// Loads the file that $BLOCKYARD_ALLOCATOR_LIBRARY names, or else `fallback` (a soname or path). On failure error()

@@ -1,10 +1,10 @@
 /* The depot's ring of magazines: library/src/heap/magazine_ring.hpp.
  *
  * Two givers and two takers over two places, so that each place comes round again and again. A place has one owner at a
- * time; magazines come out once each, the oldest first; none stays behind and no place is lost. At any moment the process
- * may fork: in the child nobody goes on who was in the middle of a place, and what mend() leaves is whole, with every
- * magazine that was full and nobody's. What one core sees late of another's writes is not modelled here: the interleaving
- * tests (tests/heap/api/protocols_test.cpp) leave out the release.
+ * time; magazines come out once each, the oldest first; none stays behind and no place is lost. At any moment the
+ * process may fork: in the child nobody goes on who was in the middle of a place, and what mend() leaves is whole, with
+ * every magazine that was full and nobody's. What one core sees late of another's writes is not modelled here: the
+ * interleaving tests (tests/heap/api/protocols_test.cpp) leave out the release.
  *
  * Planted bugs (-DPLANTED=...):
  *   1  a taker looks whether a place is full and does not claim it

@@ -1,9 +1,9 @@
 /* Remote free and its adoption: library/src/heap/remote_list.hpp and pending_stack.hpp.
  *
- * Two threads free blocks into two slabs of one owner, who adopts at any time. The model keeps of each slab the number of
- * blocks in its remote list (the order does not matter here) and checks what the protocol promises: a slab is announced once
- * for every stretch of remote frees, stands in at most one chain, and is not given back while an announcement is on its way;
- * and whoever adopts a list finds that its oldest block, the list's end, has been noted.
+ * Two threads free blocks into two slabs of one owner, who adopts at any time. The model keeps of each slab the number
+ * of blocks in its remote list (the order does not matter here) and checks what the protocol promises: a slab is
+ * announced once for every stretch of remote frees, stands in at most one chain, and is not given back while an
+ * announcement is on its way; and whoever adopts a list finds that its oldest block, the list's end, has been noted.
  *
  * Planted bug (-DPLANTED): the owner also adopts a slab that was not announced.
  */

@@ -25,7 +25,8 @@ namespace Blockyard.Tests
             }
 
             Assert.That(
-                byExpensive, Is.InRange((Steps / (CheaperWay.Between + 1)) - 2, (Steps / (CheaperWay.Between + 1)) + 2));
+                byExpensive,
+                Is.InRange((Steps / (CheaperWay.Between + 1)) - 2, (Steps / (CheaperWay.Between + 1)) + 2));
         }
 
         [Test]
