@@ -1,6 +1,8 @@
 // The .byj format keeps everything, survives crashes at a flush, and notices every damaged byte.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "journal/block_decoder.hpp"
 #include "journal/block_encoder.hpp"
 #include "journal_files.hpp"
@@ -10,11 +12,52 @@ namespace {
 
 TEST(Byj, gives_back_every_field_of_every_event) {
   Folder folder;
-  const Whole written = sample(200'000);
+  const Whole written = sample_with_stacks(200'000);
   write(folder / "a.byj", written);
   const Whole got = read(folder / "a.byj");
   expect_same(written, got);
   EXPECT_TRUE(got.notes.empty());
+}
+
+TEST(Byj, without_stacks_and_tags_is_version_1) {
+  Folder folder;
+  const Whole written = sample(1000);
+  write(folder / "a.byj", written);
+  expect_same(written, read(folder / "a.byj"));
+  EXPECT_EQ(slurp(folder / "a.byj")[8], 1);
+  write(folder / "b.byj", sample_with_stacks(1000));
+  EXPECT_EQ(slurp(folder / "b.byj")[8], 2);
+}
+
+TEST(Byj, a_tag_alone_makes_version_2) {
+  Folder folder;
+  Whole written = sample(1000);
+  const auto plain = std::find_if(written.events.begin(), written.events.end(),
+                                  [](const Event& event) { return event.kind != Kind::phase_mark; });
+  plain->tag = 4;
+  write(folder / "a.byj", written);
+  expect_same(written, read(folder / "a.byj"));
+  EXPECT_EQ(slurp(folder / "a.byj")[8], 2);
+}
+
+TEST(Byj, keeps_more_stacks_than_a_section_holds) {
+  Folder folder;
+  Whole written = sample_with_stacks(10);
+  Stacks& stacks = *written.stacks;
+  for (std::uint32_t i = 0; i < 5000; ++i) stacks.add_module({"/lib/" + std::to_string(i), "ab", i, i + 1});
+  std::mt19937_64 random(5);
+  for (std::uint32_t i = 0; i < 150'000; ++i) {
+    const auto frame = stacks.intern_frame(static_cast<std::uint32_t>(random() % 5000), i);
+    stacks.intern_node(i % 3 == 0 ? no_node : static_cast<std::uint32_t>(random() % stacks.nodes().size()), frame);
+    const std::string name = std::to_string(i) + "f";
+    const NamedFunction function{name, "a.cpp", i};
+    stacks.set_names(frame, std::span(&function, 1));
+  }
+  written.events.back().site = static_cast<std::uint32_t>(stacks.nodes().size() - 1);
+  write(folder / "a.byj", written);
+  const Whole got = read(folder / "a.byj");
+  expect_same(written, got);
+  EXPECT_NO_THROW(got.stacks->check());
 }
 
 TEST(Byj, keeps_no_addresses_unless_the_header_asks_for_them) {
@@ -34,7 +77,7 @@ TEST(Byj, an_empty_journal_is_a_journal) {
 
 TEST(Byj, is_readable_up_to_the_last_flush_when_the_writer_never_finished) {
   Folder folder;
-  const Whole written = sample(1000);
+  const Whole written = sample_with_stacks(1000);
   Header early = written.header;
   early.threads.resize(1);
   early.names.clear();
@@ -44,6 +87,7 @@ TEST(Byj, is_readable_up_to_the_last_flush_when_the_writer_never_finished) {
   writer.name_thread(2, written.header.threads[2].name);
   for (std::size_t i = 1; i < written.header.names.size(); ++i)
     EXPECT_EQ(writer.intern_name(written.header.names[i]), i);
+  copy_tables(*written.stacks, writer.stacks());
   for (std::size_t i = 0; i < 600; ++i) writer.add(written.events[i]);
   writer.header().preamble_events = 5;
   writer.flush();
@@ -51,6 +95,7 @@ TEST(Byj, is_readable_up_to_the_last_flush_when_the_writer_never_finished) {
   std::filesystem::copy_file(folder / "a.byj", folder / "crashed.byj");
   Whole expected = written;
   expected.events.resize(600);
+  expected.stacks->clear_names();
   expected.header.preamble_events = 5;
   const Whole got = read(folder / "crashed.byj");
   expect_same(expected, got);
@@ -61,7 +106,7 @@ TEST(Byj, is_readable_up_to_the_last_flush_when_the_writer_never_finished) {
 
 TEST(Byj, every_flipped_bit_is_an_error) {
   Folder folder;
-  write(folder / "a.byj", sample(40));
+  write(folder / "a.byj", sample_with_stacks(20));
   const std::string bytes = slurp(folder / "a.byj");
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     std::string damaged = bytes;
@@ -73,7 +118,7 @@ TEST(Byj, every_flipped_bit_is_an_error) {
 
 TEST(Byj, every_truncation_is_an_error_or_ends_at_a_flush_with_a_note) {
   Folder folder;
-  write(folder / "a.byj", sample(40));
+  write(folder / "a.byj", sample_with_stacks(20));
   const std::string bytes = slurp(folder / "a.byj");
   std::size_t flushes = 0;
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -82,7 +127,7 @@ TEST(Byj, every_truncation_is_an_error_or_ends_at_a_flush_with_a_note) {
     ++flushes;
     EXPECT_EQ(read(folder / "b.byj").notes.size(), 1U);
   }
-  EXPECT_EQ(flushes, 2U);  // after the header, and after the only block
+  EXPECT_EQ(flushes, 4U);  // after the header, the call stacks, the only block and the names
 }
 
 TEST(Byj, an_unknown_version_is_named) {
@@ -109,7 +154,7 @@ TEST(Byj, a_size_that_no_process_can_address_names_its_event) {
   encoder.add({.size = 16, .block = 0}, false);
   encoder.add({.size = ~std::uint64_t{0}, .block = 1}, false);
   BlockDecoder decoder;
-  decoder.decode(encoder.encode(), sample(0, 1, false).header, "there");
+  decoder.decode(encoder.encode(), sample(0, 1, false).header, 0, false, "there");
   try {
     decoder.next();
     ADD_FAILURE() << "it was read";
@@ -146,6 +191,12 @@ TEST_F(WriterRefuses, a_free_of_a_block_never_given) {
 }
 TEST_F(WriterRefuses, a_thread_never_added) {
   EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .thread = 3}), Error);
+}
+TEST_F(WriterRefuses, a_stack_never_added) {
+  EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .site = 0}), Error);
+}
+TEST_F(WriterRefuses, a_tag_without_a_name) {
+  EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .tag = 9}), Error);
 }
 TEST_F(WriterRefuses, an_alignment_that_is_no_power_of_two) {
   EXPECT_THROW(writer_.add({.time_ns = 100, .block = 1, .alignment = 24, .kind = Kind::allocate_aligned}), Error);

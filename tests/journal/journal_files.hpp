@@ -4,15 +4,18 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "journal/event.hpp"
 #include "journal/reader.hpp"
+#include "journal/stack_copy.hpp"
 #include "journal/writer.hpp"
 
 namespace blockyard::journal::testing {
@@ -45,6 +48,7 @@ inline void spill(const std::string& path, const std::string& bytes) {
 
 struct Whole {
   Header header;
+  std::shared_ptr<Stacks> stacks = std::make_shared<Stacks>();
   std::vector<Event> events;
   std::vector<std::string> notes;
 };
@@ -55,6 +59,8 @@ inline Whole drain(Source& source) {
     whole.events.insert(whole.events.end(), events.begin(), events.end());
   }
   whole.header = source.header();
+  copy_tables(source.stacks(), *whole.stacks);
+  copy_names(source.stacks(), *whole.stacks);
   whole.notes.assign(source.notes().begin(), source.notes().end());
   return whole;
 }
@@ -71,8 +77,36 @@ inline std::string error_of(const std::string& path) {
   return {};
 }
 
+/// Call stacks with everything that the format knows: modules that come and go, code in none, incomplete stacks, names
+/// of inlined functions, and bytes that are no UTF-8.
+inline std::shared_ptr<Stacks> sample_stacks(std::size_t nodes, unsigned seed = 1) {
+  std::mt19937_64 random(seed);
+  auto stacks = std::make_shared<Stacks>();
+  stacks->add_module({"/usr/games/sample", "0123456789abcdef", 0x5555'0000'0000, 0x5555'0010'0000, 0x5555'0000'0000});
+  stacks->add_module({"/usr/lib/libplug in\n.so", "", 0x7F00'0000'0000, 0x7F00'0000'1000, 0x7F00'0000'0000, 5000});
+  stacks->add_module({"/tmp/caf\xE9.so", "ff", 0x7F00'0000'0000, 0x7F00'0000'2000, 0x7EFF'FFFF'0000, 9000});
+  stacks->set_unmapped(1, 7000);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto known = static_cast<std::uint32_t>(stacks->nodes().size());
+    const auto parent = known == 0 || random() % 8 == 0 ? no_node : static_cast<std::uint32_t>(random() % known);
+    const auto dice = random() % 10;
+    const std::uint32_t frame = dice == 0 && parent == no_node ? stacks->intern_frame(StackEnd(random() % 6))
+                                : dice == 1
+                                    ? stacks->intern_frame(no_module, 0x7FFF'0000'0000 + random() % 1000)
+                                    : stacks->intern_frame(static_cast<std::uint32_t>(random() % 3), random() % 5000);
+    stacks->intern_node(parent, frame);
+  }
+  const auto frames = static_cast<std::uint32_t>(stacks->frames().size());
+  for (std::uint32_t frame = 0; frame < frames; frame += 1 + frame % 3) {
+    const std::string name = "game::update<" + std::to_string(frame / 2) + ">(int, \xFF\n\\)";
+    const std::vector<NamedFunction> functions{{name, "src/up date.cpp", frame}, {"main", "", 0}};
+    stacks->set_names(frame, std::span(functions).first(1 + frame % 2));
+  }
+  return stacks;
+}
+
 /// A journal of `count` events with everything that the format knows, the same for the same seed.
-inline Whole sample(std::size_t count, unsigned seed = 1, bool addresses = true) {
+inline Whole sample(std::size_t count, unsigned seed = 1, bool addresses = true, bool stacks = false) {
   std::mt19937_64 random(seed);
   Whole whole;
   whole.header.program = "/usr/games/sample";
@@ -84,7 +118,9 @@ inline Whole sample(std::size_t count, unsigned seed = 1, bool addresses = true)
   whole.header.has_addresses = addresses;
   whole.header.cut_at_end = true;
   whole.header.threads = {{4711, "main"}, {4712, "worker 1"}, {999999, ""}};
-  whole.header.names = {"", "loading", "level \"two\""};
+  whole.header.names = {"", "loading", "level \"two\"", "physics", "physics/broadphase"};
+  stacks = stacks && count != 0;
+  if (stacks) whole.stacks = sample_stacks(std::min<std::size_t>(count, 1000), seed);
   std::vector<std::uint64_t> live;
   std::uint64_t next = 0;
   std::uint64_t time = 0;
@@ -124,15 +160,19 @@ inline Whole sample(std::size_t count, unsigned seed = 1, bool addresses = true)
       if (addresses) event.address = (event.block + 1) * 16 + (random() % 2 << 40);
       live.push_back(event.block);
     }
-    if (event.kind != Kind::phase_mark && dice % 10 == 0) event.tag = static_cast<std::uint32_t>(random());
-    if (dice % 10 == 1) event.site = static_cast<std::uint32_t>(random() % 1000);
+    if (stacks && event.kind != Kind::phase_mark && dice % 10 == 0) event.tag = 3 + random() % 2;
+    if (stacks && dice % 10 < 8) event.site = static_cast<std::uint32_t>(random() % whole.stacks->nodes().size());
     whole.events.push_back(event);
   }
   return whole;
 }
 
+inline Whole sample_with_stacks(std::size_t count, unsigned seed = 1) { return sample(count, seed, true, true); }
+
 inline void write(const std::string& path, const Whole& whole) {
   Writer writer(path, whole.header);
+  copy_tables(*whole.stacks, writer.stacks());
+  copy_names(*whole.stacks, writer.stacks());
   for (const auto& event : whole.events) writer.add(event);
   writer.finish();
 }
@@ -152,7 +192,37 @@ inline void expect_same(const Event& a, const Event& b, std::size_t number) {
   ASSERT_EQ(a.tag, b.tag);
 }
 
+inline void expect_same(const Stacks& a, const Stacks& b) {
+  ASSERT_EQ(a.counts(), b.counts());
+  for (std::size_t i = 0; i < a.modules().size(); ++i) {
+    EXPECT_EQ(a.modules()[i].path, b.modules()[i].path);
+    EXPECT_EQ(a.modules()[i].build_id, b.modules()[i].build_id);
+    EXPECT_EQ(a.modules()[i].begin, b.modules()[i].begin);
+    EXPECT_EQ(a.modules()[i].end, b.modules()[i].end);
+    EXPECT_EQ(a.modules()[i].bias, b.modules()[i].bias);
+    EXPECT_EQ(a.modules()[i].mapped_ns, b.modules()[i].mapped_ns);
+    EXPECT_EQ(a.modules()[i].unmapped_ns, b.modules()[i].unmapped_ns);
+  }
+  ASSERT_EQ(a.named_frames(), b.named_frames());
+  for (std::uint32_t i = 0; i < a.frames().size(); ++i) {
+    SCOPED_TRACE("stack frame " + std::to_string(i));
+    ASSERT_EQ(a.frames()[i].module, b.frames()[i].module);
+    ASSERT_EQ(a.frames()[i].address, b.frames()[i].address);
+    ASSERT_EQ(a.names(i).size(), b.names(i).size());
+    for (std::size_t f = 0; f < a.names(i).size(); ++f) {
+      ASSERT_EQ(a.text(a.names(i)[f].name), b.text(b.names(i)[f].name));
+      ASSERT_EQ(a.text(a.names(i)[f].file), b.text(b.names(i)[f].file));
+      ASSERT_EQ(a.names(i)[f].line, b.names(i)[f].line);
+    }
+  }
+  for (std::size_t i = 0; i < a.nodes().size(); ++i) {
+    ASSERT_EQ(a.nodes()[i].parent, b.nodes()[i].parent) << "node " << i;
+    ASSERT_EQ(a.nodes()[i].frame, b.nodes()[i].frame) << "node " << i;
+  }
+}
+
 inline void expect_same(const Whole& a, const Whole& b) {
+  expect_same(*a.stacks, *b.stacks);
   EXPECT_EQ(a.header.program, b.header.program);
   EXPECT_EQ(a.header.command, b.header.command);
   EXPECT_EQ(a.header.machine, b.header.machine);

@@ -1,9 +1,6 @@
 #include "journal/block_decoder.hpp"
 
-#include <zstd.h>
-
 #include <algorithm>
-#include <new>
 
 namespace blockyard::journal {
 
@@ -16,47 +13,38 @@ constexpr std::uint32_t batch = 4096;
 constexpr auto last_kind = static_cast<std::uint64_t>(Kind::phase_mark);
 constexpr std::uint64_t most_alignment_log2 = 31;
 
-constexpr std::int64_t unzigzag(std::uint64_t value) {
-  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
-}
-
 }  // namespace
 
-BlockDecoder::BlockDecoder() : decompressor_(ZSTD_createDCtx()) {
-  if (decompressor_ == nullptr) throw std::bad_alloc();
-  plane_.resize(format::block_events);
-  events_.resize(batch);
-}
-
-BlockDecoder::~BlockDecoder() { ZSTD_freeDCtx(decompressor_); }
+BlockDecoder::BlockDecoder() : events_(batch) {}
 
 void BlockDecoder::fail(const std::string& what) const { throw Error(where_ + ": " + what); }
 
-void BlockDecoder::decode(std::string_view payload, const Header& header, const std::string& where) {
+void BlockDecoder::read(Column column, std::uint32_t count) {
+  const auto slot = static_cast<std::size_t>(column);
+  present_[slot] = planes_.read(static_cast<std::uint8_t>(column), count, columns_[slot]);
+  at_[slot] = 0;
+}
+
+void BlockDecoder::decode(std::string_view payload, const Header& header, std::uint32_t sites, bool forgive_sites,
+                          const std::string& where) {
   where_ = where;
   if (payload.size() < sizeof head_) fail("the block is too short for its head");
   head_ = format::get<format::BlockHead>(payload, 0);
   if (head_.events == 0 || head_.events > format::block_events) {
     fail("the block claims " + std::to_string(head_.events) + " events; 1 to 65,536 are possible");
   }
-  if (head_.planes > 8 * 255 || payload.size() - sizeof head_ < head_.planes * sizeof(format::PlaneEntry)) {
-    fail("the block's plane directory does not fit into it");
-  }
+  planes_.begin(payload, sizeof head_, head_.planes, where);
   threads_ = header.threads.size();
   names_ = header.names.size();
+  sites_ = sites;
+  forgive_sites_ = forgive_sites;
   has_addresses_ = header.has_addresses;
   done_ = 0;
   time_ns_ = head_.base_time_ns;
   next_block_ = head_.first_block;
   address_ = 0;
-  counts_.fill(0);
-  at_.fill(0);
-  present_.fill(false);
-  for (const auto every : {Column::kind, Column::thread, Column::time, Column::site, Column::tag}) {
-    counts_[static_cast<std::size_t>(every)] = head_.events;
-  }
-  // How many values the other columns have follows from the kinds, which a writer puts first.
-  read_planes(payload, Column::kind);
+  // How many values the other columns have follows from the kinds.
+  read(Column::kind, head_.events);
   const auto& kinds = columns_[static_cast<std::size_t>(Column::kind)];
   std::array<std::uint32_t, last_kind + 1> of_kind{};
   if (present_[static_cast<std::size_t>(Column::kind)]) {
@@ -70,47 +58,12 @@ void BlockDecoder::decode(std::string_view payload, const Header& header, const 
   const auto count = [&of_kind](Kind kind) { return of_kind[static_cast<std::size_t>(kind)]; };
   const std::uint32_t given =
       count(Kind::allocate) + count(Kind::allocate_zeroed) + count(Kind::allocate_aligned) + count(Kind::reallocate);
-  counts_[static_cast<std::size_t>(Column::size)] = given;
-  counts_[static_cast<std::size_t>(Column::address)] = given;
-  counts_[static_cast<std::size_t>(Column::back)] = count(Kind::free) + count(Kind::reallocate);
-  counts_[static_cast<std::size_t>(Column::duration)] = count(Kind::reallocate);
-  counts_[static_cast<std::size_t>(Column::alignment)] = count(Kind::allocate_aligned);
-  read_planes(payload, Column::thread);
-}
-
-// Reads the kind column, or all others: both passes go through the same directory.
-void BlockDecoder::read_planes(std::string_view payload, Column only_kind_or_rest) {
-  std::size_t at = sizeof head_ + head_.planes * sizeof(format::PlaneEntry);
-  for (std::uint32_t i = 0; i < head_.planes; ++i) {
-    const auto entry = format::get<format::PlaneEntry>(payload, sizeof head_ + i * sizeof(format::PlaneEntry));
-    if (payload.size() - at < entry.bytes) fail("a plane is longer than the block that holds it");
-    const std::string_view bytes = payload.substr(at, entry.bytes);
-    at += entry.bytes;
-    const std::size_t slot = entry.column;
-    const bool is_kind = slot == static_cast<std::size_t>(Column::kind);
-    if (is_kind != (only_kind_or_rest == Column::kind)) continue;
-    if (slot == 0 || slot >= format::column_slots)
-      continue;  // a newer writer's column: it changes nothing that this reader reads
-    if (entry.plane > 7) fail("a column has a ninth byte plane");
-    const std::uint32_t count = counts_[slot];
-    std::string_view values = bytes;
-    if (static_cast<format::Codec>(entry.codec) == format::Codec::zstd) {
-      const std::size_t size = ZSTD_decompressDCtx(decompressor_, plane_.data(), count, bytes.data(), bytes.size());
-      if (ZSTD_isError(size) != 0 || size != count) fail("a plane does not decompress to one byte for each value");
-      values = std::string_view(plane_.data(), size);
-    } else if (static_cast<format::Codec>(entry.codec) != format::Codec::stored || bytes.size() != count) {
-      fail("a plane is stored in an unknown way; a newer blockyard may read it");
-    }
-    auto& column = columns_[slot];
-    if (!present_[slot]) {
-      column.assign(count, 0);
-      present_[slot] = true;
-    }
-    const unsigned shift = 8U * entry.plane;
-    for (std::uint32_t v = 0; v < count; ++v) {
-      column[v] |= static_cast<std::uint64_t>(static_cast<unsigned char>(values[v])) << shift;
-    }
-  }
+  for (const auto every : {Column::thread, Column::time, Column::site, Column::tag}) read(every, head_.events);
+  read(Column::size, given);
+  read(Column::address, given);
+  read(Column::back, count(Kind::free) + count(Kind::reallocate));
+  read(Column::duration, count(Kind::reallocate));
+  read(Column::alignment, count(Kind::allocate_aligned));
 }
 
 std::span<const Event> BlockDecoder::next() {
@@ -144,14 +97,17 @@ std::span<const Event> BlockDecoder::next() {
         event.alignment = std::uint32_t{1} << alignment;
       }
       if (has_addresses_) {
-        address_ += static_cast<std::uint64_t>(unzigzag(take(Column::address)));
+        address_ += static_cast<std::uint64_t>(format::unzigzag(take(Column::address)));
         event.address = address_;
       }
     }
     const std::uint64_t site = take(Column::site);
-    event.site = site == 0 ? no_site : static_cast<std::uint32_t>(site - 1);
-    event.tag = static_cast<std::uint32_t>(take(Column::tag));
-    if (event.kind == Kind::phase_mark && event.tag >= names_) refuse(" begins a phase that has no name");
+    if (site > sites_ && !forgive_sites_) refuse(" has a call stack that the journal does not hold");
+    event.site = site == 0 || site > sites_ ? no_site : static_cast<std::uint32_t>(site - 1);
+    const std::uint64_t tag = take(Column::tag);
+    if (tag >= names_)
+      refuse(event.kind == Kind::phase_mark ? " begins a phase that has no name" : " has a tag that has no name");
+    event.tag = static_cast<std::uint32_t>(tag);
     events_[i] = event;
   }
   done_ += count;

@@ -10,8 +10,7 @@
 
 #include "journal/event.hpp"
 #include "journal/format.hpp"
-
-struct ZSTD_DCtx_s;
+#include "journal/planes.hpp"
 
 namespace blockyard::journal {
 
@@ -20,12 +19,11 @@ namespace blockyard::journal {
 class BlockDecoder {
  public:
   BlockDecoder();
-  ~BlockDecoder();
-  BlockDecoder(const BlockDecoder&) = delete;
-  BlockDecoder& operator=(const BlockDecoder&) = delete;
 
-  /// `where` names the file and the block's place in errors.
-  void decode(std::string_view payload, const Header& header, const std::string& where);
+  /// `sites` is how many call stacks are known; events lose others when `forgive_sites`, else they are refused. `where`
+  /// names the file and the block's place in errors.
+  void decode(std::string_view payload, const Header& header, std::uint32_t sites, bool forgive_sites,
+              const std::string& where);
   const format::BlockHead& head() const { return head_; }
   /// The next events of the block, at most a few thousand so that they stay in the cache; empty at its end.
   std::span<const Event> next();
@@ -35,7 +33,7 @@ class BlockDecoder {
 
  private:
   [[noreturn]] void fail(const std::string& what) const;
-  void read_planes(std::string_view payload, format::Column only_kind_or_rest);
+  void read(format::Column column, std::uint32_t count);
   std::uint64_t take(format::Column column) {
     const auto slot = static_cast<std::size_t>(column);
     return present_[slot] ? columns_[slot][at_[slot]++] : 0;
@@ -44,7 +42,6 @@ class BlockDecoder {
   std::string where_;
   format::BlockHead head_{};
   std::array<std::vector<std::uint64_t>, format::column_slots> columns_;
-  std::array<std::uint32_t, format::column_slots> counts_{};
   std::array<std::uint32_t, format::column_slots> at_{};
   std::array<bool, format::column_slots> present_{};
   std::uint32_t done_ = 0;
@@ -53,9 +50,10 @@ class BlockDecoder {
   std::uint64_t address_ = 0;
   std::size_t threads_ = 0;
   std::size_t names_ = 0;
+  std::uint32_t sites_ = 0;
+  bool forgive_sites_ = false;
   bool has_addresses_ = false;
-  ZSTD_DCtx_s* decompressor_;
-  std::string plane_;
+  PlaneDecoder planes_;
   std::vector<Event> events_;
 };
 

@@ -1,9 +1,6 @@
 #include "journal/block_encoder.hpp"
 
-#include <zstd.h>
-
 #include <bit>
-#include <new>
 
 namespace blockyard::journal {
 
@@ -14,20 +11,11 @@ namespace {
 // docs/reference/journal-format.md says what the level was chosen by.
 constexpr int compression_level = 1;
 
-constexpr std::uint64_t zigzag(std::int64_t value) {
-  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
-}
-
 }  // namespace
 
-BlockEncoder::BlockEncoder() : compressor_(ZSTD_createCCtx()) {
-  if (compressor_ == nullptr) throw std::bad_alloc();
-  ZSTD_CCtx_setParameter(compressor_, ZSTD_c_compressionLevel, compression_level);
+BlockEncoder::BlockEncoder() : planes_(compression_level) {
   for (auto& values : columns_) values.values = std::make_unique_for_overwrite<std::uint64_t[]>(format::block_events);
-  plane_.resize(format::block_events);
 }
-
-BlockEncoder::~BlockEncoder() { ZSTD_freeCCtx(compressor_); }
 
 void BlockEncoder::begin(std::uint64_t first_event, std::uint64_t first_block, std::uint64_t base_time_ns) {
   for (auto& values : columns_) values.count = 0;
@@ -53,7 +41,7 @@ void BlockEncoder::add(const Event& event, bool keep_address) {
       push(Column::alignment, static_cast<std::uint64_t>(std::countr_zero(event.alignment)));
     }
     if (keep_address) {
-      push(Column::address, zigzag(static_cast<std::int64_t>(event.address - last_address_)));
+      push(Column::address, format::zigzag(static_cast<std::int64_t>(event.address - last_address_)));
       last_address_ = event.address;
     }
     ++next_block_;
@@ -70,43 +58,21 @@ void BlockEncoder::push_sparse(Column to, std::uint64_t value) {
   values.values[values.count++] = value;
 }
 
-void BlockEncoder::put_plane(Column from, unsigned plane) {
-  const Values& values = column(from);
-  for (std::uint32_t i = 0; i < values.count; ++i) plane_[i] = static_cast<char>(values.values[i] >> (8 * plane));
-  const std::size_t at = planes_.size();
-  planes_.resize(at + ZSTD_compressBound(values.count));
-  const std::size_t compressed =
-      ZSTD_compress2(compressor_, planes_.data() + at, planes_.size() - at, plane_.data(), values.count);
-  const bool smaller = ZSTD_isError(compressed) == 0 && compressed < values.count;
-  const std::size_t bytes = smaller ? compressed : values.count;
-  planes_.resize(at + bytes);
-  if (!smaller) planes_.replace(at, bytes, plane_, 0, bytes);
-  directory_.push_back({static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(plane),
-                        static_cast<std::uint8_t>(smaller ? format::Codec::zstd : format::Codec::stored), 0,
-                        static_cast<std::uint32_t>(bytes)});
-}
-
 const std::string& BlockEncoder::encode() {
-  directory_.clear();
-  planes_.clear();
+  planes_.begin();
   for (const auto sparse : {Column::site, Column::tag}) {
     Values& values = column(sparse);
     while (values.count != 0 && values.count < events_) values.values[values.count++] = 0;
   }
   for (std::size_t slot = 1; slot < format::column_slots; ++slot) {
     const Values& values = columns_[slot];
-    std::uint64_t used = 0;
-    for (std::uint32_t i = 0; i < values.count; ++i) used |= values.values[i];
-    for (unsigned plane = 0; plane < 8; ++plane) {
-      if ((used >> (8 * plane) & 0xFF) != 0) put_plane(static_cast<Column>(slot), plane);
-    }
+    planes_.put(static_cast<std::uint8_t>(slot), {values.values.get(), values.count});
   }
   head_.events = events_;
-  head_.planes = static_cast<std::uint32_t>(directory_.size());
+  head_.planes = planes_.planes();
   payload_.clear();
   format::put(payload_, head_);
-  for (const auto& entry : directory_) format::put(payload_, entry);
-  payload_ += planes_;
+  planes_.append_to(payload_);
   return payload_;
 }
 

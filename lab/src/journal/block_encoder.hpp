@@ -5,12 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "journal/event.hpp"
 #include "journal/format.hpp"
-
-struct ZSTD_CCtx_s;
+#include "journal/planes.hpp"
 
 namespace blockyard::journal {
 
@@ -18,9 +16,6 @@ namespace blockyard::journal {
 class BlockEncoder {
  public:
   BlockEncoder();
-  ~BlockEncoder();
-  BlockEncoder(const BlockEncoder&) = delete;
-  BlockEncoder& operator=(const BlockEncoder&) = delete;
 
   /// Empties the columns; the next event is number `first_event`, the next block given is `first_block`.
   void begin(std::uint64_t first_event, std::uint64_t first_block, std::uint64_t base_time_ns);
@@ -43,7 +38,6 @@ class BlockEncoder {
     values.values[values.count++] = value;
   }
   void push_sparse(format::Column to, std::uint64_t value);
-  void put_plane(format::Column from, unsigned plane);
 
   std::array<Values, format::column_slots> columns_;
   format::BlockHead head_{};
@@ -51,10 +45,7 @@ class BlockEncoder {
   std::uint64_t next_block_ = 0;
   std::uint64_t last_time_ns_ = 0;
   std::uint64_t last_address_ = 0;
-  ZSTD_CCtx_s* compressor_;
-  std::vector<format::PlaneEntry> directory_;
-  std::string planes_;
-  std::string plane_;
+  PlaneEncoder planes_;
   std::string payload_;
 };
 

@@ -93,10 +93,10 @@ void ByjSource::read_preface() {
   if (std::memcmp(preface.data(), format::magic.data(), format::magic.size()) != 0) {
     throw Error(path_ + " was a .byj journal, but its first bytes were changed (a transfer in text mode does that)");
   }
-  const auto version = format::get<std::uint16_t>(preface, 8);
-  if (version != format::version) {
-    throw Error(path_ + " has journal format version " + std::to_string(version) + "; this blockyard reads version " +
-                std::to_string(format::version) + ", a newer one may read it");
+  version_ = format::get<std::uint16_t>(preface, format::version_offset);
+  if (version_ != format::version_without_stacks && version_ != format::version_with_stacks) {
+    throw Error(path_ + " has journal format version " + std::to_string(version_) +
+                "; this blockyard reads versions 1 and 2, a newer one may read it");
   }
   const auto features = format::get<std::uint32_t>(preface, 12);
   if (format::get<std::uint16_t>(preface, 10) != 0 || (features & ~format::known_features) != 0) {
@@ -128,9 +128,44 @@ void ByjSource::read_footer_ahead() {
     throw Error(place(footer) + ": there is no footer where the tail says; the file is damaged");
   }
   Header complete;
-  apply_fields(payload, complete, nullptr, nullptr, place(footer));
+  Index index;
+  apply_fields(payload, complete, nullptr, &index, place(footer));
   header_ = std::move(complete);
   has_footer_ = true;
+  try {
+    read_stacks_ahead(index);
+  } catch (const Error& error) {
+    if (!survive(error)) throw Error(std::string(error.what()) + "; `blockyard cut` saves the events");
+  }
+  stacks_ahead_ = true;
+}
+
+void ByjSource::read_stacks_ahead(const Index& index) {
+  std::string payload;
+  for (const std::uint64_t offset : index.stacks) {
+    SectionHead head{};
+    if (offset < format::preface_bytes || offset > size_ || read_section(offset, head, payload) != Section::whole ||
+        (head.type != format::section_stacks && head.type != format::section_names)) {
+      throw Error(place(offset) + ": there are no call stacks where the footer says; the file is damaged");
+    }
+    apply_stacks(head.type, payload, offset);
+  }
+}
+
+void ByjSource::apply_stacks(std::uint32_t type, const std::string& payload, std::uint64_t at) {
+  if (!stack_decoder_) stack_decoder_ = std::make_unique<StackDecoder>();
+  if (type == format::section_stacks) {
+    stack_decoder_->tables(payload, stacks_, place(at));
+  } else {
+    stack_decoder_->names(payload, stacks_, place(at));
+  }
+}
+
+// Whether reading goes on although call stacks are damaged: events without them are better than none.
+bool ByjSource::survive(const Error& damage) {
+  if (at_damage_ == AtDamage::fail) return false;
+  if (stack_damage_.empty()) stack_damage_ = damage.what();
+  return true;
 }
 
 std::span<const Event> ByjSource::next() {
@@ -170,7 +205,16 @@ bool ByjSource::advance() {
 bool ByjSource::read_next_block() {
   for (;;) {
     SectionHead head{};
-    const Section section = read_section(offset_, head, payload_);
+    Section section = Section::none;
+    try {
+      section = read_section(offset_, head, payload_);
+    } catch (const Error& error) {
+      const bool is_stacks = head.type == format::section_stacks || head.type == format::section_names;
+      if (!is_stacks || !format::head_is_whole(head) || head.payload_bytes > size_ - offset_ - sizeof head ||
+          !survive(error))
+        throw;
+      section = Section::whole;
+    }
     if (section == Section::none) {
       notes_.push_back(
           "the journal has no footer (its recorder was stopped hard): it was read up to the last flushed block, " +
@@ -186,7 +230,8 @@ bool ByjSource::read_next_block() {
     if (head.type == format::section_table) {
       if (!has_footer_) apply_fields(payload_, header_, nullptr, nullptr, place(at));
     } else if (head.type == format::section_block) {
-      decoder_.decode(payload_, header_, place(at));
+      decoder_.decode(payload_, header_, static_cast<std::uint32_t>(stacks_.nodes().size()), !stack_damage_.empty(),
+                      place(at));
       const auto& block = decoder_.head();
       if (block.first_event != events_ || block.first_block != blocks_ || block.base_time_ns != time_ns_) {
         throw Error(place(at) + ": the block does not follow the one before it (event " +
@@ -194,9 +239,18 @@ bool ByjSource::read_next_block() {
                     " events); a block is missing or doubled");
       }
       block_offset_ = at;
-      seen_.push_back({at, block.first_event, block.first_block, block.base_time_ns});
+      seen_.blocks.push_back({at, block.first_event, block.first_block, block.base_time_ns});
       in_block_ = true;
       return true;
+    } else if (version_ != format::version_without_stacks &&
+               (head.type == format::section_stacks || head.type == format::section_names)) {
+      seen_.stacks.push_back(at);
+      if (stacks_ahead_ || !stack_damage_.empty()) continue;
+      try {
+        apply_stacks(head.type, payload_, at);
+      } catch (const Error& error) {
+        if (!survive(error)) throw;
+      }
     } else if (head.type == format::section_footer) {
       offset_ = at;
       check_footer(payload_);
@@ -211,15 +265,14 @@ bool ByjSource::read_next_block() {
 void ByjSource::check_footer(const std::string& payload) {
   Header ignored;
   Totals totals;
-  std::vector<format::IndexEntry> index;
+  Index index;
   apply_fields(payload, ignored, &totals, &index, place(offset_));
   if (totals.events != events_ || totals.blocks != blocks_) {
     fail("the footer counts " + std::to_string(totals.events) + " events and " + std::to_string(totals.blocks) +
          " blocks; the journal holds " + std::to_string(events_) + " and " + std::to_string(blocks_));
   }
-  if (index.size() != seen_.size() ||
-      (!index.empty() && std::memcmp(index.data(), seen_.data(), index.size() * sizeof index[0]) != 0)) {
-    fail("the footer's index does not name the blocks that stand in the file");
+  if (index.blocks != seen_.blocks || index.stacks != seen_.stacks) {
+    fail("the footer's index does not name the sections that stand in the file");
   }
   const std::uint64_t end = offset_ + sizeof(SectionHead) + payload.size();
   if (size_ - end < format::tail_bytes) {

@@ -9,6 +9,7 @@
 #include "journal/format.hpp"
 #include "journal/header_codec.hpp"
 #include "journal/reader.hpp"
+#include "journal/stack_codec.hpp"
 
 namespace blockyard::journal {
 
@@ -20,6 +21,7 @@ class ByjSource final : public Source {
   ByjSource& operator=(const ByjSource&) = delete;
 
   const Header& header() const override { return header_; }
+  const Stacks& stacks() const override { return stacks_; }
   std::span<const Event> next() override;
   std::uint64_t bytes_read() const override { return offset_; }
   std::uint64_t bytes_total() const override { return size_; }
@@ -30,6 +32,11 @@ class ByjSource final : public Source {
   /// With AtDamage::end, after next() returned empty: where and how the file is damaged. Empty when it is whole, or was
   /// only cut short, which a note says.
   const std::string& damage() const { return damage_; }
+  /// With AtDamage::end, after next() returned empty: where and how the call stacks are damaged, so that events lost
+  /// theirs. Empty when they are whole.
+  const std::string& stack_damage() const { return stack_damage_; }
+  /// Of the file: 1 holds neither call stacks nor tags.
+  std::uint16_t version() const { return version_; }
 
  private:
   enum class Section { whole, torn, none };
@@ -39,6 +46,9 @@ class ByjSource final : public Source {
   Section read_section(std::uint64_t offset, format::SectionHead& head, std::string& payload) const;
   void read_preface();
   void read_footer_ahead();
+  void read_stacks_ahead(const Index& index);
+  void apply_stacks(std::uint32_t type, const std::string& payload, std::uint64_t at);
+  bool survive(const Error& damage);
   bool advance();
   bool read_next_block();
   void check_footer(const std::string& payload);
@@ -53,13 +63,18 @@ class ByjSource final : public Source {
   std::uint64_t events_ = 0;
   std::uint64_t blocks_ = 0;
   std::uint64_t time_ns_ = 0;
+  std::uint16_t version_ = 0;
   bool has_footer_ = false;
   bool in_block_ = false;
   bool ended_ = false;
   Header header_;
-  std::vector<format::IndexEntry> seen_;
+  Stacks stacks_;
+  std::unique_ptr<StackDecoder> stack_decoder_;  ///< most journals have no stacks
+  bool stacks_ahead_ = false;                    ///< stacks_ is complete: the footer led to all of them
+  Index seen_;
   std::vector<std::string> notes_;
   std::string damage_;
+  std::string stack_damage_;
   std::string payload_;
   BlockDecoder decoder_;
 };

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "journal/format.hpp"
 #include "journal/header_codec.hpp"
 #include "journal/last_error.hpp"
+#include "journal/stack_codec.hpp"
 #include "journal/writer.hpp"
 
 namespace blockyard::journal {
@@ -30,7 +32,11 @@ struct Writer::State {
   Header header;
   Header written;  ///< what HEAD and the TABL sections have said so far
   std::unordered_map<std::string, std::uint32_t> name_index;
-  std::vector<format::IndexEntry> index;
+  Stacks stacks;
+  StackCounts stacks_written;
+  std::optional<StackEncoder> stack_encoder;  ///< most journals have no stacks
+  bool is_version_2 = false;
+  Index index;
   BlockEncoder encoder;
   std::string section;
 
@@ -55,18 +61,49 @@ struct Writer::State {
     write(section);
   }
 
+  // The version is in the file before what it announces.
+  void need_version_2() {
+    if (is_version_2) return;
+    const auto version = format::version_with_stacks;
+    if (::pwrite(file, &version, sizeof version, format::version_offset) != sizeof version) {
+      throw Error(shown + " can't hold call stacks or tags: " + last_error() + "; name a file");
+    }
+    is_version_2 = true;
+  }
+
   void write_changes() {
     const std::string changes = header_changes(written, header);
-    if (changes.empty()) return;
-    write_section(format::section_table, changes);
-    written = header;
+    if (!changes.empty()) {
+      write_section(format::section_table, changes);
+      written = header;
+    }
+    write_stacks();
+  }
+
+  void write_stacks() {
+    if (stacks.counts() == stacks_written) return;
+    need_version_2();
+    if (!stack_encoder) stack_encoder.emplace();
+    while (stacks.counts() != stacks_written) {
+      index.stacks.push_back(offset);
+      write_section(format::section_stacks, stack_encoder->tables(stacks, stacks_written));
+    }
+  }
+
+  void write_names() {
+    if (!stacks.has_names()) return;
+    for (std::uint32_t frame = 0; frame < stacks.counts().frames;) {
+      const std::string& names = stack_encoder->names(stacks, frame);
+      index.stacks.push_back(offset);
+      write_section(format::section_names, names);
+    }
   }
 
   void write_block() {
     if (encoder.empty()) return;
     write_changes();
     const auto& head = encoder.head();
-    index.push_back({offset, head.first_event, head.first_block, head.base_time_ns});
+    index.blocks.push_back({offset, head.first_event, head.first_block, head.base_time_ns});
     write_section(format::section_block, encoder.encode());
     encoder.begin(events, blocks, time_ns);
   }
@@ -87,7 +124,7 @@ Writer::Writer(const std::string& path, const Header& header, bool overwrite, co
                                 : s.shown + " can't be created: " + last_error());
   }
   std::string preface(format::magic.data(), format::magic.size());
-  format::put(preface, format::version);
+  format::put(preface, format::version_without_stacks);
   format::put(preface, std::uint16_t{0});
   format::put(preface, format::known_features);
   s.write(preface);
@@ -143,7 +180,11 @@ void Writer::add(const Event& event) {
     const std::uint64_t gone = event.kind == Kind::free ? event.block : event.old_block;
     if (gone >= s.blocks) refuse("frees a block that was never given");
   }
-  if (event.kind == Kind::phase_mark && event.tag >= s.header.names.size()) refuse("begins a phase that has no name");
+  if (event.tag >= s.header.names.size()) {
+    refuse(event.kind == Kind::phase_mark ? "begins a phase that has no name" : "has a tag that has no name");
+  }
+  if (event.tag != 0 && event.kind != Kind::phase_mark) s.need_version_2();
+  if (event.site != no_site && event.site >= s.stacks.nodes().size()) refuse("has a call stack that was never added");
   s.encoder.add(event, s.keep_addresses);
   s.time_ns = event.time_ns;
   ++s.events;
@@ -158,17 +199,27 @@ void Writer::flush() {
 
 Header& Writer::header() { return state_->header; }
 
+Stacks& Writer::stacks() { return state_->stacks; }
+
 std::uint64_t Writer::finish() {
   State& s = *state_;
   if (s.finished) return s.offset;
   s.finished = true;  // only once: after a failure the destructor must not try the full disk again
   s.header.has_addresses = s.keep_addresses;
   s.write_block();
+  s.write_stacks();
+  s.write_names();
   std::string footer;
   put_header(footer, s.header);
   format::put_field_value(footer, format::Field::totals, Totals{s.events, s.blocks});
-  format::put_field(footer, format::Field::index,
-                    {reinterpret_cast<const char*>(s.index.data()), s.index.size() * sizeof(format::IndexEntry)});
+  format::put_field(
+      footer, format::Field::index,
+      {reinterpret_cast<const char*>(s.index.blocks.data()), s.index.blocks.size() * sizeof(format::IndexEntry)});
+  if (!s.index.stacks.empty()) {
+    format::put_field(
+        footer, format::Field::stack_index,
+        {reinterpret_cast<const char*>(s.index.stacks.data()), s.index.stacks.size() * sizeof(std::uint64_t)});
+  }
   const std::uint64_t footer_offset = s.offset;
   s.write_section(format::section_footer, footer);
   std::string tail;

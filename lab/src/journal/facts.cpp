@@ -105,8 +105,8 @@ class FrameCounter {
  private:
   std::uint64_t events_ = 0;
   std::uint64_t bytes_ = 0;
-  std::vector<std::vector<Frame>> marked_;  ///< by thread; events and bytes are running totals
-  std::vector<Frame> clocked_;
+  std::vector<std::vector<FrameFacts>> marked_;  ///< by thread; events and bytes are running totals
+  std::vector<FrameFacts> clocked_;
 };
 
 class Gatherer {

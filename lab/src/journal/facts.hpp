@@ -40,7 +40,7 @@ struct ThreadFacts {
 };
 
 /// The time between two frame marks of the thread with the most marks; without marks, a sixtieth of a second.
-struct Frame {
+struct FrameFacts {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
   std::uint64_t events = 0;
@@ -83,7 +83,7 @@ struct Facts {
   bool marked_frames = false;
   std::uint32_t frame_thread = 0;
   std::uint64_t frame_count = 0;
-  std::vector<Frame> frames;  ///< without marks, only those in which something happened
+  std::vector<FrameFacts> frames;  ///< without marks, only those in which something happened
   std::vector<std::string> notes;
 };
 

@@ -106,10 +106,10 @@ Json frames_of(const Facts& facts) {
   result["count"] = facts.frame_count;
   std::vector<std::uint64_t> events;
   std::vector<std::uint64_t> lengths;
-  const Frame none;
-  const Frame* most_events = &none;
-  const Frame* most_bytes = &none;
-  for (const Frame& frame : facts.frames) {
+  const FrameFacts none;
+  const FrameFacts* most_events = &none;
+  const FrameFacts* most_bytes = &none;
+  for (const FrameFacts& frame : facts.frames) {
     events.push_back(frame.events);
     lengths.push_back(frame.end_ns - frame.begin_ns);
     if (frame.events > most_events->events) most_events = &frame;

@@ -4,8 +4,10 @@
 //   preface   16 bytes: magic, version, required features
 //   HEAD      section: the header's fields as they were known when the file was created
 //   TABL      sections: threads, names and header facts that became known later; each precedes the blocks that need it
+//   STAK      sections: modules, stack frames and call stacks; each precedes the blocks that need it
 //   BLCK      sections: up to 65,536 events each, decodable on their own
-//   FOOT      section: the whole header, totals, and the index of blocks
+//   SYMS      sections: the names of stack frames
+//   FOOT      section: the whole header, totals, and the index of the other sections
 //   tail      16 bytes: where FOOT begins, end magic
 //
 // Invariants: every byte is covered by a magic or a checksum; a section's length is trusted only after the checksum of
@@ -31,8 +33,11 @@ static_assert(std::endian::native == std::endian::little, "the journal is little
 /// does the same).
 inline constexpr std::array<char, 8> magic{'\x89', 'B', 'Y', 'J', '\r', '\n', '\x1a', '\n'};
 inline constexpr std::array<char, 8> end_magic{'B', 'Y', 'J', '-', 'E', 'N', 'D', '\n'};
-inline constexpr std::uint16_t version = 1;
-/// Features that a reader must know to read the events correctly; version 1 has none.
+/// Written unless the journal has call stacks or tags.
+inline constexpr std::uint16_t version_without_stacks = 1;
+inline constexpr std::uint16_t version_with_stacks = 2;
+inline constexpr std::size_t version_offset = 8;
+/// Features that a reader must know to read the events correctly; so far there are none.
 inline constexpr std::uint32_t known_features = 0;
 inline constexpr std::size_t preface_bytes = 16;
 inline constexpr std::size_t tail_bytes = 16;
@@ -48,6 +53,8 @@ constexpr std::uint32_t section_type(const char (&name)[5]) {
 inline constexpr std::uint32_t section_head = section_type("HEAD");
 inline constexpr std::uint32_t section_table = section_type("TABL");
 inline constexpr std::uint32_t section_block = section_type("BLCK");
+inline constexpr std::uint32_t section_stacks = section_type("STAK");
+inline constexpr std::uint32_t section_names = section_type("SYMS");
 inline constexpr std::uint32_t section_footer = section_type("FOOT");
 
 /// What precedes every section's payload.
@@ -85,7 +92,7 @@ enum class Column : std::uint8_t {
   alignment = 7,  ///< aligned allocations: log2 of the bytes
   address = 8,    ///< allocations and reallocates: zigzag of the difference to the address before in this block
   site = 9,       ///< every event: site + 1; 0 is none
-  tag = 10,       ///< every event
+  tag = 10,       ///< every event: a name's index
 };
 inline constexpr std::size_t column_slots = 11;
 
@@ -99,6 +106,65 @@ struct PlaneEntry {
   std::uint32_t bytes;  ///< as stored; the planes follow the directory in its order
 };
 static_assert(sizeof(PlaneEntry) == 8);
+
+/// Entries of each table in a STAK, and functions in a SYMS; a longer list goes into several sections.
+inline constexpr std::uint32_t most_stack_entries = 65'536;
+inline constexpr std::uint32_t most_modules = 4'096;
+/// Texts in a STAK or SYMS, before the one that exceeds it.
+inline constexpr std::uint32_t most_text_section_bytes = 1U << 23;
+
+/// What a STAK's payload begins with. The tables continue those of the STAK before.
+struct StackHead {
+  std::uint32_t first_module;
+  std::uint32_t first_frame;
+  std::uint32_t first_node;
+  std::uint32_t modules;
+  std::uint32_t frames;
+  std::uint32_t nodes;
+  std::uint32_t unmappings;
+  std::uint32_t text_bytes;
+  std::uint32_t planes;  ///< entries of the plane directory that follows
+};
+static_assert(sizeof(StackHead) == 36);
+
+enum class StackColumn : std::uint8_t {
+  module_begin = 1,
+  module_bytes = 2,
+  module_bias = 3,
+  module_mapped = 4,    ///< ns
+  module_path = 5,      ///< bytes of its path
+  module_build_id = 6,  ///< bytes of its build-id
+  module_text = 7,      ///< path and build-id of each module, one plane
+  frame_module = 8,     ///< module + 2; 0 is none, 1 an end marker
+  frame_address = 9,    ///< less the module's bias
+  node_parent = 10,     ///< the node's index less its parent's; 0 at a root
+  node_frame = 11,      ///< zigzag of the next unseen frame less this one: 0 where each node brings a new frame
+  unmapped_module = 12,
+  unmapped_ns = 13,
+};
+
+inline constexpr std::size_t stack_column_slots = 14;
+
+/// What a SYMS's payload begins with.
+struct NameHead {
+  std::uint32_t first_frame;
+  std::uint32_t frames;
+  std::uint32_t functions;
+  std::uint32_t texts;  ///< counted from 1: text 0 is empty
+  std::uint32_t text_bytes;
+  std::uint32_t planes;  ///< entries of the plane directory that follows
+};
+static_assert(sizeof(NameHead) == 24);
+
+enum class NameColumn : std::uint8_t {
+  text_bytes = 1,  ///< length of each text
+  text = 2,        ///< the texts, one plane
+  frame = 3,       ///< its index less that of the one before (the first: less first_frame)
+  functions = 4,   ///< of the frame, at least 1, innermost first
+  name = 5,        ///< of each function: a text
+  file = 6,        ///< a text
+  line = 7,        ///< 0 is unknown
+};
 
 /// Fields of HEAD, TABL and FOOT: u16 tag, u32 length, bytes. A reader skips tags that it does not know.
 enum class Field : std::uint16_t {
@@ -115,6 +181,7 @@ enum class Field : std::uint16_t {
   thread_name = 11,     ///< u32 index, then its name: TABL only
   totals = 16,          ///< u64 events, u64 blocks given: FOOT only
   index = 17,           ///< an IndexEntry for each block: FOOT only
+  stack_index = 18,     ///< u64 offset of each STAK and SYMS, in order: FOOT only
 };
 inline constexpr std::uint64_t flag_paced = 1;
 inline constexpr std::uint64_t flag_addresses = 2;
@@ -125,6 +192,7 @@ struct IndexEntry {
   std::uint64_t first_event;
   std::uint64_t first_block;
   std::uint64_t base_time_ns;
+  bool operator==(const IndexEntry&) const = default;
 };
 static_assert(sizeof(IndexEntry) == 32);
 
@@ -139,6 +207,13 @@ T get(std::string_view bytes, std::size_t at) {
   T value;
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
+}
+
+constexpr std::uint64_t zigzag(std::int64_t value) {
+  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+}
+constexpr std::int64_t unzigzag(std::uint64_t value) {
+  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
 
 std::uint64_t hash(std::string_view bytes);

@@ -55,8 +55,7 @@ std::string header_changes(const Header& written, const Header& now) {
   return out;
 }
 
-void apply_fields(std::string_view fields, Header& header, Totals* totals, std::vector<format::IndexEntry>* index,
-                  const std::string& where) {
+void apply_fields(std::string_view fields, Header& header, Totals* totals, Index* index, const std::string& where) {
   const auto fail = [&where](const char* what) { throw Error(where + ": " + what); };
   const auto need = [&fail](std::string_view bytes, std::size_t size) {
     if (bytes.size() < size) fail("a field is shorter than its kind needs; the file was damaged before it was sealed");
@@ -126,7 +125,14 @@ void apply_fields(std::string_view fields, Header& header, Totals* totals, std::
         if (bytes.size() % sizeof(format::IndexEntry) != 0) fail("the index does not consist of whole entries");
         if (index == nullptr) break;
         for (std::size_t at = 0; at < bytes.size(); at += sizeof(format::IndexEntry)) {
-          index->push_back(format::get<format::IndexEntry>(bytes, at));
+          index->blocks.push_back(format::get<format::IndexEntry>(bytes, at));
+        }
+        break;
+      case Field::stack_index:
+        if (bytes.size() % sizeof(std::uint64_t) != 0) fail("the index does not consist of whole entries");
+        if (index == nullptr) break;
+        for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+          index->stacks.push_back(format::get<std::uint64_t>(bytes, at));
         }
         break;
     }

@@ -22,9 +22,14 @@ void put_header(std::string& out, const Header& header);
 /// What has changed from `written` to `now`: facts, new threads and names, renamed threads. Empty when nothing has.
 std::string header_changes(const Header& written, const Header& now);
 
+/// Where a footer says that sections begin.
+struct Index {
+  std::vector<format::IndexEntry> blocks;
+  std::vector<std::uint64_t> stacks;  ///< STAK and SYMS
+};
+
 /// Applies fields to `header` (threads and names are appended), and fills totals and index from a footer's. `where`
 /// names the file and place in the Error that malformed fields throw.
-void apply_fields(std::string_view fields, Header& header, Totals* totals, std::vector<format::IndexEntry>* index,
-                  const std::string& where);
+void apply_fields(std::string_view fields, Header& header, Totals* totals, Index* index, const std::string& where);
 
 }  // namespace blockyard::journal

@@ -25,6 +25,7 @@ class HeaptrackSource final : public Source {
   HeaptrackSource(std::unique_ptr<Input> input, const std::string& path);
 
   const Header& header() const override { return header_; }
+  const Stacks& stacks() const override { return stacks_; }
   std::span<const Event> next() override;
   std::uint64_t bytes_read() const override { return lines_.input().bytes_read(); }
   std::uint64_t bytes_total() const override { return lines_.input().bytes_total(); }
@@ -46,6 +47,7 @@ class HeaptrackSource final : public Source {
   std::string path_;
   LineReader lines_;
   Header header_;
+  Stacks stacks_;
   std::vector<AllocationKind> kinds_;  ///< the interpreted form's `a` lines
   FlatMap<std::uint64_t> addresses_;   ///< the raw form's live addresses -> block
   std::uint64_t next_block_ = 0;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "journal/event.hpp"
+#include "journal/stacks.hpp"
 
 namespace blockyard::journal {
 
@@ -19,6 +20,9 @@ class Source {
   /// preamble_events grow while reading: an event is preamble when its number is below preamble_events *after* next()
   /// returned it.
   virtual const Header& header() const = 0;
+  /// What Event::site refers to. Complete for a .byj with a footer; otherwise it grows while reading, and holds the
+  /// stacks of every event that next() returned. Empty for a journal without stacks.
+  virtual const Stacks& stacks() const = 0;
   /// The next events in order, empty at the end. The span is valid until the next call. Throws Error.
   virtual std::span<const Event> next() = 0;
   /// Bytes of input consumed so far and in all, for progress.

@@ -32,6 +32,7 @@ class TextSource final : public Source {
   TextSource(std::unique_ptr<Input> input, const std::string& path);
 
   const Header& header() const override { return header_; }
+  const Stacks& stacks() const override { return stacks_; }
   std::span<const Event> next() override;
   std::uint64_t bytes_read() const override { return bytes_read_; }
   std::uint64_t bytes_total() const override { return bytes_total_; }
@@ -57,6 +58,7 @@ class TextSource final : public Source {
   std::uint64_t bytes_read_ = 0;
   ChunkPipe pipe_;
   Header header_;
+  Stacks stacks_;
   bool annotated_addresses_ = false;
   bool preamble_said_ = false;
   bool in_preamble_ = true;

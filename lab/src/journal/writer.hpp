@@ -6,6 +6,7 @@
 #include <string>
 
 #include "journal/event.hpp"
+#include "journal/stacks.hpp"
 
 namespace blockyard::journal {
 
@@ -24,10 +25,16 @@ class Writer {
   std::uint32_t add_thread(const Thread& thread);
   /// Names or renames a thread.
   void name_thread(std::uint32_t index, const std::string& name);
-  /// Index of a phase name, added when new.
+  /// Index of a phase's or tag's name, added when new.
   std::uint32_t intern_name(const std::string& name);
 
-  /// Appends an event. If its kind gives a block, `event.block` must be the next dense id; time must not fall.
+  /// The call stacks. What is added is written before the events that need it; names are written by finish(), so they
+  /// may be set at any time. The first stack or tag makes the file a journal of version 2, which only a file can
+  /// become, no pipe.
+  Stacks& stacks();
+
+  /// Appends an event. Its site must be a node of stacks(), its tag the index of a name. If its kind gives a block,
+  /// `event.block` must be the next dense id; time must not fall.
   void add(const Event& event);
   /// Ends the current block so that everything added so far survives a crash.
   void flush();
