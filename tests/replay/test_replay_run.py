@@ -288,7 +288,7 @@ def test_run_json_has_every_field_of_the_contract(tmp_path: Path) -> None:
         "3",
         "--journal",
         "game",
-        environment={"MALLOC_ARENA_MAX": "7"},
+        environment={"MALLOC_ARENA_MAX": "7", "BLOCKYARD_HEAP_PURGE": "250"},
     )
     text = (Path(__file__).parents[2] / "docs" / "reference" / "campaign-folder.md").read_text()
     rows = text.split("\n## run.json\n")[1].split("\n## ")[0].splitlines()
@@ -297,6 +297,7 @@ def test_run_json_has_every_field_of_the_contract(tmp_path: Path) -> None:
     assert fields <= set(made.facts)
     assert made.facts["variant"] == "prefaulted" and made.facts["repeat"] == 3 and made.facts["journal"] == "game"
     assert made.facts["environment"]["MALLOC_ARENA_MAX"] == "7"
+    assert made.facts["environment"]["BLOCKYARD_HEAP_PURGE"] == "250"
     assert made.facts["status"] == "ok" and made.facts["events"] == 1
 
 

@@ -20,7 +20,7 @@ constexpr const char* reason_mark = "@reason@";
 Json environment() {
   constexpr std::array<std::string_view, 14> prefixes = {
       "GLIBC_TUNABLES", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_",   "JE_",    "MIMALLOC_", "TCMALLOC_",
-      "HEAP_PROFILE",   "TBB_",       "RPMALLOC_",       "SNMALLOC_", "SCUDO_", "BY_",       "BLOCKYARD_ALLOCATOR"};
+      "HEAP_PROFILE",   "TBB_",       "RPMALLOC_",       "SNMALLOC_", "SCUDO_", "BY_",       "BLOCKYARD_"};
   Json variables = Json::object();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
