@@ -7,14 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from blockyard import native
+from blockyard import native, terminal
 from blockyard.counted import counted
 from blockyard.errors import UserError
 
-_BAR_CELLS = 24
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
@@ -22,21 +19,8 @@ def call(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
     """Runs blockyard-journal; its result as a dictionary. A bar appears on a terminal when it takes a while."""
     if not sys.stderr.isatty():
         return json.loads(native.call("blockyard-journal", [*arguments, "--json"]))
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(_BAR_CELLS),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    ) as bar:
-        task = bar.add_task("starting", total=1.0)
-
-        def show(fraction: float, text: str) -> None:
-            bar.update(task, completed=fraction, description=text)
-
-        return json.loads(native.call("blockyard-journal", [*arguments, "--json"], on_progress=show))
+    with terminal.reading_bar() as tell:
+        return json.loads(native.call("blockyard-journal", [*arguments, "--json"], on_progress=tell))
 
 
 def refuse_standard_output(output: os.PathLike) -> None:

@@ -1,6 +1,10 @@
-"""The terminal as tables of figures need it."""
+"""The terminal as tables of figures and long readings need it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 NARROWEST = 80
 
@@ -11,3 +15,21 @@ def for_tables() -> Console:
     console = Console(highlight=False)
     console.width = max(console.width, NARROWEST)
     return console
+
+
+@contextmanager
+def reading_bar() -> Iterator[Callable[[float, str], None]]:
+    """A progress bar without a refresh thread: workers are forked while it is up."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(24),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("reading", total=1.0)
+        yield lambda fraction, text: bar.update(task, completed=fraction, description=text, refresh=True)

@@ -1,13 +1,10 @@
 """`blockyard compare`: is NEW better or worse than BASE?"""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from blockyard import options, terminal
 from blockyard.errors import UserError
@@ -83,7 +80,7 @@ def command(
         raise UserError("--strict says how gates are judged; name one with --gate")
     _refuse_same_outputs(_STANDARD_OUTPUT if as_json else None, json_path, markdown_path, junit_path)
     pairs = pairing.pair(sections.read(base), sections.read(new), options.names(allocators))
-    with _bar() as tell:
+    with terminal.reading_bar() as tell:
         measured = compare.measure(pairs, tell)
     found = compare.compare(measured)
     outcomes = gate.judge(measured, chosen, strict)
@@ -133,18 +130,3 @@ def _write(path: str, content: str) -> bool:
     except OSError as error:
         raise UserError(f"{path} can't be written: {error.strerror or error}") from None
     return False
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[float, str], None]]:
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(24),
-        TextColumn("{task.percentage:3.0f} %"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda fraction, text: bar.update(task, completed=fraction, description=text)

@@ -1,13 +1,9 @@
 """`blockyard report`: tables and pictures of a campaign."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from blockyard import options, terminal, variants
 from blockyard.analysis.latency import View
@@ -127,7 +123,7 @@ def command(
         fps=fps,
         thread=thread,
     )
-    with _bar() as tell:
+    with terminal.reading_bar() as tell:
         result = build(directory, output, wanted, tell)
     if as_json:
         click.echo(json.dumps(result.json, indent=2, ensure_ascii=False))
@@ -140,20 +136,3 @@ def command(
         console.print(f"Page: {result.page}", soft_wrap=True)
     if result.pictures:
         console.print(f"Pictures: {len(result.pictures)} below {result.out}", soft_wrap=True)
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[float, str], None]]:
-    """A progress bar without a refresh thread: workers are forked while it is up."""
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(24),
-        TextColumn("{task.percentage:3.0f} %"),
-        console=console,
-        transient=True,
-        auto_refresh=False,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda fraction, text: bar.update(task, completed=fraction, description=text, refresh=True)

@@ -119,24 +119,7 @@ def _labels(axis: style.Axes, lines: list[Line], ends: list[float]) -> None:
     heights = [(np.log10(end) - low) / (high - low) for end in ends]
     places = style.spread(heights, 27 / _PANEL, 0.0, 1.02)
     for (look, found), height, where in zip(lines, heights, places, strict=True):
-        axis.plot(
-            [1.008, 1.018, 1.026],
-            [height, where, where],
-            transform=axis.transAxes,
-            color=look.colour,
-            linewidth=1.1,
-            clip_on=False,
-        )
-        axis.text(
-            1.03,
-            where,
-            look.name,
-            transform=axis.transAxes,
-            va="center",
-            fontsize=14,
-            fontweight=look.weight,
-            color=look.ink,
-        )
+        style.label_beside(axis, look, height, where, 1.008)
         axis.text(
             1.2,
             where,

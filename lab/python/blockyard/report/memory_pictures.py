@@ -148,21 +148,4 @@ def _labels(axis: style.Axes, lines: list[tuple[Look, float]], panel: int) -> No
     top = axis.get_ylim()[1]
     heights = [end / top for _, end in lines]
     for (look, _), height, place in zip(lines, heights, style.spread(heights, 25 / panel, 0, 1), strict=True):
-        axis.plot(
-            [1.003, 1.012, 1.02],
-            [height, place, place],
-            transform=axis.transAxes,
-            color=look.colour,
-            linewidth=1.1,
-            clip_on=False,
-        )
-        axis.text(
-            1.024,
-            place,
-            look.name,
-            transform=axis.transAxes,
-            va="center",
-            fontsize=14,
-            fontweight=look.weight,
-            color=look.ink,
-        )
+        style.label_beside(axis, look, height, place, 1.003)

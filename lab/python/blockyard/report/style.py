@@ -318,6 +318,29 @@ def beside(
     return found
 
 
+def label_beside(axis: Axes, look: Look, height: float, place: float, x: float) -> None:
+    """An allocator's name beside the panel, at `place`, and a line that leads to it from the end of its curve at
+    `height`; both in the panel's own fractions."""
+    axis.plot(
+        [x, x + 0.009, x + 0.018],
+        [height, place, place],
+        transform=axis.transAxes,
+        color=look.colour,
+        linewidth=1.1,
+        clip_on=False,
+    )
+    axis.text(
+        x + 0.022,
+        place,
+        look.name,
+        transform=axis.transAxes,
+        va="center",
+        fontsize=14,
+        fontweight=look.weight,
+        color=look.ink,
+    )
+
+
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Places for labels as near as can be to where they are wanted, no two nearer than `gap`, all within low..high."""
     order = sorted(range(len(wanted)), key=lambda place: wanted[place])
