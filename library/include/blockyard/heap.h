@@ -50,7 +50,7 @@ BY_API void* by_calloc(size_t count, size_t size);
 /// and `block` stays valid.
 BY_API void* by_realloc(void* block, size_t size);
 
-/// Allocates `size` bytes at `alignment`, a power of two up to 1 GiB (2 MiB where address space is scarce). NULL with
+/// Allocates `size` bytes at `alignment`, a power of two up to 1 GiB. NULL with
 /// errno EINVAL for an alignment that is no power of two, ENOMEM for a larger one and when memory is exhausted.
 BY_API void* by_aligned_alloc(size_t alignment, size_t size);
 

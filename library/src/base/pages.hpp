@@ -11,6 +11,18 @@ namespace blockyard::base {
 /// populates none of it. Null when the address space or RLIMIT_AS does not allow it. One to three system calls.
 void* reserve_pages(std::size_t bytes, std::size_t alignment);
 
+/// An address at a multiple of `alignment`, a power of two of at least 4096, with `bytes` of free address space behind
+/// it, where the system places other mappings last. Null when there is no such address. It is only a place to try
+/// reserve_pages_at at: nothing is reserved. Two system calls.
+void* find_free_space(std::size_t bytes, std::size_t alignment);
+
+/// As reserve_pages, at exactly this address. False, with nothing changed, when something else is mapped there, or when
+/// the limits of the process do not allow it. One to two system calls.
+bool reserve_pages_at(void* place, std::size_t bytes);
+
+/// Whether RLIMIT_AS or RLIMIT_DATA limits the address space of the process now. Two system calls.
+bool address_space_is_limited();
+
 /// Reserves address space at a multiple of `alignment`, without access until commit_pages. Unlike reserve_pages, it
 /// costs nothing under strict overcommit, and mlockall does not populate it. Null when the address space does not allow
 /// it.
@@ -50,6 +62,16 @@ std::size_t resident_bytes(const void* pages, std::size_t bytes);
 
 /// Bytes of memory that the machine has; the greatest number where the system does not say. One system call.
 std::size_t memory_of_machine();
+
+struct MemoryRoom {
+  std::uint64_t bytes;  ///< the process's control groups may take so many more; the greatest number: no limit is known
+  unsigned pressure;    ///< percent of the last ten seconds in which something there waited for memory
+};
+
+/// What the limits of the control groups (version 2) leave, file pages that can be dropped counted as free. `root`
+/// comes before every path that is read, for tests. Reads up to five files for each group from the process's own
+/// upwards. Allocates nothing.
+MemoryRoom memory_room(const char* root);
 
 /// Nanoseconds of CLOCK_MONOTONIC. No system call on Linux.
 std::uint64_t monotonic_ns();

@@ -42,7 +42,7 @@ uint64_t by_heap_get(by_heap_setting setting) {
 
 void by_heap_reserve(size_t bytes) {
   // More than there is would be populated until the system ends the process.
-  if (initialise() && bytes <= std::min(region.bytes, blockyard::base::memory_of_machine())) {
+  if (initialise() && bytes <= std::min(region.most_bytes, blockyard::base::memory_of_machine())) {
     process_supply.demand.keep_ready(bytes);
     wake_janitor();
     start_janitor_if_due();

@@ -42,6 +42,9 @@ class alignas(64) Demand {
   std::uint64_t least_reserve() const { return reserve_for(0); }
   /// At least so many bytes of them from now on. Any thread.
   void keep_ready(std::size_t bytes) { reserve_floor_.store(bytes >> page_shift, std::memory_order_relaxed); }
+  /// No more than so many pages, whatever was asked for: where memory is scarce. Any thread.
+  void keep_at_most(std::uint64_t pages) { most_ready_.store(pages, std::memory_order_relaxed); }
+  std::uint64_t most_ready() const { return most_ready_.load(std::memory_order_relaxed); }
   /// Whether to wake the janitor where so many pages are left of the reserve: half of it, since waking costs the
   /// program a system call. Never where it found nothing to populate: then it tries again when it comes by itself. Any
   /// thread.
@@ -60,19 +63,21 @@ class alignas(64) Demand {
  private:
   std::uint64_t reserve_for(std::uint64_t demand) const {
     const std::uint64_t configured = settings.reserve_bytes >> page_shift;
-    return std::max(std::max(configured, std::min(2 * demand, 4 * configured)),
-                    reserve_floor_.load(std::memory_order_relaxed));
+    return std::min(std::max(std::max(configured, std::min(2 * demand, 4 * configured)),
+                             reserve_floor_.load(std::memory_order_relaxed)),
+                    most_ready());
   }
 
   Atomic<std::uint64_t> reserve_floor_{0};  // set by keep_ready
   Atomic<std::uint64_t> demand_{0};         // taken in a round: a maximum that decays
   Atomic<bool> exhausted_{false};
-  alignas(64) std::uint64_t taken_seen_ = 0;  // at the last round
-  std::uint64_t missed_seen_ = 0;             // likewise
-  std::uint64_t reserve_left_ = 0;            // at the end of the last round
-  std::uint64_t slabs_left_ = 0;              // likewise
-  std::uint64_t followed_at_ = 0;             // ns
-  std::uint16_t decayed_at_ = 0;              // tick
+  Atomic<std::uint64_t> most_ready_{~std::uint64_t{0}};  // set by keep_at_most
+  alignas(64) std::uint64_t taken_seen_ = 0;             // at the last round
+  std::uint64_t missed_seen_ = 0;                        // likewise
+  std::uint64_t reserve_left_ = 0;                       // at the end of the last round
+  std::uint64_t slabs_left_ = 0;                         // likewise
+  std::uint64_t followed_at_ = 0;                        // ns
+  std::uint16_t decayed_at_ = 0;                         // tick
   std::uint64_t taken_last_round_ = 0;
   unsigned spent_ = 0;
 };

@@ -1,10 +1,11 @@
 #include "heap/heap_table.hpp"
 
-#include <algorithm>
+#include <mutex>
 #include <new>
 
 #include "base/pages.hpp"
 #include "heap/injected_failure.hpp"
+#include "heap/supply.hpp"
 
 namespace blockyard::heap {
 
@@ -17,20 +18,35 @@ constinit thread_local bool has_left __attribute__((tls_model("initial-exec"))) 
 
 }  // namespace
 
-// Room for 65,535 heaps, fewer where the region is small: the table takes a 64th of its address space at most, or has
-// room for 63.
 bool HeapTable::reserve(base::ThreadExit::Callback at_thread_exit) {
-  most_ =
-      static_cast<std::uint32_t>(std::clamp<std::size_t>(region.bytes / 64 / sizeof(ThreadHeap), 1u << 6, 1u << 16));
-  heaps_ = static_cast<ThreadHeap*>(
-      base::reserve_pages((sizeof(ThreadHeap) * most_ + page_bytes - 1) & ~(page_bytes - 1), page_bytes));
-  return heaps_ != nullptr && thread_exit.open(at_thread_exit);
+  heaps_ = reinterpret_cast<ThreadHeap*>(region.heaps);
+  return make_room(1) && thread_exit.open(at_thread_exit);
+}
+
+// Maps a part of the table that holds the heap. The lock is held across fork, and whoever makes a heap holds none.
+bool HeapTable::make_room(std::uint32_t index) {
+  constexpr std::uint32_t most = 1u << 16;
+  constexpr std::uint32_t step = 64;
+  static_assert(most * sizeof(ThreadHeap) <= heap_table_bytes && step * sizeof(ThreadHeap) % page_bytes == 0);
+  if (index < room_.load(std::memory_order_acquire)) {
+    return true;
+  }
+  const std::lock_guard hold(process_supply.pages.lock());
+  const std::uint32_t room = room_.load(std::memory_order_relaxed);
+  if (index < room) {
+    return true;
+  }
+  if (room == most || !base::reserve_pages_at(heaps_ + room, step * sizeof(ThreadHeap))) {
+    return false;
+  }
+  room_.store(room + step, std::memory_order_release);
+  return true;
 }
 
 ThreadHeap* HeapTable::construct() {
   std::uint32_t index = count_.load(std::memory_order_relaxed);
   do {
-    if (index + 1 >= most_ || acquisition_fails()) {
+    if (acquisition_fails() || !make_room(index + 1)) {
       return nullptr;
     }
   } while (!count_.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));

@@ -15,8 +15,8 @@ class HeapTable {
  public:
   constexpr HeapTable() = default;
 
-  /// Reserves the table, once, before any other call; `at_thread_exit` is to call leave_thread. False when there is no
-  /// address space or no key for it.
+  /// Once, after the region has its place and before any other call; `at_thread_exit` is to call leave_thread. False
+  /// when there is no address space or no key for it.
   bool reserve(base::ThreadExit::Callback at_thread_exit);
 
   /// Gives the calling thread a heap: a parked one when there is one, else a new one. Null when memory is exhausted.
@@ -56,13 +56,14 @@ class HeapTable {
 
  private:
   ThreadHeap* construct();
+  bool make_room(std::uint32_t index);
   ThreadHeap* new_heap(std::uint32_t waiting);
   auto link() {
     return [this](std::uint32_t index) -> Atomic<std::uint32_t>& { return at(index)->parked_next; };
   }
 
-  ThreadHeap* heaps_ = nullptr;  // the first is none
-  std::uint32_t most_ = 0;       // entries of heaps_
+  ThreadHeap* heaps_ = nullptr;    // the first is none
+  Atomic<std::uint32_t> room_{0};  // entries of heaps_ that are mapped
   Atomic<std::uint32_t> count_{0};
   ParkedHeaps<> parked_;
   IndexStack<> spares_;  // heaps that no thread ever had

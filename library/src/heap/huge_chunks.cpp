@@ -80,7 +80,7 @@ void ask_for_huge_pages(bool huge) {
     small_count.fetch_sub(static_cast<std::uint32_t>(std::popcount(word.exchange(0, std::memory_order_relaxed))),
                           std::memory_order_relaxed);
   }
-  (huge ? base::advise_huge_pages : base::advise_small_pages)(region.base, region.bytes);
+  (huge ? base::advise_huge_pages : base::advise_small_pages)(region.base, region.mapped());
 }
 
 }  // namespace blockyard::heap

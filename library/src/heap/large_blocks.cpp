@@ -110,7 +110,7 @@ bool resize_run(void* block, std::size_t size) {
     process_supply.pages.shrink(page, pages_of(size), populated ? PageState::free_ready : PageState::free_dirty);
     return true;
   }
-  return size < region.bytes && process_supply.pages.grow(page, pages_of(size));
+  return size < region.most_bytes && process_supply.pages.grow(page, pages_of(size));
 }
 
 }  // namespace blockyard::heap

@@ -1,5 +1,7 @@
 #include "heap/maintenance.hpp"
 
+#include <algorithm>
+
 #include "base/pages.hpp"
 #include "heap/populate.hpp"
 
@@ -21,6 +23,24 @@ void Maintenance::forget() {
   supply_.pages.abandon_work();
 }
 
+// What stands ready must not be what takes a control group to its limit. An eighth of what the group has left may, free
+// memory counted as left, so that giving it back changes nothing; under pressure no more than serves any one block.
+void Maintenance::look_at_limits(std::uint16_t tick) {
+  constexpr std::uint16_t ticks_between = 32;  // half a second
+  constexpr unsigned high_pressure = 10;       // percent of the time
+  if (static_cast<std::uint16_t>(tick - looked_at_) < ticks_between) {
+    return;
+  }
+  looked_at_ = tick;
+  const base::MemoryRoom room = base::memory_room(memory_root.load(std::memory_order_relaxed));
+  const PageHeap::Totals now = supply_.pages.totals();
+  std::uint64_t most = ((room.bytes >> page_shift) + now.ready + now.dirty) / 8;
+  if (room.pressure >= high_pressure) {
+    most = std::min<std::uint64_t>(most, PageHeap::reserve_run);
+  }
+  supply_.demand.keep_at_most(most);
+}
+
 Round Maintenance::run_alone(std::uint64_t budget_ns) {
   constexpr std::uint64_t tick_ns = 16'000'000;
   PageHeap& pages = supply_.pages;
@@ -30,6 +50,7 @@ Round Maintenance::run_alone(std::uint64_t budget_ns) {
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
   const auto tick = static_cast<std::uint16_t>(started / tick_ns);
   supply_.tick.store(tick, std::memory_order_relaxed);
+  look_at_limits(tick);
 
   const PageHeap::Lowest lowest = pages.take_lowest();
   demand.follow({.now_ns = started,
@@ -41,7 +62,8 @@ Round Maintenance::run_alone(std::uint64_t budget_ns) {
   purging_.follow(tick, lowest, demand.reserve_target());
   bool exhausted = false;
   while (!exhausted && pages.reserve_pages() < demand.reserve_target() && within_budget()) {
-    exhausted = !populate_chunk(supply_, purging_.surplus(pages.totals().used, demand.least_reserve()) != 0);
+    exhausted = !populate_chunk(
+        supply_, purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0);
   }
   demand.set_exhausted(exhausted);
   for (const std::uint32_t slices : ReadySlabs::lengths) {
@@ -61,7 +83,7 @@ Round Maintenance::run_alone(std::uint64_t budget_ns) {
   constexpr int most_purged = 4;
   int purged = 0;
   while (purged < most_purged && within_budget() &&
-         purging_.purge_one(pages, demand.least_reserve(), supply_.counts.purged)) {
+         purging_.purge_one(pages, demand.least_reserve(), demand.most_ready(), supply_.counts.purged)) {
     ++purged;
   }
   purging_.note(pages.take_lowest());

@@ -33,10 +33,14 @@ class Maintenance {
   /// Gives every whole free chunk back, now, as far as it was free at the call. Returns bytes. Any thread.
   std::size_t trim();
 
+  /// For tests: what comes before the paths from which the limits of the process's memory are read.
+  Atomic<const char*> memory_root{""};
+
   std::mutex sweep_lock;  ///< held while parked heaps are worked on, by walkers, and across a fork
 
  private:
   Round run_alone(std::uint64_t budget_ns);
+  void look_at_limits(std::uint16_t tick);
 
   Supply& supply_;
   HeapTable& heaps_;
@@ -44,6 +48,7 @@ class Maintenance {
   Atomic<bool> running_{false};
   // Of the thread that is at it.
   Purging purging_;
+  std::uint16_t looked_at_ = 0;  // tick
   Sweep sweep_;
 };
 

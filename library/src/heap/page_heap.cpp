@@ -109,7 +109,7 @@ void PageHeap::show_to_purge(std::uint32_t first, std::uint32_t length) {
 
 // Makes decommitted pages out of address space never used before, whole chunks at a time.
 bool PageHeap::extend(std::uint32_t length) {
-  const std::uint64_t limit = region.bytes >> page_shift;
+  const std::uint64_t limit = region.most_bytes >> page_shift;
   if (top_ == 0) {
     if (limit == 0) {
       return false;
@@ -121,7 +121,7 @@ bool PageHeap::extend(std::uint32_t length) {
   const std::uint64_t wanted = std::uint64_t{top_} + length;
   const std::uint64_t end =
       std::min<std::uint64_t>((wanted + pages_per_chunk - 1) / pages_per_chunk * pages_per_chunk, limit);
-  if (end < wanted) {
+  if (end < wanted || !grow_region(static_cast<std::size_t>(end) << page_shift)) {
     return false;
   }
   const std::uint32_t first = top_;

@@ -69,7 +69,7 @@ void drop_surplus_slabs(Supply& supply) {
 
 bool prefault(Supply& supply, std::size_t bytes) {
   // More than there is would be populated until the system ends the process.
-  if (bytes > std::min(region.bytes, base::memory_of_machine())) {
+  if (bytes > std::min(region.most_bytes, base::memory_of_machine())) {
     return false;
   }
   // Each turn adds a run of the reserve. Where other threads take as fast as this one populates, that much is enough.

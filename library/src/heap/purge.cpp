@@ -23,16 +23,16 @@ void Purging::follow(std::uint16_t tick, const PageHeap::Lowest& lowest, std::ui
   }
 }
 
-bool Purging::purge_one(PageHeap& pages, std::uint64_t reserve, Atomic<std::uint64_t>& purged) {
-  const std::uint64_t most = surplus(pages.totals().used, reserve);
-  if (most < PageHeap::least_taken) {
+bool Purging::purge_one(PageHeap& pages, std::uint64_t reserve, std::uint64_t most, Atomic<std::uint64_t>& purged) {
+  const std::uint64_t taken = surplus(pages.totals().used, reserve, most);
+  if (taken < PageHeap::least_taken) {
     return false;
   }
   // A chunk out of the longest run, however long that is; else a run that is no longer than what may go.
   const auto limit = [](std::uint64_t length) {
     return length >= pages_per_chunk ? PageHeap::no_limit : static_cast<std::uint32_t>(length);
   };
-  PageRun run = pages.take_free(PageState::free_dirty, limit(most));
+  PageRun run = pages.take_free(PageState::free_dirty, limit(taken));
   if (run.length == 0) {
     // Of runs that the reserve is made of only what it never fell short by: else the next round would populate it
     // again.
@@ -40,7 +40,7 @@ bool Purging::purge_one(PageHeap& pages, std::uint64_t reserve, Atomic<std::uint
     const std::uint64_t wanted = std::max(before_.reserve_wanted, now_.reserve_wanted);
     const std::uint64_t beyond =
         std::max<std::uint64_t>(least > wanted ? least - wanted : 0, PageHeap::reserve_run - 1);
-    run = pages.take_free(PageState::free_ready, limit(std::min(most, beyond)));
+    run = pages.take_free(PageState::free_ready, limit(std::min(taken, beyond)));
   }
   if (run.length == 0) {
     return false;

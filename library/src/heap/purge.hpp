@@ -2,7 +2,7 @@
 //
 // What goes back is the free memory that nobody needed for a while (BLOCKYARD_HEAP_PURGE, half a second): as much as
 // was free at every moment of that time. What stays of it is the reserve, or an eighth of what is in use beyond 64 MiB
-// where that is more.
+// where that is more; no more than Demand::most_ready where memory is scarce.
 //
 // How much was free counts, not how old a run is: where blocks come and go, the run that they are cut from is merged
 // and cut again all the time, and so never old. Longest runs go first, whole chunks out of them, so that huge pages
@@ -30,16 +30,16 @@ class Purging {
   /// Likewise, at the beginning of a round; `reserve` pages are to stand ready.
   void follow(std::uint16_t tick, const PageHeap::Lowest& lowest, std::uint64_t reserve);
 
-  /// What goes back where `used` pages are in use and at least `reserve` stay.
-  std::uint64_t surplus(std::uint64_t used, std::uint64_t reserve) const {
+  /// What goes back where `used` pages are in use, at least `reserve` stay, and at most `most`.
+  std::uint64_t surplus(std::uint64_t used, std::uint64_t reserve, std::uint64_t most = ~std::uint64_t{0}) const {
     constexpr std::uint64_t none_below = (std::uint64_t{64} << 20) / page_bytes;
-    const std::uint64_t kept = std::max(reserve, (std::max(used, none_below) - none_below) / 8);
+    const std::uint64_t kept = std::min(std::max(reserve, (std::max(used, none_below) - none_below) / 8), most);
     const std::uint64_t least = std::min(before_.free, now_.free);
     return least > kept ? least - kept : 0;
   }
 
   /// Gives one run of the surplus back. False: there is none.
-  bool purge_one(PageHeap& pages, std::uint64_t reserve, Atomic<std::uint64_t>& purged);
+  bool purge_one(PageHeap& pages, std::uint64_t reserve, std::uint64_t most, Atomic<std::uint64_t>& purged);
 
  private:
   // The extremes of a stretch of time.

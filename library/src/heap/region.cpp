@@ -1,9 +1,11 @@
 #include "heap/region.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/pages.hpp"
 #include "heap/bound.hpp"
+#include "heap/settings.hpp"
 
 namespace blockyard::heap {
 
@@ -11,17 +13,66 @@ constinit Region region;
 
 namespace {
 
-// The reserve, the slabs cut in advance and as much again: below that a program gets ENOMEM where the C library would
-// serve.
-constexpr std::size_t smallest_region = std::size_t{8} << 20;
 constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 
-std::size_t table_bytes(std::size_t bytes) {
-  const std::size_t slices = bytes >> slice_shift;
-  const std::size_t exact =
-      slices * (sizeof(std::uint32_t) + sizeof(std::uint8_t) + sizeof(RemoteFrees) + sizeof(Slab)) +
-      (bytes >> page_shift) * sizeof(PageTag);
-  return (exact + page_bytes - 1) & ~(page_bytes - 1);
+// A process whose address space is limited starts threads, loads libraries and maps files beside the heap: so much
+// stays for that, a stack of the default size and as much as half of it. Not below the smallest region, where a program
+// would get ENOMEM though the C library serves it.
+constexpr std::size_t room_beside = std::size_t{12} << 20;
+constexpr std::size_t smallest_region = std::size_t{8} << 20;
+
+// Where address space is not limited the region grows by larger steps than are wanted, for fewer system calls.
+constexpr std::size_t least_growth = std::size_t{32} << 20;
+
+// Address space of which a first part is mapped.
+struct Window {
+  char* base = nullptr;
+  std::size_t mapped = 0;
+
+  bool cover(std::size_t bytes, std::size_t step) {
+    if (bytes <= mapped) {
+      return true;
+    }
+    const std::size_t more = (bytes - mapped + step - 1) / step * step;
+    if (!base::reserve_pages_at(base + mapped, more)) {
+      return false;
+    }
+    mapped += more;
+    return true;
+  }
+};
+
+struct Table {
+  std::size_t bytes_per_slice = 0;
+  Window window;
+};
+
+enum TableIndex : std::uint8_t { owners, remote_frees, slabs, pages, class_map, table_count };
+constinit std::array<Table, table_count> tables{{
+    {sizeof(std::uint32_t), {}},
+    {sizeof(RemoteFrees), {}},
+    {sizeof(Slab), {}},
+    {pages_per_slice * sizeof(PageTag), {}},
+    {sizeof(std::uint8_t), {}},
+}};
+
+constexpr std::size_t small_table_step = std::size_t{64} << 10;
+constexpr std::size_t large_table_step = std::size_t{1} << 20;
+
+bool map_up_to(std::size_t bytes, std::size_t table_step) {
+  for (Table& table : tables) {
+    if (!table.window.cover((bytes >> slice_shift) * table.bytes_per_slice, table_step)) {
+      return false;
+    }
+  }
+  const std::size_t before = region.mapped();
+  char* const end = region.base + before;
+  if (!base::reserve_pages_at(end, bytes - before)) {
+    return false;
+  }
+  (settings.huge_pages ? base::advise_huge_pages : base::advise_small_pages)(end, bytes - before);
+  __atomic_store_n(&region.bytes, bytes, __ATOMIC_RELEASE);
+  return true;
 }
 
 // What is populated at once is two chunks at most, of whose slices, 257 where they begin within one, 64 are described
@@ -40,90 +91,103 @@ void populate_entries(Entry* table, std::size_t first, std::size_t count) {
   touch_without_change(&table[first + count - 1]);
 }
 
-// Address space for a region of so many bytes, a multiple of chunk_bytes, and for its tables.
-struct Reservation {
-  char* base = nullptr;
-  char* tables = nullptr;
-  std::size_t bytes = 0;
-  std::size_t alignment = 0;
-
-  bool acquire(std::size_t wanted) {
-    bytes = wanted;
-    // Aligning a reservation costs as much address space again, which only a small region would miss.
-    alignment = bytes >= 16 * largest_alignment ? largest_alignment : chunk_bytes;
-    base = static_cast<char*>(base::reserve_pages(bytes, alignment));
-    if (base == nullptr) {
-      return false;
-    }
-    tables = static_cast<char*>(base::reserve_pages(table_bytes(bytes), page_bytes));
-    if (tables == nullptr) {
-      base::release_pages(base, bytes);
-    }
-    return tables != nullptr;
+// Lays the heap table, the tables and the region out, in this order, so that the region's end lies nearest to what the
+// system maps for others, with as much address space again between them. Nothing is mapped yet.
+bool lay_out(std::size_t bytes) {
+  const auto rounded = [](std::size_t size) {
+    return (size + large_table_step - 1) / large_table_step * large_table_step;
+  };
+  const std::size_t alignment = bytes >= 16 * largest_alignment ? largest_alignment : chunk_bytes;
+  std::size_t before = heap_table_bytes;
+  for (const Table& table : tables) {
+    before += rounded((bytes >> slice_shift) * table.bytes_per_slice);
   }
-  void release() const {
-    base::release_pages(tables, table_bytes(bytes));
-    base::release_pages(base, bytes);
+  before = (before + alignment - 1) & ~(alignment - 1);
+  auto* place = static_cast<char*>(base::find_free_space(before + 2 * bytes, alignment));
+  if (place == nullptr) {
+    return false;
   }
-};
-
-// Of the room that was found, what the region takes: stacks of threads, 8 MiB each by default, libraries and the
-// program's own mappings want some too, and what the region has taken it keeps.
-std::size_t part_of(std::size_t room) {
-  constexpr std::size_t a_stack = std::size_t{12} << 20;
-  const std::size_t left = std::max(room / 6, std::min(a_stack, room / 3));
-  return std::max((room - left) & ~(chunk_bytes - 1), smallest_region);
+  region.base = place + before;
+  region.most_bytes = bytes;
+  region.alignment = alignment;
+  region.heaps = place;
+  place += heap_table_bytes;
+  for (Table& table : tables) {
+    table.window = {place, 0};
+    place += rounded((bytes >> slice_shift) * table.bytes_per_slice);
+  }
+  return true;
 }
 
-// Finds how much there is where the largest region cannot be had, by trying: halves down to one that fits, then in
-// steps of a thirty-second of that up to the one that did not. At most 21 tries, of two to eight system calls.
-bool acquire_part(Reservation* found) {
-  std::size_t fitting = largest_region / 2;
-  while (!found->acquire(fitting)) {
-    fitting /= 2;
-    if (fitting < smallest_region) {
-      return false;
+void forget_layout() {
+  for (Table& table : tables) {
+    if (table.window.mapped != 0) {
+      base::release_pages(table.window.base, table.window.mapped);
+      table.window.mapped = 0;
     }
   }
-  found->release();
-  for (std::size_t step = fitting / 2; step >= std::max(fitting / 32, chunk_bytes); step /= 2) {
-    if (found->acquire(fitting + step)) {
-      found->release();
-      fitting += step;
-    }
-  }
-  return found->acquire(part_of(fitting));
+}
+
+bool map_first() {
+  return (!base::address_space_is_limited() && map_up_to(least_growth, large_table_step)) ||
+         map_up_to(chunk_bytes, small_table_step);
 }
 
 }  // namespace
 
 bool reserve_region() {
-  if (region.bytes != 0) {
+  if (region.mapped() != 0) {
     return true;
   }
-  Reservation found;
-  if (!found.acquire(largest_region) && !acquire_part(&found)) {
-    return false;
+  // Where the largest region has no place, or something else lies there, a smaller one may have.
+  constexpr std::size_t least_place = std::size_t{1} << 30;
+  std::size_t bytes = largest_region;
+  while (!lay_out(bytes) || !map_first()) {
+    forget_layout();
+    bytes /= 2;
+    if (bytes < least_place) {
+      return false;
+    }
   }
   // Zero pages are valid tables: an untouched Owner, RemoteFrees, Slab or PageTag reads as all zero, which means
   // "nothing here".
-  const std::size_t slices = found.bytes >> slice_shift;
-  char* table = found.tables;
-  region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(table);
-  table += slices * sizeof(std::uint32_t);
-  region.remote_frees = reinterpret_cast<RemoteFrees*>(table);
-  table += slices * sizeof(RemoteFrees);
-  region.slabs = reinterpret_cast<Slab*>(table);
-  table += slices * sizeof(Slab);
-  region.pages = reinterpret_cast<PageTag*>(table);
-  table += (found.bytes >> page_shift) * sizeof(PageTag);
-  region.base = found.base;
-  region.class_map = reinterpret_cast<Atomic<std::uint8_t>*>(table);
+  region.owners = reinterpret_cast<Atomic<std::uint32_t>*>(tables[owners].window.base);
+  region.remote_frees = reinterpret_cast<RemoteFrees*>(tables[remote_frees].window.base);
+  region.slabs = reinterpret_cast<Slab*>(tables[slabs].window.base);
+  region.pages = reinterpret_cast<PageTag*>(tables[pages].window.base);
+  char* const classes = tables[class_map].window.base;
+  region.class_map = reinterpret_cast<Atomic<std::uint8_t>*>(classes);
   region.class_map_of_zero =
-      reinterpret_cast<std::uintptr_t>(table) - (reinterpret_cast<std::uintptr_t>(found.base) >> slice_shift);
-  region.alignment = found.alignment;
-  region.bytes = found.bytes;
+      reinterpret_cast<std::uintptr_t>(classes) - (reinterpret_cast<std::uintptr_t>(region.base) >> slice_shift);
   return true;
+}
+
+bool grow_region(std::size_t bytes) {
+  const std::size_t before = region.mapped();
+  if (bytes <= before) {
+    return true;
+  }
+  if (bytes > region.most_bytes) {
+    return false;
+  }
+  const bool limited = base::address_space_is_limited();
+  const std::size_t ahead =
+      std::min(std::max(bytes, before + std::max(least_growth, before / 8 & ~(chunk_bytes - 1))), region.most_bytes);
+  if (!limited && map_up_to(ahead, large_table_step)) {
+    return true;
+  }
+  void* beside = nullptr;
+  if (limited && before >= smallest_region) {
+    beside = base::reserve_pages(room_beside, page_bytes);
+    if (beside == nullptr) {
+      return false;
+    }
+  }
+  const bool done = map_up_to(bytes, small_table_step);
+  if (beside != nullptr) {
+    base::release_pages(beside, room_beside);
+  }
+  return done;
 }
 
 void populate_tables(std::uint32_t first_page, std::uint32_t pages) {

@@ -26,6 +26,9 @@ inline constexpr std::size_t largest_region = std::size_t{32} << 30;  // its tab
 inline constexpr std::size_t largest_region = std::size_t{256} << 30;
 #endif
 
+/// Address space that the table of all heaps may take.
+inline constexpr std::size_t heap_table_bytes = std::size_t{5} << 28;
+
 /// Whose slab lies in a slice, and of which class: what every free asks that is not the plain case, for which
 /// Region::entry_at has a byte. Four bytes, so that one cache line answers for 256 KiB of blocks: an entry of 32 bytes
 /// that also held the remote list was a cache miss for most frees of cold blocks.
@@ -100,7 +103,8 @@ static_assert(sizeof(PageTag) == 16);
 
 struct Region {
   char* base = nullptr;
-  std::size_t bytes = 0;                      ///< a multiple of chunk_bytes; 0 until the first use
+  std::size_t bytes = 0;                      ///< mapped so far, a multiple of chunk_bytes; see mapped()
+  std::size_t most_bytes = 0;                 ///< how far it may grow, a multiple of chunk_bytes
   std::size_t alignment = 0;                  ///< of base: the largest alignment that a block can have
   Atomic<std::uint32_t>* owners = nullptr;    ///< a word of Owner for each slice
   Atomic<std::uint8_t>* class_map = nullptr;  ///< a byte for each slice: see entry_at
@@ -108,11 +112,22 @@ struct Region {
   RemoteFrees* remote_frees = nullptr;
   Slab* slabs = nullptr;
   PageTag* pages = nullptr;
+  char* heaps = nullptr;  ///< address space of the heap table, heap_table_bytes, of which nothing is mapped here
 
   std::size_t offset_of(const void* pointer) const {
     return static_cast<std::size_t>(static_cast<const char*>(pointer) - base);
   }
-  bool contains(const void* pointer) const { return offset_of(pointer) < bytes; }
+  /// Bytes mapped so far; 0 until the first use. It only grows, and a block comes to a thread after the growth that
+  /// made room for it, so any thread may read it at any time. A plain load where no tool objects: compilers keep an
+  /// atomic one out of the comparison that needs it, which costs each free an instruction.
+  std::size_t mapped() const {
+#if defined(__SANITIZE_THREAD__) || BLOCKYARD_DELAYS
+    return __atomic_load_n(&bytes, __ATOMIC_RELAXED);
+#else
+    return bytes;
+#endif
+  }
+  bool contains(const void* pointer) const { return offset_of(pointer) < mapped(); }
   Owner owner_of(std::size_t slice) const { return Owner::from(owners[slice].load(std::memory_order_relaxed)); }
   /// The cache_place of the class of a block; 0: the address is none of a block of a thread's slab. It lies in the
   /// region. All that the fast path of free reads, a byte a slice, and by the address itself: what follows waits for
@@ -133,10 +148,15 @@ inline std::uint32_t page_of_slice(std::uint32_t slice) { return static_cast<std
 /// The process's region; all zero before reserve_region succeeded, so that every pointer is then foreign.
 extern Region region;
 
-/// Reserves the address space and the tables, once; O(1), a handful of system calls. 256 GiB; where RLIMIT_AS or the
-/// overcommit policy forbids that, five sixths of what there is, less where it is so little that no thread's stack
-/// would have room beside it, down to 8 MiB. False when even that cannot be had.
+/// Finds a place for the region, its tables and the heap table, and maps the first chunks, once; O(1). False when not
+/// even one chunk can be had.
 bool reserve_region();
+
+/// Maps the region up to `bytes` at least, a multiple of chunk_bytes, and the tables that describe it. Where the
+/// process's address space is limited, room for a thread's stack stays. False when the limits in force, or something
+/// that was mapped behind the region, forbid it. One thread at a time, under the page heap's lock; O(1), a handful of
+/// system calls for each 32 MiB, or each eighth of a larger region.
+bool grow_region(std::size_t bytes);
 
 /// Brings the page of `place` in and changes nothing. It does not race with threads that read or write there, but is
 /// hidden from ThreadSanitizer, which takes it for a write (by_heap_check() reads tags while the janitor populates).

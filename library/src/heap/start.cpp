@@ -5,7 +5,6 @@
 #include "heap/depot.hpp"
 #include "heap/free_links.hpp"
 #include "heap/heap_table.hpp"
-#include "heap/huge_chunks.hpp"
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/populate.hpp"
@@ -59,7 +58,6 @@ bool initialise() {
     link_key = secret();
     const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);
     if (done) {
-      ask_for_huge_pages(settings.huge_pages);
       process_depot.initialise();
       make_first_reserve(process_supply);
     }

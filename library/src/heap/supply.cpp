@@ -51,7 +51,7 @@ void Supply::populate(std::uint32_t first_page, std::uint32_t length, Atomic<std
 }
 
 std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* zeroed) {
-  if (size > region.bytes || alignment > region.alignment) {
+  if (size > region.most_bytes || alignment > region.alignment) {
     return 0;
   }
   const auto length = static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift);

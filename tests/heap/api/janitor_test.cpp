@@ -8,11 +8,15 @@
 #include <barrier>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
 #include "blockyard/heap.h"
+#include "heap/maintenance.hpp"
 #include "heap/supply.hpp"
 
 namespace {
@@ -39,6 +43,61 @@ TEST(Janitor, keeps_as_much_ready_as_was_asked_for) {
   by_heap_reserve(std::size_t{24} << 20);
   await([] { return statistics().ready >= (std::uint64_t{24} << 20); });
   by_heap_reserve(0);
+}
+
+// A folder that stands before the paths of the kernel's files about control groups, in which the process is in /a/b.
+class ControlGroup {
+ public:
+  ControlGroup() {
+    std::filesystem::create_directories(root_ / "proc/self");
+    std::filesystem::create_directories(root_ / "sys/fs/cgroup/a/b");
+    write("proc/self/cgroup", "4:memory:/other\n0::/a/b\n");
+    maintenance.memory_root = root_.c_str();
+  }
+  ~ControlGroup() {
+    maintenance.memory_root = "";
+    by_heap_reserve(std::size_t{40} << 20);
+    await([&] { return statistics().ready >= std::uint64_t{40} << 20; });
+    by_heap_reserve(0);
+    std::filesystem::remove_all(root_);
+  }
+  void write(const char* file, const char* text) const { std::ofstream(root_ / file) << text; }
+
+ private:
+  static std::filesystem::path new_folder() {
+    char name[] = "/tmp/blockyard-groups-XXXXXX";
+    return mkdtemp(name);
+  }
+  std::filesystem::path root_ = new_folder();
+};
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+TEST(Janitor, keeps_less_ready_where_a_control_group_above_is_nearly_full_of_what_cannot_be_dropped) {
+  by_heap_reserve(24 * mib);
+  await([] { return statistics().ready >= 24 * mib; });
+  {
+    const ControlGroup group;
+    group.write("sys/fs/cgroup/a/b/memory.max", "max\n");
+    group.write("sys/fs/cgroup/a/memory.max", "1073741824\n");
+    group.write("sys/fs/cgroup/a/memory.high", "max\n");
+    group.write("sys/fs/cgroup/a/memory.current", "1072693248\n");
+    // 1 MiB is left, and the eighth of what is free with it.
+    await([] { return statistics().ready <= 10 * mib; });
+    group.write("sys/fs/cgroup/a/memory.stat", "anon 4096\ninactive_file 900000000\nactive_file 0\n");
+    await([] { return statistics().ready >= 24 * mib; });
+  }
+  EXPECT_EQ(by_heap_check(), nullptr);
+}
+
+TEST(Janitor, keeps_less_ready_while_memory_is_waited_for) {
+  by_heap_reserve(24 * mib);
+  await([] { return statistics().ready >= 24 * mib; });
+  {
+    const ControlGroup group;
+    group.write("sys/fs/cgroup/a/b/memory.pressure", "some avg10=34.50 avg60=3.10 avg300=0.20 total=1\nfull avg10=0\n");
+    await([] { return statistics().ready <= 8 * mib; });
+  }
 }
 
 TEST(Janitor, memory_that_stands_ready_is_handed_out_without_a_miss) {

@@ -58,6 +58,14 @@ TEST(HeapPurging, an_eighth_of_much_that_is_in_use_stays_free) {
   EXPECT_EQ(purging.surplus(gib, reserve), 50'000 - gib * 15 / 16 / 8);
 }
 
+TEST(HeapPurging, no_more_stays_than_is_allowed_where_memory_is_scarce) {
+  Purging purging;
+  std::uint16_t tick = 0;
+  pass_a_second(purging, tick, 50'000);
+  const std::uint64_t gib = (std::uint64_t{1} << 30) / page_bytes;
+  EXPECT_EQ(purging.surplus(gib, reserve, 300), 50'000u - 300);
+}
+
 TEST(HeapPurging, the_tick_may_wrap) {
   Purging purging;
   std::uint16_t tick = 65'500;

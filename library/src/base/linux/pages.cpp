@@ -2,11 +2,16 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
 namespace blockyard::base {
 
@@ -43,6 +48,40 @@ void* map_aligned(std::size_t bytes, std::size_t alignment, int protection) {
 
 void* reserve_pages(std::size_t bytes, std::size_t alignment) {
   return map_aligned(bytes, alignment, PROT_READ | PROT_WRITE);
+}
+
+// The system places mappings downwards from the one that it placed last, so what lies far below that is taken last.
+void* find_free_space(std::size_t bytes, std::size_t alignment) {
+  void* const last = map_aligned(4096, 4096, PROT_NONE);
+  if (last == nullptr) {
+    return nullptr;
+  }
+  release_pages(last, 4096);
+  const auto end = reinterpret_cast<std::uintptr_t>(last);
+  const std::uintptr_t begin = end > bytes ? (end - bytes) & ~(alignment - 1) : 0;
+  return reinterpret_cast<void*>(begin);
+}
+
+// Where the kernel does not know MAP_FIXED_NOREPLACE (before Linux 4.17), the address is a hint only.
+bool reserve_pages_at(void* place, std::size_t bytes) {
+  const int saved = errno;
+  void* const mapped = mmap(place, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (mapped != MAP_FAILED && mapped != place) {
+    munmap(mapped, bytes);
+  }
+  errno = saved;
+  return mapped == place;
+}
+
+bool address_space_is_limited() {
+  const int saved = errno;
+  rlimit space{};
+  rlimit data{};
+  const bool limited = (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
+                       (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
+  errno = saved;
+  return limited;
 }
 
 void* reserve_space(std::size_t bytes, std::size_t alignment) { return map_aligned(bytes, alignment, PROT_NONE); }

@@ -161,7 +161,7 @@ unsigned char* allocate(std::size_t alignment, std::size_t size, ThreadHeap* own
   Record known;
   alignment = std::max(alignment, block_alignment);
   unsigned char* block = nullptr;
-  if (own == nullptr && wants_guard(size) && size <= region.bytes && alignment <= chunk_bytes) {
+  if (own == nullptr && wants_guard(size) && size <= region.most_bytes && alignment <= chunk_bytes) {
     if (guarded_blocks.fetch_add(1, std::memory_order_relaxed) < most_guarded) {
       block = allocate_guarded(alignment, size, &known);
     }
