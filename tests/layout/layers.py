@@ -16,6 +16,7 @@ LIBRARY = {
 }
 LAB = {
     "journal": {"base"},
+    "names": {"base", "journal"},
     "record": {"base", "journal"},
     "replay": {"base", "journal", "samples"},
     "samples": {"base"},

@@ -1,0 +1,76 @@
+// Which functions hold an address, inlined ones included, from DWARF.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "names/resolver.hpp"
+
+namespace blockyard::names {
+
+/// A range of addresses that belongs to `value`.
+template <typename T>
+struct Range {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t most_end;  ///< the highest end of this and all ranges before: where looking back may stop
+  T value;
+};
+
+/// The functions of one compile unit. Walks the unit's tree once, however many addresses are asked for.
+class CompileUnit {
+ public:
+  /// `unit` is the unit's own entry; in split DWARF the skeleton's, whose .dwo file libdw opens here.
+  explicit CompileUnit(Dwarf_Die unit);
+
+  /// The functions at an address of the unit. Where the unit does not describe the function, only file and line of the
+  /// innermost one are set, and its name is empty.
+  Functions find(std::uint64_t address);
+  /// A split unit whose .dwo file is missing: there are lines, but no inlined functions. The file's name, else empty.
+  const std::string& missing_dwo() const { return missing_dwo_; }
+
+ private:
+  static constexpr std::uint32_t no_scope = 0;
+  struct Scope {
+    std::uint32_t parent;
+    std::string name;
+  };
+
+  void visit(Dwarf_Die* parent, std::uint32_t scope, int depth);
+  void add_function(Dwarf_Die* die, std::uint32_t scope);
+  std::uint32_t add_scope(std::uint32_t parent, Dwarf_Die* die);
+  std::string name_of(Dwarf_Die* die) const;
+  std::string qualified(Dwarf_Die* die) const;
+  std::string scope_text(std::uint32_t scope) const;
+  void set_call_site(Dwarf_Die* inlined, Function& caller) const;
+
+  Dwarf_Die skeleton_;
+  Dwarf_Die unit_;
+  bool named_by_tree_ = false;  ///< the language's tree of names says more than its symbols
+  std::vector<Scope> scopes_;
+  std::vector<std::pair<Dwarf_Off, std::uint32_t>> scope_of_;  ///< functions' entries, by offset
+  std::vector<Range<Dwarf_Die>> functions_;                    ///< by begin
+  std::string missing_dwo_;
+};
+
+/// All compile units of a module's DWARF by address.
+class CompileUnits {
+ public:
+  /// Reads the ranges of every unit, not their trees.
+  explicit CompileUnits(Dwarf* dwarf);
+
+  /// The unit that holds the address, or null. Units that were met are kept: their ranges interleave.
+  CompileUnit* find(std::uint64_t address);
+  bool empty() const { return ranges_.empty(); }
+
+ private:
+  std::vector<Range<Dwarf_Die>> ranges_;
+  std::map<Dwarf_Off, std::unique_ptr<CompileUnit>> units_;
+};
+
+}  // namespace blockyard::names

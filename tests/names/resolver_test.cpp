@@ -1,0 +1,307 @@
+// Addresses of real programs become functions and lines: each test compiles one program, runs it, and asks for the call
+// that the program itself reported.
+#include "names/resolver.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "../journal/journal_files.hpp"
+
+namespace blockyard::names {
+namespace {
+
+using journal::testing::Folder;
+
+constexpr const char* program_text = R"(
+#include <cstdio>
+#include <dlfcn.h>
+#include <link.h>
+static int first(dl_phdr_info* info, unsigned long, void* bias) {
+  *static_cast<unsigned long*>(bias) = info->dlpi_addr;
+  return 1;
+}
+__attribute__((noinline)) void report(const char* what, void* address) {
+  unsigned long bias = 0;
+  dl_iterate_phdr(first, &bias);
+  std::printf("%s %lx\n", what, (unsigned long)address - bias - 1);
+}
+extern "C" __attribute__((noinline)) void leaf(const char* what) {
+  report(what, __builtin_return_address(0));
+  asm volatile("" ::: "memory");
+}
+namespace app {
+__attribute__((always_inline)) inline int inner(int x) {
+  leaf("inlined");  // LINE inner
+  return x + 1;
+}
+__attribute__((always_inline)) inline int middle(int x) {
+  return inner(x) * 2;  // LINE middle
+}
+struct Widget {
+  __attribute__((noinline, used)) int outer(int x) {
+    int y = middle(x);  // LINE outer
+    asm volatile("" ::: "memory");
+    return y + EXTRA;
+  }
+};
+namespace {
+__attribute__((noinline)) int hidden(int x) {
+  leaf("hidden");  // LINE hidden
+  asm volatile("" ::: "memory");
+  return x;
+}
+}
+}
+int main() {
+  app::Widget widget;
+  return widget.outer(1) + app::hidden(2) == 0;
+}
+)";
+
+int line_of(const std::string& mark) {
+  std::istringstream lines(program_text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.find("LINE " + mark) != std::string::npos) return number;
+  }
+  return 0;
+}
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return text;
+  char buffer[256];
+  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
+  if (::pclose(pipe) != 0) ADD_FAILURE() << command << "\n" << text;
+  return text;
+}
+
+bool has(const std::string& tool) { return std::system(("command -v " + tool + " > /dev/null").c_str()) == 0; }
+
+/// A compiled program and the addresses of the calls that it reported.
+struct Program {
+  std::string path;
+  std::string build_id;
+  std::uint64_t inlined = 0;
+  std::uint64_t hidden = 0;
+};
+
+Program compile(const Folder& folder, const std::string& flags, const std::string& compiler = BLOCKYARD_CXX,
+                const std::string& name = "game") {
+  journal::testing::spill(folder / "game.cpp", program_text);
+  Program program{folder / name, {}, 0, 0};
+  output_of("cd '" + folder / "" + "' && " + compiler + " -O2 -DEXTRA=1 -Wl,--build-id " + flags + " game.cpp -o " +
+            name);
+  std::istringstream words(output_of("'" + program.path + "'"));
+  std::string what;
+  for (std::uint64_t address = 0; words >> what >> std::hex >> address;) {
+    (what == "inlined" ? program.inlined : program.hidden) = address;
+  }
+  program.build_id = build_id_of(program.path);
+  EXPECT_NE(program.inlined, 0u);
+  EXPECT_EQ(program.build_id.size(), 40u);
+  return program;
+}
+
+Resolved resolve(const Program& program, Options options = {}) {
+  return Resolver(options).resolve(program.path, program.build_id, std::vector{program.inlined, program.hidden});
+}
+
+void expect_lines(const Resolved& found) {
+  EXPECT_EQ(found.problem, "");
+  EXPECT_EQ(found.symbols, Symbols::lines);
+  ASSERT_EQ(found.functions.size(), 2u);
+  const Functions& functions = found.functions[0];
+  ASSERT_EQ(functions.size(), 3u);
+  EXPECT_EQ(functions[0].name, "app::inner(int)");
+  EXPECT_EQ(functions[1].name, "app::middle(int)");
+  EXPECT_EQ(functions[2].name, "app::Widget::outer(int)");
+  EXPECT_EQ(functions[0].line, line_of("inner"));
+  EXPECT_EQ(functions[1].line, line_of("middle"));
+  EXPECT_EQ(functions[2].line, line_of("outer"));
+  for (const Function& function : functions) EXPECT_TRUE(function.file.ends_with("game.cpp")) << function.file;
+  const Functions& hidden = found.functions[1];
+  ASSERT_EQ(hidden.size(), 1u);
+  EXPECT_TRUE(hidden[0].name.starts_with("app::(anonymous namespace)::hidden")) << hidden[0].name;
+  EXPECT_EQ(hidden[0].line, line_of("hidden"));
+}
+
+void expect_nothing(const Resolved& found, const std::string& problem) {
+  EXPECT_EQ(found.symbols, Symbols::none);
+  EXPECT_NE(found.problem.find(problem), std::string::npos) << found.problem;
+  for (const Functions& functions : found.functions) EXPECT_TRUE(functions.empty());
+}
+
+class InEachForm : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(InEachForm, functions_and_lines_are_found_inlined_ones_included) {
+  const Folder folder;
+  expect_lines(resolve(compile(folder, GetParam())));
+}
+
+TEST_P(InEachForm, clang_says_the_same) {
+  if (!has("clang++")) GTEST_SKIP() << "no clang++";
+  const Folder folder;
+  expect_lines(resolve(compile(folder, GetParam(), "clang++")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Resolver, InEachForm,
+                         ::testing::Values("-g", "-g -no-pie", "-gdwarf-4", "-gdwarf-3", "-g -gz=zlib",
+                                           "-gsplit-dwarf -g", "-gdwarf-4 -gsplit-dwarf -g"));
+
+TEST(Resolver, minimal_debug_information_is_enough_for_inlined_functions) {
+  const Folder folder;
+  const Resolved found = resolve(compile(folder, "-g1"));
+  ASSERT_EQ(found.functions[0].size(), 3u);
+  EXPECT_EQ(found.functions[0][0].line, line_of("inner"));
+  EXPECT_EQ(found.functions[0][2].line, line_of("outer"));
+}
+
+TEST(Resolver, the_debug_file_beside_a_stripped_program_is_found) {
+  const Folder folder;
+  const Program program = compile(folder, "-g");
+  output_of("cd '" + folder / "" +
+            "' && mkdir .debug && objcopy --only-keep-debug game .debug/game.debug && strip game" +
+            " && objcopy --add-gnu-debuglink=.debug/game.debug game");
+  expect_lines(resolve(program));
+}
+
+TEST(Resolver, a_debug_file_is_found_by_its_build_id_wherever_it_lies_in_the_users_folder) {
+  const Folder folder;
+  const Program program = compile(folder, "-g");
+  output_of("cd '" + folder / "" + "' && mkdir -p symbols/of/release && objcopy --only-keep-debug game " +
+            "symbols/of/release/anything && strip game");
+  EXPECT_EQ(resolve(program).functions[0].size(), 0u);
+  expect_lines(resolve(program, {{folder / "symbols"}, false}));
+}
+
+TEST(Resolver, a_program_that_is_gone_is_read_from_its_debug_file) {
+  const Folder folder;
+  const Program program = compile(folder, "-g");
+  output_of("cd '" + folder / "" +
+            "' && mkdir symbols && objcopy --only-keep-debug game symbols/game.debug && rm game");
+  expect_nothing(resolve(program), "not on this machine");
+  expect_lines(resolve(program, {{folder / "symbols"}, false}));
+}
+
+TEST(Resolver, what_dwz_moved_into_another_file_is_found) {
+  if (!has("dwz")) GTEST_SKIP() << "no dwz";
+  const Folder folder;
+  const Program program = compile(folder, "-g -gdwarf-4");
+  output_of("cd '" + folder / "" + "' && cp game twin && mkdir common && dwz -m common/shared.debug game twin");
+  expect_lines(resolve(program));
+  output_of("cd '" + folder / "" + "' && mv common elsewhere");
+  expect_lines(resolve(program, {{folder / "elsewhere"}, false}));
+}
+
+TEST(Resolver, a_missing_dwo_file_costs_the_inlined_functions_and_says_so) {
+  const Folder folder;
+  const Program program = compile(folder, "-g -gsplit-dwarf");
+  output_of("rm '" + folder / "" + "'*.dwo");
+  const Resolved found = resolve(program);
+  EXPECT_NE(found.problem.find(".dwo"), std::string::npos) << found.problem;
+  ASSERT_EQ(found.functions[0].size(), 1u);
+  EXPECT_EQ(found.functions[0][0].name, "app::Widget::outer(int)");
+}
+
+TEST(Resolver, without_debug_information_the_symbol_table_names_functions) {
+  const Folder folder;
+  const Resolved found = resolve(compile(folder, ""));
+  EXPECT_EQ(found.symbols, Symbols::symbols);
+  EXPECT_NE(found.problem, "");
+  ASSERT_EQ(found.functions[0].size(), 1u);
+  EXPECT_EQ(found.functions[0][0], (Function{"app::Widget::outer(int)", "", 0}));
+}
+
+TEST(Resolver, a_stripped_program_names_what_it_exports_and_nothing_else) {
+  const Folder folder;
+  const Program program = compile(folder, "-rdynamic -s");
+  const Resolved found = resolve(program);
+  EXPECT_EQ(found.symbols, Symbols::exports);
+  ASSERT_EQ(found.functions[0].size(), 1u);
+  EXPECT_EQ(found.functions[0][0].name, "app::Widget::outer(int)");
+  EXPECT_TRUE(found.functions[1].empty());
+}
+
+TEST(Resolver, without_any_symbols_there_are_no_names) {
+  const Folder folder;
+  const Resolved found = resolve(compile(folder, "-s"));
+  EXPECT_NE(found.problem, "");
+  EXPECT_TRUE(found.functions[0].empty());
+}
+
+TEST(Resolver, another_build_of_the_program_is_refused) {
+  const Folder folder;
+  const Program program = compile(folder, "-g");
+  compile(folder, "-g -DOTHER -O1");
+  const Resolved found = resolve(program);
+  expect_nothing(found, "another build");
+  EXPECT_NE(found.problem.find(program.build_id), std::string::npos) << found.problem;
+}
+
+TEST(Resolver, a_file_that_is_no_program_is_refused) {
+  const Folder folder;
+  journal::testing::spill(folder / "game", "no program");
+  expect_nothing(resolve({folder / "game", "", 16, 32}), "can't be read");
+  expect_nothing(resolve({folder / "game", "abcdef", 16, 32}), "no build-id");
+}
+
+TEST(Resolver, a_damaged_program_ends_in_no_worse_than_missing_names) {
+  const Folder folder;
+  const Program program = compile(folder, "-g");
+  const std::string whole = journal::testing::slurp(program.path);
+  for (const std::size_t bytes : {std::size_t{64}, whole.size() / 3, whole.size() / 2, whole.size() - 1000}) {
+    journal::testing::spill(program.path, whole.substr(0, bytes));
+    EXPECT_EQ(Resolver({}).resolve(program.path, "", std::vector{program.inlined}).functions.size(), 1u);
+  }
+}
+
+TEST(Resolver, no_server_is_asked_unless_the_user_wishes) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ASSERT_EQ(::listen(listener, 4), 0);
+  std::atomic<int> asked = 0;
+  std::atomic<bool> done = false;
+  std::thread server([&] {
+    while (!done) {
+      pollfd waiting{listener, POLLIN, 0};
+      constexpr int moment_ms = 20;
+      if (::poll(&waiting, 1, moment_ms) <= 0) continue;
+      ++asked;
+      ::close(::accept(listener, nullptr, nullptr));
+    }
+  });
+  const Folder folder;
+  const Program program = compile(folder, "-s");
+  const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  ::setenv("DEBUGINFOD_CACHE_PATH", (folder / "cache").c_str(), 1);
+  ::setenv("DEBUGINFOD_URLS", url.c_str(), 1);
+  resolve(program);
+  EXPECT_EQ(asked, 0);
+  done = true;
+  server.join();
+  ::close(listener);
+  ::unsetenv("DEBUGINFOD_URLS");
+}
+
+}  // namespace
+}  // namespace blockyard::names
