@@ -32,7 +32,7 @@ TEST(Differential, hash_map_does_what_unordered_map_with_an_order_does) {
   run(blockyard::fuzz::exercise_hash_map, 7, 60'000);
 }
 
-TEST(Differential, rb_map_and_rb_set_do_what_map_and_set_do) { run(blockyard::fuzz::exercise_ordered, 8, 60'000); }
+TEST(Differential, rb_map_and_rb_set_do_what_map_and_set_do) { run(blockyard::fuzz::exercise_ordered, 10, 60'000); }
 
 TEST(Differential, blocks_never_overlap_and_counts_stay_right) { run(blockyard::fuzz::exercise_blocks, 8, 2'000); }
 

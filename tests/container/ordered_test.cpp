@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -131,6 +133,126 @@ TYPED_TEST(NumberKeys, of_which_the_greatest_is_found_only_when_it_is_there) {
     }
     ASSERT_TRUE(map.invariants_hold());
   }
+}
+
+// Enters keys in turn, then looks for all, then erases every other one: against std::map, the tree walked at each step.
+void expect_order_of_std_map(const std::vector<std::string>& keys) {
+  RBMap<std::string, std::size_t> map;
+  std::map<std::string, std::size_t> expected;
+  const auto expect_same = [&] {
+    ASSERT_TRUE(map.invariants_hold());
+    ASSERT_TRUE(std::equal(map.begin(), map.end(), expected.begin(), expected.end(),
+                           [](const auto& a, const auto& b) { return a.key == b.first && a.value == b.second; }));
+    for (const std::string& key : keys) {
+      const auto bound = expected.lower_bound(key);
+      const auto* const found = map.lower_bound(key);
+      ASSERT_EQ(map.has(key), expected.contains(key));
+      ASSERT_TRUE(bound == expected.end() ? found == nullptr : found != nullptr && found->key() == bound->first);
+      const auto above = expected.upper_bound(key);
+      const auto* const closest = map.find_closest(key);
+      ASSERT_TRUE(above == expected.begin() ? closest == nullptr
+                                            : closest != nullptr && closest->key() == std::prev(above)->first);
+    }
+  };
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    map.insert(keys[i], i);
+    expected[keys[i]] = i;
+    ASSERT_TRUE(map.invariants_hold());
+  }
+  expect_same();
+  for (std::size_t i = 0; i < keys.size(); i += 2) {
+    ASSERT_EQ(map.erase(keys[i]), expected.erase(keys[i]) == 1);
+    ASSERT_TRUE(map.invariants_hold());
+  }
+  expect_same();
+}
+
+std::vector<std::string> shuffled(std::vector<std::string> keys) {
+  std::shuffle(keys.begin(), keys.end(), std::mt19937(1));
+  return keys;
+}
+
+TEST(RBMapOfStrings, orders_keys_that_share_a_long_beginning) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 3000; ++i) {
+    keys.push_back("res://scenes/level_" + std::to_string(i / 40) + "/enemy_" + std::to_string(i % 40) + ".tscn");
+  }
+  expect_order_of_std_map(keys);
+  expect_order_of_std_map(shuffled(keys));
+}
+
+TEST(RBMapOfStrings, orders_keys_that_begin_with_others) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 600; ++i) {
+    keys.emplace_back(i, 'a');
+    keys.push_back(std::string(i, 'a') + 'b');
+  }
+  expect_order_of_std_map(keys);
+  expect_order_of_std_map(shuffled(keys));
+}
+
+TEST(RBMapOfStrings, orders_keys_with_zeros_and_with_the_greatest_byte) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 300; ++i) {
+    for (const char end : {'\0', '\1', '\x7f', '\x80', '\xff'}) {
+      keys.push_back(std::string(i % 20, '\0') + std::string(i / 20, '\xff') + end);
+    }
+  }
+  expect_order_of_std_map(keys);
+  expect_order_of_std_map(shuffled(keys));
+}
+
+TEST(RBMapOfStrings, a_key_that_lacks_what_all_share_comes_before_or_after_them) {
+  RBMap<std::string, int> map;
+  for (int i = 0; i < 5000; ++i) {
+    map.insert("res://textures/" + std::to_string(i), i);
+  }
+  for (const char* const before :
+       {"", "q", "res", "res://textures", "res://texturez", "s", "zzzzzzzzzzzzzzzzzzzzzzz"}) {
+    const bool is_before = std::string(before) < map.front()->key();
+    ASSERT_FALSE(map.has(before));
+    ASSERT_EQ(map.lower_bound(before), is_before ? map.front() : nullptr);
+    ASSERT_EQ(map.find_closest(before), is_before ? nullptr : map.back());
+    auto* const element = map.insert(before, -1);
+    ASSERT_EQ(element, is_before ? map.front() : map.back());
+    ASSERT_TRUE(map.invariants_hold());
+    ASSERT_EQ(map.find("res://textures/4711")->value(), 4711);
+    map.erase(element);
+    ASSERT_TRUE(map.invariants_hold());
+  }
+}
+
+TEST(RBMapOfStrings, keys_of_a_hundred_thousand_equal_bytes_are_told_apart) {
+  const std::string beginning(100'000, 'x');
+  RBSet<std::string> set;
+  for (int i = 0; i < 200; ++i) {
+    set.insert(beginning + std::to_string(i));
+  }
+  EXPECT_EQ(set.size(), 200u);
+  EXPECT_TRUE(set.has(beginning + "77"));
+  EXPECT_FALSE(set.has(beginning));
+  EXPECT_TRUE(set.invariants_hold());
+}
+
+TEST(RBMap, compares_keys_once_where_their_type_has_a_comparison_of_three_results) {
+  static int comparisons;
+  struct Key {
+    std::string text;
+    std::weak_ordering operator<=>(const Key& other) const {
+      ++comparisons;
+      return text <=> other.text;
+    }
+    bool operator==(const Key&) const = default;
+  };
+  RBSet<Key> set;
+  for (int i = 0; i < 1000; ++i) {
+    set.insert({std::to_string(i)});
+  }
+  comparisons = 0;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(set.has({std::to_string(i)}));
+  }
+  EXPECT_LE(comparisons, 10 * 1000);  // 2^10 > 1000
 }
 
 TEST(RBMap, a_comparator_that_throws_changes_nothing) {

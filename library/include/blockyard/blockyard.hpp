@@ -12,6 +12,7 @@
 #include "blockyard/lifetime.hpp"
 #include "blockyard/list.hpp"
 #include "blockyard/node_blocks.hpp"
+#include "blockyard/ordered_bytes.hpp"
 #include "blockyard/paged_allocator.hpp"
 #include "blockyard/rb_map.hpp"
 #include "blockyard/rb_set.hpp"

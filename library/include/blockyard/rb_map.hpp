@@ -7,7 +7,9 @@
 /// DirectBlocks. Tree nodes always come from the static pools.
 ///
 /// Comparator: C()(a, b) is whether a comes before b. Keys that are trivially copyable and at most 8 bytes are compared
-/// as copies.
+/// as copies. Strings, and types that OrderedBytes (ordered_bytes.hpp) is specialised for, are compared by 8 of their
+/// bytes with the default comparator; the tree then takes 13 to 17 bytes per element. The default comparator uses <=>
+/// where keys have it.
 ///
 /// Exceptions: std::bad_alloc, and what keys, values and comparator throw. The map is then as before. Thread-safety: as
 /// std::map. Pointers to elements and iterators stay valid until their own element is erased.
@@ -23,6 +25,7 @@
 
 #include "blockyard/detail/ordered_container.hpp"
 #include "blockyard/hash.hpp"
+#include "blockyard/ordered_bytes.hpp"
 
 namespace blockyard {
 

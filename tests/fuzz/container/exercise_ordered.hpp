@@ -3,6 +3,8 @@
 
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "blockyard/rb_map.hpp"
@@ -18,6 +20,32 @@ struct Backwards {
     return b < a;
   }
 };
+
+/// A type of a program's own, ordered as bytes. Many begin with others, or share long beginnings; some bytes are zero,
+/// some the greatest.
+struct Path {
+  std::string text;
+  friend bool operator==(const Path&, const Path&) = default;
+  friend bool operator<(const Path& a, const Path& b) { return a.text < b.text; }
+};
+template <>
+inline Path make<Path>(std::uint32_t number) {
+  static constexpr std::string_view pieces[] = {{"\0", 1}, "\xff", "a", "res://scenes/", "\0\0\0\0\0\0\0\0\0"};
+  Path path;
+  for (; number != 0; number /= 6) {
+    path.text += pieces[number % 6 % 5];
+  }
+  return path;
+}
+
+}  // namespace blockyard::fuzz
+
+template <>
+struct blockyard::OrderedBytes<blockyard::fuzz::Path> {
+  static std::string_view of(const fuzz::Path& path) noexcept { return path.text; }
+};
+
+namespace blockyard::fuzz {
 
 template <class K, class V, class C, class A, std::uint32_t Range>
 class RBMapExercise {
@@ -183,7 +211,7 @@ void exercise_set(Bytes& bytes) {
 inline void exercise_ordered(std::span<const std::uint8_t> input) {
   Bytes bytes(input);
   using Less = container::LessDefault;
-  switch (bytes.byte() % 8) {
+  switch (bytes.byte() % 10) {
     case 0:
       RBMapExercise<int, int, Less, StaticBlocks, 20000>().run(bytes);
       break;
@@ -204,6 +232,12 @@ inline void exercise_ordered(std::span<const std::uint8_t> input) {
       break;
     case 6:
       exercise_set<int, StaticBlocks>(bytes);
+      break;
+    case 7:
+      RBMapExercise<Path, int, Less, StaticBlocks, 40000>().run(bytes);
+      break;
+    case 8:
+      RBMapExercise<Path, int, Less, MallocBlocks, 500>().run(bytes);
       break;
     default:
       exercise_set<std::string, DirectBlocks>(bytes);

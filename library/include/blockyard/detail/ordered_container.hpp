@@ -158,16 +158,8 @@ class OrderedContainer {
   [[nodiscard]] Element* lower_bound(const K& key) { return index_.lower_bound(key); }
   [[nodiscard]] const Element* lower_bound(const K& key) const { return index_.lower_bound(key); }
   /// The last element whose key is not greater than `key`, nullptr if none.
-  [[nodiscard]] Element* find_closest(const K& key) {
-    Element* const bound = index_.lower_bound(key);
-    if (bound == nullptr) {
-      return back();
-    }
-    return C()(key, bound->key()) ? bound->prev() : bound;
-  }
-  [[nodiscard]] const Element* find_closest(const K& key) const {
-    return const_cast<OrderedContainer*>(this)->find_closest(key);
-  }
+  [[nodiscard]] Element* find_closest(const K& key) { return index_.closest(key); }
+  [[nodiscard]] const Element* find_closest(const K& key) const { return index_.closest(key); }
 
   /// Removes and destroys an element of this container. nullptr is a no-op.
   [[gnu::noinline]] void erase(Element* element) noexcept {

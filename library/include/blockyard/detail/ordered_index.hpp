@@ -2,27 +2,30 @@
 ///
 /// This is the part that knows keys: it searches (numbers as sorted_numbers.hpp says), enters and walks. How nodes lie
 /// and are kept balanced is OrderedTree's (ordered_tree.hpp). Where keys are small and trivially copyable, nodes hold
-/// copies of them, so that a search touches one node a level and then the element; for other keys a comparison looks at
-/// the element.
+/// copies of them, and where keys are ordered as bytes, 8 bytes of each. So a search touches one node a level and then
+/// the element. For other keys a comparison looks at the element.
 ///
 /// Bounds: find, insert and erase O(log size): three levels hold 200 000 elements. A full node first fills its
 /// neighbours up and is split only when these are full too, which keeps nodes about four fifths full under random
 /// insertion; ascending insertion fills them wholly; after erasures a node is at least a quarter full.
 ///
 /// Source: R. Bayer, E. McCreight, "Organization and Maintenance of Large Ordered Indices", 1972; filling neighbours:
-/// D. Knuth's B*-tree.
+/// D. Knuth's B*-tree; what the keys of a node share: R. Bayer, K. Unterauer, "Prefix B-Trees", 1977.
 #ifndef BLOCKYARD_DETAIL_ORDERED_INDEX_HPP
 #define BLOCKYARD_DETAIL_ORDERED_INDEX_HPP
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "blockyard/detail/ordered_tree.hpp"
 #include "blockyard/detail/sorted_numbers.hpp"
+#include "blockyard/ordered_bytes.hpp"
 
 namespace blockyard::container {
 
@@ -38,24 +41,43 @@ struct LessDefault {
 template <class Element, class K, class Less, class Links>
 class OrderedIndex {
   static constexpr bool is_near = std::is_same_v<Links, NearLinks>;
-  static constexpr bool copies_keys = std::is_trivially_copyable_v<K> && sizeof(K) <= 8;
-  static constexpr bool compares_numbers = copies_keys && std::is_arithmetic_v<K> && std::is_same_v<Less, LessDefault>;
+  static constexpr bool is_default = std::is_same_v<Less, LessDefault>;
+  static constexpr bool has_words = is_default && HasOrderedBytes<K>;
+  static constexpr bool copies_keys = !has_words && std::is_trivially_copyable_v<K> && sizeof(K) <= 8;
+  static constexpr bool compares_numbers = copies_keys && is_default && std::is_arithmetic_v<K>;
+  static constexpr bool compares_once = !copies_keys && is_default && std::three_way_comparable<K, std::weak_ordering>;
+
+  /// What a node holds of a key.
+  using Held = std::conditional_t<has_words, std::uint64_t, K>;
+  /// What a search compares.
+  using Wanted = std::conditional_t<has_words, std::string_view, const K&>;
 
   using Raw = typename Links::Raw;
   using Node = TreeNode<Links>;
   using NodeLink = typename Links::template Link<Node>;
 
-  static constexpr std::size_t key_bytes = copies_keys ? sizeof(K) : 0;
-  using Numbers = SortedNumbers<std::conditional_t<compares_numbers, K, int>>;
+  static constexpr std::size_t key_bytes = has_words || copies_keys ? sizeof(Held) : 0;
+  using Numbers = SortedNumbers<std::conditional_t<has_words || compares_numbers, Held, int>>;
+
+  static std::string_view bytes_of_key(const void* element) noexcept {
+    return wanted(static_cast<const Element*>(static_cast<const TreeElement<Links>*>(element))->key());
+  }
+  static constexpr KeyBytes bytes_function() {
+    if constexpr (has_words) {
+      return bytes_of_key;
+    } else {
+      return nullptr;
+    }
+  }
 
   static constexpr TreeShape shape_of(std::size_t elements) {
-    if constexpr (compares_numbers) {
+    if constexpr (has_words || compares_numbers) {
       // A slot more than elements, or several: the search may end behind the last key.
       const std::size_t slots = (elements / Numbers::window + 1) * Numbers::window;
       return TreeShape::of(sizeof(Node), sizeof(Raw), elements, key_bytes, Numbers::alignment, slots,
-                           Numbers::padding());
+                           Numbers::padding(), bytes_function());
     } else {
-      return TreeShape::of(sizeof(Node), sizeof(Raw), elements, key_bytes, copies_keys ? alignof(K) : 1, 0, 0);
+      return TreeShape::of(sizeof(Node), sizeof(Raw), elements, key_bytes, copies_keys ? alignof(K) : 1, 0, 0, nullptr);
     }
   }
   /// Elements of a node. With 512 bytes of leaf, insertion and walks were faster than with 384 or less and as fast as
@@ -69,7 +91,8 @@ class OrderedIndex {
   }
   static constexpr std::size_t capacity = fitting_capacity();
   static constexpr TreeShape layout = shape_of(capacity);
-  using Shape = std::conditional_t<is_near, NearShape, FarShape<layout, Element>>;
+  using Shape = std::conditional_t<is_near, NearShape, FarShape<OrderedIndex>>;
+  friend Shape;
   using Tree = OrderedTree<Shape>;
 
   // A function: Element is incomplete where an index is declared.
@@ -101,24 +124,42 @@ class OrderedIndex {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+  // Even where the key does not share what all keys share: then no element is equal, whatever way the search takes.
   [[nodiscard]] Element* find(const K& key) const {
     Element* found = nullptr;
-    descend(key, [&](Node* node, unsigned at) {
-      const bool there = has_at(node, at, key);
-      found = there ? element_at(node, at) : nullptr;
-      return there;
+    descend(wanted(key), [&](Node* node, Spot spot) {
+      found = spot.is_equal ? element_at(node, spot.at) : nullptr;
+      return spot.is_equal;
     });
     return found;
   }
 
   /// The first element whose key is not less than `key`; nullptr if none.
   [[nodiscard]] Element* lower_bound(const K& key) const {
+    if (const int side = outside(wanted(key)); side != 0) {
+      return side < 0 ? first() : nullptr;
+    }
     Element* found = nullptr;
-    descend(key, [&](Node* node, unsigned at) {
-      if (at < node->count) {
-        found = element_at(node, at);
+    descend(wanted(key), [&](Node* node, Spot spot) {
+      if (spot.at < node->count) {
+        found = element_at(node, spot.at);
       }
-      return false;
+      return spot.is_equal;
+    });
+    return found;
+  }
+
+  /// The last element whose key is not greater than `key`; nullptr if none.
+  [[nodiscard]] Element* closest(const K& key) const {
+    if (const int side = outside(wanted(key)); side != 0) {
+      return side < 0 ? nullptr : last();
+    }
+    Element* found = nullptr;
+    descend(wanted(key), [&](Node* node, Spot spot) {
+      if (spot.is_equal || spot.at != 0) {
+        found = element_at(node, spot.is_equal ? spot.at : spot.at - 1);
+      }
+      return spot.is_equal;
     });
     return found;
   }
@@ -129,13 +170,19 @@ class OrderedIndex {
   };
   [[nodiscard, gnu::noinline]] Place place_of(const K& key) const {
     Place place;
-    descend(key, [&](Node* node, unsigned at) {
-      if (has_at(node, at, key)) {
-        place.found = element_at(node, at);
+    if (const int side = outside(wanted(key)); side != 0) {
+      static_cast<typename Tree::Place&>(place) =
+          side < 0 ? Tree::first(Shaped<Shape>::shape, root_.get()) : Tree::last(Shaped<Shape>::shape, root_.get());
+      place.at += side < 0 ? 0 : 1;
+      return place;
+    }
+    descend(wanted(key), [&](Node* node, Spot spot) {
+      if (spot.is_equal) {
+        place.found = element_at(node, spot.at);
         return true;
       }
       place.node = node;
-      place.at = at;
+      place.at = spot.at;
       return false;
     });
     return place;
@@ -150,6 +197,12 @@ class OrderedIndex {
 
   /// Enters an element at a place with room.
   void insert(const Place& place, Element* element) noexcept {
+    if constexpr (has_words) {
+      if (outside(wanted(element->key())) != 0) [[unlikely]] {
+        const std::string_view any = bytes_of_key(base_of(element_at(root_.get(), 0)));
+        Tree::share_less(Shaped<Shape>::shape, root_.get(), shared_bytes(any, wanted(element->key())));
+      }
+    }
     Tree::enter(Shaped<Shape>::shape, place, base_of(element));
     if constexpr (copies_keys) {
       std::memcpy(bytes_of(place.node) + layout.keys + place.at * sizeof(K), std::addressof(element->key()), sizeof(K));
@@ -220,7 +273,7 @@ class OrderedIndex {
   /// Levels of the tree; 0 when empty.
   [[nodiscard]] unsigned depth() const noexcept { return root_ ? root_.get_unchecked()->level + 1u : 0; }
 
-  /// Order, counts, homes, parents and padding: for tests. O(size).
+  /// Order, counts, homes, parents, padding and words: for tests. O(size).
   [[nodiscard]] bool invariants_hold() const {
     std::size_t count = 0;
     const Element* previous = nullptr;
@@ -237,15 +290,22 @@ class OrderedIndex {
   static std::byte* bytes_of(const Node* node) noexcept {
     return reinterpret_cast<std::byte*>(const_cast<Node*>(node));
   }
-  static const K* keys_of(const Node* node) noexcept {
-    return reinterpret_cast<const K*>(bytes_of(node) + layout.keys);
+  static const Held* held_in(const Node* node) noexcept {
+    return reinterpret_cast<const Held*>(bytes_of(node) + layout.keys);
+  }
+  static Wanted wanted(const K& key) noexcept {
+    if constexpr (has_words) {
+      return OrderedBytes<K>::of(key);
+    } else {
+      return key;
+    }
   }
   static Raw* elements_of(const Node* node) noexcept {
     return reinterpret_cast<Raw*>(bytes_of(node) + layout.elements);
   }
   static const K& key_at(const Node* node, unsigned at) noexcept {
     if constexpr (copies_keys) {
-      return keys_of(node)[at];
+      return held_in(node)[at];
     } else {
       return element_at(node, at)->key();
     }
@@ -280,25 +340,27 @@ class OrderedIndex {
     return {node, there ? hint : Tree::index_in(Shaped<Shape>::shape, node, base_of(element))};
   }
 
-  static bool has_at(const Node* node, unsigned at, const K& key) {
-    return at < node->count && !Less()(key, key_at(node, at));
-  }
+  /// How many keys of a node are less, and whether the next one is equal.
+  struct Spot {
+    unsigned at;
+    bool is_equal;
+  };
 
-  // Calls `visit(node, at)` for the nodes from the root to a leaf, `at` being how many of their keys are less, until it
-  // returns true. The root says how many there are: the way down waits for no header.
+  // Calls `visit(node, spot)` for the nodes from the root to a leaf, until it returns true. The root says how many
+  // levels there are.
   template <class Visit>
-  [[gnu::always_inline]] void descend(const K& key, Visit&& visit) const {
+  [[gnu::always_inline]] void descend(Wanted key, Visit&& visit) const {
     Node* node = root_.get();
     if (node == nullptr) {
       return;
     }
     for (unsigned level = node->level;; --level) {
-      const unsigned at = lower_bound_in(node, key);
-      if (visit(node, at) || level == 0) {
+      const Spot spot = search(node, key);
+      if (visit(node, spot) || level == 0) {
         return;
       }
-      node = child_at(node, at);
-      if constexpr (copies_keys) {
+      node = child_at(node, spot.at);
+      if constexpr (key_bytes != 0) {
         // The search would wait for one line after the other, and at its end for the link's.
         for (std::size_t line = 0; line < layout.leaf_bytes; line += 64) {
           __builtin_prefetch(bytes_of(node) + line);
@@ -307,34 +369,92 @@ class OrderedIndex {
     }
   }
 
-  // How many keys of a node are less than `key`, which are the first. Without branches that depend on keys: a
-  // mispredicted one costs more than the comparisons.
-  static unsigned lower_bound_in(const Node* node, const K& key) {
-    if constexpr (compares_numbers) {
-      return Numbers::template less_than<layout.key_slots>(keys_of(node), key);
-    } else {
-      unsigned base = 0;
-      for (unsigned count = node->count; count != 0;) {
-        const unsigned half = (count + 1) / 2;
-        base += half & (0u - static_cast<unsigned>(Less()(key_at(node, base + half - 1), key)));
-        count -= half;
+  // Without branches that depend on keys: a mispredicted one costs more than the comparisons. Only where the keys
+  // themselves must be looked at, which may take a cache miss each, a search ends as soon as it can.
+  static Spot search(const Node* node, Wanted key) {
+    if constexpr (has_words) {
+      const std::uint64_t word = word_at(key, node->skip);
+      const std::uint64_t* const words = held_in(node);
+      const unsigned at = Numbers::template less_than<layout.key_slots>(words, word);
+      if (at == node->count || words[at] != word) {
+        return {at, false};
       }
-      return base;
+      unsigned end = at + 1;
+      while (end != node->count && words[end] == word) {
+        ++end;
+      }
+      return halve(at, end, [&](unsigned i) { return key <=> bytes_of_key(base_of(element_at(node, i))); });
+    } else if constexpr (compares_once) {
+      return halve(0, node->count, [&](unsigned i) { return key <=> key_at(node, i); });
+    } else {
+      unsigned at = 0;
+      if constexpr (compares_numbers) {
+        at = Numbers::template less_than<layout.key_slots>(held_in(node), key);
+      } else {
+        for (unsigned count = node->count; count != 0;) {
+          const unsigned half = (count + 1) / 2;
+          at += half & (0u - static_cast<unsigned>(Less()(key_at(node, at + half - 1), key)));
+          count -= half;
+        }
+      }
+      return {at, at < node->count && !Less()(key, key_at(node, at))};
     }
+  }
+
+  // Halves the range of keys [at, end) with one comparison each.
+  template <class Compare>
+  static Spot halve(unsigned at, unsigned end, Compare&& compare) {
+    while (at != end) {
+      const unsigned middle = (at + end) / 2;
+      const auto order = compare(middle);
+      if (order == 0) {
+        return {middle, true};
+      }
+      (order < 0 ? end : at) = middle + (order < 0 ? 0 : 1);
+    }
+    return {at, false};
+  }
+
+  // Whether a key lacks bytes that all keys share, and that no search compares. It comes before all, -1, or after, 1.
+  int outside(Wanted key) const noexcept {
+    if constexpr (has_words) {
+      const Node* const root = root_.get();
+      if (root != nullptr && root->skip != 0) {
+        const std::string_view any = bytes_of_key(base_of(element_at(root, 0)));
+        if (key.size() < root->skip || std::memcmp(key.data(), any.data(), root->skip) != 0) {
+          return key < any ? -1 : 1;
+        }
+      }
+    }
+    return 0;
   }
 
   static bool padding_holds(const Node* node) {
     const std::uint64_t padding = layout.padding;
     for (std::size_t i = node->count; i < layout.key_slots; ++i) {
-      if (std::memcmp(keys_of(node) + i, &padding, sizeof(K)) != 0) {
+      if (std::memcmp(held_in(node) + i, &padding, sizeof(Held)) != 0) {
         return false;
       }
     }
     return true;
   }
 
+  static bool words_hold(const Node* node) {
+    if constexpr (has_words) {
+      if (node->skip > Tree::shared_below(Shaped<Shape>::shape, node)) {
+        return false;
+      }
+      for (unsigned i = 0; i < node->count; ++i) {
+        if (held_in(node)[i] != word_at(wanted(element_at(node, i)->key()), node->skip)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
   static bool holds_below(const Node* node, unsigned level, const Element*& previous, std::size_t& count) {
-    if (node->count == 0 || node->level + 1u != level || !padding_holds(node)) {
+    if (node->count == 0 || node->level + 1u != level || !padding_holds(node) || !words_hold(node)) {
       return false;
     }
     for (unsigned i = 0; i <= node->count; ++i) {

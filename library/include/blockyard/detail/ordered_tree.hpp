@@ -5,11 +5,16 @@
 /// branch links to children. Every element begins with a link to the node that links it (its *home*), so it finds its
 /// neighbours by itself.
 ///
-/// Splitting, joining and balancing move keys as bytes and links as numbers: where nodes lie is all that they know of a
-/// type. So elements in the window of the block allocators, which 32-bit links reach, share one OrderedTree, compiled
-/// into libblockyard (a set or map took 4 KiB more of a program without that). For elements anywhere else, which
-/// containers over malloc and PagedAllocator have for comparison, it is a template throughout, as an engine's
-/// containers are.
+/// Where keys are ordered as bytes (ordered_bytes.hpp), a node holds a *word* of each: 8 bytes, from the node's `skip`
+/// on. A search compares no byte before it, so a key that comes to a node must share those bytes with all keys below.
+/// It does if the separators before and behind the node share them. At the edges of the tree, where one of these is
+/// missing, a node skips no more than the root does, and a search first compares these bytes with a key of the root.
+///
+/// Splitting, joining and balancing move keys as bytes and links as numbers. Where nodes lie, and the bytes that order
+/// keys, is all that they know of a type. So elements in the window of the block allocators, which 32-bit links reach,
+/// share one OrderedTree, compiled into libblockyard (a set or map took 4 KiB more of a program without that). For
+/// elements anywhere else, which containers over malloc and PagedAllocator have for comparison, it is a template
+/// throughout, as an engine's containers are.
 ///
 /// Bounds: as OrderedIndex. Nothing here throws but make_room(). Source: as OrderedIndex.
 #ifndef BLOCKYARD_DETAIL_ORDERED_TREE_HPP
@@ -17,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "blockyard/detail/link.hpp"
 #include "blockyard/detail/visibility.h"
@@ -41,6 +47,7 @@ struct alignas(8) TreeNode {
   typename Links::template Link<TreeNode> parent;
   std::uint8_t count = 0;  ///< of elements; a branch has a child more
   std::uint8_t level = 0;  ///< 0 is a leaf
+  std::uint16_t skip = 0;  ///< where in their keys its words begin, bytes
 };
 
 /// What every element begins with.
@@ -48,6 +55,9 @@ template <class Links>
 struct TreeElement {
   typename Links::template Link<TreeNode<Links>> home;
 };
+
+/// The bytes that order the key of an element.
+using KeyBytes = std::string_view (*)(const void* element) noexcept;
 
 /// Where in a node its parts lie, bytes from its begin.
 struct TreeShape {
@@ -57,15 +67,16 @@ struct TreeShape {
   std::uint16_t leaf_bytes;
   std::uint16_t branch_bytes;
   std::uint8_t capacity;       ///< most elements of a node
-  std::uint8_t key_bytes;      ///< of the copy of a key; 0 where keys are not copied
+  std::uint8_t key_bytes;      ///< of the copy or word of a key; 0 where a node has neither
   std::uint8_t key_slots;      ///< places for keys; those beyond the node's count hold `padding`, 0: are whatever
   std::uint8_t element_shift;  ///< unit of a near link to an element, as a power of two
   std::uint64_t padding;       ///< the bytes of a key that none comes after, over and over
+  KeyBytes bytes_of_key;       ///< where nodes have words, else nullptr
 
-  /// `key_bytes` and `key_alignment` of a copied key, else 0 and 1.
+  /// `key_bytes` and `key_alignment` of a copied key or a word, else 0 and 1.
   static constexpr TreeShape of(std::size_t header_bytes, std::size_t link_bytes, std::size_t capacity,
                                 std::size_t key_bytes, std::size_t key_alignment, std::size_t key_slots,
-                                std::uint64_t padding) {
+                                std::uint64_t padding, KeyBytes bytes_of_key) {
     const auto align = [](std::size_t at, std::size_t to) { return (at + to - 1) / to * to; };
     const std::size_t node_alignment = key_alignment < 8 ? 8 : key_alignment;
     const std::size_t elements = align(header_bytes, link_bytes);
@@ -81,7 +92,8 @@ struct TreeShape {
             static_cast<std::uint8_t>(key_bytes),
             static_cast<std::uint8_t>(key_slots),
             0,
-            padding};
+            padding,
+            bytes_of_key};
   }
 };
 
@@ -94,19 +106,20 @@ struct NearShape : TreeShape {
   }
 };
 
-/// A shape known when the program is compiled: one OrderedTree for each type of element.
-template <TreeShape Shape, class>
+/// A shape known when the program is compiled, that of an OrderedIndex: one OrderedTree for each type of element.
+template <class Index>
 struct FarShape {
   using Links = FarLinks;
-  static constexpr std::size_t elements = Shape.elements;
-  static constexpr std::size_t keys = Shape.keys;
-  static constexpr std::size_t children = Shape.children;
-  static constexpr std::size_t leaf_bytes = Shape.leaf_bytes;
-  static constexpr std::size_t branch_bytes = Shape.branch_bytes;
-  static constexpr unsigned capacity = Shape.capacity;
-  static constexpr std::size_t key_bytes = Shape.key_bytes;
-  static constexpr unsigned key_slots = Shape.key_slots;
-  static constexpr std::uint64_t padding = Shape.padding;
+  static constexpr std::size_t elements = Index::layout.elements;
+  static constexpr std::size_t keys = Index::layout.keys;
+  static constexpr std::size_t children = Index::layout.children;
+  static constexpr std::size_t leaf_bytes = Index::layout.leaf_bytes;
+  static constexpr std::size_t branch_bytes = Index::layout.branch_bytes;
+  static constexpr unsigned capacity = Index::layout.capacity;
+  static constexpr std::size_t key_bytes = Index::layout.key_bytes;
+  static constexpr unsigned key_slots = Index::layout.key_slots;
+  static constexpr std::uint64_t padding = Index::layout.padding;
+  static constexpr KeyBytes bytes_of_key = Index::layout.bytes_of_key;
   [[nodiscard]] static void* target(void* link) noexcept { return link; }
   [[nodiscard]] static void* link_to(const void* element) noexcept { return const_cast<void*>(element); }
 };
@@ -132,6 +145,12 @@ struct OrderedTree {
 
   /// Enters an element at a place with room. Where keys are copied, the place of its copy is open: the caller fills it.
   static void enter(const Shape& shape, Place place, Element* element) noexcept;
+
+  /// Keys of the tree will share no more bytes than `shared`: for a key that is about to be entered at an end.
+  static void share_less(const Shape& shape, Node* root, std::size_t shared) noexcept;
+
+  /// How many bytes all keys that a search may bring to a node share. O(levels, and those bytes).
+  static std::size_t shared_below(const Shape& shape, const Node* node) noexcept;
 
   /// Takes an element out.
   static void erase(const Shape& shape, NodeLink& root, Element* element) noexcept;
@@ -165,6 +184,9 @@ struct OrderedTree {
   static Element* element_at(const Shape& shape, const Node* node, unsigned at) noexcept {
     return static_cast<Element*>(shape.target(elements_of(shape, node)[at]));
   }
+  static std::string_view key_at(const Shape& shape, Place place) noexcept {
+    return shape.bytes_of_key(element_at(shape, place.node, place.at));
+  }
 
  private:
   static std::byte* bytes_of(const Node* node) noexcept {
@@ -176,6 +198,15 @@ struct OrderedTree {
   static void pad(const Shape& shape, Node* node, unsigned from, unsigned to) noexcept;
   static void lower_count(const Shape& shape, Node* node, unsigned count) noexcept;
   static unsigned position_of(const Shape& shape, const Node* node) noexcept;
+  static Place separator(const Shape& shape, const Node* node, bool behind) noexcept;
+  static std::uint64_t* words_of(const Shape& shape, const Node* node) noexcept {
+    return reinterpret_cast<std::uint64_t*>(keys_of(shape, node));
+  }
+  static void write_words(const Shape& shape, Node* node, unsigned from, unsigned count) noexcept;
+  static void set_skip(const Shape& shape, Node* node, std::size_t skip) noexcept;
+  static void shorten(const Shape& shape, Node* node, std::size_t shared) noexcept;
+  static void shorten_edge(const Shape& shape, Node* node, bool last, std::size_t shared) noexcept;
+  static void lengthen(const Shape& shape, Node* node) noexcept;
   static void shift(const Shape& shape, Node* node, unsigned from, unsigned to, unsigned count) noexcept;
   static void transfer(const Shape& shape, const Node* from, unsigned at, Node* to, unsigned where,
                        unsigned count) noexcept;

@@ -2,10 +2,13 @@
 #ifndef BLOCKYARD_DETAIL_ORDERED_TREE_IMPL_HPP
 #define BLOCKYARD_DETAIL_ORDERED_TREE_IMPL_HPP
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "blockyard/detail/ordered_tree.hpp"
+#include "blockyard/ordered_bytes.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
 namespace blockyard::container {
@@ -58,6 +61,88 @@ template <class Shape>
   return at;
 }
 
+// The separator before all below a node, or behind them; a null node at an edge of the tree.
+template <class Shape>
+auto OrderedTree<Shape>::separator(const Shape& shape, const Node* node, bool behind) noexcept -> Place {
+  while (Node* const parent = node->parent.get()) {
+    const unsigned at = position_of(shape, node);
+    if (at != (behind ? parent->count : 0u)) {
+      return {parent, behind ? at : at - 1};
+    }
+    node = parent;
+  }
+  return {};
+}
+
+template <class Shape>
+[[gnu::noinline]] std::size_t OrderedTree<Shape>::shared_below(const Shape& shape, const Node* node) noexcept {
+  Place before = separator(shape, node, false);
+  Place behind = separator(shape, node, true);
+  if (!node->parent) {
+    before = first(shape, const_cast<Node*>(node));
+    behind = last(shape, const_cast<Node*>(node));
+  } else if (before.node == nullptr || behind.node == nullptr) {
+    while (const Node* const parent = node->parent.get()) {
+      node = parent;
+    }
+    return node->skip;
+  }
+  return shared_bytes(key_at(shape, before), key_at(shape, behind));
+}
+
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::write_words(const Shape& shape, Node* node, unsigned from,
+                                                       unsigned count) noexcept {
+  for (unsigned i = from; i < from + count; ++i) {
+    words_of(shape, node)[i] = word_at(key_at(shape, {node, i}), node->skip);
+  }
+}
+
+template <class Shape>
+void OrderedTree<Shape>::set_skip(const Shape& shape, Node* node, std::size_t skip) noexcept {
+  constexpr std::size_t most = std::numeric_limits<decltype(node->skip)>::max();
+  node->skip = static_cast<decltype(node->skip)>(std::min(skip, most));
+  write_words(shape, node, 0, node->count);
+}
+
+// Keys that come to a node share no more bytes than `shared`.
+template <class Shape>
+void OrderedTree<Shape>::shorten(const Shape& shape, Node* node, std::size_t shared) noexcept {
+  if (node->skip > shared) {
+    set_skip(shape, node, shared);
+  }
+}
+
+// The same for the first or the last node of each level from `node` downwards.
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::shorten_edge(const Shape& shape, Node* node, bool last,
+                                                        std::size_t shared) noexcept {
+  shorten(shape, node, shared);
+  while (node->level != 0) {
+    node = child_at(shape, node, last ? node->count : 0u);
+    shorten(shape, node, shared);
+  }
+}
+
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::share_less(const Shape& shape, Node* root, std::size_t shared) noexcept {
+  shorten_edge(shape, root, false, shared);
+  shorten_edge(shape, root, true, shared);
+}
+
+// Has the words of a node begin later if some are equal and all its keys share more bytes.
+template <class Shape>
+[[gnu::noinline]] void OrderedTree<Shape>::lengthen(const Shape& shape, Node* node) noexcept {
+  const std::uint64_t* const words = words_of(shape, node);
+  const std::uint64_t* const end = words + node->count;
+  const bool shares_more = node->count != 0 && (words[0] ^ end[-1]) >> 56 == 0;
+  if (shares_more && std::adjacent_find(words, end) != end) {
+    if (const std::size_t shared = shared_below(shape, node); shared > node->skip) {
+      set_skip(shape, node, shared);
+    }
+  }
+}
+
 // Moves `count` entries within a node.
 template <class Shape>
 void OrderedTree<Shape>::shift(const Shape& shape, Node* node, unsigned from, unsigned to, unsigned count) noexcept {
@@ -73,7 +158,7 @@ void OrderedTree<Shape>::shift(const Shape& shape, Node* node, unsigned from, un
 template <class Shape>
 [[gnu::noinline]] void OrderedTree<Shape>::transfer(const Shape& shape, const Node* from, unsigned at, Node* to,
                                                     unsigned where, unsigned count) noexcept {
-  if (shape.key_bytes != 0) {
+  if (shape.key_bytes != 0 && from->skip == to->skip) {
     std::memcpy(keys_of(shape, to) + where * shape.key_bytes, keys_of(shape, from) + at * shape.key_bytes,
                 count * shape.key_bytes);
   }
@@ -83,6 +168,9 @@ template <class Shape>
   for (unsigned i = 0; i < count; ++i) {
     target[i] = source[i];
     static_cast<Element*>(shape.target(source[i]))->home = home;
+  }
+  if (shape.bytes_of_key != nullptr && from->skip != to->skip) {
+    write_words(shape, to, where, count);
   }
 }
 
@@ -110,6 +198,9 @@ template <class Shape>
                                                       unsigned count) noexcept {
   Node* const left = child_at(shape, parent, at);
   Node* const right = child_at(shape, parent, at + 1);
+  if (shape.bytes_of_key != nullptr) {
+    shorten(shape, right, shared_bytes(key_at(shape, {left, left->count - count}), key_at(shape, {parent, at})));
+  }
   shift(shape, right, 0, count, right->count);
   transfer(shape, parent, at, right, count - 1, 1);
   transfer(shape, left, left->count - count + 1u, right, 0, count - 1);
@@ -128,6 +219,9 @@ template <class Shape>
                                                      unsigned count) noexcept {
   Node* const left = child_at(shape, parent, at);
   Node* const right = child_at(shape, parent, at + 1);
+  if (shape.bytes_of_key != nullptr) {
+    shorten(shape, left, shared_bytes(key_at(shape, {parent, at}), key_at(shape, {right, count - 1})));
+  }
   transfer(shape, parent, at, left, left->count, 1);
   transfer(shape, right, 0, left, left->count + 1u, count - 1);
   transfer(shape, right, count - 1, parent, at, 1);
@@ -185,6 +279,7 @@ template <class Shape>
   }
   if (new_root != nullptr) {
     parent = new_root;
+    parent->skip = node->skip;
     put_child(shape, parent, 0, node);
     root = NodeLink(parent);
   }
@@ -193,6 +288,7 @@ template <class Shape>
   const bool ascending = wanted_at == shape.capacity && at == parent->count;
   const unsigned keep = ascending ? shape.capacity - 2u : shape.capacity / 2u;
   const unsigned give = shape.capacity - keep - 1u;
+  right->skip = node->skip;
   transfer(shape, node, keep + 1, right, 0, give);
   if (node->level != 0) {
     move_children(shape, node, keep + 1, right, 0, give + 1);
@@ -204,6 +300,11 @@ template <class Shape>
   transfer(shape, node, keep, parent, at, 1);
   put_child(shape, parent, at + 1, right);
   lower_count(shape, node, keep);
+  if (shape.bytes_of_key != nullptr) {
+    lengthen(shape, parent);
+    lengthen(shape, node);
+    lengthen(shape, right);
+  }
 }
 
 template <class Shape>
@@ -266,6 +367,10 @@ template <class Shape>
   ++place.node->count;
   elements_of(shape, place.node)[place.at] = shape.link_to(element);
   element->home = NodeLink(place.node);
+  if (shape.bytes_of_key != nullptr) {
+    write_words(shape, place.node, place.at, 1);
+    lengthen(shape, place.node);
+  }
 }
 
 template <class Shape>
@@ -277,6 +382,10 @@ template <class Shape>
     Node* leaf = child_at(shape, node, at);
     while (leaf->level != 0) {
       leaf = child_at(shape, leaf, leaf->count);
+    }
+    if (shape.bytes_of_key != nullptr) {
+      shorten_edge(shape, child_at(shape, node, at + 1), false,
+                   shared_bytes(key_at(shape, {leaf, leaf->count - 1u}), key_at(shape, {node, at})));
     }
     transfer(shape, leaf, leaf->count - 1u, node, at, 1);
     node = leaf;
@@ -313,6 +422,7 @@ void OrderedTree<Shape>::mend(const Shape& shape, NodeLink& root, Node* node) no
       }
       return;
     }
+    shorten(shape, left, right->skip);
     transfer(shape, parent, at, left, left->count, 1);
     transfer(shape, right, 0, left, left->count + 1u, right->count);
     if (left->level != 0) {
@@ -336,6 +446,9 @@ void OrderedTree<Shape>::shrink_root(const Shape& shape, NodeLink& root, Node* n
   root = NodeLink(child);
   if (child != nullptr) {
     child->parent = NodeLink();
+    if (child->skip < node->skip) {
+      set_skip(shape, child, node->skip);  // what the edges of the tree rely on
+    }
   }
   free_node(shape, node);
 }
@@ -345,16 +458,7 @@ template <class Shape>
   if (place.node->level != 0) {
     return first(shape, child_at(shape, place.node, place.at + 1));
   }
-  Node* node = place.node;
-  unsigned at = place.at + 1;
-  while (at == node->count) {
-    if (!node->parent) {
-      return {};
-    }
-    at = position_of(shape, node);
-    node = node->parent.get_unchecked();
-  }
-  return {node, at};
+  return place.at + 1 < place.node->count ? Place{place.node, place.at + 1} : separator(shape, place.node, true);
 }
 
 template <class Shape>
@@ -362,16 +466,7 @@ template <class Shape>
   if (place.node->level != 0) {
     return last(shape, child_at(shape, place.node, place.at));
   }
-  Node* node = place.node;
-  unsigned at = place.at;
-  while (at == 0) {
-    if (!node->parent) {
-      return {};
-    }
-    at = position_of(shape, node);
-    node = node->parent.get_unchecked();
-  }
-  return {node, at - 1};
+  return place.at != 0 ? Place{place.node, place.at - 1} : separator(shape, place.node, false);
 }
 
 template <class Shape>
