@@ -17,7 +17,8 @@ LIBRARY = {
 LAB = {
     "journal": {"base"},
     "names": {"base", "journal"},
-    "record": {"base", "journal"},
+    "record": {"base", "journal", "unwind"},
+    "unwind": {"base"},
     "replay": {"base", "journal", "samples"},
     "samples": {"base"},
     "locality": {"base", "journal", "replay"},

@@ -1,0 +1,2 @@
+#define CALL_TREE call_tree_with
+#include "call_tree.inc"

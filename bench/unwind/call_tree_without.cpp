@@ -1,0 +1,2 @@
+#define CALL_TREE call_tree_without
+#include "call_tree.inc"
