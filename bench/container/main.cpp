@@ -61,7 +61,8 @@ void print(const std::string& name, double value) { std::printf("%s %.4f\n", nam
 int main(int count, char** arguments) {
   using namespace blockyard::bench;
   std::vector<Case> cases;
-  for (const auto& group : {list_cases(), hash_map_cases(), ordered_cases(), block_cases(), thread_cases()}) {
+  for (const auto& group :
+       {list_cases(), hash_map_cases(), hash_key_cases(), ordered_cases(), block_cases(), thread_cases()}) {
     cases.insert(cases.end(), group.begin(), group.end());
   }
   if (count == 2 && std::string_view(arguments[1]) == "--list") {

@@ -1,14 +1,16 @@
 /// HashMap<K, V>: a hash table with the interface of Godot's HashMap. It keeps the order of insertion, and an entry's
 /// address never changes.
 ///
-/// Time: insert, find and erase take O(1) expected: one access to the index, one to the node. Growing the index takes
-/// O(size) and touches no node. clear takes O(size). Iteration follows the order of insertion, which is mostly the
-/// order in memory.
+/// Time: insert, find and erase take O(1) expected: as a rule one cache line of the table (detail/hash_table.hpp) and
+/// the node. Growing the table takes O(size): it hashes all keys again. clear takes O(size + capacity). Iteration
+/// follows the order of insertion, which is mostly the order in memory.
 ///
-/// Memory: per entry a node of two 32-bit links, key and value (16 bytes for two ints), and 8 bytes per slot of the
-/// index, of which at least 13/24 are in use once it has grown: 26 to 31 bytes for two ints. Where keys are integers or
-/// enumerations with the default hasher and comparator, and lie close together, the index is an array by key: down to
-/// 20 bytes. The object is 24 bytes; DirectBlocks add 8, number keys too. At most 2.6 * 10^9 entries.
+/// Memory: per entry a node of two 32-bit links, key and value (16 bytes for two ints), and 6.4 to 12.8 bytes of table:
+/// 23 to 29 bytes for two ints. Up to 12 entries take 32, 48 or 64 bytes of table. The object is 24 bytes; DirectBlocks
+/// add 8, number keys too. At most 2.6 * 10^9 entries.
+///
+/// Integers and enumerations with the default hasher and comparator that lie close together are neighbours in the table
+/// too, which is faster when they are used in order.
 ///
 /// Hasher has a static hash(const K&) that returns an integer; Comparator a static compare(a, b) for equality.
 ///
@@ -17,6 +19,7 @@
 #ifndef BLOCKYARD_HASH_MAP_HPP
 #define BLOCKYARD_HASH_MAP_HPP
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -25,10 +28,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "blockyard/detail/hash_slots.hpp"
+#include "blockyard/detail/hash_table.hpp"
 #include "blockyard/detail/node_iterator.hpp"
 #include "blockyard/detail/node_order.hpp"
-#include "blockyard/detail/number_index.hpp"
 #include "blockyard/hash.hpp"
 #include "blockyard/node_blocks.hpp"
 
@@ -40,15 +42,13 @@ class HashMap {
   struct Node;
   using Blocks = typename A::template For<Node>;
   using NodeLink = typename Blocks::template Link<Node>;
-  using SlotLink = typename Blocks::template Link<void>;
-  // Numbers that are hashed and compared as numbers may be looked up in an array.
+  using TableLink = typename Blocks::template Link<void>;
+  using Table = container::HashTable<TableLink>;
+  using Place = typename Table::Place;
+  // Numbers that are hashed and compared as numbers may lie in the table as their order has them.
   static constexpr bool has_number_keys =
-      container::Number<K> && std::is_same_v<Hasher, HasherDefault> && std::is_same_v<Comparator, ComparatorDefault<K>>;
-  using Slots = container::HashSlots<SlotLink>;
-  using Index = std::conditional_t<has_number_keys, container::NumberIndex<SlotLink>, Slots>;
-  using Hash = typename Index::Key;
-  using Place = typename Index::Place;
-
+      (std::integral<K> || std::is_enum_v<K>)&&std::is_same_v<Hasher, HasherDefault> &&
+      std::is_same_v<Comparator, ComparatorDefault<K>>;
   using Order = container::NodeOrder<Node, NodeLink>;
 
  public:
@@ -74,8 +74,11 @@ class HashMap {
   }
   HashMap(const HashMap& other) : HashMap(other.blocks_.for_copy()) {
     reserve(other.size_);
+    if constexpr (has_number_keys) {
+      spreading_ = other.spreading_;
+    }
     for (const KeyValue<K, V>& entry : other) {
-      insert(entry.key, entry.value);
+      add(hashed(entry.key), false, entry.key, entry.value);
     }
   }
   HashMap(HashMap&& other) noexcept : blocks_(std::move(other.blocks_)) { take(other); }
@@ -89,7 +92,7 @@ class HashMap {
   HashMap& operator=(HashMap&& other) noexcept {
     if (this != &other) {
       destroy_nodes();
-      index_.release();
+      table_.release();
       blocks_ = std::move(other.blocks_);
       take(other);
     }
@@ -103,7 +106,7 @@ class HashMap {
   ~HashMap() { destroy_nodes(); }
 
   void swap(HashMap& other) noexcept {
-    index_.swap(other.index_);
+    swap_tables(other);
     std::swap(size_, other.size_);
     std::swap(order_, other.order_);
     blocks_.swap(other.blocks_);
@@ -112,44 +115,35 @@ class HashMap {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
-  /// Slots of the index, which grows when 13/16 of them are in use. While the index is an array by key: its length.
-  [[nodiscard]] std::size_t get_capacity() const noexcept { return index_.capacity(); }
+  /// Entries that fit before the table must grow.
+  [[nodiscard]] std::size_t get_capacity() const noexcept { return table_.capacity(); }
 
-  /// Makes room in the index for `entries` in all, so that inserts up to there do not grow it, except the one with
-  /// which number keys stop being dense. Throws std::bad_alloc.
+  /// Makes room in the table for `entries` in all, so that inserts up to there do not grow it. Throws std::bad_alloc.
   void reserve(std::size_t entries) {
-    bool done;
-    if constexpr (has_number_keys) {
-      done = index_.reserve(entries, walk());
-    } else {
-      done = entries <= index_.limit() || index_.reserve(entries);
-    }
-    if (!done) {
-      block::throw_bad_alloc();
+    if (entries > table_.capacity()) {
+      grow(entries);
     }
   }
 
   /// Inserts a key with a value, or assigns the value if the key is there. A new entry comes last in the order, or
   /// first with `front`.
   Iterator insert(const K& key, const V& value, bool front = false) {
-    const Hash hash = hash_of(key);
-    const Place place = place_of(key, hash);
-    if (place.there) {
-      Node* const node = node_at(*place.link);
+    const std::uint64_t hash = hashed(key);
+    Node* const node = lookup(key, hash);
+    if (node != nullptr) {
       node->entry.value = value;
       return {node, this};
     }
-    return {add(place, hash, front, key, value), this};
+    return {add(hash, front, key, value), this};
   }
   Iterator insert(K&& key, V&& value, bool front = false) {
-    const Hash hash = hash_of(key);
-    const Place place = place_of(key, hash);
-    if (place.there) {
-      Node* const node = node_at(*place.link);
+    const std::uint64_t hash = hashed(key);
+    Node* const node = lookup(key, hash);
+    if (node != nullptr) {
       node->entry.value = std::move(value);
       return {node, this};
     }
-    return {add(place, hash, front, std::move(key), std::move(value)), this};
+    return {add(hash, front, std::move(key), std::move(value)), this};
   }
 
   /// The value of a key, inserted as V() if it is not there.
@@ -158,7 +152,7 @@ class HashMap {
 
   /// The value of a key that is there; throws std::out_of_range if not.
   [[nodiscard]] V& get(const K& key) {
-    Node* const node = lookup(key, hash_of(key));
+    Node* const node = lookup(key, hashed(key));
     if (node == nullptr) {
       block::throw_out_of_range("blockyard::HashMap: no such key");
     }
@@ -168,30 +162,32 @@ class HashMap {
 
   /// The value of a key, nullptr if it is not there.
   [[nodiscard]] V* getptr(const K& key) {
-    Node* const node = lookup(key, hash_of(key));
+    Node* const node = lookup(key, hashed(key));
     return node == nullptr ? nullptr : &node->entry.value;
   }
   [[nodiscard]] const V* getptr(const K& key) const { return const_cast<HashMap*>(this)->getptr(key); }
 
-  [[nodiscard]] bool has(const K& key) const { return lookup(key, hash_of(key)) != nullptr; }
+  [[nodiscard]] bool has(const K& key) const { return lookup(key, hashed(key)) != nullptr; }
 
   /// end() if the key is not there.
-  [[nodiscard]] Iterator find(const K& key) { return {lookup(key, hash_of(key)), this}; }
-  [[nodiscard]] ConstIterator find(const K& key) const { return {lookup(key, hash_of(key)), this}; }
+  [[nodiscard]] Iterator find(const K& key) { return {lookup(key, hashed(key)), this}; }
+  [[nodiscard]] ConstIterator find(const K& key) const { return {lookup(key, hashed(key)), this}; }
 
   /// Removes a key; whether it was there.
   bool erase(const K& key) {
-    const Place place = place_of(key, hash_of(key));
-    if (place.there) {
-      erase_at(place);
+    const std::uint64_t hash = hashed(key);
+    const Place place = place_of(key, hash);
+    if (place.chunk != nullptr) {
+      erase_at(place, hash);
     }
-    return place.there;
+    return place.chunk != nullptr;
   }
 
   /// Removes the entry of an iterator; nothing happens at the end. The iterator is invalid afterwards.
   void remove(const ConstIterator& at) {
     if (at) {
-      erase_at(place_of(at.element(), hash_of(at->key)));
+      const std::uint64_t hash = hashed(at->key);
+      erase_at(place_of(at.element(), hash), hash);
     }
   }
 
@@ -199,11 +195,11 @@ class HashMap {
   /// `old_key` is not there or `new_key` is. If assigning the key throws, the entry is as before.
   bool replace_key(const K& old_key, const K& new_key);
 
-  /// Destroys all entries; keeps index and allocator. O(size + capacity).
+  /// Destroys all entries; keeps table and allocator. O(size + capacity).
   void clear() noexcept {
     if (size_ != 0) {
       destroy_nodes();
-      index_.clear();
+      table_.clear();
     }
   }
 
@@ -229,11 +225,14 @@ class HashMap {
   [[nodiscard]] ConstIterator end() const noexcept { return {nullptr, this}; }
   [[nodiscard]] ConstIterator last() const noexcept { return {order_.last.get(), this}; }
 
-  /// Slots that the longest search for an entry reads, which says how well the keys are spread. O(capacity).
-  [[nodiscard]] std::size_t longest_search() const noexcept { return index_.longest_search(); }
+  /// Cache lines of the table that the longest search for an entry reads, which says how well the keys are spread.
+  /// O(size).
+  [[nodiscard]] std::size_t longest_search() const { return table_.longest_search(source()); }
 
-  /// Whether index and order agree, for tests. O(capacity).
-  [[nodiscard]] bool invariants_hold() const;
+  /// Whether table and order agree, for tests. O(capacity).
+  [[nodiscard]] bool invariants_hold() const {
+    return order_.invariants_hold(size_) && table_.invariants_hold(size_, source());
+  }
 
  private:
   template <class, class, class, class>
@@ -252,112 +251,186 @@ class HashMap {
   }
   Node* last_node() const noexcept { return order_.last.get(); }
 
-  static Hash hash_of(const K& key) {
-    const std::uint64_t hashed = static_cast<std::uint64_t>(Hasher::hash(key));
-    if constexpr (has_number_keys) {
-      return Index::template key_of<is_signed()>(hashed);
-    } else {
-      return Slots::mix(hashed);
-    }
-  }
-  static constexpr bool is_signed() {
-    if constexpr (std::is_enum_v<K>) {
-      return std::is_signed_v<std::underlying_type_t<K>>;
-    } else {
-      return std::is_signed_v<K>;
-    }
-  }
-  static Node* node_at(SlotLink link) noexcept { return static_cast<Node*>(link.get_unchecked()); }
+  // What mix() takes: the table chooses it for number keys, and hashes of strings are well spread.
+  struct FixedSpreading {
+    static constexpr std::uint64_t multiplier = std::is_same_v<Hasher, HasherDefault> && container::String<K>
+                                                    ? container::no_multiplier
+                                                    : container::spread_multiplier;
+  };
+  struct ChosenSpreading {
+    std::uint64_t multiplier = container::spread_multiplier;
+  };
 
-  Place place_of(const K& key, Hash hash) const {
-    return index_.find_place(hash, [&](SlotLink link) { return Comparator::compare(node_at(link)->entry.key, key); });
+  static std::uint64_t hash_of(const K& key) { return static_cast<std::uint64_t>(Hasher::hash(key)); }
+  [[nodiscard]] std::uint64_t hashed(const K& key) const { return container::mix(hash_of(key), spreading_.multiplier); }
+
+  template <class Link>
+  static Node* node_at(Link link) noexcept {
+    return static_cast<Node*>(link.get_unchecked());
   }
-  Place place_of(const Node* node, Hash hash) const noexcept {
-    return index_.find_place(hash, [node](SlotLink link) { return node_at(link) == node; });
+  Place place_of(const K& key, std::uint64_t hash) const {
+    return table_.find(hash, [&](auto link) { return Comparator::compare(node_at(link)->entry.key, key); });
   }
-  Node* lookup(const K& key, Hash hash) const {
+  Place place_of(const Node* node, std::uint64_t hash) const noexcept {
+    return table_.find(hash, [node](auto link) { return node_at(link) == node; });
+  }
+  Node* lookup(const K& key, std::uint64_t hash) const {
     const Place place = place_of(key, hash);
-    return place.there ? node_at(*place.link) : nullptr;
+    return place.chunk == nullptr ? nullptr : node_at(place.link());
   }
 
   template <class Key>
-  V& at_or_added(Key&& key);
-
-  // Makes room in the index for one more entry.
-  void grow(Hash hash) {
-    bool done;
-    if constexpr (has_number_keys) {
-      done = index_.grow(size_, hash, walk());
-    } else {
-      done = index_.reserve(std::size_t{size_} + 1);
+  V& at_or_added(Key&& key) {
+    const std::uint64_t hash = hashed(key);
+    Node* const node = lookup(key, hash);
+    if (node != nullptr) {
+      return node->entry.value;
     }
-    if (!done) {
+    if constexpr (std::is_trivially_copy_constructible_v<V>) {
+      // Shares its code with insert().
+      const V added = V();
+      return add(hash, false, std::forward<Key>(key), added)->entry.value;
+    } else {
+      return add(hash, false, std::forward<Key>(key))->entry.value;
+    }
+  }
+
+  // All entries, for the table.
+  typename Table::Source source() const noexcept {
+    return {order_.first.get(),
+            [](const void*& at, typename Table::Source::Entries& entries) {
+              std::size_t count = 0;
+              const Node* node = static_cast<const Node*>(at);
+              for (; node != nullptr && count < entries.size(); node = Order::following(node)) {
+                entries[count++] = {hash_of(node->entry.key), TableLink(const_cast<Node*>(node))};
+              }
+              at = node;
+              return count;
+            },
+            spreading_.multiplier};
+  }
+
+  // Makes room in the table. Hashes that were mixed before are no longer right.
+  [[gnu::noinline]] void grow(std::size_t entries) {
+    std::uint64_t* chosen = nullptr;
+    if constexpr (has_number_keys) {
+      chosen = &spreading_.multiplier;
+    }
+    if (!table_.reserve(entries, source(), chosen)) {
       block::throw_bad_alloc();
     }
   }
-  auto walk() const noexcept requires has_number_keys {
-    return typename Index::Walk{order_.first.get(),
-                                [](const void* node, Hash& hash, SlotLink& link) noexcept -> const void* {
-                                  Node* const at = static_cast<Node*>(const_cast<void*>(node));
-                                  hash = hash_of(at->entry.key);
-                                  link = SlotLink(at);
-                                  return at->next_.get();
-                                }};
-  }
 
-  // The path that fills a map of dense numbers is inline: it takes a quarter less time than a call.
-  template <class... Arguments>
-  [[gnu::always_inline]] Node* add(Place place, Hash hash, bool front, Arguments&&... arguments) {
-    if constexpr (has_number_keys && requires { blocks_.take_ready(); }) {
-      if (!front && index_.is_dense() && place.link != nullptr) [[likely]] {
-        if (void* const block = blocks_.take_ready(); block != nullptr) [[likely]] {
-          Node* const node = make(block, false, std::forward<Arguments>(arguments)...);
-          *place.link = SlotLink(node);
-          ++size_;
-          return node;
-        }
+  // Out of line, as everything but the search is: each caller would copy this.
+  template <class Key, class... Value>
+  [[gnu::noinline]] Node* add(std::uint64_t hash, bool front, Key&& key, Value&&... value) {
+    if (size_ >= table_.capacity()) [[unlikely]] {
+      grow(std::size_t{size_} + 1);
+      if constexpr (has_number_keys) {
+        hash = hashed(key);
       }
     }
-    return add_slow(place, hash, front, std::forward<Arguments>(arguments)...);
-  }
-
-  // Out of line, as everything but the search is: the search takes most of the time, and each caller would copy this.
-  template <class... Arguments>
-  Node* add_slow(Place place, Hash hash, bool front, Arguments&&... arguments);
-
-  // A node in its place in the order; the block is freed when the constructor throws.
-  template <class... Arguments>
-  [[gnu::always_inline]] Node* make(void* block, bool front, Arguments&&... arguments) {
+    void* const block = blocks_.allocate();
     Node* node;
     try {
-      node = ::new (block) Node(std::forward<Arguments>(arguments)...);
+      node = ::new (block) Node(std::forward<Key>(key), std::forward<Value>(value)...);
     } catch (...) {
       blocks_.deallocate(block);
       throw;
     }
     order_.link_before(node, front ? order_.first.get() : nullptr);
+    ++size_;
+    enter(node, hash);
     return node;
   }
 
-  void erase_at(Place place) noexcept;
-  void destroy_nodes() noexcept;
+  void enter(Node* node, std::uint64_t hash) noexcept {
+    const unsigned passed = table_.insert(hash, TableLink(node));
+    if constexpr (has_number_keys) {
+      if (passed > Table::longest_dense_search && spreading_.multiplier != container::spread_multiplier) [[unlikely]] {
+        table_.spread(source(), spreading_.multiplier);
+      }
+    }
+  }
 
+  [[gnu::noinline]] void erase_at(Place place, std::uint64_t hash) noexcept {
+    Node* const node = node_at(place.link());
+    table_.erase(place, hash);
+    --size_;
+    order_.unlink(node);
+    std::destroy_at(node);
+    blocks_.deallocate(node);
+  }
+
+  [[gnu::noinline]] void destroy_nodes() noexcept {
+    const Order order = std::exchange(order_, Order());
+    size_ = 0;
+    bool frees = true;
+    if constexpr (Blocks::can_reset) {
+      frees = !blocks_.is_own();
+    }
+    if (frees || !std::is_trivially_destructible_v<KeyValue<K, V>>) {
+      for (Node* node = order.first.get(); node != nullptr;) {
+        Node* const next = node->next_.get();
+        std::destroy_at(node);
+        if (frees) {
+          blocks_.deallocate(node);
+        }
+        node = next;
+      }
+    }
+    if constexpr (Blocks::can_reset) {
+      if (order.first) {
+        blocks_.reset();  // does nothing unless the allocator is the map's own
+      }
+    }
+  }
+
+  void swap_tables(HashMap& other) noexcept {
+    table_.swap(other.table_);
+    if constexpr (has_number_keys) {
+      std::swap(spreading_, other.spreading_);
+    }
+  }
   void take(HashMap& other) noexcept {
-    index_.swap(other.index_);
+    swap_tables(other);
     size_ = std::exchange(other.size_, 0);
     order_ = std::exchange(other.order_, Order());
   }
 
-  [[no_unique_address]] Index index_;
-  Order order_;
+  [[no_unique_address]] Table table_;  // size_ lies in its padding
   std::uint32_t size_ = 0;
+  Order order_;
+  [[no_unique_address]] std::conditional_t<has_number_keys, ChosenSpreading, FixedSpreading> spreading_;
   [[no_unique_address]] Blocks blocks_;
 };
 
 static_assert(sizeof(HashMap<int, int>) <= 40);
 
-}  // namespace blockyard
+// Links of the table count in units of 8 bytes, whatever the node's type.
+template <class K, class V, class Hasher, class Comparator, class A>
+struct alignas(8) alignas(KeyValue<K, V>) HashMap<K, V, Hasher, Comparator, A>::Node : container::OrderLinks<NodeLink> {
+  template <class... Arguments>
+  explicit Node(Arguments&&... arguments) : entry(std::in_place, std::forward<Arguments>(arguments)...) {}
 
-#include "blockyard/detail/hash_map_parts.hpp"
+  KeyValue<K, V> entry;
+};
+
+template <class K, class V, class Hasher, class Comparator, class A>
+bool HashMap<K, V, Hasher, Comparator, A>::replace_key(const K& old_key, const K& new_key) {
+  const std::uint64_t old_hash = hashed(old_key);
+  const std::uint64_t new_hash = hashed(new_key);
+  const Place place = place_of(old_key, old_hash);
+  if (place.chunk == nullptr || lookup(new_key, new_hash) != nullptr) {
+    return false;
+  }
+  Node* const node = node_at(place.link());
+  const_cast<K&>(node->entry.key) = new_key;
+  table_.erase(place, old_hash);
+  enter(node, new_hash);
+  return true;
+}
+
+}  // namespace blockyard
 
 #endif

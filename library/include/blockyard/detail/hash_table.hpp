@@ -1,0 +1,431 @@
+/// HashTable: how HashMap finds its entries. Inside of hash_map.hpp.
+///
+/// The table is an array of *chunks*. A chunk is one cache line: twelve links to entries, a *tag* for each, and an
+/// overflow count. A tag is 7 bits of the entry's hash and a bit that says that the slot is in use.
+///
+///   Find    The hash names a chunk. One comparison of all its tags leaves the slots that may hold the key: an entry of
+///           another key stays in one case of 128. If none of them holds it, and the overflow count is 0, the key is
+///           not in the table. Otherwise the search goes on 2 * tag + 1 chunks further (double hashing; an odd step
+///           reaches every chunk).
+///   Insert  takes the first chunk of that sequence with a free slot, and adds 1 to the overflow count of each full
+///           chunk before it.
+///   Erase   frees the slot and subtracts what the insert added. There are no tombstones, so a table that entries come
+///           and go in is never rebuilt.
+///   Growth  comes when 10 of 12 slots are in use. It doubles the table and reads all entries in their order.
+///
+/// Up to 12 entries take one chunk, which has room for 4 or 8 at first.
+///
+/// Bounds: find, insert and erase O(1) expected (see mix()). Growth O(size). Memory: 6.4 to 12.8 bytes per entry, from
+/// the second chunk on. At most 2.6 * 10^9 entries.
+///
+/// Source: N. Bronson, X. Shi, "Open-sourcing F14 for faster, more memory-efficient hash tables", 2019.
+#ifndef BLOCKYARD_DETAIL_HASH_TABLE_HPP
+#define BLOCKYARD_DETAIL_HASH_TABLE_HPP
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
+#include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include "blockyard/detail/link.hpp"
+#include "blockyard/detail/visibility.h"
+#include "blockyard/hash.hpp"
+
+namespace blockyard::container {
+
+/// Zeroed memory for tables, aligned to 16 bytes, or to a cache line if it has one; nullptr when memory is exhausted.
+/// From 1 MiB on it is mapped, in huge pages where the system allows.
+BY_API void* array_allocate(std::size_t bytes) noexcept;
+BY_API void array_free(void* array, std::size_t bytes) noexcept;
+
+inline constexpr unsigned chunk_slots = 12;
+
+/// A set of slots of one chunk, `1 << Shift` bits for each.
+template <unsigned Shift>
+struct SlotSet {
+  std::uint64_t bits;
+
+  [[nodiscard]] bool is_empty() const noexcept { return bits == 0; }
+  [[nodiscard]] unsigned first() const noexcept { return static_cast<unsigned>(std::countr_zero(bits)) >> Shift; }
+  void drop_first() noexcept { bits &= bits - 1; }
+};
+
+/// The slots of a chunk whose tag is `tag`, with 64-bit arithmetic only. `tags` are the first 16 bytes of the chunk.
+[[nodiscard]] inline SlotSet<0> portable_slots_with(const void* tags, std::uint8_t tag) noexcept {
+  std::uint64_t found = 0;
+  for (unsigned half = 0; half < 2; ++half) {
+    std::uint64_t word;
+    std::memcpy(&word, static_cast<const std::byte*>(tags) + half * sizeof word, sizeof word);
+    if constexpr (std::endian::native == std::endian::big) {
+      word = __builtin_bswap64(word);
+    }
+    // The top bit of each byte that equals the tag; then these eight bits side by side.
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    const std::uint64_t differs = word ^ (ones * tag);
+    const std::uint64_t equals = ~(((differs & (ones * 0x7f)) + ones * 0x7f) | differs | ones * 0x7f);
+    found |= (((equals >> 7) * 0x0102040810204080u) >> 56) << (half * 8);
+  }
+  return {found & ((1u << chunk_slots) - 1)};
+}
+
+#if defined(__SSE2__)
+using Slots = SlotSet<0>;
+[[nodiscard]] inline Slots slots_with(const void* tags, std::uint8_t tag) noexcept {
+  const __m128i equals =
+      _mm_cmpeq_epi8(_mm_load_si128(static_cast<const __m128i*>(tags)), _mm_set1_epi8(static_cast<char>(tag)));
+  return {static_cast<unsigned>(_mm_movemask_epi8(equals)) & ((1u << chunk_slots) - 1)};
+}
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+// Neon has no movemask: a narrowing shift leaves four bits of each byte, of which one is kept.
+using Slots = SlotSet<2>;
+[[nodiscard]] inline Slots slots_with(const void* tags, std::uint8_t tag) noexcept {
+  const uint8x16_t equals = vceqq_u8(vld1q_u8(static_cast<const std::uint8_t*>(tags)), vdupq_n_u8(tag));
+  const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(equals), 4);
+  return {vget_lane_u64(vreinterpret_u64_u8(narrow), 0) & 0x0000'8888'8888'8888u};
+}
+#else
+using Slots = SlotSet<0>;
+[[nodiscard]] inline Slots slots_with(const void* tags, std::uint8_t tag) noexcept {
+  return portable_slots_with(tags, tag);
+}
+#endif
+
+/// What mix() multiplies by: 2^64 by the golden ratio.
+inline constexpr std::uint64_t spread_multiplier = 0x9e37'79b9'7f4a'7c15;
+/// The same for number keys that lie close together: 2^64 / 10, its lower half zero. Ten neighbouring keys then share a
+/// chunk, each has its own tag, and the next ten go to the next chunk.
+inline constexpr std::uint64_t dense_multiplier = 0x1999'999a'0000'0000;
+
+/// The same for hashes that are well spread: mix() returns them as they are.
+inline constexpr std::uint64_t no_multiplier = 1;
+
+/// Spreads what a hasher returns over all 64 bits: the upper bits are the tag, the lower ones name the chunk. Plain
+/// numbers and addresses at any stride, and weak hashes, become good ones. One product is not enough: some strides put
+/// all keys into few chunks. With dense_multiplier the second product changes nothing.
+[[nodiscard]] inline std::uint64_t mix(std::uint64_t hash, std::uint64_t multiplier) noexcept {
+  return fold_product(fold_product(hash, multiplier), static_cast<std::uint32_t>(multiplier) | 1);
+}
+
+/// A cache line; 32 bytes with room for 4 entries, 48 for 8. `Link` is NearLink or FarLink of anything.
+template <class Link>
+struct alignas(16) HashChunk {
+  std::array<std::uint8_t, chunk_slots> tags{};
+  std::uint16_t overflow = 0;  ///< entries that passed this chunk since it was full; stays at its greatest value
+  std::uint16_t room = 0;      ///< in a table of one chunk, or none: entries that fit
+  std::array<Link, chunk_slots> links{};
+};
+static_assert(sizeof(HashChunk<NearLink<void>>) == 64);
+
+template <class Link>
+class HashTable {
+  using Chunk = HashChunk<Link>;
+
+ public:
+  /// Where an entry is; `chunk` is nullptr when it is not there.
+  struct Place {
+    Chunk* chunk = nullptr;
+    unsigned slot = 0;
+
+    [[nodiscard]] Link link() const noexcept { return chunk->links[slot]; }
+  };
+
+  /// Reads a map's entries: how a table is rebuilt.
+  struct Source {
+    static constexpr std::size_t batch = 32;
+    struct Entry {
+      std::uint64_t hash;  ///< as the hasher returns it
+      Link link;
+    };
+    using Entries = std::array<Entry, batch>;
+
+    const void* node;  ///< of the next entry, nullptr at the end
+    /// Reads up to `batch` entries from `node` on, which it moves. How many. Throws what the hasher throws.
+    std::size_t (*read)(const void*& node, Entries& entries);
+    std::uint64_t multiplier;  ///< what mix() takes for hashes of this map
+  };
+
+  /// No memory and no room.
+  constexpr HashTable() = default;
+  HashTable(const HashTable&) = delete;
+  HashTable& operator=(const HashTable&) = delete;
+  ~HashTable() { release(); }
+
+  /// Entries that fit.
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    return mask_ == 0 ? chunks_->room : (std::size_t{mask_} + 1) * chunk_limit;
+  }
+
+  /// Calls `matches(link)` for entries that have probably this hash, until it returns true.
+  template <class Matches>
+  [[nodiscard, gnu::always_inline]] Place find(std::uint64_t hash, Matches&& matches) const {
+    const std::uint8_t tag = tag_of(hash);
+    std::uint64_t at = hash;
+    for (std::uint32_t passed = 0;; ++passed) {
+      Chunk& chunk = chunks_[at & mask_];
+      for (Slots slots = slots_with(&chunk, tag); !slots.is_empty(); slots.drop_first()) {
+        if (matches(chunk.links[slots.first()])) [[likely]] {
+          return {&chunk, slots.first()};
+        }
+      }
+      if (chunk.overflow == 0 || passed == mask_) [[likely]] {
+        return {};
+      }
+      at += step_of(tag);
+    }
+  }
+
+  /// Enters a link; there must be room. How many full chunks it passed.
+  unsigned insert(std::uint64_t hash, Link link) noexcept {
+    const std::uint8_t tag = tag_of(hash);
+    std::uint64_t at = hash;
+    for (unsigned passed = 0;; ++passed) {
+      Chunk& chunk = chunks_[at & mask_];
+      if (const Slots free = slots_with(&chunk, 0); !free.is_empty()) [[likely]] {
+        chunk.tags[free.first()] = tag;
+        chunk.links[free.first()] = link;
+        return passed;
+      }
+      count_overflow(chunk, 1);
+      at += step_of(tag);
+    }
+  }
+
+  /// Removes what find() found for this hash.
+  void erase(Place place, std::uint64_t hash) noexcept {
+    place.chunk->tags[place.slot] = 0;
+    for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag_of(hash))) {
+      count_overflow(chunks_[at & mask_], -1);
+    }
+  }
+
+  /// Makes room for `entries`. False when memory is exhausted or `entries` is beyond the greatest. Throws what `source`
+  /// throws. In both cases nothing has changed. For number keys, stores in `chosen` what mix() takes from now on; it is
+  /// nullptr for others.
+  [[nodiscard]] bool reserve(std::size_t entries, Source source, std::uint64_t* chosen);
+  /// Rebuilds the table for number keys that turned out not to be dense.
+  void spread(Source source, std::uint64_t& multiplier) noexcept;
+  /// Full chunks that an insert may pass before the keys count as not dense. Dense keys pass none.
+  static constexpr unsigned longest_dense_search = 4;
+
+  /// Removes all entries, keeps the memory. O(capacity).
+  void clear() noexcept {
+    for (std::size_t i = 0; chunks_->room != 0 && i <= mask_; ++i) {
+      chunks_[i].tags = {};
+      chunks_[i].overflow = 0;
+    }
+  }
+  void release() noexcept {
+    if (chunks_->room != 0) {
+      array_free(chunks_, bytes());
+      chunks_ = const_cast<Chunk*>(&no_chunk);
+      mask_ = 0;
+    }
+  }
+  void swap(HashTable& other) noexcept {
+    std::swap(chunks_, other.chunks_);
+    std::swap(mask_, other.mask_);
+  }
+
+  /// Chunks that the longest search for an entry reads. O(size).
+  [[nodiscard]] std::size_t longest_search(Source source) const;
+  /// Whether a search finds each of the `entries` of `source`, nothing else is there, and the overflow counts are right.
+  /// O(capacity).
+  [[nodiscard]] bool invariants_hold(std::size_t entries, Source source) const;
+
+ private:
+  static constexpr std::size_t chunk_limit = 10;
+  static constexpr std::uint64_t greatest_chunks = std::uint64_t{1} << 28;
+  static constexpr std::uint16_t greatest_overflow = std::numeric_limits<std::uint16_t>::max();
+  // A table without memory: every search ends here at once.
+  static constexpr Chunk no_chunk{};
+
+  [[nodiscard]] static std::uint8_t tag_of(std::uint64_t hash) noexcept {
+    return static_cast<std::uint8_t>(hash >> 57 | 0x80);
+  }
+  [[nodiscard]] static std::uint64_t step_of(std::uint8_t tag) noexcept { return 2 * std::uint64_t{tag} + 1; }
+  static void count_overflow(Chunk& chunk, int by) noexcept {
+    if (chunk.overflow != greatest_overflow) {
+      chunk.overflow = static_cast<std::uint16_t>(chunk.overflow + by);
+    }
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return mask_ == 0 ? offsetof(Chunk, links) + chunks_->room * sizeof(Link)
+                      : (std::size_t{mask_} + 1) * sizeof(Chunk);
+  }
+
+  // Gives a table without memory `chunks` chunks, or one with room for `room`.
+  bool allocate(std::size_t chunks, std::size_t room) noexcept;
+  // Enters all entries of `source`.
+  void fill(Source source);
+  // Whether all keys lie so close together that each chunk gets at most ten.
+  static bool is_dense(Source source, std::size_t chunks);
+  // Chunks that a search for an entry reads; 0 when it is not found.
+  std::size_t search_of(std::uint64_t hash, Link link) const noexcept;
+
+  Chunk* chunks_ = const_cast<Chunk*>(&no_chunk);
+  std::uint32_t mask_ = 0;  ///< chunks less 1
+};
+
+template <class Link>
+bool HashTable<Link>::reserve(std::size_t entries, Source source, std::uint64_t* chosen) {
+  if (entries <= capacity()) {
+    return true;
+  }
+  HashTable larger;
+  if (entries <= chunk_slots) {
+    // A chunk that becomes larger keeps its contents.
+    const std::size_t room = (entries + 3) / 4 * 4;
+    if (!larger.allocate(1, room)) {
+      return false;
+    }
+    larger.chunks_->tags = chunks_->tags;
+    std::copy_n(chunks_->links.begin(), chunks_->room, larger.chunks_->links.begin());
+    swap(larger);
+    return true;
+  }
+  const std::size_t chunks = std::bit_ceil((entries + chunk_limit - 1) / chunk_limit);
+  if (entries > greatest_chunks * chunk_limit || !larger.allocate(chunks, chunk_slots)) {
+    return false;
+  }
+  if (chosen != nullptr) {
+    source.multiplier = is_dense(source, chunks) ? dense_multiplier : spread_multiplier;
+  }
+  larger.fill(source);
+  if (chosen != nullptr) {
+    *chosen = source.multiplier;
+  }
+  swap(larger);
+  return true;
+}
+
+template <class Link>
+void HashTable<Link>::spread(Source source, std::uint64_t& multiplier) noexcept {
+  HashTable other;
+  if (other.allocate(std::size_t{mask_} + 1, chunk_slots)) {
+    source.multiplier = multiplier = spread_multiplier;
+    other.fill(source);
+    swap(other);
+  }
+}
+
+template <class Link>
+bool HashTable<Link>::allocate(std::size_t chunks, std::size_t room) noexcept {
+  const std::size_t wanted = chunks == 1 ? offsetof(Chunk, links) + room * sizeof(Link) : chunks * sizeof(Chunk);
+  void* const memory = array_allocate(wanted);
+  if (memory == nullptr) {
+    return false;
+  }
+  chunks_ = static_cast<Chunk*>(memory);
+  chunks_->room = static_cast<std::uint16_t>(room);
+  mask_ = static_cast<std::uint32_t>(chunks - 1);
+  return true;
+}
+
+template <class Link>
+void HashTable<Link>::fill(Source source) {
+  typename Source::Entries entries;
+  while (const std::size_t count = source.read(source.node, entries)) {
+    // All chunks of a batch are on their way before the first is needed.
+    for (std::size_t i = 0; i < count; ++i) {
+      entries[i].hash = mix(entries[i].hash, source.multiplier);
+      __builtin_prefetch(&chunks_[entries[i].hash & mask_], 1);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      insert(entries[i].hash, entries[i].link);
+    }
+  }
+}
+
+template <class Link>
+bool HashTable<Link>::is_dense(Source source, std::size_t chunks) {
+  // Distances from the first key, so that it does not matter which number is the least.
+  typename Source::Entries entries;
+  std::uint64_t first = 0;
+  std::int64_t least = 0;
+  std::int64_t greatest = 0;
+  for (bool begins = true; const std::size_t count = source.read(source.node, entries); begins = false) {
+    first = begins ? entries[0].hash : first;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto distance = static_cast<std::int64_t>(entries[i].hash - first);
+      least = std::min(least, distance);
+      greatest = std::max(greatest, distance);
+    }
+    if (static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least) >= chunks * chunk_limit) {
+      return false;  // scattered keys are noticed within the first batch
+    }
+  }
+  return true;
+}
+
+template <class Link>
+std::size_t HashTable<Link>::search_of(std::uint64_t hash, Link link) const noexcept {
+  const Place place = find(hash, [link](Link other) { return other == link; });
+  if (place.chunk == nullptr) {
+    return 0;
+  }
+  std::size_t chunks = 1;
+  for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag_of(hash))) {
+    ++chunks;
+  }
+  return chunks;
+}
+
+template <class Link>
+std::size_t HashTable<Link>::longest_search(Source source) const {
+  std::size_t longest = 0;
+  typename Source::Entries entries;
+  while (const std::size_t count = source.read(source.node, entries)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      longest = std::max(longest, search_of(mix(entries[i].hash, source.multiplier), entries[i].link));
+    }
+  }
+  return longest;
+}
+
+template <class Link>
+bool HashTable<Link>::invariants_hold(std::size_t entries, Source source) const {
+  std::vector<std::size_t> overflows(std::size_t{mask_} + 1);
+  typename Source::Entries read;
+  while (const std::size_t count = source.read(source.node, read)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t hash = mix(read[i].hash, source.multiplier);
+      const std::size_t search = search_of(hash, read[i].link);
+      if (search == 0) {
+        return false;
+      }
+      for (std::size_t passed = 0; passed + 1 < search; ++passed) {
+        ++overflows[(hash + passed * step_of(tag_of(hash))) & mask_];
+      }
+    }
+  }
+  std::size_t used = 0;
+  for (std::size_t i = 0; i <= mask_; ++i) {
+    const Chunk& chunk = chunks_[i];
+    const auto free = static_cast<std::size_t>(std::count(chunk.tags.begin(), chunk.tags.end(), 0));
+    used += chunk_slots - free;
+    const bool counts = chunk.overflow == overflows[i] || chunk.overflow == greatest_overflow;
+    if (!counts || (mask_ == 0 && chunk_slots - free > chunk.room)) {
+      return false;
+    }
+  }
+  return used == entries && used <= capacity();
+}
+
+/// The type that all maps over near links share: links are untyped inside.
+extern template class BY_API HashTable<NearLink<void>>;
+
+}  // namespace blockyard::container
+
+#endif

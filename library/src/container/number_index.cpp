@@ -1,8 +1,0 @@
-// The index that all hash maps of number keys over near links share.
-#include "blockyard/detail/number_index_impl.hpp"
-
-namespace blockyard::container {
-
-template class NumberIndex<NearLink<void>>;
-
-}  // namespace blockyard::container
