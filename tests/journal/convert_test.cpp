@@ -32,6 +32,107 @@ TEST_F(Convert, byj_to_text_and_back_loses_nothing) {
   }
 }
 
+TEST_F(Convert, call_stacks_survive_the_text_form) {
+  const Whole written = sample_with_stacks(10'000);
+  write(folder_ / "a.byj", written);
+  convert_to("a.byj", "a.txt");
+  convert_to("a.txt", "b.byj");
+  convert_to("b.byj", "b.txt");
+  expect_same(written, read(folder_ / "a.txt"));
+  expect_same(written, read(folder_ / "b.byj"));
+  EXPECT_EQ(slurp(folder_ / "a.txt"), slurp(folder_ / "b.txt"));
+}
+
+TEST_F(Convert, anonymous_leaves_no_text_and_keeps_the_structure) {
+  const Whole written = sample_with_stacks(2000);
+  write(folder_ / "a.byj", written);
+  convert_to("a.byj", "b.byj", {.anonymous = true});
+  convert_to("b.byj", "b.txt");
+  const std::string text = slurp(folder_ / "b.txt");
+  for (const std::string secret : {"sample", "--level", "main", "worker", "loading", "physics", "broadphase",
+                                   "game::", "src/", "cpp", "libplug", "0123456789abcdef"}) {
+    EXPECT_EQ(text.find(secret), std::string::npos) << secret;
+  }
+  const Whole got = read(folder_ / "b.byj");
+  ASSERT_EQ(got.events.size(), written.events.size());
+  for (std::size_t i = 0; i < got.events.size(); ++i) expect_same(written.events[i], got.events[i], i);
+  EXPECT_EQ(got.stacks->counts(), written.stacks->counts());
+  EXPECT_EQ(got.header.names, (std::vector<std::string>{"", "name-3", "name-4", "name-5", "name-5/name-6"}));
+  const Stacks& before = *written.stacks;
+  const Stacks& after = *got.stacks;
+  for (std::uint32_t i = 0; i < before.frames().size(); ++i) {
+    ASSERT_EQ(before.frames()[i].address, after.frames()[i].address);
+    ASSERT_EQ(before.names(i).size(), after.names(i).size());
+    for (std::uint32_t k = 0; k < i && k < 50; ++k) {
+      if (before.names(i).empty() || before.names(k).empty()) continue;
+      EXPECT_EQ(before.names(i)[0].name == before.names(k)[0].name,
+                after.text(after.names(i)[0].name) == after.text(after.names(k)[0].name));
+    }
+  }
+}
+
+TEST_F(Convert, cut_keeps_only_the_call_stacks_that_its_events_need) {
+  const Whole written = sample_with_stacks(20'000);
+  write(folder_ / "a.byj", written);
+  const std::uint64_t from = written.events[10'000].time_ns;
+  cut_to("a.byj", "b.byj", from, written.events[10'050].time_ns);
+  const Whole got = read(folder_ / "b.byj");
+  const Stacks& before = *written.stacks;
+  const Stacks& after = *got.stacks;
+  after.check();
+  EXPECT_LT(after.counts().nodes, before.counts().nodes);
+  EXPECT_GT(after.named_frames(), 0U);
+  const auto of_stretch = got.events.begin() + static_cast<std::ptrdiff_t>(got.header.preamble_events);
+  for (auto event = of_stretch; event != got.events.end(); ++event) {
+    const Event& original = written.events[10'000 + static_cast<std::size_t>(event - of_stretch)];
+    ASSERT_EQ(event->site == no_site, original.site == no_site);
+    std::uint32_t a = original.site;
+    std::uint32_t b = event->site;
+    while (a != no_node && b != no_node) {
+      const Frame& frame_before = before.frames()[before.nodes()[a].frame];
+      const Frame& frame_after = after.frames()[after.nodes()[b].frame];
+      ASSERT_EQ(frame_before.address, frame_after.address);
+      if (frame_before.module < before.modules().size()) {
+        ASSERT_EQ(before.modules()[frame_before.module].path, after.modules()[frame_after.module].path);
+      } else {
+        ASSERT_EQ(frame_before.module, frame_after.module);
+      }
+      const auto names_before = before.names(before.nodes()[a].frame);
+      const auto names_after = after.names(after.nodes()[b].frame);
+      ASSERT_EQ(names_before.size(), names_after.size());
+      if (!names_before.empty()) {
+        ASSERT_EQ(before.text(names_before[0].name), after.text(names_after[0].name));
+      }
+      a = before.nodes()[a].parent;
+      b = after.nodes()[b].parent;
+    }
+    ASSERT_EQ(a, b);
+  }
+}
+
+TEST_F(Convert, cut_saves_all_events_of_a_journal_whose_call_stacks_are_damaged) {
+  const Whole written = sample_with_stacks(1000);
+  write(folder_ / "a.byj", written);
+  const std::string bytes = slurp(folder_ / "a.byj");
+  for (const std::string section : {"STAK", "SYMS"}) {
+    std::string damaged = bytes;
+    damaged[bytes.find(section) + 100] ^= 1;
+    spill(folder_ / "damaged.byj", damaged);
+    const std::string refused = error_of(folder_ / "damaged.byj");
+    EXPECT_NE(refused.find("`blockyard cut` saves the events"), std::string::npos) << refused;
+    try {
+      cut(folder_ / "damaged.byj", folder_ / (section + ".byj"), {}, {});
+      ADD_FAILURE() << "nothing was said about the damage";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("holds all events"), std::string::npos) << error.what();
+    }
+    const Whole saved = read(folder_ / (section + ".byj"));
+    ASSERT_EQ(saved.events.size(), written.events.size());
+    EXPECT_EQ(saved.stacks->empty(), section == "STAK");
+    EXPECT_FALSE(saved.stacks->has_names());
+  }
+}
+
 TEST_F(Convert, a_preamble_survives_the_text_form) {
   Whole written = sample(0);
   for (std::uint64_t i = 0; i < 10; ++i) {

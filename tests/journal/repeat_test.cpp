@@ -38,6 +38,15 @@ TEST_F(Repeat, once_is_the_journal_itself) {
   expect_same(written, repeated(written, 1));
 }
 
+TEST_F(Repeat, every_repetition_has_the_call_stacks_of_the_first) {
+  const Whole once = sample_with_stacks(2'000);
+  const Whole often = repeated(once, 3);
+  EXPECT_EQ(check(folder_ / "often.byj", {}).stacks, once.stacks->nodes().size());
+  expect_same(*once.stacks, *often.stacks);
+  const std::size_t from = often.events.size() - once.events.size();
+  for (std::size_t i = 0; i < once.events.size(); ++i) ASSERT_EQ(often.events[from + i].site, once.events[i].site);
+}
+
 TEST_F(Repeat, passes_every_check_with_or_without_addresses) {
   for (const bool addresses : {true, false}) {
     const Whole once = sample(30'000, 3, addresses);

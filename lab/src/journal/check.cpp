@@ -13,7 +13,7 @@ CheckResult check(const std::string& path, const Progress& progress) {
   for (auto events = source->next(); !events.empty(); events = source->next()) {
     for (const Event& event : events) {
       try {
-        walker.add(event, source->header());
+        walker.add(event, source->header(), source->stacks());
       } catch (const Error& error) {
         std::string sentence = path + ", " + error.what();
         if (byj != nullptr) sentence += " (in the block at byte " + std::to_string(byj->block_offset()) + ")";
@@ -21,6 +21,7 @@ CheckResult check(const std::string& path, const Progress& progress) {
       }
       if (gives_block(event.kind)) ++result.blocks_given;
       if (event.kind == Kind::frame_mark) ++result.frame_marks;
+      if (event.site != no_site) ++result.events_with_stack;
     }
     report(progress, *source);
   }
@@ -28,6 +29,12 @@ CheckResult check(const std::string& path, const Progress& progress) {
     throw Error(path + ": the header counts " + std::to_string(source->header().preamble_events) +
                 " events of preamble; the journal has only " + std::to_string(walker.events()) + " events");
   }
+  try {
+    source->stacks().check();
+  } catch (const Error& error) {
+    throw Error(path + ": " + error.what());
+  }
+  result.stacks = source->stacks().counts().nodes;
   result.events = walker.events();
   result.live_at_end = walker.live_blocks();
   result.threads = source->header().threads.size();

@@ -15,6 +15,8 @@ struct CheckResult {
   std::uint64_t live_at_end = 0;
   std::uint64_t threads = 0;
   std::uint64_t frame_marks = 0;
+  std::uint64_t events_with_stack = 0;
+  std::uint64_t stacks = 0;  ///< nodes of their trie
   bool has_addresses = false;
   std::vector<std::string> notes;
 };

@@ -2,7 +2,9 @@
 
 #include <optional>
 
+#include "journal/anonymous.hpp"
 #include "journal/journal_output.hpp"
+#include "journal/stack_copy.hpp"
 #include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
@@ -55,10 +57,18 @@ Outcome convert(const std::string& input, const std::string& output, const Conve
   if (options.addresses && !source->header().has_addresses) {
     throw Error(input + " keeps no addresses; leave out --addresses");
   }
-  JournalOutput journal(output, input, source->header(), out);
-  const auto put = [&](const Event& event) { journal.add(event, source->header()); };
+  Anonymizer anonymizer;
+  const auto header = [&]() -> const Header& {
+    return options.anonymous ? anonymizer.without_texts(source->header()) : source->header();
+  };
+  const Texts texts = options.anonymous ? Texts::number : Texts::keep;
+  JournalOutput journal(output, input, header(), out);
+  const Header* now = nullptr;
+  const auto put = [&](const Event& event) { journal.add(event, *now); };
   ReallocJoiner joiner;
   for (auto events = source->next(); !events.empty(); events = source->next()) {
+    copy_tables(source->stacks(), journal.stacks(), texts);
+    now = &header();
     for (const Event& event : events) {
       if (options.join_realloc) {
         joiner.add(event, put);
@@ -70,7 +80,9 @@ Outcome convert(const std::string& input, const std::string& output, const Conve
   }
   joiner.flush(put);
   Outcome outcome;
-  journal.finish(source->header());
+  copy_tables(source->stacks(), journal.stacks(), texts);
+  copy_names(source->stacks(), journal.stacks(), texts);
+  journal.finish(header());
   outcome.events = journal.events();
   outcome.preamble_events = source->header().preamble_events;
   outcome.bytes = journal.bytes();

@@ -14,6 +14,7 @@ struct ConvertOptions {
   bool plain = false;         ///< text: no # lines
   bool join_realloc = false;  ///< a free and an allocation at the same time on the same thread become one reallocate
   bool addresses = false;     ///< .byj: keep the text's pointers
+  bool anonymous = false;     ///< no names, paths and arguments: numbers that keep apart what was apart
   bool overwrite = false;
 };
 

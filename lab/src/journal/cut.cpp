@@ -9,6 +9,7 @@
 #include "journal/byj_reader.hpp"
 #include "journal/flat_map.hpp"
 #include "journal/journal_output.hpp"
+#include "journal/stack_copy.hpp"
 #include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
@@ -48,14 +49,15 @@ class Stretch {
       moved.block = next_block_++;
       new_ids_.insert(event.block + 1, moved.block);
     }
+    moved.site = stacks_->node(event.site);
     journal_->add(moved, header());
     last_ns_ = event.time_ns;
     ++measured_;
     return true;
   }
 
-  /// `damage`: why the journal ends before its end, or empty.
-  Outcome finish(const std::string& damage) {
+  /// `damage`: why the journal ends before its end; `stack_damage`: why events lost their call stacks. Or empty.
+  Outcome finish(const std::string& damage, const std::string& stack_damage) {
     if (!damage.empty()) cut_at_end_ = true;
     if (measured_ == 0 && !damage.empty()) {
       throw Error(damage + (number_ == 0 ? "; no event before it is whole"
@@ -68,11 +70,15 @@ class Stretch {
     }
     Outcome outcome;
     outcome.preamble_events = preamble_events_;
+    stacks_->finish();
     journal_->finish(header());
     outcome.events = journal_->events();
     outcome.bytes = journal_->bytes();
     if (!damage.empty()) {
       throw Error(damage + "; what comes before it, up to " + seconds(last_ns_) + " s, is in " + output_);
+    }
+    if (!stack_damage.empty()) {
+      throw Error(stack_damage + "; " + output_ + " holds all events, without the call stacks that are lost");
     }
     return outcome;
   }
@@ -108,6 +114,7 @@ class Stretch {
     const auto* text = dynamic_cast<const TextSource*>(&source_);
     out.addresses = text != nullptr ? text->asks_for_addresses() : source_.header().has_addresses;
     journal_.emplace(output_, input_, header(), out);
+    stacks_.emplace(source_.stacks(), journal_->stacks(), options_.from_ns);
     for (Event& event : alive) {
       new_ids_.insert(event.block + 1, next_block_);
       if (event.kind == Kind::reallocate) event.kind = Kind::allocate;
@@ -115,6 +122,7 @@ class Stretch {
       event.duration_ns = 0;
       event.time_ns = 0;
       event.block = next_block_++;
+      event.site = stacks_->node(event.site);
       journal_->add(event, source_.header());
     }
   }
@@ -132,6 +140,7 @@ class Stretch {
   FlatMap<Event> live_;
   FlatMap<std::uint64_t> new_ids_;
   std::optional<JournalOutput> journal_;
+  std::optional<StackSubset> stacks_;
   std::uint64_t number_ = 0;
   std::uint64_t next_block_ = 0;
   std::uint64_t preamble_events_ = 0;
@@ -162,7 +171,7 @@ Outcome cut(const std::string& input, const std::string& output, const CutOption
     report(progress, *source);
   }
   const auto* byj = dynamic_cast<const ByjSource*>(source.get());
-  Outcome outcome = stretch.finish(byj != nullptr ? byj->damage() : "");
+  Outcome outcome = stretch.finish(byj != nullptr ? byj->damage() : "", byj != nullptr ? byj->stack_damage() : "");
   outcome.notes.assign(source->notes().begin(), source->notes().end());
   return outcome;
 }

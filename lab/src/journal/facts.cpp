@@ -109,6 +109,48 @@ class FrameCounter {
   std::vector<FrameFacts> clocked_;
 };
 
+class StackCounter {
+ public:
+  void count(const Event& event) {
+    if (event.tag != 0 && event.kind != Kind::phase_mark) ++facts_.tagged_events;
+    if (event.site == no_site) return;
+    ++facts_.events;
+    if (events_.size() <= event.site) events_.resize(std::size_t{event.site} + 1);
+    ++events_[event.site];
+  }
+
+  StackFacts conclude(const Stacks& stacks) {
+    const auto frames = stacks.frames();
+    std::vector<bool> has_frames(stacks.modules().size());
+    std::vector<bool> has_names(stacks.modules().size());
+    for (std::uint32_t i = 0; i < frames.size(); ++i) {
+      const std::uint32_t module = frames[i].module;
+      if (module != end_marker) ++facts_.addresses;
+      if (module >= has_frames.size()) continue;
+      has_frames[module] = true;
+      if (!stacks.names(i).empty()) has_names[module] = true;
+    }
+    facts_.named_addresses = stacks.named_frames();
+    facts_.modules = stacks.modules().size();
+    for (std::size_t i = 0; i < has_frames.size(); ++i) {
+      if (has_frames[i] && !has_names[i]) ++facts_.modules_without_names;
+    }
+    std::vector<bool> is_incomplete(stacks.nodes().size());
+    for (std::size_t i = 0; i < is_incomplete.size(); ++i) {
+      const Node& node = stacks.nodes()[i];
+      is_incomplete[i] = node.parent == no_node ? frames[node.frame].module == end_marker : is_incomplete[node.parent];
+      if (i >= events_.size() || events_[i] == 0) continue;
+      ++facts_.sites;
+      if (is_incomplete[i]) facts_.incomplete_events += events_[i];
+    }
+    return facts_;
+  }
+
+ private:
+  StackFacts facts_;
+  std::vector<std::uint64_t> events_;  ///< by site
+};
+
 class Gatherer {
  public:
   explicit Gatherer(Facts& facts) : facts_(facts) {}
@@ -116,6 +158,7 @@ class Gatherer {
   void add(const Event& event, bool preamble) {
     ++facts_.events;
     facts_.duration_ns = event.time_ns;
+    stacks_.count(event);
     if (event.thread >= facts_.threads.size()) facts_.threads.resize(event.thread + 1);
     if (!preamble) {
       ++facts_.kinds[static_cast<std::size_t>(event.kind)];
@@ -127,7 +170,8 @@ class Gatherer {
     if (gives_block(event.kind)) give(event, preamble);
   }
 
-  void conclude() {
+  void conclude(const Stacks& stacks) {
+    facts_.stacks = stacks_.conclude(stacks);
     facts_.live_blocks = live_.size();
     facts_.live_bytes = live_bytes_;
     frames_.conclude(facts_);
@@ -183,6 +227,7 @@ class Gatherer {
   FlatMap<Live> live_;  ///< block + 1
   std::uint64_t live_bytes_ = 0;
   FrameCounter frames_;
+  StackCounter stacks_;
 };
 
 }  // namespace
@@ -200,7 +245,7 @@ Facts gather_facts(const std::string& path, const Progress& progress) {
     }
     report(progress, *source);
   }
-  gatherer.conclude();
+  gatherer.conclude(source->stacks());
   facts.header = source->header();
   facts.threads.resize(facts.header.threads.size());
   facts.form = dynamic_cast<ByjSource*>(source.get()) != nullptr    ? "byj"

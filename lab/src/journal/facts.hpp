@@ -30,6 +30,18 @@ class SizeCounts {
   std::uint64_t count_ = 0;
 };
 
+/// Of the call stacks. All 0 in a journal without.
+struct StackFacts {
+  std::uint64_t modules = 0;
+  std::uint64_t modules_without_names = 0;  ///< though stack frames lie in them
+  std::uint64_t addresses = 0;              ///< distinct stack frames, end markers not counted
+  std::uint64_t named_addresses = 0;
+  std::uint64_t sites = 0;              ///< distinct call stacks of events
+  std::uint64_t events = 0;             ///< that have a call stack, preamble included
+  std::uint64_t incomplete_events = 0;  ///< of them, those whose stack does not reach its thread's beginning
+  std::uint64_t tagged_events = 0;
+};
+
 struct ThreadFacts {
   std::uint64_t allocations = 0;   ///< blocks given, reallocates included
   std::uint64_t frees = 0;         ///< blocks ended, reallocates included
@@ -84,6 +96,7 @@ struct Facts {
   std::uint32_t frame_thread = 0;
   std::uint64_t frame_count = 0;
   std::vector<FrameFacts> frames;  ///< without marks, only those in which something happened
+  StackFacts stacks;
   std::vector<std::string> notes;
 };
 

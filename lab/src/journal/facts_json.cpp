@@ -123,6 +123,17 @@ Json frames_of(const Facts& facts) {
   return result;
 }
 
+Json stacks_of(const StackFacts& stacks) {
+  return {{"modules", stacks.modules},
+          {"modules_without_names", stacks.modules_without_names},
+          {"addresses", stacks.addresses},
+          {"named_addresses", stacks.named_addresses},
+          {"sites", stacks.sites},
+          {"events", stacks.events},
+          {"incomplete_events", stacks.incomplete_events},
+          {"tagged_events", stacks.tagged_events}};
+}
+
 }  // namespace
 
 std::string facts_json(const Facts& facts) {
@@ -167,6 +178,7 @@ std::string facts_json(const Facts& facts) {
   json["lifetimes"] = lifetimes_of(facts);
   json["threads"] = threads_of(facts);
   json["frames"] = frames_of(facts);
+  json["stacks"] = stacks_of(facts.stacks);
   json["phases"] = Json::array();
   for (std::size_t i = 1; i < header.names.size(); ++i) json["phases"].push_back(header.names[i]);
   json["notes"] = facts.notes;

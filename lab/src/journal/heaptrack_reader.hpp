@@ -17,6 +17,9 @@ namespace blockyard::journal {
 /// allocations and frees of one thread, and the journal is not paced: an event's time is heaptrack's last time stamp
 /// plus a nanosecond for each event since.
 ///
+/// Allocations keep their call stacks; frees have none. The interpreted form names functions, files and lines, the raw
+/// one has addresses in modules.
+///
 /// The raw form names pointers. The interpreted form names only the kind of a freed block (its size and call stack):
 /// the youngest live block of that kind is taken. What heaptrack missed is counted in notes(): a free of a block it
 /// never saw is left out, and a block whose free it never saw ends when its address is given again.
@@ -34,14 +37,25 @@ class HeaptrackSource final : public Source {
  private:
   struct AllocationKind {
     std::uint64_t size = 0;
+    std::uint32_t site = no_site;
     std::vector<std::uint64_t> live;  ///< blocks, youngest last
+  };
+  struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint32_t module;
   };
   [[noreturn]] void fail(std::string_view line, const char* what) const;
   void refuse_beyond_any_process(std::uint64_t size, std::string_view line) const;
   void read_line(std::string_view line);
   void allocate(std::string_view fields, std::string_view line);
   void release(std::string_view fields, std::string_view line);
-  std::uint64_t push(Kind kind, std::uint64_t size, std::uint64_t block, std::uint64_t address);
+  std::uint64_t push(Kind kind, std::uint64_t size, std::uint64_t block, std::uint64_t address, std::uint32_t site);
+  void read_module(std::string_view fields);
+  void read_address(std::string_view fields);
+  void read_trace(std::string_view fields);
+  std::uint32_t frame_of(std::uint64_t address);
+  std::uint32_t site_of(std::uint64_t trace);
   void conclude();
 
   std::string path_;
@@ -50,6 +64,14 @@ class HeaptrackSource final : public Source {
   Stacks stacks_;
   std::vector<AllocationKind> kinds_;  ///< the interpreted form's `a` lines
   FlatMap<std::uint64_t> addresses_;   ///< the raw form's live addresses -> block
+  std::string executable_;
+  std::uint64_t file_version_ = 0;
+  std::vector<std::string> strings_;           ///< the interpreted form's; numbers count from 1
+  std::vector<std::uint32_t> frames_;          ///< of the interpreted form's addresses, which count from 1
+  std::vector<std::uint32_t> string_modules_;  ///< the module that each string names, or no_module
+  std::vector<std::uint32_t> sites_;           ///< of traces, which count from 1
+  std::vector<Range> ranges_;                  ///< where the raw form's modules are mapped
+  std::uint64_t lost_stacks_ = 0;
   std::uint64_t next_block_ = 0;
   std::uint64_t time_ns_ = 0;
   std::uint64_t unseen_allocations_ = 0;

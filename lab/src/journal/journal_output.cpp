@@ -44,7 +44,7 @@ JournalOutput::JournalOutput(const std::string& path, const std::string& input, 
                 ": its ending does not say what to write; a journal is .byj, or text as .txt, .journal or .log, " +
                 "each also with .zst or .gz behind it");
   } else {
-    text_.emplace(ByteSink::create(file_.temporary(), path), header, options.text);
+    text_.emplace(ByteSink::create(file_.temporary(), path), header, text_stacks_, options.text);
   }
 }
 

@@ -23,6 +23,8 @@ struct OutputOptions {
 class JournalOutput {
  public:
   JournalOutput(const std::string& path, const std::string& input, const Header& header, const OutputOptions& options);
+  /// The output's call stacks: those of an event come before it, names before finish().
+  Stacks& stacks() { return byj_ ? byj_->stacks() : text_stacks_; }
   /// `header` is the source's as it stands now.
   void add(const Event& event, const Header& header);
   /// `header` is the complete one.
@@ -34,6 +36,7 @@ class JournalOutput {
  private:
   OutputFile file_;
   std::optional<Writer> byj_;
+  Stacks text_stacks_;
   std::optional<TextWriter> text_;
   std::string path_;
   std::uint64_t events_ = 0;

@@ -99,6 +99,8 @@ void run_check(const Options& options) {
         {"threads", result.threads},
         {"frame_marks", result.frame_marks},
         {"has_addresses", result.has_addresses},
+        {"events_with_stack", result.events_with_stack},
+        {"stacks", result.stacks},
         {"notes", result.notes}},
        options);
 }
@@ -164,6 +166,8 @@ int run(int argc, char** argv) {
   convert->add_flag("--plain", options.convert.plain, "text: leave out the # lines that say what the form can't");
   convert->add_flag("--join-realloc", options.convert.join_realloc,
                     "a free and an allocation of the same instant and thread become one realloc");
+  convert->add_flag("--anonymous", options.convert.anonymous,
+                    "leave out the program, its arguments and paths, and number all names");
   convert->add_flag("--addresses", options.convert.addresses, "keep the program's pointers in a .byj");
   CLI::App* repeat = app.add_subcommand("repeat", "write a journal several times over, as one long journal");
   common(repeat);

@@ -7,6 +7,7 @@
 
 #include "journal/flat_map.hpp"
 #include "journal/journal_output.hpp"
+#include "journal/stack_copy.hpp"
 #include "journal/text_reader.hpp"
 
 namespace blockyard::journal {
@@ -27,7 +28,10 @@ class Repetitions {
     const bool first = done_ == 0;
     number_ = 0;
     for (auto events = source.next(); !events.empty(); events = source.next()) {
-      if (first) header_ = source.header();
+      if (first) {
+        header_ = source.header();
+        copy_tables(source.stacks(), journal_->stacks());
+      }
       for (const Event& event : events) {
         const bool preamble = number_++ < source.header().preamble_events;
         if (!preamble) begin_measured();
@@ -38,6 +42,10 @@ class Repetitions {
     }
     if (number_ == 0) throw Error(input_ + " has no events to repeat");
     begin_measured();
+    if (first) {
+      copy_tables(source.stacks(), journal_->stacks());
+      copy_names(source.stacks(), journal_->stacks());
+    }
     ++done_;
   }
 

@@ -1,5 +1,6 @@
 #include "journal/stack_copy.hpp"
 
+#include <string>
 #include <utility>
 
 namespace blockyard::journal {
@@ -12,24 +13,52 @@ std::uint32_t& at(std::vector<std::uint32_t>& map, std::uint32_t index) {
   return map[index];
 }
 
-void copy_names_of(const Stacks& from, std::uint32_t index, Stacks& to, std::uint32_t copy,
-                   std::vector<NamedFunction>& functions) {
-  functions.clear();
-  for (const Function& function : from.names(index)) {
-    functions.push_back({from.text(function.name), from.text(function.file), function.line});
+/// Gives frames of one journal the names of another's.
+class NameCopier {
+ public:
+  NameCopier(const Stacks& from, Stacks& to, Texts texts) : from_(from), to_(to), texts_(texts) {}
+
+  void copy(std::uint32_t frame, std::uint32_t to_frame) {
+    const auto named = from_.names(frame);
+    if (named.empty()) return;
+    numbered_.clear();
+    for (const Function& function : named) {
+      numbered_.push_back(text(function.name, "function-"));
+      numbered_.push_back(text(function.file, "file-"));
+    }
+    functions_.clear();
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      functions_.push_back({numbered_[2 * i], numbered_[2 * i + 1], named[i].line});
+    }
+    to_.set_names(to_frame, functions_);
   }
-  if (!functions.empty()) to.set_names(copy, functions);
-}
+
+ private:
+  std::string text(std::uint32_t index, const char* kind) const {
+    if (texts_ == Texts::keep || index == 0) return from_.text(index);
+    return kind + std::to_string(index);
+  }
+
+  const Stacks& from_;
+  Stacks& to_;
+  Texts texts_;
+  std::vector<std::string> numbered_;
+  std::vector<NamedFunction> functions_;
+};
 
 }  // namespace
 
-void copy_tables(const Stacks& from, Stacks& to) {
+void copy_tables(const Stacks& from, Stacks& to, Texts texts) {
   const StackCounts have = to.counts();
   const StackCounts all = from.counts();
   if (have == all) return;
   for (std::uint32_t i = have.modules; i < all.modules; ++i) {
     Module module = from.modules()[i];
     module.unmapped_ns = never;
+    if (texts == Texts::number) {
+      module.path = "module-" + std::to_string(i);
+      module.build_id.clear();
+    }
     to.add_module(std::move(module));
   }
   for (std::uint32_t i = have.frames; i < all.frames; ++i) {
@@ -43,10 +72,10 @@ void copy_tables(const Stacks& from, Stacks& to) {
   }
 }
 
-void copy_names(const Stacks& from, Stacks& to) {
+void copy_names(const Stacks& from, Stacks& to, Texts texts) {
   to.clear_names();
-  std::vector<NamedFunction> functions;
-  for (std::uint32_t i = 0; i < from.counts().frames; ++i) copy_names_of(from, i, to, i, functions);
+  NameCopier names(from, to, texts);
+  for (std::uint32_t i = 0; i < from.counts().frames; ++i) names.copy(i, i);
 }
 
 std::uint32_t StackSubset::module(std::uint32_t index) {
@@ -54,6 +83,7 @@ std::uint32_t StackSubset::module(std::uint32_t index) {
   std::uint32_t& copy = at(modules_, index);
   if (copy == not_yet) {
     Module module = from_.modules()[index];
+    module.mapped_ns = moved(module.mapped_ns);
     module.unmapped_ns = never;
     copy = to_.add_module(std::move(module));
   }
@@ -84,11 +114,11 @@ std::uint32_t StackSubset::node(std::uint32_t index) {
 void StackSubset::finish() {
   for (const std::uint32_t module : from_.unmappings()) {
     const std::uint32_t copy = at(modules_, module);
-    if (copy != not_yet) to_.set_unmapped(copy, from_.modules()[module].unmapped_ns);
+    if (copy != not_yet) to_.set_unmapped(copy, moved(from_.modules()[module].unmapped_ns));
   }
-  std::vector<NamedFunction> functions;
+  NameCopier names(from_, to_, Texts::keep);
   for (std::uint32_t i = 0; i < frames_.size(); ++i) {
-    if (frames_[i] != not_yet) copy_names_of(from_, i, to_, frames_[i], functions);
+    if (frames_[i] != not_yet) names.copy(i, frames_[i]);
   }
 }
 

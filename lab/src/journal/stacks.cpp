@@ -29,9 +29,11 @@ Stacks::Stacks() : node_index_(first_slots) { intern_text({}); }
 
 std::uint32_t Stacks::add_module(Module module) {
   if (module.end < module.begin) fail("module " + number(counts().modules) + " ends before it begins");
+  if (module.build_id.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    fail("module " + number(counts().modules) + " has a build-id that is no hexadecimal number");
+  }
   if (modules_.size() >= end_marker) fail("the journal has more modules than 32 bits can number");
   if (module.path.size() > most_text_bytes) module.path.resize(most_text_bytes);
-  if (module.build_id.size() > most_text_bytes) module.build_id.resize(most_text_bytes);
   const auto index = static_cast<std::uint32_t>(modules_.size());
   const std::uint64_t unmapped_ns = module.unmapped_ns;
   module.unmapped_ns = never;

@@ -100,7 +100,7 @@ class Stacks {
   Stacks(const Stacks&) = delete;
   Stacks& operator=(const Stacks&) = delete;
 
-  /// Always a new module: the same file may be mapped twice. Paths and build-ids beyond most_text_bytes are cut.
+  /// Always a new module: the same file may be mapped twice. A path beyond most_text_bytes is cut.
   std::uint32_t add_module(Module module);
   /// The module goes at this time.
   void set_unmapped(std::uint32_t module, std::uint64_t unmapped_ns);

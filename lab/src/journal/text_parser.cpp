@@ -43,6 +43,20 @@ std::string_view take_word(std::string_view& text) {
 
 }  // namespace
 
+void StackLines::add_to(Stacks& stacks) const {
+  for (const Module& module : modules) stacks.add_module(module);
+  for (const auto& [module, ns] : unmapped) stacks.set_unmapped(module, ns);
+  for (const Frame& frame : frames) stacks.intern_frame(frame.module, frame.address);
+  for (const Node& node : nodes) stacks.intern_node(node.parent, node.frame);
+  std::vector<NamedFunction> functions;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    functions.push_back({names[i].name, names[i].file, names[i].line});
+    if (i + 1 < names.size() && names[i + 1].frame == names[i].frame) continue;
+    stacks.set_names(names[i].frame, functions);
+    functions.clear();
+  }
+}
+
 // Every line in the buffer ends with a newline, so that the cursor needs no bound: no field contains one.
 struct TextParser::Cursor {
   const TextParser& parser;
@@ -132,6 +146,7 @@ void TextParser::next(Chunk& chunk) {
   chunk.records.clear();
   chunk.extras.clear();
   chunk.header.reset();
+  chunk.stacks.reset();
   chunk.last = false;
   while (chunk.records.size() < chunk_records) {
     if (begin_ == end_ && !refill()) {
@@ -157,6 +172,7 @@ void TextParser::next(Chunk& chunk) {
     chunk.header = std::make_shared<Header>(header_);
     header_changed_ = false;
   }
+  chunk.stacks = std::move(stack_lines_);
 }
 
 void TextParser::parse_event(Cursor& at) {
@@ -260,6 +276,14 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
       fail(line, "a number was expected after '# " + std::string(keyword) + "'");
   };
   const auto pending = [this]() -> Extra& { return pending_ ? *pending_ : pending_.emplace(); };
+  const auto tag = [&](Extra& extra) {
+    number(extra.tag);
+    if (extra.tag >= header_.names.size()) fail(line, "the tag has no '# name' line");
+  };
+  const auto site = [&](Extra& extra) {
+    number(extra.site);
+    if (extra.site >= stacks_.nodes().size()) fail(line, "the call stack has no '# node' line");
+  };
   const auto mark = [&](Kind kind) {
     if (pending_) fail(line, "the event that the # lines before describe is missing");
     Extra extra;
@@ -273,10 +297,8 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
     number(record.time_ns);
     record.thread = thread_of(thread);
     record.extra = static_cast<std::uint32_t>(chunk_->extras.size());
-    if (kind == Kind::frame_mark && !rest.empty()) number(extra.tag);
-    if (!rest.empty()) {
-      number(extra.site);
-    }
+    if (kind == Kind::frame_mark && !rest.empty()) tag(extra);
+    if (!rest.empty()) site(extra);
     chunk_->extras.push_back(extra);
     chunk_->records.push_back(record);
   };
@@ -291,9 +313,9 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
     number(pending().duration_ns);
     pending_kind_ = Kind::reallocate;
   } else if (keyword == "tag") {
-    number(pending().tag);
+    tag(pending());
   } else if (keyword == "site") {
-    number(pending().site);
+    site(pending());
   } else if (keyword == "frame") {
     mark(Kind::frame_mark);
   } else if (keyword == "phase") {
@@ -327,6 +349,85 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
     changed().has_addresses = rest == "kept";
   } else if (keyword == "name") {
     changed().names.push_back(unescape(rest));
+  } else {
+    parse_stack_note(keyword, rest, line);
+  }
+}
+
+// Other keywords are comments.
+void TextParser::parse_stack_note(std::string_view keyword, std::string_view rest, const char* line) {
+  const bool known = keyword == "module" || keyword == "unmapped" || keyword == "address" || keyword == "stack-end" ||
+                     keyword == "node" || keyword == "function" || keyword == "file";
+  if (!known) return;
+  const auto expect = [&](bool right, const char* what) {
+    if (!right) fail(line, std::string(what) + " was expected in '# " + std::string(keyword) + "'");
+  };
+  const auto number = [&](auto& value) { expect(parse_number(take_word(rest), value), "a number"); };
+  const auto address = [&](std::uint64_t& value) {
+    constexpr int hexadecimal = 16;
+    const std::string_view word = take_word(rest);
+    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value, hexadecimal);
+    expect(problem == std::errc() && end == word.data() + word.size(), "a hexadecimal number");
+  };
+  const auto index_or_none = [&](std::uint32_t& value) {
+    if (!rest.starts_with("- ") && rest != "-") return number(value);
+    take_word(rest);
+  };
+  if (!stack_lines_) stack_lines_ = std::make_shared<StackLines>();
+  StackLines& lines = *stack_lines_;
+  try {
+    if (keyword == "module") {
+      Module module;
+      address(module.begin);
+      address(module.end);
+      address(module.bias);
+      number(module.mapped_ns);
+      module.build_id = take_word(rest);
+      if (module.build_id == "-") module.build_id.clear();
+      module.path = unescape(rest);
+      stacks_.add_module(module);
+      lines.modules.push_back(std::move(module));
+    } else if (keyword == "unmapped") {
+      std::uint32_t module = 0;
+      std::uint64_t ns = 0;
+      number(module);
+      number(ns);
+      stacks_.set_unmapped(module, ns);
+      lines.unmapped.emplace_back(module, ns);
+    } else if (keyword == "address" || keyword == "stack-end") {
+      Frame frame;
+      if (keyword == "stack-end") {
+        frame.module = end_marker;
+        number(frame.address);
+      } else {
+        index_or_none(frame.module);
+        address(frame.address);
+      }
+      const std::size_t index = stacks_.frames().size();
+      if (stacks_.intern_frame(frame.module, frame.address) != index) fail(line, "this address was there before");
+      lines.frames.push_back(frame);
+    } else if (keyword == "node") {
+      Node node;
+      index_or_none(node.parent);
+      number(node.frame);
+      const std::size_t index = stacks_.nodes().size();
+      if (stacks_.intern_node(node.parent, node.frame) != index) fail(line, "this call stack was there before");
+      lines.nodes.push_back(node);
+    } else if (keyword == "function") {
+      StackLines::Named named{};
+      number(named.frame);
+      number(named.line);
+      if (named.frame >= stacks_.frames().size()) fail(line, "the function has no '# address' line");
+      named.name = unescape(rest);
+      lines.names.push_back(std::move(named));
+    } else {
+      if (lines.names.empty()) fail(line, "the '# function' line that the file belongs to is missing");
+      lines.names.back().file = unescape(rest);
+    }
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    if (what.starts_with(path_ + ", line ")) throw;
+    fail(line, std::string(what));
   }
 }
 

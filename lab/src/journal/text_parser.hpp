@@ -12,10 +12,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "journal/event.hpp"
 #include "journal/input.hpp"
+#include "journal/stacks.hpp"
 
 namespace blockyard::journal {
 
@@ -41,10 +43,28 @@ struct Record {
   bool done;  ///< was emitted ahead of its turn
 };
 
+/// What a text's # lines add to the call stacks.
+struct StackLines {
+  struct Named {
+    std::uint32_t frame;
+    std::uint32_t line;
+    std::string name;
+    std::string file;
+  };
+  std::vector<Module> modules;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> unmapped;  ///< module, ns
+  std::vector<Frame> frames;
+  std::vector<Node> nodes;
+  std::vector<Named> names;  ///< a frame's functions stand together
+  /// Adds all of it.
+  void add_to(Stacks& stacks) const;
+};
+
 struct Chunk {
   std::vector<Record> records;
   std::vector<Extra> extras;
-  std::shared_ptr<const Header> header;  ///< set when threads, names or facts changed
+  std::shared_ptr<const Header> header;      ///< set when threads, names or facts changed
+  std::shared_ptr<const StackLines> stacks;  ///< set when there are new ones
   std::uint64_t bytes_read = 0;
   bool annotated = false;  ///< the text's first line says that # lines have meaning
   bool last = false;
@@ -68,6 +88,7 @@ class TextParser {
   void parse_event(Cursor& at);
   void parse_comment(std::string_view text, const char* line);
   void parse_note(std::string_view keyword, std::string_view rest, const char* line);
+  void parse_stack_note(std::string_view keyword, std::string_view rest, const char* line);
   void add_record(Record record, const char* line);
   std::uint32_t thread_of(std::uint64_t id);
   Header& changed();
@@ -86,6 +107,8 @@ class TextParser {
   std::unordered_map<std::uint64_t, std::uint32_t> threads_;
   std::uint64_t last_thread_id_ = 0;
   std::uint32_t last_thread_ = no_extra;
+  Stacks stacks_;  ///< without names; checks each line
+  std::shared_ptr<StackLines> stack_lines_;
   Chunk* chunk_ = nullptr;
   // What the # lines before an event say about it.
   std::optional<Extra> pending_;

@@ -64,6 +64,7 @@ void TextSource::append(const Chunk& chunk) {
     preamble_said_ = header_.preamble_events != preamble_unsaid;
     if (!preamble_said_) header_.preamble_events = preamble_;
   }
+  if (chunk.stacks) chunk.stacks->add_to(stacks_);
   bool in_order = true;
   for (const Record& record : chunk.records) {
     if (record.time_ns < latest_ns_) {

@@ -13,8 +13,8 @@ constexpr std::size_t flush_bytes = 1U << 16;
 constexpr std::uint64_t made_up(std::uint64_t block) { return (block + 1) * 16; }
 }  // namespace
 
-TextWriter::TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, TextStyle style)
-    : sink_(std::move(sink)), style_(style), has_addresses_(header.has_addresses) {
+TextWriter::TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, const Stacks& stacks, TextStyle style)
+    : sink_(std::move(sink)), stacks_(stacks), style_(style), has_addresses_(header.has_addresses) {
   if (!style_.notes) {
     introduce(header);
     return;
@@ -52,6 +52,78 @@ void TextWriter::introduce(const Header& header) {
   }
 }
 
+void TextWriter::introduce_stacks() {
+  const StackCounts all = stacks_.counts();
+  if (stacks_written_ == all) return;
+  const auto begin = [this](std::string_view keyword) { (text_ += "# ") += keyword; };
+  const auto decimal = [this](std::uint64_t value) { (text_ += ' ', put_number(value)); };
+  const auto hex = [this](std::uint64_t value) { (text_ += ' ', put_hex(value)); };
+  for (const Module& module : stacks_.modules().subspan(stacks_written_.modules)) {
+    begin("module");
+    for (const std::uint64_t address : {module.begin, module.end, module.bias}) hex(address);
+    decimal(module.mapped_ns);
+    text_ += ' ';
+    text_ += module.build_id.empty() ? "-" : module.build_id;
+    text_ += ' ';
+    text_ += escape(module.path);
+    end_line();
+  }
+  for (const Frame& frame : stacks_.frames().subspan(stacks_written_.frames)) {
+    if (frame.module == end_marker) {
+      begin("stack-end");
+      decimal(frame.address);
+    } else {
+      begin("address");
+      if (frame.module == no_module) {
+        text_ += " -";
+      } else {
+        decimal(frame.module);
+      }
+      hex(frame.address);
+    }
+    end_line();
+  }
+  for (const Node& node : stacks_.nodes().subspan(stacks_written_.nodes)) {
+    begin("node");
+    if (node.parent == no_node) {
+      text_ += " -";
+    } else {
+      decimal(node.parent);
+    }
+    decimal(node.frame);
+    end_line();
+  }
+  for (const std::uint32_t module : stacks_.unmappings().subspan(stacks_written_.unmappings)) {
+    begin("unmapped");
+    decimal(module);
+    decimal(stacks_.modules()[module].unmapped_ns);
+    end_line();
+  }
+  stacks_written_ = all;
+}
+
+void TextWriter::note_names() {
+  for (std::uint32_t frame = 0; frame < stacks_.counts().frames; ++frame) {
+    for (const Function& function : stacks_.names(frame)) {
+      text_ += "# function ";
+      put_number(frame);
+      text_ += ' ';
+      put_number(function.line);
+      text_ += ' ';
+      text_ += escape(stacks_.text(function.name));
+      end_line();
+      if (function.file != 0) note("file", escape(stacks_.text(function.file)));
+    }
+  }
+}
+
+void TextWriter::end_line() {
+  text_ += '\n';
+  if (text_.size() < flush_bytes) return;
+  sink_->write(text_);
+  text_.clear();
+}
+
 void TextWriter::note_thread(std::size_t index, const Thread& thread) {
   note("thread", std::to_string(thread_ids_[index]) + ' ' + std::to_string(thread.id) + ' ' + escape(thread.name));
   thread_names_[index] = thread.name;
@@ -59,6 +131,7 @@ void TextWriter::note_thread(std::size_t index, const Thread& thread) {
 
 void TextWriter::add(const Event& event, const Header& header) {
   if (header.threads.size() != thread_ids_.size() || header.names.size() > names_) introduce(header);
+  if (style_.notes) introduce_stacks();
   if (event.kind == Kind::frame_mark || event.kind == Kind::phase_mark) {
     if (style_.notes) mark(event);
   } else {
@@ -105,6 +178,8 @@ void TextWriter::mark(const Event& event) {
 void TextWriter::finish(const Header& header) {
   if (style_.notes) {
     introduce(header);
+    introduce_stacks();
+    note_names();
     for (std::size_t i = 0; i < header.threads.size(); ++i) {
       if (header.threads[i].name != thread_names_[i]) note_thread(i, header.threads[i]);
     }

@@ -11,6 +11,7 @@
 #include "journal/event.hpp"
 #include "journal/flat_map.hpp"
 #include "journal/output_file.hpp"
+#include "journal/stacks.hpp"
 
 namespace blockyard::journal {
 
@@ -23,7 +24,8 @@ struct TextStyle {
 /// each block.
 class TextWriter {
  public:
-  TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, TextStyle style);
+  /// `stacks` grows before the events that need it, and must outlive the writer.
+  TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, const Stacks& stacks, TextStyle style);
   /// `header` is the source's current one: threads and names may have grown.
   void add(const Event& event, const Header& header);
   /// `header` is complete now: what differs from the written one goes to the end.
@@ -31,17 +33,22 @@ class TextWriter {
 
  private:
   void introduce(const Header& header);
+  void introduce_stacks();
+  void note_names();
   void note_thread(std::size_t index, const Thread& thread);
   void put_line(char kind, std::uint64_t size, std::uint64_t address, std::uint32_t thread, std::uint64_t time_ns);
   void put_number(std::uint64_t value);
   void put_hex(std::uint64_t value);
   void note(std::string_view keyword, std::string_view text);
   void note(std::string_view keyword, std::uint64_t value);
+  void end_line();
   void mark(const Event& event);
   std::uint64_t given_address(const Event& event);
   std::uint64_t taken_address(std::uint64_t block);
 
   std::unique_ptr<ByteSink> sink_;
+  const Stacks& stacks_;
+  StackCounts stacks_written_;
   TextStyle style_;
   bool has_addresses_;
   std::vector<std::uint64_t> thread_ids_;       ///< the id of each thread in lines

@@ -16,7 +16,7 @@ std::string hex(std::uint64_t address) {
 
 void Walker::fail(const std::string& what) const { throw Error("event " + std::to_string(events_) + ": " + what); }
 
-void Walker::add(const Event& event, const Header& header) {
+void Walker::add(const Event& event, const Header& header, const Stacks& stacks) {
   if (event.time_ns < time_ns_) {
     fail("the time goes back from " + std::to_string(time_ns_) + " to " + std::to_string(event.time_ns) + " ns");
   }
@@ -24,7 +24,12 @@ void Walker::add(const Event& event, const Header& header) {
   if (event.thread >= header.threads.size())
     fail("it names thread " + std::to_string(event.thread) + ", which does not exist");
   if (event.kind > Kind::phase_mark) fail("its kind is unknown");
-  if (event.kind == Kind::phase_mark && event.tag >= header.names.size()) fail("it begins a phase that has no name");
+  if (event.tag >= header.names.size()) {
+    fail(event.kind == Kind::phase_mark ? "it begins a phase that has no name" : "it has a tag that has no name");
+  }
+  if (event.site != no_site && event.site >= stacks.nodes().size()) {
+    fail("its call stack " + std::to_string(event.site) + " does not exist");
+  }
   if (events_ < header.preamble_events && (!gives_block(event.kind) || event.kind == Kind::reallocate)) {
     fail("it is no allocation, though it belongs to the preamble of " + std::to_string(header.preamble_events) +
          " events");

@@ -6,15 +6,16 @@
 
 #include "journal/event.hpp"
 #include "journal/flat_map.hpp"
+#include "journal/stacks.hpp"
 
 namespace blockyard::journal {
 
 /// Checks what a Writer does not: time never falls; blocks are given densely; only live blocks end, each once; no
-/// address is live twice; every thread and phase exists; the preamble consists of allocations. O(1) per event; memory
-/// grows with the live blocks. Throws Error whose sentence begins with "event N".
+/// address is live twice; every thread, name and call stack exists; the preamble consists of allocations. O(1) per
+/// event; memory grows with the live blocks. Throws Error whose sentence begins with "event N".
 class Walker {
  public:
-  void add(const Event& event, const Header& header);
+  void add(const Event& event, const Header& header, const Stacks& stacks);
   std::uint64_t events() const { return events_; }
   std::uint64_t live_blocks() const { return live_.size(); }
 

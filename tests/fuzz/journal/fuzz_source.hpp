@@ -58,12 +58,17 @@ inline void walk(Source& source, bool must_be_sound) {
     if (must_be_sound) header.preamble_events = 0;  // a `# preamble` line may claim anything; `check` objects
     for (const Event& event : events) {
       try {
-        walker.add(event, header);
+        walker.add(event, header, source.stacks());
       } catch (const Error&) {
         if (must_be_sound) std::abort();
         return;
       }
     }
+  }
+  try {
+    source.stacks().check();
+  } catch (const Error&) {
+    std::abort();  // whatever the bytes are, a reader hands out sound tables
   }
   for (const auto& note : source.notes()) {
     if (note.empty()) std::abort();

@@ -14,17 +14,19 @@ from blockyard.counted import counted
 def command(journal: Path, as_json: bool) -> None:
     """Verify JOURNAL from end to end.
 
-    Checks the checksums, the order of events, that only live blocks are freed, that no address is live twice, and the
-    footer against the contents. Exits with 1 and the first violation's event and place.
+    Checks the checksums, the order of events, that only live blocks are freed, that no address is live twice, the call
+    stacks, and the footer against the contents. Exits with 1 and the first violation's event and place.
     """
     result = journal_tool.call(["check", journal])
     if as_json:
         journal_tool.print_json(result)
         return
     addresses = "addresses checked" if result["has_addresses"] else "no addresses kept"
+    stacks = counted(result["stacks"], "call stack") if result["stacks"] else "no call stacks"
+    frames = counted(result["frame_marks"], "frame mark")
     click.echo(
         f"{journal}: no violation in {counted(result['events'], 'event')} "
         f"({counted(result['blocks_given'], 'block')}, {result['live_at_end']:,} live at the end; "
-        f"{counted(result['threads'], 'thread')}; {counted(result['frame_marks'], 'frame mark')}; {addresses})"
+        f"{counted(result['threads'], 'thread')}; {frames}; {stacks}; {addresses})"
     )
     journal_tool.print_notes(result["notes"])

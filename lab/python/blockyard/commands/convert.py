@@ -19,11 +19,24 @@ from blockyard import journal_tool, options
 @click.option(
     "--join-realloc", is_flag=True, help="A free and an allocation of the same instant and thread become one realloc."
 )
+@click.option(
+    "--anonymous",
+    is_flag=True,
+    help="Leave out the program, its arguments, paths and build-ids; number the names of threads, phases, tags and "
+    "functions.",
+)
 @click.option("--addresses", is_flag=True, help="Keep the program's pointers in a .byj.")
 @options.overwrite
 @options.as_json
 def command(
-    journal: Path, output: Path, plain: bool, join_realloc: bool, addresses: bool, force: bool, as_json: bool
+    journal: Path,
+    output: Path,
+    plain: bool,
+    join_realloc: bool,
+    anonymous: bool,
+    addresses: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Write JOURNAL in another form: .byj, or the text form of the Doom 3 study.
 
@@ -31,7 +44,13 @@ def command(
     back, unless --plain.
     """
     journal_tool.refuse_standard_output(output)
-    chosen = {"--plain": plain, "--join-realloc": join_realloc, "--addresses": addresses, "--force": force}
+    chosen = {
+        "--plain": plain,
+        "--join-realloc": join_realloc,
+        "--anonymous": anonymous,
+        "--addresses": addresses,
+        "--force": force,
+    }
     result = journal_tool.call(["convert", journal, "-o", output, *(name for name, on in chosen.items() if on)])
     if as_json:
         journal_tool.print_json(result)

@@ -127,9 +127,26 @@ def _summary(facts: dict[str, Any]) -> Table:
         "live at the end" if facts["cut_at_end"] else "leaked",
         f"{counted(live['blocks'], 'block')}, {counted(live['bytes'], 'byte')}",
     )
+    row("call stacks", _stacks(facts["stacks"]))
     if facts["phases"]:
         row("phases", ", ".join(facts["phases"]))
     return table
+
+
+def _stacks(stacks: dict[str, Any]) -> str:
+    """How much of the journal can say who allocated."""
+    if not stacks["events"]:
+        return "none: recorded without them"
+    parts = [f"{_count(stacks['sites'])} of {counted(stacks['events'], 'event')}"]
+    if stacks["incomplete_events"]:
+        parts.append(f"{_share(stacks['incomplete_events'] / stacks['events'])} of them incomplete")
+    if not stacks["named_addresses"]:
+        parts.append("names not resolved: `blockyard names` does")
+    elif stacks["modules_without_names"]:
+        parts.append(f"{stacks['modules_without_names']} of {counted(stacks['modules'], 'module')} without names")
+    if stacks["tagged_events"]:
+        parts.append(f"{counted(stacks['tagged_events'], 'event')} tagged")
+    return "; ".join(parts)
 
 
 def _sizes(facts: dict[str, Any]) -> Table:
