@@ -12,7 +12,7 @@ from blockyard.errors import UserError
 
 TASKS = {
     "Record": ("record", "run"),
-    "Journals": ("info", "check", "cut", "repeat", "convert"),
+    "Journals": ("info", "check", "cut", "repeat", "convert", "names"),
     "Measure": ("replay", "merge", "locality", "allocators", "demo"),
     "Read": ("report", "compare"),
     "Install": ("path",),

@@ -1,0 +1,300 @@
+#include "names/journal_names.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "journal/byj_reader.hpp"
+#include "journal/format.hpp"
+#include "journal/last_error.hpp"
+#include "journal/stack_codec.hpp"
+#include "journal/stack_copy.hpp"
+#include "names/perf_map.hpp"
+
+namespace blockyard::names {
+namespace {
+
+namespace fs = std::filesystem;
+namespace format = journal::format;
+
+using journal::Error;
+using journal::Stacks;
+
+// ------------------------------------------------------------------------------------------------- resolving
+
+/// Stores new names, unless there are none or older ones say more.
+bool set_names(Stacks& stacks, std::uint32_t frame, const Functions& functions) {
+  const auto old = stacks.names(frame);
+  const bool has_line = !functions.empty() && functions.front().line != 0;
+  if (functions.empty() || (!old.empty() && old.front().line != 0 && !has_line)) return !old.empty();
+  std::vector<journal::NamedFunction> named;
+  for (const Function& function : functions) named.push_back({function.name, function.file, function.line});
+  stacks.set_names(frame, named);
+  return true;
+}
+
+/// The map of the recorded process: its main thread has the process's id. A map that is older than the recording was
+/// another process's.
+std::string find_perf_map(const journal::Header& header) {
+  for (const journal::Thread& thread : header.threads) {
+    const std::string path = "/tmp/perf-" + std::to_string(thread.id) + ".map";
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    std::tm start{};
+    if (::strptime(header.started_at.c_str(), "%Y-%m-%dT%H:%M:%S", &start) == nullptr) continue;
+    if (info.st_mtim.tv_sec >= ::timegm(&start)) return path;
+  }
+  return {};
+}
+
+void name_generated(const journal::Header& header, Stacks& stacks, const std::vector<std::uint32_t>& frames,
+                    const std::string& chosen, Naming& naming) {
+  naming.generated_frames = frames.size();
+  naming.perf_map = chosen.empty() ? find_perf_map(header) : chosen;
+  std::optional<PerfMap> map;
+  std::error_code missing;
+  const bool is_empty = fs::file_size(naming.perf_map, missing) == 0;
+  if (missing && !chosen.empty()) throw Error("--perf-map " + chosen + " can't be read: " + missing.message());
+  if (!missing && !is_empty) map.emplace(naming.perf_map);
+  for (const std::uint32_t frame : frames) {
+    const std::string name = map ? map->find(stacks.frames()[frame].address) : std::string();
+    Functions functions;
+    if (!name.empty()) functions.push_back({name, {}, 0});
+    if (set_names(stacks, frame, functions)) ++naming.generated_named;
+  }
+}
+
+Naming resolve(const journal::Header& header, Stacks& stacks, const NamingOptions& options,
+               const std::function<void(double)>& progress) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::uint32_t>> by_file;
+  std::vector<std::uint32_t> generated;
+  Naming naming;
+  for (std::uint32_t i = 0; i < stacks.frames().size(); ++i) {
+    const journal::Frame& frame = stacks.frames()[i];
+    if (frame.module == journal::end_marker) continue;
+    ++naming.frames;
+    if (frame.module == journal::no_module) {
+      generated.push_back(i);
+      continue;
+    }
+    const journal::Module& module = stacks.modules()[frame.module];
+    by_file[{module.path, module.build_id}].push_back(i);
+  }
+  name_generated(header, stacks, generated, options.perf_map, naming);
+  naming.named = naming.generated_named;
+  Resolver resolver(options.resolver);
+  std::uint64_t done = generated.size();
+  for (const auto& [file, frames] : by_file) {
+    std::vector<std::uint64_t> addresses;
+    for (const std::uint32_t frame : frames) addresses.push_back(stacks.frames()[frame].address);
+    Resolved resolved = resolver.resolve(file.first, file.second, addresses);
+    NamedModule module{file.first, file.second, frames.size(), 0, resolved.symbols, std::move(resolved.problem)};
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      if (set_names(stacks, frames[i], resolved.functions[i])) ++module.named;
+    }
+    naming.named += module.named;
+    naming.modules.push_back(std::move(module));
+    done += frames.size();
+    if (progress) progress(static_cast<double>(done) / static_cast<double>(naming.frames));
+  }
+  std::stable_sort(naming.modules.begin(), naming.modules.end(),
+                   [](const NamedModule& a, const NamedModule& b) { return a.frames > b.frames; });
+  return naming;
+}
+
+// ------------------------------------------------------------------------------------------------- storing
+
+class File {
+ public:
+  File(const std::string& path, int flags, mode_t mode = 0) : path_(path), file_(::open(path.c_str(), flags, mode)) {
+    if (file_ < 0) throw Error(path + " can't be opened: " + journal::last_error());
+  }
+  ~File() {
+    if (file_ >= 0) ::close(file_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  std::string read(std::uint64_t at, std::size_t size) const {
+    std::string bytes(size, '\0');
+    std::size_t done = 0;
+    while (done < size) {
+      const ssize_t got = ::pread(file_, bytes.data() + done, size - done, static_cast<off_t>(at + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw Error(path_ + " can't be read: " + journal::last_error());
+      if (got == 0) throw Error(path_ + " became shorter while it was read");
+      done += static_cast<std::size_t>(got);
+    }
+    return bytes;
+  }
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t put = ::write(file_, bytes.data(), bytes.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) throw Error(path_ + " can't be written: " + journal::last_error());
+      bytes.remove_prefix(static_cast<std::size_t>(put));
+    }
+  }
+  void close() {
+    const int closed = ::close(std::exchange(file_, -1));
+    if (closed != 0) throw Error(path_ + " can't be written: " + journal::last_error());
+  }
+  int descriptor() const { return file_; }
+  std::uint64_t size() const {
+    struct stat info {};
+    if (::fstat(file_, &info) != 0) throw Error(path_ + " can't be read: " + journal::last_error());
+    return static_cast<std::uint64_t>(info.st_size);
+  }
+
+ private:
+  std::string path_;
+  int file_;
+};
+
+/// A file beside the journal that takes its place when it is complete, and is removed otherwise.
+class Replacement {
+ public:
+  explicit Replacement(const std::string& path) : path_(fs::canonical(path).string()), temporary_(path_ + ".XXXXXX") {
+    const int made = ::mkstemp(temporary_.data());
+    if (made < 0) throw Error(path + " can't be written anew beside itself: " + journal::last_error());
+    ::close(made);
+  }
+  ~Replacement() {
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  const std::string& temporary() const { return temporary_; }
+  void commit() {
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+      throw Error(path_ + " can't be replaced: " + journal::last_error());
+    }
+    temporary_.clear();
+  }
+
+ private:
+  std::string path_;
+  std::string temporary_;
+};
+
+struct Section {
+  std::uint32_t type = 0;
+  std::string payload;
+};
+
+Section read_section(const File& file, std::uint64_t at) {
+  const auto head = format::get<format::SectionHead>(file.read(at, sizeof(format::SectionHead)), 0);
+  return {head.type, file.read(at + sizeof head, head.payload_bytes)};
+}
+
+void put_section(std::string& out, std::uint32_t type, std::string_view payload) {
+  format::put(out, format::seal(type, payload));
+  out += payload;
+}
+
+/// A footer's fields without the index of stacks, and that index by itself.
+std::string split_footer(std::string_view payload, std::vector<std::uint64_t>& stacks_at) {
+  constexpr std::size_t field_head = sizeof(std::uint16_t) + sizeof(std::uint32_t);
+  std::string kept;
+  while (payload.size() >= field_head) {
+    const auto tag = format::get<std::uint16_t>(payload, 0);
+    const auto size = format::get<std::uint32_t>(payload, sizeof tag);
+    const std::string_view field = payload.substr(0, field_head + size);
+    payload.remove_prefix(field.size());
+    if (tag != static_cast<std::uint16_t>(format::Field::stack_index)) {
+      kept += field;
+      continue;
+    }
+    for (std::size_t at = field_head; at + sizeof(std::uint64_t) <= field.size(); at += sizeof(std::uint64_t)) {
+      stacks_at.push_back(format::get<std::uint64_t>(field, at));
+    }
+  }
+  return kept;
+}
+
+/// Writes the journal again with the names of `stacks`. Names stand between the last block and the footer, so that what
+/// precedes them is copied as it is. The reader has checked the journal's footer, and what it points to.
+void store(const std::string& path, const Stacks& stacks) {
+  const File old(path, O_RDONLY | O_CLOEXEC);
+  const std::uint64_t size = old.size();
+  const std::string tail =
+      size < format::tail_bytes ? std::string() : old.read(size - format::tail_bytes, format::tail_bytes);
+  if (!tail.ends_with(std::string_view(format::end_magic.data(), format::end_magic.size()))) {
+    throw Error(path + " has no footer, as its recorder was stopped hard; 'blockyard cut " + path +
+                " -o whole.byj' makes a journal that can take names");
+  }
+  const auto footer_at = format::get<std::uint64_t>(tail, 0);
+  std::vector<std::uint64_t> stacks_at;
+  std::string footer = split_footer(read_section(old, footer_at).payload, stacks_at);
+  std::uint64_t end = footer_at;
+  while (!stacks_at.empty()) {
+    const Section section = read_section(old, stacks_at.back());
+    const bool is_last = stacks_at.back() + sizeof(format::SectionHead) + section.payload.size() == end;
+    if (section.type != format::section_names || !is_last) break;
+    end = stacks_at.back();
+    stacks_at.pop_back();
+  }
+  std::string added;
+  journal::StackEncoder encoder;
+  for (std::uint32_t frame = 0; stacks.has_names() && frame < stacks.counts().frames;) {
+    stacks_at.push_back(end + added.size());
+    put_section(added, format::section_names, encoder.names(stacks, frame));
+  }
+  format::put_field(footer, format::Field::stack_index,
+                    {reinterpret_cast<const char*>(stacks_at.data()), stacks_at.size() * sizeof(std::uint64_t)});
+  const std::uint64_t new_footer_at = end + added.size();
+  put_section(added, format::section_footer, footer);
+  format::put(added, new_footer_at);
+  added.append(format::end_magic.data(), format::end_magic.size());
+
+  Replacement replacement(path);
+  File written(replacement.temporary(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  struct stat info {};
+  if (::fstat(old.descriptor(), &info) == 0 && ::fchmod(written.descriptor(), info.st_mode & 07777) != 0) {
+    throw Error(path + " can't be written anew: " + journal::last_error());
+  }
+  constexpr std::uint64_t piece = 1U << 20;
+  for (std::uint64_t at = 0; at < end; at += piece) written.write(old.read(at, std::min(piece, end - at)));
+  written.write(added);
+  written.close();
+  replacement.commit();
+}
+
+}  // namespace
+
+Naming name_journal(const std::string& path, const NamingOptions& options,
+                    const std::function<void(double)>& progress) {
+  for (const std::string& folder : options.resolver.debug_folders) {
+    if (!fs::is_directory(folder)) throw Error("--debug-dir " + folder + " is no folder");
+  }
+  const auto opened = journal::open(path);
+  const auto* const source = dynamic_cast<const journal::ByjSource*>(opened.get());
+  if (source == nullptr) {
+    throw Error(path + " can't keep names, because it is no .byj; 'blockyard convert " + path +
+                " -o game.byj' makes one");
+  }
+  Stacks stacks;
+  journal::copy_tables(source->stacks(), stacks);
+  journal::copy_names(source->stacks(), stacks);
+  if (stacks.nodes().empty()) {
+    throw Error(path + " has no call stacks to name; 'blockyard record' keeps them unless --no-stacks is given");
+  }
+  Naming naming = resolve(source->header(), stacks, options, progress);
+  store(path, stacks);
+  return naming;
+}
+
+}  // namespace blockyard::names

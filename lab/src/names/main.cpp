@@ -1,0 +1,89 @@
+// blockyard-names: gives names to the call stacks of a journal.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "journal/event.hpp"
+#include "journal/json_text.hpp"
+#include "names/journal_names.hpp"
+
+namespace {
+
+namespace names = blockyard::names;
+using blockyard::journal::Json;
+
+constexpr int bad_input = 1;
+constexpr int wrong_usage = 2;
+
+const char* text_of(names::Symbols symbols) {
+  switch (symbols) {
+    case names::Symbols::lines:
+      return "lines";
+    case names::Symbols::symbols:
+      return "symbols";
+    case names::Symbols::exports:
+      return "exports";
+    case names::Symbols::none:
+      break;
+  }
+  return "none";
+}
+
+Json json_of(const names::Naming& naming) {
+  Json modules = Json::array();
+  for (const names::NamedModule& module : naming.modules) {
+    modules.push_back({{"path", module.path},
+                       {"build_id", module.build_id},
+                       {"frames", module.frames},
+                       {"named", module.named},
+                       {"symbols", text_of(module.symbols)},
+                       {"problem", module.problem}});
+  }
+  return {{"frames", naming.frames},
+          {"named", naming.named},
+          {"generated", {{"frames", naming.generated_frames}, {"named", naming.generated_named}}},
+          {"perf_map", naming.perf_map},
+          {"modules", std::move(modules)}};
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Gives names to the call stacks of a journal and stores them in it.", "blockyard-names");
+  std::string path;
+  names::NamingOptions options;
+  bool progress = false;
+  bool json = false;
+  app.add_option("journal", path, "a .byj with call stacks")->required();
+  app.add_option("--debug-dir", options.resolver.debug_folders, "a folder with debug files or unstripped programs")
+      ->allow_extra_args(false);
+  app.add_option("--perf-map", options.perf_map, "names of just-in-time compiled code (default: /tmp/perf-PID.map)");
+  app.add_flag("--debuginfod", options.resolver.ask_servers, "ask the servers that DEBUGINFOD_URLS names");
+  app.add_flag("--json", json, "print JSON");
+  app.add_flag("--progress", progress, "write lines 'progress FRACTION TEXT' to standard error");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : wrong_usage;
+  }
+  const auto tell = [](double fraction) { std::fprintf(stderr, "progress %.4f naming\n", fraction); };
+  const names::Naming naming =
+      names::name_journal(path, options, progress ? std::function<void(double)>(tell) : nullptr);
+  if (json) {
+    std::printf("%s\n", blockyard::journal::json_text(json_of(naming)).c_str());
+  } else {
+    std::printf("%llu of %llu addresses have names\n", static_cast<unsigned long long>(naming.named),
+                static_cast<unsigned long long>(naming.frames));
+  }
+  return std::fflush(stdout) == 0 ? 0 : bad_input;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "blockyard: %s\n", error.what());
+  }
+  return bad_input;
+}
