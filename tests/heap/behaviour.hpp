@@ -20,6 +20,7 @@
 // Weak: the program itself is linked against nothing of Blockyard's, the preloaded library supplies them.
 #pragma weak by_heap_check
 #pragma weak by_heap_get_statistics
+#pragma weak by_heap_set
 
 namespace behaviour {
 
@@ -40,6 +41,11 @@ inline void require_sound_heap() {
 
 /// In a forked child, right after the fork: it ends when the test does, so that one that hangs outlives it not.
 inline void end_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+/// A janitor may start from now on, although the program has one thread only.
+inline void ask_for_a_janitor() {
+  require(by_heap_set != nullptr && by_heap_set(BY_HEAP_JANITOR, 1) == 0, "the janitor can't be asked for");
+}
 
 /// The janitor's thread; 0: there is none.
 inline int thread_of_the_janitor() {

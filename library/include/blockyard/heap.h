@@ -82,7 +82,7 @@ typedef enum by_heap_setting {
   BY_HEAP_READY_SLABS,  ///< slabs of 16 KiB cut in advance, up to 65536 (64)
   BY_HEAP_PERIOD,       ///< microseconds between the janitor's rounds while it has work, 50 to 1000000 (1000)
   BY_HEAP_PURGE,        ///< milliseconds until free memory goes back to the operating system, up to 1000000 (500)
-  BY_HEAP_JANITOR,      ///< 0: no background thread, by_heap_frame_end does its work (1)
+  BY_HEAP_JANITOR,      ///< 0: no background thread, by_heap_frame_end does its work; set to 1: with one thread too (1)
   BY_HEAP_HUGE_PAGES    ///< 1: ask for transparent huge pages, 0: for small ones, for memory not yet populated (1)
 } by_heap_setting;
 
@@ -93,7 +93,8 @@ BY_API int by_heap_set(by_heap_setting setting, uint64_t value);
 BY_API uint64_t by_heap_get(by_heap_setting setting);
 
 /// From now on, the janitor keeps at least `bytes` populated ahead of need; call it before a level. 0 returns to the
-/// setting. More than the machine's memory changes nothing. O(1); may wake the janitor.
+/// setting. More than the machine's memory changes nothing. O(1); may wake the janitor, and start it in a program with
+/// one thread.
 BY_API void by_heap_reserve(size_t bytes);
 /// Populates memory on the calling thread until `bytes` are ready. Calls the operating system; takes 0.1 to 0.5 ms per
 /// MiB, and more on a virtual machine whose host has to find the memory first. 0, or -1 with errno ENOMEM: at once when
@@ -104,9 +105,9 @@ BY_API int by_heap_prefault(size_t bytes);
 BY_API size_t by_heap_trim(void);
 
 /// The heap's part in the end of a frame: takes back blocks of the calling thread that other threads freed, and does
-/// the janitor's work where that is switched off and no other thread is doing it. It stops after `budget_ns`
-/// nanoseconds; it reads the clock between steps of at most 2 MiB. Programs call by_frame_end (frame.h), which calls
-/// this.
+/// the janitor's work where there is none (switched off, or the program has one thread) and no other thread is doing
+/// it. It stops after `budget_ns` nanoseconds; it reads the clock between steps of at most 2 MiB. Programs call
+/// by_frame_end (frame.h), which calls this.
 BY_API void by_heap_frame_end(uint64_t budget_ns);
 
 /// What the heap counted since its start, or holds now.

@@ -66,6 +66,17 @@ class ThreadExit {
   bool open_ = false;
 };
 
+/// Whether the calling thread is the only one: the C library starts none by itself, and no thread was started since the
+/// process began, or since it was forked. False where the C library does not say. A load.
+bool is_only_thread();
+
+/// Takes the lock of the C library's list of streams, which fork takes after its handlers have run; gives it back.
+/// Recursive. A handler that holds locks of its own across the fork has to take it first: whoever holds it waits for
+/// single streams, and whoever holds a stream may allocate. Nothing where the C library has no such lock to take. A
+/// forked child does not give it back: fork has set it anew.
+void lock_streams();
+void unlock_streams();
+
 /// Registers functions that run around every fork from now on, in the forking thread: `prepare` before it, then
 /// `parent` or `child`. False when memory is exhausted.
 bool around_fork(void (*prepare)(), void (*parent)(), void (*child)());

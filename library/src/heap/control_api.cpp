@@ -44,6 +44,9 @@ void by_heap_reserve(size_t bytes) {
   // More than there is would be populated until the system ends the process.
   if (initialise() && bytes <= std::min(region.most_bytes, blockyard::base::memory_of_machine())) {
     process_supply.demand.keep_ready(bytes);
+    if (bytes != 0) {
+      settings.janitor_asked_for = true;  // who else would keep them ready
+    }
     wake_janitor();
     start_janitor_if_due();
   }
@@ -66,7 +69,7 @@ void by_heap_frame_end(uint64_t budget_ns) {
     while (adopt_pending(thread_heap, 1) != 0 && blockyard::base::monotonic_ns() - started < budget_ns) {
     }
   }
-  if (!settings.janitor && initialise()) {
+  if (program_does_janitors_work() && initialise()) {
     maintenance.run(budget_ns);
   }
 }

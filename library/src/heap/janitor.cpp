@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <ctime>
 
+#include "base/pages.hpp"
 #include "base/threads.hpp"
 #include "heap/settings.hpp"
 
@@ -22,6 +23,8 @@ constinit Atomic<Phase>& phase = janitor_phase;
 
 using RunRound = Round (*)(std::uint64_t budget_ns);
 constinit RunRound run_round = nullptr;
+using GiveBack = bool (*)();
+constinit GiveBack give_back = nullptr;
 constinit Atomic<std::uint32_t> asleep{0};  // 1 while the janitor sleeps longer than a short nap, and may be woken
 
 void sleep_up_to(std::uint64_t ns, bool wakeable) {
@@ -51,8 +54,9 @@ void* run(void*) {
 
 }  // namespace
 
-void allow_janitor(Round (*round)(std::uint64_t budget_ns)) {
+void allow_janitor(Round (*round)(std::uint64_t budget_ns), bool (*give_back_a_chunk)()) {
   run_round = round;
+  give_back = give_back_a_chunk;
   Phase seen = phase.load(std::memory_order_relaxed);
   while (seen == Phase::forbidden || seen == Phase::wanted_early) {
     const Phase next = seen == Phase::forbidden ? Phase::absent : Phase::due;
@@ -73,11 +77,30 @@ void wake_janitor() {
 }
 
 void want_janitor() {
+  if (program_does_janitors_work()) {
+    return;  // asked again once there is a second thread
+  }
   Phase seen = phase.load(std::memory_order_relaxed);
-  if (seen == Phase::absent && settings.janitor) {
+  if (seen == Phase::absent) {
     phase.compare_exchange_strong(seen, Phase::due, std::memory_order_relaxed);
-  } else if (seen == Phase::forbidden && settings.janitor) {
+  } else if (seen == Phase::forbidden) {
     phase.compare_exchange_strong(seen, Phase::wanted_early, std::memory_order_relaxed);
+  }
+}
+
+void give_back_without_janitor() {
+  // Of one thread: nobody else is here.
+  static constinit std::uint32_t calls = 0;
+  static constinit std::uint64_t due = 0;      // ns
+  constexpr std::uint32_t calls_a_clock = 16;  // so that reading the clock is next to nothing of what they cost
+  if (!settings.janitor || !base::is_only_thread() || ++calls % calls_a_clock != 0) {
+    return;
+  }
+  if (const std::uint64_t now = base::monotonic_ns(); now >= due) {
+    due = now + 16'000'000;
+    if (give_back()) {
+      due = now + 1'000'000;
+    }
   }
 }
 

@@ -5,13 +5,21 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/threads.hpp"
 #include "heap/atomic.hpp"
 #include "heap/naps.hpp"
+#include "heap/settings.hpp"
 
 namespace blockyard::heap {
 
 enum class JanitorPhase : std::uint32_t { forbidden, wanted_early, absent, due, running };
 extern constinit Atomic<JanitorPhase> janitor_phase;
+
+/// Whether the program does the janitor's work itself: it is switched off, or the program has one thread and did not
+/// ask for another. A second thread would change what the C library does: fork in a signal handler then takes locks.
+inline bool program_does_janitors_work() {
+  return !settings.janitor || (!settings.janitor_asked_for && base::is_only_thread());
+}
 
 /// Called by a thread that saw the reserve run low. Starts the janitor when there is none yet, wakes it when it sleeps
 /// long. Cheap otherwise: two loads.
@@ -31,11 +39,21 @@ inline bool start_janitor_if_due() {
   return true;
 }
 
+/// Gives memory back, a chunk at most each 16 ms, where a program with one thread has no janitor for that. Called where
+/// a run of pages was taken or given, without a lock.
+void give_back_without_janitor();
+inline void give_back_if_due() {
+  if (janitor_phase.load(std::memory_order_relaxed) == JanitorPhase::absent) [[unlikely]] {
+    give_back_without_janitor();
+  }
+}
+
 /// The fork handlers' part: in the child there is no janitor until it is wanted again.
 void forget_janitor();
 
 /// From here on a janitor may be started, which calls `round` with the nanoseconds it may take, again and again: the C
-/// library is ready for threads. Once a process.
-void allow_janitor(Round (*round)(std::uint64_t budget_ns));
+/// library is ready for threads. Where there is none, `give_back` gives up to a chunk back, and says whether there is
+/// more. Once a process.
+void allow_janitor(Round (*round)(std::uint64_t budget_ns), bool (*give_back)());
 
 }  // namespace blockyard::heap

@@ -18,6 +18,20 @@ Round Maintenance::run(std::uint64_t budget_ns) {
   return round;
 }
 
+bool Maintenance::give_back_a_chunk() {
+  if (running_.exchange(true, std::memory_order_acquire)) {
+    return false;  // this thread is at it, and a signal handler interrupted it
+  }
+  follow(base::monotonic_ns());
+  Demand& demand = supply_.demand;
+  const bool given =
+      purging_.purge_one(supply_.pages, demand.least_reserve(), demand.most_ready(), supply_.counts.purged);
+  purging_.note(supply_.pages.take_lowest());
+  demand.end_round(supply_.pages.reserve_pages(), supply_.ready_slabs.pages());
+  running_.store(false, std::memory_order_release);
+  return given;
+}
+
 void Maintenance::forget() {
   running_.store(false, std::memory_order_relaxed);
   supply_.pages.abandon_work();
@@ -41,25 +55,30 @@ void Maintenance::look_at_limits(std::uint16_t tick) {
   supply_.demand.keep_at_most(most);
 }
 
-Round Maintenance::run_alone(std::uint64_t budget_ns) {
+// What the program did since the last round; returns the tick.
+std::uint16_t Maintenance::follow(std::uint64_t now_ns) {
   constexpr std::uint64_t tick_ns = 16'000'000;
+  const auto tick = static_cast<std::uint16_t>(now_ns / tick_ns);
+  supply_.tick.store(tick, std::memory_order_relaxed);
+  const PageHeap::Lowest lowest = supply_.pages.take_lowest();
+  supply_.demand.follow({.now_ns = now_ns,
+                         .tick = tick,
+                         .taken = supply_.taken(),
+                         .missed = supply_.counts.populated_by_program.load(std::memory_order_relaxed),
+                         .lowest_reserve = lowest.reserve,
+                         .ready_slabs = supply_.ready_slabs.pages()});
+  purging_.follow(tick, lowest, supply_.demand.reserve_target());
+  return tick;
+}
+
+Round Maintenance::run_alone(std::uint64_t budget_ns) {
   PageHeap& pages = supply_.pages;
   ReadySlabs& ready_slabs = supply_.ready_slabs;
   Demand& demand = supply_.demand;
   const std::uint64_t started = base::monotonic_ns();
   const auto within_budget = [&] { return base::monotonic_ns() - started < budget_ns; };
-  const auto tick = static_cast<std::uint16_t>(started / tick_ns);
-  supply_.tick.store(tick, std::memory_order_relaxed);
+  const std::uint16_t tick = follow(started);
   look_at_limits(tick);
-
-  const PageHeap::Lowest lowest = pages.take_lowest();
-  demand.follow({.now_ns = started,
-                 .tick = tick,
-                 .taken = supply_.taken(),
-                 .missed = supply_.counts.populated_by_program.load(std::memory_order_relaxed),
-                 .lowest_reserve = lowest.reserve,
-                 .ready_slabs = ready_slabs.pages()});
-  purging_.follow(tick, lowest, demand.reserve_target());
   bool exhausted = false;
   while (!exhausted && pages.reserve_pages() < demand.reserve_target() && within_budget()) {
     exhausted = !populate_chunk(

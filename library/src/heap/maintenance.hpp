@@ -27,6 +27,9 @@ class Maintenance {
   /// One round; `budget_ns` bounds it between steps. Any thread; while another is at it, it does nothing: the janitor
   /// that was switched off may be in its last round when a frame ends, or frames end on several threads.
   Round run(std::uint64_t budget_ns);
+  /// The part of a round that gives memory back, for a program with one thread and no janitor: a chunk at most, whether
+  /// there was one. A few system calls.
+  bool give_back_a_chunk();
   /// In a forked child, where the thread that was at it is gone.
   void forget();
 
@@ -40,6 +43,7 @@ class Maintenance {
 
  private:
   Round run_alone(std::uint64_t budget_ns);
+  std::uint16_t follow(std::uint64_t now_ns);
   void look_at_limits(std::uint16_t tick);
 
   Supply& supply_;

@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 
 // A process whose address space is limited starts threads, loads libraries and maps files beside the heap: so much
-// stays for that, a stack of the default size and as much as half of it. Not below the smallest region, where a program
+// stays for that, a stack of the default size and a quarter more. Not below the smallest region, where a program
 // would get ENOMEM though the C library serves it.
-constexpr std::size_t room_beside = std::size_t{12} << 20;
+constexpr std::size_t room_beside = std::size_t{10} << 20;
 constexpr std::size_t smallest_region = std::size_t{8} << 20;
 
 // Where address space is not limited the region grows by larger steps than are wanted, for fewer system calls.

@@ -112,7 +112,7 @@ void show_settings() {
       "  BLOCKYARD_HEAP_READY_SLABS=%u   slabs of 16 KiB cut in advance, part of the reserve\n"
       "  BLOCKYARD_HEAP_PERIOD=%u        microseconds between the janitor's rounds\n"
       "  BLOCKYARD_HEAP_PURGE=%u         milliseconds that free memory is not needed before it is given back\n"
-      "  BLOCKYARD_HEAP_JANITOR=%d       0: by_heap_frame_end does the janitor's work\n"
+      "  BLOCKYARD_HEAP_JANITOR=%d       0: by_heap_frame_end does the janitor's work; set to 1: one thread does, too\n"
       "  BLOCKYARD_HEAP_HUGE_PAGES=%d    1: ask for transparent huge pages, 0: for small ones\n",
       std::size_t{settings.reserve_bytes}, std::uint32_t{settings.ready_slabs}, std::uint32_t{settings.period_us},
       std::uint32_t{settings.purge_ms}, settings.janitor ? 1 : 0, settings.huge_pages ? 1 : 0);
@@ -139,6 +139,9 @@ bool is_in_range(std::size_t which, std::uint64_t value) {
 
 void set_setting(std::size_t which, std::uint64_t value) {
   visit_setting(which, [&]<class T>(Setting<T>& setting) { setting = static_cast<T>(value); });
+  if (which == BY_HEAP_JANITOR) {
+    settings.janitor_asked_for = value != 0;
+  }
 }
 
 std::uint64_t get_setting(std::size_t which) {

@@ -36,6 +36,7 @@ void Supply::give_slab(std::uint32_t slice, std::uint32_t slices) {
     ready_slabs.give(slice, slices);
   } else {
     pages.free(page_of_slice(slice), PageState::free_ready);
+    give_back_if_due();
   }
 }
 
@@ -66,6 +67,7 @@ std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* 
   if (zeroed != nullptr) {
     *zeroed = run.from == PageState::free_decommitted;
   }
+  give_back_if_due();
   if (large) {
     counts.large_blocks.fetch_add(1, std::memory_order_relaxed);
     return run.first;
@@ -93,6 +95,7 @@ void Supply::give_pages(std::uint32_t first_page) {
   if (purgeable) {
     want_janitor();  // it gives back what is not wanted again
   }
+  give_back_if_due();
 }
 
 }  // namespace blockyard::heap

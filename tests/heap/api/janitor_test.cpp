@@ -36,6 +36,9 @@ void await(Condition&& condition) {
   }
 }
 
+// A program with one thread has a janitor only where it asks for one.
+[[maybe_unused]] const int asked_for = by_heap_set(BY_HEAP_JANITOR, 1);
+
 // For a frame whose end is to do all that there is to do.
 constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 

@@ -13,7 +13,6 @@
 #include "behaviour.hpp"
 
 #pragma weak by_heap_frame_end
-#pragma weak by_heap_set
 #pragma weak by_heap_reserve
 #pragma weak by_heap_trim
 

@@ -21,6 +21,7 @@ namespace {
 // comes at most 63 times a second, every 16 ms; where each of those blocks wakes it, 250 times and more.
 void require_that_the_janitor_is_left_alone(std::vector<void*>& blocks, std::size_t size) {
   constexpr double most_naps_a_second = 125;
+  behaviour::ask_for_a_janitor();
   const auto exchange = [&](int times) {
     for (int i = 0; i < times; ++i) {
       void*& block = blocks[static_cast<std::size_t>(i) % blocks.size()];

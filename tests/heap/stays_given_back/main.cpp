@@ -54,6 +54,7 @@ struct Half {
 }  // namespace
 
 int main() {
+  behaviour::ask_for_a_janitor();
   std::vector<char*> blocks;
   for (std::size_t i = 0; i < block_count; ++i) {
     blocks.push_back(static_cast<char*>(std::memset(std::malloc(block_bytes), 1, block_bytes)));

@@ -8,7 +8,28 @@
 #include <cerrno>
 #include <ctime>
 
+// Exported by glibc: the first since 2.32, the others always. Weak, so that other C libraries serve too.
+extern "C" {
+extern char __libc_single_threaded __attribute__((weak));
+void _IO_list_lock() __attribute__((weak));
+void _IO_list_unlock() __attribute__((weak));
+}
+
 namespace blockyard::base {
+
+bool is_only_thread() { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
+
+void lock_streams() {
+  if (_IO_list_lock != nullptr) {
+    _IO_list_lock();
+  }
+}
+
+void unlock_streams() {
+  if (_IO_list_unlock != nullptr) {
+    _IO_list_unlock();
+  }
+}
 
 void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns) {
   const timespec limit{static_cast<time_t>(at_most_ns / 1'000'000'000), static_cast<long>(at_most_ns % 1'000'000'000)};
