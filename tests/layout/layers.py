@@ -22,6 +22,7 @@ LAB = {
     "replay": {"base", "journal", "samples"},
     "samples": {"base"},
     "locality": {"base", "journal", "replay"},
+    "sites": {"base", "journal"},
 }
 COMPONENTS = LIBRARY | LAB
 # Public headers of the lab; all others are the library's.

@@ -1,0 +1,182 @@
+"""`blockyard sites`: which functions of the program allocate, how much, and how long it lives."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import click
+
+from blockyard import journal_tool, options, sites_tool
+from blockyard.counted import counted
+from blockyard.errors import UserError
+from blockyard.sites_tool import name, percent, shortened, size
+
+_WIDTH = 80
+_FRAMES_SHOWN = 12
+
+_EPILOG = """\b
+Examples:
+  blockyard sites game.byj
+  blockyard sites game.byj --sort frame --by line
+  blockyard sites game.byj --sort same-frame --match 'particle'"""
+
+
+@click.command(short_help="Who allocates: functions, lines, modules or tags.", epilog=_EPILOG)
+@click.argument("journal", type=click.Path(path_type=Path))
+@sites_tool.grouping
+@click.option(
+    "--sort",
+    type=click.Choice(sites_tool.SORTS),
+    default="allocations",
+    show_default=True,
+    help="What comes first: the most allocations, bytes, allocations within frames or in one frame, bytes at the peak "
+    "or at the end, blocks that die in the frame they were born in, or blocks that live within one function.",
+)
+@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many sites; 0 is all.")
+@click.option("--match", metavar="REGEX", help="Only sites whose function, file, module or tag REGEX matches.")
+@sites_tool.through
+@sites_tool.wrappers
+@options.stretch
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@options.as_json
+def command(
+    journal: Path,
+    by: str,
+    sort: str,
+    limit: int,
+    match: str | None,
+    through: str | None,
+    wrappers: bool,
+    from_s: float | None,
+    to_s: float | None,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
+    """Say which functions of the program allocate: how often, how much, within frames, at the peak and at the end.
+
+    JOURNAL must hold call stacks, as 'blockyard record' keeps them. A site is the stack of an allocation, grouped by
+    --by. The innermost function that is not part of the standard library or of malloc stands for its stack.
+    """
+    if as_csv and as_json:
+        raise UserError("--json and --csv can't both go to standard output")
+    arguments: list[str | Path] = [journal, "--by", by, "--sort", sort, "--limit", str(limit)]
+    for option, value in (("--match", match), ("--through", through)):
+        if value is not None:
+            arguments += [option, value]
+    if wrappers:
+        arguments.append("--wrappers")
+    result = sites_tool.listing(arguments + sites_tool.stretch(from_s, to_s))
+    if as_json:
+        journal_tool.print_json(result)
+        return
+    if not result["sites"]:
+        raise UserError(f"no site of {journal} matches")
+    if as_csv:
+        click.echo(_csv(result), nl=False)
+        return
+    for line in lines(journal, result, by, sort):
+        click.echo(line)
+
+
+def lines(journal: Path, result: dict[str, Any], by: str, sort: str) -> list[str]:
+    """The answer, then a table of two or more lines for each site."""
+    said = [_answer(result, sort), ""]
+    said.append("allocations  share     bytes  per frame   at peak    at end  same frame")
+    for site in result["sites"]:
+        said += _rows(site, result, by)
+    more = result["site_count"] - len(result["sites"])
+    said.append("")
+    if more:
+        said.append(f"{counted(more, 'more site')}; --limit 0 shows all.")
+    said += _remarks(journal, result)
+    return said
+
+
+def _answer(result: dict[str, Any], sort: str) -> str:
+    first, everything = result["sites"][0], result["all"]
+    who = name(first)
+    if sort == "bytes":
+        share = percent(first["bytes"], everything["bytes"])
+        return f"{who} requests most bytes: {size(first['bytes'])}, {share} of all."
+    if sort == "frame":
+        share = percent(first["frame_allocations"], everything["frame_allocations"])
+        return f"{who} allocates most within frames: {_per_frame(first, result)} times a frame, {share} of all there."
+    if sort == "worst-frame":
+        return f"{who} has the most allocations in one frame: {first['worst_frame_allocations']:,}."
+    if sort == "peak":
+        share = percent(first["peak_bytes"], everything["peak_bytes"])
+        at = f"{result['peak_at_ns'] / 1e9:.2f} s"
+        return f"{who} holds most at the peak ({at}): {size(first['peak_bytes'])}, {share} of all."
+    if sort == "end":
+        held = f"{counted(first['end_blocks'], 'block')}, {size(first['end_bytes'])}"
+        share = percent(first["end_bytes"], everything["end_bytes"])
+        what = "holds most when the recording ends" if result["cut_at_end"] else "leaks most"
+        return f"{who} {what}: {held}, {share} of all."
+    if sort == "same-frame":
+        share = percent(first["freed_same_frame"], first["freed"])
+        blocks = counted(first["freed_same_frame"], "block")
+        return f"{who} has most blocks that die in the frame they were born in: {blocks}, {share} of its freed ones."
+    if sort == "shared" and first["shared_function"]:
+        blocks = counted(first["freed_shared"], "block")
+        return f"{who} has most blocks that live within one function: {blocks} within {first['shared_function']}."
+    share = percent(first["allocations"], everything["allocations"])
+    return f"{who} allocates most often: {share} of {counted(everything['allocations'], 'allocation')}."
+
+
+def _per_frame(site: dict[str, Any], result: dict[str, Any]) -> str:
+    if not result["frame_count"]:
+        return "-"
+    count = site["frame_allocations"] / result["frame_count"]
+    return f"{count:,.0f}" if count >= 100 else f"{count:.1f}" if count >= 0.05 or not count else "<0.1"
+
+
+def _rows(site: dict[str, Any], result: dict[str, Any], by: str) -> list[str]:
+    module = f"  {site['module']}" if by in ("function", "line", "stack") and site.get("module") else ""
+    rows = [shortened(name(site), _WIDTH - len(module)) + module]
+    if by == "stack":
+        rows += _stack(site)
+    rows.append(
+        f"{site['allocations']:>11,} {percent(site['allocations'], result['all']['allocations']):>6} "
+        f"{size(site['bytes']):>9} {_per_frame(site, result):>10} {size(site['peak_bytes']):>9} "
+        f"{size(site['end_bytes']):>9} {percent(site['freed_same_frame'], site['freed']):>11}"
+    )
+    if site["freed_shared"]:
+        share = percent(site["freed_shared"], site["freed"])
+        end = f" ({share} of its freed blocks)"
+        begin = "            live within "
+        rows.append(begin + shortened(site["shared_function"], _WIDTH - len(begin) - len(end)) + end)
+    return rows
+
+
+def _stack(site: dict[str, Any]) -> list[str]:
+    frames = site.get("stack", [])[1:]
+    rows = [f"  < {shortened(name(frame), _WIDTH - 4)}" for frame in frames[:_FRAMES_SHOWN]]
+    if len(frames) > _FRAMES_SHOWN:
+        rows.append(f"  < {counted(len(frames) - _FRAMES_SHOWN, 'more function')}; --json has all")
+    return rows
+
+
+def _remarks(journal: Path, result: dict[str, Any]) -> list[str]:
+    said = []
+    if not result["marked_frames"]:
+        said.append("The program marked no frames; a frame here is a sixtieth of a second.")
+    if not result["has_names"] and any("function" in site for site in result["sites"]):
+        said.append(f"Addresses have no names yet: 'blockyard names {journal}' finds them.")
+    if result["without_stack"]:
+        share = percent(result["without_stack"], result["all"]["allocations"])
+        said.append(f"{counted(result['without_stack'], 'allocation')} ({share}) have no call stack.")
+    return said + [f"Note: {note}." for note in result["notes"]]
+
+
+def _csv(result: dict[str, Any]) -> str:
+    out = io.StringIO()
+    rows = [
+        {**site, "stack": ";".join(name(frame) for frame in reversed(site["stack"]))} if "stack" in site else site
+        for site in result["sites"]
+    ]
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

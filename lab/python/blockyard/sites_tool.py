@@ -1,0 +1,90 @@
+"""Calls blockyard-sites and words what sites, diff and export share."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from blockyard import native
+
+_BAR_CELLS = 24
+
+BY = ("function", "line", "module", "tag", "stack")
+SORTS = ("allocations", "bytes", "frame", "worst-frame", "peak", "end", "same-frame", "shared")
+
+
+def call(arguments: Sequence[str | os.PathLike]) -> str:
+    """Runs blockyard-sites; what it printed. A bar appears on a terminal when it takes a while."""
+    if not sys.stderr.isatty():
+        return native.call("blockyard-sites", arguments)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(_BAR_CELLS),
+        TextColumn("{task.percentage:3.0f} %"),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("reading", total=1.0)
+        return native.call(
+            "blockyard-sites", arguments, on_progress=lambda fraction, _: bar.update(task, completed=fraction)
+        )
+
+
+def listing(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
+    return json.loads(call(["list", *arguments]))
+
+
+def stretch(from_s: float | None, to_s: float | None) -> list[str]:
+    """`--from` and `--to` as the native program takes them."""
+    given = [("--from", from_s), ("--to", to_s)]
+    return [text for option, value in given if value is not None for text in (option, repr(value))]
+
+
+def name(site: dict[str, Any]) -> str:
+    """What a person calls the site."""
+    if "tag" in site:
+        return site["tag"] or "(no tag)"
+    if "function" not in site:
+        return site["module"] or "(no call stack)"
+    if not site["function"]:
+        return "(no call stack)"
+    where = f"{os.path.basename(site['file'])}:{site['line']}" if site.get("line") else ""
+    return f"{site['function']} {where}".rstrip()
+
+
+def size(count: float) -> str:
+    for unit, text in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if abs(count) >= unit:
+            return f"{count / unit:.1f} {text}"
+    return f"{count:.0f} B"
+
+
+def percent(part: float, whole: float) -> str:
+    if not whole:
+        return "-"
+    share = 100 * part / whole
+    return f"{share:.0f} %" if share >= 9.95 or not share else f"{share:.1f} %"
+
+
+def shortened(text: str, width: int) -> str:
+    """Text of at most `width` characters; what is left out comes from the middle, as both ends of a name tell most."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+grouping = click.option(
+    "--by", type=click.Choice(BY), default="function", show_default=True, help="What makes allocations one site."
+)
+wrappers = click.option(
+    "--wrappers", is_flag=True, help="Let operator new, malloc and the standard library stand for a stack."
+)
+through = click.option(
+    "--through", metavar="REGEX", help="Only stacks with a function, anywhere in them, that REGEX matches."
+)

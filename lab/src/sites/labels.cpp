@@ -1,0 +1,113 @@
+#include "sites/labels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace blockyard::sites {
+namespace {
+
+/// The qualified name in a demangled function: without its parameters and, of a template, its result.
+std::string_view qualified_name(std::string_view function) {
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    const std::string_view rest = function.substr(i);
+    // Operators and unnamed places have brackets and blanks of their own.
+    if (rest.starts_with("operator")) break;
+    if (rest.starts_with("(anonymous namespace)")) {
+      i += std::string_view("(anonymous namespace)").size() - 1;
+      continue;
+    }
+    if (rest[0] == '<' || rest[0] == '[' || rest[0] == '{') ++depth;
+    if ((rest[0] == '>' && (i == 0 || function[i - 1] != '-')) || rest[0] == ']' || rest[0] == '}') --depth;
+    if (depth != 0) continue;
+    if (rest[0] == '(') break;
+    if (rest[0] == ' ') begin = i + 1;
+  }
+  return function.substr(begin);
+}
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[19];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace
+
+bool is_wrapper(std::string_view function) {
+  static constexpr std::array<std::string_view, 17> names{
+      "malloc",        "calloc",         "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
+      "memalign",      "valloc",         "pvalloc", "strdup",       "strndup",        "__libc_malloc",
+      "__libc_calloc", "__libc_realloc", "xmalloc", "xcalloc",      "xrealloc"};
+  static constexpr std::array<std::string_view, 10> prefixes{
+      "std::", "__gnu_cxx::", "__cxx", "operator new", "alloc::", "core::", "<alloc::", "<core::", "<std::", "__rust_"};
+  const std::string_view name = qualified_name(function);
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); }) ||
+         std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Labels::Labels(const journal::Stacks& stacks, bool show_wrappers) : stacks_(stacks) {
+  intern({});
+  for (std::uint32_t frame = 0; frame < stacks.frames().size(); ++frame) add_frame(frame);
+  first_.push_back(static_cast<std::uint32_t>(labels_.size()));
+  choose_speakers(show_wrappers);
+}
+
+std::span<const Label> Labels::of_frame(std::uint32_t frame) const {
+  return std::span(labels_).subspan(first_[frame], first_[frame + 1] - first_[frame]);
+}
+
+std::uint32_t Labels::intern(std::string_view text) {
+  const auto [place, is_new] = index_.try_emplace(std::string(text), static_cast<std::uint32_t>(texts_.size()));
+  if (is_new) {
+    texts_.emplace_back(text);
+    wrapper_.push_back(is_wrapper(text));
+  }
+  return place->second;
+}
+
+void Labels::add_frame(std::uint32_t frame) {
+  first_.push_back(static_cast<std::uint32_t>(labels_.size()));
+  const journal::Frame& where = stacks_.frames()[frame];
+  if (where.module == journal::end_marker) {
+    labels_.push_back({intern("[stack incomplete: " + std::string(journal::stack_end_text(where.address)) + "]"), 0, 0,
+                       intern("[incomplete]")});
+    return;
+  }
+  const bool generated = where.module == journal::no_module;
+  const std::string module(generated ? "[generated code]" : file_name(stacks_.modules()[where.module].path));
+  const std::uint32_t module_text = intern(module);
+  for (const journal::Function& function : stacks_.names(frame)) {
+    std::string name = stacks_.text(function.name);
+    if (name.empty()) name = module + "+" + hexadecimal(where.address);
+    labels_.push_back({intern(name), intern(stacks_.text(function.file)), function.line, module_text});
+  }
+  if (labels_.size() == first_.back()) {
+    labels_.push_back({intern(generated ? hexadecimal(where.address) : module + "+" + hexadecimal(where.address)), 0, 0,
+                       module_text});
+  }
+}
+
+void Labels::choose_speakers(bool show_wrappers) {
+  constexpr std::uint32_t nobody = journal::no_node;
+  const auto nodes = stacks_.nodes();
+  std::vector<std::uint32_t> found(nodes.size(), nobody);
+  speakers_.resize(nodes.size());
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const std::uint32_t frame = nodes[i].frame;
+    const std::uint32_t first = first_[frame];
+    if (stacks_.frames()[frame].module != journal::end_marker) {
+      for (std::uint32_t at = first; at < first_[frame + 1] && found[i] == nobody; ++at) {
+        if (show_wrappers || !wrapper_[labels_[at].function]) found[i] = at;
+      }
+    }
+    if (found[i] == nobody && nodes[i].parent != journal::no_node) found[i] = found[nodes[i].parent];
+    speakers_[i] = found[i] == nobody ? first : found[i];
+  }
+}
+
+}  // namespace blockyard::sites

@@ -1,0 +1,57 @@
+// What call stacks are called: functions, files and modules as text, and which function speaks for a stack.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "journal/stacks.hpp"
+
+namespace blockyard::sites {
+
+/// Whether a function only passes an allocation on: malloc and its kin, operator new, and what belongs to the standard
+/// libraries of C++ and Rust. `function` is demangled.
+bool is_wrapper(std::string_view function);
+
+/// One function of a stack. All but the line are indices for Labels::text().
+struct Label {
+  std::uint32_t function = 0;
+  std::uint32_t file = 0;
+  std::uint32_t line = 0;  ///< 0 is unknown
+  std::uint32_t module = 0;
+};
+
+/// The labels of a journal's stacks. Made once, in O(frames + nodes); `stacks` must be complete and outlive it. A frame
+/// without names is called by its module and address, such as libgame.so+0x1234. Const members are thread-safe.
+class Labels {
+ public:
+  /// With `show_wrappers` the innermost function speaks for each stack, whatever it is.
+  Labels(const journal::Stacks& stacks, bool show_wrappers);
+
+  /// The functions of a frame, innermost first; at least one.
+  std::span<const Label> of_frame(std::uint32_t frame) const;
+  /// The function that speaks for a stack: the innermost that is no wrapper.
+  const Label& speaker(std::uint32_t node) const { return labels_[speakers_[node]]; }
+  bool wraps(std::uint32_t text) const { return wrapper_[text]; }
+  const std::string& text(std::uint32_t index) const { return texts_[index]; }
+  std::uint32_t texts() const { return static_cast<std::uint32_t>(texts_.size()); }
+  const journal::Stacks& stacks() const { return stacks_; }
+
+ private:
+  std::uint32_t intern(std::string_view text);
+  void add_frame(std::uint32_t frame);
+  void choose_speakers(bool show_wrappers);
+
+  const journal::Stacks& stacks_;
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string, std::uint32_t> index_;
+  std::vector<bool> wrapper_;            ///< by text
+  std::vector<Label> labels_;            ///< of all frames, one after the other
+  std::vector<std::uint32_t> first_;     ///< by frame: its first label; one more at the end
+  std::vector<std::uint32_t> speakers_;  ///< by node: a label
+};
+
+}  // namespace blockyard::sites

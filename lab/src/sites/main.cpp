@@ -1,0 +1,105 @@
+// blockyard-sites: who allocates, by the call stacks of a journal.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <new>
+#include <string>
+
+#include "journal/event.hpp"
+#include "journal/json_text.hpp"
+#include "sites/analysis.hpp"
+#include "sites/sites_json.hpp"
+
+namespace {
+
+namespace journal = blockyard::journal;
+namespace sites = blockyard::sites;
+
+constexpr int bad_input = 1;
+constexpr int wrong_usage = 2;
+
+struct Arguments {
+  std::string path;
+  double from_s = 0;
+  double to_s = 0;
+  bool progress = false;
+  sites::Options options;
+  sites::Listing listing;
+};
+
+journal::Progress progress_of(const Arguments& arguments) {
+  if (!arguments.progress) return {};
+  auto last = std::chrono::steady_clock::time_point();
+  return [last](double fraction) mutable {
+    constexpr std::chrono::milliseconds pause(100);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < pause) return;
+    last = now;
+    std::fprintf(stderr, "progress %.4f reading\n", fraction);
+  };
+}
+
+std::uint64_t nanoseconds(double seconds, const char* option) {
+  constexpr double most_s = 9e9;  // 64 bits of nanoseconds
+  if (!(seconds >= 0 && seconds <= most_s))
+    throw journal::Error(std::string(option) + " must be a time of 0 s or later");
+  return static_cast<std::uint64_t>(std::llround(seconds * 1e9));
+}
+
+void print(const std::string& text) {
+  if (std::fputs((text + "\n").c_str(), stdout) == EOF || std::fflush(stdout) != 0) {
+    throw journal::Error("the result can't be written to standard output");
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Who allocates, by the call stacks of a journal.", "blockyard-sites");
+  app.require_subcommand(1);
+  Arguments arguments;
+  CLI::App* list = app.add_subcommand("list", "print sites as JSON");
+  list->add_option("journal", arguments.path, "a journal with call stacks")->required();
+  static const std::map<std::string, sites::By> groups{{"function", sites::By::function},
+                                                       {"line", sites::By::line},
+                                                       {"module", sites::By::module},
+                                                       {"tag", sites::By::tag},
+                                                       {"stack", sites::By::stack}};
+  static const std::map<std::string, sites::Sort> sorts{
+      {"allocations", sites::Sort::allocations}, {"bytes", sites::Sort::bytes},  {"frame", sites::Sort::frame},
+      {"worst-frame", sites::Sort::worst_frame}, {"peak", sites::Sort::peak},    {"end", sites::Sort::end},
+      {"same-frame", sites::Sort::same_frame},   {"shared", sites::Sort::shared}};
+  list->add_option("--by", arguments.options.by)->transform(CLI::CheckedTransformer(groups));
+  list->add_option("--sort", arguments.listing.sort)->transform(CLI::CheckedTransformer(sorts));
+  list->add_option("--limit", arguments.listing.limit, "at most so many sites; 0 is all");
+  list->add_option("--match", arguments.listing.match, "a regular expression for function, file, module or tag");
+  list->add_option("--through", arguments.options.through, "only stacks with a function that this expression matches");
+  list->add_flag("--wrappers", arguments.options.show_wrappers, "let operator new and the standard library speak");
+  CLI::Option* from = list->add_option("--from", arguments.from_s, "seconds");
+  CLI::Option* to = list->add_option("--to", arguments.to_s, "seconds");
+  list->add_flag("--progress", arguments.progress, "write lines 'progress FRACTION TEXT' to standard error");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : wrong_usage;
+  }
+  if (from->count() != 0) arguments.options.from_ns = nanoseconds(arguments.from_s, "--from");
+  if (to->count() != 0) arguments.options.to_ns = nanoseconds(arguments.to_s, "--to");
+  const sites::Sites found = sites::find_sites(arguments.path, arguments.options, progress_of(arguments));
+  print(journal::json_text(sites::sites_json(found, arguments.options.by, arguments.listing)));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "blockyard: not enough memory for the blocks that are alive in this journal\n");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "blockyard: %s\n", error.what());
+  }
+  return bad_input;
+}

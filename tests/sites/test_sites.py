@@ -1,0 +1,223 @@
+"""blockyard sites: who allocates, on journals whose every figure is known."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stacked import Journal
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LOAD = [("app::load()", "load.cpp", 10)]
+UPDATE = [("app::update(float)", "update.cpp", 20)]
+SPAWN = [("app::spawn(int)", "spawn.cpp", 30)]
+SPAWN_AGAIN = [("app::spawn(int)", "spawn.cpp", 33)]
+SPAWN_FREES = [("app::spawn(int)", "spawn.cpp", 39)]
+GROW = [("std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)", "vector.tcc", 450)]
+DRAW = [("app::batch()", "draw.h", 5), ("app::draw()", "draw.cpp", 50)]
+DESTROY = [("app::destroy(app::Thing*)", "update.cpp", 25)]
+
+
+def blockyard(*arguments: object, columns: int = 80) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(ROOT / "lab" / "python")}
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", *map(str, arguments)], env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+def sites(path: Path, *arguments: object) -> dict:
+    done = blockyard("sites", path, "--json", "--limit", "0", *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def by_name(path: Path, *arguments: object) -> dict[str, dict]:
+    result = sites(path, *arguments)
+    return {site.get("function", site.get("tag", site.get("module"))): site for site in result["sites"]}
+
+
+@pytest.fixture
+def game(tmp_path: Path) -> Path:
+    """Three frames of 10 ms after 10 ms of loading, in which load() keeps 1000 bytes.
+
+    In each frame update() has spawn() allocate twice, once by a vector; draw() frees in itself what it allocated.
+    destroy() ends spawn()'s first block in the next frame.
+    """
+    journal = Journal()
+    load = journal.stack("main", LOAD)
+    spawn = journal.stack("main", UPDATE, SPAWN)
+    grow = journal.stack("main", UPDATE, SPAWN_AGAIN, GROW)
+    batch = journal.stack("main", DRAW)
+    shrink = journal.stack("main", UPDATE, SPAWN_FREES)
+    done = journal.stack("main", [("app::draw()", "draw.cpp", 58)])
+    destroy = journal.stack("main", UPDATE, DESTROY)
+    ms = 1_000_000
+    journal.allocate(1000, 0x10, 1 * ms, load, tag="loading")
+    journal.mark(10 * ms)
+    for frame in range(3):
+        begin = (10 + 10 * frame) * ms
+        if frame:
+            journal.free(0x100 + frame - 1, begin + 1 * ms, destroy)
+        journal.allocate(100, 0x100 + frame, begin + 2 * ms, spawn, tag="play/spawn")
+        journal.allocate(40, 0x200, begin + 3 * ms, grow, tag="play/spawn")
+        journal.free(0x200, begin + 4 * ms, shrink)
+        journal.allocate(500, 0x300, begin + 5 * ms, batch)
+        journal.free(0x300, begin + 6 * ms, done)
+        journal.mark(begin + 10 * ms)
+    return journal.write(tmp_path / "game.txt")
+
+
+def test_functions_are_counted_and_the_standard_library_does_not_speak(game):
+    found = by_name(game)
+    assert {name: (site["allocations"], site["bytes"]) for name, site in found.items()} == {
+        "app::load()": (1, 1000),
+        "app::spawn(int)": (6, 420),
+        "app::batch()": (3, 1500),
+    }
+    assert "std::vector" in str(by_name(game, "--wrappers").keys())
+
+
+def test_lines_modules_tags_and_stacks_are_other_ways_to_group(game):
+    lines = {(site["function"], site["line"]): site["allocations"] for site in sites(game, "--by", "line")["sites"]}
+    assert lines == {
+        ("app::load()", 10): 1, ("app::spawn(int)", 30): 3, ("app::spawn(int)", 33): 3, ("app::batch()", 5): 3,
+    }  # fmt: skip
+    assert {name: site["allocations"] for name, site in by_name(game, "--by", "module").items()} == {"libgame.so": 10}
+    assert {name: site["allocations"] for name, site in by_name(game, "--by", "tag").items()} == {
+        "loading": 1, "play/spawn": 6, "": 3,
+    }  # fmt: skip
+    stacks = sites(game, "--by", "stack")["sites"]
+    assert len(stacks) == 4
+    grown = next(site for site in stacks if "vector" in site["stack"][0]["function"])
+    assert [frame["function"] for frame in grown["stack"]][1:] == ["app::spawn(int)", "app::update(float)", "main"]
+
+
+def test_what_happens_within_frames_is_counted_per_frame(game):
+    result = sites(game)
+    assert result["marked_frames"] and result["frame_count"] == 3
+    found = by_name(game)
+    assert found["app::load()"]["frame_allocations"] == 0
+    spawn = found["app::spawn(int)"]
+    assert (spawn["frame_allocations"], spawn["worst_frame_allocations"], spawn["frames"]) == (6, 2, 3)
+
+
+def test_a_frame_without_a_mark_at_its_end_is_none(tmp_path):
+    journal = Journal()
+    site = journal.stack("main", LOAD)
+    journal.mark(10)
+    journal.allocate(8, 0x10, 11, site)
+    journal.mark(20)
+    journal.allocate(8, 0x20, 21, site)
+    found = by_name(journal.write(tmp_path / "game.txt"))["app::load()"]
+    assert found["allocations"] == 2 and found["frame_allocations"] == 1
+
+
+def test_another_threads_allocations_are_in_no_frame(tmp_path):
+    journal = Journal()
+    site = journal.stack("main", LOAD)
+    journal.mark(10)
+    journal.allocate(8, 0x10, 11, site, thread=2)
+    journal.mark(20)
+    assert by_name(journal.write(tmp_path / "game.txt"))["app::load()"]["frame_allocations"] == 0
+
+
+def test_memory_at_the_peak_and_at_the_end_adds_up(game):
+    result = sites(game)
+    found = by_name(game)
+    assert result["all"]["peak_bytes"] == 1000 + 100 + 500
+    assert sum(site["peak_bytes"] for site in result["sites"]) == result["all"]["peak_bytes"]
+    assert {name: site["peak_bytes"] for name, site in found.items()} == {
+        "app::load()": 1000, "app::spawn(int)": 100, "app::batch()": 500,
+    }  # fmt: skip
+    assert {name: site["end_bytes"] for name, site in found.items()} == {
+        "app::load()": 1000, "app::spawn(int)": 100, "app::batch()": 0,
+    }  # fmt: skip
+
+
+def test_blocks_that_die_in_the_frame_they_were_born_in(game):
+    found = by_name(game)
+    assert (found["app::batch()"]["freed"], found["app::batch()"]["freed_same_frame"]) == (3, 3)
+    assert (found["app::spawn(int)"]["freed"], found["app::spawn(int)"]["freed_same_frame"]) == (5, 3)
+
+
+def test_the_deepest_function_that_allocation_and_free_share(game):
+    lines = {(site["function"], site["line"]): site for site in sites(game, "--by", "line")["sites"]}
+    assert lines["app::spawn(int)", 33]["shared_function"] == "app::spawn(int)"
+    assert lines["app::spawn(int)", 30]["shared_function"] == "app::update(float)"
+    assert lines["app::batch()", 5]["shared_function"] == "app::draw()"
+    assert lines["app::batch()", 5]["freed_shared"] == 3
+
+
+def test_stacks_of_two_threads_share_nothing(tmp_path):
+    journal = Journal()
+    here, there = journal.stack("main", LOAD), journal.stack("worker", DRAW)
+    journal.allocate(8, 0x10, 1, here)
+    journal.free(0x10, 2, there, thread=2)
+    found = by_name(journal.write(tmp_path / "game.txt"))["app::load()"]
+    assert found["freed"] == 1 and found["freed_shared"] == 0
+
+
+@pytest.mark.parametrize(
+    "sort, first",
+    [
+        ("allocations", "app::spawn(int)"),
+        ("bytes", "app::batch()"),
+        ("frame", "app::spawn(int)"),
+        ("peak", "app::load()"),
+        ("end", "app::load()"),
+        ("same-frame", "app::batch()"),
+        ("shared", "app::batch()"),
+    ],
+)
+def test_the_answer_comes_first_and_everything_fits_80_columns(game, sort, first):
+    result = blockyard("sites", game, "--sort", sort)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(first)
+    assert max(map(len, lines[1:])) <= 80
+
+
+def test_stretches_and_filters_choose_what_is_counted(game):
+    assert by_name(game, "--from", "0.02", "--to", "0.03")["app::spawn(int)"]["allocations"] == 2
+    assert set(by_name(game, "--match", "spawn")) == {"app::spawn(int)"}
+    assert set(by_name(game, "--through", "update")) == {"app::spawn(int)"}
+    assert blockyard("sites", game, "--match", "nowhere").stderr == f"blockyard: no site of {game} matches\n"
+    for option in ("--match", "--through"):
+        assert "is no regular expression" in blockyard("sites", game, option, "(").stderr
+
+
+def test_csv_has_a_row_for_each_site(game):
+    rows = list(csv.DictReader(blockyard("sites", game, "--csv").stdout.splitlines()))
+    assert (rows[0]["function"], rows[0]["allocations"]) == ("app::spawn(int)", "6")
+    assert len(rows) == 3
+    stacks = list(csv.DictReader(blockyard("sites", game, "--csv", "--by", "stack").stdout.splitlines()))
+    assert any(row["stack"].startswith("main;app::update(float) update.cpp:20") for row in stacks)
+
+
+def test_addresses_without_names_are_called_by_module_and_offset(tmp_path):
+    journal = Journal()
+    journal.allocate(8, 0x10, 1, journal.stack(journal.frame("")))
+    path = journal.write(tmp_path / "game.txt")
+    assert set(by_name(path)) == {"libgame.so+0x100"}
+    assert "blockyard names" in blockyard("sites", path).stdout
+
+
+def test_a_journal_without_stacks_or_tags_says_how_to_get_them(tmp_path):
+    path = tmp_path / "game.txt"
+    path.write_text("a 8 10 1 1\n")
+    result = blockyard("sites", path)
+    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
+    assert "has no call stacks" in result.stderr and "blockyard record" in result.stderr
+    assert "blockyard::tag" in blockyard("sites", path, "--by", "tag").stderr
+
+
+def test_a_byj_says_the_same_as_the_text_it_was_made_of(game):
+    byj = game.with_suffix(".byj")
+    assert blockyard("convert", game, "-o", byj).returncode == 0
+    for by in ("function", "line", "stack", "tag"):
+        assert sites(byj, "--by", by)["sites"] == sites(game, "--by", by)["sites"]
