@@ -9,11 +9,14 @@
 
 namespace blockyard::heap {
 
+// What is freed next to a run looks at the run's last page for a free one only. Of others that page is marked as inner:
+// a pointer to it must not look like one to the beginning of a block.
 void PageHeap::mark(std::uint32_t first, std::uint32_t length, PageState state) {
   PageTag& head = tag(first);
   PageTag& tail = tag(first + length - 1);
   head.length = tail.length = length;
-  head.state = tail.state = static_cast<std::uint8_t>(state);
+  tail.state = static_cast<std::uint8_t>(is_free(state) ? state : PageState::inner);
+  head.state = static_cast<std::uint8_t>(state);
 }
 
 void PageHeap::count_reserve(std::uint32_t length, PageState state, bool added) {

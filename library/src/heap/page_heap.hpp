@@ -20,7 +20,7 @@ namespace blockyard::heap {
 inline constexpr std::size_t medium_limit = std::size_t{1} << 20;
 
 enum class PageState : std::uint8_t {
-  inner = 0,  ///< not the end of any run
+  inner = 0,  ///< not the first page of any run, nor the last of a free one
   used_slab,
   used_block,
   in_work,           ///< neither used nor free: the janitor, or who does its work, populates it or gives it back

@@ -19,7 +19,8 @@ const char* PageHeap::check() {
       return "a run of pages has no valid tag at its first page";
     }
     const PageTag& tail = tag(page + head.length - 1);
-    if (tail.length != head.length || tail.state != head.state) {
+    const PageState expected = is_free(state) || head.length == 1 ? state : PageState::inner;
+    if (tail.length != head.length || static_cast<PageState>(tail.state) != expected) {
       return "the tags at the two ends of a run of pages differ";
     }
     for (std::uint32_t inner = page + 1; inner + 1 < page + head.length; ++inner) {

@@ -90,7 +90,8 @@ struct alignas(64) Slab {
 };
 static_assert(sizeof(Slab) == 64);
 
-/// A run of pages is described at its first and last page (boundary tags). Guarded by the page heap's lock.
+/// A run of pages is described at its first and last page (boundary tags); the last one's state counts where the run is
+/// free. Guarded by the page heap's lock.
 struct PageTag {
   std::uint32_t length = 0;  ///< pages of the run that begins (or, at its last page, ends) here
   std::uint32_t next = 0;    ///< free runs: links in their list (page index, 0 is none)

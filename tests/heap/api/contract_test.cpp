@@ -200,6 +200,7 @@ TEST(HeapContractDeathTest, a_large_block_freed_twice_or_from_inside_is_reported
   for (const std::size_t size : {20'000u, 100'000u}) {  // cached when freed, and not
     auto* const block = static_cast<char*>(by_malloc(size));
     EXPECT_DEATH(by_free(block + 4096), report);
+    EXPECT_DEATH(by_free(block + by_usable_size(block) - 4096), report);
     EXPECT_DEATH(by_free(block + 16), report);
     EXPECT_DEATH(
         {

@@ -1,6 +1,7 @@
 // Why: programs and their libraries ask glibc's questions about the heap (malloc_trim after a big job, mallinfo2 for a
 // status page). Answered by glibc, they would speak of a heap that is not in use.
 #include <malloc.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -12,11 +13,20 @@
 
 #include "behaviour.hpp"
 
-// C23's, which this C library may not declare yet.
+// C23's and glibc's own, which no header declares yet or any more.
 extern "C" void free_sized(void* block, size_t size);
 extern "C" void free_aligned_sized(void* block, size_t alignment, size_t size);
+extern "C" void* __libc_malloc(size_t size);
+extern "C" void __libc_free(void* block);
+extern "C" void* __libc_calloc(size_t count, size_t size);
+extern "C" void* __libc_realloc(void* block, size_t size);
+extern "C" void* __libc_memalign(size_t alignment, size_t size);
+extern "C" void* __libc_valloc(size_t size);
+extern "C" void* __libc_pvalloc(size_t size);
 #pragma weak free_sized
 #pragma weak free_aligned_sized
+#pragma weak by_heap_get
+#pragma weak by_usable_size
 
 namespace {
 
@@ -103,10 +113,44 @@ void require_the_fine_print() {
   free_aligned_sized(nullptr, 64, 100);
 }
 
+// Blocks of one name of the family, freed by another.
+void require_that_all_names_are_of_one_heap() {
+  const auto same = [](void* block, std::size_t size) {
+    behaviour::require(block != nullptr && by_usable_size(block) >= size, "a name of the family is another heap's");
+    return block;
+  };
+  std::free(same(__libc_malloc(100), 100));
+  std::free(same(__libc_calloc(10, 30), 300));
+  std::free(same(__libc_realloc(std::malloc(10), 5'000), 5'000));
+  std::free(same(__libc_memalign(64, 300), 300));
+  std::free(same(__libc_valloc(300), 300));
+  std::free(same(__libc_pvalloc(300), 4'096));
+  __libc_free(std::malloc(100));
+  __libc_free(std::malloc(100'000));
+}
+
+void require_that_mallopt_says_what_it_does() {
+  behaviour::require(mallopt(M_MMAP_MAX, 0) == 1, "mallopt refuses what holds anyway");
+  behaviour::require(mallopt(M_MMAP_THRESHOLD, 1 << 20) == 0 && mallopt(M_ARENA_MAX, 1) == 0 && mallopt(4'711, 1) == 0,
+                     "mallopt takes what it does not do");
+  behaviour::require(mallopt(M_TOP_PAD, 24 << 20) == 1, "mallopt refuses to keep memory ready");
+  while (behaviour::statistics().ready < std::uint64_t{24} << 20) {
+    std::free(std::malloc(100'000));  // so that the janitor is started
+    usleep(1'000);
+  }
+  behaviour::require(mallopt(M_TOP_PAD, 0) == 1, "mallopt refuses to keep no memory ready");
+  const std::uint64_t purge = by_heap_get(BY_HEAP_PURGE);
+  behaviour::require(mallopt(M_TRIM_THRESHOLD, -1) == 1 && by_heap_get(BY_HEAP_PURGE) > purge,
+                     "mallopt refuses to keep what is free");
+  by_heap_set(BY_HEAP_PURGE, purge);
+}
+
 }  // namespace
 
 int main() {
   require_the_fine_print();
+  require_that_all_names_are_of_one_heap();
+  require_that_mallopt_says_what_it_does();
   const std::size_t before = mallinfo2().uordblks;
   std::vector<void*> blocks;
   blocks.reserve(64);

@@ -84,3 +84,12 @@ BY_EXPORT void free_sized(void* block, size_t size) { by_free_sized(block, size)
 BY_EXPORT void free_aligned_sized(void* block, size_t, size_t size) { by_free_sized(block, size); }
 
 BY_EXPORT size_t malloc_usable_size(void* block) { return by_usable_size(block); }
+
+// glibc exports its family by these names too, and a program that mixes both frees a block of one heap in the other.
+BY_EXPORT void* __libc_malloc(size_t size) { return malloc(size); }
+BY_EXPORT void __libc_free(void* block) { free(block); }
+BY_EXPORT void* __libc_calloc(size_t count, size_t size) { return calloc(count, size); }
+BY_EXPORT void* __libc_realloc(void* block, size_t size) { return realloc(block, size); }
+BY_EXPORT void* __libc_memalign(size_t alignment, size_t size) { return memalign(alignment, size); }
+BY_EXPORT void* __libc_valloc(size_t size) { return valloc(size); }
+BY_EXPORT void* __libc_pvalloc(size_t size) { return pvalloc(size); }

@@ -34,7 +34,7 @@ BY_EXPORT struct mallinfo2 mallinfo2(void) {
 }
 
 // The old form, whose fields are ints: they wrap above 2 GiB, as glibc's do.
-BY_EXPORT struct mallinfo mallinfo(void) {
+BY_EXPORT struct mallinfo __libc_mallinfo(void) {
   const struct mallinfo2 wide = mallinfo2();
   struct mallinfo info {};
   info.arena = static_cast<int>(wide.arena);
@@ -43,6 +43,31 @@ BY_EXPORT struct mallinfo mallinfo(void) {
   info.keepcost = static_cast<int>(wide.keepcost);
   return info;
 }
+BY_EXPORT struct mallinfo mallinfo(void) { return __libc_mallinfo(); }
+
+// The parameters that mean something here; 0, as for any that is unknown, for the others:
+// - M_TRIM_THRESHOLD -1 (or any other negative number): what is free stays. A threshold has no counterpart.
+// - M_TOP_PAD: so many bytes are kept ready.
+// - M_MMAP_MAX 0: no block is a mapping of its own, which holds anyway.
+BY_EXPORT int mallopt(int parameter, int value) {
+  constexpr unsigned never = 1'000'000;  // the longest time that BY_HEAP_PURGE takes
+  switch (parameter) {
+    case M_TRIM_THRESHOLD:
+      return value < 0 && by_heap_set(BY_HEAP_PURGE, never) == 0 ? 1 : 0;
+    case M_TOP_PAD:
+      if (value < 0) {
+        return 0;
+      }
+      by_heap_reserve(static_cast<std::size_t>(value));
+      return 1;
+    case M_MMAP_MAX:
+      return value == 0 ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
+BY_EXPORT int __libc_mallopt(int parameter, int value) { return mallopt(parameter, value); }
 
 // An XML document, as glibc's, of our own elements.
 BY_EXPORT int malloc_info(int options, FILE* stream) {
