@@ -16,8 +16,8 @@ struct Found {
   int rank;  ///< of symbols at one address the highest is kept
 };
 
-/// A sized symbol tells more than one without a size, a global one is the name that a program's author knows, and a weak
-/// one is often an alias of it.
+/// A sized symbol tells more than one without a size, a global one is the name that a program's author knows, and a
+/// weak one is often an alias of it.
 int rank_of(const GElf_Sym& symbol, const char* name) {
   const int binding = GELF_ST_BIND(symbol.st_info);
   int rank = symbol.st_size != 0 ? 8 : 0;
