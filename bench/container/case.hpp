@@ -35,7 +35,7 @@ struct Case {
 
 std::vector<Case> list_cases();
 std::vector<Case> hash_map_cases();
-std::vector<Case> hash_key_cases();
+std::vector<Case> key_cases();
 std::vector<Case> ordered_cases();
 std::vector<Case> block_cases();
 std::vector<Case> thread_cases();

@@ -62,7 +62,7 @@ int main(int count, char** arguments) {
   using namespace blockyard::bench;
   std::vector<Case> cases;
   for (const auto& group :
-       {list_cases(), hash_map_cases(), hash_key_cases(), ordered_cases(), block_cases(), thread_cases()}) {
+       {list_cases(), hash_map_cases(), key_cases(), ordered_cases(), block_cases(), thread_cases()}) {
     cases.insert(cases.end(), group.begin(), group.end());
   }
   if (count == 2 && std::string_view(arguments[1]) == "--list") {

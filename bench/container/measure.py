@@ -34,6 +34,10 @@ class Workload:
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     """Implementation, and the mallocs it is run on."""
     note: str = ""
+    case: str = ""
+    """The workload's name in bench_containers, where several sizes share one."""
+    repeats: int = sys.maxsize
+    """At most so many, where one takes long."""
 
 
 ALL_MALLOCS = ("glibc", "mimalloc", "jemalloc")
@@ -74,18 +78,6 @@ WORKLOADS = {
             ("std+allocator", OWN),
             ("std+pmr-pool", OWN),
             ("std+node_allocator", OWN),
-        ),
-        HUGE,
-    ),
-    "hash-map-shuffled": Workload(
-        "HashMap<int, int>, 10 million, keys shuffled, found shuffled",
-        10_000_000,
-        (
-            ("HashMap", OWN),
-            ("HashMap-direct", OWN),
-            ("absl::flat_hash_map", OWN),
-            ("absl::node_hash_map", OWN),
-            ("std", OWN),
         ),
         HUGE,
     ),
@@ -146,6 +138,49 @@ WORKLOADS = {
     "threads-moved": Workload("A HashMap moved to another thread", 1_000_000, (("HashMap", OWN),), HUGE),
 }
 
+KEYS = {
+    "dense": "integers 0 to N-1, inserted in order",
+    "random": "random 64-bit integers",
+    "addresses": "addresses of blocks of 48 bytes",
+    "strings": "random strings of 16 to 31 bytes",
+    "paths": "strings with a common prefix, `res://scenes/...`",
+}
+LARGE = 1_000_000
+HASH_SIZES = (8, 1_000, 10_000, LARGE)
+ORDERED_SIZES = (100, 10_000, LARGE)
+LARGEST = 10_000_000
+"""Of integers only: strings of this number take more memory than small machines have."""
+
+
+def key_workloads() -> Iterator[tuple[str, Workload]]:
+    """One distribution of keys and one size each: inserted, found, missed, followed from one to the next, erased."""
+    peers = {
+        "hash": ("HashMap", "absl::node_hash_map", "absl::flat_hash_map", "std"),
+        "ordered": ("RBMap", "absl::btree_map", "std"),
+    }
+    for kind, names in peers.items():
+        for keys, told in KEYS.items():
+            if kind == "ordered" and keys == "addresses":
+                continue
+            sizes = HASH_SIZES if kind == "hash" else ORDERED_SIZES
+            if kind == "hash" and keys in ("dense", "random"):
+                sizes += (LARGEST,)
+            for n in sizes:
+                yield (
+                    f"{kind}-{keys}-{n}",
+                    Workload(
+                        f"{names[0]}, {n} keys: {told}",
+                        n,
+                        tuple((name, OWN) for name in names),
+                        HUGE,
+                        f"{kind}-{keys}",
+                        1 if n == LARGEST else 3,
+                    ),
+                )
+
+
+WORKLOADS |= dict(key_workloads())
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -170,18 +205,24 @@ def bars() -> Iterator[Bar]:
 
     yield from on("list", "List", "std/glibc", ("insert", 0.40), ("iterate", 0.50))
     yield from on("list", "List", "List-direct", ("insert", STATIC), ("iterate", STATIC), ("total", STATIC))
-    for keys in ("hash-map", "hash-map-shuffled"):
-        yield from on(keys, "HashMap", "absl::node_hash_map", ("insert", 0.5), ("find", 0.75))
-        yield from on(keys, "HashMap", "absl::flat_hash_map", ("insert", 1.5), ("find", 1.1), ("iterate", 0.6))
-        yield from on(
-            keys,
-            "HashMap",
-            "HashMap-direct",
-            ("insert", STATIC),
-            ("find", STATIC),
-            ("iterate", STATIC),
-            ("total", STATIC),
-        )
+    yield from on("hash-map", "HashMap", "absl::node_hash_map", ("insert", 0.5), ("find", 0.75))
+    yield from on("hash-map", "HashMap", "absl::flat_hash_map", ("insert", 1.5), ("find", 1.1), ("iterate", 0.6))
+    yield from on(
+        "hash-map",
+        "HashMap",
+        "HashMap-direct",
+        ("insert", STATIC),
+        ("find", STATIC),
+        ("iterate", STATIC),
+        ("total", STATIC),
+    )
+    for keys in ("random", "addresses", "strings", "paths"):
+        for n in HASH_SIZES:
+            phases = (("find", 1.0 if n < LARGE else 0.75), ("miss", 1.0), ("insert", 0.7), ("erase", 0.7))
+            yield from on(f"hash-{keys}-{n}", "HashMap", "absl::node_hash_map", *phases)
+    for n in HASH_SIZES:
+        dense = (("insert", 0.7), ("find", 0.7), ("erase", 0.7))
+        yield from on(f"hash-dense-{n}", "HashMap", "absl::node_hash_map", *dense)
     yield from on(
         "hash-map-string", "HashMap", "std/glibc", ("insert", 0.6), ("iterate", 0.5), ("clear", 0.5), ("bytes", 0.75)
     )
@@ -190,6 +231,15 @@ def bars() -> Iterator[Bar]:
     )
     yield from on("ordered-map", "RBMap", "std/glibc", ("insert", 0.30), ("find", 0.30))
     yield from on("ordered-map", "RBMap", "absl::btree_map", ("insert", 1.4), ("find", 1.4))
+    for n in ORDERED_SIZES:
+        for keys in ("strings", "paths"):
+            for peer, at_most in (("absl::btree_map", 1.0 if n < LARGE else 0.8), ("std", 1.0 if n < LARGE else 0.65)):
+                each = (("find", at_most), ("insert", at_most), ("erase", at_most))
+                yield from on(f"ordered-{keys}-{n}", "RBMap", peer, *each)
+        yield from on(f"ordered-random-{n}", "RBMap", "absl::btree_map", ("dependent_find", 1.0))
+        for peer, at_most in (("absl::btree_map", 1.0), ("std", 0.3)):
+            each = (("find", at_most), ("insert", at_most), ("erase", at_most))
+            yield from on(f"ordered-dense-{n}", "RBMap", peer, *each)
     yield from on("ordered-map", "RBMap", "RBMap-direct", ("insert", STATIC), ("find", STATIC), ("total", STATIC))
     for ours in ("BlockAllocator", "StaticBlockAllocator"):
         yield from on("blocks", ours, "PagedAllocator", ("free", 1.0))
@@ -221,6 +271,10 @@ BROUGHT_IN = 1 << 30
 """Bytes touched and released before each process (see bring_in() in main.cpp): more than most cases take."""
 
 
+SMALL = 100_000
+"""Elements of a case that measures many rounds in the same memory: the first touch does not count."""
+
+
 def with_totals(figures: dict[str, float]) -> dict[str, float]:
     """A container's figures and their sums, cold and warm."""
     sums = {
@@ -232,7 +286,8 @@ def with_totals(figures: dict[str, float]) -> dict[str, float]:
 
 
 def run_case(program: Path, workload: str, implementation: str, n: int, malloc: str) -> dict[str, float]:
-    subprocess.run([program, "--bring-in", str(BROUGHT_IN)], check=True)
+    if n >= SMALL:
+        subprocess.run([program, "--bring-in", str(BROUGHT_IN)], check=True)
     environment = dict(os.environ)
     if PRELOADS[malloc]:
         environment["LD_PRELOAD"] = PRELOADS[malloc]
@@ -263,7 +318,7 @@ def plan(names: list[str], repeats: int, barred_only: bool) -> list[Run]:
         barred = {row for bar in bars() if bar.workload == name for row in (bar.ours, bar.peer)}
         cases = [(i, m, row_name(i, m, mallocs)) for i, mallocs in WORKLOADS[name].rows for m in mallocs]
         cases = [case for case in cases if not barred_only or case[2] in barred]
-        for repeat in range(repeats):
+        for repeat in range(min(repeats, WORKLOADS[name].repeats)):
             runs += [Run(name, *case, repeat) for case in (cases if repeat % 2 == 0 else reversed(cases))]
     return runs
 
@@ -316,8 +371,9 @@ def measure(program: Path, runs: list[Run], results: Results, shrink: int, secon
         if run == LIST_100M:
             figures = run_case(program, "list", run.implementation, 100_000_000 // shrink, run.malloc)
         else:
-            n = WORKLOADS[run.workload].n // shrink
-            figures = run_case(program, run.workload, run.implementation, n, run.malloc)
+            workload = WORKLOADS[run.workload]
+            n = max(workload.n // shrink, 1)
+            figures = run_case(program, workload.case or run.workload, run.implementation, n, run.malloc)
         results.add(run, figures)
     if sys.stderr.isatty():
         print("\r" + " " * 79 + "\r", end="", file=sys.stderr)
@@ -400,10 +456,12 @@ def kept(results: dict[str, Figures], peak_gb: float | None, sizes: dict[str, in
     )
     counts = [len(values) for figures in results.values() for row in figures.values() for values in row.values()]
     return {
-        "processes": min(counts),
+        "processes": max(counts),
         "workloads": {
             name: {
                 "title": WORKLOADS[name].title,
+                "case": WORKLOADS[name].case,
+                "entries": WORKLOADS[name].n,
                 "rows": {
                     row: {phase: round(statistics.median(values), 3) for phase, values in phases.items()}
                     for row, phases in figures.items()

@@ -20,6 +20,7 @@ from common import (
     words,
     worse,
 )
+from page_containers import key_case
 
 from blockyard.analysis import noise
 from blockyard.analysis.latency import View
@@ -27,12 +28,14 @@ from blockyard.analysis.latency import View
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "worst")
 _MARGIN = 1 + noise.MARGIN
 _HZ = "60"
+_BY_KEY = ("insert", "find", "miss", "dependent_find", "erase", "bytes")
 _CONTAINERS = {
     "list": ("List", ("insert", "iterate", "clear", "bytes")),
     "hash-map": ("HashMap", ("insert", "find", "iterate", "clear", "bytes")),
-    "hash-map-shuffled": ("HashMap", ("insert", "find", "iterate", "clear", "bytes")),
     "hash-map-string": ("HashMap", ("insert", "find", "iterate", "clear", "bytes")),
     "ordered-map": ("RBMap", ("insert", "find", "iterate", "clear", "bytes")),
+    **{f"hash-{keys}-{n}": ("HashMap", _BY_KEY) for keys in ("random", "strings") for n in (8, 1_000, 1_000_000)},
+    **{f"ordered-{keys}-{n}": ("RBMap", _BY_KEY) for keys in ("random", "paths") for n in (100, 1_000_000)},
     "blocks": ("StaticBlockAllocator", ("allocate", "walk", "free", "free_random", "reallocate", "pair")),
 }
 _OWN_WORDS = ("List", "HashMap", "RBMap", "BlockAllocator", "StaticBlockAllocator", "PagedAllocator")
@@ -218,7 +221,9 @@ def _containers(figures: dict[str, Any]) -> list[str]:
                 continue
             name = min(peers, key=peers.__getitem__)
             if peers[name] * _MARGIN < mine:
-                kind = {"hash-map-shuffled": ", shuffled keys", "hash-map-string": " of strings"}.get(key, "")
+                kind = " of strings" if key == "hash-map-string" else ""
+                if (case := key_case(key)) is not None:
+                    kind = f", {case[2]:,} {case[1]}"
                 rows.append([f"{ours}{kind}", phase.replace("_", " "), three(mine), f"{name} {three(peers[name])}"])
     if not rows:
         return []

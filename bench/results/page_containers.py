@@ -12,9 +12,19 @@ PHASES = {
     "blocks": ("allocate", "walk", "free", "free_random", "reallocate", "pair"),
 }
 
+KEYS = {
+    "dense": "integers 0 to N-1, in order",
+    "random": "random 64-bit integers",
+    "addresses": "addresses of blocks of 48 bytes",
+    "strings": "random strings of 16 to 31 bytes",
+    "paths": "strings with a common prefix (`res://scenes/...`)",
+}
+_KEY_PHASES = ("insert", "find", "miss", "dependent_find", "erase", "iterate", "bytes")
+
 _ANSWER = (
     ("list", "insert", "std/glibc"),
-    ("hash-map", "find", "absl::flat_hash_map"),
+    ("hash-random-1000", "find", "absl::node_hash_map"),
+    ("hash-strings-1000", "find", "absl::node_hash_map"),
     ("ordered-map", "find", "absl::btree_map"),
 )
 """What the first sentence tells: workload, phase and peer."""
@@ -40,7 +50,7 @@ def write(data: Data) -> list[str]:
         "",
         answer,
         "",
-        f"Processor time, medians of {figures['processes']} processes each. *Cold* is a process's first filling, "
+        f"Processor time, medians of up to {figures['processes']} processes each. *Cold* is a process's first filling, "
         "*warm* the second of the same container. Blockyard's memory is in huge pages beyond 2 MiB, the peers' is as "
         "they ask for it.",
         "",
@@ -58,6 +68,36 @@ def write(data: Data) -> list[str]:
             ),
         ),
         *[line for key, phases in PHASES.items() for line in _peers(figures["workloads"].get(key), phases)],
+        *_keys(figures["workloads"]),
+    ]
+
+
+def key_case(name: str) -> tuple[str, str, int] | None:
+    """The container, the keys and the number of entries of a workload of one distribution of keys."""
+    container, _, rest = name.partition("-")
+    keys, _, entries = rest.partition("-")
+    return (container, keys, int(entries)) if keys in KEYS and entries.isdigit() else None
+
+
+def _keys(workloads: dict[str, Any]) -> list[str]:
+    """A table for each distribution of keys."""
+    tables: dict[str, list[list[str]]] = {}
+    for name, workload in workloads.items():
+        if (case := key_case(name)) is None:
+            continue
+        container, keys, entries = case
+        title = f"{'Hash maps' if container == 'hash' else 'Ordered maps'}: {KEYS[keys]}"
+        for number, (row, values) in enumerate(workload["rows"].items()):
+            cells = (ABSENT if (value := values.get(phase)) is None else three(value) for phase in _KEY_PHASES)
+            tables.setdefault(title, []).append([f"{entries:,}" if number == 0 else "", row, *cells])
+    if not tables:
+        return []
+    head = ["entries", "ns per operation", "insert", "find", "miss", "dependent find", "erase", "iterate", "bytes"]
+    return [
+        "A *miss* looks for a key that is not there. A *dependent find* looks for a key that the find before it "
+        "returned; the other finds can overlap. Bytes are of an entry, with what belongs to a string key.",
+        "",
+        *[line for title, rows in tables.items() for line in (f"## {title}", "", *table(head, rows))],
     ]
 
 
@@ -85,7 +125,9 @@ def _ratio(row: dict[str, Any]) -> list[str]:
 
 
 def _name(row: dict[str, Any]) -> str:
-    kind = {"hash-map-shuffled": ", shuffled keys", "hash-map-string": ", strings"}.get(row["workload"], "")
+    kind = ", strings" if row["workload"] == "hash-map-string" else ""
+    if (case := key_case(row["workload"])) is not None:
+        kind = f", {case[2]:,} {case[1]}"
     return f"{row['ours']} {row['phase'].replace('_', ' ')}{kind}"
 
 

@@ -167,7 +167,7 @@ class HashMap {
   }
   [[nodiscard]] const V* getptr(const K& key) const { return const_cast<HashMap*>(this)->getptr(key); }
 
-  [[nodiscard]] bool has(const K& key) const { return lookup(key, hashed(key)) != nullptr; }
+  [[nodiscard]] bool has(const K& key) const { return place_of(key, hashed(key)).chunk != nullptr; }
 
   /// end() if the key is not there.
   [[nodiscard]] Iterator find(const K& key) { return {lookup(key, hashed(key)), this}; }

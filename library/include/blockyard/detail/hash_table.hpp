@@ -28,7 +28,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <utility>
 #include <vector>
@@ -52,54 +51,88 @@ BY_API void array_free(void* array, std::size_t bytes) noexcept;
 
 inline constexpr unsigned chunk_slots = 12;
 
-/// A set of slots of one chunk, `1 << Shift` bits for each.
-template <unsigned Shift>
+/// A set of slots of one chunk, `1 << Shift` bits of a `Word` for each.
+template <class Word, unsigned Shift>
 struct SlotSet {
-  std::uint64_t bits;
+  Word bits;
 
   [[nodiscard]] bool is_empty() const noexcept { return bits == 0; }
   [[nodiscard]] unsigned first() const noexcept { return static_cast<unsigned>(std::countr_zero(bits)) >> Shift; }
   void drop_first() noexcept { bits &= bits - 1; }
 };
 
-/// The slots of a chunk whose tag is `tag`, with 64-bit arithmetic only. `tags` are the first 16 bytes of the chunk.
-[[nodiscard]] inline SlotSet<0> portable_slots_with(const void* tags, std::uint8_t tag) noexcept {
-  std::uint64_t found = 0;
-  for (unsigned half = 0; half < 2; ++half) {
-    std::uint64_t word;
-    std::memcpy(&word, static_cast<const std::byte*>(tags) + half * sizeof word, sizeof word);
-    if constexpr (std::endian::native == std::endian::big) {
-      word = __builtin_bswap64(word);
-    }
-    // The top bit of each byte that equals the tag; then these eight bits side by side.
-    constexpr std::uint64_t ones = 0x0101010101010101;
-    const std::uint64_t differs = word ^ (ones * tag);
-    const std::uint64_t equals = ~(((differs & (ones * 0x7f)) + ones * 0x7f) | differs | ones * 0x7f);
-    found |= (((equals >> 7) * 0x0102040810204080u) >> 56) << (half * 8);
+/// Compares tags by 64-bit arithmetic.
+struct PortableTags {
+  using Slots = SlotSet<std::uint32_t, 0>;
+
+  /// The slots in use whose tag is `tag`. `chunk` is aligned to 16 bytes and begins with the tags. The four bytes
+  /// behind them are below 0x80, as no tag in use is.
+  [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
+    // The top bit of each byte that equals the tag: the rest of it is 0, and so is the top bit.
+    return {gather(chunk, [tag](std::uint64_t word) {
+      const std::uint64_t differs = word ^ (ones * tag);
+      return ~(((differs & ones * 0x7f) + ones * 0x7f) | differs);
+    })};
   }
-  return {found & ((1u << chunk_slots) - 1)};
-}
+  /// The slots not in use.
+  [[nodiscard]] static Slots free(const void* chunk) noexcept {
+    return {gather(chunk, [](std::uint64_t word) { return ~word; }) & ((1u << chunk_slots) - 1)};
+  }
+
+ private:
+  static constexpr std::uint64_t ones = 0x0101010101010101;
+
+  // The top bits of what `of` makes of eight bytes each, side by side.
+  template <class Of>
+  static std::uint32_t gather(const void* chunk, Of&& of) noexcept {
+    std::uint64_t words[2];
+    std::memcpy(words, chunk, sizeof words);
+    std::uint32_t found = 0;
+    for (unsigned half = 0; half < 2; ++half) {
+      const std::uint64_t word = std::endian::native == std::endian::big ? __builtin_bswap64(words[half]) : words[half];
+      const std::uint64_t top = (of(word) >> 7) & ones;
+      found |= static_cast<std::uint32_t>((top * 0x0102040810204080) >> 56) << (half * 8);
+    }
+    return found;
+  }
+};
 
 #if defined(__SSE2__)
-using Slots = SlotSet<0>;
-[[nodiscard]] inline Slots slots_with(const void* tags, std::uint8_t tag) noexcept {
-  const __m128i equals =
-      _mm_cmpeq_epi8(_mm_load_si128(static_cast<const __m128i*>(tags)), _mm_set1_epi8(static_cast<char>(tag)));
-  return {static_cast<unsigned>(_mm_movemask_epi8(equals)) & ((1u << chunk_slots) - 1)};
-}
+struct Tags {
+  using Slots = SlotSet<std::uint32_t, 0>;
+
+  [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
+    return {top_bits(_mm_cmpeq_epi8(load(chunk), _mm_set1_epi8(static_cast<char>(tag))))};
+  }
+  [[nodiscard]] static Slots free(const void* chunk) noexcept {
+    return {~top_bits(load(chunk)) & ((1u << chunk_slots) - 1)};
+  }
+
+ private:
+  static __m128i load(const void* chunk) noexcept { return _mm_load_si128(static_cast<const __m128i*>(chunk)); }
+  static std::uint32_t top_bits(__m128i bytes) noexcept { return static_cast<std::uint32_t>(_mm_movemask_epi8(bytes)); }
+};
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 // Neon has no movemask: a narrowing shift leaves four bits of each byte, of which one is kept.
-using Slots = SlotSet<2>;
-[[nodiscard]] inline Slots slots_with(const void* tags, std::uint8_t tag) noexcept {
-  const uint8x16_t equals = vceqq_u8(vld1q_u8(static_cast<const std::uint8_t*>(tags)), vdupq_n_u8(tag));
-  const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(equals), 4);
-  return {vget_lane_u64(vreinterpret_u64_u8(narrow), 0) & 0x0000'8888'8888'8888u};
-}
+struct Tags {
+  using Slots = SlotSet<std::uint64_t, 2>;
+
+  [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
+    return {top_bits(vceqq_u8(load(chunk), vdupq_n_u8(tag)))};
+  }
+  [[nodiscard]] static Slots free(const void* chunk) noexcept {
+    return {top_bits(vmvnq_u8(load(chunk))) & 0x0000'8888'8888'8888};
+  }
+
+ private:
+  static uint8x16_t load(const void* chunk) noexcept { return vld1q_u8(static_cast<const std::uint8_t*>(chunk)); }
+  static std::uint64_t top_bits(uint8x16_t bytes) noexcept {
+    const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(bytes), 4);
+    return vget_lane_u64(vreinterpret_u64_u8(narrow), 0) & 0x8888'8888'8888'8888;
+  }
+};
 #else
-using Slots = SlotSet<0>;
-[[nodiscard]] inline Slots slots_with(const void* tags, std::uint8_t tag) noexcept {
-  return portable_slots_with(tags, tag);
-}
+using Tags = PortableTags;
 #endif
 
 /// What mix() multiplies by: 2^64 by the golden ratio.
@@ -122,8 +155,9 @@ inline constexpr std::uint64_t no_multiplier = 1;
 template <class Link>
 struct alignas(16) HashChunk {
   std::array<std::uint8_t, chunk_slots> tags{};
-  std::uint16_t overflow = 0;  ///< entries that passed this chunk since it was full; stays at its greatest value
-  std::uint16_t room = 0;      ///< in a table of one chunk, or none: entries that fit
+  std::uint8_t overflow = 0;             ///< entries that passed this chunk by, up to greatest_overflow
+  std::uint8_t room = 0;                 ///< in a table of one chunk, or none: entries that fit
+  std::array<std::uint8_t, 2> unused{};  ///< as the two before, below 0x80
   std::array<Link, chunk_slots> links{};
 };
 static_assert(sizeof(HashChunk<NearLink<void>>) == 64);
@@ -172,18 +206,19 @@ class HashTable {
   [[nodiscard, gnu::always_inline]] Place find(std::uint64_t hash, Matches&& matches) const {
     const std::uint8_t tag = tag_of(hash);
     std::uint64_t at = hash;
-    for (std::uint32_t passed = 0;; ++passed) {
+    do {
       Chunk& chunk = chunks_[at & mask_];
-      for (Slots slots = slots_with(&chunk, tag); !slots.is_empty(); slots.drop_first()) {
-        if (matches(chunk.links[slots.first()])) [[likely]] {
-          return {&chunk, slots.first()};
+      for (Tags::Slots slots = Tags::with(&chunk, tag); !slots.is_empty(); slots.drop_first()) {
+        if (const unsigned slot = slots.first(); matches(chunk.links[slot])) [[likely]] {
+          return {&chunk, slot};
         }
       }
-      if (chunk.overflow == 0 || passed == mask_) [[likely]] {
+      if (chunk.overflow == 0) [[likely]] {
         return {};
       }
       at += step_of(tag);
-    }
+    } while (((at ^ hash) & mask_) != 0);  // an odd step comes round after all chunks, not before
+    return {};
   }
 
   /// Enters a link; there must be room. How many full chunks it passed.
@@ -192,7 +227,7 @@ class HashTable {
     std::uint64_t at = hash;
     for (unsigned passed = 0;; ++passed) {
       Chunk& chunk = chunks_[at & mask_];
-      if (const Slots free = slots_with(&chunk, 0); !free.is_empty()) [[likely]] {
+      if (const Tags::Slots free = Tags::free(&chunk); !free.is_empty()) [[likely]] {
         chunk.tags[free.first()] = tag;
         chunk.links[free.first()] = link;
         return passed;
@@ -240,14 +275,15 @@ class HashTable {
 
   /// Chunks that the longest search for an entry reads. O(size).
   [[nodiscard]] std::size_t longest_search(Source source) const;
-  /// Whether a search finds each of the `entries` of `source`, nothing else is there, and the overflow counts are right.
-  /// O(capacity).
+  /// Whether a search finds each of the `entries` of `source`, nothing else is there, and the overflow counts are
+  /// right. O(capacity).
   [[nodiscard]] bool invariants_hold(std::size_t entries, Source source) const;
 
  private:
   static constexpr std::size_t chunk_limit = 10;
   static constexpr std::uint64_t greatest_chunks = std::uint64_t{1} << 28;
-  static constexpr std::uint16_t greatest_overflow = std::numeric_limits<std::uint16_t>::max();
+  // An overflow count that has reached it stays: it says only that a search may not end here.
+  static constexpr std::uint8_t greatest_overflow = 0x7f;
   // A table without memory: every search ends here at once.
   static constexpr Chunk no_chunk{};
 
@@ -257,7 +293,7 @@ class HashTable {
   [[nodiscard]] static std::uint64_t step_of(std::uint8_t tag) noexcept { return 2 * std::uint64_t{tag} + 1; }
   static void count_overflow(Chunk& chunk, int by) noexcept {
     if (chunk.overflow != greatest_overflow) {
-      chunk.overflow = static_cast<std::uint16_t>(chunk.overflow + by);
+      chunk.overflow = static_cast<std::uint8_t>(chunk.overflow + by);
     }
   }
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -328,7 +364,7 @@ bool HashTable<Link>::allocate(std::size_t chunks, std::size_t room) noexcept {
     return false;
   }
   chunks_ = static_cast<Chunk*>(memory);
-  chunks_->room = static_cast<std::uint16_t>(room);
+  chunks_->room = static_cast<std::uint8_t>(room);
   mask_ = static_cast<std::uint32_t>(chunks - 1);
   return true;
 }

@@ -1,14 +1,17 @@
-// Hash maps of one distribution of keys: integers in order, random integers, addresses, strings, paths. Small maps are
+// Maps of one distribution of keys: integers in order, random integers, addresses, strings, paths. Small maps are
 // measured many at a time, together as large as one of 2,048 entries, so that reading the clock does not count.
+#include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/node_hash_map.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 #include <unordered_map>
 
 #include "blockyard/hash_map.hpp"
+#include "blockyard/rb_map.hpp"
 #include "case.hpp"
 
 namespace blockyard::bench {
@@ -49,6 +52,8 @@ struct PathKeys {
   }
 };
 
+template <class Keys>
+using KeyOf = decltype(Keys::make(0, true, std::declval<Random&>()));
 template <class K>
 using Next = std::conditional_t<sizeof(K) <= 8, K, const K*>;
 template <class K>
@@ -60,13 +65,10 @@ const K& key_of(const K* next) {
   return *next;
 }
 
-template <class K>
-using Ours = HashMap<K, Next<K>>;
-
 template <class Map, class Keys>
 void run(std::size_t n) {
-  using K = decltype(Keys::make(0, true, std::declval<Random&>()));
-  constexpr bool ours = std::is_same_v<Map, Ours<K>>;
+  using K = KeyOf<Keys>;
+  constexpr bool ours = requires(Map map, K key) { map.has(key); };
   constexpr std::size_t together = 2048;
   constexpr std::size_t operations = 2'000'000;
   constexpr std::size_t entries_weighed = 500'000;
@@ -126,8 +128,10 @@ void run(std::size_t n) {
     }
   };
   const auto follow = [](const Map& map, const K& key) {
-    if constexpr (ours) {
+    if constexpr (requires { map.getptr(key); }) {
       return *map.getptr(key);
+    } else if constexpr (ours) {
+      return map.find(key)->value();
     } else {
       return map.find(key)->second;
     }
@@ -211,25 +215,38 @@ void run(std::size_t n) {
 }
 
 template <class Keys>
-void add(std::vector<Case>& cases, std::string_view workload) {
-  using K = decltype(Keys::make(0, true, std::declval<Random&>()));
+void add_hash_maps(std::vector<Case>& cases, std::string_view workload) {
+  using K = KeyOf<Keys>;
   cases.insert(cases.end(), {
-                                {workload, "HashMap", run<Ours<K>, Keys>},
+                                {workload, "HashMap", run<HashMap<K, Next<K>>, Keys>},
                                 {workload, "absl::node_hash_map", run<absl::node_hash_map<K, Next<K>>, Keys>},
                                 {workload, "absl::flat_hash_map", run<absl::flat_hash_map<K, Next<K>>, Keys>},
                                 {workload, "std", run<std::unordered_map<K, Next<K>>, Keys>},
                             });
 }
+template <class Keys>
+void add_ordered_maps(std::vector<Case>& cases, std::string_view workload) {
+  using K = KeyOf<Keys>;
+  cases.insert(cases.end(), {
+                                {workload, "RBMap", run<RBMap<K, Next<K>>, Keys>},
+                                {workload, "absl::btree_map", run<absl::btree_map<K, Next<K>>, Keys>},
+                                {workload, "std", run<std::map<K, Next<K>>, Keys>},
+                            });
+}
 
 }  // namespace
 
-std::vector<Case> hash_key_cases() {
+std::vector<Case> key_cases() {
   std::vector<Case> cases;
-  add<DenseKeys>(cases, "hash-dense");
-  add<RandomKeys>(cases, "hash-random");
-  add<AddressKeys>(cases, "hash-addresses");
-  add<StringKeys>(cases, "hash-strings");
-  add<PathKeys>(cases, "hash-paths");
+  add_hash_maps<DenseKeys>(cases, "hash-dense");
+  add_hash_maps<RandomKeys>(cases, "hash-random");
+  add_hash_maps<AddressKeys>(cases, "hash-addresses");
+  add_hash_maps<StringKeys>(cases, "hash-strings");
+  add_hash_maps<PathKeys>(cases, "hash-paths");
+  add_ordered_maps<DenseKeys>(cases, "ordered-dense");
+  add_ordered_maps<RandomKeys>(cases, "ordered-random");
+  add_ordered_maps<StringKeys>(cases, "ordered-strings");
+  add_ordered_maps<PathKeys>(cases, "ordered-paths");
   return cases;
 }
 
