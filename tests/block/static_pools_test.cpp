@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -186,6 +187,57 @@ TEST(StaticBlocks, memory_freed_by_other_threads_is_used_again) {
   }
   EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
   EXPECT_LE(Blocks::statistics().held_bytes, 2 * after_first);
+}
+
+TEST(StaticBlocks, a_thread_allocates_the_block_of_another_that_it_just_freed) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<200, 8>;
+  void* const block = Blocks::allocate();
+  std::thread([block] {
+    void* const own = Blocks::allocate();
+    Blocks::free(block);
+    EXPECT_TRUE(block::static_invariants_hold());
+    void* const again = Blocks::allocate();
+    EXPECT_EQ(again, block);
+    EXPECT_EQ(Blocks::statistics().live_blocks, 2u);
+    Blocks::free(again);
+    Blocks::free(own);
+    EXPECT_TRUE(block::static_invariants_hold());
+    EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+  }).join();
+  EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+}
+
+// Two threads exchange all their blocks in each round, fewer and more than the pools keep.
+TEST(StaticBlocks, threads_that_free_each_others_blocks_take_no_more_memory_and_trim_gives_all_back) {
+  SKIP_IF_WATCHED();
+  using Blocks = StaticBlockAllocator<216, 8>;
+  std::size_t held = 0;
+  for (int round = 0; round < 30; ++round) {
+    std::vector<void*> taken[2];
+    std::barrier exchanged(2);
+    run_threads(2, [&](unsigned self) {
+      for (const std::size_t count : {10u, 100u, 3000u, 30000u}) {
+        taken[self].resize(count);
+        for (void*& block : taken[self]) {
+          block = Blocks::allocate();
+        }
+        exchanged.arrive_and_wait();
+        for (void* const block : taken[1 - self]) {
+          Blocks::free(block);
+        }
+        EXPECT_TRUE(block::static_invariants_hold());
+        exchanged.arrive_and_wait();
+      }
+    });
+    EXPECT_EQ(Blocks::statistics().live_blocks, 0u);
+    if (round == 4) {
+      held = Blocks::statistics().held_bytes;
+    }
+  }
+  EXPECT_LE(Blocks::statistics().held_bytes, 2 * held);
+  by_static_block_trim();
+  EXPECT_EQ(Blocks::statistics().held_bytes, 0u);
 }
 
 TEST(StaticBlocks, a_thread_that_starts_takes_over_what_an_ended_one_left) {

@@ -1,13 +1,14 @@
 /// StaticBlockAllocator: process-wide pools of blocks, found at compile time by size and alignment.
 ///
 /// Time: as BlockAllocator, per thread. allocate() takes one thread-local load more. free() on the thread that owns the
-/// slab takes a load and a compare more, without a lock or an atomic read-modify-write; on any other thread (a *remote
-/// free*) it takes one compare-and-swap. A lock is taken when a thread allocates its first block, needs a page, or
-/// ends.
+/// slab takes a load and a compare more, without a lock or an atomic read-modify-write. Any other thread (a *remote
+/// free*) keeps the block for its next allocation, without an atomic operation, and hands a magazine of 32 on under a
+/// lock. When enough wait, or when the thread never allocated that size, the free takes one compare-and-swap. A lock is
+/// also taken when a thread allocates its first block, needs a page, or ends.
 ///
 /// Memory: as BlockAllocator. A thread that allocates also holds 8 KiB of tables, and at least one slab of each size it
-/// uses. Unused after remote frees: an eighth of a slab that its owner takes for full; and all that was freed remotely
-/// while the owner lives but does not allocate that size.
+/// uses. Unused after remote frees: 64 blocks for each thread and size, and 128 KiB for each size; an eighth of a slab
+/// that its owner takes for full; and all that went back to a slab whose owner lives but does not allocate that size.
 ///
 /// Sizes that need the same stride (detail/block_slab.hpp) share a pool. The pools live in libblockyard, so shared
 /// objects that link it share them. Nothing is ever destroyed: static constructors and destructors, atexit handlers,

@@ -4,25 +4,6 @@
 namespace blockyard::block {
 namespace {
 
-// Takes the word of each full slab back to idle, so that the page may move. False when a slab is announced: it is in
-// the inbox of the old pool.
-bool page_disarm(Pool* pool, Index page) {
-  const Index end = slice(page).uncut;
-  for (Index index = page; index != end; index += slab_step(pool)) {
-    remote_disarm(slab(index).remote);
-  }
-  return !page_has_announced_slab(pool, page);
-}
-
-void page_rearm(Pool* pool, Index page) {
-  const Index end = slice(page).uncut;
-  for (Index index = page; index != end; index += slab_step(pool)) {
-    if (slice(index).place == Place::full && !remote_is_announced(slab(index).remote)) {
-      slab_full(pool, &slab(index));
-    }
-  }
-}
-
 bool page_has_room(Pool* pool, Index page) {
   const Slice& first = slice(page);
   if (first.uncut != page_end(page)) {
@@ -71,25 +52,18 @@ void page_move(Pool* to, Pool* from, Index page) {
 }  // namespace
 
 unsigned pool_adopt(Pool* to, Pool* from, unsigned limit) {
-  pool_drain_inbox(from);
-  from->holds_pages = to->holds_pages = true;
+  pool_adopt_lists(from, ~std::size_t{0});
   unsigned moved = 0;
   unsigned seen = 0;
   constexpr unsigned seen_limit = 64;  // bounds the time: 64 pages of at most 128 slabs
   for (Index page = from->pages; page != 0 && moved < limit && seen < seen_limit; ++seen) {
     const Index next = slice(page).next;
     if (page_has_room(from, page)) {
-      if (page_disarm(from, page)) {
-        page_move(to, from, page);
-        page_rearm(to, page);
-        ++moved;
-      } else {
-        page_rearm(from, page);
-      }
+      page_move(to, from, page);
+      ++moved;
     }
     page = next;
   }
-  from->holds_pages = to->holds_pages = false;
   return moved;
 }
 

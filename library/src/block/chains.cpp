@@ -74,9 +74,19 @@ void fill_loose(Pool* pool) {
   pool->loose_rest = next;
 }
 
+bool take_magazine(Pool* pool) {
+  pool->loose.free = pool->magazine != nullptr ? pool->magazine : static_magazine_take(pool->slot);
+  pool->magazine = nullptr;
+  return pool->loose.free != nullptr;
+}
+
 bool take_chain(Pool* pool) {
   void* first = nullptr;
   if (pool->thread != nullptr) {
+    if (take_magazine(pool)) {
+      *pool->current = &pool->loose;
+      return true;
+    }
     first = static_chain_take(pool->slot);
   } else if (pool->chain != nullptr) {
     first = pool->chain;
@@ -103,6 +113,12 @@ void end_loose(Pool* pool) {
   pool->loose.bump = pool->loose.end = nullptr;
   pool->loose.excess = 0;
   pool->loose_rest = 0;
+  pool->magazine = nullptr;
+}
+
+void leave_loose(Pool* pool) {
+  *pool->current = pool->aside != nullptr ? pool->aside : &by_block_no_slab;
+  pool->aside = nullptr;
 }
 
 namespace {
@@ -113,7 +129,7 @@ void free_chained(Pool* pool, void* block) {
   if (record->pool.load(std::memory_order_relaxed) == pool) {
     pool_free(pool, block);
   } else {
-    by_static_block_free_remote(block, record);
+    pool_free_remote(block, record);
   }
 }
 
@@ -128,14 +144,16 @@ std::size_t free_whole_chain(Pool* pool, void* block) {
   return count;
 }
 
-// Frees what `loose` holds, and the rest of its chain. How many there were.
+// Frees what `loose` holds and would serve next. How many there were.
 std::size_t free_loose(Pool* pool) {
   Slab& loose = pool->loose;
   std::size_t count = 0;
-  for (void* block = loose.free; block != nullptr; ++count) {
-    void* const next = link_of(block);
-    free_chained(pool, block);
-    block = next;
+  for (void* list : {loose.free, pool->magazine}) {
+    for (void* block = list; block != nullptr; ++count) {
+      void* const next = link_of(block);
+      free_chained(pool, block);
+      block = next;
+    }
   }
   for (std::byte* block = loose.bump; block != loose.end; block += pool->stride, ++count) {
     free_chained(pool, block);
@@ -146,11 +164,11 @@ std::size_t free_loose(Pool* pool) {
 
 }  // namespace
 
-void free_chains(Pool* pool) {
+void pool_free_loose(Pool* pool) {
   if (*pool->current == &pool->loose) {
-    *pool->current = &by_block_no_slab;
-    const std::size_t used = pool->loose.excess;
-    count_chained(pool, used + free_loose(pool));
+    leave_loose(pool);
+    const auto used = static_cast<std::int32_t>(pool->loose.excess);
+    count_chained(pool, static_cast<std::size_t>(used) + free_loose(pool));
     end_loose(pool);
   }
   while (void* const first = pool->chain) {

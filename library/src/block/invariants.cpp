@@ -1,6 +1,5 @@
 // The invariant walker of a pool: recomputes from the slabs what the slow paths rely on.
 #include "block/pool.hpp"
-#include "block/remote_frees.hpp"
 
 namespace blockyard::block {
 namespace {
@@ -33,8 +32,8 @@ bool slab_holds(const Pool* pool, Index index) {
   if (record.pool.load(std::memory_order_relaxed) != pool || free + live != cut) {
     return false;
   }
-  const RemoteList remote = RemoteList::unpack(record.remote.load(std::memory_order_acquire));
-  if (remote.count > live || (pool->thread == nullptr && remote.pack() != 0)) {
+  const std::uint64_t remote = info.remote.load(std::memory_order_acquire);
+  if (RemoteList::count_of(remote) > live || (pool->thread == nullptr && remote != 0)) {
     return false;
   }
   if (pool->watch != nullptr) {
@@ -43,14 +42,13 @@ bool slab_holds(const Pool* pool, Index index) {
   }
   switch (info.place) {
     case Place::current:
-      return *pool->current == &record && record.floor == 0;
+      return (*pool->current == &record || pool->aside == &record) && record.floor == 0;
     case Place::partial:
       return live != 0 && record.floor == 0;
     case Place::empty:
       return live == 0 && cut == 0 && record.floor == 0;
     case Place::full:
-      return record.floor == pool->reopen && live > record.floor &&
-             (pool->thread == nullptr || remote.notice != Notice::idle);
+      return record.floor == pool->reopen && live > record.floor;
     case Place::unused:
       break;
   }
@@ -101,9 +99,11 @@ bool pool_invariants_hold(const Pool* pool) {
     free_bytes += busy == 0 ? slice_bytes << first.order : 0;
   }
   const auto at = [&](Place place) { return places[static_cast<std::size_t>(place)]; };
-  const bool has_current = *pool->current != &by_block_no_slab && *pool->current != &pool->loose;
-  return cutting_found && pages == pool->page_count && held == pool->held_bytes &&
-         free_bytes == pool->free_page_bytes && at(Place::partial) == count_place(pool->partial, Place::partial) &&
+  const bool serves_loose = *pool->current == &pool->loose;
+  const bool has_current = serves_loose ? pool->aside != nullptr : *pool->current != &by_block_no_slab;
+  return (serves_loose || pool->aside == nullptr) && cutting_found && pages == pool->page_count &&
+         held == pool->held_bytes && free_bytes == pool->free_page_bytes &&
+         at(Place::partial) == count_place(pool->partial, Place::partial) &&
          at(Place::empty) == count_place(pool->empty, Place::empty) && at(Place::current) == (has_current ? 1u : 0u) &&
          pool->busy_slabs == at(Place::current) + at(Place::partial) + at(Place::full);
 }

@@ -1,8 +1,8 @@
 // The slow paths of a pool: which slab comes next, what becomes of one that is full or empty, when pages come and go.
 //
-// O(1) for each slab that runs out or empties. One call handles at most 16 KiB or 16 blocks of a chain. reset and trim
-// are O(slabs). The operating system is called when a page is taken (one madvise, two with huge pages) or given back
-// (one or two), and when the window opens.
+// O(1) for each slab that runs out or empties. One call handles at most 16 KiB or 16 blocks of a chain, and 8 lists of
+// remotely freed blocks. reset and trim are O(slabs). The operating system is called when a page is taken (one madvise,
+// two with huge pages) or given back (one or two), and when the window opens.
 #include "block/pool.hpp"
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 
 #include "base/bits.hpp"
 #include "block/pool_parts.hpp"
-#include "block/remote_frees.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
 
@@ -24,6 +23,11 @@ constexpr unsigned page_order_cap = 22 - slab_shift;
 // the pool holds already (docs/design/containers.md).
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 constexpr std::size_t huge_from_bytes = std::size_t{1} << 20;  // not before, even if the first page is large
+
+// Blocks of a magazine: enough that passing it on costs each little, and all are still in the first-level cache when
+// they are handed out.
+constexpr std::size_t most_magazine_blocks = 32;
+constexpr std::size_t magazine_bytes = std::size_t{8} << 10;
 
 constinit Pool* store = nullptr;  // pools that serve nobody; guarded by `world`
 
@@ -39,28 +43,29 @@ void make_current(Pool* pool, Slab* record) {
   *pool->current = record;
 }
 
-// The current slab has no block left. True if other threads have freed some of its blocks.
+// The current slab had no block left. True if there is one now.
 bool current_refilled(Pool* pool) {
   Slab* const record = *pool->current;
   if (record == &by_block_no_slab) {
     return false;
   }
   if (record == &pool->loose) {
-    const std::size_t used = pool->loose.excess;
-    pool->loose.excess = 0;
-    count_chained(pool, used);
+    if (const std::size_t used = pool->loose.excess; used != 0) {
+      pool->loose.excess = 0;
+      count_chained(pool, used);
+    }
     if (pool->loose_rest != 0) {
       fill_loose(pool);
       return true;
     }
-    *pool->current = &by_block_no_slab;
-    return false;
-  }
-  if (pool->thread != nullptr) {
-    if (const RemoteList list = remote_take(record->remote); list.head != 0) {
-      slab_receive(pool, record, list);
+    if (pool->thread != nullptr && take_magazine(pool)) {
       return true;
     }
+    leave_loose(pool);
+    return *pool->current != &by_block_no_slab;
+  }
+  if (record->free != nullptr || record->bump != record->end) {
+    return true;
   }
   *pool->current = &by_block_no_slab;
   slab_full(pool, record);
@@ -148,12 +153,13 @@ bool take_page(Pool* pool) {
 
 // Makes a slab with free blocks the current one. False when memory is exhausted.
 bool refill(Pool* pool) {
+  constexpr std::size_t lists_at_a_time = 8;
   note_peak(pool);
+  if (pool->thread != nullptr) {
+    pool_adopt_lists(pool, lists_at_a_time);
+  }
   if (current_refilled(pool)) {
     return true;
-  }
-  if (pool->thread != nullptr) {
-    pool_drain_inbox(pool);
   }
   if (take_partial(pool) || take_chain(pool) || take_empty(pool) || cut_slab(pool)) {
     return true;
@@ -186,8 +192,8 @@ Pool* pool_create(std::size_t stride, Slab** current) {
   pool->stride = static_cast<std::uint32_t>(stride);
   pool->shift = slab_shift_of(stride);
   pool->capacity = static_cast<std::uint32_t>((std::size_t{1} << pool->shift) / stride);
-  pool->wake = pool->capacity / 8;
-  pool->reopen = pool->capacity - pool->wake;
+  pool->reopen = pool->capacity - pool->capacity / 8;
+  pool->magazine_blocks = static_cast<std::uint32_t>(std::min(most_magazine_blocks, magazine_bytes / stride));
   return pool;
 }
 
@@ -218,9 +224,6 @@ void* pool_allocate_slow(Pool* pool) {
 
 void pool_free_slow(Pool* pool, Slab* record) {
   if (record->floor != 0) {
-    if (pool->thread != nullptr) {
-      remote_disarm(record->remote);
-    }
     slab_reopen(pool, record);
     return;
   }
@@ -267,20 +270,6 @@ void pool_reset(Pool* pool) {
 
 namespace {
 
-// Takes in what other threads have freed, announced or not.
-void collect_all(Pool* pool) {
-  pool_drain_inbox(pool);
-  for (Index page = pool->pages; page != 0; page = slice(page).next) {
-    for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
-      Slab& record = slab(index);
-      if (const RemoteList list = remote_take(record.remote); list.head != 0) {
-        remote_disarm(record.remote);
-        slab_receive(pool, &record, list);
-      }
-    }
-  }
-}
-
 // An empty current slab would keep its page.
 void put_current_aside(Pool* pool) {
   Slab* const record = *pool->current;
@@ -295,13 +284,9 @@ void put_current_aside(Pool* pool) {
 }  // namespace
 
 void pool_trim(Pool* pool) {
-  pool->holds_pages = true;
-  free_chains(pool);
-  if (pool->thread != nullptr) {
-    collect_all(pool);
-  }
+  pool_free_loose(pool);
+  pool_adopt_lists(pool, ~std::size_t{0});
   put_current_aside(pool);
-  pool->holds_pages = false;
   for (Index page = pool->pages; page != 0;) {
     const Index next = slice(page).next;
     if (slice(page).busy == 0) {
@@ -312,19 +297,53 @@ void pool_trim(Pool* pool) {
   pool->peak_held_bytes = pool->held_bytes;
 }
 
-void pool_drain_inbox(Pool* pool) {
-  for (Index index = inbox_take(pool->inbox); index != 0;) {
-    Slice& info = slice(index);
-    const Index next = info.inbox_next.load(std::memory_order_relaxed);
-    Slab& record = slab(index);
-    const RemoteList list = remote_acknowledge(record.remote);
-    if (list.head != 0) {
-      slab_receive(pool, &record, list);
-    } else if (info.place == Place::full) {
-      slab_full(pool, &record);  // its blocks were collected before, and all are in use again: arm it again
-    }
-    index = next;
+void pool_free_remote(void* block, Slab* record) {
+  // The block is live until it is pushed, so its slab is not given back. Its owner may change before or after.
+  const Index index = index_of(record);
+  Slice& info = slice(index);
+  const auto link = [block, index](std::uint32_t next) { set_link(block, slab_link_to(index, next)); };
+  if (RemoteList::push(info.remote, info.oldest, slab_link_from(index, block), link)) {
+    PendingStack::push(record->pool.load(std::memory_order_acquire)->pending, index, info.pending_next);
   }
+}
+
+void pool_adopt_lists(Pool* pool, std::size_t most) {
+  for (; most != 0; --most) {
+    if (pool->taken == 0 && (pool->taken = PendingStack::take(pool->pending)) == 0) {
+      return;
+    }
+    const Index index = pool->taken;
+    Slice& info = slice(index);
+    pool->taken = info.pending_next.load(std::memory_order_relaxed);
+    Pool* const owner = slab(index).pool.load(std::memory_order_acquire);
+    if (owner == pool) {
+      slab_receive(pool, &slab(index), RemoteList::adopt(info.remote, info.oldest));
+    } else {
+      PendingStack::push(owner->pending, index, info.pending_next);  // it was announced before pool_adopt() moved it
+    }
+  }
+}
+
+bool pool_keep(Pool* pool, void* block) {
+  Slab& loose = pool->loose;
+  const std::uint32_t most = pool->magazine_blocks;
+  if (static_cast<std::int32_t>(loose.excess) <= -static_cast<std::int32_t>(most)) {
+    if (most == 0 || (pool->magazine != nullptr && !static_magazine_give(pool, pool->magazine))) {
+      return false;
+    }
+    pool->magazine = loose.free;
+    loose.free = nullptr;
+    loose.excess += most;
+    static_chain_used(pool->slot, std::size_t{0} - most);
+  }
+  if (*pool->current != &loose) {
+    pool->aside = is_real(pool, *pool->current) ? *pool->current : nullptr;
+    *pool->current = &loose;
+  }
+  set_link(block, loose.free);
+  loose.free = block;
+  loose.excess -= 1;
+  return true;
 }
 
 void pool_add_statistics(const Pool* pool, by_block_statistics* sum) {

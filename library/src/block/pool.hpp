@@ -1,7 +1,7 @@
 // A pool: the slabs and pages of one stride and one owner, and every path that is not fast.
 //
 // A pool serves a BlockAllocator (`thread` is null), or one size of one thread (`thread` is set). To the latter, blocks
-// also come back through each slab's remote word and the pool's inbox. All functions are for the owner; another thread
+// also come back through each slab's remote list (base/remote_list.hpp). All functions are for the owner; another thread
 // that uses the pool of an ended owner holds `parked_lock` (static_pools.cpp).
 #pragma once
 
@@ -17,21 +17,20 @@ namespace blockyard::block {
 class Watch;
 
 struct Pool {
-  Slab** current = nullptr;        ///< where the fast path finds its slab
-  ThreadBlocks* thread = nullptr;  ///< the owner of a static pool
-  std::uint32_t stride = 0;        ///< bytes
-  std::uint32_t shift = 0;         ///< bytes of a slab, as a power of two
-  std::uint32_t capacity = 0;      ///< blocks of a slab
-  std::uint32_t reopen = 0;        ///< a full slab with no more live blocks than this becomes partial
-  std::uint32_t wake = 0;          ///< so many remote frees of a full slab announce it
-  std::uint32_t slot = 0;          ///< of a static pool
-  bool holds_pages = false;        ///< no page is given back, since a walk over the pages is under way
-  std::uint8_t next_order = 0;     ///< size of the page to take next
-  Index partial = 0;               ///< slabs with room
-  Index empty = 0;                 ///< slabs without live blocks
-  Index pages = 0;                 ///< all pages
-  Index cutting = 0;               ///< the page with slabs that were never cut
-  std::uint32_t busy_slabs = 0;    ///< slabs that are neither empty nor unused
+  Slab** current = nullptr;           ///< where the fast path finds its slab
+  ThreadBlocks* thread = nullptr;     ///< the owner of a static pool
+  std::uint32_t stride = 0;           ///< bytes
+  std::uint32_t shift = 0;            ///< bytes of a slab, as a power of two
+  std::uint32_t capacity = 0;         ///< blocks of a slab
+  std::uint32_t reopen = 0;           ///< a full slab with no more live blocks than this becomes partial
+  std::uint32_t magazine_blocks = 0;  ///< kept blocks of other threads' slabs that make a magazine; 0: none is kept
+  std::uint32_t slot = 0;             ///< of a static pool
+  std::uint8_t next_order = 0;        ///< size of the page to take next
+  Index partial = 0;                  ///< slabs with room
+  Index empty = 0;                    ///< slabs without live blocks
+  Index pages = 0;                    ///< all pages
+  Index cutting = 0;                  ///< the page with slabs that were never cut
+  std::uint32_t busy_slabs = 0;       ///< slabs that are neither empty nor unused
   Relaxed<std::size_t> page_count;
   Relaxed<std::size_t> held_bytes;
   std::size_t peak_held_bytes = 0;
@@ -39,11 +38,16 @@ struct Pool {
   Relaxed<std::size_t> peak_cut_bytes;   ///< most bytes of blocks cut in busy slabs at once
   void* chain = nullptr;                 ///< chains of freed blocks (free_chain): the first block of the newest chain
   std::size_t chained_blocks = 0;        ///< blocks in chains, with the one that `loose` serves
-  Slab loose;                            ///< serves blocks of a chain to the fast path as if it were a slab
-  std::uint32_t loose_rest = 0;          ///< near link to the rest of that chain
-  std::atomic<Index> inbox{0};           ///< slabs announced by remote frees
-  Watch* watch = nullptr;                ///< set in watched processes (watch.hpp)
-  Pool* next_free = nullptr;             ///< in the store of unused pools
+  /// Serves blocks of a chain, and kept ones, to the fast path as if it were a slab. Its `excess`, a signed number, is
+  /// how many blocks of the chain were handed out, less the kept ones that were not.
+  Slab loose;
+  std::uint32_t loose_rest = 0;   ///< near link to the rest of that chain
+  void* magazine = nullptr;       ///< kept blocks that `loose` serves next, linked through their first word
+  Slab* aside = nullptr;          ///< while `loose` is current: the slab to go on with
+  PendingStack::Word pending{0};  ///< slabs announced by remote frees
+  Index taken = 0;                ///< those taken off that stack, whose lists were not adopted yet
+  Watch* watch = nullptr;         ///< set in watched processes (watch.hpp)
+  Pool* next_free = nullptr;      ///< in the store of unused pools
 };
 
 /// A pool for blocks of `stride` bytes, whose fast path reads `*current`. nullptr when memory is exhausted.
@@ -70,8 +74,18 @@ void pool_reset(Pool* pool);
 /// Frees chained blocks, then gives back every page without a live block. O(slabs, and chained blocks).
 void pool_trim(Pool* pool);
 
-/// Takes in what other threads have announced. O(announced slabs).
-void pool_drain_inbox(Pool* pool);
+/// Any thread: frees a block on its slab's remote list. Lock-free.
+void pool_free_remote(void* block, Slab* slab);
+
+/// Keeps a block of another thread's slab: the next allocation returns it. False when the pool and its slot have as many
+/// as they may.
+bool pool_keep(Pool* pool, void* block);
+
+/// Adopts the remote lists of at most `most` announced slabs. O(`most`).
+void pool_adopt_lists(Pool* pool, std::size_t most);
+
+/// Frees the blocks that the pool keeps, and those of chains in use. O(those).
+void pool_free_loose(Pool* pool);
 
 /// Moves up to `limit` pages with free blocks from a pool whose owner has ended. How many it moved.
 unsigned pool_adopt(Pool* to, Pool* from, unsigned limit);
@@ -86,6 +100,10 @@ bool pool_invariants_hold(const Pool* pool);
 void* static_chain_take(std::uint32_t slot);
 /// Counts `count` blocks of a static slot's chains as handed out.
 void static_chain_used(std::uint32_t slot, std::size_t count);
+/// Hands a magazine on to whatever thread allocates from the pool's slot next. False when enough wait already.
+bool static_magazine_give(const Pool* pool, void* first);
+/// Takes a magazine, or nullptr.
+void* static_magazine_take(std::uint32_t slot);
 /// Moves pages of ended threads to this static pool. Whether there were any (static_pools.cpp).
 bool static_adopt(Pool* pool);
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 
 #include "block/pool.hpp"
-#include "block/remote_frees.hpp"
 
 namespace blockyard::block {
 
@@ -90,7 +89,7 @@ inline void page_unlink(Pool* pool, Index page) {
 inline constexpr std::size_t least_kept_bytes = std::size_t{256} << 10;
 
 inline bool keeps_too_much(const Pool* pool) {
-  return !pool->holds_pages && pool->free_page_bytes > std::max(pool->peak_held_bytes / 2, least_kept_bytes);
+  return pool->free_page_bytes > std::max(pool->peak_held_bytes / 2, least_kept_bytes);
 }
 
 // --- slabs.cpp ---
@@ -98,11 +97,8 @@ inline bool keeps_too_much(const Pool* pool) {
 /// Updates the pool's peak. O(1).
 void note_peak(Pool* pool);
 
-/// Whether a slab of the page is in an inbox, or on its way there. O(slabs of the page).
-bool page_has_announced_slab(const Pool* pool, Index page);
-
-/// Gives a page without blocks back. False, and nothing happens, while one of its slabs is announced.
-bool page_release(Pool* pool, Index page);
+/// Gives a page without blocks back.
+void page_release(Pool* pool, Index page);
 
 /// The last live block of a slab was freed: the slab returns to its bump pointer.
 void slab_emptied(Pool* pool, Slab* record);
@@ -110,8 +106,8 @@ void slab_emptied(Pool* pool, Slab* record);
 /// A full slab has free blocks again: it becomes partial.
 void slab_reopen(Pool* pool, Slab* record);
 
-/// Takes remotely freed blocks into a slab that is full, partial or current.
-void slab_receive(Pool* pool, Slab* record, const RemoteList& list);
+/// Takes remotely freed blocks into a slab that is full, partial or current. O(1).
+void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch);
 
 /// All blocks of the slab are live, except too few to use it: it leaves the lists until enough are freed.
 void slab_full(Pool* pool, Slab* record);
@@ -130,7 +126,10 @@ bool take_chain(Pool* pool);
 /// From now on no chain is in use.
 void end_loose(Pool* pool);
 
-/// Frees the rest of the chain in use, and all other chains of a pool without `thread`. O(blocks).
-void free_chains(Pool* pool);
+/// Has `loose` serve a magazine, the pool's own or one that another thread handed on. False when there is none.
+bool take_magazine(Pool* pool);
+
+/// `loose` is current no more: the slab that was before it is, if there was one.
+void leave_loose(Pool* pool);
 
 }  // namespace blockyard::block

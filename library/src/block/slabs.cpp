@@ -17,20 +17,8 @@ void note_peak(Pool* pool) {
   pool->peak_cut_bytes = std::max<std::size_t>(pool->peak_cut_bytes, (busy - 1) * slab_bytes + cut);
 }
 
-bool page_has_announced_slab(const Pool* pool, Index page) {
-  for (Index index = page; index != slice(page).uncut; index += slab_step(pool)) {
-    if (remote_is_announced(slab(index).remote)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool page_release(Pool* pool, Index page) {
+void page_release(Pool* pool, Index page) {
   Slice& first = slice(page);
-  if (page_has_announced_slab(pool, page)) {
-    return false;
-  }
   for (Index index = page; index != first.uncut; index += slab_step(pool)) {
     list_remove(pool->empty, index);
     slice(index).place = Place::unused;
@@ -42,7 +30,6 @@ bool page_release(Pool* pool, Index page) {
   page_unlink(pool, page);
   pool->free_page_bytes -= page_bytes(page);
   window_give(page, first.order, first.huge);
-  return true;
 }
 
 namespace {
@@ -89,39 +76,19 @@ void slab_reopen(Pool* pool, Slab* record) {
   list_push(pool->partial, index);
 }
 
-namespace {
-
-// Joins remotely freed blocks to the slab's own free list. O(remote blocks), O(1) if the own list is empty, as it
-// mostly is.
-void slab_collect(Slab* record, const RemoteList& list) {
-  if (list.head == 0) {
-    return;
-  }
-  void* const first = slab_link_to(index_of(record), list.head);
+void slab_receive(Pool* pool, Slab* record, const base::RemoteBatch& batch) {
+  const Index index = index_of(record);
   if (record->free != nullptr) {
-    void* last = first;
-    while (void* const next = link_of(last)) {
-      last = next;
-    }
-    set_link(last, record->free);
+    set_link(slab_link_to(index, batch.last), record->free);
   }
-  record->free = first;
-}
-
-}  // namespace
-
-void slab_receive(Pool* pool, Slab* record, const RemoteList& list) {
-  slab_collect(record, list);
-  const std::uint32_t live = slab_live(*record) - list.count;
-  const Place place = slice(index_of(record)).place;
-  if (place == Place::full) {
-    record->floor = live;
-    record->excess = 0;
+  record->free = slab_link_to(index, batch.first);
+  const std::uint32_t live = slab_live(*record) - batch.count;
+  const bool reopens = slice(index).place == Place::full && live <= record->floor;
+  record->excess = live - record->floor;
+  if (reopens) {
     slab_reopen(pool, record);
-  } else {
-    record->excess = live;
   }
-  if (live == 0 && place != Place::empty) {
+  if (live == 0) {
     slab_emptied(pool, record);
   }
 }
@@ -137,14 +104,6 @@ void slab_full(Pool* pool, Slab* record) {
   }
   record->floor = pool->reopen;
   record->excess = live - pool->reopen;
-  if (pool->thread == nullptr) {
-    return;
-  }
-  if (!remote_arm(record->remote, pool->wake)) {
-    if (const RemoteList list = remote_take(record->remote); list.head != 0) {
-      slab_receive(pool, record, list);
-    }
-  }
 }
 
 }  // namespace blockyard::block

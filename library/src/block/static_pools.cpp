@@ -3,13 +3,13 @@
 // O(1), except when a thread ends or takes over another's state (O(sizes in use)) and for statistics (O(slabs)). A
 // thread takes 8 KiB, which the next thread reuses. Nothing here has a destructor. The order of locks: watched_lock,
 // chain_lock, parked_lock (states of ended threads), then `world` (window.hpp).
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <new>
 
 #include "base/threads.hpp"
 #include "block/pool.hpp"
-#include "block/remote_frees.hpp"
 #include "block/static_pools.hpp"
 #include "block/watch.hpp"
 #include "blockyard/static_block_allocator.hpp"
@@ -23,10 +23,12 @@ struct ThreadState : ThreadBlocks {
   ThreadState* next_known = nullptr;  ///< links all states ever made, for statistics
 };
 
-// A slot's freed chains. Any thread takes from them.
+// A slot's freed chains, and magazines of remotely freed blocks: up to 128 KiB. Any thread takes from them.
 struct Chains {
   std::atomic<void*> first{nullptr};
-  std::atomic<std::size_t> waiting{0};  ///< blocks in chains that were not handed out again, counted by the chain
+  std::atomic<std::size_t> waiting{0};  ///< blocks in both that were not handed out again, counted by the chain
+  std::atomic<std::size_t> magazine_count{0};
+  std::array<void*, 64> magazines{};
 };
 
 constexpr ThreadBlocks make_no_blocks() {
@@ -85,9 +87,19 @@ void handle_fork() {
   }
 }
 
+// Returns to their slabs the blocks that the pools of a thread keep.
+void free_loose(const ThreadState* state) {
+  for (const std::atomic<Pool*>& entry : state->pools) {
+    if (Pool* const pool = entry.load(std::memory_order_relaxed); pool != nullptr) {
+      pool_free_loose(pool);
+    }
+  }
+}
+
 void park(void* value) {
   ThreadState* const state = static_cast<ThreadState*>(value);
   by_thread_blocks = &no_blocks;
+  free_loose(state);
   const std::lock_guard lock(parked_lock);
   state->next_parked = parked;
   parked = state;
@@ -171,15 +183,24 @@ void watched_free_in(const Slab* supposed, void* block) {
 void free_one(void* block, std::size_t stride) {
   Slab* const record = slab_of(block, slab_mask_of(slab_shift_of(stride)));
   if (record->owner.load(std::memory_order_relaxed) != by_thread_blocks) {
-    by_static_block_free_remote(block, record);
+    pool_free_remote(block, record);
   } else if (!slab_put(record, block, stride)) {
     by_static_block_free_slow(record);
   }
 }
 
-// Returns the blocks of a slot's chains to their slabs, one by one.
+// Returns the blocks of a slot's chains and magazines to their slabs, one by one.
 void free_chains(std::uint32_t slot) {
   const std::size_t stride = static_stride(slot);
+  while (void* block = static_magazine_take(slot)) {
+    std::size_t count = 0;
+    for (; block != nullptr; ++count) {
+      void* const next = link_of(block);
+      free_one(block, stride);
+      block = next;
+    }
+    static_chain_used(slot, count);
+  }
   while (void* block = static_chain_take(slot)) {
     std::size_t count = 0;
     while (block != nullptr) {
@@ -244,14 +265,15 @@ void by_static_block_free_remote(void* block, Slab* record) noexcept {
     watched_free_in(record, block);
     return;
   }
-  // The slab's pool may change, but not its stride: the block is live, so its page was not given back.
-  const std::uint32_t wake = record->pool.load(std::memory_order_acquire)->wake;
-  const Index index = index_of(record);
-  const auto link = [block, index](std::uint32_t next) { set_link(block, slab_link_to(index, next)); };
-  if (remote_push(record->remote, slab_link_from(index, block), wake, link)) {
-    Pool* const pool = record->pool.load(std::memory_order_acquire);
-    inbox_push(pool->inbox, slice(index).inbox_next, index);
+  if (by_thread_blocks != &no_blocks) {
+    // The slab's pool may change, but not its stride: the block is live, so its page was not given back.
+    const std::uint32_t slot = record->pool.load(std::memory_order_acquire)->slot;
+    Pool* const own = static_cast<ThreadState*>(by_thread_blocks)->pools[slot].load(std::memory_order_relaxed);
+    if (own != nullptr && pool_keep(own, block)) {
+      return;
+    }
   }
+  pool_free_remote(block, record);
 }
 
 void by_static_block_free_checked(void* block, std::size_t stride) noexcept {
@@ -313,6 +335,38 @@ void static_chain_used(std::uint32_t slot, std::size_t count) {
   chains[slot].waiting.fetch_sub(count, std::memory_order_relaxed);
 }
 
+bool static_magazine_give(const Pool* pool, void* first) {
+  constexpr std::size_t most_bytes = std::size_t{128} << 10;
+  Chains& kept = chains[pool->slot];
+  const std::size_t most =
+      std::min(kept.magazines.size(), most_bytes / (std::size_t{pool->magazine_blocks} * pool->stride));
+  if (kept.magazine_count.load(std::memory_order_relaxed) >= most) {
+    return false;
+  }
+  const std::lock_guard lock(chain_lock);
+  const std::size_t count = kept.magazine_count.load(std::memory_order_relaxed);
+  if (count >= most) {
+    return false;
+  }
+  kept.magazines[count] = first;
+  kept.magazine_count.store(count + 1, std::memory_order_relaxed);
+  return true;
+}
+
+void* static_magazine_take(std::uint32_t slot) {
+  Chains& kept = chains[slot];
+  if (kept.magazine_count.load(std::memory_order_relaxed) == 0) {
+    return nullptr;
+  }
+  const std::lock_guard lock(chain_lock);
+  const std::size_t count = kept.magazine_count.load(std::memory_order_relaxed);
+  if (count == 0) {
+    return nullptr;
+  }
+  kept.magazine_count.store(count - 1, std::memory_order_relaxed);
+  return kept.magazines[count - 1];
+}
+
 bool static_adopt(Pool* pool) {
   constexpr unsigned pages_at_a_time = 4;
   if (parked_count.load(std::memory_order_relaxed) == 0) {
@@ -345,11 +399,11 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
     }
     return sum;
   }
-  std::size_t loose = 0;
+  std::ptrdiff_t loose = 0;
   for (const ThreadState* state = known.load(std::memory_order_acquire); state != nullptr; state = state->next_known) {
     if (const Pool* const pool = state->pools[slot].load(std::memory_order_acquire); pool != nullptr) {
       add(pool);
-      loose += pool->loose.excess;
+      loose += static_cast<std::int32_t>(pool->loose.excess);
     }
   }
   // By the table, not by the pools' lists, which their owners may change meanwhile.
@@ -357,11 +411,10 @@ by_block_statistics static_slot_statistics(std::uint32_t slot, std::size_t strid
     const Slab& record = slab(index);
     const Pool* const pool = record.pool.load(std::memory_order_acquire);
     if (pool->thread != nullptr && pool->slot == slot) {
-      const RemoteList remote = RemoteList::unpack(record.remote.load(std::memory_order_relaxed));
-      live += slab_live(record) - remote.count;
+      live += slab_live(record) - RemoteList::count_of(slice(index).remote.load(std::memory_order_relaxed));
     }
   });
-  const std::size_t waiting = chains[slot].waiting.load(std::memory_order_relaxed) - loose;
+  const std::size_t waiting = chains[slot].waiting.load(std::memory_order_relaxed) - static_cast<std::size_t>(loose);
   sum.live_blocks = live > waiting ? live - waiting : 0;
   sum.live_bytes = sum.live_blocks * stride;
   return sum;
@@ -432,19 +485,23 @@ void by_static_block_trim(void) {
   for (std::uint32_t slot = 1; slot < slot_count; ++slot) {
     free_chains(slot);
   }
-  const auto trim = [](const ThreadState* state) {
-    for (const std::atomic<Pool*>& entry : state->pools) {
-      if (Pool* const pool = entry.load(std::memory_order_relaxed); pool != nullptr) {
-        pool_trim(pool);
+  const std::lock_guard lock(parked_lock);
+  const auto each_pool = [](auto&& work) {
+    const auto in_state = [&](const ThreadState* state) {
+      for (const std::atomic<Pool*>& entry : state->pools) {
+        if (Pool* const pool = entry.load(std::memory_order_relaxed); pool != nullptr) {
+          work(pool);
+        }
       }
+    };
+    if (by_thread_blocks != &no_blocks) {
+      in_state(static_cast<ThreadState*>(by_thread_blocks));
+    }
+    for (const ThreadState* state = parked; state != nullptr; state = state->next_parked) {
+      in_state(state);
     }
   };
-  if (by_thread_blocks != &no_blocks) {
-    trim(static_cast<ThreadState*>(by_thread_blocks));
-  }
-  const std::lock_guard lock(parked_lock);
-  for (const ThreadState* state = parked; state != nullptr; state = state->next_parked) {
-    trim(state);
-  }
+  each_pool(pool_free_loose);  // before any is trimmed, since these blocks are of slabs of the others
+  each_pool(pool_trim);
 }
 }

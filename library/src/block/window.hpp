@@ -1,7 +1,7 @@
 // The window: the address range that holds every block of the process, and the flat tables beside it.
 //
 // Address space is handed out in *runs* of 2^order slices by a binary buddy system, O(orders). (A *slice* is 32 KiB,
-// the smallest slab.) The tables are reserved with the window and become resident as they are touched: 96 bytes per
+// the smallest slab.) The tables are reserved with the window and become resident as they are touched: 104 bytes per
 // slice.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/remote_list.hpp"
 #include "base/threads.hpp"
 #include "blockyard/detail/block_slab.hpp"
 
@@ -30,10 +31,15 @@ enum class Place : std::uint8_t {
   full,     ///< in no list
 };
 
+using RemoteList = base::RemoteList<>;
+using PendingStack = base::PendingStack<>;
+
 /// The record of a slice beyond its Slab, used on slow paths only.
-struct alignas(32) Slice {
-  std::atomic<Index> inbox_next;  ///< next slab in an inbox
-  Index page;                     ///< first slice of its page, set for each slab that is cut
+struct Slice {
+  RemoteList::Word remote;          ///< blocks of the slab that other threads freed
+  RemoteList::Oldest oldest;        ///< end of that list
+  PendingStack::Word pending_next;  ///< next slab in its owner's stack of slabs with such blocks
+  Index page;                       ///< first slice of its page, set for each slab that is cut
   Relaxed<Place> place;
   std::uint8_t order;       ///< in a page's first slice: its size
   std::uint8_t free_order;  ///< in a free run's first slice: its order + 1, else 0
@@ -43,7 +49,7 @@ struct alignas(32) Slice {
   Index next;               ///< in a page's first slice: next page of the pool; in a free run's: next free run
   Index previous;
 };
-static_assert(sizeof(Slice) == 32);
+static_assert(sizeof(Slice) == 40);
 
 /// Guards the window's runs and the store of unused pools. Never taken on a fast path.
 extern base::Mutex world;
@@ -81,7 +87,7 @@ void window_each_slab(Visit&& visit) {
 
 inline std::byte* address_of(Index index) { return by_block_window.base + std::size_t{index} * slice_bytes; }
 
-/// The 32-bit links of blocks in a slab's word (remote_frees.hpp). 0 is no block.
+/// The numbers of blocks in a slab's remote list. 0 is no block.
 inline std::uint32_t slab_link_from(Index slab, const void* block) {
   return static_cast<std::uint32_t>(static_cast<std::size_t>(static_cast<const std::byte*>(block) - address_of(slab)) /
                                     unit) +

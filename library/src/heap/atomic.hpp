@@ -21,4 +21,10 @@ template <class T>
 using Atomic = std::atomic<T>;
 #endif
 
+/// The atomic types of the lock-free protocols, which their tests replace.
+struct StandardAtomics {
+  template <class T>
+  using atomic = Atomic<T>;
+};
+
 }  // namespace blockyard::heap

@@ -15,8 +15,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "heap/atomic.hpp"
 #include "heap/bound.hpp"
-#include "heap/remote_list.hpp"
 
 namespace blockyard::heap {
 

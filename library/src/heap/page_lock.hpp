@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "base/threads.hpp"
-#include "heap/remote_list.hpp"
+#include "heap/atomic.hpp"
 
 namespace blockyard::heap {
 

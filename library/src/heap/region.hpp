@@ -58,7 +58,7 @@ class Owner {
 /// What other threads write of a slab, under its first slice. Apart from Slab, so that a remote free reads and writes
 /// no cache line that the owner's fast path writes.
 struct alignas(16) RemoteFrees {
-  Atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see remote_list.hpp
+  Atomic<std::uint64_t> remote{0};        ///< remote frees not yet adopted: see base/remote_list.hpp
   Atomic<std::uint32_t> oldest{0};        ///< end of that list
   Atomic<std::uint32_t> pending_next{0};  ///< link in the owner's stack of slabs with remote frees, or of ready slabs
 };

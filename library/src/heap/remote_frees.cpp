@@ -3,9 +3,7 @@
 #include <array>
 
 #include "heap/bound.hpp"
-#include "heap/pending_stack.hpp"
 #include "heap/prefetch.hpp"
-#include "heap/remote_list.hpp"
 #include "heap/slabs.hpp"
 
 namespace blockyard::heap {
@@ -15,7 +13,7 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
   // line, and what an adoption writes is cold.
   struct Taken {
     std::uint32_t slice;
-    RemoteBatch batch;
+    base::RemoteBatch batch;
   };
   std::array<Taken, 2> taken;
   std::uint32_t adopted = 0;
@@ -24,7 +22,7 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
   do {
     for (some = 0; some < taken.size() && adopted + some < most; ++some) {
       if (heap->taken == 0) {
-        heap->taken = PendingStack<>::take(heap->pending);
+        heap->taken = PendingStack::take(heap->pending);
         if (heap->taken == 0) {
           break;
         }
@@ -33,9 +31,8 @@ std::uint32_t adopt_pending(ThreadHeap* heap, std::uint32_t most) {
       const std::uint32_t slice = heap->taken;
       RemoteFrees& entry = region.remote_frees[slice];
       prefetch_to_write(&region.slabs[slice]);
-      // Read before adopting: from then on another thread may announce the slab again and write the link.
       heap->taken = entry.pending_next.load(std::memory_order_relaxed);
-      taken[some] = {slice, RemoteList<>::adopt(entry.remote, entry.oldest)};
+      taken[some] = {slice, RemoteList::adopt(entry.remote, entry.oldest)};
     }
     for (std::uint32_t each = 0; each < some; ++each) {
       adopt(heap, taken[each].slice, taken[each].batch);

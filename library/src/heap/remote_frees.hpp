@@ -1,16 +1,19 @@
-// Frees of blocks by threads that do not own their slab: pushed by any thread, adopted by the owner. remote_list.hpp
-// and pending_stack.hpp have the protocol.
+// Frees of blocks by threads that do not own their slab: pushed by any thread, adopted by the owner.
+// base/remote_list.hpp has the protocol.
 #pragma once
 
 #include <cstdint>
 
+#include "base/remote_list.hpp"
+#include "heap/atomic.hpp"
 #include "heap/free_links.hpp"
 #include "heap/heap_table.hpp"
-#include "heap/pending_stack.hpp"
-#include "heap/remote_list.hpp"
 #include "heap/thread_heap.hpp"
 
 namespace blockyard::heap {
+
+using RemoteList = base::RemoteList<StandardAtomics>;
+using PendingStack = base::PendingStack<StandardAtomics>;
 
 /// Frees a small block into the remote-free list of its slab, whose class it returns in `*size_class`. Lock-free. True
 /// where it is the first since the owner last adopted from the slab.
@@ -27,12 +30,12 @@ inline bool free_remote(void* block, unsigned* size_class = nullptr) {
       static_cast<std::uint32_t>((static_cast<char*>(block) - base) / static_cast<std::ptrdiff_t>(block_alignment)) + 1;
   // The owner was read before the push: afterwards the slab may be adopted, emptied and given away at any time.
   ThreadHeap* const owner = process_heaps.at(slab_owner.heap());
-  const bool announce = RemoteList<>::push(entry.remote, entry.oldest, unit, [&](std::uint32_t next) {
+  const bool announce = RemoteList::push(entry.remote, entry.oldest, unit, [&](std::uint32_t next) {
     void* const link = next == 0 ? nullptr : base + (std::size_t{next} - 1) * block_alignment;
     *static_cast<void**>(block) = encoded(link);
   });
   if (announce) {
-    PendingStack<>::push(owner->pending, first, entry.pending_next);
+    PendingStack::push(owner->pending, first, entry.pending_next);
   }
   return announce;
 }

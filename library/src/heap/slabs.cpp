@@ -137,7 +137,7 @@ void* take_freed(Slab* slab) {
 }
 
 // What was free comes behind the last of the batch.
-void adopt(ThreadHeap* heap, std::uint32_t slice, const RemoteBatch& batch) {
+void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch) {
   Slab* const slab = &region.slabs[slice];
   char* const base = region.slice_address(slice);
   if (slab->free != nullptr) {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "base/remote_list.hpp"
 #include "heap/region.hpp"
-#include "heap/remote_list.hpp"
 #include "heap/thread_heap.hpp"
 
 namespace blockyard::heap {
@@ -36,7 +36,7 @@ void make_current(Bin& bin, Slab* slab);
 /// A freed block out of the slab, or null. The caller counts it.
 void* take_freed(Slab* slab);
 /// Puts remote frees that were just taken from a slab's list into the slab.
-void adopt(ThreadHeap* heap, std::uint32_t slice, const RemoteBatch& batch);
+void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch);
 
 /// Calls `visit(const Slab*)` for every slab of the heap. O(slabs).
 template <class Visit>

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "heap/remote_list.hpp"
+#include "heap/atomic.hpp"
 
 namespace blockyard::lifetime {
 

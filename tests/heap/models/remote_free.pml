@@ -1,4 +1,4 @@
-/* Remote free and its adoption: library/src/heap/remote_list.hpp and pending_stack.hpp.
+/* Remote free and its adoption: library/src/base/remote_list.hpp.
  *
  * Two threads free blocks into two slabs of one owner, who adopts at any time. The model keeps of each slab the number
  * of blocks in its remote list (the order does not matter here) and checks what the protocol promises: a slab is

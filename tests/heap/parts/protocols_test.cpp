@@ -7,17 +7,19 @@
 #include <set>
 #include <vector>
 
+#include "base/remote_list.hpp"
 #include "heap/index_stack.hpp"
 #include "heap/magazine_ring.hpp"
 #include "heap/page_lock.hpp"
 #include "heap/parked_heaps.hpp"
-#include "heap/pending_stack.hpp"
-#include "heap/remote_list.hpp"
 #include "interleave/explorer.hpp"
 
 namespace {
 
 using namespace blockyard::heap;
+using blockyard::base::PendingStack;
+using blockyard::base::RemoteBatch;
+using blockyard::base::RemoteList;
 using namespace interleave;
 
 // Millions of interleavings, the same in every build, minutes long under a sanitizer; what is planted is looked for
@@ -27,91 +29,6 @@ using namespace interleave;
 #else
 #define SKIP_UNDER_SANITIZERS() static_assert(true)
 #endif
-
-// Two slabs of one owner. Two threads free two blocks each; the owner adopts meanwhile and once more at the end.
-template <class Atomics>
-Explorer::Program remote_free() {
-  using Word = typename Atomics::template atomic<std::uint64_t>;
-  using Link = typename Atomics::template atomic<std::uint32_t>;
-  struct State {
-    std::array<Word, 3> remote;  // slab 0 is "none"
-    std::array<Link, 3> oldest;
-    std::array<Link, 3> pending_next;
-    Link pending;
-    std::array<std::array<Plain<std::uint32_t>, 4>, 3> link;  // of block unit u in slab s
-    std::array<std::array<Plain<int>, 4>, 3> contents;        // what the program wrote before it freed
-    std::multiset<std::pair<std::uint32_t, std::uint32_t>> adopted;
-
-    void free(std::uint32_t slab, std::uint32_t unit) {
-      contents[slab][unit].write(7);
-      const bool announce = RemoteList<Atomics>::push(remote[slab], oldest[slab], unit,
-                                                      [&](std::uint32_t next) { link[slab][unit].write(next); });
-      if (announce) {
-        PendingStack<Atomics>::push(pending, slab, pending_next[slab]);
-      }
-    }
-    void adopt_all() {
-      std::uint32_t slab = PendingStack<Atomics>::take(pending);
-      while (slab != 0) {
-        const std::uint32_t next = pending_next[slab].load(std::memory_order_relaxed);
-        const RemoteBatch batch = RemoteList<Atomics>::adopt(remote[slab], oldest[slab]);
-        if (batch.count == 0) {
-          throw Violation("a slab was announced without a remote free");
-        }
-        std::uint32_t unit = batch.first;
-        for (std::uint32_t left = batch.count; left > 0; --left) {
-          if (unit == 0 || unit > 3) {
-            throw Violation("a remote list is shorter than its count");
-          }
-          if (contents[slab][unit].read() != 7) {
-            throw Violation("a block was adopted before its last write was visible");
-          }
-          adopted.emplace(slab, unit);
-          if ((left == 1) != (unit == batch.last)) {
-            throw Violation("a remote list ends with another block than the one that was freed first");
-          }
-          unit = link[slab][unit].read();
-        }
-        if (unit != 0) {
-          throw Violation("a remote list is longer than its count");
-        }
-        slab = next;
-      }
-    }
-  };
-  auto state = std::make_shared<State>();
-  return {{[state] {
-             state->free(1, 1);
-             state->free(2, 1);
-           },
-           [state] {
-             state->free(1, 2);
-             state->free(1, 3);
-           },
-           [state] { state->adopt_all(); }},
-          [state] {
-            state->adopt_all();
-            if (state->adopted != decltype(state->adopted){{1, 1}, {1, 2}, {1, 3}, {2, 1}}) {
-              throw Violation("a remote free was lost or came twice");
-            }
-          }};
-}
-
-TEST(HeapProtocols, every_remote_free_is_adopted_once_under_all_interleavings) {
-  SKIP_UNDER_SANITIZERS();
-  const Explorer::Result result = Explorer(4).explore(remote_free<ModelAtomics>);
-  EXPECT_EQ(result.violation, "");
-  EXPECT_TRUE(result.complete);
-  RecordProperty("schedules", std::to_string(result.schedules));
-}
-
-TEST(HeapProtocols, the_check_of_remote_frees_finds_a_forgotten_release) {
-  EXPECT_NE(Explorer(2).explore(remote_free<AtomicsWithoutRelease>).violation, "");
-}
-
-TEST(HeapProtocols, the_check_of_remote_frees_finds_a_torn_exchange) {
-  EXPECT_NE(Explorer(2).explore(remote_free<AtomicsWithTornExchange>).violation, "");
-}
 
 // The ready stack: one thread pops, another pops two and pushes the first again. No index may be held twice.
 template <class Atomics>

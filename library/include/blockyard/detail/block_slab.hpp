@@ -75,17 +75,16 @@ class Relaxed {
   std::atomic<T> value_{};
 };
 
-/// The record of one slab, a cache line. Only the owner writes it, except `remote`.
+/// The record of one slab, a cache line. Only the owner writes it.
 struct alignas(64) Slab {
-  void* free = nullptr;                 ///< freed blocks, linked through their first word
-  std::byte* bump = nullptr;            ///< where the next block is cut
-  std::byte* end = nullptr;             ///< where cutting ends
-  std::atomic<ThreadBlocks*> owner{};   ///< the thread whose frees take the fast path
-  Relaxed<std::uint32_t> excess;        ///< live blocks above `floor`; free calls the pool when it reaches 0
-  Relaxed<std::uint32_t> floor;         ///< 0, or in a full slab the number of live blocks at which it is used again
-  std::atomic<std::uint64_t> remote{};  ///< blocks freed by other threads (library/src/block/remote_frees.hpp)
-  std::atomic<Pool*> pool{};            ///< the pool that the slab serves
-  std::uint32_t next = 0;               ///< in one of the pool's lists; an index into the table, 0 is none
+  void* free = nullptr;                ///< freed blocks, linked through their first word
+  std::byte* bump = nullptr;           ///< where the next block is cut
+  std::byte* end = nullptr;            ///< where cutting ends
+  std::atomic<ThreadBlocks*> owner{};  ///< the thread whose frees take the fast path
+  Relaxed<std::uint32_t> excess;       ///< live blocks above `floor`; free calls the pool when it reaches 0
+  Relaxed<std::uint32_t> floor;        ///< 0, or in a full slab the number of live blocks at which it is used again
+  std::atomic<Pool*> pool{};           ///< the pool that the slab serves
+  std::uint32_t next = 0;              ///< in one of the pool's lists; an index into the table, 0 is none
   std::uint32_t previous = 0;
 };
 static_assert(sizeof(Slab) == 64, "one cache line, and slab_of() scales by it");
