@@ -1,6 +1,15 @@
 // Call stacks are interned, refuse what does not exist, and their walker knows sound tables.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "journal/check.hpp"
+#include "journal/cut.hpp"
+#include "journal/format.hpp"
+#include "journal/planes.hpp"
 #include "journal_files.hpp"
 
 namespace blockyard::journal::testing {
@@ -79,6 +88,135 @@ TEST(Stacks, a_subset_has_what_its_stacks_need_and_nothing_else) {
   some.check();
   EXPECT_EQ(some.counts().nodes, copy + 1);
   for (const Module& module : some.modules()) EXPECT_LE(module.mapped_ns, 3000U);
+}
+
+using Columns = std::initializer_list<std::pair<format::StackColumn, std::vector<std::uint64_t>>>;
+
+std::string stack_payload(format::StackHead head, Columns columns) {
+  PlaneEncoder planes(1);
+  planes.begin();
+  for (const auto& [column, values] : columns) planes.put(static_cast<std::uint8_t>(column), values);
+  head.planes = planes.planes();
+  std::string payload;
+  format::put(payload, head);
+  planes.append_to(payload);
+  return payload;
+}
+
+/// A journal without a footer, whose call stacks have this payload.
+class ForgedStacks : public ::testing::Test {
+ protected:
+  ForgedStacks() {
+    Whole whole = sample(0);
+    whole.stacks->intern_node(no_node, whole.stacks->intern_frame(no_module, 7));
+    whole.events = {{.time_ns = 5, .size = 1, .block = 0, .site = 0}, {.time_ns = 6, .size = 2, .block = 1}};
+    whole.header.has_addresses = false;
+    write(folder_ / "good.byj", whole);
+  }
+
+  /// Of the section whose name this is: where its head begins, and its payload's size.
+  static std::pair<std::size_t, std::size_t> section(const std::string& bytes, const char* name) {
+    const std::size_t at = bytes.find(name);
+    return {at, format::get<format::SectionHead>(bytes, at).payload_bytes};
+  }
+
+  void forge(const std::optional<std::string>& payload) {
+    const std::string bytes = slurp(folder_ / "good.byj");
+    const auto [stacks, size] = section(bytes, "STAK");
+    std::string forged = bytes.substr(0, stacks);
+    if (payload) {
+      format::put(forged, format::seal(format::section_stacks, *payload));
+      forged += *payload;
+    }
+    const std::size_t block = stacks + sizeof(format::SectionHead) + size;
+    forged += bytes.substr(block, bytes.find("FOOT") - block);
+    spill(folder_ / "forged.byj", forged);
+  }
+
+  void expect_refused(const std::optional<std::string>& payload, const std::string& part) {
+    forge(payload);
+    const std::string refused_with = error_of(folder_ / "forged.byj");
+    EXPECT_NE(refused_with.find(part), std::string::npos) << "got: " << refused_with;
+  }
+
+  Folder folder_;
+};
+
+TEST_F(ForgedStacks, a_sound_one_is_read) {
+  forge(stack_payload({.frames = 1, .nodes = 1}, {{format::StackColumn::frame_address, {7}}}));
+  EXPECT_EQ(error_of(folder_ / "forged.byj"), "");
+}
+
+TEST_F(ForgedStacks, a_stack_that_continues_none) {
+  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{format::StackColumn::node_parent, {5}}}),
+                 "call stack 0 continues one that does not exist");
+}
+
+TEST_F(ForgedStacks, a_stack_of_a_missing_frame) {
+  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{format::StackColumn::node_frame, {7}}}),
+                 "call stack 0 names a stack frame that does not exist");
+}
+
+TEST_F(ForgedStacks, a_frame_of_a_missing_module) {
+  expect_refused(stack_payload({.frames = 1, .nodes = 1}, {{format::StackColumn::frame_module, {9}}}),
+                 "stack frame 0 names a module that does not exist");
+}
+
+TEST_F(ForgedStacks, the_same_frame_twice) {
+  expect_refused(stack_payload({.frames = 2}, {}), "stack frame 1 is there twice");
+}
+
+TEST_F(ForgedStacks, a_marker_in_the_middle) {
+  expect_refused(stack_payload({.frames = 2, .nodes = 2}, {{format::StackColumn::frame_module, {0, 1}},
+                                                           {format::StackColumn::node_parent, {0, 1}}}),
+                 "call stack 1 has the marker of an incomplete stack in its middle");
+}
+
+TEST_F(ForgedStacks, a_module_that_goes_twice) {
+  expect_refused(stack_payload({.modules = 1, .unmappings = 2}, {{format::StackColumn::unmapped_ns, {5, 6}}}),
+                 "module 0 is unmapped twice");
+}
+
+TEST_F(ForgedStacks, tables_that_do_not_continue) {
+  expect_refused(stack_payload({.first_node = 3}, {}), "a section is missing or doubled");
+}
+
+TEST_F(ForgedStacks, more_entries_than_a_section_has) {
+  expect_refused(stack_payload({.nodes = 1U << 30}, {}), "claims too many call stacks");
+}
+
+TEST_F(ForgedStacks, an_event_whose_stack_is_missing_loses_it_in_a_cut) {
+  expect_refused(std::nullopt, "event 0 has a call stack that the journal does not hold");
+}
+
+TEST_F(ForgedStacks, a_cut_keeps_all_events) {
+  forge(stack_payload({.frames = 1, .nodes = 1}, {{format::StackColumn::node_parent, {5}}}));
+  EXPECT_NE(refused([&] { cut(folder_ / "forged.byj", folder_ / "saved.byj", {}, {}); }).find("holds all events"),
+            std::string::npos);
+  EXPECT_EQ(check(folder_ / "saved.byj", {}).events, 2U);
+  EXPECT_EQ(check(folder_ / "saved.byj", {}).events_with_stack, 0U);
+}
+
+TEST(Stacks, changed_bytes_under_a_right_checksum_are_refused_or_sound) {
+  Folder folder;
+  write(folder / "a.byj", sample_with_stacks(12));
+  const std::string bytes = slurp(folder / "a.byj");
+  for (const char* name : {"STAK", "SYMS"}) {
+    const std::size_t at = bytes.find(name);
+    const std::size_t begin = at + sizeof(format::SectionHead);
+    const std::size_t size = format::get<format::SectionHead>(bytes, at).payload_bytes;
+    for (std::size_t i = 0; i < size; ++i) {
+      std::string changed = bytes;
+      changed[begin + i] = static_cast<char>(changed[begin + i] ^ (1 << i % 8));
+      const std::string payload = changed.substr(begin, size);
+      const auto head = format::seal(format::get<format::SectionHead>(bytes, at).type, payload);
+      std::memcpy(changed.data() + at, &head, sizeof head);
+      spill(folder / "b.byj", changed);
+      const std::string sentence = refused([&] { check(folder / "b.byj", {}); });
+      if (sentence.empty()) continue;
+      EXPECT_NE(sentence.find("b.byj, byte "), std::string::npos) << sentence;
+    }
+  }
 }
 
 TEST(Stacks, every_reason_for_an_end_has_words) {

@@ -115,15 +115,15 @@ inline constexpr std::uint32_t most_text_section_bytes = 1U << 23;
 
 /// What a STAK's payload begins with. The tables continue those of the STAK before.
 struct StackHead {
-  std::uint32_t first_module;
-  std::uint32_t first_frame;
-  std::uint32_t first_node;
-  std::uint32_t modules;
-  std::uint32_t frames;
-  std::uint32_t nodes;
-  std::uint32_t unmappings;
-  std::uint32_t text_bytes;
-  std::uint32_t planes;  ///< entries of the plane directory that follows
+  std::uint32_t first_module = 0;
+  std::uint32_t first_frame = 0;
+  std::uint32_t first_node = 0;
+  std::uint32_t modules = 0;
+  std::uint32_t frames = 0;
+  std::uint32_t nodes = 0;
+  std::uint32_t unmappings = 0;
+  std::uint32_t text_bytes = 0;
+  std::uint32_t planes = 0;  ///< entries of the plane directory that follows
 };
 static_assert(sizeof(StackHead) == 36);
 
@@ -147,12 +147,12 @@ inline constexpr std::size_t stack_column_slots = 14;
 
 /// What a SYMS's payload begins with.
 struct NameHead {
-  std::uint32_t first_frame;
-  std::uint32_t frames;
-  std::uint32_t functions;
-  std::uint32_t texts;  ///< counted from 1: text 0 is empty
-  std::uint32_t text_bytes;
-  std::uint32_t planes;  ///< entries of the plane directory that follows
+  std::uint32_t first_frame = 0;
+  std::uint32_t frames = 0;
+  std::uint32_t functions = 0;
+  std::uint32_t texts = 0;  ///< counted from 1: text 0 is empty
+  std::uint32_t text_bytes = 0;
+  std::uint32_t planes = 0;  ///< entries of the plane directory that follows
 };
 static_assert(sizeof(NameHead) == 24);
 

@@ -65,7 +65,7 @@ const std::string& StackEncoder::tables(const Stacks& stacks, StackCounts& writt
   const auto some = [](std::uint32_t from, std::uint32_t to) {
     return std::min(to - from, format::most_stack_entries);
   };
-  StackHead head{};
+  StackHead head;
   head.first_module = written.modules;
   head.first_frame = written.frames;
   head.first_node = written.nodes;
@@ -124,7 +124,7 @@ const std::string& StackEncoder::tables(const Stacks& stacks, StackCounts& writt
 
 const std::string& StackEncoder::names(const Stacks& stacks, std::uint32_t& frame) {
   begin();
-  NameHead head{};
+  NameHead head;
   const auto push = [this](NameColumn to, std::uint64_t value) { columns_[slot_of(to)].push_back(value); };
   // Texts are numbered by their first use in the section; 0 is the empty one.
   std::unordered_map<std::uint32_t, std::uint32_t> numbers{{0, 0}};
