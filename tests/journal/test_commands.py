@@ -4,6 +4,7 @@ import filecmp
 import gzip
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -18,6 +19,33 @@ from blockyard import native
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = "a 100 A0 7 1000\na 20 B0 9 2000\nf A0 9 3000\na 50 C0 7 2000000000\nf B0 7 2000000010\n"
+
+
+STACKS = """\
+# blockyard journal text 1
+# program /home/studio/secret-game
+# argument secret-game
+# argument --level=secret
+# thread 7 7 secret thread
+# name secret tag
+# module 1000 3000 1000 0 0badc0de /home/studio/secret-game
+# module 5000 6000 5000 0 - /home/studio/libsecret.so
+# address 0 10
+# address 1 20
+# stack-end 2
+# node - 0
+# node 0 1
+# node - 2
+# node 2 1
+# tag 1
+# site 1
+a 100 A0 7 1000
+# site 3
+f A0 7 2000
+a 50 A0 7 3000
+# function 0 12 secret::main
+# file /home/studio/secret.cpp
+"""
 
 
 def blockyard(*arguments: object, cwd: Path | None = None, columns: int = 80) -> subprocess.CompletedProcess[str]:
@@ -98,6 +126,38 @@ def test_check_says_what_it_checked(byj):
     result = blockyard("check", byj)
     assert result.returncode == 0
     assert "no violation in 5 events" in result.stdout
+
+
+@pytest.fixture
+def with_stacks(tmp_path: Path) -> Path:
+    (tmp_path / "stacks.txt").write_text(STACKS)
+    path = tmp_path / "stacks.byj"
+    assert tool("convert", tmp_path / "stacks.txt", "-o", path).returncode == 0
+    return path
+
+
+def test_info_says_what_call_stacks_a_journal_has(byj, with_stacks):
+    words = " ".join(blockyard("info", with_stacks).stdout.split())
+    assert (
+        "call stacks 2 of 2 events; 50.00 % of them incomplete; 1 of 2 modules without names; 1 event tagged" in words
+    )
+    assert "call stacks none: recorded without them" in " ".join(blockyard("info", byj).stdout.split())
+    assert json.loads(blockyard("info", "--json", with_stacks).stdout)["stacks"]["sites"] == 2
+
+
+def test_check_counts_call_stacks(byj, with_stacks):
+    assert "; 4 call stacks; " in blockyard("check", with_stacks).stdout
+    assert "; no call stacks; " in blockyard("check", byj).stdout
+
+
+def test_convert_anonymous_leaves_no_name_in_the_journal(with_stacks, tmp_path):
+    shared = tmp_path / "shared.byj"
+    assert blockyard("convert", with_stacks, "--anonymous", "-o", shared).returncode == 0
+    back = tmp_path / "shared.txt"
+    assert tool("convert", shared, "-o", back).returncode == 0
+    assert not re.search("secret|studio|badc0de", back.read_text())
+    facts = [json.loads(tool("info", "--json", path).stdout) for path in (with_stacks, shared)]
+    assert facts[0]["stacks"] == facts[1]["stacks"]
 
 
 def test_cut_takes_the_stretch_with_its_preamble(byj, tmp_path):
@@ -361,6 +421,13 @@ def test_a_real_heaptrack_recording_is_imported_in_both_its_forms(tmp_path):
         assert fact["allocations"] > 10
     for figure in ("allocations", "frees", "total_bytes", "max_live_blocks"):
         assert facts[0][figure] == facts[1][figure], figure
+    stacks = [fact["stacks"] for fact in facts]
+    for one in stacks:
+        assert one["events"] == facts[0]["allocations"]
+        assert one["sites"] > 10
+    assert stacks[0]["sites"] == stacks[1]["sites"]
+    assert min(one["named_addresses"] for one in stacks) == 0
+    assert max(one["named_addresses"] for one in stacks) > 10
 
 
 def test_info_of_a_recording_without_times_and_threads_shows_no_lifetimes_no_frames_and_no_threads():

@@ -36,6 +36,21 @@ def number(text: str) -> int:
     return int(re.sub(r"\D.*", "", text.replace(",", "")))
 
 
+def test_a_plan_is_the_same_with_and_without_call_stacks(tmp_path: Path) -> None:
+    lines = ["a 16 A0 7 0", "a 32 B0 7 10", "f A0 7 20"]
+    stacks = ["# blockyard journal text 1", "# name tag", "# address - 10", "# node - 0"]
+    made = []
+    for name, text in (
+        ("without", "\n".join(lines)),
+        ("with", "\n".join(stacks + [f"# tag 1\n# site 0\n{line}" for line in lines])),
+    ):
+        (tmp_path / f"{name}.txt").write_text(text + "\n")
+        done = plan(tmp_path / f"{name}.txt", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        made.append((tmp_path / name).read_bytes())
+    assert made[0] == made[1]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plan_has_the_journals_figures(name: str, tmp_path: Path) -> None:
     done = plan(journal(name), tmp_path / "plan", "--events-npz-dir", str(tmp_path))
