@@ -10,7 +10,9 @@
 
 #include "journal/event.hpp"
 #include "journal/json_text.hpp"
+#include "journal/output_file.hpp"
 #include "sites/analysis.hpp"
+#include "sites/export.hpp"
 #include "sites/sites_json.hpp"
 
 namespace {
@@ -21,8 +23,14 @@ namespace sites = blockyard::sites;
 constexpr int bad_input = 1;
 constexpr int wrong_usage = 2;
 
+enum class Form { pprof, folded, speedscope, trace };
+
 struct Arguments {
   std::string path;
+  std::string output;
+  Form form = Form::pprof;
+  sites::Weight weight = sites::Weight::allocations;
+  bool force = false;
   double from_s = 0;
   double to_s = 0;
   bool progress = false;
@@ -55,12 +63,39 @@ void print(const std::string& text) {
   }
 }
 
+void run_export(Arguments& arguments) {
+  arguments.options.by = sites::By::stack;
+  journal::OutputFile file(arguments.output, arguments.path, arguments.force);
+  const auto sink = journal::ByteSink::create(file.temporary(), arguments.output);
+  const journal::Progress progress = progress_of(arguments);
+  if (arguments.form == Form::trace) {
+    sites::write_trace(arguments.path, arguments.options, *sink, progress);
+  } else {
+    const sites::Sites found = sites::find_sites(arguments.path, arguments.options, progress);
+    if (arguments.form == Form::pprof) sites::write_pprof(found, *sink);
+    if (arguments.form == Form::folded) sites::write_folded(found, arguments.weight, *sink);
+    if (arguments.form == Form::speedscope) sites::write_speedscope(found, *sink);
+  }
+  sink->finish();
+  file.commit();
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Who allocates, by the call stacks of a journal.", "blockyard-sites");
   app.require_subcommand(1);
   Arguments arguments;
   CLI::App* list = app.add_subcommand("list", "print sites as JSON");
-  list->add_option("journal", arguments.path, "a journal with call stacks")->required();
+  CLI::App* write = app.add_subcommand("export", "write a form that other tools read");
+  static const std::map<std::string, Form> forms{
+      {"pprof", Form::pprof}, {"folded", Form::folded}, {"speedscope", Form::speedscope}, {"trace", Form::trace}};
+  static const std::map<std::string, sites::Weight> weights{{"allocations", sites::Weight::allocations},
+                                                            {"bytes", sites::Weight::bytes},
+                                                            {"end-blocks", sites::Weight::end_blocks},
+                                                            {"end-bytes", sites::Weight::end_bytes}};
+  write->add_option("--as", arguments.form)->required()->transform(CLI::CheckedTransformer(forms));
+  write->add_option("--weight", arguments.weight, "folded: what counts")->transform(CLI::CheckedTransformer(weights));
+  write->add_option("-o,--output", arguments.output, "compressed when it ends in .gz or .zst")->required();
+  write->add_flag("--force", arguments.force, "overwrite the output");
   static const std::map<std::string, sites::By> groups{{"function", sites::By::function},
                                                        {"line", sites::By::line},
                                                        {"module", sites::By::module},
@@ -74,18 +109,29 @@ int run(int argc, char** argv) {
   list->add_option("--sort", arguments.listing.sort)->transform(CLI::CheckedTransformer(sorts));
   list->add_option("--limit", arguments.listing.limit, "at most so many sites; 0 is all");
   list->add_option("--match", arguments.listing.match, "a regular expression for function, file, module or tag");
-  list->add_option("--through", arguments.options.through, "only stacks with a function that this expression matches");
   list->add_flag("--wrappers", arguments.options.show_wrappers, "let operator new and the standard library speak");
-  CLI::Option* from = list->add_option("--from", arguments.from_s, "seconds");
-  CLI::Option* to = list->add_option("--to", arguments.to_s, "seconds");
-  list->add_flag("--progress", arguments.progress, "write lines 'progress FRACTION TEXT' to standard error");
+  const auto given = [](const CLI::App* command, const char* option) {
+    return command->get_option(option)->count() != 0;
+  };
+  for (CLI::App* command : {list, write}) {
+    command->add_option("journal", arguments.path, "a journal")->required();
+    command->add_option("--through", arguments.options.through, "only stacks with a function that this regex matches");
+    command->add_option("--from", arguments.from_s, "seconds");
+    command->add_option("--to", arguments.to_s, "seconds");
+    command->add_flag("--progress", arguments.progress, "write lines 'progress FRACTION TEXT' to standard error");
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : wrong_usage;
   }
-  if (from->count() != 0) arguments.options.from_ns = nanoseconds(arguments.from_s, "--from");
-  if (to->count() != 0) arguments.options.to_ns = nanoseconds(arguments.to_s, "--to");
+  const CLI::App* chosen = list->parsed() ? list : write;
+  if (given(chosen, "--from")) arguments.options.from_ns = nanoseconds(arguments.from_s, "--from");
+  if (given(chosen, "--to")) arguments.options.to_ns = nanoseconds(arguments.to_s, "--to");
+  if (write->parsed()) {
+    run_export(arguments);
+    return 0;
+  }
   const sites::Sites found = sites::find_sites(arguments.path, arguments.options, progress_of(arguments));
   print(journal::json_text(sites::sites_json(found, arguments.options.by, arguments.listing)));
   return 0;

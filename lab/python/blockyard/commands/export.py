@@ -1,0 +1,83 @@
+"""`blockyard export`: sites and time lines for other tools."""
+
+from pathlib import Path
+
+import click
+
+from blockyard import journal_tool, options, sites_tool
+from blockyard.errors import UserError
+
+_ENDINGS = {
+    ".pb": "pprof",
+    ".pb.gz": "pprof",
+    ".folded": "folded",
+    ".folded.gz": "folded",
+    ".speedscope.json": "speedscope",
+    ".trace.json": "trace",
+    ".trace.json.gz": "trace",
+}
+
+_EPILOG = """\b
+Examples:
+  blockyard export game.byj -o game.pb.gz            # go tool pprof -http=: game.pb.gz
+  blockyard export game.byj -o game.folded           # a line for each stack, for flamegraph.pl or inferno
+  blockyard export game.byj -o game.speedscope.json  # speedscope
+  blockyard export game.byj -o game.trace.json       # Perfetto"""
+
+
+@click.command(short_help="Write sites or the time line for pprof, flame graphs, Perfetto.", epilog=_EPILOG)
+@click.argument("journal", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where to write; its ending chooses the form: " + ", ".join(_ENDINGS) + ".",
+)
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(("pprof", "folded", "speedscope", "trace")),
+    help="The form, whatever the name ends in.",
+)
+@click.option(
+    "--weight",
+    type=click.Choice(("allocations", "bytes", "end-blocks", "end-bytes")),
+    default="allocations",
+    show_default=True,
+    help="What a folded stack counts; the other forms hold all of them.",
+)
+@sites_tool.through
+@options.stretch
+@options.overwrite
+def command(
+    journal: Path,
+    output: Path,
+    form: str | None,
+    weight: str,
+    through: str | None,
+    from_s: float | None,
+    to_s: float | None,
+    force: bool,
+) -> None:
+    """Write the sites of JOURNAL, or its time line, in a form that other tools read.
+
+    pprof, folded stacks and speedscope hold allocations and bytes by stack, and what is alive at the end: with --to, at
+    that second. The trace holds frames, phases and memory over time; it needs no call stacks.
+    """
+    journal_tool.refuse_standard_output(output)
+    arguments: list[str | Path] = [journal, "-o", output, "--as", form or _form_of(output), "--weight", weight]
+    if through is not None:
+        arguments += ["--through", through]
+    if force:
+        arguments.append("--force")
+    sites_tool.call(["export", *arguments, *sites_tool.stretch(from_s, to_s)])
+    click.echo(f"{output}: {sites_tool.size(output.stat().st_size)}")
+
+
+def _form_of(output: Path) -> str:
+    for ending, form in _ENDINGS.items():
+        if output.name.endswith(ending):
+            return form
+    raise UserError(f"what form {output} shall have can't be told from its name; end it in .pb.gz, or pass --as")
