@@ -15,10 +15,11 @@ from pathlib import Path
 PARTS = {
     0: "as shipped",
     1: "links not encoded",
-    2: "links not checked",
-    4: "the last freed block not compared",
-    8: "the range not checked",
-    15: "none of it",
+    2: "freed blocks not marked",
+    4: "the blocks freed last not compared",
+    8: "range and alignment not checked",
+    16: "the begin not checked",
+    31: "none of it",
 }
 _RESAMPLES = 2000
 

@@ -34,7 +34,7 @@ extern "C" {
 BY_API void* by_malloc(size_t size);
 
 /// Frees a block. NULL is a no-op. Keeps errno. Ends the program with a stack on standard error for a pointer outside
-/// the heap's memory, and for the block that was freed just before. Checked builds find every wrong and every second
+/// the heap's memory or inside a block, and for many second frees. Checked builds find every wrong and every second
 /// free.
 BY_API void by_free(void* block);
 

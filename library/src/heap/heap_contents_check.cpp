@@ -11,13 +11,22 @@ namespace blockyard::heap {
 namespace {
 
 // Length of a free list, or ~0 when it leaves the slab or is longer than the slab has blocks.
-std::uint32_t list_length(const Slab* slab, void* head) {
+std::uint32_t list_length(const Slab* slab) {
   const char* const base = region.slice_address(index_of(slab));
   std::uint32_t length = 0;
-  for (void* block = head; block != nullptr; block = encoded(*static_cast<void**>(block))) {
-    const std::ptrdiff_t offset = static_cast<const char*>(block) - base;
-    if (offset < 0 || offset >= slab->limit - base || offset % slab->block_bytes != 0 || ++length > slab->capacity) {
+  for (auto block = reinterpret_cast<std::uintptr_t>(slab->free);
+       block != reinterpret_cast<std::uintptr_t>(slab->limit); ++length) {
+    const std::uintptr_t offset = block - reinterpret_cast<std::uintptr_t>(base);
+    if (!is_link(slab, block) || offset % slab->block_bytes != 0 || length > slab->capacity) {
       return ~std::uint32_t{0};
+    }
+    const auto* const place = reinterpret_cast<const void*>(block);
+    block = decoded(place, slab->key);
+    if (!is_link(slab, block)) {
+      block = decoded(place, link_key);
+      if (block == 0) {
+        block = reinterpret_cast<std::uintptr_t>(slab->limit);
+      }
     }
   }
   return length;
@@ -29,9 +38,9 @@ const char* check_slab(const ThreadHeap* heap, const Slab* slab) {
   if (owner.heap() != heap->index || owner.size_class() != slab->size_class) {
     return "a slab's entry in the owner table names another heap or class";
   }
-  const std::uint32_t free = list_length(slab, slab->free);
+  const std::uint32_t free = list_length(slab);
   if (free > slab->capacity) {
-    return "a slab's free list leaves the slab or runs in a circle";
+    return "a slab's free list leaves the slab, runs in a circle or was written to";
   }
   if (slab->bump != slab->limit) {
     return "a slab has blocks left that were never handed out and are not its bin's";
@@ -58,7 +67,22 @@ const char* check_cached(const ThreadHeap* heap, const void* block, unsigned siz
   return nullptr;
 }
 
-// Every cached block stands there once; the blocks never handed out end where the current slab does.
+struct CachedBlocks {
+  std::array<const void*, most_cached> all{};
+  std::uint32_t count = 0;
+};
+
+CachedBlocks cached_blocks(const ThreadHeap* heap, unsigned size_class) {
+  CachedBlocks found;
+  found.count = std::min(heap->cached(size_class), most_cached);
+  if (found.count != 0) {
+    std::copy_n(heap->first_cached(size_class) + 1, found.count - 1, found.all.begin());
+    found.all[found.count - 1] = heap->entries[size_class].newest;
+  }
+  return found;
+}
+
+// The blocks never handed out end where the current slab does.
 const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
   const void* const* const cached = heap->first_cached(size_class);
@@ -71,20 +95,10 @@ const char* check_bin(const ThreadHeap* heap, unsigned size_class) {
   if (bin.left != 0 && bin.bump + std::size_t{bin.left} * bin.block_bytes != bin.current->limit) {
     return "a heap's bump pointer is not in its current slab";
   }
-  std::array<const void*, most_cached> all{};
-  const auto end = std::copy_n(cached + 1, std::max(count, 1u) - 1, all.begin()) + (count != 0 ? 1 : 0);
-  if (count != 0) {
-    all[count - 1] = newest;
-  }
-  for (auto block = all.begin(); block != end; ++block) {
-    if (const char* const broken = check_cached(heap, *block, size_class); broken != nullptr) {
+  const CachedBlocks blocks = cached_blocks(heap, size_class);
+  for (std::uint32_t each = 0; each < blocks.count; ++each) {
+    if (const char* const broken = check_cached(heap, blocks.all[each], size_class); broken != nullptr) {
       return broken;
-    }
-    const auto same = [&](const void* other) { return other == *block; };
-    if (std::any_of(all.begin(), block, same) ||
-        std::any_of(heap->deferred.begin(), heap->deferred.end(),
-                    [&](const DeferredFree& each) { return same(each.block); })) {
-      return "a block is cached twice: it was freed twice";
     }
   }
   return nullptr;
@@ -96,7 +110,31 @@ const char* check_handed_over(const void* block, unsigned size_class) {
   return check_cached(&empty_heap, block, size_class);
 }
 
+const void* freed_twice(const ThreadHeap* heap) {
+  const auto is_free_to_its_slab = [&](const void* block) {
+    const std::size_t slice = region.slice_of(block);
+    const Owner owner = region.owner_of(slice);
+    return check_links && owner.heap() == heap->index && has_link(&region.slabs[slice - owner.back()], block);
+  };
+  for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+    const CachedBlocks blocks = cached_blocks(heap, size_class);
+    for (std::uint32_t each = 0; each < blocks.count; ++each) {
+      const void* const block = blocks.all[each];
+      const auto same = [=](const void* other) { return other == block; };
+      if (std::any_of(blocks.all.begin(), blocks.all.begin() + each, same) || is_free_to_its_slab(block) ||
+          std::any_of(heap->deferred.begin(), heap->deferred.end(),
+                      [&](const DeferredFree& other) { return same(other.block); })) {
+        return block;
+      }
+    }
+  }
+  return nullptr;
+}
+
 const char* check(const ThreadHeap* heap) {
+  if (freed_twice(heap) != nullptr) {
+    return "a cached block is free elsewhere too: it was freed twice";
+  }
   for (unsigned size_class = 0; size_class < class_count; ++size_class) {
     if (const char* const broken_bin = check_bin(heap, size_class); broken_bin != nullptr) {
       return broken_bin;

@@ -83,11 +83,17 @@ void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, Thread
   return region.page_address(page);
 }
 
+bool is_live_run(const void* pointer) {
+  const std::size_t page = region.page_of(pointer);
+  const PageTag& tag = region.pages[page];
+  return region.page_address(page) == pointer && tag.state == static_cast<std::uint8_t>(PageState::used_block) &&
+         (tag.flags & page_cached) == 0;
+}
+
 void free_run(void* block) {
   const std::size_t page = region.page_of(block);
   PageTag& tag = region.pages[page];
-  if (region.page_address(page) != block || tag.state != static_cast<std::uint8_t>(PageState::used_block) ||
-      (tag.flags & page_cached) != 0) {
+  if (!is_live_run(block)) {
     report_fault("free of a pointer that is no live block (freed twice, or inside a block)", block);
   }
   if (!cache_run(thread_heap, block, tag)) {

@@ -14,6 +14,9 @@ void* take_cached_run(std::size_t size);
 /// zeroed it. Null when memory is exhausted, or the heap was never readied.
 void* allocate_run(std::size_t size, std::size_t alignment, bool* zeroed, ThreadHeap* arena);
 
+/// Whether such a block begins at `pointer`, which lies in the region in no slab.
+bool is_live_run(const void* pointer);
+
 /// Frees a block that lies in the region in no slab; what is no live block is reported.
 void free_run(void* block);
 

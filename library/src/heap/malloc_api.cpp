@@ -74,6 +74,9 @@ namespace {
   if (!region.contains(block)) {
     report_fault("free of a pointer that this heap never handed out", block);
   }
+  if (!region.contains_aligned(block)) {
+    report_inside(block);
+  }
   if (region.owner_of(region.slice_of(block)).heap() != 0) {
     free_remote(block);  // of an arena, which may be destroyed meanwhile: nobody caches it
     return;
@@ -83,7 +86,7 @@ namespace {
 }
 
 [[gnu::always_inline]] inline void deallocate(void* block) {
-  if (check_range ? region.contains(block) : block != nullptr) [[likely]] {
+  if (check_range ? region.contains_aligned(block) : block != nullptr) [[likely]] {
     // Another thread's block is as good as one's own: caching it takes no atomic operation, and it is handed out again
     // while its line is warm. To its slab it stays in use.
     if (const std::size_t place = region.cache_place_at(block); place != 0) [[likely]] {
@@ -102,8 +105,21 @@ std::size_t usable(const void* block) {
   if (!region.contains(block)) {
     report_fault("size asked of a pointer that this heap never handed out", block);
   }
-  if (const Owner owner = region.owner_of(region.slice_of(block)); owner.heap() != 0) {
-    return class_bytes(owner.size_class());
+  const std::size_t slice = region.slice_of(block);
+  if (const Owner owner = region.owner_of(slice); owner.heap() != 0) {
+    const unsigned size_class = owner.size_class();
+    const auto distance =
+        static_cast<std::uint32_t>(static_cast<const char*>(block) - region.slice_address(slice - owner.back()));
+    if (check_begin && !is_multiple(distance, class_inverse(size_class))) {
+      report_fault("size asked of a pointer into the middle of a block", block);
+    }
+    if (check_last_freed && thread_heap->entry_at(cache_place(size_class)).newest == block) {
+      report_fault("size asked of a block that was freed already", block);
+    }
+    return class_bytes(size_class);
+  }
+  if (!is_live_run(block)) {
+    report_fault("size asked of a pointer that is no live block", block);
   }
   return run_bytes(block);
 }

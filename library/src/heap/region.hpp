@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -75,7 +76,7 @@ inline constexpr std::uint32_t notify_never = 0xFFFF'FFFFu;  ///< `used` never f
 
 /// A slab's state, written by the owner's thread alone.
 struct alignas(64) Slab {
-  void* free = nullptr;      ///< freed blocks, last in first out, links encoded
+  void* free = nullptr;      ///< freed blocks, last in first out, see free_links.hpp; `limit`: none
   char* bump = nullptr;      ///< `limit`, or the first block of a slab that has handed none out
   char* limit = nullptr;     ///< end of the last block
   std::uint32_t used = 0;    ///< blocks handed out, remote frees not yet adopted included
@@ -87,6 +88,8 @@ struct alignas(64) Slab {
   std::uint8_t size_class = 0;
   std::uint8_t state = 0;  ///< SlabState
   std::uint8_t slices = 0;
+  std::uint32_t inverse = 0;  ///< of block_bytes: class_inverse
+  std::uintptr_t key = 0;     ///< of links in `free`; another each time the slab starts to hand out its blocks
 };
 static_assert(sizeof(Slab) == 64);
 
@@ -105,6 +108,7 @@ static_assert(sizeof(PageTag) == 16);
 struct Region {
   char* base = nullptr;
   std::size_t bytes = 0;                      ///< mapped so far, a multiple of chunk_bytes; see mapped()
+  std::size_t units = 0;                      ///< bytes / block_alignment
   std::size_t most_bytes = 0;                 ///< how far it may grow, a multiple of chunk_bytes
   std::size_t alignment = 0;                  ///< of base: the largest alignment that a block can have
   Atomic<std::uint32_t>* owners = nullptr;    ///< a word of Owner for each slice
@@ -119,16 +123,23 @@ struct Region {
     return static_cast<std::size_t>(static_cast<const char*>(pointer) - base);
   }
   /// Bytes mapped so far; 0 until the first use. It only grows, and a block comes to a thread after the growth that
-  /// made room for it, so any thread may read it at any time. A plain load where no tool objects: compilers keep an
-  /// atomic one out of the comparison that needs it, which costs each free an instruction.
-  std::size_t mapped() const {
+  /// made room for it, so any thread may read it at any time.
+  std::size_t mapped() const { return grown(bytes); }
+  bool contains(const void* pointer) const { return offset_of(pointer) < mapped(); }
+  /// Whether it contains the pointer, which is a multiple of block_alignment: the rotation makes any other one greater
+  /// than every unit.
+  bool contains_aligned(const void* pointer) const {
+    return std::rotr(offset_of(pointer), std::countr_zero(block_alignment)) < grown(units);
+  }
+  /// A plain load where no tool objects: compilers keep an atomic one out of the comparison that needs it, which costs
+  /// each free an instruction.
+  static std::size_t grown(const std::size_t& what) {
 #if defined(__SANITIZE_THREAD__) || BLOCKYARD_DELAYS
-    return __atomic_load_n(&bytes, __ATOMIC_RELAXED);
+    return __atomic_load_n(&what, __ATOMIC_RELAXED);
 #else
-    return bytes;
+    return what;
 #endif
   }
-  bool contains(const void* pointer) const { return offset_of(pointer) < mapped(); }
   Owner owner_of(std::size_t slice) const { return Owner::from(owners[slice].load(std::memory_order_relaxed)); }
   /// The cache_place of the class of a block; 0: the address is none of a block of a thread's slab. It lies in the
   /// region. All that the fast path of free reads, a byte a slice, and by the address itself: what follows waits for

@@ -26,13 +26,16 @@ inline bool free_remote(void* block, unsigned* size_class = nullptr) {
   const std::uint32_t first = slice - slab_owner.back();
   RemoteFrees& entry = region.remote_frees[first];
   char* const base = region.slice_address(first);
-  const auto unit =
-      static_cast<std::uint32_t>((static_cast<char*>(block) - base) / static_cast<std::ptrdiff_t>(block_alignment)) + 1;
+  const auto distance = static_cast<std::uint32_t>(static_cast<char*>(block) - base);
+  if (check_begin && !is_multiple(distance, class_inverse(slab_owner.size_class()))) [[unlikely]] {
+    report_inside(block);
+  }
+  const auto unit = static_cast<std::uint32_t>(distance / block_alignment + 1);
   // The owner was read before the push: afterwards the slab may be adopted, emptied and given away at any time.
   ThreadHeap* const owner = process_heaps.at(slab_owner.heap());
   const bool announce = RemoteList::push(entry.remote, entry.oldest, unit, [&](std::uint32_t next) {
     void* const link = next == 0 ? nullptr : base + (std::size_t{next} - 1) * block_alignment;
-    *static_cast<void**>(block) = encoded(link);
+    write_link(block, link, link_key);
   });
   if (announce) {
     PendingStack::push(owner->pending, first, entry.pending_next);

@@ -3,6 +3,7 @@
 // a frame would more often need a class that it has not used yet, which is what its allocations mostly wait for.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,30 @@ static_assert([] {
     }
     if (size > 128 && (class_bytes(index) - size) * 4 > size) {
       return false;
+    }
+  }
+  return true;
+}());
+
+/// With these is_multiple tells without a division whether a distance below 2^17 is a multiple of a class's bytes (D.
+/// Lemire et al., "Faster remainder by direct computation", 2019).
+inline constexpr std::array<std::uint32_t, class_count> class_inverses = [] {
+  std::array<std::uint32_t, class_count> inverses{};
+  for (unsigned index = 0; index < class_count; ++index) {
+    inverses[index] = 0xFFFF'FFFFu / class_bytes(index) + 1;
+  }
+  return inverses;
+}();
+constexpr std::uint32_t class_inverse(unsigned index) { return class_inverses[index]; }
+constexpr bool is_multiple(std::uint32_t distance, std::uint32_t inverse) { return distance * inverse < inverse; }
+
+// The error grows with the distance: the last ones are enough.
+static_assert([] {
+  for (unsigned index = 0; index < class_count; ++index) {
+    for (std::uint32_t distance = (1u << 17) - 2 * class_bytes(index); distance < 1u << 17; ++distance) {
+      if (is_multiple(distance, class_inverse(index)) != (distance % class_bytes(index) == 0)) {
+        return false;
+      }
     }
   }
   return true;

@@ -16,10 +16,12 @@ std::uint32_t& list_of(ThreadHeap* heap, const Slab* slab, SlabState state) {
 
 // Makes a slab without used blocks one that never handed out any: its blocks come densely and in order, and no link is
 // read.
-void reset(Slab* slab) {
-  slab->free = nullptr;
+void reset(ThreadHeap* heap, Slab* slab) {
+  // No key comes twice: a block that was free may be handed out with its link, and freed as it is.
+  slab->key = link_key + (std::uint64_t{heap->index} << 48 | ++heap->slabs_begun) * 0xD1B54A32D192ED03u;
   slab->bump = region.slice_address(index_of(slab));
   slab->limit = slab->bump + std::size_t{slab->capacity} * slab->block_bytes;
+  slab->free = slab->limit;
   slab->used = 0;
 }
 
@@ -39,8 +41,9 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   slab->capacity = static_cast<std::uint32_t>(slices * slice_bytes / bytes);
   slab->slices = static_cast<std::uint8_t>(slices);
   slab->block_bytes = bytes;
+  slab->inverse = class_inverse(size_class);
   slab->size_class = static_cast<std::uint8_t>(size_class);
-  reset(slab);
+  reset(heap, slab);
   ++heap->slabs;
   heap->waiting[size_class].slices += slices;
   return slab;
@@ -100,14 +103,15 @@ Slab* next_slab(ThreadHeap* heap, unsigned size_class) {
   Slab* const slab = &region.slabs[listed];
   unlink(heap, slab);
   if (slab->used == 0) {
-    reset(slab);
+    reset(heap, slab);
   }
   return slab;
 }
 
 void make_current(Bin& bin, Slab* slab) {
 #if BLOCKYARD_CHECKED
-  const bool untouched = slab->used == 0 && slab->free == nullptr && slab->bump == region.slice_address(index_of(slab));
+  const bool untouched =
+      slab->used == 0 && slab->free == slab->limit && slab->bump == region.slice_address(index_of(slab));
   if (bin.left != 0 || (slab->bump != slab->limit && !untouched)) {
     report_broken("a slab that has handed out blocks has some left that were never handed out");
   }
@@ -121,27 +125,23 @@ void make_current(Bin& bin, Slab* slab) {
   slab->bump = slab->limit;
 }
 
-void* take_freed(Slab* slab) {
-  void* const block = slab->free;
-  if (block != nullptr) {
-    void* const next = encoded(*static_cast<void**>(block));
-    if (check_links && next != nullptr && region.slice_of(next) - index_of(slab) >= slab->slices) [[unlikely]] {
-      report_written_after_free(block);
-    }
-    slab->free = next;
-    // The next of these calls reads its link out of the next block: let the line come until then. Where there is none,
-    // a line that is here already: null would cost a walk of the page table.
-    __builtin_prefetch(next != nullptr ? next : slab);
+std::uintptr_t link_of_another_thread(const Slab* slab, const void* block) {
+  const std::uintptr_t next = decoded(block, link_key);
+  if (next == 0) {
+    return reinterpret_cast<std::uintptr_t>(slab->limit);
   }
-  return block;
+  if (check_links && !is_link(slab, next)) {
+    report_written_after_free(block);
+  }
+  return next;
 }
 
 // What was free comes behind the last of the batch.
 void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch) {
   Slab* const slab = &region.slabs[slice];
   char* const base = region.slice_address(slice);
-  if (slab->free != nullptr) {
-    *reinterpret_cast<void**>(base + (std::size_t{batch.last} - 1) * block_alignment) = encoded(slab->free);
+  if (slab->free != slab->limit) {
+    write_link(base + (std::size_t{batch.last} - 1) * block_alignment, slab->free, link_key);
   }
   slab->free = base + (std::size_t{batch.first} - 1) * block_alignment;
   slab->used -= batch.count;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/remote_list.hpp"
+#include "heap/free_links.hpp"
 #include "heap/region.hpp"
 #include "heap/thread_heap.hpp"
 
@@ -15,7 +16,7 @@ namespace blockyard::heap {
 inline std::uint32_t index_of(const Slab* slab) { return static_cast<std::uint32_t>(slab - region.slabs); }
 
 /// Whether the slab has a block to give, known to its owner.
-inline bool has_room(const Slab* slab) { return slab->free != nullptr || slab->bump != slab->limit; }
+inline bool has_room(const Slab* slab) { return slab->free != slab->limit || slab->bump != slab->limit; }
 
 /// Puts a slab that stands in no list into the one of `state`: listed or detached.
 void link(ThreadHeap* heap, Slab* slab, SlabState state);
@@ -33,8 +34,26 @@ Slab* next_slab(ThreadHeap* heap, unsigned size_class);
 /// blocks are the bin's to give, all at once: they count as used, so that giving one does not touch the slab.
 void make_current(Bin& bin, Slab* slab);
 
+/// What follows a block of `free` that another thread freed, as the owner's links have it; or the report that the block
+/// holds no link.
+[[gnu::noinline]] std::uintptr_t link_of_another_thread(const Slab* slab, const void* block);
+
 /// A freed block out of the slab, or null. The caller counts it.
-void* take_freed(Slab* slab);
+[[gnu::always_inline]] inline void* take_freed(Slab* slab) {
+  void* const block = slab->free;
+  if (block == slab->limit) {
+    return nullptr;
+  }
+  std::uintptr_t next = decoded(block, slab->key);
+  if (!is_link(slab, next)) [[unlikely]] {
+    next = link_of_another_thread(slab, block);
+  }
+  *static_cast<std::uintptr_t*>(block) = 0;  // a program that writes nothing there may free it
+  slab->free = reinterpret_cast<void*>(next);
+  // The next of these calls reads its link out of the next block: let the line come until then.
+  __builtin_prefetch(slab->free);
+  return block;
+}
 /// Puts remote frees that were just taken from a slab's list into the slab.
 void adopt(ThreadHeap* heap, std::uint32_t slice, const base::RemoteBatch& batch);
 

@@ -189,6 +189,19 @@ void free_to_any_slab(ThreadHeap* heap, void* block) {
   }
 }
 
+void free_perhaps_again(ThreadHeap* heap, void* block, std::size_t place) {
+  if (heap->entry_at(place).newest == block || heap->cached(class_at(place)) >= 2) {
+    report_freed_twice(block);
+  }
+  if (heap->entry_at(place).second < heap->entry_at(place).last) {
+    heap->cache(place, block);
+  } else {
+    free_past_cache(heap, block);
+  }
+}
+
+void free_inside(const void* block) { report_inside(block); }
+
 void free_to_other(ThreadHeap* heap, void* block) {
   if (block != nullptr) {
     free_to_remote_slab(heap, block);

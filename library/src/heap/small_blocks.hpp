@@ -40,10 +40,14 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
 
 /// Puts a block back into its slab, the owner's thread only.
 [[gnu::always_inline]] inline void free_to_slab(ThreadHeap* heap, void* block, Slab* slab) {
-  if (check_last_freed && slab->free == block) [[unlikely]] {
+  const auto to_limit = static_cast<std::uint32_t>(slab->limit - static_cast<char*>(block));
+  if (check_begin && !is_multiple(to_limit, slab->inverse)) [[unlikely]] {
+    report_inside(block);
+  }
+  if (check_links && has_link(slab, block)) [[unlikely]] {
     report_freed_twice(block);
   }
-  *static_cast<void**>(block) = encoded(slab->free);
+  write_link(block, slab->free, slab->key);
   slab->free = block;
   if (--slab->used == slab->notify) [[unlikely]] {
     free_slow(heap, slab);
@@ -92,16 +96,35 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class);
   }
   Slab* const slab = &region.slabs[slice - owner.back()];
   prefetch_to_write(slab);
+  if (check_links) {
+    prefetch_to_write(block);  // which is read when it goes back into the slab
+  }
   defer_free(heap, block, slab);
 }
+
+/// What a free does where the block seems to be one of the two that were cached last: reports it, or caches it.
+[[gnu::noinline]] void free_perhaps_again(ThreadHeap* heap, void* block, std::size_t place);
+/// Reports it. That it does not return is not said here, so that free_small can jump to it and keeps no stack frame.
+void free_inside(const void* block);
 
 /// Frees a small block out of a slab of any thread's heap: `heap` caches it, at `place`, that of its class.
 [[gnu::always_inline]] inline void free_small(ThreadHeap* heap, void* block, std::size_t place) {
   void* const newest = heap->entry_at(place).newest;
   if (check_last_freed && newest == block) [[unlikely]] {
-    report_freed_twice(block);
+    free_perhaps_again(heap, block, place);
+    return;
+  }
+  if (check_begin && (reinterpret_cast<std::uintptr_t>(block) & heap->entry_at(ThreadHeap::apart(place)).inside) != 0)
+      [[unlikely]] {
+    free_inside(block);
+    return;
   }
   const std::size_t second = heap->entry_at(ThreadHeap::apart(place)).second;
+  // Where no second newest is cached, what stands there may be anything.
+  if (check_last_freed && heap->at(second) == block) [[unlikely]] {
+    free_perhaps_again(heap, block, place);
+    return;
+  }
   if (second >= heap->entry_at(ThreadHeap::apart(place)).last) {
     free_past_cache(heap, block);
     return;

@@ -3,7 +3,9 @@
 #include "base/pages.hpp"
 #include "base/threads.hpp"
 #include "heap/depot.hpp"
+#include "heap/fault.hpp"
 #include "heap/free_links.hpp"
+#include "heap/heap_contents.hpp"
 #include "heap/heap_table.hpp"
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
@@ -62,6 +64,13 @@ void after_fork_in_child() {
   base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   allow_janitor([](std::uint64_t budget_ns) { return maintenance.run(budget_ns); },
                 [] { return maintenance.give_back_a_chunk(); });
+}
+
+// Second frees that no call has met: the block is still cached.
+[[gnu::destructor]] void end() {
+  if (const void* const block = check_last_freed ? freed_twice(thread_heap) : nullptr; block != nullptr) {
+    report_fault("this block was freed twice before the program ended", block);
+  }
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ void ThreadHeap::extend_cache(unsigned size_class) {
   if (!is_extended(size_class) && capacity > most_in_bin) {
     const std::uint32_t count = cached(size_class);
     copy_blocks(first_cached(size_class), extended[size_class].data(), count);
-    entries[size_class].last = extended_place(size_class);
+    entries[size_class].last = static_cast<std::uint16_t>(extended_place(size_class));
     entries[size_class].second = place(size_class, count);
   }
   set_cache_limit(size_class, capacity);

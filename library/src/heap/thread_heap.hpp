@@ -62,13 +62,22 @@ struct CacheEntry {
   void* newest = nullptr;  ///< null: none
   /// Place of the one before it: of cached[0], which is null, where there is none; one below where `newest` is null.
   std::uint32_t second = 0;
-  std::uint32_t last = 0;  ///< where `second` is when the cache is full
+  std::uint16_t last = 0;  ///< where `second` is when the cache is full
+  /// Bits that no address of a block of the class has, since every block's bytes are a multiple of the next power of
+  /// two.
+  std::uint16_t inside = 0;
 };
 static_assert(sizeof(CacheEntry) == 16);
+
+/// CacheEntry::inside of class `index`.
+constexpr std::uint16_t inside_bits(unsigned index) {
+  return static_cast<std::uint16_t>((class_bytes(index) & -class_bytes(index)) - 1);
+}
 
 struct alignas(64) ThreadHeap {
   constexpr ThreadHeap(Slab* nothing, std::uint32_t its_index) : index(its_index) {
     for (unsigned size_class = 0; size_class < class_count; ++size_class) {
+      entries[size_class].inside = inside_bits(size_class);
       reset_cache(size_class);
       set_cache_limit(size_class, its_index == no_heap ? 0 : first_cache_limit(size_class));
       bins[size_class].block_bytes = class_bytes(size_class);
@@ -101,13 +110,14 @@ struct alignas(64) ThreadHeap {
     entries[size_class].second = place(size_class, count);
   }
   constexpr void set_cache_limit(unsigned size_class, std::uint32_t count) {
-    entries[size_class].last = place(size_class, count);
+    entries[size_class].last = static_cast<std::uint16_t>(place(size_class, count));
   }
   /// From now on as many may be cached as ever; those that are stay. O(cached blocks).
   void extend_cache(unsigned size_class);
   /// From now on no more than at first, and those in the bin; none is cached.
   constexpr void reset_cache(unsigned size_class) {
-    entries[size_class] = {nullptr, bin_place(size_class) - CacheEntry::step, bin_place(size_class) - CacheEntry::step};
+    entries[size_class].last = static_cast<std::uint16_t>(bin_place(size_class) - CacheEntry::step);
+    set_cached(size_class, nullptr, 0);
     set_cache_limit(size_class, first_cache_limit(size_class));
   }
   /// Takes the newest cached block; null if there is none.
@@ -165,15 +175,17 @@ struct alignas(64) ThreadHeap {
   std::uint32_t detached = 0;                    ///< slabs without room, all classes
   std::uint32_t blocks = 0;                      ///< arenas: blocks of whole pages, under the page heap's lock
   bool is_arena = false;                         ///< made by by_arena_create, no thread's
-  bool needs_flush = false;     ///< parked with cached blocks or empty slabs, which the janitor gives back
-  std::uint16_t parked_at = 0;  ///< the janitor's tick
-  std::uint32_t slabs = 0;      ///< slabs owned
-  Atomic<bool> made{false};     ///< constructed: the table counts a heap before it is
+  bool needs_flush = false;       ///< parked with cached blocks or empty slabs, which the janitor gives back
+  std::uint16_t parked_at = 0;    ///< the janitor's tick
+  std::uint32_t slabs = 0;        ///< slabs owned
+  std::uint64_t slabs_begun = 0;  ///< how often one started to hand out its blocks: Slab::key
+  Atomic<bool> made{false};       ///< constructed: the table counts a heap before it is
   /// The cached blocks of each class whose blocks go from thread to thread, as in Bin::cached. Last: behind all bins.
   using ExtendedCache = std::array<void*, blockyard::heap::most_cached>;
   alignas(64) std::array<ExtendedCache, depot_classes> extended{};
 };
 static_assert(offsetof(ThreadHeap, entries) == cache_place(0) * std::size_t{8});
+static_assert(sizeof(ThreadHeap) < 1u << 16);  // CacheEntry::last
 
 constexpr std::uint32_t ThreadHeap::bin_place(unsigned size_class) {
   return static_cast<std::uint32_t>(offsetof(ThreadHeap, bins) + size_class * sizeof(Bin) + offsetof(Bin, cached));

@@ -194,6 +194,79 @@ TEST(HeapContractDeathTest, a_freed_block_that_was_written_to_is_reported_before
       "written to a block after it was freed");
 }
 
+TEST(HeapContractDeathTest, a_pointer_into_a_small_block_is_reported) {
+  for (const std::size_t size : {16u, 64u, 200u, 8'000u}) {
+    auto* const block = static_cast<char*>(by_malloc(size));
+    for (const std::size_t offset : {1u, 8u}) {
+      EXPECT_DEATH(by_free(block + offset), "into the middle of a block");
+      EXPECT_DEATH(by_free_sized(block + offset, size - offset), "into the middle of a block");
+    }
+    for (const std::size_t offset : {1u, 8u, 16u, 32u}) {
+      if (offset < size) {
+        EXPECT_DEATH(by_realloc(block + offset, 3 * size), "into the middle of a block");
+        EXPECT_DEATH(static_cast<void>(by_usable_size(block + offset)), "into the middle of a block");
+      }
+    }
+    by_free(block);
+  }
+}
+
+// Where the class's bytes do not show it the block comes back to its slab first.
+TEST(HeapContractDeathTest, a_pointer_into_a_block_of_48_bytes_is_reported_before_the_block_is_reused) {
+  EXPECT_DEATH(
+      {
+        std::vector<char*> blocks(200);
+        for (char*& block : blocks) {
+          block = static_cast<char*>(by_malloc(48));
+        }
+        for (char* block : blocks) {
+          by_free(block + 16);
+        }
+      },
+      "into the middle of a block");
+}
+
+TEST(HeapContractDeathTest, a_second_free_is_reported_when_the_block_comes_back_to_its_slab) {
+  EXPECT_DEATH(
+      {
+        std::vector<void*> blocks(200);
+        for (void*& block : blocks) {
+          block = by_malloc(64);
+        }
+        for (int round = 0; round < 2; ++round) {
+          for (void* block : blocks) {
+            by_free(block);
+          }
+        }
+      },
+      "freed already");
+}
+
+TEST(HeapContractDeathTest, a_block_freed_twice_with_another_freed_between_is_reported) {
+  for (const std::size_t size : {16u, 200u, 8'000u}) {
+    EXPECT_DEATH(
+        {
+          void* const block = by_malloc(size);
+          void* const other = by_malloc(size);
+          by_free(block);
+          by_free(other);
+          by_free(block);
+        },
+        "freed already");
+  }
+}
+
+TEST(HeapContractDeathTest, freed_blocks_and_foreign_pointers_have_no_size) {
+  int on_stack = 0;
+  EXPECT_DEATH(static_cast<void>(by_usable_size(&on_stack)), "never handed out");
+  for (const std::size_t size : {64u, 20'000u, 100'000u}) {
+    void* const block = by_malloc(size);
+    by_free(block);
+    EXPECT_DEATH(static_cast<void>(by_usable_size(block)), "freed already|no live block");
+    EXPECT_DEATH(by_realloc(block, 4 * size), "freed already|no live block");
+  }
+}
+
 TEST(HeapContractDeathTest, a_large_block_freed_twice_or_from_inside_is_reported) {
   // The checked build knows more and says it.
   constexpr const char* report = "no live block|into the middle of a block|freed already";
