@@ -29,6 +29,31 @@ TEST(Byj, without_stacks_and_tags_is_version_1) {
   EXPECT_EQ(slurp(folder / "b.byj")[8], 2);
 }
 
+TEST(Byj, sites_of_interleaved_threads_take_no_more_than_those_of_one_after_the_other) {
+  Folder folder;
+  const auto size = [&folder](bool interleaved) {
+    Whole whole = sample(0);
+    whole.stacks = sample_stacks(1000);
+    std::mt19937_64 random(1);
+    std::vector<std::uint32_t> steps(3);
+    for (std::uint64_t i = 0; i < 60'000; ++i) {
+      // Each thread walks through its own hundred sites again and again.
+      const auto thread = static_cast<std::uint32_t>(interleaved ? random() % 3 : i / 20'000);
+      const std::uint32_t site = thread * 300 + steps[thread]++ * 37 % 100;
+      whole.events.push_back({.time_ns = i, .size = 8, .block = i, .thread = thread, .site = site});
+    }
+    whole.header.has_addresses = false;
+    const std::string path = folder / (interleaved ? "interleaved.byj" : "apart.byj");
+    write(path, whole);
+    expect_same(whole, read(path));
+    Whole without = whole;
+    for (Event& event : without.events) event.site = no_site;
+    write(path + ".without", without);
+    return std::filesystem::file_size(path) - std::filesystem::file_size(path + ".without");
+  };
+  EXPECT_LT(size(true), size(false) + 3000) << size(true) << " " << size(false);
+}
+
 TEST(Byj, a_tag_alone_makes_version_2) {
   Folder folder;
   Whole written = sample(1000);

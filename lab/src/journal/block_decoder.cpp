@@ -25,6 +25,20 @@ void BlockDecoder::read(Column column, std::uint32_t count) {
   at_[slot] = 0;
 }
 
+// They stand thread by thread.
+void BlockDecoder::read_sites() {
+  read(Column::site, head_.events);
+  if (!present_[static_cast<std::size_t>(Column::site)]) return;
+  site_of_thread_.assign(threads_ + 1, 0);
+  const auto& threads = columns_[static_cast<std::size_t>(Column::thread)];
+  const bool one_thread = !present_[static_cast<std::size_t>(Column::thread)];
+  for (std::uint32_t i = 0; i < head_.events; ++i) {
+    const std::uint64_t thread = one_thread ? 0 : threads[i];
+    if (thread < threads_) ++site_of_thread_[thread + 1];  // next() refuses others
+  }
+  for (std::size_t i = 1; i <= threads_; ++i) site_of_thread_[i] += site_of_thread_[i - 1];
+}
+
 void BlockDecoder::decode(std::string_view payload, const Header& header, std::uint32_t sites, bool forgive_sites,
                           const std::string& where) {
   where_ = where;
@@ -58,7 +72,8 @@ void BlockDecoder::decode(std::string_view payload, const Header& header, std::u
   const auto count = [&of_kind](Kind kind) { return of_kind[static_cast<std::size_t>(kind)]; };
   const std::uint32_t given =
       count(Kind::allocate) + count(Kind::allocate_zeroed) + count(Kind::allocate_aligned) + count(Kind::reallocate);
-  for (const auto every : {Column::thread, Column::time, Column::site, Column::tag}) read(every, head_.events);
+  for (const auto every : {Column::thread, Column::time, Column::tag}) read(every, head_.events);
+  read_sites();
   read(Column::size, given);
   read(Column::address, given);
   read(Column::back, count(Kind::free) + count(Kind::reallocate));
@@ -101,7 +116,8 @@ std::span<const Event> BlockDecoder::next() {
         event.address = address_;
       }
     }
-    const std::uint64_t site = take(Column::site);
+    const auto site_slot = static_cast<std::size_t>(Column::site);
+    const std::uint64_t site = present_[site_slot] ? columns_[site_slot][site_of_thread_[thread]++] : 0;
     if (site > sites_ && !forgive_sites_) refuse(" has a call stack that the journal does not hold");
     event.site = site == 0 || site > sites_ ? no_site : static_cast<std::uint32_t>(site - 1);
     const std::uint64_t tag = take(Column::tag);

@@ -34,6 +34,7 @@ class BlockDecoder {
  private:
   [[noreturn]] void fail(const std::string& what) const;
   void read(format::Column column, std::uint32_t count);
+  void read_sites();
   std::uint64_t take(format::Column column) {
     const auto slot = static_cast<std::size_t>(column);
     return present_[slot] ? columns_[slot][at_[slot]++] : 0;
@@ -54,6 +55,7 @@ class BlockDecoder {
   bool forgive_sites_ = false;
   bool has_addresses_ = false;
   PlaneDecoder planes_;
+  std::vector<std::uint32_t> site_of_thread_;  ///< where each thread's next site stands
   std::vector<Event> events_;
 };
 

@@ -58,6 +58,23 @@ void BlockEncoder::push_sparse(Column to, std::uint64_t value) {
   values.values[values.count++] = value;
 }
 
+// A thread's stacks resemble its last ones, and other threads' events between them would hide that.
+void BlockEncoder::put_sites() {
+  const Values& sites = column(Column::site);
+  if (sites.count == 0) return;
+  const Values& threads = column(Column::thread);
+  site_of_thread_.assign(2, 0);
+  for (std::uint32_t i = 0; i < events_; ++i) {
+    const std::size_t next = threads.values[i] + 1;
+    if (site_of_thread_.size() <= next) site_of_thread_.resize(next + 1);
+    ++site_of_thread_[next];
+  }
+  for (std::size_t i = 1; i < site_of_thread_.size(); ++i) site_of_thread_[i] += site_of_thread_[i - 1];
+  sites_.resize(events_);
+  for (std::uint32_t i = 0; i < events_; ++i) sites_[site_of_thread_[threads.values[i]]++] = sites.values[i];
+  planes_.put(static_cast<std::uint8_t>(Column::site), sites_);
+}
+
 const std::string& BlockEncoder::encode() {
   planes_.begin();
   for (const auto sparse : {Column::site, Column::tag}) {
@@ -65,6 +82,10 @@ const std::string& BlockEncoder::encode() {
     while (values.count != 0 && values.count < events_) values.values[values.count++] = 0;
   }
   for (std::size_t slot = 1; slot < format::column_slots; ++slot) {
+    if (slot == static_cast<std::size_t>(Column::site)) {
+      put_sites();
+      continue;
+    }
     const Values& values = columns_[slot];
     planes_.put(static_cast<std::uint8_t>(slot), {values.values.get(), values.count});
   }

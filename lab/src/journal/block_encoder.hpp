@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "journal/event.hpp"
 #include "journal/format.hpp"
@@ -38,6 +39,7 @@ class BlockEncoder {
     values.values[values.count++] = value;
   }
   void push_sparse(format::Column to, std::uint64_t value);
+  void put_sites();
 
   std::array<Values, format::column_slots> columns_;
   format::BlockHead head_{};
@@ -46,6 +48,8 @@ class BlockEncoder {
   std::uint64_t last_time_ns_ = 0;
   std::uint64_t last_address_ = 0;
   PlaneEncoder planes_;
+  std::vector<std::uint64_t> sites_;           ///< in the file's order
+  std::vector<std::uint32_t> site_of_thread_;  ///< where each thread's next site goes
   std::string payload_;
 };
 

@@ -91,10 +91,10 @@ enum class Column : std::uint8_t {
   duration = 6,   ///< reallocates: ns
   alignment = 7,  ///< aligned allocations: log2 of the bytes
   address = 8,    ///< allocations and reallocates: zigzag of the difference to the address before in this block
-  site = 9,       ///< every event: site + 1; 0 is none
   tag = 10,       ///< every event: a name's index
+  site = 11,      ///< every event, first all of thread 0, then of thread 1, ...: site + 1; 0 is none
 };
-inline constexpr std::size_t column_slots = 11;
+inline constexpr std::size_t column_slots = 12;
 
 enum class Codec : std::uint8_t { stored = 0, zstd = 1 };
 
