@@ -6,8 +6,8 @@ namespace Blockyard.Benchmarks
     internal static class Program
     {
         private const string Usage =
-            "usage: Benchmarks objects KIND COUNT | lifetimes LAYOUT | study DIR | packets ADDRESS"
-            + " | outbound FIRST-ADDRESS DEVICE | frame ADDRESS CLIENTS";
+            "usage: Benchmarks objects KIND COUNT | lifetimes LAYOUT | containers ROUNDS | study DIR"
+            + " | packets ADDRESS | outbound FIRST-ADDRESS DEVICE | frame ADDRESS CLIENTS";
 
         private static int Main(string[] args)
         {
@@ -18,6 +18,9 @@ namespace Blockyard.Benchmarks
                     return 0;
                 case "lifetimes" when args.Length == 2:
                     LifetimesBenchmark.Run(int.Parse(args[1]));
+                    return 0;
+                case "containers" when args.Length == 2:
+                    ContainersBenchmark.Run(int.Parse(args[1]));
                     return 0;
                 case "study" when args.Length == 2:
                     LifetimesStudy.Run(args[1]);

@@ -61,7 +61,18 @@ namespace Blockyard.Memory
 
         /// <summary>Further memory from the same source.</summary>
         internal readonly T* Allocate<T>(long count)
-            where T : unmanaged => (T*)source.Allocate(count * sizeof(T), RawMemory.AlignmentOf<T>());
+            where T : unmanaged => (T*)Allocate(count * sizeof(T), RawMemory.AlignmentOf<T>());
+
+        internal readonly byte* Allocate(long size, int alignment) => source.Allocate(size, alignment);
+
+        /// <summary>Makes further memory larger, in place if possible. Null allocates. A failure changes
+        /// nothing.</summary>
+        /// <param name="further">The memory.</param>
+        /// <param name="used">Bytes at its start that are kept; at most its size.</param>
+        /// <param name="size">Its new size in bytes.</param>
+        /// <param name="alignment">The alignment that it was allocated with.</param>
+        internal readonly byte* Resize(void* further, long used, long size, int alignment) =>
+            source.Resize((byte*)further, used, size, alignment);
 
         internal readonly void Free(void* further) => source.Free(further);
 

@@ -54,9 +54,18 @@ namespace Blockyard.Memory
         /// </summary>
         public static void EndFrame()
         {
-            EndThreadFrame();
+            long tempBytes = ThreadMemory.Current.EndFrame();
             long ended = Interlocked.Increment(ref framesEnded);
             BlockTracker.ReportOverdue(ended, tempJobFrames);
+#if NET8_0_OR_GREATER
+            if (AllocationCounts.AreOn)
+            {
+                MemoryEvents.Log.FrameEnd(ended, tempBytes);
+                MemoryEvents.Log.CheckListeners();
+            }
+#else
+            _ = tempBytes;
+#endif
         }
 
         /// <summary>

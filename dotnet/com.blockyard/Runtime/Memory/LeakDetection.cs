@@ -45,7 +45,7 @@ namespace Blockyard.Memory
                 mode = value;
                 if (value != LeakMode.Off)
                 {
-                    ThreadMemory.CloseInlineJobs();
+                    ThreadMemory.CloseInlineCode();
                 }
             }
         }

@@ -27,6 +27,9 @@ namespace Blockyard.Memory
         /// <summary>Whether it is an allocator, which frees all its memory together.</summary>
         public bool IsAllocator => place > 0;
 
+        /// <summary>Whether its blocks need no free and may be gone without one.</summary>
+        internal bool EndsByItself => IsAllocator || Lifetime == Lifetime.Temp;
+
         internal uint Seed => unchecked(((uint)place << 16) ^ generation);
 
         /// <summary>The blocks of a lifetime.</summary>
@@ -68,6 +71,29 @@ namespace Blockyard.Memory
         internal byte* Allocate(long size, int alignment) => IsAllocator
             ? SourceTable.Find(place, generation).Take(size, alignment)
             : (byte*)UnmanagedMemory.Malloc(size, alignment, (Lifetime)(-place));
+
+        /// <summary>Makes a block larger, in place if possible. Null allocates. A failure changes nothing.</summary>
+        internal byte* Resize(byte* block, long used, long size, int alignment)
+        {
+            if (block != null && place == -(int)Lifetime.Persistent)
+            {
+                return PersistentMemory.Resize(block, used, size, alignment);
+            }
+
+            if (block != null && place == -(int)Lifetime.Temp && ThreadMemory.Current.TryExtendTemp(block, size))
+            {
+                return block;
+            }
+
+            byte* fresh = Allocate(size, alignment);
+            if (block != null)
+            {
+                RawMemory.Copy(block, fresh, used);
+                Free(block);
+            }
+
+            return fresh;
+        }
 
         internal void Free(void* block)
         {

@@ -26,6 +26,18 @@ namespace Blockyard.Memory
             return (byte*)block;
         }
 
+        /// <summary>Makes a block larger that is aligned to at most 16 bytes.</summary>
+        internal static byte* Reallocate(void* block, long size)
+        {
+            void* moved = by_realloc(block, (UIntPtr)(ulong)size);
+            if (moved == null)
+            {
+                throw new OutOfMemoryException("The native heap has no block of " + size + " bytes.");
+            }
+
+            return (byte*)moved;
+        }
+
         internal static void Free(void* block) => by_free(block);
 
         private static bool Probe()
@@ -53,6 +65,9 @@ namespace Blockyard.Memory
 
         [DllImport(Library)]
         private static extern void* by_aligned_alloc(UIntPtr alignment, UIntPtr size);
+
+        [DllImport(Library)]
+        private static extern void* by_realloc(void* block, UIntPtr size);
 
         [DllImport(Library)]
         private static extern void by_free(void* block);

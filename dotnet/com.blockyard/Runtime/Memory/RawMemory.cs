@@ -16,13 +16,17 @@ namespace Blockyard.Memory
         /// <exception cref="OutOfMemoryException">There is not enough memory.</exception>
         internal static byte* Allocate(long size)
         {
-            // Mono's AllocHGlobal does not check the sign.
-            if (size < 0 || (IntPtr.Size == 4 && size > int.MaxValue))
-            {
-                throw new OutOfMemoryException("A block of " + size + " bytes cannot be addressed.");
-            }
-
+            CheckSize(size);
             return (byte*)Marshal.AllocHGlobal(new IntPtr(size));
+        }
+
+        /// <summary>Makes memory of <see cref="Allocate"/> larger. Large memory moves by changing page tables, where
+        /// the system can do that, and not by copying.</summary>
+        /// <exception cref="OutOfMemoryException">There is not enough memory. The old memory is unchanged.</exception>
+        internal static byte* Reallocate(byte* block, long size)
+        {
+            CheckSize(size);
+            return (byte*)Marshal.ReAllocHGlobal((IntPtr)block, new IntPtr(size));
         }
 
         internal static void Free(byte* block) => Marshal.FreeHGlobal((IntPtr)block);
@@ -69,6 +73,15 @@ namespace Blockyard.Memory
 
             // A packed struct has an alignment of 1.
             return IsAlignment(alignment) ? alignment : 1;
+        }
+
+        private static void CheckSize(long size)
+        {
+            // Mono's AllocHGlobal does not check the sign.
+            if (size < 0 || (IntPtr.Size == 4 && size > int.MaxValue))
+            {
+                throw new OutOfMemoryException("A block of " + size + " bytes cannot be addressed.");
+            }
         }
 
         private struct Beside<T>

@@ -16,6 +16,12 @@ namespace Blockyard.Memory
         private static readonly object Gate = new object();
         private static readonly List<WeakReference<ThreadMemory>> All = new List<WeakReference<ThreadMemory>>();
 
+        /// <summary>Bytes of persistent blocks that threads without a state freed, negated.</summary>
+        internal static long PersistentBytesOfOthers;
+
+        /// <summary>The counts of threads that have ended.</summary>
+        private static AllocationCounts.Totals ended;
+
         [ThreadStatic]
         private static ThreadMemory? current;
 
@@ -32,6 +38,9 @@ namespace Blockyard.Memory
             state = (ThreadState*)RawMemory.Allocate(sizeof(ThreadState));
             *state = default;
             counters.Histogram = new long[LifetimeStatistics.Buckets];
+#if NET8_0_OR_GREATER
+            GC.KeepAlive(MemoryEvents.Log);
+#endif
             lock (Gate)
             {
                 All.RemoveAll(reference => !reference.TryGetTarget(out _));
@@ -59,6 +68,12 @@ namespace Blockyard.Memory
             }
 
             Cells.EndAll();
+            PersistentMemory.EmptyCache(state);
+            lock (Gate)
+            {
+                AddTo(ref ended);
+            }
+
             RawMemory.Free((byte*)state);
         }
 
@@ -91,8 +106,29 @@ namespace Blockyard.Memory
             return all;
         }
 
-        /// <summary>Makes every thread's inlined code use the slow path for TempJob, which tracks blocks.</summary>
-        internal static void CloseInlineJobs()
+        /// <summary>The counts of all threads, of those that have ended too.</summary>
+        internal static AllocationCounts.Totals TotalsOfAll()
+        {
+            lock (Gate)
+            {
+                AllocationCounts.Totals totals = ended;
+                totals.PersistentBytes += Interlocked.Read(ref PersistentBytesOfOthers);
+                foreach (WeakReference<ThreadMemory> reference in All)
+                {
+                    if (reference.TryGetTarget(out ThreadMemory? thread))
+                    {
+                        thread.AddTo(ref totals);
+                        totals.TempBytes += thread.Used;
+                        GC.KeepAlive(thread);
+                    }
+                }
+
+                return totals;
+            }
+        }
+
+        /// <summary>Makes every thread's inlined code use the slow paths, which track and count blocks.</summary>
+        internal static void CloseInlineCode()
         {
             lock (Gate)
             {
@@ -100,6 +136,7 @@ namespace Blockyard.Memory
                 {
                     if (reference.TryGetTarget(out ThreadMemory? thread))
                     {
+                        thread.state->InlineTempLimit = null;
                         thread.state->InlineJobLimit = null;
                         thread.state->InlineJob = ThreadState.Closed;
                         GC.KeepAlive(thread);
@@ -118,12 +155,32 @@ namespace Blockyard.Memory
 
             state->LastBlock = start;
             state->TempCursor = start + size;
+            state->TempAllocations++;
             if (Checks.AreOn)
             {
                 RawMemory.Fill(start, size, 0xCD);
             }
 
             return start;
+        }
+
+        /// <summary>Makes the thread's last Temp block larger in place.</summary>
+        /// <returns>False, without any change, when it is not the last block or the region has no room.</returns>
+        internal bool TryExtendTemp(byte* block, long size)
+        {
+            byte* end = state->TempCursor;
+            if (block != state->LastBlock || block >= end || size > (long)state->TempLimit - (long)block)
+            {
+                return false;
+            }
+
+            state->TempCursor = block + size > end ? block + size : end;
+            if (Checks.AreOn)
+            {
+                RawMemory.Fill(end, state->TempCursor - end, 0xCD);
+            }
+
+            return true;
         }
 
         internal void GiveTemp(byte* block)
@@ -149,6 +206,7 @@ namespace Blockyard.Memory
 
             state->JobCursor = start + size;
             state->JobLive++;
+            state->TempJobAllocations++;
             return start;
         }
 
@@ -171,16 +229,18 @@ namespace Blockyard.Memory
             GiveJobTo(region);
         }
 
-        internal void EndFrame()
+        /// <returns>The bytes of Temp that the thread used in the frame.</returns>
+        internal long EndFrame()
         {
             state->PeakCursor = state->TempCursor > state->PeakCursor ? state->TempCursor : state->PeakCursor;
             long used = state->PeakCursor - state->TempStart + overflowBytes;
             counters.EndFrame(used);
             ReleaseOverflow();
             Cells.EndAll();
+            OpenInlineTemp();
             if (state->TempStart == null)
             {
-                return;
+                return used;
             }
 
             if (Checks.AreOn)
@@ -196,6 +256,8 @@ namespace Blockyard.Memory
             {
                 SetCapacity(Math.Min(FrameMemory.TempCapacityLimit, PowerOfTwoFrom(used)));
             }
+
+            return used;
         }
 
         /// <summary>Replaces the region. It must hold no block of this frame.</summary>
@@ -218,8 +280,9 @@ namespace Blockyard.Memory
             state->PeakCursor = fresh;
             state->TempLimit = fresh + bytes;
             state->InlineTempStart = Checks.AreOn ? (byte*)ulong.MaxValue : fresh;
-            state->InlineTempLimit = Checks.AreOn ? null : state->TempLimit;
+            state->InlineTempLimit = null;
             state->LastBlock = fresh;
+            OpenInlineTemp();
         }
 
         private static long PowerOfTwoFrom(long bytes)
@@ -260,6 +323,7 @@ namespace Blockyard.Memory
             }
 
             byte* block = TakeJobWith(size, alignment, header: 0);
+            state->TempAllocations++;
             if (size > state->TempLimit - state->TempStart)
             {
                 counters.OverflowTooLarge++;
@@ -313,17 +377,40 @@ namespace Blockyard.Memory
             overflowBytes = 0;
         }
 
-        /// <summary>Lets inlined code allocate and free in the current region, if its blocks need no header.</summary>
-        private void OpenInlineJob()
+        private void AddTo(ref AllocationCounts.Totals totals)
         {
-            if (BlockTracker.IsOn || (state->InlineJobLimit == state->JobLimit && state->InlineJob == state->Job))
+            totals.TempAllocations += state->TempAllocations;
+            totals.TempJobAllocations += state->TempJobAllocations;
+            totals.PersistentAllocations += state->PersistentAllocations;
+            totals.PersistentBytes += state->PersistentBytes;
+        }
+
+        /// <summary>Lets inlined code allocate in the Temp region, unless its blocks are checked or counted.</summary>
+        private void OpenInlineTemp()
+        {
+            if (Checks.AreOn || AllocationCounts.AreOn || state->InlineTempLimit == state->TempLimit)
             {
                 return;
             }
 
             lock (Gate)
             {
-                if (!BlockTracker.IsOn && state->Job != null && !state->Job->IsTracked)
+                state->InlineTempLimit = AllocationCounts.AreOn ? null : state->TempLimit;
+            }
+        }
+
+        /// <summary>Lets inlined code allocate and free in the current region, if its blocks need no header.</summary>
+        private void OpenInlineJob()
+        {
+            if (BlockTracker.IsOn || AllocationCounts.AreOn
+                || (state->InlineJobLimit == state->JobLimit && state->InlineJob == state->Job))
+            {
+                return;
+            }
+
+            lock (Gate)
+            {
+                if (!BlockTracker.IsOn && !AllocationCounts.AreOn && state->Job != null && !state->Job->IsTracked)
                 {
                     state->InlineJobLimit = state->JobLimit;
                     state->InlineJob = state->Job;
@@ -351,6 +438,7 @@ namespace Blockyard.Memory
                 block = TakeJobWith(size, alignment, header: 0);
             }
 
+            state->TempJobAllocations++;
             OpenInlineJob();
             return block;
         }

@@ -14,7 +14,8 @@ namespace Blockyard.Memory
         internal byte* TempStart;
 
         /// <summary><see cref="TempLimit"/> and <see cref="TempStart"/> for the code inlined into callers. With checks
-        /// they are null and the last address, so that this code never serves a request.</summary>
+        /// they are null and the last address, so that this code never serves a request. The limit is null also while
+        /// allocations are counted.</summary>
         internal byte* InlineTempLimit;
         internal byte* InlineTempStart;
 
@@ -31,11 +32,27 @@ namespace Blockyard.Memory
 
         /// <summary>
         /// <see cref="JobLimit"/> and <see cref="Job"/> for the code inlined into callers. They are null and
-        /// <see cref="Closed"/> while blocks are tracked, so that code needs no extra test. Other threads close them
-        /// when tracking begins, and the thread itself opens them; both hold the lock of <see cref="ThreadMemory"/>.
+        /// <see cref="Closed"/> while blocks are tracked or counted, so that code needs no extra test. Other threads
+        /// close them when that begins, and the thread itself opens them; both hold the lock of
+        /// <see cref="ThreadMemory"/>.
         /// </summary>
         internal byte* InlineJobLimit;
         internal JobRegion* InlineJob;
+
+        /// <summary>Allocations that were not made by code inlined into callers: all while
+        /// <see cref="AllocationCounts"/> are on.</summary>
+        internal long TempAllocations;
+        internal long TempJobAllocations;
+
+        /// <summary>Bytes and blocks of <see cref="Lifetime.Persistent"/> that this thread allocated, minus the bytes
+        /// that it freed.</summary>
+        internal long PersistentBytes;
+        internal long PersistentAllocations;
+
+        /// <summary>Freed blocks of <see cref="PersistentMemory"/> by size class, each of which begins with the address
+        /// of the next, and how many there are.</summary>
+        internal fixed long Cached[(PersistentMemory.LargestCached / 16) + 1];
+        internal fixed byte CacheCounts[(PersistentMemory.LargestCached / 16) + 1];
 
         /// <summary>No region has this address. Null would not do: it is the region of small addresses.</summary>
         internal static JobRegion* Closed => (JobRegion*)1;

@@ -207,6 +207,7 @@ namespace Blockyard.Memory
             /// <summary>The current item.</summary>
             public readonly ref T Current
             {
+                [MethodImpl(MethodImplOptions.AggressiveInlining)]
                 get
                 {
                     list.memory.Check();
@@ -216,6 +217,7 @@ namespace Blockyard.Memory
 
             /// <summary>Moves to the next item.</summary>
             /// <returns>False after the last.</returns>
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
             public bool MoveNext()
             {
                 if (item == last)

@@ -1,15 +1,24 @@
 using System;
 using System.Collections.Generic;
+using System.Runtime.CompilerServices;
+#if NET8_0_OR_GREATER
+using System.Numerics;
+using System.Runtime.Intrinsics;
+#endif
 
 namespace Blockyard.Memory
 {
     /// <summary>A hash map in unmanaged memory.</summary>
     /// <remarks>
-    /// A small struct whose copies share the map; dispose only one of them. It uses open addressing with linear probing
-    /// and removal by shifting back (Knuth, The Art of Computer Programming 6.4, algorithm R), and is at most three
-    /// quarters full. Adding, finding and removing are expected O(1); adding is amortised. The order of enumeration is
-    /// undefined. The map mixes the result of a key's <c>GetHashCode</c>, so a simple one is enough. The same checks as
-    /// <see cref="UnmanagedList{T}"/>. One thread at a time, or any number of readers.
+    /// <para>A small struct whose copies share the map; dispose only one of them. Adding, finding and removing are
+    /// expected O(1); adding is amortised. The order of enumeration is undefined. The map mixes the result of a key's
+    /// <c>GetHashCode</c>, so a simple one is enough. The same checks as <see cref="UnmanagedList{T}"/>. One thread at
+    /// a time, or any number of readers.</para>
+    /// <para>The entries lie in one array. The table that finds them is made of chunks of one cache line: twelve tags
+    /// of seven bits of the hash, which are compared together, twelve indices of entries, and a count of the keys that
+    /// went on to another chunk because this one was full. A search ends at the first chunk whose count is 0, so
+    /// removal leaves no tombstones (F14, folly/container/F14.md). Memory: the entries, and 64 bytes for every 5 to 12
+    /// of them. An entry takes at least 4 bytes.</para>
     /// </remarks>
     /// <typeparam name="TKey">The type of the keys.</typeparam>
     /// <typeparam name="TValue">The type of the values.</typeparam>
@@ -17,6 +26,16 @@ namespace Blockyard.Memory
         where TKey : unmanaged, IEquatable<TKey>
         where TValue : unmanaged
     {
+        /// <summary>Entries of a chunk, and its size and alignment in bytes: a cache line.</summary>
+        private const int Slots = 12;
+        private const int ChunkSize = 64;
+
+        /// <summary>Entries per chunk at which a map of several chunks grows.</summary>
+        private const int Load = 10;
+
+        /// <summary>The index of no entry.</summary>
+        private const uint None = uint.MaxValue;
+
         private ContainerMemory memory;
 
         /// <summary>Creates an empty map.</summary>
@@ -28,12 +47,14 @@ namespace Blockyard.Memory
             Bounds.CheckCount(capacity, nameof(capacity));
             memory = default;
             memory.Create<Head>(source);
+            ((Head*)memory.Block)->FirstFree = None;
             try
             {
                 EnsureCapacity(capacity);
             }
             catch
             {
+                memory.Free(Shared->Entries);
                 memory.End();
                 throw;
             }
@@ -46,7 +67,7 @@ namespace Blockyard.Memory
         public readonly int Count => Shared->Count;
 
         /// <summary>The number of entries it holds before it grows.</summary>
-        public readonly int Capacity => RoomIn(Shared->Slots);
+        public readonly int Capacity => Shared->Capacity;
 
         /// <summary>The value of a key. Setting it adds the key or replaces its value.</summary>
         /// <param name="key">The key.</param>
@@ -82,14 +103,20 @@ namespace Blockyard.Memory
         public readonly bool TryGetValue(TKey key, out TValue value)
         {
             Head* shared = Shared;
-            int slot = Find(shared, key);
-            value = slot < 0 ? default : shared->Entries[slot].Value;
-            return slot >= 0;
+            uint* slot = Find(shared, key, Hash(key));
+            if (slot == null)
+            {
+                value = default;
+                return false;
+            }
+
+            value = EntryAt(shared, *slot)->Value;
+            return true;
         }
 
         /// <summary>Whether a key is in the map.</summary>
         /// <param name="key">The key.</param>
-        public readonly bool ContainsKey(TKey key) => Find(Shared, key) >= 0;
+        public readonly bool ContainsKey(TKey key) => Find(Shared, key, Hash(key)) != null;
 
         /// <summary>Returns a reference to a key's value, valid until the map changes. Adds the key if the map does not
         /// have it.</summary>
@@ -99,23 +126,38 @@ namespace Blockyard.Memory
         public readonly ref TValue GetOrAdd(TKey key, out bool added)
         {
             Head* shared = Shared;
-            int found = Find(shared, key);
-            added = found < 0;
-            if (found >= 0)
+            ulong hash = Hash(key);
+            uint* slot = Find(shared, key, hash);
+            if (slot != null)
             {
-                return ref shared->Entries[found].Value;
+                added = false;
+                return ref EntryAt(shared, *slot)->Value;
             }
 
-            if (shared->Count >= RoomIn(shared->Slots))
+            if (shared->Count == shared->Capacity)
             {
-                Rehash(Math.Max(8, checked(shared->Slots * 2)));
+                Grow(checked(shared->Count + 1));
             }
 
-            uint hash = Hash(key);
-            int slot = Place(shared, hash);
-            shared->Entries[slot] = new Entry { Hash = hash, Key = key };
+            uint index = shared->FirstFree;
+            Entry* entry;
+            if (index == None)
+            {
+                index = (uint)shared->Used++;
+                entry = EntryAt(shared, index);
+            }
+            else
+            {
+                entry = EntryAt(shared, index);
+                shared->FirstFree = *(uint*)entry;
+            }
+
+            Place(shared, hash, index);
             shared->Count++;
-            return ref shared->Entries[slot].Value;
+            entry->Key = key;
+            entry->Value = default;
+            added = true;
+            return ref entry->Value;
         }
 
         /// <summary>Removes a key.</summary>
@@ -124,26 +166,25 @@ namespace Blockyard.Memory
         public readonly bool Remove(TKey key)
         {
             Head* shared = Shared;
-            int hole = Find(shared, key);
-            if (hole < 0)
+            ulong hash = Hash(key);
+            uint* slot = Find(shared, key, hash);
+            if (slot == null)
             {
                 return false;
             }
 
-            // Entries after the hole move back into it, unless that would put them before their home slot.
-            int mask = shared->Slots - 1;
-            Entry* entries = shared->Entries;
-            for (int next = (hole + 1) & mask; entries[next].Hash != 0; next = (next + 1) & mask)
+            Chunk* chunk = (Chunk*)((ulong)slot & ~(ulong)(ChunkSize - 1));
+            uint index = *slot;
+            ((byte*)chunk)[slot - chunk->Links] = 0;
+
+            // The key no longer goes past the chunks that were full before it.
+            for (uint at = Home(shared, hash); shared->Chunks + at != chunk; at = Following(shared, at, hash))
             {
-                int home = (int)(entries[next].Hash >> shared->Shift);
-                if (((next - home) & mask) >= ((next - hole) & mask))
-                {
-                    entries[hole] = entries[next];
-                    hole = next;
-                }
+                shared->Chunks[at].WentOn--;
             }
 
-            entries[hole].Hash = 0;
+            *(uint*)EntryAt(shared, index) = shared->FirstFree;
+            shared->FirstFree = index;
             shared->Count--;
             return true;
         }
@@ -152,12 +193,14 @@ namespace Blockyard.Memory
         public readonly void Clear()
         {
             Head* shared = Shared;
-            if (shared->Slots > 0)
+            if (shared->Count > 0)
             {
-                RawMemory.Clear(shared->Entries, (long)shared->Slots * sizeof(Entry));
+                RawMemory.Clear(shared->Chunks, (shared->Mask + 1L) * ChunkSize);
             }
 
             shared->Count = 0;
+            shared->Used = 0;
+            shared->FirstFree = None;
         }
 
         /// <summary>Makes room for a number of entries.</summary>
@@ -165,9 +208,9 @@ namespace Blockyard.Memory
         /// <inheritdoc cref="TryAdd" path="/exception"/>
         public readonly void EnsureCapacity(int capacity)
         {
-            if (capacity > RoomIn(Shared->Slots))
+            if (capacity > Shared->Capacity)
             {
-                Rehash(SlotsFor(capacity));
+                Grow(capacity);
             }
         }
 
@@ -180,121 +223,274 @@ namespace Blockyard.Memory
         {
             if (memory.IsCreated)
             {
+                memory.Free(Shared->Chunks);
                 memory.Free(Shared->Entries);
                 memory.End();
             }
         }
 
-        private readonly Head* Shared => (Head*)memory.Block;
-
-        private static int RoomIn(int slots) => slots - (slots >> 2);
-
-        private static int SlotsFor(int entries)
-        {
-            int slots = 8;
-            while (RoomIn(slots) < entries)
-            {
-                slots = checked(slots * 2);
-            }
-
-            return slots;
-        }
-
-        /// <summary>Mixes a key's hash by a multiplication with the golden ratio: the top bits are the home slot. Never
-        /// 0, which marks an empty slot.</summary>
-        private static uint Hash(TKey key)
-        {
-            uint hash = unchecked((uint)key.GetHashCode());
-            hash = unchecked((hash ^ (hash >> 15)) * 0x9E3779B1u);
-            return hash == 0 ? 1 : hash;
-        }
-
-        private static int Find(Head* shared, TKey key)
-        {
-            int mask = shared->Slots - 1;
-            if (mask < 0)
-            {
-                return -1;
-            }
-
-            uint hash = Hash(key);
-            Entry* entries = shared->Entries;
-            for (int slot = (int)(hash >> shared->Shift); ; slot = (slot + 1) & mask)
-            {
-                if (entries[slot].Hash == 0)
-                {
-                    return -1;
-                }
-
-                if (entries[slot].Hash == hash && entries[slot].Key.Equals(key))
-                {
-                    return slot;
-                }
-            }
-        }
-
-        /// <summary>The first empty slot from a hash's home slot on. There always is one.</summary>
-        private static int Place(Head* shared, uint hash)
-        {
-            int slot = (int)(hash >> shared->Shift);
-            while (shared->Entries[slot].Hash != 0)
-            {
-                slot = (slot + 1) & (shared->Slots - 1);
-            }
-
-            return slot;
-        }
-
-        private readonly void Rehash(int slots)
+        /// <summary>Whether every entry is found where it is, counted once, and counted by the chunks it went past. For
+        /// tests. O(capacity).</summary>
+        internal readonly bool IsConsistent()
         {
             Head* shared = Shared;
-            Entry* old = shared->Entries;
-            int oldSlots = shared->Slots;
-            Entry* fresh = memory.Allocate<Entry>(slots);
-            RawMemory.Clear(fresh, (long)slots * sizeof(Entry));
-            shared->Entries = fresh;
-            shared->Slots = slots;
-            shared->Shift = 32;
-            for (int left = slots; left > 1; left >>= 1)
+            long wentOn = 0;
+            int found = 0;
+            for (int chunk = 0; chunk < (shared->Capacity == 0 ? 0 : shared->Mask + 1); chunk++)
             {
-                shared->Shift--;
-            }
-
-            for (int i = 0; i < oldSlots; i++)
-            {
-                if (old[i].Hash != 0)
+                wentOn += shared->Chunks[chunk].WentOn;
+                for (int slot = 0; slot < Slots; slot++)
                 {
-                    fresh[Place(shared, old[i].Hash)] = old[i];
+                    if (((byte*)(shared->Chunks + chunk))[slot] == 0)
+                    {
+                        continue;
+                    }
+
+                    uint* link = shared->Chunks[chunk].Links + slot;
+                    TKey key = EntryAt(shared, *link)->Key;
+                    ulong hash = Hash(key);
+                    if (*link >= shared->Used || Find(shared, key, hash) != link)
+                    {
+                        return false;
+                    }
+
+                    found++;
+                    for (uint at = Home(shared, hash); at != chunk; at = Following(shared, at, hash))
+                    {
+                        wentOn--;
+                    }
                 }
             }
 
-            memory.Free(old);
+            int free = 0;
+            for (uint at = shared->FirstFree; at != None && free <= shared->Used; at = *(uint*)EntryAt(shared, at))
+            {
+                free++;
+            }
+
+            return found == shared->Count && wentOn == 0 && free + found == shared->Used;
+        }
+
+        private readonly Head* Shared => (Head*)memory.Block;
+
+        private static int Stride => sizeof(Entry) < sizeof(uint) ? sizeof(uint) : sizeof(Entry);
+
+        private static int RoomIn(int chunks) => chunks == 1 ? Slots : checked(chunks * Load);
+
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static Entry* EntryAt(Head* shared, uint index) =>
+            (Entry*)(shared->Entries + ((ulong)index * (uint)Stride));
+
+        /// <summary>Mixes a key's hash by a multiplication with the golden ratio. The top bits choose the chunk, the
+        /// lowest seven of the upper half are the tag: both depend on all bits of the key's hash.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static ulong Hash(TKey key) => unchecked((uint)key.GetHashCode() * 0x9E3779B97F4A7C15UL);
+
+        /// <summary>The byte of a slot that is taken. 0 is that of an empty slot.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static uint Tag(ulong hash) => ((uint)(hash >> 32) & 0x7F) | 0x80;
+
+        /// <remarks>Two shifts, because there is no shift by 64 bits, which a map of one chunk needs.</remarks>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static uint Home(Head* shared, ulong hash) => (uint)((hash >> 1) >> shared->Shift);
+
+        /// <summary>The chunk after one. The step is odd, so all chunks come in turn.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static uint Following(Head* shared, uint chunk, ulong hash) =>
+            (chunk + (Tag(hash) * 2) + 1) & (uint)shared->Mask;
+
+        /// <summary>The slot that links a key's entry, or null.</summary>
+        private static uint* Find(Head* shared, TKey key, ulong hash)
+        {
+            if (shared->Count == 0)
+            {
+                return null;
+            }
+
+            uint at = Home(shared, hash);
+            for (int left = shared->Mask; ; left--)
+            {
+                Chunk* chunk = shared->Chunks + at;
+#if NET8_0_OR_GREATER
+                Vector128<byte> tags = Vector128.Load((byte*)chunk);
+                uint equal = Vector128.Equals(tags, Vector128.Create((byte)Tag(hash))).ExtractMostSignificantBits();
+                for (equal &= (1 << Slots) - 1; equal != 0; equal &= equal - 1)
+                {
+                    uint* slot = chunk->Links + BitOperations.TrailingZeroCount(equal);
+                    if (EntryAt(shared, *slot)->Key.Equals(key))
+                    {
+                        return slot;
+                    }
+                }
+#else
+                ulong tag = Tag(hash) * 0x0101010101010101UL;
+                ulong equal = ZeroBytes(*(ulong*)chunk ^ tag);
+                uint* links = chunk->Links;
+                for (; equal != 0; equal &= equal - 1)
+                {
+                    uint* slot = links + LowestByte(equal);
+                    if (EntryAt(shared, *slot)->Key.Equals(key))
+                    {
+                        return slot;
+                    }
+                }
+
+                // The count in the upper half is no tag.
+                equal = ZeroBytes((((ulong*)chunk)[1] ^ tag) | 0xFFFFFFFF00000000UL);
+                links += sizeof(ulong);
+                for (; equal != 0; equal &= equal - 1)
+                {
+                    uint* slot = links + LowestByte(equal);
+                    if (EntryAt(shared, *slot)->Key.Equals(key))
+                    {
+                        return slot;
+                    }
+                }
+#endif
+
+                if (chunk->WentOn == 0 || left == 0)
+                {
+                    return null;
+                }
+
+                at = Following(shared, at, hash);
+            }
+        }
+
+        /// <summary>Links an entry from the first empty slot of its chunks. There always is one.</summary>
+        private static void Place(Head* shared, ulong hash, uint index)
+        {
+            for (uint at = Home(shared, hash); ; at = Following(shared, at, hash))
+            {
+                Chunk* chunk = shared->Chunks + at;
+                int slot = FirstEmpty(chunk);
+                if (slot < Slots)
+                {
+                    ((byte*)chunk)[slot] = (byte)Tag(hash);
+                    chunk->Links[slot] = index;
+                    return;
+                }
+
+                chunk->WentOn++;
+            }
+        }
+
+        /// <summary>The first empty slot of a chunk; 12 or more if there is none.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static int FirstEmpty(Chunk* chunk)
+        {
+#if NET8_0_OR_GREATER
+            return BitOperations.TrailingZeroCount(
+                ~Vector128.Load((byte*)chunk).ExtractMostSignificantBits() | (1u << Slots));
+#else
+            ulong empty = ~*(ulong*)chunk & 0x8080808080808080UL;
+            if (empty != 0)
+            {
+                return LowestByte(empty);
+            }
+
+            empty = ~((ulong*)chunk)[1] & 0x80808080UL;
+            return empty == 0 ? Slots : sizeof(ulong) + LowestByte(empty);
+#endif
+        }
+
+#if !NET8_0_OR_GREATER
+        /// <summary>The highest bit of each byte that is 0. A byte of 1 above one of 0 may be marked too: it belongs to
+        /// a taken slot, whose key then differs.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static ulong ZeroBytes(ulong word) =>
+            unchecked((word - 0x0101010101010101UL) & ~word & 0x8080808080808080UL);
+
+        /// <summary>The index of the lowest byte with its highest bit set: the number of bytes below it.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static int LowestByte(ulong bits) =>
+            unchecked((int)((((((bits & (0 - bits)) >> 7) - 1) & 0x0101010101010101UL) * 0x0101010101010101UL) >> 56));
+#endif
+
+        private readonly void Grow(int needed)
+        {
+            Head* shared = Shared;
+            int old = shared->Capacity == 0 ? 0 : shared->Mask + 1;
+            int chunks = Math.Max(1, old);
+            int shift = shared->Capacity == 0 ? 63 : shared->Shift;
+            while (RoomIn(chunks) < needed)
+            {
+                chunks = checked(chunks * 2);
+                shift--;
+            }
+
+            // Both may fail, and leave the map as it was.
+            int capacity = RoomIn(chunks);
+            shared->Entries = memory.Resize(
+                shared->Entries, (long)shared->Used * Stride, (long)capacity * Stride, RawMemory.AlignmentOf<Entry>());
+            Chunk* table = (Chunk*)memory.Allocate((long)chunks * ChunkSize, ChunkSize);
+            RawMemory.Clear(table, (long)chunks * ChunkSize);
+
+            Chunk* outgrown = shared->Chunks;
+            shared->Chunks = table;
+            shared->Mask = chunks - 1;
+            shared->Shift = shift;
+            shared->Capacity = capacity;
+            if (shared->FirstFree == None)
+            {
+                for (uint index = 0; index < (uint)shared->Used; index++)
+                {
+                    Place(shared, Hash(EntryAt(shared, index)->Key), index);
+                }
+            }
+            else
+            {
+                for (int slot = 0; slot < old * Slots; slot++)
+                {
+                    if (((byte*)(outgrown + (slot / Slots)))[slot % Slots] != 0)
+                    {
+                        uint index = outgrown[slot / Slots].Links[slot % Slots];
+                        Place(shared, Hash(EntryAt(shared, index)->Key), index);
+                    }
+                }
+            }
+
+            memory.Free(outgrown);
         }
 
         /// <summary>Enumerates the entries.</summary>
         public struct Enumerator
         {
             private readonly Head* head;
-            private int slot;
+            private readonly int end;
+            private Entry* entry;
+            private int at;
 
             internal Enumerator(Head* head)
             {
                 this.head = head;
-                slot = -1;
+                entry = null;
+                at = -1;
+
+                // Without holes the entries themselves are gone through, else the slots.
+                end = head->FirstFree == None ? head->Used : (head->Mask + 1) * Slots;
             }
 
             /// <summary>The current entry.</summary>
             public readonly KeyValuePair<TKey, TValue> Current =>
-                new KeyValuePair<TKey, TValue>(head->Entries[slot].Key, head->Entries[slot].Value);
+                new KeyValuePair<TKey, TValue>(entry->Key, entry->Value);
 
             /// <summary>Moves to the next entry.</summary>
             /// <returns>False after the last.</returns>
             public bool MoveNext()
             {
-                while (++slot < head->Slots)
+                while (++at < end)
                 {
-                    if (head->Entries[slot].Hash != 0)
+                    if (head->FirstFree == None)
                     {
+                        entry = EntryAt(head, (uint)at);
+                        return true;
+                    }
+
+                    Chunk* chunk = head->Chunks + (at / Slots);
+                    if (((byte*)chunk)[at % Slots] != 0)
+                    {
+                        entry = EntryAt(head, chunk->Links[at % Slots]);
                         return true;
                     }
                 }
@@ -305,15 +501,34 @@ namespace Blockyard.Memory
 
         internal struct Head
         {
-            internal Entry* Entries;
-            internal int Slots;
-            internal int Count;
+            internal Chunk* Chunks;
+            internal byte* Entries;
+
+            /// <summary>The number of chunks minus one.</summary>
+            internal int Mask;
+
+            /// <summary>63 minus the number of bits of a chunk's index.</summary>
             internal int Shift;
+            internal int Count;
+            internal int Capacity;
+
+            /// <summary>Entries that were ever used, and the first of those that are free again. A free entry begins
+            /// with the index of the next.</summary>
+            internal int Used;
+            internal uint FirstFree;
+        }
+
+        internal struct Chunk
+        {
+            internal fixed byte Tags[Slots];
+
+            /// <summary>Keys that went past this chunk because it was full.</summary>
+            internal uint WentOn;
+            internal fixed uint Links[Slots];
         }
 
         internal struct Entry
         {
-            internal uint Hash;
             internal TKey Key;
             internal TValue Value;
         }

@@ -1,4 +1,5 @@
 using System;
+using System.Runtime.InteropServices;
 
 namespace Blockyard.Memory
 {
@@ -82,16 +83,22 @@ namespace Blockyard.Memory
             int needed = unchecked(count + items.Length);
             if (needed < 0 || needed > shared->Capacity)
             {
-                // Frees the old memory after the copy, because `items` may lie in it.
-                T* old = Replace(Bounds.Grown(shared->Capacity, needed));
-                items.CopyTo(new Span<T>(shared->Items + count, items.Length));
-                memory.Free(old);
-            }
-            else
-            {
-                items.CopyTo(new Span<T>(shared->Items + count, items.Length));
+                // The items may lie in the list's own memory, which moves.
+                long offset;
+                fixed (T* first = &MemoryMarshal.GetReference(items))
+                {
+                    offset = (byte*)first - (byte*)shared->Items;
+                }
+
+                bool isOwn = (ulong)offset < (ulong)count * (ulong)sizeof(T);
+                SetCapacity(Bounds.Grown(shared->Capacity, needed));
+                if (isOwn)
+                {
+                    items = new ReadOnlySpan<T>((byte*)shared->Items + offset, items.Length);
+                }
             }
 
+            items.CopyTo(new Span<T>(shared->Items + count, items.Length));
             shared->Count = needed;
         }
 
@@ -176,24 +183,33 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>The capacity's items, and those of them behind the last item. Contents that were never written are
+        /// unspecified.</summary>
+        internal readonly Span<T> All => new Span<T>(Shared->Items, Shared->Capacity);
+
+        internal readonly Span<T> Unused => All.Slice(Shared->Count);
+
         private readonly Head* Shared => (Head*)memory.Block;
 
-        private readonly void SetCapacity(int capacity) => memory.Free(Replace(capacity));
-
-        /// <summary>Moves the items into new memory and returns the old memory.</summary>
-        private readonly T* Replace(int capacity)
+        /// <summary>Makes the first of the <see cref="Unused"/> items part of the list.</summary>
+        internal readonly void Advance(int count)
         {
             Head* shared = Shared;
-            T* fresh = memory.Allocate<T>(capacity);
-            T* old = shared->Items;
-            if (old != null)
+            if (count < 0 || count > shared->Capacity - shared->Count)
             {
-                RawMemory.Copy(old, fresh, (long)shared->Count * sizeof(T));
+                throw new ArgumentOutOfRangeException(
+                    nameof(count), count, "There is room for " + (shared->Capacity - shared->Count) + " items.");
             }
 
-            shared->Items = fresh;
+            shared->Count += count;
+        }
+
+        private readonly void SetCapacity(int capacity)
+        {
+            Head* shared = Shared;
+            shared->Items = (T*)memory.Resize(
+                shared->Items, (long)shared->Count * sizeof(T), (long)capacity * sizeof(T), RawMemory.AlignmentOf<T>());
             shared->Capacity = capacity;
-            return old;
         }
 
         private struct Head

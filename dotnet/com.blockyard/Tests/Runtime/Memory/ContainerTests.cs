@@ -172,6 +172,7 @@ namespace Blockyard.Tests
                 Assert.AreEqual(expected, actual);
                 if (step % 200 == 0)
                 {
+                    Assert.IsTrue(map.IsConsistent());
                     int seen = 0;
                     foreach (KeyValuePair<Key, long> pair in map)
                     {
@@ -199,6 +200,68 @@ namespace Blockyard.Tests
             }
 
             Assert.AreEqual(capacity, map.Capacity);
+            map.Dispose();
+        }
+
+        [Test]
+        public void a_hash_map_that_gets_room_keeps_its_entries_and_reuses_holes()
+        {
+            UnmanagedHashMap<long, int> map = new UnmanagedHashMap<long, int>(0, source);
+            for (int i = 0; i < 1000; i++)
+            {
+                map[i * 0x100000000L] = i;
+                map[-i] = i;
+            }
+
+            for (int i = 1; i < 1000; i += 2)
+            {
+                Assert.IsTrue(map.Remove(-i));
+            }
+
+            map.EnsureCapacity(5000);
+            Assert.IsTrue(map.IsConsistent());
+            int capacity = map.Capacity;
+            Assert.AreEqual(1499, map.Count);
+            while (map.Count < capacity)
+            {
+                map[1_000_000 + map.Count] = 1;
+            }
+
+            Assert.AreEqual(capacity, map.Capacity);
+            Assert.IsTrue(map.IsConsistent());
+            Assert.AreEqual(999, map[999 * 0x100000000L]);
+            Assert.AreEqual(998, map[-998]);
+            Assert.IsFalse(map.ContainsKey(-999));
+            map.Dispose();
+        }
+
+        [Test]
+        public void a_hash_map_of_tiny_entries_agrees_with_the_runtime_s()
+        {
+            Random random = new Random(5);
+            Dictionary<byte, byte> model = new Dictionary<byte, byte>();
+            UnmanagedHashMap<byte, byte> map = new UnmanagedHashMap<byte, byte>(0, source);
+            for (int step = 0; step < 5000; step++)
+            {
+                byte key = (byte)random.Next(256);
+                if (random.Next(2) == 0)
+                {
+                    model[key] = (byte)step;
+                    map[key] = (byte)step;
+                }
+                else
+                {
+                    Assert.AreEqual(model.Remove(key), map.Remove(key));
+                }
+            }
+
+            Assert.IsTrue(map.IsConsistent());
+            foreach (KeyValuePair<byte, byte> pair in map)
+            {
+                Assert.AreEqual(model[pair.Key], pair.Value);
+            }
+
+            Assert.AreEqual(model.Count, map.Count);
             map.Dispose();
         }
 

@@ -1,0 +1,254 @@
+using System;
+using System.Collections.Generic;
+using Blockyard.Memory;
+
+namespace Blockyard.Benchmarks
+{
+    /// <summary>ns per operation of the containers and of the runtime's own, interleaved in one process.</summary>
+    internal static class ContainersBenchmark
+    {
+        private const int ListItems = 10_000_000;
+
+        /// <summary>Operations of a map per measurement, at least: the clock is a system call.</summary>
+        private const int Operations = 100_000;
+        private static long sum;
+
+        internal static void Run(int rounds)
+        {
+            Compare("grow_list", ListItems, 1, rounds, GrowOurs, GrowTheirs);
+            foreach (int entries in new[] { 1000, 1_000_000 })
+            {
+                Maps(entries, rounds);
+            }
+
+            Chunks(rounds);
+        }
+
+        /// <summary>Prints the medians of two ways, which alternate. The first two rounds warm up.</summary>
+        private static void Compare(string name, long items, int repeats, int rounds, Action ours, Action theirs)
+        {
+            Action[] ways = { ours, theirs };
+            List<double>[] times = { new List<double>(), new List<double>() };
+            for (int round = -2; round < rounds; round++)
+            {
+                for (int i = 0; i < ways.Length; i++)
+                {
+                    int which = (i + round) & 1;
+                    GC.Collect();
+                    long start = ProcessCost.ThreadNanoseconds();
+                    for (int repeat = 0; repeat < repeats; repeat++)
+                    {
+                        ways[which]();
+                    }
+
+                    if (round >= 0)
+                    {
+                        times[which].Add((ProcessCost.ThreadNanoseconds() - start) / ((double)items * repeats));
+                    }
+                }
+            }
+
+            Result.Print(name + "_ns", Result.Median(times[0]));
+            Result.Print(name + "_runtime_ns", Result.Median(times[1]));
+        }
+
+        private static void GrowOurs()
+        {
+            UnmanagedList<long> list = new UnmanagedList<long>(0, Lifetime.Persistent);
+            for (int i = 0; i < ListItems; i++)
+            {
+                list.Add(i);
+            }
+
+            sum += list[ListItems - 1];
+            list.Dispose();
+        }
+
+        private static void GrowTheirs()
+        {
+            List<long> list = new List<long>();
+            for (int i = 0; i < ListItems; i++)
+            {
+                list.Add(i);
+            }
+
+            sum += list[ListItems - 1];
+        }
+
+        private static void Maps(int entries, int rounds)
+        {
+            long[] keys = Keys(entries, 1);
+            long[] misses = Keys(entries, 2);
+            long[] shuffled = (long[])keys.Clone();
+            Random random = new Random(3);
+            for (int i = entries - 1; i > 0; i--)
+            {
+                int other = random.Next(i + 1);
+                (shuffled[i], shuffled[other]) = (shuffled[other], shuffled[i]);
+            }
+
+            // Each operation is measured where it comes in the life of a map: fill, find, miss, empty.
+            string[] names = { "insert", "find", "miss", "remove" };
+            List<double>[,] times = new List<double>[2, names.Length];
+            for (int i = 0; i < names.Length; i++)
+            {
+                times[0, i] = new List<double>();
+                times[1, i] = new List<double>();
+            }
+
+            int repeats = Math.Max(1, Operations / entries);
+            UnmanagedHashMap<long, int>[] ours = new UnmanagedHashMap<long, int>[repeats];
+            Dictionary<long, int>[] theirs = new Dictionary<long, int>[repeats];
+            for (int round = -20; round < rounds; round++)
+            {
+                for (int which = 0; which < 2; which++)
+                {
+                    bool isOurs = ((which + round) & 1) == 0;
+                    GC.Collect();
+                    for (int i = 0; i < names.Length; i++)
+                    {
+                        long start = ProcessCost.ThreadNanoseconds();
+                        for (int repeat = 0; repeat < repeats; repeat++)
+                        {
+                            if (isOurs)
+                            {
+                                Ours(i, ref ours[repeat], i == 0 ? keys : i == 2 ? misses : shuffled);
+                            }
+                            else
+                            {
+                                Theirs(i, ref theirs[repeat], i == 0 ? keys : i == 2 ? misses : shuffled);
+                            }
+                        }
+
+                        if (round >= 0)
+                        {
+                            times[isOurs ? 0 : 1, i].Add(
+                                (ProcessCost.ThreadNanoseconds() - start) / ((double)entries * repeats));
+                        }
+                    }
+
+                    for (int repeat = 0; repeat < repeats && isOurs; repeat++)
+                    {
+                        ours[repeat].Dispose();
+                    }
+                }
+            }
+
+            for (int i = 0; i < names.Length; i++)
+            {
+                string name = "map_" + entries + "_" + names[i];
+                Result.Print(name + "_ns", Result.Median(times[0, i]));
+                Result.Print(name + "_runtime_ns", Result.Median(times[1, i]));
+            }
+        }
+
+        private static void Ours(int operation, ref UnmanagedHashMap<long, int> map, long[] keys)
+        {
+            switch (operation)
+            {
+                case 0:
+                    map = new UnmanagedHashMap<long, int>(0, Lifetime.Persistent);
+                    for (int i = 0; i < keys.Length; i++)
+                    {
+                        map.TryAdd(keys[i], i);
+                    }
+
+                    break;
+                case 3:
+                    foreach (long key in keys)
+                    {
+                        sum += map.Remove(key) ? 1 : 0;
+                    }
+
+                    break;
+                default:
+                    foreach (long key in keys)
+                    {
+                        map.TryGetValue(key, out int value);
+                        sum += value;
+                    }
+
+                    break;
+            }
+        }
+
+        private static void Theirs(int operation, ref Dictionary<long, int> map, long[] keys)
+        {
+            switch (operation)
+            {
+                case 0:
+                    map = new Dictionary<long, int>();
+                    for (int i = 0; i < keys.Length; i++)
+                    {
+                        map.TryAdd(keys[i], i);
+                    }
+
+                    break;
+                case 3:
+                    foreach (long key in keys)
+                    {
+                        sum += map.Remove(key) ? 1 : 0;
+                    }
+
+                    break;
+                default:
+                    foreach (long key in keys)
+                    {
+                        map.TryGetValue(key, out int value);
+                        sum += value;
+                    }
+
+                    break;
+            }
+        }
+
+        private static long[] Keys(int count, int seed)
+        {
+            Random random = new Random(seed);
+            byte[] bytes = new byte[sizeof(long)];
+            long[] keys = new long[count];
+            for (int i = 0; i < count; i++)
+            {
+                random.NextBytes(bytes);
+                keys[i] = BitConverter.ToInt64(bytes, 0);
+            }
+
+            return keys;
+        }
+
+        private static void Chunks(int rounds)
+        {
+            const int Items = 100_000;
+            UnmanagedChunkedList<long> list = new UnmanagedChunkedList<long>(Lifetime.Persistent);
+            List<long> theirs = new List<long>();
+            for (int i = 0; i < Items; i++)
+            {
+                list.Add(i);
+                theirs.Add(i);
+            }
+
+            Compare(
+                "chunked_foreach", Items, 20, rounds,
+                () => sum += Sum(list),
+                () =>
+                {
+                    foreach (long item in theirs)
+                    {
+                        sum += item;
+                    }
+                });
+            list.Dispose();
+        }
+
+        private static long Sum(UnmanagedChunkedList<long> list)
+        {
+            long total = 0;
+            foreach (ref long item in list)
+            {
+                total += item;
+            }
+
+            return total;
+        }
+    }
+}
