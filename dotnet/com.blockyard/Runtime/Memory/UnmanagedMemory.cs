@@ -1,5 +1,6 @@
 using System;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 
 namespace Blockyard.Memory
 {
@@ -137,6 +138,35 @@ namespace Blockyard.Memory
             }
 
             FreeSlowly(block, lifetime);
+        }
+
+        /// <summary>Allocates items, for code that is not <c>unsafe</c>. Temp items need no free.</summary>
+        /// <param name="count">The number of items, 0 or more. Their contents are unspecified.</param>
+        /// <param name="lifetime">How long they live.</param>
+        /// <typeparam name="T">The type of the items, which are aligned for it.</typeparam>
+        /// <exception cref="ArgumentOutOfRangeException">A negative count or an invalid lifetime.</exception>
+        /// <exception cref="OutOfMemoryException">There is not enough memory. Nothing has changed.</exception>
+        public static Span<T> MallocSpan<T>(int count, Lifetime lifetime)
+            where T : unmanaged
+        {
+            Bounds.CheckCount(count, nameof(count));
+            return new Span<T>(Malloc((long)count * sizeof(T), RawMemory.AlignmentOf<T>(), lifetime), count);
+        }
+
+        /// <summary>Frees items.</summary>
+        /// <param name="items">What <see cref="MallocSpan"/> gave with the same lifetime, from its first item
+        /// on.</param>
+        /// <param name="lifetime">That lifetime.</param>
+        /// <typeparam name="T">The type of the items.</typeparam>
+        /// <inheritdoc cref="Free(void*, Lifetime)" path="/exception"/>
+        public static void Free<T>(Span<T> items, Lifetime lifetime)
+            where T : unmanaged
+        {
+            // The reference of an empty span is that of its block too; `fixed` on the span would give null.
+            fixed (T* first = &MemoryMarshal.GetReference(items))
+            {
+                Free(first, lifetime);
+            }
         }
 
         /// <summary>Reports every live TempJob and Persistent block that was allocated while leak detection was
