@@ -6,7 +6,7 @@ namespace Blockyard.Memory
     /// is caught.</summary>
     /// <remarks>
     /// Eight bytes. The allocator gives every handle its own generation. A handle whose item was freed, or whose
-    /// allocator was reset, never finds the item that took its place (until 2^32 handles later). The default value is
+    /// allocator was reset, never finds the item that took its place (until 2^31 handles later). The default value is
     /// never valid.
     /// </remarks>
     /// <typeparam name="T">The type of the item.</typeparam>

@@ -47,6 +47,28 @@ namespace Blockyard.Tests
             }
         }
 
+        [Test]
+        public void a_handle_costs_12_bytes_of_the_collected_heap_however_many_there_are()
+        {
+            if (!AllocationMeter.CanTell)
+            {
+                Assert.Ignore("this runtime cannot count allocations");
+            }
+
+            const int Handles = 200_000;
+            using (UnmanagedAllocator<Entity> allocator = new UnmanagedAllocator<Entity>())
+            {
+                AllocationMeasurement cost = AllocationMeter.Measure(() =>
+                {
+                    for (int i = 0; i < Handles; i++)
+                    {
+                        allocator.AllocateHandle();
+                    }
+                });
+                Assert.That(cost.Bytes, Is.LessThan((Handles * 12L) + (4 * 98304)));
+            }
+        }
+
         [TestCase(1, 10, 10)]
         [TestCase(32768, 32768, 1)]
         [TestCase(32768, 32769, 2)]
