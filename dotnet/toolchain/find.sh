@@ -49,6 +49,22 @@ find_project_system() {
     [[ -f $project_system/MSBuild.dll && -d $toolchain/sdk-3.1/packs/NETStandard.Library.Ref/2.1.0 ]]
 }
 
+# build_project HOME PROJECT OPTIONS...: runs the project system of .NET SDK 3.1 for netstandard2.1. That SDK supports
+# neither C# 9 nor net8.0, and its runtime does not start on current systems. Therefore this uses another compiler, only
+# one framework, and the .NET 8 runtime. Needs find_net8 and find_project_system.
+build_project() {
+    local home=$1 project=$2
+    shift 2
+    # MSB3088, MSB3101: this old MSBuild has a cache that .NET 8 can neither write nor read.
+    env DOTNET_ROOT="$toolchain/dotnet" DOTNET_HOST_PATH="$net8_host" DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 \
+        HOME="$home" MSBUILD_EXE_PATH="$project_system/MSBuild.dll" MSBuildSDKsPath="$project_system/Sdks" \
+        MSBuildExtensionsPath="$project_system/" \
+        "$net8_host" exec --roll-forward Major "$project_system/MSBuild.dll" -restore -nologo -verbosity:minimal \
+        -nodeReuse:false -maxCpuCount:1 -warnAsError -noWarn:"MSB3088;MSB3101" -p:TargetFrameworks=netstandard2.1 \
+        -p:Configuration=Release -p:UseSharedCompilation=false -p:NetCoreTargetingPackRoot="$project_system/../../packs" \
+        -p:CscToolPath="$here/toolchain" -p:CscToolExe=csc "$@" "$project"
+}
+
 find_mono() {
     command -v mono >/dev/null && [[ -f $mono_libraries/mscorlib.dll ]]
 }

@@ -1,6 +1,6 @@
 namespace Blockyard.Memory
 {
-    /// <summary>Whether somebody listens to the counts of allocations, and the counts of all threads together.</summary>
+    /// <summary>Whether somebody listens to the counts of allocations, and the sums over all threads.</summary>
     /// <remarks>
     /// Code inlined into callers counts nothing. While somebody listens it is closed, as for leak detection, so that
     /// every allocation passes by the code that counts; so counting is free when nobody listens. Without static

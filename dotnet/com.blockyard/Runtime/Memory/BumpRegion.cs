@@ -3,7 +3,8 @@ using System.Runtime.CompilerServices;
 
 namespace Blockyard.Memory
 {
-    /// <summary>Allocates from a block that somebody else owns by bumping a pointer: memory inside of a Burst job.</summary>
+    /// <summary>Allocates from a block that somebody else owns by bumping a pointer: memory inside of a Burst
+    /// job.</summary>
     /// <remarks>
     /// <para>Two pointers and nothing else: no managed type, static field or call of the runtime, so Burst can compile
     /// every member. O(1), no header, no growth. A copy of the struct has its own cursor, so pass it by reference. It

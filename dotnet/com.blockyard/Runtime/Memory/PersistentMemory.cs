@@ -7,9 +7,9 @@ namespace Blockyard.Memory
     /// <summary>The general heap behind <see cref="Lifetime.Persistent"/>.</summary>
     /// <remarks>
     /// <para>A block of the runtime's heap has a header of 16 bytes: its size, its size class and the address of the
-    /// runtime's block. Freed blocks of up to <see cref="LargestCached"/> bytes go into a cache of the thread that frees
-    /// them, <see cref="CacheLength"/> for each 16 bytes of size, from which that thread's next blocks come: at most 35
-    /// KiB a thread, which its end gives back.</para>
+    /// runtime's block. Freed blocks of up to <see cref="LargestCached"/> bytes go into a cache of the freeing thread,
+    /// <see cref="CacheLength"/> for each 16 bytes of size. That thread's next blocks come from it. It holds at most 35
+    /// KiB, and is freed after the thread's end.</para>
     /// <para>Without static initialisers, which Mono would check in every call.</para>
     /// </remarks>
     internal static unsafe class PersistentMemory
@@ -178,7 +178,8 @@ namespace Blockyard.Memory
 
         private static byte* FromRuntime(long size, int alignment)
         {
-            bool isCached = alignment == HeaderSize && size <= LargestCached && RawMemory.NaturalAlignment == HeaderSize;
+            bool isCached = size <= LargestCached && alignment == HeaderSize
+                && RawMemory.NaturalAlignment == HeaderSize;
             long room = isCached ? (size + 15) & ~15L : size;
             long header = alignment <= RawMemory.NaturalAlignment ? HeaderSize : HeaderSize + alignment;
             byte* raw = RawMemory.Allocate(size > long.MaxValue - header ? long.MaxValue : room + header);

@@ -38,7 +38,8 @@ namespace Blockyard.Memory
         /// <summary>What was written; valid until the writer grows.</summary>
         public ReadOnlySpan<T> WrittenSpan => list.AsSpan();
 
-        /// <summary>What was written. It stays valid when the writer grows, until it is restarted or disposed.</summary>
+        /// <summary>What was written. It stays valid when the writer grows, until it is restarted or
+        /// disposed.</summary>
         public ReadOnlyMemory<T> WrittenMemory => window.Slice(0, list.Count);
 
         /// <summary>The number of items it holds before it grows.</summary>
