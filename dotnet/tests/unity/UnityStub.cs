@@ -1,6 +1,7 @@
-// Stand-ins for the parts of Unity that the samples use and for names that its users import. With them the samples and
-// a file that imports everything compile in the tests, without Unity.
+// Shapes of the parts of Unity that the package, its samples and its users touch, written from Unity's documentation.
+// With them everything compiles in the tests, and the bridge to NativeArray runs, without Unity.
 using System;
+using System.Collections.Generic;
 
 namespace UnityEngine
 {
@@ -38,24 +39,69 @@ namespace UnityEngine
     }
 }
 
+namespace Unity.Burst
+{
+    [AttributeUsage(AttributeTargets.Struct | AttributeTargets.Method)]
+    public sealed class BurstCompileAttribute : Attribute
+    {
+    }
+}
+
+namespace Unity.Jobs
+{
+    public interface IJob
+    {
+        void Execute();
+    }
+
+    public static class IJobExtensions
+    {
+        public static void Run<T>(this T job)
+            where T : struct, IJob => job.Execute();
+    }
+}
+
 namespace Unity.Collections
 {
+    using Unity.Collections.LowLevel.Unsafe;
+
     public enum Allocator
     {
+        Invalid,
+        None,
         Temp,
         TempJob,
         Persistent,
     }
 
-    public struct NativeArray<T>
+    public unsafe struct NativeArray<T>
         where T : struct
     {
+        internal void* Buffer;
+        internal AtomicSafetyHandle Safety;
+
         public NativeArray(int length, Allocator allocator)
         {
+            Buffer = null;
+            Safety = default;
             Length = allocator == Allocator.Temp ? length : length;
         }
 
-        public int Length { get; }
+        public int Length { get; internal set; }
+
+        public T this[int index]
+        {
+            get => At(index)[0];
+            set => At(index)[0] = value;
+        }
+
+        private Span<T> At(int index)
+        {
+            AtomicSafetyHandle.CheckReadAndThrow(Safety);
+            return System.Runtime.InteropServices.MemoryMarshal.Cast<byte, T>(new Span<byte>(
+                (byte*)Buffer + (index * System.Runtime.InteropServices.Marshal.SizeOf<T>()),
+                System.Runtime.InteropServices.Marshal.SizeOf<T>()));
+        }
     }
 }
 
@@ -64,5 +110,55 @@ namespace Unity.Collections.LowLevel.Unsafe
     public static class UnsafeUtility
     {
         public static int SizeOf<T>() => 0;
+    }
+
+    public struct AtomicSafetyHandle
+    {
+        private static readonly HashSet<int> Live = new HashSet<int>();
+        private static int last;
+        private int number;
+
+        public static int LiveCount => Live.Count;
+
+        public static AtomicSafetyHandle Create()
+        {
+            Live.Add(++last);
+            return new AtomicSafetyHandle { number = last };
+        }
+
+        public static void CheckReadAndThrow(AtomicSafetyHandle handle)
+        {
+            if (handle.number != 0 && !Live.Contains(handle.number))
+            {
+                throw new ObjectDisposedException("NativeArray");
+            }
+        }
+
+        public static void CheckDeallocateAndThrow(AtomicSafetyHandle handle) => CheckReadAndThrow(handle);
+
+        public static void Release(AtomicSafetyHandle handle)
+        {
+            if (!Live.Remove(handle.number))
+            {
+                throw new InvalidOperationException("The handle was released already.");
+            }
+        }
+    }
+
+    public static unsafe class NativeArrayUnsafeUtility
+    {
+        public static NativeArray<T> ConvertExistingDataToNativeArray<T>(void* data, int length, Allocator allocator)
+            where T : struct
+        {
+            if (allocator != Allocator.None)
+            {
+                throw new ArgumentException("Unity would free this memory.");
+            }
+
+            return new NativeArray<T> { Buffer = data, Length = length };
+        }
+
+        public static void SetAtomicSafetyHandle<T>(ref NativeArray<T> array, AtomicSafetyHandle handle)
+            where T : struct => array.Safety = handle;
     }
 }
