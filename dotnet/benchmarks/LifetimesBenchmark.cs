@@ -27,10 +27,21 @@ namespace Blockyard.Benchmarks
         {
             Shift(layout);
             LeakDetection.Mode = LeakMode.Off;
-            Action[] ways = { Loop, Marshal, Temp, TempJob, Persistent, TempOfThread, TempJobOfThread };
+            Action[] ways =
+            {
+                Loop, Marshal, Temp, TempJob, Persistent, TempOfThread, TempJobOfThread, PersistentAtOnce,
+#if NET8_0_OR_GREATER
+                Native, NativeAtOnce,
+#else
+                Marshal, MarshalAtOnce,
+#endif
+            };
+
+            // On Mono AllocHGlobal is also what "native_memory" stands for.
             string[] names =
             {
                 "loop", "hglobal", "temp", "temp_job", "persistent", "temp_of_thread", "temp_job_of_thread",
+                "persistent_at_once", "native_memory", "native_memory_at_once",
             };
             List<double>[] times = new List<double>[names.Length];
             for (int i = 0; i < names.Length; i++)
@@ -181,6 +192,48 @@ namespace Blockyard.Benchmarks
             for (void** at = Held; at < end; at++)
             {
                 thread.FreeTempJob(*at);
+            }
+        }
+
+#if NET8_0_OR_GREATER
+        private static void Native()
+        {
+            void** end = Held + Blocks;
+            for (void** at = Held; at < end; at++)
+            {
+                *at = System.Runtime.InteropServices.NativeMemory.Alloc((UIntPtr)64);
+            }
+
+            for (void** at = Held; at < end; at++)
+            {
+                System.Runtime.InteropServices.NativeMemory.Free(*at);
+            }
+        }
+
+        private static void NativeAtOnce()
+        {
+            for (int i = 0; i < Blocks; i++)
+            {
+                System.Runtime.InteropServices.NativeMemory.Free(
+                    System.Runtime.InteropServices.NativeMemory.Alloc((UIntPtr)64));
+            }
+        }
+#else
+        private static void MarshalAtOnce()
+        {
+            for (int i = 0; i < Blocks; i++)
+            {
+                System.Runtime.InteropServices.Marshal.FreeHGlobal(
+                    System.Runtime.InteropServices.Marshal.AllocHGlobal(64));
+            }
+        }
+#endif
+
+        private static void PersistentAtOnce()
+        {
+            for (int i = 0; i < Blocks; i++)
+            {
+                UnmanagedMemory.Free(UnmanagedMemory.Malloc(64, 8, Lifetime.Persistent), Lifetime.Persistent);
             }
         }
 

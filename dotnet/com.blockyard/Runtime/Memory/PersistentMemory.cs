@@ -8,8 +8,8 @@ namespace Blockyard.Memory
     /// <remarks>
     /// <para>A block of the runtime's heap has a header of 16 bytes: its size, its size class and the address of the
     /// runtime's block. Freed blocks of up to <see cref="LargestCached"/> bytes go into a cache of the freeing thread,
-    /// <see cref="CacheLength"/> for each 16 bytes of size. That thread's next blocks come from it. It holds at most 35
-    /// KiB, and is freed after the thread's end.</para>
+    /// from which its next blocks of that size come. It holds at most <see cref="LargestCache"/> bytes, and is freed
+    /// after the thread's end.</para>
     /// <para>Without static initialisers, which Mono would check in every call.</para>
     /// </remarks>
     internal static unsafe class PersistentMemory
@@ -17,8 +17,8 @@ namespace Blockyard.Memory
         /// <summary>The largest block that is cached, in bytes: its size class is the largest of four bits.</summary>
         internal const int LargestCached = 15 * 16;
 
-        /// <summary>Blocks of a size class that a thread's cache holds.</summary>
-        internal const int CacheLength = 16;
+        /// <summary>Bytes that a thread's cache holds at most, with headers.</summary>
+        internal const int LargestCache = 256 * 1024;
 
         private const int HeaderSize = 16;
         private const long InCache = -1;
@@ -59,7 +59,7 @@ namespace Blockyard.Memory
                 if (block != null)
                 {
                     thread->Cached[sizeClass] = *(long*)block;
-                    thread->CacheCounts[sizeClass]--;
+                    thread->CachedBytes -= (sizeClass << 4) + HeaderSize;
                     ((Header*)block)[-1].SizeAndClass = (size << 4) | sizeClass;
                     thread->PersistentBytes += size;
                     thread->PersistentAllocations++;
@@ -96,12 +96,12 @@ namespace Blockyard.Memory
             {
                 thread->PersistentBytes -= sizeAndClass >> 4;
                 long sizeClass = sizeAndClass & 15;
-                if (sizeClass != 0 && thread->CacheCounts[sizeClass] < CacheLength)
+                if (sizeClass != 0 && thread->CachedBytes < LargestCache)
                 {
                     header->SizeAndClass = InCache;
                     *(long*)block = thread->Cached[sizeClass];
                     thread->Cached[sizeClass] = (long)block;
-                    thread->CacheCounts[sizeClass]++;
+                    thread->CachedBytes += (sizeClass << 4) + HeaderSize;
                     return;
                 }
             }
@@ -143,6 +143,7 @@ namespace Blockyard.Memory
         /// <summary>Gives a thread's cache back to the runtime.</summary>
         internal static void EmptyCache(ThreadState* thread)
         {
+            thread->CachedBytes = 0;
             for (int sizeClass = 0; sizeClass <= LargestCached / 16; sizeClass++)
             {
                 byte* block = (byte*)thread->Cached[sizeClass];
@@ -154,7 +155,6 @@ namespace Blockyard.Memory
                 }
 
                 thread->Cached[sizeClass] = 0;
-                thread->CacheCounts[sizeClass] = 0;
             }
         }
 

@@ -50,9 +50,9 @@ namespace Blockyard.Memory
         internal long PersistentAllocations;
 
         /// <summary>Freed blocks of <see cref="PersistentMemory"/> by size class, each of which begins with the address
-        /// of the next, and how many there are.</summary>
+        /// of the next, and the bytes that they take.</summary>
         internal fixed long Cached[(PersistentMemory.LargestCached / 16) + 1];
-        internal fixed byte CacheCounts[(PersistentMemory.LargestCached / 16) + 1];
+        internal long CachedBytes;
 
         /// <summary>No region has this address. Null would not do: it is the region of small addresses.</summary>
         internal static JobRegion* Closed => (JobRegion*)1;

@@ -91,7 +91,7 @@ namespace Blockyard.Tests
                     Type type = called.DeclaringType!.IsGenericType
                         ? called.DeclaringType.GetGenericTypeDefinition()
                         : called.DeclaringType;
-                    if (!Subset.Any(own => own == type || (own.IsGenericType && own.GetGenericTypeDefinition() == type)))
+                    if (!Subset.Any(own => type == (own.IsGenericType ? own.GetGenericTypeDefinition() : own)))
                     {
                         found.Add(instruction.Name + " " + type + "." + called.Name);
                     }

@@ -26,6 +26,27 @@ namespace Blockyard.Tests
         });
 
         [Test]
+        public void a_thread_s_cache_is_bounded() => OnFreshThread(() =>
+        {
+            const int Blocks = PersistentMemory.LargestCache / 16;
+            IntPtr[] blocks = new IntPtr[Blocks];
+            for (int i = 0; i < Blocks; i++)
+            {
+                blocks[i] = (IntPtr)UnmanagedMemory.Malloc(16 * (1 + (i % 15)), 16, Lifetime.Persistent);
+            }
+
+            foreach (IntPtr block in blocks)
+            {
+                UnmanagedMemory.Free((void*)block, Lifetime.Persistent);
+            }
+
+            long held = Blockyard.Memory.ThreadState.Current->CachedBytes;
+            Assert.That(held, Is.InRange(PersistentMemory.LargestCache, PersistentMemory.LargestCache + 256));
+            UnmanagedMemory.Malloc(240, 16, Lifetime.Persistent);
+            Assert.AreEqual(held - 256, Blockyard.Memory.ThreadState.Current->CachedBytes);
+        });
+
+        [Test]
         public void a_cached_block_that_is_freed_again_is_caught_also_without_checks() => OnFreshThread(() =>
         {
             void* block = UnmanagedMemory.Malloc(64, 16, Lifetime.Persistent);
