@@ -61,7 +61,7 @@ build_project() {
         MSBuildExtensionsPath="$project_system/" \
         "$net8_host" exec --roll-forward Major "$project_system/MSBuild.dll" -restore -nologo -verbosity:minimal \
         -nodeReuse:false -maxCpuCount:1 -warnAsError -noWarn:"MSB3088;MSB3101" -p:TargetFrameworks=netstandard2.1 \
-        -p:Configuration=Release -p:UseSharedCompilation=false -p:NetCoreTargetingPackRoot="$project_system/../../packs" \
+        -p:NetCoreTargetingPackRoot="$project_system/../../packs" -p:Configuration=Release -p:UseSharedCompilation=false \
         -p:CscToolPath="$here/toolchain" -p:CscToolExe=csc "$@" "$project"
 }
 

@@ -10,8 +10,8 @@ namespace Blockyard.Memory
     /// It copies nothing and owns nothing. The array is valid until the view is disposed, and the memory must live
     /// longer: Temp ends with the frame, and a list's memory moves when it grows. Where Unity's checks are on, the
     /// array has a safety handle, so the job system sees who reads and writes it. Disposing of the view while a job
-    /// uses it throws then, and so does using the array later. Without them the view costs nothing. Main thread only. Burst can use
-    /// the array, not the view.
+    /// uses it throws then, and so does using the array later. Without them the view costs nothing. Main thread only.
+    /// Burst can use the array, not the view.
     /// </remarks>
     /// <typeparam name="T">The type of the items.</typeparam>
     public unsafe struct NativeArrayView<T> : IDisposable
