@@ -61,8 +61,8 @@ build_project() {
         MSBuildExtensionsPath="$project_system/" \
         "$net8_host" exec --roll-forward Major "$project_system/MSBuild.dll" -restore -nologo -verbosity:minimal \
         -nodeReuse:false -maxCpuCount:1 -warnAsError -noWarn:"MSB3088;MSB3101" -p:TargetFrameworks=netstandard2.1 \
-        -p:NetCoreTargetingPackRoot="$project_system/../../packs" -p:Configuration=Release -p:UseSharedCompilation=false \
-        -p:CscToolPath="$here/toolchain" -p:CscToolExe=csc "$@" "$project"
+        -p:NetCoreTargetingPackRoot="$project_system/../../packs" -p:Configuration=Release \
+        -p:UseSharedCompilation=false -p:CscToolPath="$here/toolchain" -p:CscToolExe=csc "$@" "$project"
 }
 
 find_mono() {
