@@ -257,7 +257,7 @@ TEST_F(Interpreted, a_forked_child_starts_from_its_parents_blocks) {
   WindowPlan plan;
   plan.open_at = 60;
   interpreter_ = std::make_unique<Interpreter>(std::move(output), plan, threads_);
-  interpreter_->inherit(inherited);
+  interpreter_->inherit(inherited, {});
   free(0, 70, 0x1000);
   const auto events = finish(80, "child.byj");
   ASSERT_EQ(events.size(), 3u);

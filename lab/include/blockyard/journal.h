@@ -7,7 +7,8 @@
 ///
 /// Thread-safety: every function may be called from any thread. An event is stamped inside the call, so call
 /// by_journal_alloc() after the block was obtained and by_journal_free() before it is given back: then no address is
-/// live twice in the journal whatever the threads do. Cost: about 20 ns an event, no lock, no system call, except for a
+/// live twice in the journal whatever the threads do. Each event carries the call stack of its call. Cost: about 100 ns
+/// an event, 20 without stacks (`blockyard record --no-stacks`), no lock, no system call, except for a
 /// thread's first event and when the collector, a process of its own, falls behind by a whole ring (4 MiB): then the
 /// call waits. Memory: up to 4 MiB a thread, touched as it fills. All functions keep errno and do nothing while no
 /// journal is open.

@@ -35,6 +35,8 @@ class Request:
     frame_symbol: str | None = None
     addresses: bool = False
     overwrite: bool = False
+    stack_depth: int = 64  # 0: no stacks
+    names: bool = True  # resolve the stacks' functions and lines at the end
 
 
 @dataclass
@@ -67,7 +69,24 @@ def run(request: Request) -> Outcome:
         line = collector.stdout.readline()
     if not line:
         raise UserError("the recorder's collector ended early; what it had written is readable")
-    return Outcome(request, exit_code, json.loads(line))
+    outcome = Outcome(request, exit_code, json.loads(line))
+    if request.names and request.stack_depth:
+        outcome.notes += _name_stacks(outcome)
+    return outcome
+
+
+def _name_stacks(outcome: Outcome) -> list[str]:
+    """Stores functions and lines in every journal that is complete. Returns what went wrong, in sentences."""
+    notes = []
+    for image in outcome.summary["images"]:
+        for journal in image.get("journals", []):
+            if journal["error"] or not journal["events"]:
+                continue
+            try:
+                native.call("blockyard-names", [journal["path"]])
+            except UserError as error:
+                notes.append(f"{journal['path']} has call stacks without names: {error}")
+    return notes
 
 
 def _find_program(name: str) -> Path:
@@ -116,6 +135,7 @@ def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
         arguments.append("--overwrite")
     if request.addresses:
         arguments.append("--addresses")
+    arguments += ["--stack-depth", str(request.stack_depth)]
     if request.after is not None:
         arguments += ["--after", str(request.after)]
     if request.length is not None:

@@ -61,6 +61,8 @@ def describe(outcome: Outcome) -> Iterator[str]:
         elif image["running"]:
             yield f"  process {image['pid']} still runs; its journal goes on: {image['path']}"
     yield from _describe_trouble(outcome, journals)
+    for note in outcome.notes:
+        yield f"  {note}"
     complete = [journal for _, journal in journals if not journal["error"]]
     if complete:
         yield f"next: blockyard info {shlex.quote(max(complete, key=_recorded)['path'])}"

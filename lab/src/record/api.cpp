@@ -24,11 +24,37 @@ bool change_state(EngineJournal from, EngineJournal to) {
   return engine_journal.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
-template <When when>
-void record_engine(RecordKind kind, const void* block, std::uint64_t third = 0) {
-  if (self.busy != 0 || !is_open()) return;
+// Whether an event of the engine's allocator is recorded. Call it under Busy.
+bool engine_is_recorded() { return is_open() && engine_ready(); }
+
+std::uint64_t pack_engine(RecordKind kind, const void* block) {
+  return pack(kind, reinterpret_cast<std::uintptr_t>(block), true);
+}
+
+unsigned log2_of(std::size_t alignment) {
+  return alignment <= 1 ? 0u : 64u - static_cast<unsigned>(__builtin_clzll(alignment - 1));
+}
+
+void record_engine_allocation(const void* block, std::size_t size, std::size_t alignment, const void* frame) {
+  if (self.busy != 0) return;
   const Busy busy;
-  if (engine_ready()) append<when>(pack(kind, reinterpret_cast<std::uintptr_t>(block), true), third);
+  const RecordKind kind = alignment != 0 ? RecordKind::allocate_aligned : RecordKind::allocate;
+  if (!engine_is_recorded()) return;
+  append_event<When::after>(pack_engine(kind, block), pack_size(size, log2_of(alignment)), frame);
+}
+
+void record_engine_free(const void* block, const void* frame) {
+  if (self.busy != 0) return;
+  const Busy busy;
+  if (engine_is_recorded()) append_event<When::before>(pack_engine(RecordKind::free, block), frame);
+}
+
+void record_engine_reallocation(const void* old_block, const void* block, std::size_t size, const void* frame) {
+  if (self.busy != 0) return;
+  const Busy busy;
+  if (!engine_is_recorded()) return;
+  append<When::before>(pack_engine(RecordKind::reallocate_begin, old_block));
+  append_event<When::after>(pack_engine(RecordKind::reallocate_end, block), pack_size(size, 0), frame);
 }
 
 // Makes the path absolute, because the collector has another working folder. Returns its length, or 0 when it does not
@@ -55,21 +81,17 @@ void observe_block_allocated(const void* block, std::size_t size, std::size_t al
   if (self.busy != 0) return;
   const Busy busy;
   const RecordKind kind = alignment != 0 ? RecordKind::allocate_aligned : RecordKind::allocate;
-  record_allocation(kind, const_cast<void*>(block), size, alignment);
+  record_allocation(kind, const_cast<void*>(block), size, alignment, BLOCKYARD_FRAME);
 }
 
 void observe_block_freed(const void* block) {
   if (self.busy != 0) return;
   const Busy busy;
-  record_free(const_cast<void*>(block));
+  record_free(const_cast<void*>(block), BLOCKYARD_FRAME);
 }
 
 constexpr base::Observer observer_table{base::observer_version, observe_frame_mark, observe_phase_mark,
                                         observe_block_allocated, observe_block_freed};
-
-unsigned log2_of(std::size_t alignment) {
-  return alignment <= 1 ? 0u : 64u - static_cast<unsigned>(__builtin_clzll(alignment - 1));
-}
 
 void append_mark(RecordKind kind, bool engine) {
   if (self.busy != 0) return;
@@ -124,23 +146,21 @@ int by_journal_close(void) {
 }
 
 void by_journal_alloc(const void* block, size_t size, size_t alignment) {
-  if (block == nullptr) return;
-  const RecordKind kind = alignment != 0 ? RecordKind::allocate_aligned : RecordKind::allocate;
-  record_engine<When::after>(kind, block, pack_size(size, log2_of(alignment)));
+  if (block != nullptr) record_engine_allocation(block, size, alignment, BLOCKYARD_FRAME);
 }
 
 void by_journal_free(const void* block) {
-  if (block != nullptr) record_engine<When::before>(RecordKind::free, block);
+  if (block != nullptr) record_engine_free(block, BLOCKYARD_FRAME);
 }
 
 void by_journal_realloc(const void* old_block, const void* block, size_t size) {
+  if (old_block == nullptr && block == nullptr) return;
   if (old_block == nullptr) {
-    by_journal_alloc(block, size, 0);
+    record_engine_allocation(block, size, 0, BLOCKYARD_FRAME);
   } else if (block == nullptr) {
-    by_journal_free(old_block);
+    record_engine_free(old_block, BLOCKYARD_FRAME);
   } else {
-    record_engine<When::before>(RecordKind::reallocate_begin, old_block);
-    record_engine<When::after>(RecordKind::reallocate_end, block, pack_size(size, 0));
+    record_engine_reallocation(old_block, block, size, BLOCKYARD_FRAME);
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace blockyard::record {
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 /// Kinds of records in a ring. The first word of each is `payload << 8 | kind`, the second its stamp.
 enum class RecordKind : std::uint8_t {
@@ -26,7 +26,17 @@ enum class RecordKind : std::uint8_t {
   window_stop = 11,    ///< by_journal_stop()
   journal_open = 12,   ///< payload: bytes of the path, which follows; by_journal_open()
   journal_close = 13,  ///< by_journal_close()
+  stack_node = 14,     ///< payload: the frame, or root_flag and why the stack ends; third word: the two nodes' numbers
+  stack_clear = 15,    ///< the thread numbers its stacks from 1 again
+  module = 16,         ///< payload: bytes of a ModuleFacts and the path behind it, which follow
+  module_gone = 17,    ///< payload: where it began
 };
+
+/// Set in the kind of an event that has one more word, its last: the stack's number in this thread, 0 for none, and
+/// above it the tag.
+inline constexpr std::uint8_t site_flag = 0x40;
+/// In the payload of a stack_node: no frame but the reason why the stack ends here, an unwind::End.
+inline constexpr std::uint64_t root_flag = std::uint64_t{1} << 55;
 
 /// Set in the kind of records from by_journal_alloc() and the functions like it: an engine's own allocator, which has a
 /// journal apart from malloc's.
@@ -34,29 +44,48 @@ inline constexpr std::uint8_t engine_flag = 0x80;
 inline constexpr std::size_t max_text_bytes = 4096;  ///< longest name or path in a record; longer ones are cut
 inline constexpr std::size_t max_record_words = 2 + max_text_bytes / 8;
 
+/// A module record's text: these, then the path. An empty path is the program's own.
+struct ModuleFacts {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t bias;
+  std::uint8_t build_id_bytes;
+  std::uint8_t build_id[31];
+};
+
 constexpr std::uint64_t pack(RecordKind kind, std::uint64_t payload, bool engine = false) {
   return payload << 8 | static_cast<std::uint8_t>(kind) | (engine ? engine_flag : 0u);
 }
 constexpr std::uint64_t pack_size(std::uint64_t size, unsigned alignment_log2) { return size << 8 | alignment_log2; }
-constexpr RecordKind kind_of(std::uint64_t word) { return static_cast<RecordKind>(word & 0x7f); }
+constexpr std::uint64_t pack_pair(std::uint32_t low, std::uint32_t high) { return std::uint64_t{high} << 32 | low; }
+constexpr RecordKind kind_of(std::uint64_t word) { return static_cast<RecordKind>(word & 0x3f); }
+constexpr bool has_site(std::uint64_t word) { return (word & site_flag) != 0; }
 constexpr bool engine_of(std::uint64_t word) { return (word & engine_flag) != 0; }
 constexpr std::uint64_t payload_of(std::uint64_t word) { return word >> 8; }
 
 /// Words of the record whose first word is `word`.
 constexpr std::size_t words_of(std::uint64_t word) {
+  const std::size_t site = has_site(word) ? 1 : 0;
   switch (kind_of(word)) {
     case RecordKind::allocate:
     case RecordKind::allocate_zeroed:
     case RecordKind::allocate_aligned:
     case RecordKind::reallocate_end:
+      return 3 + site;
+    case RecordKind::stack_node:
       return 3;
     case RecordKind::phase_mark:
     case RecordKind::thread_name:
     case RecordKind::journal_open:
+    case RecordKind::module:
       return 2 + (payload_of(word) + 7) / 8;
     default:
-      return 2;
+      return 2 + site;
   }
+}
+/// The site word of a record; 0 when it has none.
+constexpr std::uint64_t site_of(const std::uint64_t* record) {
+  return has_site(record[0]) ? record[words_of(record[0]) - 1] : 0;
 }
 
 /// One thread's ring: the header. Positions count words since the slot was first used and never wrap.
@@ -128,9 +157,10 @@ struct Welcome {
   StampClock clock = StampClock::cycles;
   std::uint64_t key = 0;  ///< names this recording of one process image; 0: not to be recorded
   std::uint64_t region_bytes = 0;
-  std::int32_t signal = 0;     ///< toggles the window; 0: none
-  std::uint32_t fences = 0;    ///< 1: the kernel has no expedited membarrier, so the program must fence by itself
-  std::int32_t collector = 0;  ///< its process id
+  std::int32_t signal = 0;        ///< toggles the window; 0: none
+  std::uint32_t fences = 0;       ///< 1: the kernel has no expedited membarrier, so the program must fence by itself
+  std::int32_t collector = 0;     ///< its process id
+  std::uint32_t stack_depth = 0;  ///< most frames of a stack; 0: no stacks
 };
 
 /// The variable that holds the abstract socket's name, without its leading NUL.

@@ -153,5 +153,17 @@ Filtered by_filter_dlvsym(void* handle, const char* name, const char* version) {
 #error "no dlsym stub for this processor"
 #endif
 
+extern "C" {
+BY_API int dlclose(void* handle) noexcept;
+}
+
+// What lay where an object was unloaded is code of another from now on.
+int dlclose(void* handle) noexcept {
+  static const auto real_dlclose = reinterpret_cast<int (*)(void*)>(blockyard::record::find_next("dlclose").address);
+  const int failed = real_dlclose(handle);
+  if (failed == 0) blockyard::record::notice_unloaded();
+  return failed;
+}
+
 BLOCKYARD_STUB(dlsym);
 BLOCKYARD_STUB(dlvsym);

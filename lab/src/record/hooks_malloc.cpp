@@ -15,34 +15,35 @@ namespace {
 
 // Calls a real function so that its own calls are not recorded a second time, then records the block.
 template <typename Call>
-void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, Call call) {
+void* allocate(RecordKind kind, std::size_t size, std::size_t alignment, const void* frame, Call call) {
   if (self.busy != 0) return call();
   const Busy busy;
   void* block = call();
-  record_allocation(kind, block, size, alignment);
+  record_allocation(kind, block, size, alignment, frame);
   return block;
 }
 
-void release(void* block) {
+void release(void* block, const void* frame) {
   if (self.busy != 0) {
     real.free(block);
     return;
   }
   const Busy busy;
-  record_free(block);
+  record_free(block, frame);
   real.free(block);
 }
 
 template <typename Call>
-void* reallocate(void* old_block, std::size_t size, Call call) {
+void* reallocate(void* old_block, std::size_t size, const void* frame, Call call) {
   if (self.busy != 0) return call();
-  if (old_block == nullptr) return allocate(RecordKind::allocate, size, 0, call);
+  if (old_block == nullptr) return allocate(RecordKind::allocate, size, 0, frame, call);
   const Busy busy;
   if (!hooks_ready()) return call();
   append<When::before>(pack(RecordKind::reallocate_begin, reinterpret_cast<std::uintptr_t>(old_block)));
   void* block = call();
   // A null result for size 0 is a free. For any other size it is a failure, and the old block is unchanged.
-  append<When::after>(pack(RecordKind::reallocate_end, reinterpret_cast<std::uintptr_t>(block)), pack_size(size, 0));
+  append_event<When::after>(pack(RecordKind::reallocate_end, reinterpret_cast<std::uintptr_t>(block)),
+                            pack_size(size, 0), frame);
   return block;
 }
 
@@ -60,17 +61,18 @@ using namespace blockyard::record;
 extern "C" {
 
 BY_API void* malloc(std::size_t size) noexcept {
-  return allocate(RecordKind::allocate, size, 0, [=] { return real.malloc(size); });
+  return allocate(RecordKind::allocate, size, 0, BLOCKYARD_FRAME, [=] { return real.malloc(size); });
 }
 
-BY_API void free(void* block) noexcept { release(block); }
+BY_API void free(void* block) noexcept { release(block, BLOCKYARD_FRAME); }
 
 BY_API void* calloc(std::size_t count, std::size_t size) noexcept {
-  return allocate(RecordKind::allocate_zeroed, count * size, 0, [=] { return real.calloc(count, size); });
+  return allocate(RecordKind::allocate_zeroed, count * size, 0, BLOCKYARD_FRAME,
+                  [=] { return real.calloc(count, size); });
 }
 
 BY_API void* realloc(void* block, std::size_t size) noexcept {
-  return reallocate(block, size, [=] { return real.realloc(block, size); });
+  return reallocate(block, size, BLOCKYARD_FRAME, [=] { return real.realloc(block, size); });
 }
 
 BY_API void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
@@ -79,12 +81,12 @@ BY_API void* reallocarray(void* block, std::size_t count, std::size_t size) noex
     errno = ENOMEM;
     return nullptr;
   }
-  return realloc(block, total);
+  return reallocate(block, total, BLOCKYARD_FRAME, [=] { return real.realloc(block, total); });
 }
 
 BY_API int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
   int error = 0;
-  allocate(RecordKind::allocate_aligned, size, alignment, [&]() -> void* {
+  allocate(RecordKind::allocate_aligned, size, alignment, BLOCKYARD_FRAME, [&]() -> void* {
     error = real.posix_memalign(result, alignment, size);
     return error == 0 ? *result : nullptr;
   });
@@ -92,23 +94,27 @@ BY_API int posix_memalign(void** result, std::size_t alignment, std::size_t size
 }
 
 BY_API void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  return allocate(RecordKind::allocate_aligned, size, alignment, [=] { return real.aligned_alloc(alignment, size); });
+  return allocate(RecordKind::allocate_aligned, size, alignment, BLOCKYARD_FRAME,
+                  [=] { return real.aligned_alloc(alignment, size); });
 }
 
 BY_API void* memalign(std::size_t alignment, std::size_t size) noexcept {
-  return allocate(RecordKind::allocate_aligned, size, alignment, [=] { return real.memalign(alignment, size); });
+  return allocate(RecordKind::allocate_aligned, size, alignment, BLOCKYARD_FRAME,
+                  [=] { return real.memalign(alignment, size); });
 }
 
 BY_API void* valloc(std::size_t size) noexcept {
-  return allocate(RecordKind::allocate_aligned, size, system_page_bytes(), [=] { return real.valloc(size); });
+  return allocate(RecordKind::allocate_aligned, size, system_page_bytes(), BLOCKYARD_FRAME,
+                  [=] { return real.valloc(size); });
 }
 
 BY_API void* pvalloc(std::size_t size) noexcept {
-  return allocate(RecordKind::allocate_aligned, size, system_page_bytes(), [=] { return real.pvalloc(size); });
+  return allocate(RecordKind::allocate_aligned, size, system_page_bytes(), BLOCKYARD_FRAME,
+                  [=] { return real.pvalloc(size); });
 }
 
 // From C23; harmless on a libc that lacks them.
-BY_API void free_sized(void* block, std::size_t) noexcept { release(block); }
-BY_API void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept { release(block); }
+BY_API void free_sized(void* block, std::size_t) noexcept { release(block, BLOCKYARD_FRAME); }
+BY_API void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept { release(block, BLOCKYARD_FRAME); }
 
 }  // extern "C"

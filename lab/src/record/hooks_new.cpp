@@ -73,16 +73,16 @@ const RealOperators& real_operators() {
   return operators;
 }
 
-void* try_plain(std::size_t size) {
+void* try_plain(std::size_t size, const void* frame) {
   const auto call = [size] { return real.malloc(size == 0 ? 1 : size); };
   if (self.busy != 0) return call();
   const Busy busy;
   void* block = call();
-  record_allocation(RecordKind::allocate, block, size);
+  record_allocation(RecordKind::allocate, block, size, 0, frame);
   return block;
 }
 
-void* try_aligned(std::size_t size, std::align_val_t wanted) {
+void* try_aligned(std::size_t size, std::align_val_t wanted, const void* frame) {
   std::size_t alignment = static_cast<std::size_t>(wanted);
   if (alignment < sizeof(void*)) alignment = sizeof(void*);
   const auto call = [=]() -> void* {
@@ -92,7 +92,7 @@ void* try_aligned(std::size_t size, std::align_val_t wanted) {
   if (self.busy != 0) return call();
   const Busy busy;
   void* block = call();
-  record_allocation(RecordKind::allocate_aligned, block, size, static_cast<std::size_t>(wanted));
+  record_allocation(RecordKind::allocate_aligned, block, size, static_cast<std::size_t>(wanted), frame);
   return block;
 }
 
@@ -108,23 +108,23 @@ void* allocate(Try attempt, std::size_t size, Arguments... arguments) {
   return (behind.*member)(size, arguments...);
 }
 
-void release(void* block) {
+void release(void* block, const void* frame) {
   if (self.busy != 0) {
     real.free(block);
     return;
   }
   const Busy busy;
-  record_free(block);
+  record_free(block, frame);
   real.free(block);
 }
 
 template <auto member, typename... Arguments>
-void deallocate(void* block, Arguments... arguments) {
+void deallocate(const void* frame, void* block, Arguments... arguments) {
   const RealOperators& behind = real_operators();
   if (__builtin_expect(behind.foreign, 0) && behind.*member != nullptr) {
     (behind.*member)(block, arguments...);
   } else {
-    release(block);
+    release(block, frame);
   }
 }
 
@@ -140,21 +140,25 @@ using Operators = record::RealOperators;
 // One line for each form: the operator, its parameters, the real one, and the arguments it gets.
 #define BLOCKYARD_NEW(form, parameters, exceptions, member, attempt, ...)                      \
   BY_API void* operator form parameters exceptions {                                           \
+    const void* const frame = BLOCKYARD_FRAME;                                                 \
     return record::allocate<&Operators::member>([&] { return record::attempt; }, __VA_ARGS__); \
   }
-#define BLOCKYARD_DELETE(form, parameters, member, ...) \
-  BY_API void operator form parameters noexcept { record::deallocate<&Operators::member>(__VA_ARGS__); }
+#define BLOCKYARD_DELETE(form, parameters, member, ...)                   \
+  BY_API void operator form parameters noexcept {                         \
+    record::deallocate<&Operators::member>(BLOCKYARD_FRAME, __VA_ARGS__); \
+  }
 
 // clang-format off
-BLOCKYARD_NEW(new,   (Size n),                     , plain_new, try_plain(n), n)
-BLOCKYARD_NEW(new[], (Size n),                     , array_new, try_plain(n), n)
-BLOCKYARD_NEW(new,   (Size n, Align a),            , aligned_new, try_aligned(n, a), n, a)
-BLOCKYARD_NEW(new[], (Size n, Align a),            , aligned_array_new, try_aligned(n, a), n, a)
-BLOCKYARD_NEW(new,   (Size n, Nothrow t), noexcept, plain_new_nothrow, try_plain(n), n, std::cref(t))
-BLOCKYARD_NEW(new[], (Size n, Nothrow t), noexcept, array_new_nothrow, try_plain(n), n, std::cref(t))
-BLOCKYARD_NEW(new,   (Size n, Align a, Nothrow t), noexcept, aligned_new_nothrow, try_aligned(n, a), n, a, std::cref(t))
-BLOCKYARD_NEW(new[], (Size n, Align a, Nothrow t), noexcept, aligned_array_new_nothrow, try_aligned(n, a), n, a,
+BLOCKYARD_NEW(new,   (Size n),                     , plain_new, try_plain(n, frame), n)
+BLOCKYARD_NEW(new[], (Size n),                     , array_new, try_plain(n, frame), n)
+BLOCKYARD_NEW(new,   (Size n, Align a),            , aligned_new, try_aligned(n, a, frame), n, a)
+BLOCKYARD_NEW(new[], (Size n, Align a),            , aligned_array_new, try_aligned(n, a, frame), n, a)
+BLOCKYARD_NEW(new,   (Size n, Nothrow t), noexcept, plain_new_nothrow, try_plain(n, frame), n, std::cref(t))
+BLOCKYARD_NEW(new[], (Size n, Nothrow t), noexcept, array_new_nothrow, try_plain(n, frame), n, std::cref(t))
+BLOCKYARD_NEW(new,   (Size n, Align a, Nothrow t), noexcept, aligned_new_nothrow, try_aligned(n, a, frame), n, a,
               std::cref(t))
+BLOCKYARD_NEW(new[], (Size n, Align a, Nothrow t), noexcept, aligned_array_new_nothrow, try_aligned(n, a, frame), n,
+              a, std::cref(t))
 BLOCKYARD_DELETE(delete,   (void* p),                   plain_delete, p)
 BLOCKYARD_DELETE(delete[], (void* p),                   array_delete, p)
 BLOCKYARD_DELETE(delete,   (void* p, Size),             plain_delete, p)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "record/attach.hpp"
+#include "record/modules.hpp"
 
 namespace blockyard::record {
 namespace {
@@ -154,6 +155,33 @@ void install_toggle(int signal_number) {
   sigaction(signal_number, &action, nullptr);
 }
 
+// The walkers of threads by their slots. A slot's next thread takes the walker over.
+constexpr std::size_t most_slots = 1 << 14;
+unwind::Walker* walkers[most_slots];
+std::uint32_t walkers_used = 0;  // slots from here on have none
+
+unwind::Walker* walker_for(std::uint32_t slot) {
+  if (process->stack_depth == 0 || slot >= most_slots) return nullptr;
+  unwind::Walker*& walker = walkers[slot];
+  std::uint32_t used = __atomic_load_n(&walkers_used, __ATOMIC_RELAXED);
+  while (used <= slot &&
+         !__atomic_compare_exchange_n(&walkers_used, &used, slot + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  if (walker == nullptr) {
+    walker = unwind::Walker::create(process->stack_depth);
+  } else {
+    walker->start_thread();
+  }
+  return walker;
+}
+
+// A forked child starts anew: a thread that the child does not have may have been in the middle of a walk.
+void forget_walkers() {
+  for (std::size_t slot = 0; slot < walkers_used; ++slot) walkers[slot] = nullptr;
+  walkers_used = 0;
+  forget_modules();
+}
+
 std::uint64_t address_space_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return ~std::uint64_t{0};
@@ -175,6 +203,8 @@ bool attach_over(int connection, bool engine_only) {
   state->clock = attachment.welcome.clock;
   state->collector = attachment.welcome.collector;
   state->fences = attachment.welcome.fences;
+  state->stack_depth = attachment.welcome.stack_depth;
+  if (state->stack_depth != 0) forget_walkers();
   if (state->fences == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0)
     state->fences = 1;
   if (!fork_handlers_set) {
@@ -275,9 +305,24 @@ bool register_thread(std::uint64_t key) {
   while (used < index + 1 && !control.slots_used.compare_exchange_weak(used, index + 1)) {
   }
   self.producer.bind(slot, state.region.ring(index), control.ring_words, state.clock, state.fences != 0);
+  self.walker = walker_for(index);
   self.key = key;
   return true;
 }
+
+/// Reports what of a stack is new. The records precede the event that they belong to.
+class NodeSink final : public unwind::Sink {
+ public:
+  void add_node(std::uint32_t node, std::uint32_t parent, std::uint64_t frame) override {
+    const bool is_root = (frame & unwind::end_marker) != 0;
+    if (!is_root) announce_module(unwind::Address{frame}.value());
+    const std::uint64_t payload = is_root ? root_flag | (frame & 0xff) : frame;
+    append<When::before>(pack(RecordKind::stack_node, payload), pack_pair(node, parent));
+  }
+  void clear_nodes() override { append<When::before>(pack(RecordKind::stack_clear, 0)); }
+};
+
+NodeSink node_sink;
 
 bool register_if_recording(const std::uint64_t& process_key) {
   const std::uint64_t key = __atomic_load_n(&process_key, __ATOMIC_ACQUIRE);
@@ -291,7 +336,7 @@ __attribute__((constructor)) void attach_at_load() { prepare_for_hooks(); }
 }  // namespace
 
 ProcessState* process = &before_any;
-thread_local ThreadState self __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0, 0};
+thread_local ThreadState self __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0, 0, nullptr};
 
 bool prepare_for_hooks() {
   const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);
@@ -324,6 +369,16 @@ bool wait_for_room(std::uint64_t words) {
   return room && producer.slot->stop.load() == 0;
 }
 
+std::uint32_t walk_stack(const void* frame) { return self.walker->walk(unwind::caller_of(frame), node_sink); }
+
+void notice_unloaded() {
+  const KeepErrno keep;
+  const std::uint32_t was_busy = self.busy;
+  self.busy = 1;
+  if (process->stack_depth != 0 && (hooks_ready() || engine_ready())) withdraw_modules();
+  self.busy = was_busy;
+}
+
 void mark_frame(bool automatic) {
   if (self.busy != 0) return;
   const Busy busy;
@@ -341,7 +396,7 @@ void record_text(RecordKind kind, const char* text, bool engine) {
   const Busy busy;
   if (!engine_ready() && !hooks_ready()) return;
   const std::size_t bytes = strnlen(text, max_text_bytes);
-  append<When::before>(pack(kind, bytes, engine), 0, text);
+  append<When::before>(pack(kind, bytes, engine), 0, 0, text);
 }
 
 bool open_engine_recording() {

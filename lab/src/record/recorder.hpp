@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "record/ring.hpp"
+#include "unwind/walker.hpp"
 
 namespace blockyard::record {
 
@@ -29,6 +30,7 @@ struct ProcessState {
   std::uint32_t explicit_frames;  ///< the program marks its frames itself: no automatic marks
   Region region;
   std::int32_t collector;
+  std::uint32_t stack_depth;  ///< 0: no stacks
 };
 
 struct ThreadState {
@@ -38,6 +40,7 @@ struct ThreadState {
   std::uint64_t refused;        ///< the recording that had no slot for this thread
   std::uint32_t busy;           ///< inside the recorder or a real allocation function: nested calls are not recorded
   std::uint32_t present_depth;  ///< depth of nested calls that present a frame
+  unwind::Walker* walker;       ///< nullptr: no stacks
 };
 
 extern ProcessState* process;
@@ -59,11 +62,35 @@ inline bool engine_ready() {
 }
 
 template <When when>
-inline void append(std::uint64_t first, std::uint64_t third = 0, const char* text = nullptr) {
+inline void append(std::uint64_t first, std::uint64_t third = 0, std::uint64_t fourth = 0, const char* text = nullptr) {
   if (__builtin_expect(self.producer.slot->stop.load(std::memory_order_relaxed) != 0, 0)) return;
   const std::uint64_t words = words_of(first);
   if (!self.producer.has_room(words) && !wait_for_room(words)) return;
-  self.producer.append<when>(first, third, text);
+  self.producer.append<when>(first, third, fourth, text);
+}
+
+/// The frame of a hook, from which its caller's stack is walked: to be used in the hook itself, not in what it calls.
+#define BLOCKYARD_FRAME __builtin_frame_address(0)
+
+/// Walks the stack of the hook whose frame this is and reports what of it is new. Returns its number in this thread.
+std::uint32_t walk_stack(const void* frame);
+
+/// The site word of an event in the hook whose frame this is; 0 when it needs none.
+inline std::uint64_t site_word(const void* frame) {
+  return self.walker == nullptr ? 0 : pack_pair(walk_stack(frame), 0);
+}
+
+/// Appends an event that ends a block, or whose size comes with another.
+template <When when>
+inline void append_event(std::uint64_t first, const void* frame) {
+  const std::uint64_t site = site_word(frame);
+  append<when>(site == 0 ? first : first | site_flag, site);
+}
+/// Appends an event that gives a block.
+template <When when>
+inline void append_event(std::uint64_t first, std::uint64_t size, const void* frame) {
+  const std::uint64_t site = site_word(frame);
+  append<when>(site == 0 ? first : first | site_flag, size, site);
 }
 
 /// While one lives, the thread's calls are not recorded. Only C functions may run under it: nothing throws.
@@ -76,18 +103,21 @@ class Busy {
 };
 
 /// The real allocator just gave a block. `kind` is one of the allocate kinds. Call it under Busy.
-inline void record_allocation(RecordKind kind, void* block, std::size_t size, std::size_t alignment = 0) {
+inline void record_allocation(RecordKind kind, void* block, std::size_t size, std::size_t alignment,
+                              const void* frame) {
   if (block == nullptr || !hooks_ready()) return;
   const unsigned log2 = alignment <= 1 ? 0u : 64u - static_cast<unsigned>(__builtin_clzll(alignment - 1));
-  append<When::after>(pack(kind, reinterpret_cast<std::uintptr_t>(block)), pack_size(size, log2));
+  append_event<When::after>(pack(kind, reinterpret_cast<std::uintptr_t>(block)), pack_size(size, log2), frame);
 }
 
 /// The real allocator is about to get a block back. Call it under Busy.
-inline void record_free(void* block) {
+inline void record_free(void* block, const void* frame) {
   if (block == nullptr || !hooks_ready()) return;
-  append<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)));
+  append_event<When::before>(pack(RecordKind::free, reinterpret_cast<std::uintptr_t>(block)), frame);
 }
 
+/// Some objects may have been unloaded: tells the collector which, and the walkers that they were.
+void notice_unloaded();
 /// A frame of this thread ends. Marks that the program sets itself turn automatic ones off.
 void mark_frame(bool automatic);
 /// Reports a thread's name to the collector. At most max_text_bytes are kept.

@@ -50,7 +50,8 @@ struct Producer {
   /// Appends one record; there must be room for it. The claim says, before the stamp exists, that a record is under
   /// way, so that the collector never takes this thread for idle. Lock-free; calls nothing. Returns the stamp.
   template <When when, typename Delay = NoDelay>
-  std::uint64_t append(std::uint64_t first, std::uint64_t third = 0, const char* text = nullptr) {
+  std::uint64_t append(std::uint64_t first, std::uint64_t third = 0, std::uint64_t fourth = 0,
+                       const char* text = nullptr) {
     const std::uint64_t count = words_of(first);
     slot->claim.store(head + count, std::memory_order_relaxed);
     // With the collector's membarrier a compiler fence is enough; without it the processor must not move the stamp
@@ -67,8 +68,9 @@ struct Producer {
     words[(head + 1) & mask] = stamp;
     if (text != nullptr) {
       copy_text(text, payload_of(first));
-    } else if (count == 3) {
+    } else if (count >= 3) {
       words[(head + 2) & mask] = third;
+      if (count == 4) words[(head + 3) & mask] = fourth;
     }
     Delay::before_publish();
     head += count;

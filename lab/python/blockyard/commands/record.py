@@ -52,6 +52,15 @@ Examples:
     help="A frame ends at each call of this exported function, in place of the known buffer swaps.",
 )
 @click.option("--addresses", is_flag=True, help="Keep the program's own addresses, for 'blockyard check'.")
+@click.option("--no-stacks", is_flag=True, help="Keep no call stacks.")
+@click.option(
+    "--stack-depth",
+    type=click.IntRange(1, 4096),
+    default=None,
+    metavar="N",
+    help="Keep the N calls nearest to an event [default: 64].",
+)
+@click.option("--no-names", is_flag=True, help="Leave it to 'blockyard names' to name the calls.")
 @click.option("--force", is_flag=True, help="Replace journals that exist.")
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGS]...")
 def command(
@@ -62,6 +71,9 @@ def command(
     wait: bool,
     frame_symbol: str | None,
     addresses: bool,
+    no_stacks: bool,
+    stack_depth: int | None,
+    no_names: bool,
     force: bool,
     command_line: tuple[str, ...],
 ) -> None:
@@ -75,6 +87,8 @@ def command(
         raise UserError("--signal and --wait both say when to begin; give one of them")
     if after is not None and (wait or signal_number is not None):
         raise UserError("--after can't be combined with --wait or --signal: they say when to begin")
+    if no_stacks and stack_depth is not None:
+        raise UserError("--no-stacks keeps none of the calls that --stack-depth counts; give one of them")
     if output is not None:
         journal_tool.refuse_standard_output(output)
     request = recording.Request(
@@ -87,6 +101,8 @@ def command(
         frame_symbol=frame_symbol,
         addresses=addresses,
         overwrite=force,
+        stack_depth=0 if no_stacks else stack_depth or 64,
+        names=not no_names,
     )
     outcome = recording.run(request)
     for line in recording_summary.describe(outcome):

@@ -30,7 +30,12 @@ std::uint64_t size_of(std::uint64_t packed) { return std::min(packed >> 8, journ
 }  // namespace
 
 Interpreter::Interpreter(OutputSettings malloc_output, WindowPlan plan, std::vector<ThreadFacts>& threads)
-    : settings_(std::move(malloc_output)), plan_(plan), threads_(threads), scheduled_(plan.open_at != never) {
+    : settings_(std::move(malloc_output)),
+      plan_(plan),
+      threads_(threads),
+      book_(settings_.stacks, settings_.header.program, settings_.ns_per_stamp),
+      scheduled_(plan.open_at != never) {
+  settings_.stacks = book_.shared_tables();
   if (!settings_.path.empty()) malloc_space_.output = std::make_unique<Output>(settings_, threads_);
 }
 
@@ -56,6 +61,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
   Space& space = engine_of(record[0]) ? engine_space_ : malloc_space_;
   const std::uint64_t payload = payload_of(record[0]);
   const RecordKind kind = kind_of(record[0]);
+  const std::uint32_t site = has_site(record[0]) ? book_.node(thread, site_of(record)) : journal::no_node;
   switch (kind) {
     case RecordKind::allocate:
     case RecordKind::allocate_zeroed:
@@ -63,6 +69,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
       LiveBlock block;
       block.size = size_of(record[2]);
       block.thread = thread;
+      block.site = site;
       block.kind = kind_of_allocation(kind);
       if (kind == RecordKind::allocate_aligned) block.alignment = 1u << std::min<std::uint64_t>(record[2] & 0xff, 31);
       give(space, thread, stamp, payload, block);
@@ -70,7 +77,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
     }
     case RecordKind::free:
       if (const auto block = space.live.take(payload)) {
-        if (space.output) space.output->free(stamp, thread, block->id);
+        if (space.output) space.output->free(stamp, thread, block->id, site);
       } else {
         ++repairs_.unknown_frees;
       }
@@ -85,7 +92,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
       break;
     }
     case RecordKind::reallocate_end:
-      end_reallocate(space, thread, stamp, payload, size_of(record[2]));
+      end_reallocate(space, thread, stamp, payload, size_of(record[2]), site);
       break;
     case RecordKind::frame_mark:
       for (Space* each : {&malloc_space_, &engine_space_}) {
@@ -118,32 +125,40 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
     case RecordKind::journal_close:
       close_engine_journal(stamp);
       break;
+    case RecordKind::stack_node:
+    case RecordKind::stack_clear:
+    case RecordKind::module:
+    case RecordKind::module_gone:
+      book_.apply(thread, stamp, record);
+      break;
   }
 }
 
 // The address is about to be given. If a block is still thought to live there, its free was never seen (it went through
 // a function that can't be hooked), or another thread is reallocating it and has released the address already.
-void Interpreter::make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address) {
+// Such frees have the site of what showed them.
+void Interpreter::make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
+                           std::uint32_t site) {
   for (auto& [owner, pending] : space.pending) {
     if (pending.old_address != address || !pending.known || pending.freed) continue;
-    if (space.output) space.output->free(stamp, owner, pending.block.id);
+    if (space.output) space.output->free(stamp, owner, pending.block.id, site);
     pending.freed = true;
   }
   if (const auto older = space.live.take(address)) {
-    if (space.output) space.output->free(stamp, thread, older->id);
+    if (space.output) space.output->free(stamp, thread, older->id, site);
     ++repairs_.missed_frees;
   }
 }
 
 void Interpreter::give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
                        LiveBlock block) {
-  make_way(space, thread, stamp, address);
+  make_way(space, thread, stamp, address, block.site);
   if (space.output) block.id = space.output->allocate(stamp, address, block);
   space.live.add(address, block);
 }
 
 void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
-                                 std::uint64_t size) {
+                                 std::uint64_t size, std::uint32_t site) {
   const auto found = space.pending.find(thread);
   if (found == space.pending.end()) return;
   const Pending pending = found->second;
@@ -154,18 +169,19 @@ void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64
   }
   if (!pending.known) ++repairs_.unknown_frees;
   if (address == 0) {
-    if (pending.known && !pending.freed && space.output) space.output->free(stamp, thread, pending.block.id);
+    if (pending.known && !pending.freed && space.output) space.output->free(stamp, thread, pending.block.id, site);
     return;
   }
   LiveBlock block;
   block.size = size;
   block.thread = thread;
+  block.site = site;
   if (!pending.known || pending.freed) {
     if (pending.freed) ++repairs_.split_reallocates;
     give(space, thread, stamp, address, block);
     return;
   }
-  make_way(space, thread, stamp, address);
+  make_way(space, thread, stamp, address, site);
   if (space.output) {
     // A window that opened between start and end does not know the old block.
     block.id = pending.block.id == journal::no_block

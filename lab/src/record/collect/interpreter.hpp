@@ -12,6 +12,7 @@
 #include "record/collect/live_blocks.hpp"
 #include "record/collect/merge.hpp"
 #include "record/collect/output.hpp"
+#include "record/collect/stack_book.hpp"
 
 namespace blockyard::record {
 
@@ -41,8 +42,11 @@ class Interpreter : public RecordSink {
   void apply(std::uint32_t thread, std::uint64_t stamp, const std::uint64_t* record) override;
   bool is_possible(const std::uint64_t* record) const override;
 
-  /// Starts from the blocks of the parent process.
-  void inherit(const std::vector<LiveBlocks::Entry>& blocks) { malloc_space_.live.assign(blocks); }
+  /// Starts from the blocks and the modules of the parent process.
+  void inherit(const std::vector<LiveBlocks::Entry>& blocks, const StackBook::Mapped& modules) {
+    malloc_space_.live.assign(blocks);
+    book_.inherit(modules);
+  }
   /// All records before `stamp` have been applied: windows open and close even though the program does nothing.
   void advance(std::uint64_t stamp);
   /// The window's signal came.
@@ -55,6 +59,7 @@ class Interpreter : public RecordSink {
   bool is_over() const { return over_; }
 
   const Repairs& repairs() const { return repairs_; }
+  const StackBook& book() const { return book_; }
   std::vector<JournalSummary> journals() const;
   /// Called with the stamp of each fork, when the live blocks are those that the child finds.
   std::function<void(std::uint64_t stamp, const LiveBlocks& live)> on_fork;
@@ -79,15 +84,16 @@ class Interpreter : public RecordSink {
   void open(std::uint64_t stamp);
   void close(std::uint64_t stamp, bool stopped);
   void give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, LiveBlock block);
-  void make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address);
+  void make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, std::uint32_t site);
   void end_reallocate(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
-                      std::uint64_t size);
+                      std::uint64_t size, std::uint32_t site);
   void open_engine_journal(std::uint64_t stamp, const std::string& path);
   void close_engine_journal(std::uint64_t stamp);
 
   OutputSettings settings_;
   WindowPlan plan_;
   std::vector<ThreadFacts>& threads_;
+  StackBook book_;
   Space malloc_space_;
   Space engine_space_;
   std::vector<JournalSummary> closed_engine_journals_;

@@ -13,10 +13,11 @@ namespace blockyard::record {
 
 struct LiveBlock {
   std::uint64_t size = 0;
-  std::uint64_t sequence = 0;            ///< grows with each block given: the original order
-  std::uint64_t id = journal::no_block;  ///< dense id in the journal being written, if one is
-  std::uint32_t thread = 0;              ///< session's number of the thread that allocated
-  std::uint32_t alignment = 0;           ///< bytes, of allocate_aligned
+  std::uint64_t sequence = 0;             ///< grows with each block given: the original order
+  std::uint64_t id = journal::no_block;   ///< dense id in the journal being written, if one is
+  std::uint32_t thread = 0;               ///< session's number of the thread that allocated
+  std::uint32_t alignment = 0;            ///< bytes, of allocate_aligned
+  std::uint32_t site = journal::no_site;  ///< of the allocation, in the tables of the StackBook
   journal::Kind kind = journal::Kind::allocate;
 };
 

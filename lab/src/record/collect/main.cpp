@@ -60,6 +60,8 @@ int main(int argc, char** argv) {
   app.add_flag("--wait", settings.wait, "Open no window before the signal or by_journal_start()");
   app.add_option("--ring-kib", ring_kib, "Size of a thread's ring in KiB, a power of two")
       ->check(CLI::Range(64, 1 << 20));
+  app.add_option("--stack-depth", settings.stack_depth, "Most frames of a stack; 0: no stacks")
+      ->check(CLI::Range(0, 4096));
   app.add_option("--slots", settings.slots, "Most threads at a time")->check(CLI::Range(1, 1 << 14));
   CLI11_PARSE(app, argc, argv);
   if (*after_option) settings.after = after;

@@ -37,6 +37,9 @@ void Output::open_window(std::uint64_t stamp, LiveBlocks& live) {
   try {
     settings_.header.started_at = journal::utc_now();
     writer_ = std::make_unique<journal::Writer>(journals_.back().path, settings_.header, settings_.overwrite);
+    sites_ = std::make_unique<journal::StackSubset>(
+        *settings_.stacks, writer_->stacks(),
+        static_cast<std::uint64_t>(static_cast<double>(origin_) * settings_.ns_per_stamp));
   } catch (const journal::Error& error) {
     fail(error.what());
     return;
@@ -53,6 +56,7 @@ void Output::close_window(std::uint64_t stamp, bool stopped) {
   summary.seconds = static_cast<double>(std::max(last_time_, time_of(stamp))) * 1e-9;
   try {
     writer_->header().cut_at_end = stopped;
+    sites_->finish();
     summary.bytes = writer_->finish();
     writer_.reset();
   } catch (const journal::Error& error) {
@@ -80,6 +84,7 @@ std::uint64_t Output::add(std::uint64_t stamp, journal::Event event, std::uint32
   event.time_ns = std::max(last_time_, time_of(stamp));
   try {
     event.thread = writer_thread(thread);
+    event.site = sites_->node(event.site);
     if (journal::gives_block(event.kind)) event.block = next_block_++;
     if (event.kind == journal::Kind::reallocate) {
       event.duration_ns = event.duration_ns > event.time_ns ? event.duration_ns - event.time_ns : 0;
@@ -106,14 +111,16 @@ std::uint64_t Output::allocate(std::uint64_t stamp, std::uint64_t address, const
   event.size = block.size;
   event.alignment = block.alignment;
   event.address = address;
+  event.site = block.site;
   return add(stamp, event, block.thread);
 }
 
-void Output::free(std::uint64_t stamp, std::uint32_t thread, std::uint64_t id) {
+void Output::free(std::uint64_t stamp, std::uint32_t thread, std::uint64_t id, std::uint32_t site) {
   if (id == journal::no_block) return;
   journal::Event event;
   event.kind = journal::Kind::free;
   event.block = id;
+  event.site = site;
   add(stamp, event, thread);
 }
 
@@ -124,6 +131,7 @@ std::uint64_t Output::reallocate(std::uint64_t begin, std::uint64_t end, std::ui
   event.size = block.size;
   event.old_block = old_id;
   event.address = address;
+  event.site = block.site;
   event.duration_ns = time_of(end);  // add() subtracts the start, which other threads' events may have delayed
   return add(begin, event, block.thread);
 }

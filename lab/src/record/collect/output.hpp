@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "journal/stack_copy.hpp"
 #include "journal/writer.hpp"
 #include "record/collect/live_blocks.hpp"
 
@@ -21,7 +22,8 @@ struct OutputSettings {
   std::string path;  ///< of the first window; the n-th goes to STEM-n.byj
   bool overwrite = false;
   double ns_per_stamp = 1;
-  journal::Header header;  ///< program, command, machine, ...; threads are added as they appear
+  journal::Header header;                   ///< program, command, machine, ...; threads are added as they appear
+  std::shared_ptr<journal::Stacks> stacks;  ///< of all images of the recording; sites are its nodes
 };
 
 /// The result of one journal, for the summary.
@@ -56,7 +58,7 @@ class Output {
 
   /// The block's id in the open journal.
   std::uint64_t allocate(std::uint64_t stamp, std::uint64_t address, const LiveBlock& block);
-  void free(std::uint64_t stamp, std::uint32_t thread, std::uint64_t id);
+  void free(std::uint64_t stamp, std::uint32_t thread, std::uint64_t id, std::uint32_t site);
   /// `begin` and `end` are the stamps around the call.
   std::uint64_t reallocate(std::uint64_t begin, std::uint64_t end, std::uint64_t old_id, std::uint64_t address,
                            const LiveBlock& block);
@@ -77,6 +79,7 @@ class Output {
   OutputSettings settings_;
   const std::vector<ThreadFacts>& threads_;
   std::unique_ptr<journal::Writer> writer_;
+  std::unique_ptr<journal::StackSubset> sites_;  ///< of the open journal
   std::vector<std::uint32_t>
       thread_index_;  ///< the writer's index of each thread of the session; none where not yet used
   std::uint64_t origin_ = 0;

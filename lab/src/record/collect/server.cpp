@@ -123,6 +123,7 @@ void Server::record(const FileDescriptor& connection, Caller caller) {
   answer.signal = settings_.signal;
   answer.fences = fences_ ? 1 : 0;
   answer.collector = getpid();
+  answer.stack_depth = settings_.stack_depth;
   try {
     Process process;
     process.session = std::make_unique<Session>(session_settings(caller));
@@ -132,7 +133,8 @@ void Server::record(const FileDescriptor& connection, Caller caller) {
     process.fork_stamp = caller.hello.fork_stamp;
     Session* made = process.session.get();
     made->interpreter().on_fork = [this, made](std::uint64_t stamp, const LiveBlocks& live) {
-      forks_.keep_snapshot(made->settings().key, stamp, {live.in_order(), made->threads()});
+      forks_.keep_snapshot(made->settings().key, stamp,
+                           {live.in_order(), made->threads(), made->interpreter().book().mapped()});
     };
     answer.key = made->settings().key;
     answer.region_bytes = made->shared().bytes();
@@ -174,6 +176,7 @@ OutputSettings Server::output_settings(pid_t pid, bool engine_only) {
   output.header.recorder = "blockyard record " BLOCKYARD_VERSION;
   output.header.ticks_per_ns = clock_ == StampClock::cycles ? 1.0 / ns_per_stamp_ : 0;
   output.header.has_addresses = settings_.addresses;
+  output.stacks = stacks_;
   return output;
 }
 

@@ -30,6 +30,7 @@ struct ServerSettings {
   int signal = 0;
   std::uint32_t slots = 4096;
   std::uint64_t ring_words = 1 << 19;
+  std::uint32_t stack_depth = 64;  ///< most frames of a stack; 0: no stacks
 };
 
 class Server {
@@ -81,6 +82,7 @@ class Server {
   Forks forks_;
   std::list<Process> processes_;
   Summary summary_;  ///< of the images that have ended
+  std::shared_ptr<journal::Stacks> stacks_ = std::make_shared<journal::Stacks>();
 };
 
 }  // namespace blockyard::record

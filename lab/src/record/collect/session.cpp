@@ -59,7 +59,7 @@ void Session::begin(const ForkSnapshot* inherited) {
   if (inherited == nullptr) return;
   threads_ = inherited->threads;
   rings_ = Rings(shared_.region(), static_cast<std::uint32_t>(threads_.size()), settings_.begin);
-  interpreter_.inherit(inherited->blocks);
+  interpreter_.inherit(inherited->blocks, inherited->modules);
 }
 
 std::size_t Session::drain(std::uint64_t now) {

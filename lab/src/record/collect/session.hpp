@@ -18,6 +18,7 @@ namespace blockyard::record {
 struct ForkSnapshot {
   std::vector<LiveBlocks::Entry> blocks;
   std::vector<ThreadFacts> threads;
+  StackBook::Mapped modules;
 };
 
 /// A region of memory that this process creates and maps; the program gets its file.
