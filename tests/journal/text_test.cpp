@@ -164,6 +164,23 @@ TEST_F(Text, a_number_beyond_64_bits_says_so) {
 }
 TEST_F(Text, text_behind_the_time_says_so) { expect_error("a 1 10 7 5 6\n", "the end of the line was expected"); }
 TEST_F(Text, a_line_without_end_says_so) { expect_error("a " + std::string(3'000'000, '1'), "longer than 1 MiB"); }
+TEST_F(Text, a_broken_call_stack_names_its_line) {
+  const std::string head = "# blockyard journal text 1\n";
+  expect_error(head + "# site 0\na 1 10 7 5\n", "line 2: the call stack has no '# node' line");
+  expect_error(head + "# tag 4\na 1 10 7 5\n", "line 2: the tag has no '# name' line");
+  expect_error(head + "# address 3 10\n", "line 2: stack frame 0 names module 3, which does not exist");
+  expect_error(head + "# address - 1G\n", "line 2: a hexadecimal number was expected in '# address'");
+  expect_error(head + "# address - 10\n# address - 10\n", "line 3: this address was there before");
+  expect_error(head + "# node - 0\n", "line 2: call stack 0 names stack frame 0, which does not exist");
+  expect_error(head + "# address - 10\n# node 5 0\n", "line 3: call stack 0 continues call stack 5");
+  expect_error(head + "# address - 10\n# node - 0\n# node - 0\n", "line 4: this call stack was there before");
+  expect_error(head + "# module 10 20 10 0 xyz game\n", "line 2: module 0 has a build-id that is no hexadecimal");
+  expect_error(head + "# module 20 10 10 0 - game\n", "line 2: module 0 ends before it begins");
+  expect_error(head + "# unmapped 0 5\n", "line 2: module 0 is unmapped, but does not exist");
+  expect_error(head + "# function 0 1 main\n", "line 2: the function has no '# address' line");
+  expect_error(head + "# file main.cpp\n", "line 2: the '# function' line that the file belongs to is missing");
+}
+
 TEST_F(Text, an_empty_file_says_so) { expect_error("", "is empty"); }
 TEST_F(Text, a_foreign_file_says_so) {
   expect_error(
