@@ -1,0 +1,160 @@
+"""`blockyard diff`: which sites of a program allocate more than before."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from blockyard import journal_tool, options, recording_diff, sites_tool
+from blockyard.counted import counted
+from blockyard.errors import UserError
+from blockyard.recording_diff import Change, Difference, Outcome, share
+from blockyard.sites_tool import shortened, size
+
+GATE_FAILED = 3
+_WIDTH = 80
+_UNITS = {
+    "allocations": "allocations",
+    "bytes": "bytes requested",
+    "worst-frame": "allocations in the worst frame",
+    "peak": "bytes at the peak",
+    "end": "bytes alive at the end",
+}
+
+_EPILOG = """\b
+Examples:
+  blockyard diff before.byj after.byj
+  blockyard diff before.byj after.byj --of peak
+  blockyard diff before.byj after.byj --gate allocations:5% --gate site/bytes:1%"""
+
+
+@click.command(short_help="Which sites allocate more than before. With gates for CI.", epilog=_EPILOG)
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@sites_tool.grouping
+@click.option(
+    "--of",
+    "metric",
+    type=click.Choice(recording_diff.METRICS),
+    default="allocations",
+    show_default=True,
+    help="What is compared: allocations and bytes per frame where there are frames, the worst frame, memory at the "
+    "peak or at the end.",
+)
+@click.option("--totals", is_flag=True, help="Compare whole recordings, not their frames.")
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="[site/]METRIC:LIMIT%",
+    help="Exit with 3 when the figure rose by more than LIMIT; with site/, when one site adds more than LIMIT of all "
+    "before; repeatable.",
+)
+@click.option("--limit", type=click.IntRange(min=0), default=15, show_default=True, help="How many sites; 0 is all.")
+@sites_tool.through
+@sites_tool.wrappers
+@options.stretch
+@options.as_json
+def command(
+    before: Path,
+    after: Path,
+    by: str,
+    metric: str,
+    totals: bool,
+    gates: tuple[str, ...],
+    limit: int,
+    through: str | None,
+    wrappers: bool,
+    from_s: float | None,
+    to_s: float | None,
+    as_json: bool,
+) -> None:
+    """Compare the sites of two recordings: those that appeared, vanished, grew or shrank by more than 2 %.
+
+    BEFORE and AFTER are journals with call stacks. Two recordings of one program differ; set a gate's limit above what
+    two recordings without a change show. Exits with 0, with 3 when a gate failed, with 1 when the two can't be read.
+    """
+    chosen = [recording_diff.parse_gate(text) for text in gates]
+    arguments: list[str | Path] = ["--by", by, *(["--wrappers"] if wrappers else [])]
+    if through is not None:
+        arguments += ["--through", through]
+    arguments += sites_tool.stretch(from_s, to_s)
+    old, new = (sites_tool.listing([journal, *arguments]) for journal in (before, after))
+    for journal, listing in ((before, old), (after, new)):
+        if not listing["all"]["allocations"]:
+            raise UserError(f"{journal} has no allocation to compare")
+    found = recording_diff.difference(old, new, totals)
+    outcomes = recording_diff.judge(found, chosen)
+    if as_json:
+        journal_tool.print_json(_json(found, metric, outcomes))
+    else:
+        for line in _lines(found, metric, limit, outcomes):
+            click.echo(line)
+    if not all(outcome.passed for outcome in outcomes):
+        sys.exit(GATE_FAILED)
+
+
+def _lines(found: Difference, metric: str, limit: int, outcomes: list[Outcome]) -> list[str]:
+    changed = found.ordered(metric)
+    said = [_answer(found, metric), ""]
+    shown = changed[:limit] if limit else changed
+    if shown:
+        said.append(f"{'before':>10} {'after':>10} {'change':>9}  {_unit(found, metric)} of")
+        said += [_row(change, metric) for change in shown]
+    if len(shown) < len(changed):
+        said.append(f"{counted(len(changed) - len(shown), 'more site')} changed; --limit 0 shows all.")
+    words = [change.word(metric) for change in found.changes]
+    count = ", ".join(f"{words.count(word)} {word}" for word in ("appeared", "vanished", "grew", "shrank"))
+    said += ["", f"{counted(len(words), 'site')}: {count}."]
+    said += [f"Note: {remark}." for remark in found.remarks]
+    for outcome in outcomes:
+        said.append(f"{'passed' if outcome.passed else 'FAILED'}  {outcome.gate.text}: {outcome.reason}")
+    return said
+
+
+def _unit(found: Difference, metric: str) -> str:
+    return _UNITS[metric] + (" per frame" if found.per_frame and metric in ("allocations", "bytes") else "")
+
+
+def _figure(value: float, metric: str) -> str:
+    if metric in ("bytes", "peak", "end"):
+        return size(value)
+    return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:.2f}"
+
+
+def _answer(found: Difference, metric: str) -> str:
+    old, new = found.before[metric], found.after[metric]
+    rise = new - old
+    if not rise:
+        return f"AFTER and BEFORE are equal: {_figure(old, metric)}, {_unit(found, metric)}."
+    word = "more" if rise > 0 else "less"
+    percent = share(abs(rise), old).removeprefix("+")
+    amount = f"{percent} {word}" if old else word
+    return f"AFTER has {amount}: {_figure(new, metric)} against {_figure(old, metric)}, {_unit(found, metric)}."
+
+
+def _row(change: Change, metric: str) -> str:
+    def cell(side: dict[str, float] | None) -> str:
+        return _figure(side[metric], metric) if side and side[metric] else "-"
+
+    word = change.word(metric)
+    moved = word if word in ("appeared", "vanished") else share(change.rise(metric), (change.before or {})[metric])
+    begin = f"{cell(change.before):>10} {cell(change.after):>10} {moved:>9}  "
+    return begin + shortened(change.name, _WIDTH - len(begin))
+
+
+def _json(found: Difference, metric: str, outcomes: list[Outcome]) -> dict:
+    return {
+        "per_frame": found.per_frame,
+        "metric": metric,
+        "before": found.before,
+        "after": found.after,
+        "sites": [
+            {"name": change.name, "change": change.word(metric), "before": change.before, "after": change.after}
+            for change in found.ordered(metric)
+        ],
+        "gates": [
+            {"gate": outcome.gate.text, "passed": outcome.passed, "reason": outcome.reason} for outcome in outcomes
+        ],
+        "notes": found.remarks,
+    }

@@ -1,0 +1,165 @@
+"""What changed between two recordings, site by site, and gates on it."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockyard import sites_tool
+from blockyard.errors import UserError
+
+METRICS = ("allocations", "bytes", "worst-frame", "peak", "end")
+_PER_FRAME = {"allocations": "frame_allocations", "bytes": "frame_bytes"}
+_FIELDS = {
+    "allocations": "allocations",
+    "bytes": "bytes",
+    "worst-frame": "worst_frame_allocations",
+    "peak": "peak_bytes",
+    "end": "end_bytes",
+}
+_LEAST_CHANGE = 0.02
+"""A smaller change of a site is called none: two recordings of one program differ as much."""
+
+_GATE = re.compile(r"(?P<site>site/)?(?P<metric>[a-z-]+):(?P<limit>\d+(?:\.\d+)?)%")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """`metric:limit%` for the recording as a whole, `site/metric:limit%` for what each site adds to it."""
+
+    text: str
+    metric: str
+    limit: float
+    """A share of BEFORE's total."""
+    each_site: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    gate: Gate
+    passed: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One site. Figures are by metric; allocations and bytes per frame where the difference says so."""
+
+    name: str
+    before: dict[str, float] | None
+    after: dict[str, float] | None
+
+    def rise(self, metric: str) -> float:
+        return (self.after or {}).get(metric, 0) - (self.before or {}).get(metric, 0)
+
+    def word(self, metric: str) -> str:
+        old, new = (self.before or {}).get(metric, 0), (self.after or {}).get(metric, 0)
+        if old == new or abs(new - old) <= _LEAST_CHANGE * old:
+            return "same"
+        if not old:
+            return "appeared"
+        if not new:
+            return "vanished"
+        return "grew" if new > old else "shrank"
+
+
+@dataclass(frozen=True)
+class Difference:
+    per_frame: bool
+    before: dict[str, float]
+    after: dict[str, float]
+    changes: list[Change]
+    remarks: list[str] = field(default_factory=list)
+
+    def ordered(self, metric: str) -> list[Change]:
+        """Sites that changed, those that changed most first."""
+        changed = [change for change in self.changes if change.word(metric) != "same"]
+        return sorted(changed, key=lambda change: (-abs(change.rise(metric)), change.name))
+
+
+def parse_gate(text: str) -> Gate:
+    found = _GATE.fullmatch(text)
+    if found is None or found["metric"] not in METRICS:
+        raise UserError(
+            f"'{text}' is no gate; one is METRIC:LIMIT% or site/METRIC:LIMIT%, with {', '.join(METRICS[:-1])} or "
+            f"{METRICS[-1]}, such as bytes:5%"
+        )
+    return Gate(text, found["metric"], float(found["limit"]) / 100, found["site"] is not None)
+
+
+def difference(before: dict[str, Any], after: dict[str, Any], totals: bool) -> Difference:
+    """Compares two listings of blockyard-sites that were grouped alike and not limited."""
+    per_frame = not totals and all(one["marked_frames"] and one["frame_count"] for one in (before, after))
+    old, new = (_by_name(one["sites"], one, per_frame) for one in (before, after))
+    names = dict.fromkeys([*old, *new])
+    changes = [Change(name, old.get(name), new.get(name)) for name in names]
+    return Difference(
+        per_frame, _figures(before["all"], before, per_frame), _figures(after["all"], after, per_frame), changes,
+        list(_remarks(before, after)),
+    )  # fmt: skip
+
+
+def judge(found: Difference, gates: Sequence[Gate]) -> list[Outcome]:
+    return [_judge(found, gate) for gate in gates]
+
+
+def _judge(found: Difference, gate: Gate) -> Outcome:
+    base = found.before[gate.metric]
+
+    def beyond(rise: float) -> bool:
+        return rise > 0 and rise > gate.limit * base
+
+    if gate.each_site:
+        worst = max(found.changes, key=lambda change: change.rise(gate.metric), default=None)
+        if worst is None or not beyond(worst.rise(gate.metric)):
+            return Outcome(gate, True, "no site added more")
+        return Outcome(gate, False, f"{worst.name} added {share(worst.rise(gate.metric), base)} of all before")
+    rise = found.after[gate.metric] - base
+    return Outcome(gate, not beyond(rise), f"{share(rise, base)} against before")
+
+
+def share(rise: float, base: float) -> str:
+    """A rise as a signed percentage."""
+    if not rise:
+        return "+0 %"
+    if not base:
+        return "from nothing"
+    percent = 100 * rise / base
+    return f"{percent:+,.0f} %" if abs(percent) >= 9.95 else f"{percent:+.1f} %"
+
+
+def _key(site: dict[str, Any]) -> str:
+    """What one site is called in both recordings. Stacks are alike when their functions are: lines move when a file is
+    edited."""
+    if "stack" in site:
+        return " < ".join(frame["function"] for frame in site["stack"]) or sites_tool.name(site)
+    return sites_tool.name(site)
+
+
+def _by_name(sites: Iterable[dict[str, Any]], recording: dict[str, Any], per_frame: bool) -> dict[str, dict]:
+    found: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(METRICS, 0))
+    for site in sites:
+        figures = found[_key(site)]
+        for metric, value in _figures(site, recording, per_frame).items():
+            figures[metric] += value
+    return found
+
+
+def _figures(totals: dict[str, Any], recording: dict[str, Any], per_frame: bool) -> dict[str, float]:
+    figures: dict[str, float] = {metric: totals[name] for metric, name in _FIELDS.items()}
+    if per_frame:
+        for metric, name in _PER_FRAME.items():
+            figures[metric] = totals[name] / recording["frame_count"]
+    return figures
+
+
+def _remarks(before: dict[str, Any], after: dict[str, Any]) -> Iterable[str]:
+    if before["program"] != after["program"]:
+        yield f"the recordings are of two programs: {before['program']} and {after['program']}"
+    if before["marked_frames"] != after["marked_frames"]:
+        yield "only one of them marked frames, so whole recordings are compared"
+    if before["cut_at_end"] != after["cut_at_end"]:
+        yield "only one of them ended with its program, so what is alive at the end can't be compared"
+    if not (before["has_names"] and after["has_names"]):
+        yield "without names, addresses of different builds differ; run 'blockyard names' on both"

@@ -1,0 +1,128 @@
+"""blockyard diff: what two recordings of a program have in common, and what not."""
+
+import json
+from pathlib import Path
+
+import pytest
+from small_game import blockyard
+from stacked import Journal
+
+MS = 1_000_000
+
+
+def record(path: Path, frames: int, sites: dict[str, int], *, marked: bool = True) -> Path:
+    """`frames` frames, in each of which a site allocates so many blocks of 10 bytes and frees them."""
+    journal = Journal()
+    stacks = {name: journal.stack("main", name) for name in sites}
+    for frame in range(frames):
+        begin = (1 + frame) * 10 * MS
+        if marked:
+            journal.mark(begin)
+        for place, (name, count) in enumerate(sites.items()):
+            now = begin + place * 2000
+            for i in range(count):
+                journal.allocate(10, 0x1000 + i, now + 1000, stacks[name])
+            for i in range(count):
+                journal.free(0x1000 + i, now + 2000, stacks[name])
+    if marked:
+        journal.mark((1 + frames) * 10 * MS)
+    return journal.write(path)
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return record(tmp_path / "before.txt", 4, {"app::same()": 100, "app::grows()": 10, "app::vanishes()": 5})
+
+
+@pytest.fixture
+def after(tmp_path: Path) -> Path:
+    """Twice as long as `before`."""
+    return record(tmp_path / "after.txt", 8, {"app::same()": 100, "app::grows()": 30, "app::appears()": 7})
+
+
+def difference(*arguments: object) -> dict:
+    done = blockyard("diff", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def words(result: dict) -> dict[str, str]:
+    return {site["name"]: site["change"] for site in result["sites"]}
+
+
+def test_sites_that_appeared_vanished_or_grew_per_frame(before, after):
+    result = difference(before, after)
+    assert result["per_frame"]
+    assert words(result) == {"app::grows()": "grew", "app::appears()": "appeared", "app::vanishes()": "vanished"}
+    assert (result["before"]["allocations"], result["after"]["allocations"]) == (115, 137)
+    grown = next(site for site in result["sites"] if site["name"] == "app::grows()")
+    assert (grown["before"]["bytes"], grown["after"]["bytes"]) == (100, 300)
+
+
+def test_whole_recordings_are_compared_on_demand_and_without_frames(before, after, tmp_path):
+    assert words(difference(before, after, "--totals"))["app::same()"] == "grew"
+    bare = record(tmp_path / "bare.txt", 4, {"app::same()": 100}, marked=False)
+    result = difference(bare, bare)
+    assert not result["per_frame"] and result["before"]["allocations"] == 400 and result["sites"] == []
+
+
+def test_the_answer_comes_first_and_everything_fits_80_columns(before, after):
+    text = blockyard("diff", before, after).stdout
+    assert text.startswith("AFTER has 19 % more: 137 against 115, allocations per frame.\n")
+    assert "+200 %  app::grows()" in text and "appeared  app::appears()" in text
+    assert "4 sites: 1 appeared, 1 vanished, 1 grew, 0 shrank." in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert blockyard("diff", before, before).stdout.startswith("AFTER and BEFORE are equal")
+
+
+@pytest.mark.parametrize(
+    "gate, code",
+    [
+        ("allocations:20%", 0),
+        ("allocations:19%", 3),
+        ("bytes:0%", 3),
+        ("worst-frame:25%", 0),
+        ("peak:0%", 0),
+        ("end:0%", 0),
+        ("site/allocations:18%", 0),
+        ("site/allocations:17%", 3),
+    ],
+)
+def test_a_gate_fails_the_build_when_its_figure_rose_beyond_the_limit(before, after, gate, code):
+    done = blockyard("diff", before, after, "--gate", gate)
+    assert done.returncode == code, done.stdout
+    assert f"{'FAILED' if code else 'passed'}  {gate}" in done.stdout
+
+
+def test_a_gate_never_fails_what_shrank_or_stayed(before, after):
+    assert blockyard("diff", before, before, "--gate", "allocations:0%", "--gate", "site/bytes:0%").returncode == 0
+    assert blockyard("diff", after, before, "--gate", "allocations:0%").returncode == 0
+
+
+def test_a_rise_from_nothing_fails_every_gate(before, tmp_path):
+    journal = Journal()
+    journal.allocate(8, 0x10, 1, journal.stack("main", "app::leaks()"))
+    leaking = journal.write(tmp_path / "leaking.txt")
+    assert blockyard("diff", before, leaking, "--gate", "end:1000%").returncode == 3
+
+
+def test_stacks_are_alike_when_their_functions_are(tmp_path):
+    journals = []
+    for name, line in (("old", 10), ("new", 99)):
+        journal = Journal()
+        journal.allocate(8, 0x10, 1, journal.stack("main", [("app::load()", "load.cpp", line)]))
+        journals.append(journal.write(tmp_path / f"{name}.txt"))
+    assert difference(*journals, "--by", "stack")["sites"] == []
+    assert set(words(difference(*journals, "--by", "line")).values()) == {"appeared", "vanished"}
+
+
+@pytest.mark.parametrize("gate", ["bytes", "bytes:5", "p99:5%", "site/:5%", "bytes:-1%"])
+def test_what_is_no_gate_is_refused(before, after, gate):
+    done = blockyard("diff", before, after, "--gate", gate)
+    assert done.returncode == 1 and "is no gate" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_journal_without_stacks_is_refused(before, tmp_path):
+    bare = tmp_path / "bare.txt"
+    bare.write_text("a 8 10 1 1\n")
+    assert "has no call stacks" in blockyard("diff", before, bare).stderr
