@@ -11,8 +11,9 @@
 
 namespace blockyard::bench {
 
-/// CPU time of all threads of the process, ns.
+/// CPU time of all threads of the process, ns; of the calling thread.
 double cpu_ns();
+double thread_cpu_ns();
 
 /// Resident bytes of the process.
 std::size_t resident_bytes();

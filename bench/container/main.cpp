@@ -13,11 +13,19 @@
 
 namespace blockyard::bench {
 
-double cpu_ns() {
+namespace {
+
+double read_clock(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
+
+}  // namespace
+
+double cpu_ns() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
+
+double thread_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 std::size_t resident_bytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");

@@ -135,6 +135,12 @@ WORKLOADS = {
         (("StaticBlockAllocator", OWN), ("malloc", ALL_MALLOCS)),
         HUGE,
     ),
+    "threads-exchange": Workload(
+        "Two threads that free each other's blocks",
+        4_000_000,
+        (("StaticBlockAllocator", OWN), ("heap", OWN), ("malloc", ALL_MALLOCS)),
+        HUGE,
+    ),
     "threads-moved": Workload("A HashMap moved to another thread", 1_000_000, (("HashMap", OWN),), HUGE),
 }
 
@@ -249,6 +255,7 @@ def bars() -> Iterator[Bar]:
     yield from on("threads-fill", "HashMap", "HashMap-malloc/glibc", ("fill", 0.45))
     yield from on("threads-fill", "HashMap", "HashMap-malloc/mimalloc", ("fill", 0.7))
     yield from on("threads-hand-over", "StaticBlockAllocator", "malloc/mimalloc", ("allocate_and_free", 1.0))
+    yield from on("threads-exchange", "StaticBlockAllocator", "heap", ("allocate_and_free", 1.0))
     yield Bar("threads-moved", "HashMap", "fill_where_moved", "HashMap", "fill_where_made", 1.1)
 
 

@@ -1,6 +1,8 @@
-// Threads: maps filled on eight at once; blocks allocated on one and freed on seven; a map moved to another thread and
-// refilled.
+// Threads: maps filled on eight at once; blocks allocated on one and freed on seven; two that free each other's blocks; a
+// map moved to another thread and refilled.
+#include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -8,6 +10,7 @@
 #include <unordered_map>
 
 #include "blockyard/hash_map.hpp"
+#include "blockyard/heap.h"
 #include "blockyard/static_block_allocator.hpp"
 #include "case.hpp"
 
@@ -118,6 +121,48 @@ void run_one_to_seven_malloc(std::size_t n) {
       n, [] { return std::malloc(48); }, [](void* block) { std::free(block); });
 }
 
+/// Two threads, in turns: each allocates a batch, and frees the other's. Only this counts, not the waiting.
+template <class Take, class Give>
+void exchange(std::size_t n, Take&& take, Give&& give) {
+  constexpr std::size_t batch_size = 256;
+  const std::size_t batches = std::max<std::size_t>(1, n / batch_size);
+  std::vector<void*> batch[2] = {std::vector<void*>(batch_size), std::vector<void*>(batch_size)};
+  double spent[2] = {};
+  std::barrier both(2);
+  const auto work = [&](unsigned self) {
+    const auto measure = [&](auto&& one, std::vector<void*>& blocks) {
+      const double begin = thread_cpu_ns();
+      for (void*& block : blocks) {
+        one(block);
+      }
+      spent[self] += thread_cpu_ns() - begin;
+    };
+    for (std::size_t done = 0; done < batches; ++done) {
+      measure([&](void*& block) { *static_cast<std::uint64_t*>(block = take()) = done; }, batch[self]);
+      both.arrive_and_wait();
+      measure([&](void*& block) { give(block); }, batch[1 - self]);
+      both.arrive_and_wait();
+    }
+  };
+  std::thread other(work, 1);
+  work(0);
+  other.join();
+  print("allocate_and_free", (spent[0] + spent[1]) / static_cast<double>(2 * batches * batch_size));
+}
+
+void run_exchange(std::size_t n) {
+  exchange(
+      n, [] { return Blocks::allocate(); }, [](void* block) { Blocks::free(block); });
+}
+void run_exchange_heap(std::size_t n) {
+  exchange(
+      n, [] { return by_malloc(48); }, [](void* block) { by_free(block); });
+}
+void run_exchange_malloc(std::size_t n) {
+  exchange(
+      n, [] { return std::malloc(48); }, [](void* block) { std::free(block); });
+}
+
 void run_moved(std::size_t n) {
   using Map = HashMap<int, int>;
   const auto fill = [n](Map& map) {
@@ -146,6 +191,9 @@ std::vector<Case> thread_cases() {
       {"threads-fill", "std", run_unordered},
       {"threads-hand-over", "StaticBlockAllocator", run_one_to_seven},
       {"threads-hand-over", "malloc", run_one_to_seven_malloc},
+      {"threads-exchange", "StaticBlockAllocator", run_exchange},
+      {"threads-exchange", "heap", run_exchange_heap},
+      {"threads-exchange", "malloc", run_exchange_malloc},
       {"threads-moved", "HashMap", run_moved},
   };
 }

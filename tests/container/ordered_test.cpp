@@ -222,6 +222,34 @@ TEST(RBMapOfStrings, a_key_that_lacks_what_all_share_comes_before_or_after_them)
   }
 }
 
+// The root and the leaves at the edges come to skip what all keys share; the branches between them do not. Then the tree
+// loses its root.
+TEST(RBMapOfStrings, a_tree_that_shrinks_goes_on_with_what_all_keys_share) {
+  RBSet<std::string> set{"a", "z"};
+  const auto name = [](int i) { return "res://models/" + std::to_string(i); };
+  for (int i = 0; i < 3000; ++i) {
+    set.insert(name(i));
+  }
+  set.erase("a");
+  set.erase("z");
+  for (int i = 0; i < 3000; ++i) {
+    set.insert(name(5'000'000 + i));
+  }
+  for (const char* const end : {"!", "~"}) {
+    set.insert(std::string("res://models/") + end);
+  }
+  ASSERT_EQ(set.calculate_depth(), 3);
+  for (auto* element = set.front()->next(); element != set.back();) {
+    auto* const next = element->next();
+    set.erase(element);
+    element = next;
+    ASSERT_TRUE(set.invariants_hold());
+  }
+  const auto* const first = set.insert("q");
+  EXPECT_EQ(first, set.front());
+  EXPECT_TRUE(set.invariants_hold());
+}
+
 TEST(RBMapOfStrings, keys_of_a_hundred_thousand_equal_bytes_are_told_apart) {
   const std::string beginning(100'000, 'x');
   RBSet<std::string> set;

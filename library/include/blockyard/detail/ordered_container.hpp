@@ -162,17 +162,18 @@ class OrderedContainer {
   [[nodiscard]] const Element* find_closest(const K& key) const { return index_.closest(key); }
 
   /// Removes and destroys an element of this container. nullptr is a no-op.
-  [[gnu::noinline]] void erase(Element* element) noexcept {
+  void erase(Element* element) noexcept {
     if (element != nullptr) {
-      index_.erase(element);
-      destroy(element);
+      erase_at(Index::place_of(element));
     }
   }
   /// Removes a key; whether it was there.
   bool erase(const K& key) {
-    Element* const element = index_.place_of(key).found;  // which is there already, out of line
-    erase(element);
-    return element != nullptr;
+    const auto place = index_.place_of(key);
+    if (place.found != nullptr) {
+      erase_at(place);
+    }
+    return place.found != nullptr;
   }
   /// Removes the element of an iterator; nothing happens at the end. The iterator is invalid afterwards.
   void remove(const ConstIterator& at) noexcept { erase(const_cast<Element*>(at.element())); }
@@ -260,6 +261,11 @@ class OrderedContainer {
     }
     index_.insert(place, element);
     return element;
+  }
+
+  [[gnu::noinline]] void erase_at(const typename Index::Place& place) noexcept {
+    index_.erase(place);
+    destroy(place.found);
   }
 
   void destroy(Element* element) noexcept {

@@ -152,8 +152,8 @@ struct OrderedTree {
   /// How many bytes all keys that a search may bring to a node share. O(levels, and those bytes).
   static std::size_t shared_below(const Shape& shape, const Node* node) noexcept;
 
-  /// Takes an element out.
-  static void erase(const Shape& shape, NodeLink& root, Element* element) noexcept;
+  /// Takes the element at a place out. It reads no element but those that move.
+  static void erase(const Shape& shape, NodeLink& root, Place place) noexcept;
 
   /// Where its home links an element.
   static unsigned index_in(const Shape& shape, const Node* node, const Element* element) noexcept;

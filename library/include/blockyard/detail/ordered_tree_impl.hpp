@@ -146,6 +146,9 @@ template <class Shape>
 // Moves `count` entries within a node.
 template <class Shape>
 void OrderedTree<Shape>::shift(const Shape& shape, Node* node, unsigned from, unsigned to, unsigned count) noexcept {
+  if (count == 0) {
+    return;
+  }
   if (shape.key_bytes != 0) {
     std::byte* const keys = keys_of(shape, node);
     std::memmove(keys + to * shape.key_bytes, keys + from * shape.key_bytes, count * shape.key_bytes);
@@ -374,9 +377,8 @@ template <class Shape>
 }
 
 template <class Shape>
-[[gnu::noinline]] void OrderedTree<Shape>::erase(const Shape& shape, NodeLink& root, Element* element) noexcept {
-  Node* node = element->home.get_unchecked();
-  unsigned at = index_in(shape, node, element);
+[[gnu::noinline]] void OrderedTree<Shape>::erase(const Shape& shape, NodeLink& root, Place place) noexcept {
+  auto [node, at] = place;
   if (node->level != 0) {
     // The greatest of what is less takes its place; it is the last of a leaf.
     Node* leaf = child_at(shape, node, at);
