@@ -2,6 +2,7 @@
 
 import csv
 import io
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def command(
 
 def lines(journal: Path, result: dict[str, Any], by: str, sort: str) -> list[str]:
     """The answer, then a table of two or more lines for each site."""
-    said = [_answer(result, sort), ""]
+    said = [*textwrap.wrap(_answer(result, sort), _WIDTH, break_on_hyphens=False), ""]
     said.append("allocations  share     bytes  per frame   at peak    at end  same frame")
     for site in result["sites"]:
         said += _rows(site, result, by)
@@ -95,7 +96,7 @@ def lines(journal: Path, result: dict[str, Any], by: str, sort: str) -> list[str
 
 def _answer(result: dict[str, Any], sort: str) -> str:
     first, everything = result["sites"][0], result["all"]
-    who = name(first)
+    who = shortened(name(first), _WIDTH)
     if sort == "bytes":
         share = percent(first["bytes"], everything["bytes"])
         return f"{who} requests most bytes: {size(first['bytes'])}, {share} of all."
@@ -133,6 +134,8 @@ def _per_frame(site: dict[str, Any], result: dict[str, Any]) -> str:
 
 def _rows(site: dict[str, Any], result: dict[str, Any], by: str) -> list[str]:
     module = f"  {site['module']}" if by in ("function", "line", "stack") and site.get("module") else ""
+    if site.get("function", "").startswith(f"{site.get('module')}+"):
+        module = ""  # an address without a name has its module in front
     rows = [shortened(name(site), _WIDTH - len(module)) + module]
     if by == "stack":
         rows += _stack(site)
@@ -150,7 +153,7 @@ def _rows(site: dict[str, Any], result: dict[str, Any], by: str) -> list[str]:
 
 
 def _stack(site: dict[str, Any]) -> list[str]:
-    frames = site.get("stack", [])[1:]
+    frames = site.get("stack", [])
     rows = [f"  < {shortened(name(frame), _WIDTH - 4)}" for frame in frames[:_FRAMES_SHOWN]]
     if len(frames) > _FRAMES_SHOWN:
         rows.append(f"  < {counted(len(frames) - _FRAMES_SHOWN, 'more function')}; --json has all")

@@ -1,0 +1,75 @@
+"""blockyard names: what it says of a journal, and that sites are then called by their names."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from small_game import blockyard
+from stacked import Journal
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A program of one function, with debug information."""
+    compiler = shutil.which("cc") or pytest.skip("no compiler")
+    (tmp_path / "game.c").write_text("int spawn(int x) {\n  return x * 3;\n}\nint main(void) { return spawn(0); }\n")
+    subprocess.run([compiler, "-g", "-no-pie", "-Wl,--build-id", "game.c", "-o", "game"], cwd=tmp_path, check=True)
+    return tmp_path / "game"
+
+
+def record(program: Path) -> Path:
+    """A journal of an allocation in spawn(), and of one in a library that is not there."""
+    symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    address = next(line.split()[0] for line in symbols.splitlines() if line.endswith(" spawn"))
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    build_id = notes.split("Build ID: ")[1].split()[0]
+    text = program.with_suffix(".txt")
+    text.write_text(
+        "# blockyard journal text 1\n"
+        f"# module 400000 500000 0 0 {build_id} {program}\n"
+        "# module 600000 700000 0 0 abcd /nowhere/libgone.so\n"
+        f"# address 0 {int(address, 16) + 1:x}\n# address 1 10\n# node - 0\n# node - 1\n"
+        "# site 0\na 8 10 1 1\n# site 1\na 8 20 1 2\n"
+    )
+    assert blockyard("convert", text, "-o", program.with_suffix(".byj")).returncode == 0
+    return program.with_suffix(".byj")
+
+
+def test_sites_have_names_afterwards_and_missing_modules_are_listed(program):
+    journal = record(program)
+    said = blockyard("names", journal).stdout
+    assert "1 of 2 addresses in call stacks have names" in said
+    assert "/nowhere/libgone.so: no names; the file is not on this machine" in said
+    assert "build-id abcd" in said and "--debug-dir" in said and "-dbgsym" in said
+    result = json.loads(blockyard("sites", journal, "--by", "line", "--json").stdout)
+    assert {(site["function"], site["line"]) for site in result["sites"]} == {("spawn", 1), ("libgone.so+0x10", 0)}
+
+
+def test_a_folder_of_debug_files_serves_a_stripped_program(program):
+    journal = record(program)
+    symbols = program.parent / "symbols"
+    symbols.mkdir()
+    subprocess.run(["objcopy", "--only-keep-debug", program, symbols / "any.debug"], check=True)
+    program.unlink()
+    assert json.loads(blockyard("names", journal, "--json").stdout)["named"] == 0
+    result = json.loads(blockyard("names", journal, "--debug-dir", symbols, "--json").stdout)
+    assert result["named"] == 1
+    assert [module["symbols"] for module in result["modules"] if module["path"] == str(program)] == ["lines"]
+
+
+@pytest.mark.parametrize("name, part", [("game.txt", "blockyard convert"), ("bare.byj", "no call stacks")])
+def test_what_can_take_no_names_is_refused_in_one_sentence(tmp_path, name, part):
+    journal = Journal()
+    if name == "game.txt":
+        journal.allocate(8, 0x10, 1, journal.stack("main"))
+        path = journal.write(tmp_path / name)
+    else:
+        (tmp_path / "bare.txt").write_text("a 8 10 1 1\n")
+        path = tmp_path / name
+        assert blockyard("convert", tmp_path / "bare.txt", "-o", path).returncode == 0
+    before = path.read_bytes()
+    done = blockyard("names", path)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and part in done.stderr
+    assert path.read_bytes() == before
