@@ -139,7 +139,8 @@ def with_stacks(tmp_path: Path) -> Path:
 def test_info_says_what_call_stacks_a_journal_has(byj, with_stacks):
     words = " ".join(blockyard("info", with_stacks).stdout.split())
     assert (
-        "call stacks 2 of 2 events; 50.00 % of them incomplete; 1 of 2 modules without names; 1 event tagged" in words
+        "call stacks 2 of 2 events; incomplete: outside the thread's stack 50.00 %; 1 of 2 modules without names; "
+        "1 event tagged" in words
     )
     assert "call stacks none: recorded without them" in " ".join(blockyard("info", byj).stdout.split())
     assert json.loads(blockyard("info", "--json", with_stacks).stdout)["stacks"]["sites"] == 2

@@ -135,13 +135,14 @@ class StackCounter {
     for (std::size_t i = 0; i < has_frames.size(); ++i) {
       if (has_frames[i] && !has_names[i]) ++facts_.modules_without_names;
     }
-    std::vector<bool> is_incomplete(stacks.nodes().size());
-    for (std::size_t i = 0; i < is_incomplete.size(); ++i) {
+    std::vector<std::uint32_t> root_frames(stacks.nodes().size());
+    for (std::size_t i = 0; i < root_frames.size(); ++i) {
       const Node& node = stacks.nodes()[i];
-      is_incomplete[i] = node.parent == no_node ? frames[node.frame].module == end_marker : is_incomplete[node.parent];
+      root_frames[i] = node.parent == no_node ? node.frame : root_frames[node.parent];
       if (i >= events_.size() || events_[i] == 0) continue;
       ++facts_.sites;
-      if (is_incomplete[i]) facts_.incomplete_events += events_[i];
+      const Frame& root = frames[root_frames[i]];
+      if (root.module == end_marker) facts_.incomplete_events[stack_end_text(root.address)] += events_[i];
     }
     return facts_;
   }

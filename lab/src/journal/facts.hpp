@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "journal/event.hpp"
@@ -36,9 +37,10 @@ struct StackFacts {
   std::uint64_t modules_without_names = 0;  ///< though stack frames lie in them
   std::uint64_t addresses = 0;              ///< distinct stack frames, end markers not counted
   std::uint64_t named_addresses = 0;
-  std::uint64_t sites = 0;              ///< distinct call stacks of events
-  std::uint64_t events = 0;             ///< that have a call stack, preamble included
-  std::uint64_t incomplete_events = 0;  ///< of them, those whose stack does not reach its thread's beginning
+  std::uint64_t sites = 0;   ///< distinct call stacks of events
+  std::uint64_t events = 0;  ///< that have a call stack, preamble included
+  /// Of them, those whose stack stops before its thread's beginning, by the reason in words.
+  std::map<std::string_view, std::uint64_t> incomplete_events;
   std::uint64_t tagged_events = 0;
 };
 

@@ -124,14 +124,12 @@ Json frames_of(const Facts& facts) {
 }
 
 Json stacks_of(const StackFacts& stacks) {
-  return {{"modules", stacks.modules},
-          {"modules_without_names", stacks.modules_without_names},
-          {"addresses", stacks.addresses},
-          {"named_addresses", stacks.named_addresses},
-          {"sites", stacks.sites},
-          {"events", stacks.events},
-          {"incomplete_events", stacks.incomplete_events},
-          {"tagged_events", stacks.tagged_events}};
+  Json incomplete = Json::object();
+  for (const auto& [reason, events] : stacks.incomplete_events) incomplete[std::string(reason)] = events;
+  return {{"modules", stacks.modules},       {"modules_without_names", stacks.modules_without_names},
+          {"addresses", stacks.addresses},   {"named_addresses", stacks.named_addresses},
+          {"sites", stacks.sites},           {"events", stacks.events},
+          {"incomplete_events", incomplete}, {"tagged_events", stacks.tagged_events}};
 }
 
 }  // namespace

@@ -138,8 +138,10 @@ def _stacks(stacks: dict[str, Any]) -> str:
     if not stacks["events"]:
         return "none: recorded without them"
     parts = [f"{_count(stacks['sites'])} of {counted(stacks['events'], 'event')}"]
-    if stacks["incomplete_events"]:
-        parts.append(f"{_share(stacks['incomplete_events'] / stacks['events'])} of them incomplete")
+    reasons = sorted(stacks["incomplete_events"].items(), key=lambda one: -one[1])
+    if reasons:
+        shares = (f"{reason} {_share(events / stacks['events'])}" for reason, events in reasons)
+        parts.append("incomplete: " + ", ".join(shares))
     if not stacks["named_addresses"]:
         parts.append("names not resolved: `blockyard names` does")
     elif stacks["modules_without_names"]:
