@@ -42,13 +42,18 @@ class alignas(64) Demand {
   std::uint64_t least_reserve() const { return reserve_for(0); }
   /// At least so many bytes of them from now on. Any thread.
   void keep_ready(std::size_t bytes) { reserve_floor_.store(bytes >> page_shift, std::memory_order_relaxed); }
+  /// From now on what stands ready is at most an eighth of the most that was ever in use: none at first.
+  void begin_small() { grown_.store(0, std::memory_order_relaxed); }
   /// No more than so many pages, whatever was asked for: where memory is scarce. Any thread.
   void keep_at_most(std::uint64_t pages) { most_ready_.store(pages, std::memory_order_relaxed); }
   std::uint64_t most_ready() const { return most_ready_.load(std::memory_order_relaxed); }
-  /// Whether to wake the janitor where so many pages are left of the reserve: half of it, since waking costs the
-  /// program a system call. Never where it found nothing to populate: then it tries again when it comes by itself. Any
-  /// thread.
-  bool reserve_is_low(std::uint64_t left) const {
+  /// Whether to wake the janitor where so many pages are left of the reserve and so many were in use at once: half of
+  /// it, since waking costs the program a system call. Never where it found nothing to populate: then it tries again
+  /// when it comes by itself. Any thread.
+  bool reserve_is_low(std::uint64_t left, std::uint64_t most_used) {
+    if (grown_.load(std::memory_order_relaxed) < most_used / 8) [[unlikely]] {
+      grown_.store(most_used / 8, std::memory_order_relaxed);
+    }
     return left < reserve_target() / 2 && !exhausted_.load(std::memory_order_relaxed);
   }
   /// Prefetches what reserve_is_low reads.
@@ -63,13 +68,18 @@ class alignas(64) Demand {
  private:
   std::uint64_t reserve_for(std::uint64_t demand) const {
     const std::uint64_t configured = settings.reserve_bytes >> page_shift;
-    return std::min(std::max(std::max(configured, std::min(2 * demand, 4 * configured)),
-                             reserve_floor_.load(std::memory_order_relaxed)),
-                    most_ready());
+    const std::uint64_t grown = settings.reserve_is_set ? fully_grown : grown_.load(std::memory_order_relaxed);
+    const std::uint64_t wanted =
+        grown < least_grown ? 0 : std::min(std::max(configured, std::min(2 * demand, 4 * configured)), grown);
+    return std::min(std::max(wanted, reserve_floor_.load(std::memory_order_relaxed)), most_ready());
   }
 
-  Atomic<std::uint64_t> reserve_floor_{0};  // set by keep_ready
-  Atomic<std::uint64_t> demand_{0};         // taken in a round: a maximum that decays
+  static constexpr std::uint64_t fully_grown = ~std::uint64_t{0};
+  static constexpr std::uint64_t least_grown = 512;  // pages: a chunk, the least that is populated at once
+
+  Atomic<std::uint64_t> reserve_floor_{0};    // set by keep_ready
+  Atomic<std::uint64_t> grown_{fully_grown};  // no more stands ready than this
+  Atomic<std::uint64_t> demand_{0};           // taken in a round: a maximum that decays
   Atomic<bool> exhausted_{false};
   Atomic<std::uint64_t> most_ready_{~std::uint64_t{0}};  // set by keep_at_most
   alignas(64) std::uint64_t taken_seen_ = 0;             // at the last round

@@ -75,6 +75,14 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
   }
 }
 
+void begin_on_small_pages() {
+  constexpr std::uint32_t first_chunks = 4;
+  for (std::uint32_t index = 0;
+       settings.huge_pages && index < first_chunks && (index + 1) * chunk_bytes <= region.bytes; ++index) {
+    keep_small(index);
+  }
+}
+
 void ask_for_huge_pages(bool huge) {
   for (Atomic<std::uint64_t>& word : small_chunks) {
     small_count.fetch_sub(static_cast<std::uint32_t>(std::popcount(word.exchange(0, std::memory_order_relaxed))),

@@ -19,6 +19,10 @@ inline constexpr std::uint32_t most_small_chunks = 4096;
 /// Gives pages back that the caller owns; the next touch finds them zeroed. At most two chunks.
 void give_back(std::uint32_t first_page, std::uint32_t pages);
 
+/// Asks for small pages in the first chunks, where the region asks for huge ones: the first touch of a program that
+/// hardly allocates would bring a whole chunk in. Once, before anything is allocated.
+void begin_on_small_pages();
+
 /// Asks for huge pages, or for small ones, everywhere; once the region is reserved.
 void ask_for_huge_pages(bool huge);
 

@@ -86,7 +86,8 @@ Round Maintenance::run_alone(std::uint64_t budget_ns) {
   }
   demand.set_exhausted(exhausted);
   for (const std::uint32_t slices : ReadySlabs::lengths) {
-    while (ready_slabs.count(slices) < ReadySlabs::target(slices) && within_budget() &&
+    // What is cut comes out of the reserve: where none is to be kept, neither are slabs.
+    while (demand.reserve_target() != 0 && ready_slabs.count(slices) < ReadySlabs::target(slices) && within_budget() &&
            cut_ready_slab(supply_, slices)) {
     }
   }

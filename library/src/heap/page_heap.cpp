@@ -128,7 +128,7 @@ bool PageHeap::extend(std::uint32_t length) {
     return false;
   }
   const std::uint32_t first = top_;
-  top_ = static_cast<std::uint32_t>(end);
+  __atomic_store_n(&top_, static_cast<std::uint32_t>(end), __ATOMIC_RELAXED);  // read without the lock elsewhere
   release(first, static_cast<std::uint32_t>(end) - first, PageState::free_decommitted);
   return true;
 }

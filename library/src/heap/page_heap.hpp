@@ -94,6 +94,9 @@ class PageHeap {
   /// but a reserve made of them would miss every larger block.
   std::uint64_t reserve_pages() const { return __atomic_load_n(&reserve_pages_, __ATOMIC_RELAXED); }
 
+  /// Pages that were in use at once, rounded up to chunks: those below the high-water mark. Read without the lock.
+  std::uint64_t most_used() const { return __atomic_load_n(&top_, __ATOMIC_RELAXED); }
+
   struct Lowest {
     std::uint64_t reserve = 0;  ///< reserve_pages()
     std::uint64_t free = 0;     ///< free pages that are, or may be, populated: ready and dirty

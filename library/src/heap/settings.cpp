@@ -141,6 +141,8 @@ void set_setting(std::size_t which, std::uint64_t value) {
   visit_setting(which, [&]<class T>(Setting<T>& setting) { setting = static_cast<T>(value); });
   if (which == BY_HEAP_JANITOR) {
     settings.janitor_asked_for = value != 0;
+  } else if (which == BY_HEAP_RESERVE) {
+    settings.reserve_is_set = true;
   }
 }
 

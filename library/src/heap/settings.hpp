@@ -29,6 +29,7 @@ struct Settings {
   Setting<std::uint32_t> period_us = 1000;  ///< BLOCKYARD_HEAP_PERIOD: the janitor's round while there is work
   Setting<std::uint32_t> purge_ms = 500;    ///< BLOCKYARD_HEAP_PURGE: time without need, after which memory goes back
   Setting<bool> janitor = true;             ///< BLOCKYARD_HEAP_JANITOR=0: by_heap_frame_end does its work
+  Setting<bool> reserve_is_set = false;     ///< by the environment or the program, so it is kept from the start
   Setting<bool> janitor_asked_for = false;  ///< the program set the above to 1: with one thread it has one then, too
   Setting<bool> huge_pages = true;          ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
 };

@@ -7,6 +7,7 @@
 #include "heap/free_links.hpp"
 #include "heap/heap_contents.hpp"
 #include "heap/heap_table.hpp"
+#include "heap/huge_chunks.hpp"
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/populate.hpp"
@@ -15,6 +16,9 @@
 #include "heap/supply.hpp"
 
 namespace blockyard::heap {
+
+// Another definition of the same name wins (malloc/begins_small.cpp).
+constinit bool begins_small __attribute__((weak)) = false;
 
 namespace {
 
@@ -86,7 +90,12 @@ bool initialise() {
     const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);
     if (done) {
       process_depot.initialise();
-      make_first_reserve(process_supply);
+      if (begins_small && !settings.reserve_is_set) {
+        process_supply.demand.begin_small();
+        begin_on_small_pages();
+      } else {
+        make_first_reserve(process_supply);
+      }
     }
     phase.store(done ? ready : failed, std::memory_order_release);
     return done;

@@ -24,7 +24,7 @@ std::uint32_t Supply::take_slab(std::uint32_t slices) {
     populate_tables(run.first, run.length);
     populate(run.first, length, counts.populated_by_program);
   }
-  if (demand.reserve_is_low(pages.reserve_pages())) {
+  if (demand.reserve_is_low(pages.reserve_pages(), pages.most_used())) {
     wake_janitor();
   }
   return slice_of_page(run.first);
@@ -80,7 +80,7 @@ std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* 
       tag.flags = page_populated;
     }
   }
-  if (demand.reserve_is_low(pages.reserve_pages())) {
+  if (demand.reserve_is_low(pages.reserve_pages(), pages.most_used())) {
     wake_janitor();
   }
   return run.first;
