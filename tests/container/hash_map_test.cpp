@@ -336,6 +336,12 @@ TEST(HashMap, any_comparison_of_tags_finds_the_same_slots) {
     }
     ASSERT_EQ(slots_of<container::Tags>(chunk, tag), expected);
     ASSERT_EQ(slots_of<container::PortableTags>(chunk, tag), expected);
+    const unsigned slot = random % container::chunk_slots;
+    alignas(16) std::uint8_t other[16];
+    std::copy(std::begin(chunk), std::end(chunk), other);
+    container::Tags::set(chunk, slot, tag);
+    container::PortableTags::set(other, slot, tag);
+    ASSERT_TRUE(std::equal(std::begin(chunk), std::end(chunk), other) && chunk[slot] == tag);
   }
 }
 

@@ -61,8 +61,6 @@ struct StaticBlocks {
 
     /// Memory for a Node. Throws std::bad_alloc.
     [[nodiscard]] void* allocate() { return TypedStaticBlockAllocator<Node>::allocate(); }
-    /// The same if it takes no call, else nullptr. May be left out.
-    [[nodiscard]] void* take_ready() noexcept { return TypedStaticBlockAllocator<Node>::take_ready(); }
     void deallocate(void* block) noexcept { TypedStaticBlockAllocator<Node>::deallocate(block); }
     /// Frees nodes that are linked through their first word, a Link<Node>. O(1).
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
@@ -109,7 +107,6 @@ struct DirectBlocks {
       }
       return block;
     }
-    [[nodiscard]] void* take_ready() noexcept { return tagged_ == 0 ? nullptr : allocator()->take_ready(); }
     void deallocate(void* block) noexcept { allocator()->free(block); }
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
       allocator()->free_chain(first, last, count);

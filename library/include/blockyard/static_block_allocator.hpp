@@ -185,15 +185,6 @@ class TypedStaticBlockAllocator {
     return taken;
   }
 
-  /// The fast path of allocate(), or nullptr.
-  [[nodiscard, gnu::always_inline]] static void* take_ready() noexcept {
-    void* const taken = Blocks::take_ready();
-    if (taken != nullptr) {
-      block::count_type<T>(1);
-    }
-    return taken;
-  }
-
   /// Frees the block of a T that the caller destroyed. nullptr is not allowed.
   static void deallocate(void* taken) noexcept {
     block::count_type<T>(-1);

@@ -61,6 +61,13 @@ struct SlotSet {
   void drop_first() noexcept { bits &= bits - 1; }
 };
 
+/// Sixteen bytes from `16 - slot` on select the tag of a slot.
+alignas(32) inline constexpr std::array<std::uint8_t, 32> slot_masks = [] {
+  std::array<std::uint8_t, 32> masks{};
+  masks[16] = 0xff;
+  return masks;
+}();
+
 /// Compares tags by 64-bit arithmetic.
 struct PortableTags {
   using Slots = SlotSet<std::uint32_t, 0>;
@@ -77,6 +84,10 @@ struct PortableTags {
   /// The slots not in use.
   [[nodiscard]] static Slots free(const void* chunk) noexcept {
     return {gather(chunk, [](std::uint64_t word) { return ~word; }) & ((1u << chunk_slots) - 1)};
+  }
+  /// Sets the tag of a slot; 0 for one not in use.
+  static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
+    static_cast<std::uint8_t*>(chunk)[slot] = tag;
   }
 
  private:
@@ -107,6 +118,13 @@ struct Tags {
   [[nodiscard]] static Slots free(const void* chunk) noexcept {
     return {~top_bits(load(chunk)) & ((1u << chunk_slots) - 1)};
   }
+  // Stores all tags: the next comparison would wait long for a store of one, since it loads all.
+  static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
+    const __m128i mask = _mm_loadu_si128(reinterpret_cast<const __m128i*>(slot_masks.data() + 16 - slot));
+    const __m128i tags = _mm_set1_epi8(static_cast<char>(tag));
+    _mm_store_si128(static_cast<__m128i*>(chunk),
+                    _mm_or_si128(_mm_andnot_si128(mask, load(chunk)), _mm_and_si128(mask, tags)));
+  }
 
  private:
   static __m128i load(const void* chunk) noexcept { return _mm_load_si128(static_cast<const __m128i*>(chunk)); }
@@ -122,6 +140,10 @@ struct Tags {
   }
   [[nodiscard]] static Slots free(const void* chunk) noexcept {
     return {top_bits(vmvnq_u8(load(chunk))) & 0x0000'8888'8888'8888};
+  }
+  static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
+    const uint8x16_t mask = vld1q_u8(slot_masks.data() + 16 - slot);
+    vst1q_u8(static_cast<std::uint8_t*>(chunk), vbslq_u8(mask, vdupq_n_u8(tag), load(chunk)));
   }
 
  private:
@@ -228,7 +250,7 @@ class HashTable {
     for (unsigned passed = 0;; ++passed) {
       Chunk& chunk = chunks_[at & mask_];
       if (const Tags::Slots free = Tags::free(&chunk); !free.is_empty()) [[likely]] {
-        chunk.tags[free.first()] = tag;
+        Tags::set(&chunk, free.first(), tag);
         chunk.links[free.first()] = link;
         return passed;
       }
@@ -239,7 +261,7 @@ class HashTable {
 
   /// Removes what find() found for this hash.
   void erase(Place place, std::uint64_t hash) noexcept {
-    place.chunk->tags[place.slot] = 0;
+    Tags::set(place.chunk, place.slot, 0);
     for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag_of(hash))) {
       count_overflow(chunks_[at & mask_], -1);
     }
