@@ -43,6 +43,8 @@ def test_sites_have_names_afterwards_and_missing_modules_are_listed(program):
     assert "1 of 2 addresses in call stacks have names" in said
     assert "/nowhere/libgone.so: no names; the file is not on this machine" in said
     assert "build-id abcd" in said and "--debug-dir" in said and "-dbgsym" in said
+    program.unlink()
+    assert f"{program}:" not in blockyard("names", journal).stdout  # names that were found before stay
     result = json.loads(blockyard("sites", journal, "--by", "line", "--json").stdout)
     assert {(site["function"], site["line"]) for site in result["sites"]} == {("spawn", 1), ("libgone.so+0x10", 0)}
 

@@ -100,9 +100,11 @@ Naming resolve(const journal::Header& header, Stacks& stacks, const NamingOption
     std::vector<std::uint64_t> addresses;
     for (const std::uint32_t frame : frames) addresses.push_back(stacks.frames()[frame].address);
     Resolved resolved = resolver.resolve(file.first, file.second, addresses);
-    NamedModule module{file.first, file.second, frames.size(), 0, resolved.symbols, std::move(resolved.problem)};
+    NamedModule module{file.first, file.second, frames.size(), 0, 0, resolved.symbols, std::move(resolved.problem)};
     for (std::size_t i = 0; i < frames.size(); ++i) {
-      if (set_names(stacks, frames[i], resolved.functions[i])) ++module.named;
+      if (!set_names(stacks, frames[i], resolved.functions[i])) continue;
+      ++module.named;
+      if (stacks.names(frames[i]).front().line != 0) ++module.lines;
     }
     naming.named += module.named;
     naming.modules.push_back(std::move(module));

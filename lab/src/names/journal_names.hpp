@@ -21,6 +21,7 @@ struct NamedModule {
   std::string build_id;
   std::uint64_t frames = 0;
   std::uint64_t named = 0;  ///< frames that have names now, older ones included
+  std::uint64_t lines = 0;  ///< of them, those with a line
   Symbols symbols = Symbols::none;
   std::string problem;  ///< as Resolved::problem
 };

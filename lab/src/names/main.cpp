@@ -37,6 +37,7 @@ Json json_of(const names::Naming& naming) {
                        {"build_id", module.build_id},
                        {"frames", module.frames},
                        {"named", module.named},
+                       {"lines", module.lines},
                        {"symbols", text_of(module.symbols)},
                        {"problem", module.problem}});
   }

@@ -59,7 +59,11 @@ def command(journal: Path, folders: tuple[Path, ...], perf_map: Path | None, deb
 def lines(journal: Path, result: dict[str, Any]) -> list[str]:
     """What the command says: how much is named, which modules lack lines and why, and how to get them."""
     said = [f"{journal}: {result['named']:,} of {counted(result['frames'], 'address')} in call stacks have names"]
-    without = [module for module in result["modules"] if module["symbols"] != "lines" or module["problem"]]
+    without = [
+        module
+        for module in result["modules"]
+        if module["lines"] < module["frames"] and (module["symbols"] != "lines" or module["problem"])
+    ]
     generated = result["generated"]
     if generated["frames"]:
         map_name = result["perf_map"] or "no perf map was found"
