@@ -1,5 +1,5 @@
 // Turns addresses of modules into functions and source lines, inlined functions included. Reads ELF, DWARF 2 to 5 and
-// symbol tables with elfutils' libdw; docs/design/names.md says why.
+// symbol tables with elfutils' libdw; docs/reference/names.md says why.
 #pragma once
 
 #include <cstdint>
