@@ -65,7 +65,7 @@ constexpr bool is_multiple(std::uint32_t distance, std::uint32_t inverse) { retu
 // The error grows with the distance: the last ones are enough.
 static_assert([] {
   for (unsigned index = 0; index < class_count; ++index) {
-    for (std::uint32_t distance = (1u << 17) - 2 * class_bytes(index); distance < 1u << 17; ++distance) {
+    for (std::uint32_t distance = (1u << 17) - class_bytes(index); distance < 1u << 17; ++distance) {
       if (is_multiple(distance, class_inverse(index)) != (distance % class_bytes(index) == 0)) {
         return false;
       }
