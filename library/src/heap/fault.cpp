@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -17,22 +18,24 @@ void say(const char* text) {
   static_cast<void>(written);
 }
 
-namespace {
+// Functions of the heap that are in no namespace of its own.
+bool is_of_the_heap(const char* name) {
+  constexpr std::array<const char*, 6> beginnings{"blockyard::",
+                                                  "by_",
+                                                  "(anonymous namespace)::free_elsewhere",
+                                                  "(anonymous namespace)::allocate_small_slow",
+                                                  "(anonymous namespace)::allocate_large",
+                                                  "(anonymous namespace)::resize_or_move"};
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [=](const char* begin) { return std::strncmp(name, begin, std::strlen(begin)) == 0; });
+}
 
-// Naming the frames allocates, from a heap that may be broken: a fault within that ends the program without more ado.
-void say_stack() {
-  static std::atomic<bool> begun{false};
-  if (begun.exchange(true)) {
-    return;
-  }
-  std::array<void*, 24> frames;
-  const std::size_t count = base::capture_stack(frames.data(), frames.size());
+void say_frames(void* const* frames, std::size_t count) {
   bool inside = true;
   for (std::size_t i = 0; i < count; ++i) {
     char text[400];
     base::describe_address(frames[i], text, sizeof text);
-    inside = inside && (std::strstr(text, "blockyard::") != nullptr || std::strncmp(text, "by_", 3) == 0 ||
-                        std::strncmp(text, "(anonymous namespace)::free_elsewhere", 37) == 0);
+    inside = inside && is_of_the_heap(text);
     if (!inside) {
       say("  ");
       say(text);
@@ -41,7 +44,16 @@ void say_stack() {
   }
 }
 
-}  // namespace
+// Naming the frames allocates, from a heap that may be broken: a fault within that ends the program without more ado.
+bool say_stack() {
+  static std::atomic<bool> begun{false};
+  if (begun.exchange(true)) {
+    return false;
+  }
+  std::array<void*, 24> frames;
+  say_frames(frames.data(), base::capture_stack(frames.data(), frames.size()));
+  return true;
+}
 
 void report_fault(const char* what, const void* pointer) {
   char line[256];

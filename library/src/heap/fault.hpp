@@ -1,11 +1,18 @@
 // What happens when a program breaks malloc's contract in a way that the heap notices.
 #pragma once
 
+#include <cstddef>
+
 namespace blockyard::heap {
 
 /// Writes text to standard error, without stdio: the first allocation may come before the C library's streams are
 /// ready. Allocates nothing.
 void say(const char* text);
+
+/// Says the calling thread's stack, frames of the heap left out. False: a fault came while it was doing so before.
+bool say_stack();
+/// Likewise of a stack that was captured earlier.
+void say_frames(void* const* frames, std::size_t count);
 
 /// Says what was wrong with `pointer` on standard error, and the stack that did it, and aborts. Call it without a
 /// lock of the heap: naming the frames allocates.

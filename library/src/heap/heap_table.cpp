@@ -5,6 +5,7 @@
 
 #include "base/pages.hpp"
 #include "heap/injected_failure.hpp"
+#include "heap/settings.hpp"
 #include "heap/supply.hpp"
 
 namespace blockyard::heap {
@@ -87,18 +88,18 @@ std::uint32_t HeapTable::in_use() const {
 ThreadHeap* HeapTable::enter_thread() {
   ThreadHeap* const heap = heaps_ != nullptr ? new_heap(parked_.take(link())) : nullptr;
   if (heap != nullptr) {
-    thread_heap = heap;
-    thread_exit.set(heap);  // any value: the heap itself is found through thread_heap
+    (settings.guard ? heap_behind_guard : thread_heap) = heap;
+    thread_exit.set(heap);  // any value: the heap itself is found through these
   }
   return heap;
 }
 
 void HeapTable::leave_thread(std::uint16_t tick) {
-  ThreadHeap* const heap = thread_heap;
+  ThreadHeap* const heap = settings.guard ? heap_behind_guard : thread_heap;
   if (heap == &empty_heap) {
     return;
   }
-  thread_heap = &empty_heap;
+  thread_heap = heap_behind_guard = &empty_heap;
   has_left = true;
   heap->needs_flush = true;
   heap->parked_at = tick;

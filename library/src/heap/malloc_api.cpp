@@ -9,9 +9,11 @@
 #include <cstring>
 
 #include "heap/fault.hpp"
+#include "heap/guard/guard.hpp"
 #include "heap/janitor.hpp"
 #include "heap/large_blocks.hpp"
 #include "heap/remote_frees.hpp"
+#include "heap/settings.hpp"
 #include "heap/small_blocks.hpp"
 #include "heap/start.hpp"
 #include "heap/supply.hpp"
@@ -28,8 +30,10 @@ namespace {
 [[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
   const unsigned size_class = class_of(size);
   void* block = start_janitor_if_due() ? allocate_small(thread_heap, cache_place(size_class)) : nullptr;
-  if (block == nullptr && (thread_heap != &empty_heap || initialise())) {
+  if (block == nullptr && thread_heap != &empty_heap) [[likely]] {
     block = allocate_slow(thread_heap, size_class);
+  } else if (block == nullptr && initialise()) {
+    block = settings.guard ? guard::allocate(size, block_alignment, nullptr) : allocate_slow(thread_heap, size_class);
   }
   return block != nullptr ? block : exhausted();
 }
@@ -45,7 +49,8 @@ namespace {
     }
   }
   start_janitor_if_due();
-  void* const block = allocate_run(size, alignment, zeroed, nullptr);
+  void* const block =
+      settings.guard ? guard::allocate(size, alignment, zeroed) : allocate_run(size, alignment, zeroed, nullptr);
   return block != nullptr ? block : exhausted();
 }
 
@@ -69,6 +74,10 @@ namespace {
 // Frees that are not the plain case: an arena's block, whole pages, null, or a pointer that is not ours.
 [[gnu::noinline]] void free_elsewhere(void* block) {
   if (block == nullptr) {
+    return;
+  }
+  if (settings.guard) {
+    guard::deallocate(block);
     return;
   }
   if (!region.contains(block)) {
@@ -101,6 +110,9 @@ namespace {
 std::size_t usable(const void* block) {
   if (block == nullptr) {
     return 0;
+  }
+  if (settings.guard) [[unlikely]] {
+    return guard::usable(block);
   }
   if (!region.contains(block)) {
     report_fault("size asked of a pointer that this heap never handed out", block);
@@ -165,6 +177,10 @@ void* by_realloc(void* block, size_t size) {
   if (block == nullptr) {
     return allocate(size);
   }
+  if (settings.guard) [[unlikely]] {
+    void* const resized = size <= PTRDIFF_MAX ? guard::reallocate(block, size) : nullptr;
+    return resized != nullptr ? resized : exhausted();
+  }
   const std::size_t room = usable(block);
   // In place while at most half of the block would lie idle: moving costs more than the room is worth.
   if (size <= room && (size > room / 2 || room <= 64)) {
@@ -181,13 +197,13 @@ void* by_aligned_alloc(size_t alignment, size_t size) {
   if (alignment <= block_alignment) {
     return allocate(size);
   }
-  if (const unsigned index = aligned_class(alignment, size); index < class_count) {
+  if (const unsigned index = aligned_class(alignment, size); index < class_count && !settings.guard) {
     return allocate(class_bytes(index));
   }
   if (size > PTRDIFF_MAX - alignment) {
     return exhausted();
   }
-  return allocate_large(size > small_limit ? size : small_limit + 1, alignment, nullptr);
+  return allocate_large(size > small_limit || settings.guard ? size : small_limit + 1, alignment, nullptr);
 }
 
 size_t by_usable_size(const void* block) { return usable(block); }

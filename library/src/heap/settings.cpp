@@ -128,6 +128,14 @@ void read_settings() {
       set_setting(which, value);
     }
   }
+#if !BLOCKYARD_CHECKED
+  if (read_number({"BLOCKYARD_HEAP_GUARD", 0, 1}, &value)) {
+    settings.guard = value != 0;
+  }
+  if (read_number({"BLOCKYARD_HEAP_GUARD_SAMPLE", 0, 1'000'000'000}, &value)) {
+    settings.guard_sample = static_cast<std::uint32_t>(value);
+  }
+#endif
   if (read_number({"BLOCKYARD_HEAP_SHOW", 0, 1}, &value) && value != 0) {
     show_settings();
   }

@@ -2,6 +2,7 @@
 
 #include "heap/fault.hpp"
 #include "heap/free_links.hpp"
+#include "heap/settings.hpp"
 #include "heap/supply.hpp"
 
 namespace blockyard::heap {
@@ -34,7 +35,8 @@ Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
   for (std::uint32_t part = 0; part < slices; ++part) {
     region.owners[slice + part].store(Owner(heap->index, size_class, part, heap->is_arena).word(),
                                       std::memory_order_relaxed);
-    region.class_map[slice + part].store(heap->is_arena ? 0 : cache_place(size_class), std::memory_order_relaxed);
+    region.class_map[slice + part].store(heap->is_arena || settings.guard ? 0 : cache_place(size_class),
+                                         std::memory_order_relaxed);
   }
   Slab* const slab = &region.slabs[slice];
   const std::uint32_t bytes = class_bytes(size_class);

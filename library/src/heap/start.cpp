@@ -5,6 +5,7 @@
 #include "heap/depot.hpp"
 #include "heap/fault.hpp"
 #include "heap/free_links.hpp"
+#include "heap/guard/guard.hpp"
 #include "heap/heap_contents.hpp"
 #include "heap/heap_table.hpp"
 #include "heap/huge_chunks.hpp"
@@ -64,14 +65,19 @@ void after_fork_in_child() {
 
 // Before main, where a few system calls and the first reserve cost nobody a frame.
 [[gnu::constructor]] void start() {
-  initialise();
+  if (initialise() && settings.guard) {
+    guard::start_reports();
+  }
   base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   allow_janitor([](std::uint64_t budget_ns) { return maintenance.run(budget_ns); },
                 [] { return maintenance.give_back_a_chunk(); });
 }
 
-// Second frees that no call has met: the block is still cached.
+// What no call has met: a block freed twice that is still cached, one in quarantine that was written to.
 [[gnu::destructor]] void end() {
+  if (settings.guard) {
+    guard::check_quarantine();
+  }
   if (const void* const block = check_last_freed ? freed_twice(thread_heap) : nullptr; block != nullptr) {
     report_fault("this block was freed twice before the program ended", block);
   }
@@ -88,6 +94,10 @@ bool initialise() {
     read_settings();
     link_key = secret();
     const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);
+    if (done && settings.guard && !guard::start()) {
+      settings.guard = false;
+      say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
+    }
     if (done) {
       process_depot.initialise();
       if (begins_small && !settings.reserve_is_set) {

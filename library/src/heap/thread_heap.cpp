@@ -5,6 +5,7 @@ namespace blockyard::heap {
 constinit Slab empty_slab{.notify = notify_never};
 constinit ThreadHeap empty_heap{&empty_slab, no_heap};
 constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
+constinit thread_local ThreadHeap* heap_behind_guard __attribute__((tls_model("initial-exec"))) = &empty_heap;
 
 void ThreadHeap::extend_cache(unsigned size_class) {
   const std::uint32_t capacity = cache_capacity(size_class);

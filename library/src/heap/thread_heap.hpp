@@ -179,6 +179,7 @@ struct alignas(64) ThreadHeap {
   std::uint16_t parked_at = 0;    ///< the janitor's tick
   std::uint32_t slabs = 0;        ///< slabs owned
   std::uint64_t slabs_begun = 0;  ///< how often one started to hand out its blocks: Slab::key
+  void* quarantine = nullptr;     ///< see guard/blocks.cpp; null: none
   Atomic<bool> made{false};       ///< constructed: the table counts a heap before it is
   /// The cached blocks of each class whose blocks go from thread to thread, as in Bin::cached. Last: behind all bins.
   using ExtendedCache = std::array<void*, blockyard::heap::most_cached>;
@@ -212,5 +213,7 @@ extern ThreadHeap empty_heap;
 
 /// The calling thread's heap; the empty one before the first allocation and after the thread's end has begun.
 extern constinit thread_local ThreadHeap* thread_heap __attribute__((tls_model("initial-exec")));
+/// Its heap where BLOCKYARD_HEAP_GUARD is on; the above is then the empty one. See guard/guard.hpp.
+extern constinit thread_local ThreadHeap* heap_behind_guard __attribute__((tls_model("initial-exec")));
 
 }  // namespace blockyard::heap

@@ -1,0 +1,35 @@
+// BLOCKYARD_HEAP_GUARD=1: a heap that looks for misuse, at a cost that a program in use can bear.
+//
+// Every small block ends with a canary, which says how many bytes were asked for and whether the block is free. It is
+// checked when the block is freed. A freed small block waits in its thread's quarantine, and is checked again when it
+// leaves. One block in some thousands lies on pages of its own (sampled.hpp). Blocks above 8 KiB have a canary behind
+// their bytes. Arenas are not guarded.
+//
+// How calls come here: a thread's heap stands in heap_behind_guard and not in thread_heap, which stays the empty one,
+// and the class map has no class. So the fast paths of malloc_api.cpp find nothing, as before a thread's first
+// allocation, and none of them asks whether the guard is on.
+//
+// Bound: O(1) as without it; a check looks at 9 words of a block at most. 8 bytes for each small block; for each thread
+// that frees, a page, and at most 64 blocks of 128 KiB together in quarantine.
+#pragma once
+
+#include <cstddef>
+
+namespace blockyard::heap::guard {
+
+/// Readies it, once, while the heap is; false: there is no address space, and nothing is guarded.
+bool start();
+/// What can wait until the C library is ready: reports faults of sampled blocks from then on.
+void start_reports();
+
+/// Reports a block in the calling thread's quarantine that was written to: at the program's end.
+void check_quarantine();
+
+/// As malloc_api.cpp's, for any size and alignment; null when memory is exhausted.
+void* allocate(std::size_t size, std::size_t alignment, bool* zeroed);
+/// Any pointer but null.
+void deallocate(void* block);
+std::size_t usable(const void* block);
+void* reallocate(void* block, std::size_t size);
+
+}  // namespace blockyard::heap::guard

@@ -1,0 +1,228 @@
+#include "heap/guard/sampled.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/pages.hpp"
+#include "base/stack.hpp"
+#include "heap/atomic.hpp"
+#include "heap/fault.hpp"
+#include "heap/region.hpp"
+#include "heap/settings.hpp"
+
+namespace blockyard::heap::guard {
+
+constinit char* sampled_pages = nullptr;  // the first is a guard page
+constinit thread_local std::uint32_t until_sample __attribute__((tls_model("initial-exec"))) = 1;
+
+namespace {
+
+constexpr std::size_t slot_count = sampled_slots;
+constexpr std::size_t stack_depth = 12;
+constexpr std::size_t slot_bytes = 2 * page_bytes;  // its page, and the one behind it that nobody may touch
+constexpr unsigned char fill = 0xFA;
+constexpr std::size_t filled = 16;  // bytes before a block; behind it all to the end of its page
+
+enum State : int { unused, live, changing, freed };
+
+struct Moment {
+  int thread = 0;
+  std::uint32_t frames = 0;
+  std::array<void*, stack_depth> stack{};
+};
+
+struct Slot {
+  Atomic<int> state{unused};
+  std::uint32_t size = 0;
+  char* block = nullptr;
+  Moment allocated;
+  Moment released;
+};
+
+constinit std::array<Slot, slot_count> slots{};
+constinit Atomic<std::uint32_t> next_slot{0};
+constinit Atomic<bool> stacks_ready{false};
+constinit thread_local bool is_taking_stack __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local std::uint32_t chance __attribute__((tls_model("initial-exec"))) = 0;
+struct sigaction before {};
+
+char* page_of_slot(std::size_t slot) { return sampled_pages + page_bytes + slot * slot_bytes; }
+std::size_t slot_of(const void* pointer) {
+  return static_cast<std::size_t>(static_cast<const char*>(pointer) - page_of_slot(0)) / slot_bytes;
+}
+
+// Marsaglia's xorshift, seeded by the thread.
+std::uint32_t draw() {
+  chance ^= chance << 13;
+  chance ^= chance >> 17;
+  chance ^= chance << 5;
+  return chance;
+}
+
+void note(Moment* moment) {
+  moment->thread = static_cast<int>(gettid());
+  moment->frames = 0;
+  if (stacks_ready.load(std::memory_order_relaxed) && !is_taking_stack) {
+    is_taking_stack = true;  // the unwinder may allocate
+    moment->frames = static_cast<std::uint32_t>(base::capture_stack(moment->stack.data(), stack_depth));
+    is_taking_stack = false;
+  }
+}
+
+[[noreturn]] void report(const char* what, const void* pointer, const Slot& slot) {
+  char line[200];
+  std::snprintf(line, sizeof line, "blockyard: %s: %p\n  by thread %d, at\n", what, pointer,
+                static_cast<int>(gettid()));
+  say(line);
+  if (!say_stack()) {
+    std::abort();
+  }
+  std::snprintf(line, sizeof line, "  the block has %u bytes, at %p; allocated by thread %d, at\n", slot.size,
+                static_cast<void*>(slot.block), slot.allocated.thread);
+  say(line);
+  say_frames(slot.allocated.stack.data(), slot.allocated.frames);
+  if (slot.state.load(std::memory_order_relaxed) == freed) {
+    std::snprintf(line, sizeof line, "  freed by thread %d, at\n", slot.released.thread);
+    say(line);
+    say_frames(slot.released.stack.data(), slot.released.frames);
+  }
+  std::abort();
+}
+
+// The slot whose live block begins at `pointer`, or the report that none does.
+Slot& live_slot(const char* doing, const void* pointer) {
+  Slot& slot = slots[std::min(slot_of(pointer), slot_count - 1)];
+  const int state = slot.state.load(std::memory_order_acquire);
+  char what[100];
+  if (slot.block != pointer || state == unused) {
+    std::snprintf(what, sizeof what, "%s of a pointer into the middle of a block", doing);
+    report(what, pointer, slot);
+  }
+  if (state != live) {
+    std::snprintf(what, sizeof what, "%s of a block that was freed already", doing);
+    report(what, pointer, slot);
+  }
+  return slot;
+}
+
+bool is_filled(const char* from, const char* to) {
+  return std::all_of(from, to, [](char byte) { return static_cast<unsigned char>(byte) == fill; });
+}
+
+void on_fault(int number, siginfo_t* facts, void*) {
+  // Whatever comes of this, a second fault must not come back here.
+  sigaction(number, &before, nullptr);
+  const auto* const address = static_cast<const char*>(facts->si_addr);
+  if (facts->si_code != SEGV_ACCERR || !is_sampled(address)) {
+    return;  // the same instruction faults again, and meets what was there before
+  }
+  const auto offset = static_cast<std::size_t>(address - sampled_pages);
+  const std::size_t page = offset / page_bytes;
+  if (page % 2 == 1) {
+    report("a block was touched after it was freed", address, slots[page / 2]);
+  }
+  // A page between two slots: it was the nearer one's block, or that of the only one in use.
+  const std::size_t behind = std::min(page / 2, slot_count - 1);
+  const std::size_t ahead = page / 2 == 0 ? behind : page / 2 - 1;
+  const bool near_ahead = offset % page_bytes < page_bytes / 2 || page / 2 == slot_count;
+  if (slots[ahead].block != nullptr && ahead != behind && (near_ahead || slots[behind].block == nullptr)) {
+    report("something beyond the end of a block was touched", address, slots[ahead]);
+  }
+  report("something before the beginning of a block was touched", address, slots[behind]);
+}
+
+}  // namespace
+
+bool start_sampled() {
+  sampled_pages = static_cast<char*>(base::reserve_space(sampled_area, page_bytes));
+  return sampled_pages != nullptr;
+}
+
+void start_trap() {
+  std::array<void*, 2> frames;
+  static_cast<void>(base::capture_stack(frames.data(), frames.size()));  // loads the unwinder
+  stacks_ready.store(true, std::memory_order_relaxed);
+  struct sigaction ours {};
+  ours.sa_sigaction = on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGSEGV, &ours, &before);
+}
+
+bool draw_sample() {
+  const std::uint32_t average = settings.guard_sample;
+  if (average == 0) {
+    return false;  // and not again for 2^32 blocks
+  }
+  const bool begins = chance == 0;
+  if (begins) {
+    const auto place = reinterpret_cast<std::uintptr_t>(&chance) ^ base::monotonic_ns();
+    chance = static_cast<std::uint32_t>(place ^ place >> 32) | 1;
+  }
+  until_sample = 1 + draw() % (2 * average - 1);
+  return !begins;
+}
+
+void* allocate_sampled(std::size_t size, std::size_t alignment) {
+  if (size > page_bytes || alignment > page_bytes || is_taking_stack) {
+    return nullptr;
+  }
+  constexpr std::uint32_t tries = 4;
+  for (std::uint32_t turn = 0; turn < tries; ++turn) {
+    const std::size_t index = next_slot.fetch_add(1, std::memory_order_relaxed) % slot_count;
+    Slot& slot = slots[index];
+    int seen = slot.state.load(std::memory_order_relaxed);
+    if ((seen != unused && seen != freed) ||
+        !slot.state.compare_exchange_strong(seen, changing, std::memory_order_acquire)) {
+      continue;
+    }
+    char* const page = page_of_slot(index);
+    if (!base::commit_pages(page, page_bytes)) {
+      slot.state.store(seen, std::memory_order_release);
+      return nullptr;
+    }
+    // At the end of its page, where most go wrong, or at its beginning.
+    const bool at_end = draw() % 4 != 0;
+    char* const block = page + (at_end ? (page_bytes - size) & ~(alignment - 1) : 0);
+    std::memset(block - std::min(filled, static_cast<std::size_t>(block - page)), fill,
+                std::min(filled, static_cast<std::size_t>(block - page)));
+    std::memset(block + size, fill, static_cast<std::size_t>(page + page_bytes - block) - size);
+    slot.block = block;
+    slot.size = static_cast<std::uint32_t>(size);
+    note(&slot.allocated);
+    slot.state.store(live, std::memory_order_release);
+    return block;
+  }
+  return nullptr;
+}
+
+void free_sampled(void* pointer) {
+  Slot& slot = live_slot("free", pointer);
+  int seen = live;
+  if (!slot.state.compare_exchange_strong(seen, changing, std::memory_order_acquire)) {
+    live_slot("free", pointer);  // another thread's free came first
+  }
+  const char* const block = slot.block;
+  const char* const page = page_of_slot(slot_of(block));
+  if (!is_filled(block + slot.size, page + page_bytes)) {
+    report("something was written behind the end of a block", block, slot);
+  }
+  if (!is_filled(block - std::min(filled, static_cast<std::size_t>(block - page)), block)) {
+    report("something was written before the beginning of a block", block, slot);
+  }
+  note(&slot.released);
+  // Where the system refuses, a touch goes unnoticed.
+  static_cast<void>(base::protect_pages(page_of_slot(slot_of(block)), page_bytes));
+  slot.state.store(freed, std::memory_order_release);
+}
+
+std::size_t sampled_bytes(const void* block) { return live_slot("size asked", block).size; }
+
+}  // namespace blockyard::heap::guard

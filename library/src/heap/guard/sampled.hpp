@@ -1,0 +1,37 @@
+// Sampled blocks: each on a page of its own, between pages that nobody may touch. The page of a freed one can't be
+// touched either until its turn comes again, 128 samples later. A touch ends the program with a report of what it was.
+// (As Chromium's GWP-ASan and LLVM's do it.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/region.hpp"
+
+namespace blockyard::heap::guard {
+
+/// Readies the pages; false: there is no address space.
+bool start_sampled();
+/// Takes over SIGSEGV. A fault elsewhere goes on to who had it before.
+void start_trap();
+
+/// How many blocks the calling thread allocates until the next one that is sampled.
+extern constinit thread_local std::uint32_t until_sample __attribute__((tls_model("initial-exec")));
+/// Draws that number, on average settings.guard_sample. False: this block is none either.
+bool draw_sample();
+/// Whether the calling thread's next block is one. O(1).
+inline bool wants_sample() { return --until_sample == 0 && draw_sample(); }
+/// Null: the block does not fit a page, or all pages hold live blocks. O(1), one system call.
+void* allocate_sampled(std::size_t size, std::size_t alignment);
+
+inline constexpr std::size_t sampled_slots = 128;
+inline constexpr std::size_t sampled_area = page_bytes + sampled_slots * 2 * page_bytes;
+extern char* sampled_pages;
+inline bool is_sampled(const void* pointer) {
+  return static_cast<std::size_t>(static_cast<const char*>(pointer) - sampled_pages) < sampled_area;
+}
+/// These report what is no live block. One system call; none.
+void free_sampled(void* block);
+std::size_t sampled_bytes(const void* block);
+
+}  // namespace blockyard::heap::guard
