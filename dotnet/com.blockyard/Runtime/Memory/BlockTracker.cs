@@ -2,6 +2,7 @@
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 using System.Threading;
 
 namespace Blockyard.Memory
@@ -43,7 +44,26 @@ namespace Blockyard.Memory
             RemoveStack(block);
         }
 
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal static void AddPersistent(byte* block, long size)
+        {
+            if (Checks.AreOn || !LeakDetection.IsOff)
+            {
+                AddPersistentSlowly(block, size);
+            }
+        }
+
+        /// <exception cref="InvalidOperationException">Checks are on, and the block is not live.</exception>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal static void RemovePersistent(byte* block)
+        {
+            if (Checks.AreOn || entries > 0)
+            {
+                RemovePersistentSlowly(block);
+            }
+        }
+
+        private static void AddPersistentSlowly(byte* block, long size)
         {
             if (!LeakDetection.IsOff)
             {
@@ -62,8 +82,7 @@ namespace Blockyard.Memory
             }
         }
 
-        /// <exception cref="InvalidOperationException">Checks are on, and the block is not live.</exception>
-        internal static void RemovePersistent(byte* block)
+        private static void RemovePersistentSlowly(byte* block)
         {
             if (entries > 0)
             {

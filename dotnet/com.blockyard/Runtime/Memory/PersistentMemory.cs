@@ -20,6 +20,9 @@ namespace Blockyard.Memory
         /// <summary>Bytes that a thread's cache holds at most, with headers.</summary>
         internal const int LargestCache = 256 * 1024;
 
+        /// <summary>The alignment that every block has, in bytes.</summary>
+        internal const int NaturalAlignment = 16;
+
         private const int HeaderSize = 16;
         private const long InCache = -1;
         private static volatile PersistentHeap heap;
@@ -49,10 +52,15 @@ namespace Blockyard.Memory
         }
 
         /// <summary>A block of a size of at least 1.</summary>
-        internal static byte* Allocate(long size, int alignment)
+        internal static byte* Allocate(long size, int alignment) =>
+            alignment <= NaturalAlignment ? AllocateUsual(size) : AllocateSlowly(size, alignment);
+
+        /// <summary>A block of a size of at least 1, aligned to <see cref="NaturalAlignment"/>.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal static byte* AllocateUsual(long size)
         {
             ThreadState* thread = ThreadState.Current;
-            if (thread != null && size <= LargestCached && alignment <= HeaderSize)
+            if (thread != null && size <= LargestCached)
             {
                 long sizeClass = (size + 15) >> 4;
                 byte* block = (byte*)thread->Cached[sizeClass];
@@ -68,7 +76,7 @@ namespace Blockyard.Memory
                 }
             }
 
-            return AllocateSlowly(size, alignment);
+            return AllocateSlowly(size, NaturalAlignment);
         }
 
         internal static void Free(void* block)

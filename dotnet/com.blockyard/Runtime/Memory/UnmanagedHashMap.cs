@@ -300,6 +300,7 @@ namespace Blockyard.Memory
             (chunk + (Tag(hash) * 2) + 1) & (uint)shared->Mask;
 
         /// <summary>The slot that links a key's entry, or null.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private static uint* Find(Head* shared, TKey key, ulong hash)
         {
             if (shared->Count == 0)

@@ -177,6 +177,12 @@ namespace Blockyard.Memory
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void* MallocSlowly(long size, int alignment, Lifetime lifetime)
         {
+            if (lifetime == Lifetime.Persistent && size > 0 && alignment <= PersistentMemory.NaturalAlignment
+                && RawMemory.IsAlignment(alignment))
+            {
+                return PersistentMemory.AllocateUsual(size);
+            }
+
             RawMemory.CheckAlignment(alignment);
             if (size < 0)
             {
