@@ -95,6 +95,14 @@ namespace Blockyard.Benchmarks
                     return Chunked<EntityStruct>(count);
                 case "chunked-packed":
                     return Chunked<EntityPacked>(count);
+                case "handles":
+                    UnmanagedAllocator<EntityStruct> named = new UnmanagedAllocator<EntityStruct>();
+                    for (int i = 0; i < count; i++)
+                    {
+                        named.Get(named.AllocateHandle()).Id = (ulong)i;
+                    }
+
+                    return named;
                 case "pages-alone":
                     return Pages<EntityStruct>(count);
                 case "wrapped":
