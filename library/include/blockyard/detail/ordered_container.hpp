@@ -120,7 +120,7 @@ class OrderedContainer {
   OrderedContainer(const OrderedContainer& other) : OrderedContainer(other.blocks_.for_copy()) {
     for (const Element* element = other.front(); element != nullptr; element = element->next()) {
       auto place = index_.place_of(element->key());
-      add_copy(place, *element);
+      add(place, *element);
     }
   }
   OrderedContainer(OrderedContainer&& other) noexcept : blocks_(std::move(other.blocks_)) { index_.swap(other.index_); }
@@ -221,7 +221,14 @@ class OrderedContainer {
       give_back(block);
       throw;
     }
-    return enter(place, element);
+    try {
+      index_.make_room(place);
+    } catch (...) {
+      destroy(element);
+      throw;
+    }
+    index_.insert(place, element);
+    return element;
   }
 
   Index index_;
@@ -239,29 +246,6 @@ class OrderedContainer {
     return element->key_value();
   }
   Element* last_node() const noexcept { return index_.last(); }
-
-  void add_copy(typename Index::Place& place, const Element& other) {
-    void* const block = blocks_.allocate();
-    Element* element;
-    try {
-      element = ::new (block) Element(other);
-    } catch (...) {
-      give_back(block);
-      throw;
-    }
-    enter(place, element);
-  }
-
-  Element* enter(typename Index::Place& place, Element* element) {
-    try {
-      index_.make_room(place);
-    } catch (...) {
-      destroy(element);
-      throw;
-    }
-    index_.insert(place, element);
-    return element;
-  }
 
   [[gnu::noinline]] void erase_at(const typename Index::Place& place) noexcept {
     index_.erase(place);

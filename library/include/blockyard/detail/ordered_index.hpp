@@ -47,8 +47,9 @@ class OrderedIndex {
   static constexpr bool compares_numbers = copies_keys && is_default && std::is_arithmetic_v<K>;
   static constexpr bool compares_once = !copies_keys && is_default && std::three_way_comparable<K, std::weak_ordering>;
 
-  /// What a node holds of a key.
-  using Held = std::conditional_t<has_words, std::uint64_t, K>;
+  /// What a node holds of a key: of a small number one of 4 bytes, which four comparisons at once are made for.
+  using Held = std::conditional_t<has_words, std::uint64_t,
+                                  std::conditional_t<compares_numbers && sizeof(K) < 4, std::int32_t, K>>;
   /// What a search compares.
   using Wanted = std::conditional_t<has_words, std::string_view, const K&>;
 
@@ -202,7 +203,8 @@ class OrderedIndex {
     }
     Tree::enter(Shaped<Shape>::shape, place, base_of(element));
     if constexpr (copies_keys) {
-      std::memcpy(bytes_of(place.node) + layout.keys + place.at * sizeof(K), std::addressof(element->key()), sizeof(K));
+      const Held& held = static_cast<const Held&>(element->key());
+      std::memcpy(bytes_of(place.node) + layout.keys + place.at * sizeof held, std::addressof(held), sizeof held);
     }
     ++size_;
   }
@@ -300,18 +302,15 @@ class OrderedIndex {
       return key;
     }
   }
-  static Raw* elements_of(const Node* node) noexcept {
-    return reinterpret_cast<Raw*>(bytes_of(node) + layout.elements);
-  }
-  static const K& key_at(const Node* node, unsigned at) noexcept {
+  static std::conditional_t<compares_numbers, K, const K&> key_at(const Node* node, unsigned at) noexcept {
     if constexpr (copies_keys) {
-      return held_in(node)[at];
+      return static_cast<std::conditional_t<compares_numbers, K, const K&>>(held_in(node)[at]);
     } else {
       return element_at(node, at)->key();
     }
   }
   static Element* element_at(const Node* node, unsigned at) noexcept {
-    const Raw link = elements_of(node)[at];
+    const Raw link = Tree::elements_of(Shaped<Shape>::shape, node)[at];
     void* target;
     if constexpr (is_near) {
       target = block::near_target(link, element_shift());
@@ -324,16 +323,6 @@ class OrderedIndex {
     return place.node == nullptr ? nullptr : element_at(place.node, place.at);
   }
   static TreeElement<Links>* base_of(const Element* element) noexcept { return const_cast<Element*>(element); }
-  static Raw link_to(const Element* element) noexcept {
-    if constexpr (is_near) {
-      return block::near_link(base_of(element), element_shift());
-    } else {
-      return base_of(element);
-    }
-  }
-  static Node* child_at(const Node* node, unsigned at) noexcept {
-    return reinterpret_cast<const NodeLink*>(bytes_of(node) + layout.children)[at].get_unchecked();
-  }
   static typename Tree::Place place_in_home(const Element* element, unsigned hint) noexcept {
     Node* const node = base_of(element)->home.get_unchecked();
     const bool there = hint < node->count && element_at(node, hint) == element;
@@ -359,7 +348,7 @@ class OrderedIndex {
       if (visit(node, spot) || level == 0) {
         return;
       }
-      node = child_at(node, spot.at);
+      node = Tree::child_at(Shaped<Shape>::shape, node, spot.at);
       if constexpr (key_bytes != 0) {
         // The search would wait for one line after the other, and at its end for the link's.
         for (std::size_t line = 0; line < layout.leaf_bytes; line += 64) {
@@ -459,7 +448,7 @@ class OrderedIndex {
     }
     for (unsigned i = 0; i <= node->count; ++i) {
       if (node->level != 0) {
-        const Node* const child = child_at(node, i);
+        const Node* const child = Tree::child_at(Shaped<Shape>::shape, node, i);
         if (child->parent.get() != node || !holds_below(child, level - 1, previous, count)) {
           return false;
         }

@@ -21,7 +21,7 @@
 
 namespace blockyard::container {
 
-/// `K` is an arithmetic type of at most 8 bytes.
+/// `K` is an arithmetic type of 4 or 8 bytes.
 template <class K>
 struct SortedNumbers {
   /// Numbers that are looked at side by side: mostly a cache line of them.
@@ -69,24 +69,6 @@ struct SortedNumbers {
       less += __builtin_shufflevector(less, less, 2, 3, 0, 1);
       less += __builtin_shufflevector(less, less, 1, 0, 3, 2);
       return static_cast<unsigned>(less[0]);
-    } else if constexpr (sizeof(K) < 4) {
-      // 16 or 8 at once. A multiplication makes all places of one, and adds all up in the topmost.
-      using Signed = std::conditional_t<sizeof(K) == 1, std::int8_t, std::int16_t>;
-      using Number = std::conditional_t<std::is_signed_v<K>, Signed, std::make_unsigned_t<Signed>>;
-      using Some [[gnu::vector_size(16)]] = Number;
-      using Counts [[gnu::vector_size(16)]] = Signed;
-      constexpr unsigned bits = 8 * sizeof(K);
-      constexpr std::uint64_t ones = ~std::uint64_t{0} / ((std::uint64_t{1} << bits) - 1);
-      const std::uint64_t all = std::make_unsigned_t<Signed>(wanted) * ones;
-      const auto limit = std::bit_cast<Some>(std::array<std::uint64_t, 2>{all, all});
-      Counts less{};
-      for (std::size_t i = 0; i < window; i += 16 / sizeof(K)) {
-        Some some;
-        std::memcpy(&some, __builtin_assume_aligned(row + i, 16), sizeof some);
-        less -= some < limit;
-      }
-      const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(less);
-      return static_cast<unsigned>((halves[0] + halves[1]) * ones >> (64 - bits));
     } else {
       unsigned less = 0;
       for (std::size_t i = 0; i < window; ++i) {
