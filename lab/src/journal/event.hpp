@@ -37,8 +37,8 @@ struct Event {
   std::uint64_t address = 0;           ///< the program's own pointer where the journal keeps addresses, else 0
   std::uint32_t alignment = 0;         ///< allocate_aligned: bytes, a power of two; else 0
   std::uint32_t thread = 0;            ///< index into Header::threads
-  std::uint32_t site = no_site;        ///< call stack, index into the journal's site table; not recorded yet
-  std::uint32_t tag = 0;               ///< free for the program's use; 0 is none
+  std::uint32_t site = no_site;        ///< call stack: a node of the journal's Stacks
+  std::uint32_t tag = 0;               ///< index into Header::names of the program's tag; 0 is none
   Kind kind = Kind::allocate;
 };
 
@@ -75,7 +75,7 @@ struct Header {
   bool has_addresses = false;         ///< Event::address is kept
   bool cut_at_end = false;  ///< the recording stopped before the program, so blocks alive at the end are no leak
   std::vector<Thread> threads;
-  std::vector<std::string> names;  ///< phase names; index 0 is the empty name
+  std::vector<std::string> names;  ///< of phases and tags; index 0 is the empty name
 };
 
 /// What is wrong with a journal, a text or a foreign file: one sentence that says what, where in the file (byte, line
