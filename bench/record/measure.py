@@ -30,7 +30,7 @@ def main() -> None:
     options = arguments.parse_args()
     events = 2 * options.pairs
     loop = [str(LOOP), str(options.pairs)]
-    times: dict[str, list[float]] = {"alone": [], "recorded": []}
+    times: dict[str, list[float]] = {"alone": [], "without stacks": [], "recorded": []}
     if shutil.which("heaptrack"):
         times["heaptrack"] = []
     else:
@@ -38,10 +38,12 @@ def main() -> None:
     sizes: dict[str, float] = {}
     waited: list[str] = []
     with tempfile.TemporaryDirectory(prefix="blockyard-bench-") as folder:
-        journal, heaptrack = Path(folder) / "loop.byj", Path(folder) / "heaptrack"
+        journal, bare, heaptrack = (Path(folder) / name for name in ("loop.byj", "bare.byj", "heaptrack"))
+        record = [sys.executable, "-m", "blockyard", "record", "--force", "--no-names"]
         commands = {
             "alone": loop,
-            "recorded": [sys.executable, "-m", "blockyard", "record", "--force", "-o", str(journal), "--", *loop],
+            "recorded": [*record, "-o", str(journal), "--", *loop],
+            "without stacks": [*record, "--no-stacks", "-o", str(bare), "--", *loop],
             "heaptrack": ["heaptrack", "-o", str(heaptrack), *loop],
         }
         for repeat in range(options.repeats):
@@ -51,17 +53,18 @@ def main() -> None:
                 times[name].append(taken)
                 waited += re.findall(r"waited [\d.]+ ms", printed)
         sizes["recorded"] = journal.stat().st_size / events
+        sizes["without stacks"] = bare.stat().st_size / events
         written = list(Path(folder).glob("heaptrack*"))
         if written:
             sizes["heaptrack"] = written[0].stat().st_size / events
     alone = statistics.median(times["alone"])
     print(f"{events:,} events on one thread, 4096 blocks live, median of {options.repeats} runs, taken in turn:")
-    print(f"  {'':<11}{'ns per event':>12}{'lowest':>9}{'highest':>9}{'added':>9}{'bytes per event':>16}")
+    print(f"  {'':<15}{'ns per event':>12}{'lowest':>9}{'highest':>9}{'added':>9}{'bytes per event':>16}")
     for name, taken in times.items():
         middle = statistics.median(taken)
         added = f"{middle - alone:9.1f}" if name != "alone" else f"{'':>9}"
         size = f"{sizes[name]:16.2f}" if name in sizes else ""
-        print(f"  {name:<11}{middle:12.1f}{min(taken):9.1f}{max(taken):9.1f}{added}{size}")
+        print(f"  {name:<15}{middle:12.1f}{min(taken):9.1f}{max(taken):9.1f}{added}{size}")
     if "heaptrack" in sizes:
         added = {name: statistics.median(times[name]) - alone for name in ("recorded", "heaptrack")}
         print(

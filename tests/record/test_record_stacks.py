@@ -184,6 +184,14 @@ def test_no_names_leaves_them_for_later(tmp_path):
     assert the_stack(stacks_of(done.output), "705001")[:2] == ["innermost", "middle"]
 
 
+@pytest.mark.parametrize("what", ["functions", "signal", "exception", "jump", "thread", "fiber", "deep"])
+def test_no_stack_differs_from_libunwinds(tmp_path, what):
+    done = recorded(tmp_path, what, options=("--verify-stacks", "--no-names"))
+    verified = re.search(r"([\d,]+) stacks? walked again with libunwind: ([\d,]+) differ", done.stderr)
+    assert verified, done.stderr
+    assert (verified[1] != "0", verified[2]) == (True, "0"), done.stderr
+
+
 @pytest.mark.parametrize("options", [("--stack-depth", "0"), ("--stack-depth", "10000"), ("--stack-depth", "x")])
 def test_a_bad_depth_is_refused_in_one_sentence_before_anything_runs(tmp_path, options):
     done = record(tmp_path / "s.byj", program("stacks"), "nested", options=options)

@@ -36,6 +36,7 @@ class Request:
     addresses: bool = False
     overwrite: bool = False
     stack_depth: int = 64  # 0: no stacks
+    verify_stacks: bool = False
     names: bool = True  # resolve the stacks' functions and lines at the end
 
 
@@ -136,6 +137,8 @@ def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
     if request.addresses:
         arguments.append("--addresses")
     arguments += ["--stack-depth", str(request.stack_depth)]
+    if request.verify_stacks:
+        arguments.append("--verify-stacks")
     if request.after is not None:
         arguments += ["--after", str(request.after)]
     if request.length is not None:

@@ -61,6 +61,15 @@ def describe(outcome: Outcome) -> Iterator[str]:
         elif image["running"]:
             yield f"  process {image['pid']} still runs; its journal goes on: {image['path']}"
     yield from _describe_trouble(outcome, journals)
+    if verified := sum(image.get("stacks_verified", 0) for image in images):
+        differing, by_us, by_them = (
+            sum(image.get(f"stacks_{key}", 0) for image in images)
+            for key in ("differing", "ended_by_us", "ended_by_them")
+        )
+        yield (
+            f"  {counted(verified, 'stack')} walked again with libunwind: {differing:,} differ, {by_us:,} ended "
+            f"earlier with a marker, {by_them:,} libunwind could not follow"
+        )
     for note in outcome.notes:
         yield f"  {note}"
     complete = [journal for _, journal in journals if not journal["error"]]

@@ -114,6 +114,11 @@ struct alignas(64) Control {
   std::atomic<std::uint32_t> engine_closed{0};           ///< journals of by_journal_open() that are complete
   std::atomic<std::uint32_t> engine_failed{0};           ///< 1: one of them could not be written completely
   std::atomic<std::uint64_t> heartbeat{0};               ///< rises while the collector lives
+  // Of --verify-stacks.
+  std::atomic<std::uint64_t> stacks_verified{0};
+  std::atomic<std::uint64_t> stacks_differing{0};
+  std::atomic<std::uint64_t> stacks_ended_by_us{0};    ///< ours ended earlier, with a marker
+  std::atomic<std::uint64_t> stacks_ended_by_them{0};  ///< libunwind's ended earlier
 };
 
 constexpr std::size_t page_bytes = 4096;
@@ -157,10 +162,11 @@ struct Welcome {
   StampClock clock = StampClock::cycles;
   std::uint64_t key = 0;  ///< names this recording of one process image; 0: not to be recorded
   std::uint64_t region_bytes = 0;
-  std::int32_t signal = 0;        ///< toggles the window; 0: none
-  std::uint32_t fences = 0;       ///< 1: the kernel has no expedited membarrier, so the program must fence by itself
-  std::int32_t collector = 0;     ///< its process id
-  std::uint32_t stack_depth = 0;  ///< most frames of a stack; 0: no stacks
+  std::int32_t signal = 0;          ///< toggles the window; 0: none
+  std::uint32_t fences = 0;         ///< 1: the kernel has no expedited membarrier, so the program must fence by itself
+  std::int32_t collector = 0;       ///< its process id
+  std::uint32_t stack_depth = 0;    ///< most frames of a stack; 0: no stacks
+  std::uint32_t verify_stacks = 0;  ///< 1: walk each a second time with libunwind
 };
 
 /// The variable that holds the abstract socket's name, without its leading NUL.

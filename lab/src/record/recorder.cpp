@@ -18,6 +18,7 @@
 
 #include "record/attach.hpp"
 #include "record/modules.hpp"
+#include "record/verify.hpp"
 
 namespace blockyard::record {
 namespace {
@@ -204,6 +205,7 @@ bool attach_over(int connection, bool engine_only) {
   state->collector = attachment.welcome.collector;
   state->fences = attachment.welcome.fences;
   state->stack_depth = attachment.welcome.stack_depth;
+  state->verify_stacks = attachment.welcome.verify_stacks;
   if (state->stack_depth != 0) forget_walkers();
   if (state->fences == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0)
     state->fences = 1;
@@ -331,7 +333,17 @@ bool register_if_recording(const std::uint64_t& process_key) {
 }
 
 // A program that never allocates is recorded too: its empty journal says just that.
-__attribute__((constructor)) void attach_at_load() { prepare_for_hooks(); }
+__attribute__((constructor)) void attach_at_load() {
+  prepare_for_hooks();
+  if (process->verify_stacks == 0) return;
+  const std::uint32_t was_busy = self.busy;
+  self.busy = 1;
+  if (!load_verifier()) {
+    static constexpr char sentence[] = "blockyard: libunwind.so.8 can't be loaded, so no stack is verified\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, sentence, sizeof sentence - 1);
+  }
+  self.busy = was_busy;
+}
 
 }  // namespace
 
@@ -369,7 +381,15 @@ bool wait_for_room(std::uint64_t words) {
   return room && producer.slot->stop.load() == 0;
 }
 
-std::uint32_t walk_stack(const void* frame) { return self.walker->walk(unwind::caller_of(frame), node_sink); }
+std::uint32_t walk_stack(const void* frame) {
+  const unwind::Start start = unwind::caller_of(frame);
+  const std::uint32_t node = self.walker->walk(start, node_sink);
+  if (__builtin_expect(process->verify_stacks != 0, 0) && verifier_is_loaded()) {
+    const KeepErrno keep;
+    verify_stack(start, *self.walker, process->region.control());
+  }
+  return node;
+}
 
 void notice_unloaded() {
   const KeepErrno keep;

@@ -31,6 +31,7 @@ struct ProcessState {
   Region region;
   std::int32_t collector;
   std::uint32_t stack_depth;  ///< 0: no stacks
+  std::uint32_t verify_stacks;
 };
 
 struct ThreadState {

@@ -60,6 +60,28 @@ Segments segments_in_memory(std::uint64_t begin, std::uint64_t end) {
   return {reinterpret_cast<const ElfW(Phdr)*>(begin + header->e_phoff), header->e_phnum};
 }
 
+// Where the object's segments begin and end. Between them may be holes.
+void find_extent(Object& object, const Segments& segments) {
+  object.begin = ~std::uint64_t{0};
+  object.end = 0;
+  for (std::size_t i = 0; i < segments.count; ++i) {
+    if (segments.first[i].p_type != PT_LOAD) continue;
+    const std::uint64_t begin = address_of(object, segments.first[i]);
+    const std::uint64_t end = begin + segments.first[i].p_memsz;
+    if (begin < object.begin) object.begin = begin & ~std::uint64_t{4095};
+    if (end > object.end) object.end = end;
+  }
+}
+
+bool contains(const Object& object, const Segments& segments, std::uint64_t address) {
+  for (std::size_t i = 0; i < segments.count; ++i) {
+    const std::uint64_t begin = address_of(object, segments.first[i]);
+    if (segments.first[i].p_type == PT_LOAD && address >= begin && address < begin + segments.first[i].p_memsz)
+      return true;
+  }
+  return false;
+}
+
 struct Search {
   std::uint64_t address;
   Object* found;
@@ -70,20 +92,11 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
   Object object;
   object.bias = info->dlpi_addr;
   object.path = info->dlpi_name;
-  object.begin = ~std::uint64_t{0};
-  bool inside = false;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD) continue;
-    const std::uint64_t begin = address_of(object, segment);
-    const std::uint64_t end = begin + segment.p_memsz;
-    inside |= search.address >= begin && search.address < end;
-    if (begin < object.begin) object.begin = begin & ~std::uint64_t{4095};
-    if (end > object.end) object.end = end;
-  }
-  if (!inside) return 0;
+  const Segments segments{info->dlpi_phdr, info->dlpi_phnum};
+  if (!contains(object, segments, search.address)) return 0;
+  find_extent(object, segments);
   object.identity = info->dlpi_phdr;
-  find_tables(object, {info->dlpi_phdr, info->dlpi_phnum});
+  find_tables(object, segments);
   *search.found = object;
   return 1;
 }
@@ -93,19 +106,20 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
 void use_find_object(void* function) { loaders_function = reinterpret_cast<FindObject>(function); }
 
 bool find_object(std::uint64_t address, Object& found) {
-  if (loaders_function == nullptr) {
-    Search search{address, &found};
-    return dl_iterate_phdr(visit, &search) != 0;
-  }
+  Search search{address, &found};
+  if (loaders_function == nullptr) return dl_iterate_phdr(visit, &search) != 0;
   FoundByLoader result{};
   if (loaders_function(reinterpret_cast<void*>(address), &result) != 0) return false;
+  // Of an object with holes, the loader names one segment alone: then its list says more.
+  const Segments segments = segments_in_memory(reinterpret_cast<std::uint64_t>(result.map_begin),
+                                               reinterpret_cast<std::uint64_t>(result.map_end));
+  if (segments.count == 0) return dl_iterate_phdr(visit, &search) != 0;
   found = Object{};
-  found.begin = reinterpret_cast<std::uint64_t>(result.map_begin);
-  found.end = reinterpret_cast<std::uint64_t>(result.map_end);
   found.bias = result.object->l_addr;
   found.path = result.object->l_name;
-  found.identity = result.object;
-  find_tables(found, segments_in_memory(found.begin, found.end));
+  found.identity = segments.first;
+  find_extent(found, segments);
+  find_tables(found, segments);
   return true;
 }
 

@@ -19,8 +19,9 @@ struct Object {
 };
 
 /// The object whose mapping contains `address`. False when there is none: code made at run time, or no code at all.
-/// With glibc 2.35 and later it takes no lock; before, it takes the lock under which the loader changes its list, which
-/// the loader never holds while it runs a program's code. Allocates nothing.
+/// With glibc 2.35 and later it takes no lock, except for an object with holes between its segments. Otherwise it takes
+/// the lock under which the loader changes its list, which the loader never holds while it runs a program's code.
+/// Allocates nothing.
 bool find_object(std::uint64_t address, Object& found);
 
 /// Makes find_object() lock-free: `function` is glibc's _dl_find_object, or nullptr where there is none.

@@ -60,6 +60,7 @@ Examples:
     metavar="N",
     help="Keep the N calls nearest to an event [default: 64].",
 )
+@click.option("--verify-stacks", is_flag=True, help="Walk each stack again with libunwind; say what differs. Slow.")
 @click.option("--no-names", is_flag=True, help="Leave it to 'blockyard names' to name the calls.")
 @click.option("--force", is_flag=True, help="Replace journals that exist.")
 @click.argument("command_line", nargs=-1, required=True, metavar="-- PROGRAM [ARGS]...")
@@ -73,6 +74,7 @@ def command(
     addresses: bool,
     no_stacks: bool,
     stack_depth: int | None,
+    verify_stacks: bool,
     no_names: bool,
     force: bool,
     command_line: tuple[str, ...],
@@ -87,6 +89,8 @@ def command(
         raise UserError("--signal and --wait both say when to begin; give one of them")
     if after is not None and (wait or signal_number is not None):
         raise UserError("--after can't be combined with --wait or --signal: they say when to begin")
+    if no_stacks and verify_stacks:
+        raise UserError("--no-stacks leaves nothing to verify; drop it or --verify-stacks")
     if no_stacks and stack_depth is not None:
         raise UserError("--no-stacks keeps none of the calls that --stack-depth counts; give one of them")
     if output is not None:
@@ -103,6 +107,7 @@ def command(
         overwrite=force,
         stack_depth=0 if no_stacks else stack_depth or 64,
         names=not no_names,
+        verify_stacks=verify_stacks,
     )
     outcome = recording.run(request)
     for line in recording_summary.describe(outcome):

@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(64, 1 << 20));
   app.add_option("--stack-depth", settings.stack_depth, "Most frames of a stack; 0: no stacks")
       ->check(CLI::Range(0, 4096));
+  app.add_flag("--verify-stacks", settings.verify_stacks, "Walk each stack a second time with libunwind");
   app.add_option("--slots", settings.slots, "Most threads at a time")->check(CLI::Range(1, 1 << 14));
   CLI11_PARSE(app, argc, argv);
   if (*after_option) settings.after = after;

@@ -124,6 +124,7 @@ void Server::record(const FileDescriptor& connection, Caller caller) {
   answer.fences = fences_ ? 1 : 0;
   answer.collector = getpid();
   answer.stack_depth = settings_.stack_depth;
+  answer.verify_stacks = settings_.verify_stacks ? 1 : 0;
   try {
     Process process;
     process.session = std::make_unique<Session>(session_settings(caller));

@@ -31,6 +31,7 @@ struct ServerSettings {
   std::uint32_t slots = 4096;
   std::uint64_t ring_words = 1 << 19;
   std::uint32_t stack_depth = 64;  ///< most frames of a stack; 0: no stacks
+  bool verify_stacks = false;      ///< the programs walk each stack a second time with libunwind
 };
 
 class Server {

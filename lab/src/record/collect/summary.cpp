@@ -20,7 +20,12 @@ void Summary::add_ended(pid_t pid, Session& session, double ns_per_stamp) {
   Json journals = Json::array();
   for (const JournalSummary& journal : session.interpreter().journals()) journals.push_back(json_of(journal));
   const Repairs& repairs = session.interpreter().repairs();
+  const Control& control = session.shared().region().control();
   images_.push_back({{"pid", pid},
+                     {"stacks_verified", control.stacks_verified.load()},
+                     {"stacks_differing", control.stacks_differing.load()},
+                     {"stacks_ended_by_us", control.stacks_ended_by_us.load()},
+                     {"stacks_ended_by_them", control.stacks_ended_by_them.load()},
                      {"program", session.settings().output.header.program},
                      {"running", false},
                      {"threads", session.threads().size()},
