@@ -2,7 +2,9 @@
 
 import csv
 import json
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 from small_game import DRAW, LOAD, blockyard
@@ -28,6 +30,38 @@ def test_functions_are_counted_and_the_standard_library_does_not_speak(game):
         "app::batch()": (3, 1500),
     }
     assert "std::vector" in str(by_name(game, "--wrappers").keys())
+
+
+def test_a_programs_own_wrappers_can_be_skipped_and_its_operator_new_is_one(game, tmp_path):
+    assert set(by_name(game, "--skip", "spawn")) == {"app::load()", "app::update(float)", "app::batch()"}
+    journal = Journal()
+    journal.allocate(8, 0x10, 1, journal.stack("main", LOAD, "app::Thing::operator new(unsigned long)"))
+    assert set(by_name(journal.write(tmp_path / "new.txt"))) == {"app::load()"}
+    assert "is no regular expression" in blockyard("sites", game, "--skip", "(").stderr
+
+
+def test_memory_at_the_peak_is_that_of_one_moment(tmp_path):
+    random = Random(7)
+    journal = Journal()
+    stacks = {f"app::site{i}()": journal.stack("main", f"app::site{i}()") for i in range(5)}
+    live: dict[int, tuple[str, int]] = {}
+    held, most, at_peak = Counter(), -1, {}
+    for now in range(2000):
+        if live and random.random() < 0.5:
+            address = random.choice(list(live))
+            name, size = live.pop(address)
+            journal.free(address, now, stacks[name])
+            held[name] -= size
+        else:
+            name, size = random.choice(list(stacks)), random.randrange(1000)
+            live[0x1000 + now] = name, size
+            journal.allocate(size, 0x1000 + now, now, stacks[name])
+            held[name] += size
+        if held.total() > most:
+            most, at_peak = held.total(), dict(held)
+    found = by_name(journal.write(tmp_path / "game.txt"))
+    assert {name: site["peak_bytes"] for name, site in found.items()} == {name: at_peak.get(name, 0) for name in found}
+    assert {name: site["end_bytes"] for name, site in found.items()} == {name: held[name] for name in found}
 
 
 def test_lines_modules_tags_and_stacks_are_other_ways_to_group(game):

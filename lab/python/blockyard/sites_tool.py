@@ -85,6 +85,11 @@ grouping = click.option(
 wrappers = click.option(
     "--wrappers", is_flag=True, help="Let operator new, malloc and the standard library stand for a stack."
 )
+skip = click.option(
+    "--skip",
+    metavar="REGEX",
+    help="Functions of the program that don't stand for a stack, such as its own allocator's.",
+)
 through = click.option(
     "--through", metavar="REGEX", help="Only stacks with a function, anywhere in them, that REGEX matches."
 )

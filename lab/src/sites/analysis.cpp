@@ -194,12 +194,7 @@ class Adder {
   };
 
   void select(const std::string& pattern) {
-    std::regex expression;
-    try {
-      expression.assign(pattern, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error&) {
-      throw Error("'" + pattern + "' is no regular expression");
-    }
+    const std::regex expression = expression_of(pattern);
     const Labels& labels = *result_.labels;
     std::vector<bool> matches(labels.texts());
     for (std::uint32_t i = 0; i < labels.texts(); ++i) matches[i] = std::regex_search(labels.text(i), expression);
@@ -350,7 +345,7 @@ Sites find_sites(const std::string& path, const Options& options, const journal:
   Sites result;
   const Overview overview = look(path, result, progress);
   require(path, options, overview);
-  result.labels = std::make_unique<Labels>(*result.stacks, options.show_wrappers);
+  result.labels = std::make_unique<Labels>(*result.stacks, options.show_wrappers, options.skip);
   Adder adder(options, overview, result);
   const auto source = journal::open(path);
   constexpr std::size_t ahead = 16;

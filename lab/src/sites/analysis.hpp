@@ -21,6 +21,7 @@ enum class By { function, line, module, tag, stack };
 struct Options {
   By by = By::function;
   bool show_wrappers = false;  ///< operator new, malloc and the standard library may speak for a stack
+  std::string skip;            ///< a regular expression: such functions don't speak for a stack, either; empty is none
   std::string through;         ///< a regular expression: only stacks with such a function; empty is all
   std::uint64_t from_ns = 0;
   std::uint64_t to_ns = std::numeric_limits<std::uint64_t>::max();

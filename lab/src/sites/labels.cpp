@@ -38,6 +38,14 @@ std::string hexadecimal(std::uint64_t value) {
 
 }  // namespace
 
+std::regex expression_of(const std::string& text) {
+  try {
+    return std::regex(text, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error&) {
+    throw journal::Error("'" + text + "' is no regular expression");
+  }
+}
+
 bool is_wrapper(std::string_view function) {
   static constexpr std::array<std::string_view, 17> names{
       "malloc",        "calloc",         "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
@@ -47,13 +55,20 @@ bool is_wrapper(std::string_view function) {
       "std::", "__gnu_cxx::", "__cxx", "operator new", "alloc::", "core::", "<alloc::", "<core::", "<std::", "__rust_"};
   const std::string_view name = qualified_name(function);
   return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); }) ||
-         std::find(names.begin(), names.end(), name) != names.end();
+         std::find(names.begin(), names.end(), name) != names.end() ||
+         name.find("::operator new") != std::string_view::npos;
 }
 
-Labels::Labels(const journal::Stacks& stacks, bool show_wrappers) : stacks_(stacks) {
+Labels::Labels(const journal::Stacks& stacks, bool show_wrappers, const std::string& skip) : stacks_(stacks) {
   intern({});
   for (std::uint32_t frame = 0; frame < stacks.frames().size(); ++frame) add_frame(frame);
   first_.push_back(static_cast<std::uint32_t>(labels_.size()));
+  if (!skip.empty()) {
+    const std::regex expression = expression_of(skip);
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      if (std::regex_search(texts_[i], expression)) wrapper_[i] = true;
+    }
+  }
   choose_speakers(show_wrappers);
 }
 

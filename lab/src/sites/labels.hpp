@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <regex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ namespace blockyard::sites {
 /// libraries of C++ and Rust. `function` is demangled.
 bool is_wrapper(std::string_view function);
 
+/// The expression, or an Error that says that it is none.
+std::regex expression_of(const std::string& text);
+
 /// One function of a stack. All but the line are indices for Labels::text().
 struct Label {
   std::uint32_t function = 0;
@@ -28,8 +32,9 @@ struct Label {
 /// without names is called by its module and address, such as libgame.so+0x1234. Const members are thread-safe.
 class Labels {
  public:
-  /// With `show_wrappers` the innermost function speaks for each stack, whatever it is.
-  Labels(const journal::Stacks& stacks, bool show_wrappers);
+  /// With `show_wrappers` the innermost function speaks for each stack, whatever it is. Functions that the regular
+  /// expression `skip` matches are wrappers, too; empty is none. Throws journal::Error when it is no expression.
+  Labels(const journal::Stacks& stacks, bool show_wrappers, const std::string& skip = {});
 
   /// The functions of a frame, innermost first; at least one.
   std::span<const Label> of_frame(std::uint32_t frame) const;

@@ -109,6 +109,7 @@ int run(int argc, char** argv) {
   list->add_option("--sort", arguments.listing.sort)->transform(CLI::CheckedTransformer(sorts));
   list->add_option("--limit", arguments.listing.limit, "at most so many sites; 0 is all");
   list->add_option("--match", arguments.listing.match, "a regular expression for function, file, module or tag");
+  list->add_option("--skip", arguments.options.skip, "functions that this regex matches don't stand for a stack");
   list->add_flag("--wrappers", arguments.options.show_wrappers, "let operator new and the standard library speak");
   const auto given = [](const CLI::App* command, const char* option) {
     return command->get_option(option)->count() != 0;

@@ -96,12 +96,7 @@ std::vector<std::string> texts_of(const Sites& sites, const Site& site, By by) {
 }  // namespace
 
 Json sites_json(const Sites& sites, By by, const Listing& listing) {
-  std::regex expression;
-  try {
-    expression.assign(listing.match, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error&) {
-    throw journal::Error("'" + listing.match + "' is no regular expression");
-  }
+  const std::regex expression = expression_of(listing.match);
   std::vector<const Site*> chosen;
   for (const Site& site : sites.sites) {
     const Totals& totals = site.totals;

@@ -52,6 +52,7 @@ Examples:
 )
 @click.option("--limit", type=click.IntRange(min=0), default=15, show_default=True, help="How many sites; 0 is all.")
 @sites_tool.through
+@sites_tool.skip
 @sites_tool.wrappers
 @options.stretch
 @options.as_json
@@ -64,6 +65,7 @@ def command(
     gates: tuple[str, ...],
     limit: int,
     through: str | None,
+    skip: str | None,
     wrappers: bool,
     from_s: float | None,
     to_s: float | None,
@@ -76,8 +78,9 @@ def command(
     """
     chosen = [recording_diff.parse_gate(text) for text in gates]
     arguments: list[str | Path] = ["--by", by, *(["--wrappers"] if wrappers else [])]
-    if through is not None:
-        arguments += ["--through", through]
+    for option, value in (("--through", through), ("--skip", skip)):
+        if value is not None:
+            arguments += [option, value]
     arguments += sites_tool.stretch(from_s, to_s)
     old, new = (sites_tool.listing([journal, *arguments]) for journal in (before, after))
     for journal, listing in ((before, old), (after, new)):

@@ -37,6 +37,7 @@ Examples:
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many sites; 0 is all.")
 @click.option("--match", metavar="REGEX", help="Only sites whose function, file, module or tag REGEX matches.")
 @sites_tool.through
+@sites_tool.skip
 @sites_tool.wrappers
 @options.stretch
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -48,6 +49,7 @@ def command(
     limit: int,
     match: str | None,
     through: str | None,
+    skip: str | None,
     wrappers: bool,
     from_s: float | None,
     to_s: float | None,
@@ -62,7 +64,7 @@ def command(
     if as_csv and as_json:
         raise UserError("--json and --csv can't both go to standard output")
     arguments: list[str | Path] = [journal, "--by", by, "--sort", sort, "--limit", str(limit)]
-    for option, value in (("--match", match), ("--through", through)):
+    for option, value in (("--match", match), ("--through", through), ("--skip", skip)):
         if value is not None:
             arguments += [option, value]
     if wrappers:
