@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from recorded import command, environment, program, read, record
 from test_record_processes import child_named
 
@@ -140,3 +141,34 @@ def test_an_engine_journal_that_can_not_be_written_fails_at_close(tmp_path):
     done = subprocess.run([program("engine"), str(journal)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 4
     assert "No such file or directory" in done.stderr
+
+
+SLEEPS = "import json, time\nwhile True: json.dumps(list(range(100))); time.sleep(0.001)"
+REFUSES = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEPS
+
+
+def test_quit_ends_a_program_that_would_run_on_when_its_window_closes(tmp_path):
+    done = record(tmp_path / "q.byj", sys.executable, "-c", SLEEPS, options=("--for", "0.5", "--quit"))
+    assert done.exit_code == 0, done.stderr
+    assert done.journal().events
+
+
+def test_quit_kills_a_program_that_ignores_sigterm(tmp_path):
+    done = record(tmp_path / "q.byj", sys.executable, "-c", REFUSES, options=("--for", "0.3", "--quit"))
+    assert "SIGKILL" in done.stderr
+    assert done.exit_code == 0
+    assert done.journal().events
+
+
+def test_without_quit_the_recorder_says_that_the_program_runs_on(tmp_path):
+    code = "import time; time.sleep(1.5)"
+    done = record(tmp_path / "q.byj", sys.executable, "-c", code, options=("--for", "0.3"))
+    assert "the window has closed" in done.stderr
+    assert done.exit_code == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--for", "1", "--wait")])
+def test_quit_needs_a_window_that_closes_by_itself(tmp_path, options):
+    done = record(tmp_path / "q.byj", "true", options=(*options, "--quit"))
+    assert done.exit_code == 1
+    assert done.stderr.count("\n") == 1

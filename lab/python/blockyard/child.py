@@ -3,7 +3,8 @@
 import contextlib
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,22 +15,35 @@ _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _AWAITED = (*_FORWARDED, signal.SIGCHLD)
 
 
-def run(program: Path, command: Sequence[str], environment: dict[str, str]) -> int:
+Timed = tuple[float, Callable[[subprocess.Popen], None]]
+"""Seconds after the program's start, and what to do then if it still runs."""
+
+
+def run(program: Path, command: Sequence[str], environment: dict[str, str], timed: Sequence[Timed] = ()) -> int:
     """Runs it to its end; its exit code, or 128 and the number of the signal that ended it. Raises OSError when it
-    can't be started."""
+    can't be started. What is `timed` is done in its order."""
     with _signals_held() as held:
         process = subprocess.Popen(
             command, executable=program.absolute(), env=environment, close_fds=False, preexec_fn=held.give_back
         )
-        code = _wait_passing_on(process)
+        code = _wait_passing_on(process, timed)
     return code if code >= 0 else 128 - code
 
 
-def _wait_passing_on(process: subprocess.Popen) -> int:
+def _wait_passing_on(process: subprocess.Popen, timed: Sequence[Timed]) -> int:
     """Until the program ends; the signals that come for us meanwhile go to it."""
+    begin = time.monotonic()
+    to_come = list(timed)
     while (code := process.poll()) is None:
-        number = signal.sigwait(_AWAITED)
-        if number != signal.SIGCHLD:
+        if to_come and time.monotonic() >= begin + to_come[0][0]:
+            to_come.pop(0)[1](process)
+            continue
+        if to_come:
+            info = signal.sigtimedwait(_AWAITED, max(0.0, begin + to_come[0][0] - time.monotonic()))
+            number = None if info is None else info.si_signo
+        else:
+            number = signal.sigwait(_AWAITED)
+        if number not in (None, signal.SIGCHLD):
             process.send_signal(number)
     return code
 

@@ -5,6 +5,7 @@ import os
 import secrets
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class Request:
     overwrite: bool = False
     stack_depth: int = 64  # 0: no stacks
     verify_stacks: bool = False
+    quit: bool = False  # end the program when the window has closed
     names: bool = True  # resolve the stacks' functions and lines at the end
 
 
@@ -48,6 +50,7 @@ class Outcome:
     exit_code: int
     summary: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    was_quit: bool = False  # the program was ended because its window had closed
 
 
 def run(request: Request) -> Outcome:
@@ -60,7 +63,8 @@ def run(request: Request) -> Outcome:
         environment = _environment(request, socket, folder)
         collector = _start_collector(request, socket)
         try:
-            exit_code = child.run(program, request.command, environment)
+            ending = _Ending(request)
+            exit_code = child.run(program, request.command, environment, ending.steps())
         except OSError as error:
             collector.stdin.close()
             collector.wait()
@@ -70,10 +74,50 @@ def run(request: Request) -> Outcome:
         line = collector.stdout.readline()
     if not line:
         raise UserError("the recorder's collector ended early; what it had written is readable")
-    outcome = Outcome(request, exit_code, json.loads(line))
+    outcome = Outcome(request, exit_code, json.loads(line), was_quit=ending.was_quit)
     if request.names and request.stack_depth:
         outcome.notes += _name_stacks(outcome)
     return outcome
+
+
+class _Ending:
+    """What happens when the window of --for has closed and the program still runs."""
+
+    # The program's start and the collector's window are not quite the same moment.
+    _SLACK = 0.3
+    _PATIENCE = 5.0
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self.was_quit = False
+
+    def steps(self) -> list[child.Timed]:
+        request = self._request
+        if request.length is None or request.wait or request.signal is not None:
+            return []
+        closes = (request.after or 0) + request.length + self._SLACK
+        if not request.quit:
+            return [(closes, self._say)]
+        return [(closes, self._terminate), (closes + self._PATIENCE, self._kill)]
+
+    def _say(self, process: subprocess.Popen) -> None:
+        print(
+            f"blockyard: the window has closed and the journal is complete; process {process.pid} runs on unrecorded "
+            "('--quit' would end it)",
+            file=sys.stderr,
+        )
+
+    def _terminate(self, process: subprocess.Popen) -> None:
+        self.was_quit = True
+        process.terminate()
+
+    def _kill(self, process: subprocess.Popen) -> None:
+        print(
+            f"blockyard: {self._request.command[0]} did not end within {self._PATIENCE:g} s of SIGTERM; "
+            "SIGKILL ends it",
+            file=sys.stderr,
+        )
+        process.kill()
 
 
 def _name_stacks(outcome: Outcome) -> list[str]:

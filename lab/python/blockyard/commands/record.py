@@ -38,6 +38,7 @@ Examples:
 )
 @click.option("--after", type=Seconds(min=0), metavar="S", help="Begin S seconds after the program's start.")
 @click.option("--for", "length", type=Seconds(min=0, min_open=True), metavar="S", help="Stop after S seconds.")
+@click.option("--quit", "quit_", is_flag=True, help="End the program when the S seconds of --for are over.")
 @click.option(
     "--signal",
     "signal_number",
@@ -68,6 +69,7 @@ def command(
     output: Path | None,
     after: float | None,
     length: float | None,
+    quit_: bool,
     signal_number: int | None,
     wait: bool,
     frame_symbol: str | None,
@@ -89,6 +91,10 @@ def command(
         raise UserError("--signal and --wait both say when to begin; give one of them")
     if after is not None and (wait or signal_number is not None):
         raise UserError("--after can't be combined with --wait or --signal: they say when to begin")
+    if quit_ and (length is None or wait or signal_number is not None):
+        raise UserError(
+            "--quit ends the program when the time of --for is over; give --for S, without --wait or --signal"
+        )
     if no_stacks and verify_stacks:
         raise UserError("--no-stacks leaves nothing to verify; drop it or --verify-stacks")
     if no_stacks and stack_depth is not None:
@@ -108,6 +114,7 @@ def command(
         stack_depth=0 if no_stacks else stack_depth or 64,
         names=not no_names,
         verify_stacks=verify_stacks,
+        quit=quit_,
     )
     outcome = recording.run(request)
     for line in recording_summary.describe(outcome):
@@ -116,4 +123,6 @@ def command(
     nothing = not still_recording and recording_summary.complete_journals(outcome) == 0
     if outcome.exit_code == 0 and (nothing or recording_summary.incomplete_journals(outcome) > 0):
         sys.exit(1)  # the program did well, the recording did not
+    if outcome.was_quit and not nothing and recording_summary.incomplete_journals(outcome) == 0:
+        sys.exit(0)  # the program ended as it was told to
     sys.exit(outcome.exit_code)
