@@ -1,5 +1,5 @@
-// Why: with BLOCKYARD_HEAP_GUARD=1 a block that is sampled lies between pages that nobody may touch. Here every block is
-// sampled; each mistake ends a child with a report that names it, the block's size and who allocated and freed it.
+// Why: with BLOCKYARD_HEAP_GUARD=1 a block that is sampled lies between pages that nobody may touch. Here every block
+// is sampled; each mistake ends a child with a report that names it, the block's size and who allocated and freed it.
 #include <malloc.h>
 #include <sys/wait.h>
 

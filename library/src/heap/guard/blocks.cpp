@@ -62,9 +62,9 @@ struct Quarantine {
 };
 static_assert(sizeof(Quarantine) <= page_bytes);
 
-// What the last word of a small block holds: bits 8 to 22 the bytes between those asked for and the word, bit 23 whether
-// the block is free, the others depend on its address. The first byte is never 0, so that a terminator written behind a
-// string shows.
+// What the last word of a small block holds: in bits 8 to 22 how many bytes before the word were not asked for, in bit
+// 23 whether the block is free. The others depend on its address. The first byte is never 0, so that a terminator
+// written behind a string shows.
 class Canary {
  public:
   static constexpr std::uint64_t told = 0xFFFF00;
