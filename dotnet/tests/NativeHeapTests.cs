@@ -35,6 +35,21 @@ namespace Blockyard.Tests
                 }
             }
 
+            UnmanagedList<int> list = new UnmanagedList<int>(0, Lifetime.Persistent);
+            UnmanagedHashMap<int, int> map = new UnmanagedHashMap<int, int>(0, Lifetime.Persistent);
+            for (int i = 0; i < 100_000; i++)
+            {
+                list.Add(i);
+                map[i] = i;
+            }
+
+            for (int i = 0; i < list.Count; i++)
+            {
+                Assert.IsTrue(list[i] == i && map[i] == i);
+            }
+
+            map.Dispose();
+            list.Dispose();
             Assert.Throws<OutOfMemoryException>(() => UnmanagedMemory.Malloc(1L << 60, 16, Lifetime.Persistent));
             Assert.Throws<InvalidOperationException>(() => UnmanagedMemory.PersistentHeap = PersistentHeap.Runtime);
             StringAssert.Contains("libblockyard.so", File.ReadAllText("/proc/self/maps"));
