@@ -1,5 +1,5 @@
-// Threads: maps filled on eight at once; blocks allocated on one and freed on seven; two that free each other's blocks; a
-// map moved to another thread and refilled.
+// Threads: maps filled on eight at once; blocks allocated on one and freed on seven; two that free each other's blocks;
+// a map moved to another thread and refilled.
 #include <algorithm>
 #include <atomic>
 #include <barrier>

@@ -222,8 +222,8 @@ TEST(RBMapOfStrings, a_key_that_lacks_what_all_share_comes_before_or_after_them)
   }
 }
 
-// The root and the leaves at the edges come to skip what all keys share; the branches between them do not. Then the tree
-// loses its root.
+// The root and the leaves at the edges come to skip what all keys share; the branches between them do not. Then the
+// tree loses its root.
 TEST(RBMapOfStrings, a_tree_that_shrinks_goes_on_with_what_all_keys_share) {
   RBSet<std::string> set{"a", "z"};
   const auto name = [](int i) { return "res://models/" + std::to_string(i); };

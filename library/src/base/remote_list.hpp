@@ -9,8 +9,8 @@
 //  - A slab is in at most one stack at a time.
 //  - The blocks of its list count as used until then. So a slab is not given back while its announcement is on its way.
 //
-// A slab may change its owner meanwhile, with its blocks. The old owner then finds the slab in its stack, and passes the
-// announcement on.
+// A slab may change its owner meanwhile, with its blocks. The old owner then finds the slab in its stack, and passes
+// the announcement on.
 //
 // There is no ABA: a pusher writes the link into a block, or a slab, that is its own until the exchange succeeds, and
 // lists and stacks are taken only as a whole.
@@ -85,8 +85,8 @@ struct PendingStack {
     } while (!head.compare_exchange_weak(seen, index, std::memory_order_release, std::memory_order_relaxed));
   }
 
-  /// The newest announced slab, its link leading to the rest; 0 when there is none. Owner only; wait-free. Read a slab's
-  /// link before adopting its list: from then on another thread may announce the slab again and write the link.
+  /// The newest announced slab, its link leading to the rest; 0 when there is none. Owner only; wait-free. Read a
+  /// slab's link before adopting its list: from then on another thread may announce the slab again and write the link.
   static std::uint32_t take(Word& head) {
     if (head.load(std::memory_order_relaxed) == 0) {
       return 0;

@@ -1,8 +1,8 @@
 // A pool: the slabs and pages of one stride and one owner, and every path that is not fast.
 //
 // A pool serves a BlockAllocator (`thread` is null), or one size of one thread (`thread` is set). To the latter, blocks
-// also come back through each slab's remote list (base/remote_list.hpp). All functions are for the owner; another thread
-// that uses the pool of an ended owner holds `parked_lock` (static_pools.cpp).
+// also come back through each slab's remote list (base/remote_list.hpp). All functions are for the owner; another
+// thread that uses the pool of an ended owner holds `parked_lock` (static_pools.cpp).
 #pragma once
 
 #include <atomic>
@@ -77,8 +77,8 @@ void pool_trim(Pool* pool);
 /// Any thread: frees a block on its slab's remote list. Lock-free.
 void pool_free_remote(void* block, Slab* slab);
 
-/// Keeps a block of another thread's slab: the next allocation returns it. False when the pool and its slot have as many
-/// as they may.
+/// Keeps a block of another thread's slab: the next allocation returns it. False when the pool and its slot have as
+/// many as they may.
 bool pool_keep(Pool* pool, void* block);
 
 /// Adopts the remote lists of at most `most` announced slabs. O(`most`).
