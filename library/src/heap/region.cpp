@@ -21,6 +21,10 @@ constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 constexpr std::size_t room_beside = std::size_t{10} << 20;
 constexpr std::size_t smallest_region = std::size_t{8} << 20;
 
+// Address space between the region's last address and what the system maps for others, which comes down from there: the
+// records of the checked build alone take 64 GiB of it.
+constexpr std::size_t room_above = std::size_t{256} << 30;
+
 // Where address space is not limited the region grows by larger steps than are wanted, for fewer system calls.
 constexpr std::size_t least_growth = std::size_t{32} << 20;
 
@@ -93,7 +97,7 @@ void populate_entries(Entry* table, std::size_t first, std::size_t count) {
 }
 
 // Lays the heap table, the tables and the region out, in this order, so that the region's end lies nearest to what the
-// system maps for others, with as much address space again between them. Nothing is mapped yet.
+// system maps for others, with room_above between them. Nothing is mapped yet.
 bool lay_out(std::size_t bytes) {
   const auto rounded = [](std::size_t size) {
     return (size + large_table_step - 1) / large_table_step * large_table_step;
@@ -104,7 +108,7 @@ bool lay_out(std::size_t bytes) {
     before += rounded((bytes >> slice_shift) * table.bytes_per_slice);
   }
   before = (before + alignment - 1) & ~(alignment - 1);
-  auto* place = static_cast<char*>(base::find_free_space(before + 2 * bytes, alignment));
+  auto* place = static_cast<char*>(base::find_free_space(before + bytes + room_above, alignment));
   if (place == nullptr) {
     return false;
   }
