@@ -244,8 +244,8 @@ namespace Blockyard.Benchmarks
             list.Dispose();
         }
 
-        /// <summary>Reads and writes every item: the article's list of pointers, and a chunked list, against an array of
-        /// objects.</summary>
+        /// <summary>Reads and writes every item: the article's list of pointers, and a chunked list, against an array
+        /// of objects.</summary>
         private static void Access(int rounds)
         {
             const int Items = 1_000_000;

@@ -23,13 +23,13 @@ LINES = "a 100 A0 7 1000\na 20 B0 9 2000\nf A0 9 3000\na 50 C0 7 2000000000\nf B
 
 STACKS = """\
 # blockyard journal text 1
-# program /home/studio/secret-game
+# program /studio/secret-game
 # argument secret-game
 # argument --level=secret
 # thread 7 7 secret thread
 # name secret tag
-# module 1000 3000 1000 0 0badc0de /home/studio/secret-game
-# module 5000 6000 5000 0 - /home/studio/libsecret.so
+# module 1000 3000 1000 0 0badc0de /studio/secret-game
+# module 5000 6000 5000 0 - /studio/libsecret.so
 # address 0 10
 # address 1 20
 # stack-end 2
@@ -44,7 +44,7 @@ a 100 A0 7 1000
 f A0 7 2000
 a 50 A0 7 3000
 # function 0 12 secret::main
-# file /home/studio/secret.cpp
+# file /studio/secret.cpp
 """
 
 
