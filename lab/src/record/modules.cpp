@@ -67,8 +67,12 @@ void remove(std::size_t index) { reported[index] = reported[--reported_count]; }
 }  // namespace
 
 void announce_module(std::uint64_t address) {
+  for (const ThreadState::Range& range : self.reported) {
+    if (address >= range.begin && address < range.end) return;
+  }
   unwind::Object object;
   if (!unwind::find_object(address, object)) return;
+  self.reported[self.reported_at++ % 8] = {object.begin, object.end};
   const ModulesLock held;
   bool replaced = false;
   for (std::size_t index = 0; index < reported_count;) {

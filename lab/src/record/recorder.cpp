@@ -277,6 +277,10 @@ bool wait_while(Blocked blocked) {
   return true;
 }
 
+void forget_reported() {
+  for (ThreadState::Range& range : self.reported) range = {0, 0};
+}
+
 // Finds the calling thread a free slot. It waits a while for slots of ended threads, but not forever: threads that have
 // a slot may be waiting for this one.
 bool register_thread(std::uint64_t key) {
@@ -308,6 +312,7 @@ bool register_thread(std::uint64_t key) {
   }
   self.producer.bind(slot, state.region.ring(index), control.ring_words, state.clock, state.fences != 0);
   self.walker = walker_for(index);
+  forget_reported();
   self.key = key;
   return true;
 }
@@ -321,7 +326,10 @@ class NodeSink final : public unwind::Sink {
     const std::uint64_t payload = is_root ? root_flag | (frame & 0xff) : frame;
     append<When::before>(pack(RecordKind::stack_node, payload), pack_pair(node, parent));
   }
-  void clear_nodes() override { append<When::before>(pack(RecordKind::stack_clear, 0)); }
+  void clear_nodes() override {
+    forget_reported();
+    append<When::before>(pack(RecordKind::stack_clear, 0));
+  }
 };
 
 NodeSink node_sink;
@@ -348,7 +356,7 @@ __attribute__((constructor)) void attach_at_load() {
 }  // namespace
 
 ProcessState* process = &before_any;
-thread_local ThreadState self __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0, 0, nullptr};
+thread_local ThreadState self __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0, 0, nullptr, {}, 0};
 
 bool prepare_for_hooks() {
   const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);

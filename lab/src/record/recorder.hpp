@@ -42,6 +42,12 @@ struct ThreadState {
   std::uint32_t busy;           ///< inside the recorder or a real allocation function: nested calls are not recorded
   std::uint32_t present_depth;  ///< depth of nested calls that present a frame
   unwind::Walker* walker;       ///< nullptr: no stacks
+  struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+  Range reported[8];          ///< objects that were reported as this thread last saw them
+  std::uint32_t reported_at;  ///< which of them is the next to be replaced
 };
 
 extern ProcessState* process;
