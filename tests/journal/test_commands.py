@@ -139,15 +139,17 @@ def with_stacks(tmp_path: Path) -> Path:
 def test_info_says_what_call_stacks_a_journal_has(byj, with_stacks):
     words = " ".join(blockyard("info", with_stacks).stdout.split())
     assert (
-        "call stacks 2 of 2 events; incomplete: outside the thread's stack 50.00 %; 1 of 2 modules without names; "
-        "1 event tagged" in words
+        "call stacks 2 different ones on 2 events; incomplete: outside the thread's stack 50.00 %; "
+        "1 of 2 modules without names; 1 event tagged" in words
     )
     assert "call stacks none: recorded without them" in " ".join(blockyard("info", byj).stdout.split())
     assert json.loads(blockyard("info", "--json", with_stacks).stdout)["stacks"]["sites"] == 2
 
 
-def test_check_counts_call_stacks(byj, with_stacks):
-    assert "; 4 call stacks; " in blockyard("check", with_stacks).stdout
+def test_check_counts_the_different_call_stacks_of_events(byj, with_stacks, tmp_path):
+    twice = tmp_path / "twice.byj"
+    assert blockyard("repeat", with_stacks, 2, "-o", twice).returncode == 0
+    assert "; 2 different call stacks on 4 events; " in blockyard("check", twice).stdout
     assert "; no call stacks; " in blockyard("check", byj).stdout
 
 

@@ -36,7 +36,7 @@ TEST_F(Leaks, a_block_is_reported_once_when_it_is_older_than_four_frames_and_sta
   EXPECT_EQ(end_frames(4), "");
   const std::string report = end_frames(1);
   EXPECT_NE(report.find("a temp job block of 4 bytes"), std::string::npos) << report;
-  EXPECT_NE(report.find("lives for 5 frames now, 4 are allowed"), std::string::npos) << report;
+  EXPECT_NE(report.find("has lived for 5 frames, 4 are allowed"), std::string::npos) << report;
   EXPECT_EQ(end_frames(10), "");
   EXPECT_EQ(by_leaks_reported(), before + 1);
   EXPECT_EQ(*block, 42);

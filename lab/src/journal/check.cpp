@@ -9,6 +9,7 @@ CheckResult check(const std::string& path, const Progress& progress) {
   const auto source = open(path);
   const auto* byj = dynamic_cast<const ByjSource*>(source.get());
   Walker walker;
+  std::vector<bool> seen;  // by site
   CheckResult result;
   for (auto events = source->next(); !events.empty(); events = source->next()) {
     for (const Event& event : events) {
@@ -21,7 +22,12 @@ CheckResult check(const std::string& path, const Progress& progress) {
       }
       if (gives_block(event.kind)) ++result.blocks_given;
       if (event.kind == Kind::frame_mark) ++result.frame_marks;
-      if (event.site != no_site) ++result.events_with_stack;
+      if (event.site != no_site) {
+        ++result.events_with_stack;
+        if (seen.size() <= event.site) seen.resize(std::size_t{event.site} + 1);
+        if (!seen[event.site]) ++result.stacks;
+        seen[event.site] = true;
+      }
     }
     report(progress, *source);
   }
@@ -34,7 +40,6 @@ CheckResult check(const std::string& path, const Progress& progress) {
   } catch (const Error& error) {
     throw Error(path + ": " + error.what());
   }
-  result.stacks = source->stacks().counts().nodes;
   result.events = walker.events();
   result.live_at_end = walker.live_blocks();
   result.threads = source->header().threads.size();

@@ -16,7 +16,7 @@ struct CheckResult {
   std::uint64_t threads = 0;
   std::uint64_t frame_marks = 0;
   std::uint64_t events_with_stack = 0;
-  std::uint64_t stacks = 0;  ///< nodes of their trie
+  std::uint64_t stacks = 0;  ///< distinct call stacks of events
   bool has_addresses = false;
   std::vector<std::string> notes;
 };

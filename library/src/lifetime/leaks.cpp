@@ -100,7 +100,7 @@ bool is_own(const char* frame) {
 void report(const Record& record, std::uint64_t frame, std::uint32_t allowed) {
   char line[1024];
   std::snprintf(line, sizeof line,
-                "blockyard: a temp job block of %zu bytes (%p) lives for %llu frames now, %u are allowed: allocated in "
+                "blockyard: a temp job block of %zu bytes (%p) has lived for %llu frames, %u are allowed: allocated in "
                 "frame %llu by thread %u\n",
                 record.size, record.block, static_cast<unsigned long long>(frame - record.frame), allowed,
                 static_cast<unsigned long long>(record.frame), record.thread);

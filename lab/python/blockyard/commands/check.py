@@ -22,7 +22,10 @@ def command(journal: Path, as_json: bool) -> None:
         journal_tool.print_json(result)
         return
     addresses = "addresses checked" if result["has_addresses"] else "no addresses kept"
-    stacks = counted(result["stacks"], "call stack") if result["stacks"] else "no call stacks"
+    stacks = "no call stacks"
+    if result["stacks"]:
+        of = counted(result["events_with_stack"], "event")
+        stacks = f"{counted(result['stacks'], 'different call stack')} on {of}"
     frames = counted(result["frame_marks"], "frame mark")
     click.echo(
         f"{journal}: no violation in {counted(result['events'], 'event')} "

@@ -137,7 +137,7 @@ def _stacks(stacks: dict[str, Any]) -> str:
     """How much of the journal can say who allocated."""
     if not stacks["events"]:
         return "none: recorded without them"
-    parts = [f"{_count(stacks['sites'])} of {counted(stacks['events'], 'event')}"]
+    parts = [f"{_count(stacks['sites'])} different ones on {counted(stacks['events'], 'event')}"]
     reasons = sorted(stacks["incomplete_events"].items(), key=lambda one: -one[1])
     if reasons:
         shares = (f"{reason} {_share(events / stacks['events'])}" for reason, events in reasons)
