@@ -175,8 +175,8 @@ def test_an_earlier_results_files_do_not_stay_beside_the_new_ones(tmp_path: Path
 
 
 def test_an_allocator_that_cannot_be_measured_is_left_out_and_the_others_are_shown(tmp_path: Path) -> None:
-    # Half of the limit is address space of Blockyard's own heap; tlsf wants a pool of twice the blocks.
-    large = ("--count", "200", "--size", str(1 << 20), "--repeats", "2")
+    # tlsf wants a pool of twice the blocks.
+    large = ("--count", "1200", "--size", str(1 << 20), "--repeats", "2")
     limit = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, limit[1]))
     try:

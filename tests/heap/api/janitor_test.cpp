@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <cerrno>
 #include <chrono>
@@ -314,8 +315,14 @@ TEST(Janitor, what_it_works_on_is_neither_used_nor_live) {
   ASSERT_EQ(by_heap_set(BY_HEAP_PURGE, purge), 0);
 }
 
-// In a forked child nobody is left to give it back.
+// In a forked child nobody is left to give it back. With one thread there was nobody but the thread that forks.
 TEST(Janitor, what_was_in_work_at_a_fork_is_free_in_the_child) {
+  std::atomic<bool> over{false};
+  std::thread second([&] {
+    while (!over) {
+      std::this_thread::yield();
+    }
+  });
   const PageRun run = process_supply.pages.allocate(100, 1, Prefer::ready, PageState::in_work);
   const pid_t child = fork();
   if (child == 0) {
@@ -325,6 +332,8 @@ TEST(Janitor, what_was_in_work_at_a_fork_is_free_in_the_child) {
   int status = 1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+  over = true;
+  second.join();
   EXPECT_GE(process_supply.pages.totals().in_work, 100u);  // in the parent it is still whose it was
   process_supply.pages.free(run.first, PageState::free_dirty);
 }
