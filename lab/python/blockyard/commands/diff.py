@@ -25,7 +25,7 @@ _EPILOG = """\b
 Examples:
   blockyard diff before.byj after.byj
   blockyard diff before.byj after.byj --of peak
-  blockyard diff before.byj after.byj --gate allocations:5% --gate site/bytes:1%"""
+  blockyard diff before.byj after.byj --gate site/bytes:1%"""
 
 
 @click.command(short_help="Which sites allocate more than before. With gates for CI.", epilog=_EPILOG)

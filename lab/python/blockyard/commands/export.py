@@ -19,10 +19,10 @@ _ENDINGS = {
 
 _EPILOG = """\b
 Examples:
-  blockyard export game.byj -o game.pb.gz            # go tool pprof -http=: game.pb.gz
-  blockyard export game.byj -o game.folded           # a line for each stack, for flamegraph.pl or inferno
-  blockyard export game.byj -o game.speedscope.json  # speedscope
-  blockyard export game.byj -o game.trace.json       # Perfetto"""
+  blockyard export game.byj -o game.pb.gz            # for pprof
+  blockyard export game.byj -o game.folded           # for flamegraph.pl
+  blockyard export game.byj -o game.speedscope.json
+  blockyard export game.byj -o game.trace.json       # for Perfetto"""
 
 
 @click.command(short_help="Write sites or the time line for pprof, flame graphs, Perfetto.", epilog=_EPILOG)
