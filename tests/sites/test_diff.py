@@ -116,6 +116,52 @@ def test_stacks_are_alike_when_their_functions_are(tmp_path):
     assert set(words(difference(*journals, "--by", "line")).values()) == {"appeared", "vanished"}
 
 
+def test_functions_of_one_name_in_two_modules_or_files_are_two_sites(tmp_path):
+    journals = []
+    for name, second in (("old", 1), ("new", 100)):
+        journal = Journal()
+        other = journal.module("/usr/games/libother.so")
+        stacks = [
+            journal.stack(journal.frame([("init", "/src/a/util.c", 10)])),
+            journal.stack(journal.frame([("init", "/src/a/util.c", 10)], other)),
+            journal.stack(journal.frame([("init", "/src/b/util.c", 10)])),
+        ]
+        for place, (stack, count) in enumerate(zip(stacks, (100, second, second), strict=True)):
+            for i in range(count):
+                journal.allocate(8, 0x1000 * (place + 1) + i, 1 + place, stack)
+        journals.append(journal.write(tmp_path / f"{name}.txt"))
+    assert words(difference(*journals)) == {"init (libother.so)": "grew", "init (libgame.so)": "grew"}
+    lines = words(difference(*journals, "--by", "line"))
+    assert lines == {"init /src/a/util.c:10 (libother.so)": "grew", "init /src/b/util.c:10 (libgame.so)": "grew"}
+    assert words(difference(*journals, "--by", "stack")) == {"init (libother.so)": "grew", "init (libgame.so)": "grew"}
+    assert "init (libother.so)" in blockyard("diff", *journals).stdout
+
+
+def test_a_function_alone_of_its_name_is_the_same_in_a_module_of_another_name(tmp_path):
+    journals = []
+    for name in ("game-1.0", "game-1.1"):
+        journal = Journal()
+        journal.allocate(8, 0x10, 1, journal.stack(journal.frame("app::load()", journal.module(f"/usr/games/{name}"))))
+        journals.append(journal.write(tmp_path / f"{name}.txt"))
+    assert difference(*journals)["sites"] == []
+
+
+def test_the_worst_frame_of_stacks_that_are_alike_is_one_frame(tmp_path):
+    journal = Journal()
+    stacks = [journal.stack([("app::load()", "load.cpp", line)]) for line in (10, 20)]
+    for frame, stack in enumerate(stacks):
+        journal.mark((1 + frame) * 10 * MS)
+        for i in range(5):
+            journal.allocate(8, 0x100 * (frame + 1) + i, (1 + frame) * 10 * MS + 1, stack)
+    journal.mark(30 * MS)
+    before = record(tmp_path / "before.txt", 4, {"app::other()": 1})
+    after = journal.write(tmp_path / "after.txt")
+    result = difference(before, after, "--by", "stack", "--of", "worst-frame")
+    assert {site["name"]: site["after"]["worst-frame"] for site in result["sites"] if site["after"]} == {
+        "app::load()": 5
+    }
+
+
 @pytest.mark.parametrize("gate", ["bytes", "bytes:5", "p99:5%", "site/:5%", "bytes:-1%"])
 def test_what_is_no_gate_is_refused(before, after, gate):
     done = blockyard("diff", before, after, "--gate", gate)

@@ -44,7 +44,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Change:
-    """One site. Figures are by metric; allocations and bytes per frame where the difference says so."""
+    """One site. Its name has the module where a recording has several of the name. Figures are by metric; allocations
+    and bytes per frame where the difference says so."""
 
     name: str
     before: dict[str, float] | None
@@ -91,7 +92,8 @@ def parse_gate(text: str) -> Gate:
 def difference(before: dict[str, Any], after: dict[str, Any], totals: bool) -> Difference:
     """Compares two listings of blockyard-sites that were grouped alike and not limited."""
     per_frame = not totals and all(one["marked_frames"] and one["frame_count"] for one in (before, after))
-    old, new = (_by_name(one["sites"], one, per_frame) for one in (before, after))
+    shared = _shared_names(before["sites"]) | _shared_names(after["sites"])
+    old, new = (_by_name(one["sites"], shared, one, per_frame) for one in (before, after))
     names = dict.fromkeys([*old, *new])
     changes = [Change(name, old.get(name), new.get(name)) for name in names]
     return Difference(
@@ -129,20 +131,41 @@ def share(rise: float, base: float) -> str:
     return f"{percent:+,.0f} %" if abs(percent) >= 9.95 else f"{percent:+.1f} %"
 
 
-def _key(site: dict[str, Any]) -> str:
+def _short(site: dict[str, Any]) -> str:
     """What one site is called in both recordings. Stacks are alike when their functions are: lines move when a file is
-    edited."""
+    edited. Modules and folders are left out: another build may have other ones."""
     if "stack" in site:
         return " < ".join(frame["function"] for frame in site["stack"]) or sites_tool.name(site)
     return sites_tool.name(site)
 
 
-def _by_name(sites: Iterable[dict[str, Any]], recording: dict[str, Any], per_frame: bool) -> dict[str, dict]:
+def _full(site: dict[str, Any]) -> str:
+    """The same with its module, and with the whole path of its file where lines are told apart."""
+    modules = [frame["module"] for frame in site.get("stack", [])] or [site.get("module", "")]
+    name = _short(site)
+    if "line" in site and "stack" not in site:
+        name = f"{site['function']} {site['file']}:{site['line']}"
+    return f"{name} ({', '.join(dict.fromkeys(modules))})"
+
+
+def _shared_names(sites: Iterable[dict[str, Any]]) -> set[str]:
+    """The short names that several sites of one recording have, in different modules or files."""
+    full: dict[str, set[str]] = defaultdict(set)
+    for site in sites:
+        full[_short(site)].add(_full(site))
+    return {name for name, several in full.items() if len(several) > 1}
+
+
+def _by_name(
+    sites: Iterable[dict[str, Any]], shared: set[str], recording: dict[str, Any], per_frame: bool
+) -> dict[str, dict]:
     found: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(METRICS, 0))
     for site in sites:
-        figures = found[_key(site)]
+        name = _short(site)
+        figures = found[_full(site) if name in shared else name]
         for metric, value in _figures(site, recording, per_frame).items():
-            figures[metric] += value
+            # The worst frames of two stacks may be two frames, so they can't be added.
+            figures[metric] = max(figures[metric], value) if metric == "worst-frame" else figures[metric] + value
     return found
 
 

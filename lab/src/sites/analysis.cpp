@@ -69,15 +69,15 @@ class Grouping {
       tag_sites_.resize(result.header.names.size());
       return;
     }
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> known;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> known;
     const auto count = static_cast<std::uint32_t>(result.stacks->nodes().size());
     node_sites_.resize(count);
     if (by == By::stack) return;
     for (std::uint32_t node = 0; node < count; ++node) {
       const Label& label = labels_.speaker(node);
-      const auto key = by == By::module ? std::tuple(label.module, 0U, 0U)
-                       : by == By::line ? std::tuple(label.function, label.file, label.line)
-                                        : std::tuple(label.function, label.module, 0U);
+      const auto key = by == By::module ? std::tuple(label.module, 0U, 0U, 0U)
+                       : by == By::line ? std::tuple(label.function, label.module, label.file, label.line)
+                                        : std::tuple(label.function, label.module, 0U, 0U);
       const auto [place, is_new] = known.try_emplace(key, static_cast<std::uint32_t>(groups_++));
       (void)is_new;
       node_sites_[node] = place->second;
