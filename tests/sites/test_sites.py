@@ -40,6 +40,45 @@ def test_a_programs_own_wrappers_can_be_skipped_and_its_operator_new_is_one(game
     assert "is no regular expression" in blockyard("sites", game, "--skip", "(").stderr
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        "__GI___strdup",
+        "__strdup",
+        "__GI___strndup",
+        "__GI___libc_malloc",
+        "__GI_strdup",
+        "__libc_memalign",
+        "xmalloc(unsigned long)",
+        "void* operator new[]<app::Pool>(unsigned long)",
+        "decltype (app::first({parm#1})) std::invoke<int>(int)",
+        "(anonymous namespace)::Pool::operator new(unsigned long)",
+    ],
+)
+def test_what_only_passes_an_allocation_on_does_not_speak(tmp_path, function):
+    journal = Journal()
+    journal.allocate(8, 0x10, 1, journal.stack("main", LOAD, function))
+    assert set(by_name(journal.write(tmp_path / "game.txt"))) == {"app::load()"}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "app::strdup(char const*)",
+        "app::operators::make(int)",
+        "app::Call::operator()(std::string)",
+        "app::each(void* (*)(unsigned long) = &::operator new)",
+        "void app::fill<&app::Thing::operator new>(int)",
+        "decltype (std::declval<int>()) app::add<int>(int)",
+        "my__libc_malloc",
+    ],
+)
+def test_what_only_mentions_an_allocator_speaks(tmp_path, function):
+    journal = Journal()
+    journal.allocate(8, 0x10, 1, journal.stack("main", LOAD, function))
+    assert set(by_name(journal.write(tmp_path / "game.txt"))) == {function}
+
+
 def test_memory_at_the_peak_is_that_of_one_moment(tmp_path):
     random = Random(7)
     journal = Journal()
