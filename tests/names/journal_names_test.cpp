@@ -127,7 +127,7 @@ TEST(JournalNames, need_a_journal_with_call_stacks) {
   journal::testing::spill(folder / "game.txt", "a 100 A0 7 1000\n");
   EXPECT_NE(error_of(folder / "game.txt").find("blockyard convert"), std::string::npos);
   journal::Writer(folder / "bare.byj", {}).finish();
-  EXPECT_NE(error_of(folder / "bare.byj").find("no call stacks"), std::string::npos);
+  EXPECT_NE(error_of(folder / "bare.byj").find("holds no allocation"), std::string::npos);
   record(folder / "game.byj", compile(folder, "-g"));
   EXPECT_NE(error_of(folder / "game.byj", {{{folder / "missing"}, false}, {}}).find("no folder"), std::string::npos);
   EXPECT_NE(error_of(folder / "game.byj", {{}, folder / "missing.map"}).find("--perf-map"), std::string::npos);
@@ -141,6 +141,14 @@ TEST(JournalNames, a_journal_without_a_footer_is_left_alone) {
   journal::testing::spill(folder / "game.byj", torn);
   EXPECT_NE(error_of(folder / "game.byj"), "");
   EXPECT_EQ(slurp(folder / "game.byj"), torn);
+}
+
+TEST(JournalNames, a_missing_footer_is_reported_before_missing_call_stacks) {
+  const Folder folder;
+  journal::Writer(folder / "bare.byj", {}).finish();
+  const std::string whole = slurp(folder / "bare.byj");
+  journal::testing::spill(folder / "bare.byj", whole.substr(0, whole.find("FOOT")));
+  EXPECT_NE(error_of(folder / "bare.byj").find("has no footer"), std::string::npos);
 }
 
 }  // namespace

@@ -227,18 +227,33 @@ std::string split_footer(std::string_view payload, std::vector<std::uint64_t>& s
   return kept;
 }
 
+bool has_allocation(journal::Source& source) {
+  for (auto events = source.next(); !events.empty(); events = source.next()) {
+    for (const journal::Event& event : events) {
+      if (journal::gives_block(event.kind)) return true;
+    }
+  }
+  return false;
+}
+
+/// A journal whose recorder was stopped hard can take no names.
+void require_footer(const std::string& path) {
+  const File file(path, O_RDONLY | O_CLOEXEC);
+  const std::uint64_t size = file.size();
+  const std::string tail =
+      size < format::tail_bytes ? std::string() : file.read(size - format::tail_bytes, format::tail_bytes);
+  if (!tail.ends_with(std::string_view(format::end_magic.data(), format::end_magic.size()))) {
+    throw Error(path + " has no footer, as its recorder was stopped hard; 'blockyard cut " + path +
+                " -o whole.byj' makes a journal that can take names");
+  }
+}
+
 /// Writes the journal again with the names of `stacks`. Names stand between the last block and the footer, so that what
 /// precedes them is copied as it is. The reader has checked the journal's footer, and what it points to.
 void store(const std::string& path, const Stacks& stacks) {
   const File old(path, O_RDONLY | O_CLOEXEC);
   const std::uint64_t size = old.size();
-  const std::string tail =
-      size < format::tail_bytes ? std::string() : old.read(size - format::tail_bytes, format::tail_bytes);
-  if (!tail.ends_with(std::string_view(format::end_magic.data(), format::end_magic.size()))) {
-    throw Error(path + " has no footer, as its recorder was stopped hard; 'blockyard cut " + path +
-                " -o whole.byj' makes a journal that can take names");
-  }
-  const auto footer_at = format::get<std::uint64_t>(tail, 0);
+  const auto footer_at = format::get<std::uint64_t>(old.read(size - format::tail_bytes, format::tail_bytes), 0);
   std::vector<std::uint64_t> stacks_at;
   std::string footer = split_footer(read_section(old, footer_at).payload, stacks_at);
   std::uint64_t end = footer_at;
@@ -288,10 +303,12 @@ Naming name_journal(const std::string& path, const NamingOptions& options,
     throw Error(path + " can't keep names, because it is no .byj; 'blockyard convert " + path +
                 " -o game.byj' makes one");
   }
+  require_footer(path);
   Stacks stacks;
   journal::copy_tables(source->stacks(), stacks);
   journal::copy_names(source->stacks(), stacks);
   if (stacks.nodes().empty()) {
+    if (!has_allocation(*opened)) throw Error(path + " holds no allocation");
     throw Error(path + " has no call stacks to name; 'blockyard record' keeps them unless --no-stacks is given");
   }
   Naming naming = resolve(source->header(), stacks, options, progress);
