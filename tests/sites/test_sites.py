@@ -242,3 +242,36 @@ def test_a_byj_says_the_same_as_the_text_it_was_made_of(game):
     assert blockyard("convert", game, "-o", byj).returncode == 0
     for by in ("function", "line", "stack", "tag"):
         assert sites(byj, "--by", by)["sites"] == sites(game, "--by", by)["sites"]
+
+
+def test_a_journal_of_a_program_that_allocated_nothing_says_so(tmp_path):
+    journal = Journal()
+    journal.mark(1)
+    result = blockyard("sites", journal.write(tmp_path / "game.txt"))
+    assert result.returncode == 1 and result.stderr.endswith("game.txt holds no allocation\n")
+
+
+def test_a_stretch_behind_the_last_allocation_is_refused_in_one_sentence(game):
+    result = blockyard("sites", game, "--from", "5")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "has no allocation at or after 5 s" in result.stderr and len(result.stderr.splitlines()) == 1
+    assert blockyard("sites", game, "--from", "5", "--sort", "end").returncode == 0
+
+
+def test_a_second_out_of_range_is_refused_with_the_range(game):
+    assert "-1.0 is not in the range x>=0." in blockyard("sites", game, "--from", "-1").stderr
+    assert "0.0 is not in the range x>0." in blockyard("sites", game, "--to", "0").stderr
+
+
+@pytest.mark.parametrize("incomplete, said", [(2, True), (1, False)])
+def test_incomplete_stacks_are_mentioned_when_they_are_many(tmp_path, incomplete, said):
+    journal = Journal()
+    journal.line("# stack-end 0")
+    journal._frames["end"] = 0
+    broken = journal.stack(0, "app::load()")
+    whole = journal.stack("main", "app::load()")
+    for i in range(20):
+        journal.allocate(8, 0x100 + i, 1 + i, broken if i < incomplete else whole)
+    path = journal.write(tmp_path / "game.txt")
+    assert sites(path)["incomplete_stacks"] == incomplete
+    assert ("have an incomplete stack" in blockyard("sites", path).stdout) == said

@@ -22,7 +22,11 @@ class Finite(click.FloatRange):
         return ""  # the help's sentence says it in words
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
+        try:
+            number = super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            error.message = error.message.replace("range .", f"range {super()._describe_range()}.")
+            raise
         if not math.isfinite(number) or number > self.most:
             self.fail(f"{value} {self.fault}", param, ctx)
         return number

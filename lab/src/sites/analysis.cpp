@@ -27,6 +27,7 @@ constexpr std::uint32_t no_thread = std::numeric_limits<std::uint32_t>::max();
 struct Overview {
   std::uint32_t frame_thread = no_thread;
   std::uint64_t preamble = 0;
+  bool has_allocations = false;
   bool has_sites = false;
   bool has_tags = false;
 };
@@ -39,6 +40,7 @@ Overview look(const std::string& path, Sites& result, const journal::Progress& p
   for (auto events = source->next(); !events.empty(); events = source->next()) {
     for (const Event& event : events) {
       if (event.kind == Kind::frame_mark) ++marks[event.thread];
+      found.has_allocations |= journal::gives_block(event.kind);
       found.has_sites |= event.site != journal::no_site;
       found.has_tags |= event.tag != 0 && event.kind != Kind::phase_mark;
     }
@@ -124,6 +126,7 @@ class Adder {
         shared_(*result.labels),
         frame_(overview.frame_thread == no_thread ? 1 : no_frame) {
     if (!options.through.empty()) select(options.through);
+    find_incomplete();
   }
 
   void prefetch(const Event& event) const {
@@ -208,6 +211,15 @@ class Adder {
     }
     all_ = false;
   }
+  void find_incomplete() {
+    const auto nodes = result_.stacks->nodes();
+    incomplete_.resize(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      incomplete_[i] = nodes[i].parent == journal::no_node
+                           ? result_.stacks->frames()[nodes[i].frame].module == journal::end_marker
+                           : incomplete_[nodes[i].parent];
+    }
+  }
   bool is_selected(const Event& event) const {
     return all_ || (event.site != journal::no_site && selected_[event.site]);
   }
@@ -258,7 +270,11 @@ class Adder {
       ++one->allocations;
       one->bytes += event.size;
     }
-    if (event.site == journal::no_site) ++result_.without_stack;
+    if (event.site == journal::no_site) {
+      ++result_.without_stack;
+    } else if (incomplete_[event.site]) {
+      ++result_.incomplete_stacks;
+    }
     const bool in_frame = overview_.frame_thread == no_thread ||
                           (event.thread == overview_.frame_thread && frame_ != no_frame && frame_ >= first_frame_);
     if (in_frame && first_frame_ != no_frame) {
@@ -322,11 +338,13 @@ class Adder {
   std::uint32_t first_frame_ = no_frame;
   std::uint32_t last_frame_ = no_frame;
   bool counts_ = false;
-  bool all_ = true;             ///< every stack is selected
-  std::vector<bool> selected_;  ///< by node
+  bool all_ = true;               ///< every stack is selected
+  std::vector<bool> selected_;    ///< by node
+  std::vector<bool> incomplete_;  ///< by node: its root is no function
 };
 
 void require(const std::string& path, const Options& options, const Overview& overview) {
+  if (!overview.has_allocations) throw Error(path + " holds no allocation");
   if (options.by == By::tag && !overview.has_tags) {
     throw Error(path + " has no tags; a program sets them with blockyard::tag or by_tag_push while it is recorded");
   }

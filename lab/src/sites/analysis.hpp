@@ -61,7 +61,8 @@ struct Sites {
   std::uint64_t frame_count = 0;  ///< whole frames between `from` and `to`
   bool marked_frames = false;     ///< false: frames are sixtieths of a second, of all threads
   std::uint64_t peak_at_ns = 0;
-  std::uint64_t without_stack = 0;  ///< allocations
+  std::uint64_t without_stack = 0;      ///< allocations
+  std::uint64_t incomplete_stacks = 0;  ///< allocations whose stack could not be walked to its root
   bool has_names = false;
   std::vector<std::string> notes;
   std::unique_ptr<journal::Stacks> stacks;

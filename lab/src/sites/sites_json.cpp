@@ -111,10 +111,15 @@ Json sites_json(const Sites& sites, By by, const Listing& listing) {
     const std::uint64_t second = rank(b->totals, listing.sort);
     return first != second ? first > second : a->totals.bytes > b->totals.bytes;
   });
-  Json json = {{"program", sites.header.program},      {"duration_ns", sites.duration_ns},
-               {"marked_frames", sites.marked_frames}, {"frame_count", sites.frame_count},
-               {"peak_at_ns", sites.peak_at_ns},       {"cut_at_end", sites.header.cut_at_end},
-               {"has_names", sites.has_names},         {"without_stack", sites.without_stack},
+  Json json = {{"program", sites.header.program},
+               {"duration_ns", sites.duration_ns},
+               {"marked_frames", sites.marked_frames},
+               {"frame_count", sites.frame_count},
+               {"peak_at_ns", sites.peak_at_ns},
+               {"cut_at_end", sites.header.cut_at_end},
+               {"has_names", sites.has_names},
+               {"without_stack", sites.without_stack},
+               {"incomplete_stacks", sites.incomplete_stacks},
                {"site_count", chosen.size()}};
   put(json["all"], sites.all);
   json["all"].erase("freed_shared");

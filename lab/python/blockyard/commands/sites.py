@@ -15,6 +15,8 @@ from blockyard.sites_tool import name, percent, shortened, size
 
 _WIDTH = 80
 _FRAMES_SHOWN = 12
+_INCOMPLETE_MENTIONED = 0.05
+"""A larger share of stacks that do not reach the program's start gets a remark."""
 
 _EPILOG = """\b
 Examples:
@@ -70,6 +72,8 @@ def command(
     if wrappers:
         arguments.append("--wrappers")
     result = sites_tool.listing(arguments + sites_tool.stretch(from_s, to_s))
+    if from_s is not None and not result["all"]["allocations"] and sort not in ("peak", "end"):
+        raise UserError(f"{journal} has no allocation at or after {from_s:g} s that the options choose")
     if as_json:
         journal_tool.print_json(result)
         return
@@ -171,6 +175,9 @@ def _remarks(journal: Path, result: dict[str, Any]) -> list[str]:
     if result["without_stack"]:
         share = percent(result["without_stack"], result["all"]["allocations"])
         said.append(f"{counted(result['without_stack'], 'allocation')} ({share}) have no call stack.")
+    if result["incomplete_stacks"] > _INCOMPLETE_MENTIONED * result["all"]["allocations"]:
+        share = percent(result["incomplete_stacks"], result["all"]["allocations"])
+        said.append(f"{share} of the allocations have an incomplete stack; --by stack says why.")
     return said + [f"Note: {note}." for note in result["notes"]]
 
 
