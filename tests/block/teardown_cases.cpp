@@ -1,11 +1,13 @@
 // One case per process: what a program may do before main, at its end, and around fork. teardown_test.cpp runs each
 // case and checks how it ended.
 #include <pthread.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -169,6 +171,39 @@ void case_fork() {
   }
 }
 
+// POSIX allows it, also where the signal interrupted an allocation that holds a lock of the pools.
+volatile std::sig_atomic_t forks = 0;
+volatile std::sig_atomic_t failed_forks = 0;
+
+void fork_here(int) {
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(0);
+  }
+  int status = -1;
+  failed_forks = failed_forks != 0 || child < 0 || waitpid(child, &status, 0) != child || status != 0;
+  forks = forks + 1;
+}
+
+void case_fork_in_a_signal_handler() {
+  struct sigaction action {};
+  action.sa_handler = fork_here;
+  action.sa_flags = SA_RESTART;
+  expect(sigaction(SIGALRM, &action, nullptr) == 0, "the handler is set");
+  for (int armed = -1; forks < 1'000;) {
+    if (forks != armed) {  // a moment from now on, so that each fork interrupts another instruction
+      armed = forks;
+      const itimerval once{{0, 0}, {0, 20 + armed * 7 % 50}};
+      expect(setitimer(ITIMER_REAL, &once, nullptr) == 0, "the timer is set");
+    }
+    List<std::array<char, 500>> list;
+    for (int i = 0; i < 1000; ++i) {
+      list.push_back({});
+    }
+  }
+  expect(failed_forks == 0, "the children ended well");
+}
+
 // --- the leak report ---
 
 struct Leaked {
@@ -315,6 +350,7 @@ constexpr Case cases[] = {
     {"thread_local_destructors", case_thread_local_destructors},
     {"detached_thread_at_exit", case_detached_thread_at_exit},
     {"fork", case_fork},
+    {"fork_in_a_signal_handler", case_fork_in_a_signal_handler},
     {"leaks_reported", case_leaks_reported},
     {"leaks_by_environment", case_leaks_by_environment},
     {"leaks_of_two_types_of_a_size", case_leaks_of_two_types_of_a_size},

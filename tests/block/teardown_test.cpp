@@ -47,6 +47,8 @@ TEST(Teardown, a_thread_may_run_on_while_the_process_ends) { ends_well("detached
 
 TEST(Teardown, a_forked_child_allocates_and_frees_what_any_thread_of_its_parent_made) { ends_well("fork"); }
 
+TEST(Teardown, a_program_with_one_thread_may_fork_in_a_signal_handler) { ends_well("fork_in_a_signal_handler"); }
+
 TEST(LeakReport, names_type_count_and_bytes_at_exit) {
   for (const Ended& ended : {run_case("leaks_reported"), run_case("leaks_by_environment", "BLOCKYARD_LEAKS=1"),
                              run_case("leaks_by_environment", "BLOCKYARD_LEAKS=2")}) {

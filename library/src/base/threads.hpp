@@ -70,15 +70,18 @@ class ThreadExit {
 /// process began, or since it was forked. False where the C library does not say. A load.
 bool is_only_thread();
 
-/// Takes the lock of the C library's list of streams, which fork takes after its handlers have run; gives it back.
-/// Recursive. A handler that holds locks of its own across the fork has to take it first: whoever holds it waits for
-/// single streams, and whoever holds a stream may allocate. Nothing where the C library has no such lock to take. A
-/// forked child does not give it back: fork has set it anew.
-void lock_streams();
-void unlock_streams();
+/// Registers functions that run around every fork from now on, in the forking thread: `prepare` before it, then `parent`
+/// or `child`. `prepare` of what was registered last runs first. At most 8 registrations a process; false, and nothing
+/// runs, beyond that. Not to be called from such a function.
+///
+/// With one thread there is nobody to be in the middle of anything but this thread itself, which a signal handler may
+/// have interrupted there: it would wait for its own lock for ever. Then none of the three runs, and both processes go
+/// on with the locks as they are; only `child_alone` does, unless it is null, in the child.
+bool around_fork(void (*prepare)(), void (*parent)(), void (*child)(), void (*child_alone)() = nullptr);
 
-/// Registers functions that run around every fork from now on, in the forking thread: `prepare` before it, then
-/// `parent` or `child`. False when memory is exhausted.
-bool around_fork(void (*prepare)(), void (*parent)(), void (*child)());
+/// Registers with the C library what runs the functions of around_fork(), once. What is registered there first prepares
+/// last: whoever prepares after us may wait for a thread that waits for our locks, or allocate. So it is to be called
+/// as early as possible; around_fork() does it at the latest. Any thread; does not allocate.
+void come_before_other_fork_handlers();
 
 }  // namespace blockyard::base

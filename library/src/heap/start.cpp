@@ -30,32 +30,15 @@ constinit Atomic<int> phase{untouched};
 // this runs once more.
 void on_thread_exit(void*) { process_heaps.leave_thread(process_supply.tick.load(std::memory_order_relaxed)); }
 
-// With one thread there is nobody to be in the middle of anything but this thread itself, which a signal handler may
-// have interrupted there: it would wait for its own lock for ever. Its locks are left as they are, and both processes
-// go on with them. Read once: the child starts anew.
-constinit bool forked_alone = false;
-
 void before_fork() {
-  forked_alone = base::is_only_thread();
-  if (forked_alone) {
-    return;
-  }
-  base::lock_streams();
   maintenance.sweep_lock.lock();
   process_supply.pages.lock().lock();
 }
 void after_fork_in_parent() {
-  if (forked_alone) {
-    return;
-  }
   process_supply.pages.lock().unlock();
   maintenance.sweep_lock.unlock();
-  base::unlock_streams();
 }
 void after_fork_in_child() {
-  if (forked_alone) {
-    return;
-  }
   process_supply.pages.lock().unlock_in_child();
   maintenance.sweep_lock.unlock();
   process_depot.mend_in_child();
@@ -91,6 +74,7 @@ bool initialise() {
     return true;
   }
   if (seen == untouched && phase.compare_exchange_strong(seen, being_readied, std::memory_order_acquire)) {
+    base::come_before_other_fork_handlers();
     read_settings();
     link_key = secret();
     const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);

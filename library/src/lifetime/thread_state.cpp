@@ -149,7 +149,7 @@ void guard_forks() {
   // Not under a lock, which a child could find held. The system orders this and a fork.
   static constinit std::atomic<bool> guarded{false};
   if (!guarded.load(std::memory_order_relaxed) && !guarded.exchange(true)) {
-    base::around_fork(lock_for_fork, unlock_after_fork, become_child);
+    base::around_fork(lock_for_fork, unlock_after_fork, become_child, forget_leaks_in_child);
   }
 }
 

@@ -5,8 +5,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <ctime>
+#include <mutex>
 
 // Exported by glibc: the first since 2.32, the others always. Weak, so that other C libraries serve too.
 extern "C" {
@@ -16,20 +20,72 @@ void _IO_list_unlock() __attribute__((weak));
 }
 
 namespace blockyard::base {
+namespace {
 
-bool is_only_thread() { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
+struct AroundFork {
+  void (*prepare)();
+  void (*parent)();
+  void (*child)();
+  void (*child_alone)();
+};
 
-void lock_streams() {
+// Held across a fork, or the child of a thread that forks while another registers would find it locked.
+constinit Mutex around_fork_lock;
+constinit std::array<AroundFork, 8> around_forks{};
+constinit std::size_t around_fork_count = 0;
+constinit std::atomic<bool> registered{false};
+constinit bool forked_alone = false;  // read once: the child begins with one thread
+
+// The lock of the C library's list of streams, which fork takes after its handlers have run. Recursive. Whoever holds
+// it waits for single streams, and whoever holds a stream may allocate: it comes before all locks of ours. A child does
+// not give it back: fork has set it anew.
+void before_fork() {
+  if (is_only_thread()) {
+    forked_alone = true;
+    return;
+  }
   if (_IO_list_lock != nullptr) {
     _IO_list_lock();
   }
+  around_fork_lock.lock();
+  forked_alone = false;
+  for (std::size_t i = around_fork_count; i-- > 0;) {
+    around_forks[i].prepare();
+  }
 }
 
-void unlock_streams() {
+void after_fork_in_parent() {
+  if (forked_alone) {
+    return;
+  }
+  for (std::size_t i = 0; i < around_fork_count; ++i) {
+    around_forks[i].parent();
+  }
+  around_fork_lock.unlock();
   if (_IO_list_unlock != nullptr) {
     _IO_list_unlock();
   }
 }
+
+void after_fork_in_child() {
+  for (std::size_t i = 0; i < around_fork_count; ++i) {
+    if (!forked_alone) {
+      around_forks[i].child();
+    } else if (around_forks[i].child_alone != nullptr) {
+      around_forks[i].child_alone();
+    }
+  }
+  if (!forked_alone) {
+    around_fork_lock.unlock();
+  }
+}
+
+// Before the constructors of a program that links the library, and after those of the libraries that it needs.
+[[gnu::constructor(101)]] void start() { come_before_other_fork_handlers(); }
+
+}  // namespace
+
+bool is_only_thread() { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 
 void sleep_while(const void* word, std::uint32_t value, std::uint64_t at_most_ns) {
   const timespec limit{static_cast<time_t>(at_most_ns / 1'000'000'000), static_cast<long>(at_most_ns % 1'000'000'000)};
@@ -55,8 +111,21 @@ void ThreadExit::set(void* value) const {
   }
 }
 
-bool around_fork(void (*prepare)(), void (*parent)(), void (*child)()) {
-  return pthread_atfork(prepare, parent, child) == 0;
+bool around_fork(void (*prepare)(), void (*parent)(), void (*child)(), void (*child_alone)()) {
+  come_before_other_fork_handlers();
+  const std::lock_guard lock(around_fork_lock);
+  if (around_fork_count == around_forks.size()) {
+    return false;
+  }
+  around_forks[around_fork_count] = {prepare, parent, child, child_alone};
+  ++around_fork_count;
+  return true;
+}
+
+void come_before_other_fork_handlers() {
+  if (!registered.load(std::memory_order_relaxed) && !registered.exchange(true, std::memory_order_relaxed)) {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }
 }
 
 }  // namespace blockyard::base
