@@ -12,8 +12,8 @@ namespace blockyard::base {
 void* reserve_pages(std::size_t bytes, std::size_t alignment);
 
 /// An address at a multiple of `alignment`, a power of two of at least 4096, with `bytes` of free address space behind
-/// it, where the system places other mappings last. Null when there is no such address. It is only a place to try
-/// reserve_pages_at at: nothing is reserved. Two system calls.
+/// it, where the system places other mappings last. Null when there is no such address. Under a limit it may be taken.
+/// It is only a place to try reserve_pages_at at: nothing is reserved. Two to seven system calls.
 void* find_free_space(std::size_t bytes, std::size_t alignment);
 
 /// As reserve_pages, at exactly this address. False, with nothing changed, when something else is mapped there, or when

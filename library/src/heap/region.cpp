@@ -21,9 +21,9 @@ constexpr std::size_t largest_alignment = std::size_t{1} << 30;
 constexpr std::size_t room_beside = std::size_t{10} << 20;
 constexpr std::size_t smallest_region = std::size_t{8} << 20;
 
-// Address space between the region's last address and what the system maps for others, which comes down from there: the
-// records of the checked build alone take 64 GiB of it.
-constexpr std::size_t room_above = std::size_t{256} << 30;
+// Address space between the region's end and what the system maps for others, which comes down from there. Most
+// processes have 40 TiB free in one stretch. ThreadSanitizer, and some 64-bit systems, leave far less.
+constexpr std::size_t most_room_above = std::size_t{16} << 40;
 
 // Where address space is not limited the region grows by larger steps than are wanted, for fewer system calls.
 constexpr std::size_t least_growth = std::size_t{32} << 20;
@@ -97,8 +97,8 @@ void populate_entries(Entry* table, std::size_t first, std::size_t count) {
 }
 
 // Lays the heap table, the tables and the region out, in this order, so that the region's end lies nearest to what the
-// system maps for others, with room_above between them. Nothing is mapped yet.
-bool lay_out(std::size_t bytes) {
+// system maps for others, with `room_above` bytes between them. Nothing is mapped yet.
+bool lay_out(std::size_t bytes, std::size_t room_above) {
   const auto rounded = [](std::size_t size) {
     return (size + large_table_step - 1) / large_table_step * large_table_step;
   };
@@ -144,12 +144,18 @@ bool reserve_region() {
   if (region.mapped() != 0) {
     return true;
   }
-  // Where the largest region has no place, or something else lies there, a smaller one may have.
+  // Where the largest region has no place, one with less room above or a smaller one may have.
   constexpr std::size_t least_place = std::size_t{1} << 30;
   std::size_t bytes = largest_region;
-  while (!lay_out(bytes) || !map_first()) {
+  std::size_t room_above = most_room_above;
+  while (!lay_out(bytes, room_above) || !map_first()) {
     forget_layout();
+    if (room_above > bytes) {
+      room_above /= 4;
+      continue;
+    }
     bytes /= 2;
+    room_above = bytes;
     if (bytes < least_place) {
       return false;
     }
