@@ -1,5 +1,5 @@
-// Why: the heap grows in place, and a program may map hundreds of GiB beside it: a database its files, a runtime its own
-// heap. Neither neighbours that came after the heap's start nor those that came before may make malloc fail.
+// Why: the heap grows in place, and a program may map hundreds of GiB beside it: a database its files, a runtime its
+// own heap. Neither neighbours that came after the heap's start nor those that came before may make malloc fail.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
