@@ -71,8 +71,8 @@ class ThreadExit {
 bool is_only_thread();
 
 /// Registers functions that run around every fork from now on, in the forking thread: `prepare` before it, then
-/// `parent` or `child`. `prepare` of what was registered last runs first. At most 8 registrations a process; false, and nothing
-/// runs, beyond that. Not to be called from such a function.
+/// `parent` or `child`. `prepare` of what was registered last runs first. At most 8 registrations a process; false, and
+/// nothing runs, beyond that. Not to be called from such a function.
 ///
 /// With one thread there is nobody to be in the middle of anything but this thread itself, which a signal handler may
 /// have interrupted there: it would wait for its own lock for ever. Then none of the three runs, and both processes go
