@@ -37,6 +37,20 @@ char* block_at(bool end) {
 
 void read_from(const char* place) { static_cast<void>(*static_cast<const volatile char*>(place)); }
 
+// How a child ends.
+int status_of(void (*child_does)()) {
+  const pid_t child = fork();
+  require(child >= 0, "fork fails");
+  if (child == 0) {
+    behaviour::end_with_parent();
+    child_does();
+    _exit(0);
+  }
+  int status = 0;
+  require(waitpid(child, &status, 0) == child, "a child can't be waited for");
+  return status;
+}
+
 // What a child that makes a mistake says before it ends.
 std::string report_of(const std::function<void()>& mistake) {
   std::array<int, 2> ends{};
@@ -116,6 +130,11 @@ int main() {
         std::free(block);
       },
       {"written before the beginning of a block", bytes, by});
+  // Faults that are not ours end the program as they would without the guard, and signals that were sent as well.
+  const int sent = status_of([] { raise(SIGSEGV); });
+  require(WIFSIGNALED(sent) && WTERMSIG(sent) == SIGSEGV, "a signal that was sent is swallowed");
+  const int fault = status_of([] { read_from(hidden(nullptr)); });
+  require(WIFSIGNALED(fault) && WTERMSIG(fault) == SIGSEGV, "a fault of the program's own does not end it");
   // Correct programs live with it, also when all pages are taken.
   std::vector<char*> blocks;
   for (std::size_t each = 1; each < 2'000; ++each) {

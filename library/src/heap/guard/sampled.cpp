@@ -116,13 +116,27 @@ bool is_filled(const char* from, const char* to) {
   return std::all_of(from, to, [](char byte) { return static_cast<unsigned char>(byte) == fill; });
 }
 
-void on_fault(int number, siginfo_t* facts, void*) {
-  // Whatever comes of this, a second fault must not come back here.
-  sigaction(number, &before, nullptr);
+// What would have happened without us. A handler of the program's stays behind ours, which goes on watching.
+void pass_on(int number, siginfo_t* facts, void* context) {
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(number, facts, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(number);
+  } else if (facts->si_code > 0) {
+    sigaction(number, &before, nullptr);  // the same instruction faults again, and ends the process
+  } else if (before.sa_handler == SIG_DFL) {
+    sigaction(number, &before, nullptr);
+    raise(number);  // a signal that was sent comes once
+  }
+}
+
+void on_fault(int number, siginfo_t* facts, void* context) {
   const auto* const address = static_cast<const char*>(facts->si_addr);
   if (facts->si_code != SEGV_ACCERR || !is_sampled(address)) {
-    return;  // the same instruction faults again, and meets what was there before
+    pass_on(number, facts, context);
+    return;
   }
+  sigaction(number, &before, nullptr);  // a fault of the report's must not come back here
   const auto offset = static_cast<std::size_t>(address - sampled_pages);
   const std::size_t page = offset / page_bytes;
   if (page % 2 == 1) {

@@ -46,14 +46,20 @@ BY_EXPORT struct mallinfo __libc_mallinfo(void) {
 BY_EXPORT struct mallinfo mallinfo(void) { return __libc_mallinfo(); }
 
 // The parameters that mean something here; 0, as for any that is unknown, for the others:
-// - M_TRIM_THRESHOLD -1 (or any other negative number): what is free stays. A threshold has no counterpart.
+// - M_TRIM_THRESHOLD -1 (or any other negative number): what is free stays. Any other value: it goes back as before.
 // - M_TOP_PAD: so many bytes are kept ready.
 // - M_MMAP_MAX 0: no block is a mapping of its own, which holds anyway.
 BY_EXPORT int mallopt(int parameter, int value) {
   constexpr unsigned never = 1'000'000;  // the longest time that BY_HEAP_PURGE takes
   switch (parameter) {
-    case M_TRIM_THRESHOLD:
-      return value < 0 && by_heap_set(BY_HEAP_PURGE, never) == 0 ? 1 : 0;
+    case M_TRIM_THRESHOLD: {
+      static unsigned long long usual = by_heap_get(BY_HEAP_PURGE);
+      const unsigned long long now = by_heap_get(BY_HEAP_PURGE);
+      if (now != never) {
+        usual = now;
+      }
+      return by_heap_set(BY_HEAP_PURGE, value < 0 ? never : usual) == 0 ? 1 : 0;
+    }
     case M_TOP_PAD:
       if (value < 0) {
         return 0;
