@@ -19,6 +19,7 @@
 #include "record/attach.hpp"
 #include "record/modules.hpp"
 #include "record/verify.hpp"
+#include "unwind/rules.hpp"
 
 namespace blockyard::record {
 namespace {
@@ -180,6 +181,7 @@ unwind::Walker* walker_for(std::uint32_t slot) {
 void forget_walkers() {
   for (std::size_t slot = 0; slot < walkers_used; ++slot) walkers[slot] = nullptr;
   walkers_used = 0;
+  unwind::forget_rule_being_added();
   forget_modules();
 }
 

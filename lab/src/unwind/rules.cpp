@@ -64,7 +64,10 @@ PackedRule pack_special(const SpecialRule& rule) {
   }
   unsigned index = 0;
   while (index < special_count && !are_equal(special_rules[index], rule)) ++index;
-  if (index == special_count && special_count < most_special) special_rules[special_count++] = rule;
+  if (index == special_count && special_count < most_special) {
+    special_rules[index] = rule;
+    __atomic_store_n(&special_count, index + 1, __ATOMIC_RELEASE);  // last: a fork may come in between
+  }
   __atomic_store_n(&special_lock, 0u, __ATOMIC_RELEASE);
   if (index == most_special) return static_cast<PackedRule>(RuleKind::full);
   return static_cast<PackedRule>(RuleKind::special) | PackedRule{index} << 16;
@@ -174,6 +177,8 @@ PackedRule make_rule(Address address, Workspace& space) {
   rule_cache.insert(address, rule);
   return rule;
 }
+
+void forget_rule_being_added() { special_lock = 0; }
 
 const SpecialRule& special_rule(unsigned index) { return special_rules[index]; }
 

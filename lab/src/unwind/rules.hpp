@@ -75,6 +75,9 @@ struct SpecialRule {
 /// Finds the rule for `address` in the tables and caches it. About a microsecond; allocates nothing.
 PackedRule make_rule(Address address, Workspace& space);
 
+/// In a forked child, before its first walk: a thread that the child does not have may have been adding a rule.
+void forget_rule_being_added();
+
 /// The rule that special_index() names.
 const SpecialRule& special_rule(unsigned index);
 
