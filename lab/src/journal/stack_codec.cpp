@@ -52,11 +52,18 @@ void StackEncoder::begin() {
   planes_.begin();
 }
 
-void StackEncoder::finish(std::uint8_t text_slot) {
+template <typename Head>
+const std::string& StackEncoder::finish(Head& head, std::uint8_t text_slot) {
   for (std::size_t slot = 1; slot < columns_.size(); ++slot) {
     planes_.put(static_cast<std::uint8_t>(slot), columns_[slot]);
   }
   planes_.put_bytes(text_slot, bytes_);
+  head.text_bytes = static_cast<std::uint32_t>(bytes_.size());
+  head.planes = planes_.planes();
+  payload_.clear();
+  format::put(payload_, head);
+  planes_.append_to(payload_);
+  return payload_;
 }
 
 const std::string& StackEncoder::tables(const Stacks& stacks, StackCounts& written) {
@@ -113,13 +120,7 @@ const std::string& StackEncoder::tables(const Stacks& stacks, StackCounts& writt
     push(StackColumn::unmapped_ns, stacks.modules()[module].unmapped_ns);
   }
   written.unmappings += head.unmappings;
-  finish(slot_of(StackColumn::module_text));
-  head.text_bytes = static_cast<std::uint32_t>(bytes_.size());
-  head.planes = planes_.planes();
-  payload_.clear();
-  format::put(payload_, head);
-  planes_.append_to(payload_);
-  return payload_;
+  return finish(head, slot_of(StackColumn::module_text));
 }
 
 const std::string& StackEncoder::names(const Stacks& stacks, std::uint32_t& frame) {
@@ -159,13 +160,7 @@ const std::string& StackEncoder::names(const Stacks& stacks, std::uint32_t& fram
     ++head.frames;
     head.functions += static_cast<std::uint32_t>(functions.size());
   }
-  finish(slot_of(NameColumn::text));
-  head.text_bytes = static_cast<std::uint32_t>(bytes_.size());
-  head.planes = planes_.planes();
-  payload_.clear();
-  format::put(payload_, head);
-  planes_.append_to(payload_);
-  return payload_;
+  return finish(head, slot_of(NameColumn::text));
 }
 
 const std::vector<std::uint64_t>& StackDecoder::read(std::uint8_t slot, std::uint32_t count) {

@@ -29,7 +29,8 @@ class StackEncoder {
 
  private:
   void begin();
-  void finish(std::uint8_t text_slot);
+  template <typename Head>
+  const std::string& finish(Head& head, std::uint8_t text_slot);
 
   PlaneEncoder planes_;
   StackColumns columns_;
