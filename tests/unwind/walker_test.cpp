@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -240,20 +241,48 @@ TEST(Walker, walks_on_beyond_the_most_frames_that_it_keeps) {
   EXPECT_EQ(stacks.front().end, End::depth);
 }
 
-// A page of code: push rbp; mov rbp, rsp; call rdi; pop rbp; ret.
+// A page of code made at run time that calls walk_here(): push rbp; mov rbp, rsp; call rdi; pop rbp; ret.
+struct GeneratedCaller {
+  GeneratedCaller()
+      : page(mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    constexpr unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+    if (page == MAP_FAILED) std::abort();
+    std::memcpy(page, code, sizeof code);
+  }
+  GeneratedCaller(const GeneratedCaller&) = delete;
+  GeneratedCaller& operator=(const GeneratedCaller&) = delete;
+  ~GeneratedCaller() {
+    munmap(page, 4096);
+    Walker::objects_changed();
+  }
+  [[nodiscard]] Stack stack_below() const {
+    static Walked walked;
+    static Stack stack;
+    reinterpret_cast<void (*)(void (*)())>(page)([] { stack = walked.walk_here(); });
+    return stack;
+  }
+  [[nodiscard]] std::uint64_t call() const { return reinterpret_cast<std::uint64_t>(page) + 5; }
+
+  void* page;
+};
+
 TEST(Walker, ends_with_a_marker_at_code_without_unwind_tables) {
-  constexpr unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
-  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(page, MAP_FAILED);
-  std::memcpy(page, code, sizeof code);
-  static Walked walked;
-  static Stack stack;
-  const auto call = reinterpret_cast<void (*)(void (*)())>(page);
-  call([] { stack = walked.walk_here(); });
+  const GeneratedCaller generated;
+  const Stack stack = generated.stack_below();
   EXPECT_EQ(stack.end, End::no_rules);
   ASSERT_EQ(stack.addresses.size(), 1u);
-  EXPECT_EQ(stack.addresses[0], reinterpret_cast<std::uint64_t>(page) + 5);
-  munmap(page, 4096);
+  EXPECT_EQ(stack.addresses[0], generated.call());
+}
+
+TEST(Walker, follows_frame_pointers_through_the_code_that_dotnet_compiles) {
+  void* const runtime = dlopen(WALKER_STAND_IN_FOR_DOTNET, RTLD_NOW);
+  ASSERT_NE(runtime, nullptr) << dlerror();
+  const GeneratedCaller generated;
+  const Stack stack = generated.stack_below();
+  EXPECT_EQ(stack.end, End::complete);
+  ASSERT_GT(stack.addresses.size(), 2u);
+  EXPECT_EQ(stack.addresses[0], generated.call());
+  dlclose(runtime);
 }
 
 TEST(Walker, ends_with_a_marker_where_the_return_address_points_at_no_code) {

@@ -123,6 +123,15 @@ bool find_object(std::uint64_t address, Object& found) {
   return true;
 }
 
+bool is_loaded(const char* file_name) {
+  const auto compare = [](dl_phdr_info* info, std::size_t, void* data) {
+    const char* const slash = std::strrchr(info->dlpi_name, '/');
+    const char* const name = slash == nullptr ? info->dlpi_name : slash + 1;
+    return std::strcmp(name, static_cast<const char*>(data)) == 0 ? 1 : 0;
+  };
+  return dl_iterate_phdr(compare, const_cast<char*>(file_name)) != 0;
+}
+
 std::size_t build_id_of(const Object& object, std::uint8_t* into, std::size_t capacity) {
   const Segments segments = segments_in_memory(object.begin, object.end);
   for (std::size_t i = 0; i < segments.count; ++i) {

@@ -24,6 +24,9 @@ struct Object {
 /// Allocates nothing.
 bool find_object(std::uint64_t address, Object& found);
 
+/// Whether an object with this file name is loaded. Takes the loader's lock, as find_object() may. Allocates nothing.
+bool is_loaded(const char* file_name);
+
 /// Makes find_object() lock-free: `function` is glibc's _dl_find_object, or nullptr where there is none.
 void use_find_object(void* function);
 

@@ -155,6 +155,16 @@ bool follows_a_call(std::uint64_t return_address) {
   return false;
 }
 
+// Code that lies in no object. .NET compiles every function that calls another with a frame pointer: rbp points at the
+// caller's rbp, and the return address lies above it. Other compilers that work at run time do not promise that.
+PackedRule rule_of_generated_code() {
+  if (!is_loaded("libcoreclr.so")) return pack_end(End::no_rules);
+  constexpr std::int32_t cfa = 16;
+  constexpr std::int16_t rbp_words = -2;
+  return static_cast<PackedRule>(RuleKind::from_rbp) | 8 | PackedRule{static_cast<std::uint16_t>(rbp_words)} << 16 |
+         PackedRule{cfa} << 32;
+}
+
 }  // namespace
 
 RuleCache rule_cache;
@@ -173,6 +183,8 @@ PackedRule make_rule(Address address, Workspace& space) {
     }
   } else if (!address.is_exact() && !follows_a_call(address.instruction_pointer())) {
     rule = pack_end(End::bad_return);
+  } else {
+    rule = rule_of_generated_code();
   }
   rule_cache.insert(address, rule);
   return rule;
