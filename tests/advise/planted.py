@@ -1,0 +1,47 @@
+"""The scene of planted.cpp, recorded, and what is right for each of its sites."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or ROOT / "build" / "release")
+
+#: By advice: the functions whose blocks it suits without exception.
+RIGHT = {
+    "temp": ["visible_nodes", "draw_label"],
+    "scope": ["find_path"],
+    "temp_job": ["decode_samples", "meter_levels"],
+    "pool": ["new_component"],
+    "rewindable": ["load_level"],
+    "reserve": ["record_input"],
+    "keep": ["draw_interface"],
+    "leave": ["load_settings", "cache_asset"],
+}
+#: By advice: the functions of which a few blocks break it, and how many blocks those are.
+ALMOST = {
+    "temp": {"queue_event": 2, "voice_command": 4500, "build_mesh": 1},
+    "scope": {"run_script": 9},
+    "temp_job": {"stream_chunk": 1},
+    "pool": {"make_packet": 45},
+    "rewindable": {"load_textures": 3},
+    "keep": {"draw_map": 1},
+}
+
+
+def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"COLUMNS": "120", "PYTHONPATH": str(ROOT / "lab" / "python")}
+    environment["BLOCKYARD_BUILD"] = str(BUILD)
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", *map(str, arguments)], env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+def record(journal: Path) -> Path:
+    program = BUILD / "tests" / "advise" / "advise-planted"
+    assert program.is_file(), f"{program} is missing: build with BLOCKYARD_TESTS=ON"
+    done = blockyard("record", "-o", journal, "--", program)
+    assert done.returncode == 0, done.stderr
+    return journal
