@@ -14,7 +14,7 @@ def sites(scene: Path) -> dict[str, dict]:
     helpers = r"filled|written|Growing|copy_text|new_component"
     done = blockyard("sites", scene, "--json", "--limit", 0, "--skip", helpers)
     assert done.returncode == 0, done.stderr
-    return {site["name"]: site for site in json.loads(done.stdout)["sites"]}
+    return {site["function"]: site for site in json.loads(done.stdout)["sites"]}
 
 
 def freed_in_another_frame(site: dict) -> int:

@@ -28,4 +28,7 @@ using FindObserver = const Observer* (*)();
 /// objects, which takes microseconds; later ones are a load.
 const Observer* observer();
 
+/// The same for blocks: nullptr also where BLOCKYARD_OBSERVED=0 in the environment leaves them out of recordings.
+const Observer* block_observer();
+
 }  // namespace blockyard::base

@@ -34,7 +34,7 @@ constexpr std::size_t least_waiting = 256;
 // The recorder, or nullptr.
 const base::Observer* listener() {
 #if BLOCKYARD_OBSERVED
-  return base::observer();
+  return base::block_observer();
 #else
   return nullptr;
 #endif

@@ -17,7 +17,7 @@ bool is_checked() {
 
 bool is_observed() {
 #if BLOCKYARD_OBSERVED
-  static const bool observed = base::observer() != nullptr;
+  static const bool observed = base::block_observer() != nullptr;
   return observed;
 #else
   return false;

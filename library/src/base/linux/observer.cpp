@@ -3,6 +3,8 @@
 #include "base/observer.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 
 #include <dlfcn.h>
 
@@ -26,6 +28,14 @@ const Observer* observer() {
   const Observer* found = known.load(std::memory_order_acquire);
   if (__builtin_expect(found == nullptr, 0)) found = find_observer();
   return found != &nobody ? found : nullptr;
+}
+
+const Observer* block_observer() {
+  static const bool left_out = [] {
+    const char* const asked = std::getenv("BLOCKYARD_OBSERVED");
+    return asked != nullptr && std::strcmp(asked, "0") == 0;
+  }();
+  return left_out ? nullptr : observer();
 }
 
 }  // namespace blockyard::base
