@@ -1,5 +1,5 @@
 // A scene in which every allocation site has a known lifetime. The namespace of a function says which advice is right
-// for the blocks that it allocates: `temp`, `scope`, `temp_job`, `pool`, `rewindable`, `reserve`, `keep` or `leave`.
+// for the blocks that it allocates: `temp`, `temp_scope`, `temp_job`, `pool`, `rewindable`, `reserve`, `keep` or `leave`.
 // In `almost_temp` and its like, a few blocks break that advice. Functions in `program` free, or call the others.
 //
 // The scene has 450 frames in three levels. Random numbers come from a fixed seed, and the two threads wait for each
@@ -140,7 +140,7 @@ SITE void build_mesh() {
 
 }  // namespace almost_temp
 
-namespace scope {
+namespace temp_scope {
 
 /// Dies long before its frame does.
 SITE void find_path() {
@@ -151,9 +151,9 @@ SITE void find_path() {
   free_all(open);
 }
 
-}  // namespace scope
+}  // namespace temp_scope
 
-namespace almost_scope {
+namespace almost_temp_scope {
 
 /// One call in 500 keeps a block until the level ends.
 SITE void run_script() {
@@ -168,7 +168,7 @@ SITE void run_script() {
   free_all(values);
 }
 
-}  // namespace almost_scope
+}  // namespace almost_temp_scope
 
 namespace temp_job {
 
@@ -350,8 +350,8 @@ SITE void update() {
     almost_temp::queue_event();
   }
   for (int i = 0; i < 10; ++i) {
-    scope::find_path();
-    almost_scope::run_script();
+    temp_scope::find_path();
+    almost_temp_scope::run_script();
     temp::draw_label();
     almost_temp::voice_command();
     pool::spawn_particle();

@@ -11,7 +11,7 @@ BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or ROOT / "build" / "release")
 #: By advice: the functions whose blocks it suits without exception.
 RIGHT = {
     "temp": ["visible_nodes", "draw_label"],
-    "scope": ["find_path"],
+    "temp_scope": ["find_path"],
     "temp_job": ["decode_samples", "meter_levels"],
     "pool": ["new_component"],
     "rewindable": ["load_level"],
@@ -22,7 +22,7 @@ RIGHT = {
 #: By advice: the functions of which a few blocks break it, and how many blocks those are.
 ALMOST = {
     "temp": {"queue_event": 2, "voice_command": 4500, "build_mesh": 1},
-    "scope": {"run_script": 9},
+    "temp_scope": {"run_script": 9},
     "temp_job": {"stream_chunk": 1},
     "pool": {"make_packet": 45},
     "rewindable": {"load_textures": 3},

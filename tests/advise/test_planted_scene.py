@@ -29,7 +29,7 @@ def test_every_planted_function_allocates(sites):
 
 
 def test_temp_dies_in_its_frame_and_almost_temp_does_with_exceptions(sites):
-    for name in ("temp::visible_nodes()", "temp::draw_label()", "scope::find_path()", "keep::draw_interface()"):
+    for name in ("temp::visible_nodes()", "temp::draw_label()", "temp_scope::find_path()", "keep::draw_interface()"):
         assert freed_in_another_frame(sites[name]) == 0, name
     assert freed_in_another_frame(sites["almost_temp::queue_event()"]) == ALMOST["temp"]["queue_event"]
     assert freed_in_another_frame(sites["almost_temp::build_mesh()"]) == ALMOST["temp"]["build_mesh"]
@@ -37,10 +37,12 @@ def test_temp_dies_in_its_frame_and_almost_temp_does_with_exceptions(sites):
 
 
 def test_a_scope_is_left_before_the_frame_ends(sites):
-    path, script = sites["scope::find_path()"], sites["almost_scope::run_script()"]
-    assert path["shared_function"] == "scope::find_path()" and path["freed_shared"] == path["freed"] == 300 * FRAMES
-    assert script["shared_function"] == "almost_scope::run_script()"
-    assert script["freed"] - script["freed_shared"] == ALMOST["scope"]["run_script"]
+    path, script = sites["temp_scope::find_path()"], sites["almost_temp_scope::run_script()"]
+    assert (
+        path["shared_function"] == "temp_scope::find_path()" and path["freed_shared"] == path["freed"] == 300 * FRAMES
+    )
+    assert script["shared_function"] == "almost_temp_scope::run_script()"
+    assert script["freed"] - script["freed_shared"] == ALMOST["temp_scope"]["run_script"]
 
 
 def test_jobs_cross_frames(sites):
