@@ -387,6 +387,7 @@ SITE void end_frame() {
 int main() {
   leave::load_settings();
   std::thread mixer(program::mix);
+  by_frame_mark();
   for (frame = 0; frame < frames; ++frame) {
     if (frame % frames_per_level == 0) {
       program::begin_level();
