@@ -1,6 +1,6 @@
-// A scene in which every allocation site has a known lifetime. The namespace of a function says which advice is right
-// for the blocks that it allocates: `temp`, `temp_scope`, `temp_job`, `pool`, `rewindable`, `reserve`, `keep` or `leave`.
-// In `almost_temp` and its like, a few blocks break that advice. Functions in `program` free, or call the others.
+// A scene in which every allocation site has a known lifetime. The namespace of a function names the advice that is
+// right for the blocks that it allocates. In `almost_temp` and its like, a few blocks break that advice. Functions in
+// `program` free, or call the others.
 //
 // The scene has 450 frames in three levels. Random numbers come from a fixed seed, and the two threads wait for each
 // other, so each run makes the same allocations.
