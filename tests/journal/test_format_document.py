@@ -31,7 +31,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_examples_bytes_are_what_convert_writes(written):
     data = bytearray()
     for line in filter(None, listing("bytes").splitlines()):
-        offset, numbers = re.match(r"([0-9a-f]{4})  ((?:[0-9a-f]{2} )+) \S", line).groups()
+        offset, numbers = re.match(r"([0-9a-f]{4})  ((?:[0-9a-f]+ )+) \S", line).groups()
         assert int(offset, 16) == len(data), line
         data += bytes.fromhex(numbers)
     assert data == written.read_bytes()
