@@ -58,8 +58,8 @@ def write(data: Data) -> list[str]:
         "",
         _answer(behind, memory, processor),
         "",
-        f"{' '.join(told)} The repeats do not prove the rest either way. Figures are p50 to p99.99 and the worst of malloc and free on "
-        "each game; ahead and behind hold in the inherent and in the attributed view "
+        f"{' '.join(told)} The repeats do not prove the rest either way. Figures are p50 to p99.99 and the worst of "
+        "malloc and free on each game; ahead and behind hold in the inherent and in the attributed view "
         "([method](../reference/method.md)).",
         "",
         *_faster(behind),
