@@ -53,6 +53,7 @@ def test_a_programs_own_wrappers_can_be_skipped_and_its_operator_new_is_one(game
         "void* operator new[]<app::Pool>(unsigned long)",
         "decltype (app::first({parm#1})) std::invoke<int>(int)",
         "(anonymous namespace)::Pool::operator new(unsigned long)",
+        "void* [System.Private.CoreLib] System.Runtime.InteropServices.NativeMemory::Alloc(native uint)[Optimized]",
     ],
 )
 def test_what_only_passes_an_allocation_on_does_not_speak(tmp_path, function):

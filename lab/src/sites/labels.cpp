@@ -101,6 +101,12 @@ bool is_wrapper(std::string_view function) {
       "valloc", "pvalloc", "strdup",  "strndup",      "xmalloc",        "xcalloc",       "xrealloc"};
   static constexpr std::array<std::string_view, 10> prefixes{
       "std::", "__gnu_cxx::", "__cxx", "operator new", "alloc::", "core::", "<alloc::", "<core::", "<std::", "__rust_"};
+  // .NET's perf map writes `RESULT [ASSEMBLY] NAMESPACE.TYPE::METHOD(ARGUMENTS)[TIER]`.
+  static constexpr std::string_view dotnet = "[System.Private.CoreLib] System.Runtime.InteropServices.";
+  if (const std::size_t at = function.find(dotnet); at != std::string_view::npos) {
+    const std::string_view method = function.substr(at + dotnet.size());
+    return method.starts_with("NativeMemory::") || method.starts_with("Marshal::");
+  }
   const std::string_view name = qualified_name(function);
   return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); }) ||
          std::find(names.begin(), names.end(), without_reserved_prefix(name)) != names.end() ||
