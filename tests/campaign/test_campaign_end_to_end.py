@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from campaign_lab import ROOT
 from click.testing import CliRunner
+from stacked import Journal
 
 from blockyard import native
+from blockyard.analysis.sites import Sites
 from blockyard.campaign import demo
 from blockyard.commands import demo as demo_command
 from blockyard.errors import UserError
@@ -97,6 +99,21 @@ def test_every_event_of_a_journal_becomes_a_sample(journal: Path, tmp_path: Path
         rows = np.load(tmp_path / "r/runs" / run["id"] / "samples.npy")
         assert len(rows) == EVENTS
         assert bool(rows["touch"].any()) == (run["touch"] == "all")
+
+
+def test_a_journals_call_stacks_are_kept_beside_its_runs(journal: Path, tmp_path: Path) -> None:
+    stacked = Journal()
+    for number in range(50):
+        stacked.allocate(100, 0x1000 + number, 1_000 + 20_000 * number, stacked.stack("main", "load()"))
+    path = stacked.write(tmp_path / "stacked.txt")
+    done = blockyard("replay", path, journal, "-a", "null", "-o", tmp_path / "r", "--repeats", 1, "--to", "0.0005")
+    assert done.returncode == 0, done.stderr
+    facts = {one["name"]: one for one in json.loads((tmp_path / "r/campaign.json").read_text())["journals"]}
+    assert facts["stacked"]["stacks"] and not facts["tiny"]["stacks"]
+    kept = Sites(tmp_path / "r/runs/stacked/sites.bys")
+    assert {kept.name(int(node)) for node in kept.by_event} == {"load()"}
+    assert len(kept.by_event) == facts["stacked"]["events"] < 50, "the stretch that was replayed, and no more"
+    assert not (tmp_path / "r/runs/tiny/sites.bys").exists()
 
 
 def test_the_facts_of_a_run_agree_with_the_plan_of_the_campaign(journal: Path, tmp_path: Path) -> None:

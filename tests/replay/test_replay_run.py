@@ -89,6 +89,19 @@ def test_pairs_and_frames_are_shared_by_all_runs(tmp_path: Path) -> None:
         assert shared["frame_events"].tolist() == [1, 4]
 
 
+def test_blocks_that_are_alive_at_the_end_are_listed_with_their_addresses(tmp_path: Path) -> None:
+    journal = (
+        Journal().allocate("a", 100).allocate("b", 64, 1).reallocate("a", 500, 2).free("b", 3).allocate("c", 32, 4)
+    )
+    made = replayed(journal, tmp_path)
+    blocks, calls = np.load(made.folder / "blocks.npy"), made.calls()
+    assert sorted(zip(blocks["event"].tolist(), blocks["size"].tolist(), strict=True)) == [(2, 500), (4, 32)]
+    assert set(blocks["address"].tolist()) == set(calls["block"][[2, 4]].tolist())
+    again = tmp_path / "again"
+    again.mkdir()
+    assert not (replayed(journal, again, "--repeat", "2").folder / "blocks.npy").exists(), "one repeat is enough"
+
+
 def test_no_event_comes_before_its_time(tmp_path: Path) -> None:
     journal = Journal()
     times = [0, 100, 5 * MS, 5 * MS + 2_000, 40 * MS, 41 * MS]

@@ -39,7 +39,11 @@ class Labels {
   /// The functions of a frame, innermost first; at least one.
   std::span<const Label> of_frame(std::uint32_t frame) const;
   /// The function that speaks for a stack: the innermost that is no wrapper.
-  const Label& speaker(std::uint32_t node) const { return labels_[speakers_[node]]; }
+  const Label& speaker(std::uint32_t node) const { return labels_[speaker_place(node)]; }
+  /// All labels, frame by frame, and where those of a frame begin (one more frame than there is: the end).
+  std::span<const Label> all() const { return labels_; }
+  std::uint32_t first_place(std::uint32_t frame) const { return first_[frame]; }
+  std::uint32_t speaker_place(std::uint32_t node) const { return speakers_[node]; }
   bool wraps(std::uint32_t text) const { return wrapper_[text]; }
   const std::string& text(std::uint32_t index) const { return texts_[index]; }
   std::uint32_t texts() const { return static_cast<std::uint32_t>(texts_.size()); }

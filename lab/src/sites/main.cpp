@@ -12,6 +12,7 @@
 #include "journal/json_text.hpp"
 #include "journal/output_file.hpp"
 #include "sites/analysis.hpp"
+#include "sites/event_stacks.hpp"
 #include "sites/export.hpp"
 #include "sites/sites_json.hpp"
 
@@ -80,12 +81,21 @@ void run_export(Arguments& arguments) {
   file.commit();
 }
 
+void write_events(const Arguments& arguments) {
+  const sites::Stretch stretch{arguments.options.from_ns, arguments.options.to_ns};
+  const journal::Json facts = {
+      {"stacks", sites::write_event_stacks(arguments.path, stretch, arguments.output, progress_of(arguments))}};
+  print(journal::json_text(facts));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Who allocates, by the call stacks of a journal.", "blockyard-sites");
   app.require_subcommand(1);
   Arguments arguments;
   CLI::App* list = app.add_subcommand("list", "print sites as JSON");
   CLI::App* write = app.add_subcommand("export", "write a form that other tools read");
+  CLI::App* events = app.add_subcommand("events", "write the call stack of each event, for reports");
+  events->add_option("-o,--output", arguments.output, "not written when the journal has no stacks")->required();
   static const std::map<std::string, Form> forms{
       {"pprof", Form::pprof}, {"folded", Form::folded}, {"speedscope", Form::speedscope}, {"trace", Form::trace}};
   static const std::map<std::string, sites::Weight> weights{{"allocations", sites::Weight::allocations},
@@ -115,8 +125,10 @@ int run(int argc, char** argv) {
     return command->get_option(option)->count() != 0;
   };
   for (CLI::App* command : {list, write}) {
-    command->add_option("journal", arguments.path, "a journal")->required();
     command->add_option("--through", arguments.options.through, "only stacks with a function that this regex matches");
+  }
+  for (CLI::App* command : {list, write, events}) {
+    command->add_option("journal", arguments.path, "a journal")->required();
     command->add_option("--from", arguments.from_s, "seconds");
     command->add_option("--to", arguments.to_s, "seconds");
     command->add_flag("--progress", arguments.progress, "write lines 'progress FRACTION TEXT' to standard error");
@@ -126,11 +138,15 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : wrong_usage;
   }
-  const CLI::App* chosen = list->parsed() ? list : write;
+  const CLI::App* chosen = app.get_subcommands().front();
   if (given(chosen, "--from")) arguments.options.from_ns = nanoseconds(arguments.from_s, "--from");
   if (given(chosen, "--to")) arguments.options.to_ns = nanoseconds(arguments.to_s, "--to");
   if (write->parsed()) {
     run_export(arguments);
+    return 0;
+  }
+  if (events->parsed()) {
+    write_events(arguments);
     return 0;
   }
   const sites::Sites found = sites::find_sites(arguments.path, arguments.options, progress_of(arguments));

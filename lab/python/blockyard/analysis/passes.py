@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from blockyard.analysis import samples_library
+from blockyard.analysis.distribution import SATURATED
 
 AS_RUN, INHERENT, ATTRIBUTED = range(3)
 MALLOC_CALL, MALLOC_TOUCH, MALLOC_BOTH, REALLOC_CALL, REALLOC_TOUCH, REALLOC_BOTH, FREE_CALL = range(7)
@@ -78,6 +79,11 @@ class Rows:
     floor_touch: int
     scale: float = 1.0
 
+    def ticks(self, rows: np.ndarray) -> np.ndarray:
+        """What some of these rows took without the floors, in the group's ticks: of an allocation with its touch."""
+        touch = np.where(rows["touch"] > 0, _net(rows["touch"], self.floor_touch), 0)
+        return (_net(rows["call"], self.floor_call) + touch) * self.scale
+
 
 class BadRows(Exception):
     """Rows that no replay writes; `run` is an index into the repeats given."""
@@ -133,6 +139,11 @@ def _library() -> ctypes.CDLL:
             ("by_samples_bins_marks", pointer, [pointer, u32, ctypes.POINTER(size)]),
         ]
     )
+
+
+def _net(ticks: np.ndarray, floor: int) -> np.ndarray:
+    wide = ticks.astype(np.float64)
+    return np.where(ticks == SATURATED, wide, np.maximum(wide - floor, 0))
 
 
 def run_array(runs: Sequence[Rows]) -> ctypes.Array:

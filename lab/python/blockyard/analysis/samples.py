@@ -23,6 +23,8 @@ MEMORY = np.dtype(
     ]
 )
 """What a memory.npy may hold; runs of older Blockyards have the first three alone."""
+BLOCK = np.dtype([("address", "<u8"), ("size", "<u8"), ("event", "<u4")])
+"""A row of blocks.npy: a block that was alive when the clock had stopped, and the event that gave it."""
 _ALWAYS = ("time", "resident", "live")
 NO_EVENT = 4294967295
 """In `pair`: nothing frees this block, or a free of a block of the preamble."""

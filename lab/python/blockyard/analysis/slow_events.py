@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures, open_rows
 
 
@@ -32,17 +31,10 @@ def of(one: AllocatorFigures, count: int) -> Iterator[SlowEvent]:
     """By their slowest repeat, the slowest first; at most as many as the digest kept."""
     opened = open_rows(one.runs, one.gross)
     for slow in one.digest.slowest()[:count]:
-        rows = [run.rows[int(slow["row"])] for run in opened]
+        place = int(slow["row"])
+        rows = [run.rows[place : place + 1] for run in opened]
         latencies = tuple(
-            (_net(row["call"], run.floor_call) + (_net(row["touch"], run.floor_touch) if row["touch"] else 0))
-            * run.scale
-            / one.runs.ticks_per_ns
-            for row, run in zip(rows, opened, strict=True)
+            float(run.ticks(row)[0]) / one.runs.ticks_per_ns for row, run in zip(rows, opened, strict=True)
         )
-        first = rows[0]
-        facts = (int(first[field]) for field in ("event", "kind", "thread", "size", "frame", "start"))
-        yield SlowEvent(*facts, latencies, tuple(int(row["cause"]) for row in rows))
-
-
-def _net(ticks: int, floor: int) -> float:
-    return float(ticks) if ticks == SATURATED else float(max(int(ticks) - floor, 0))
+        facts = (int(rows[0][field][0]) for field in ("event", "kind", "thread", "size", "frame", "start"))
+        yield SlowEvent(*facts, latencies, tuple(int(row["cause"][0]) for row in rows))

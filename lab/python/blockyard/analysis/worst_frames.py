@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures, open_rows
 from blockyard.analysis.passes import ALL, Rows
 
@@ -44,20 +43,29 @@ def of(one: AllocatorFigures, count: int) -> list[WorstFrame]:
     return [_frame(one, opened, int(frame)) for frame in order if most[frame] > 0]
 
 
-def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
+def events_of(one: AllocatorFigures, found: WorstFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of its events, and their times in ns in the repeat in which it was slowest."""
+    repeat = next(place for place, run in enumerate(one.runs.runs) if run.repeat == found.repeat)
+    rows, ns = _rows(one, open_rows(one.runs, gross=one.gross)[repeat], found.frame)
+    return rows["event"], ns
+
+
+def _rows(one: AllocatorFigures, run: Rows, frame: int) -> tuple[np.ndarray, np.ndarray]:
+    """The frame's rows on the judged thread, and their times in ns."""
     series = one.frames
     assert series is not None
-    place = int(series.as_run_ns[:, frame].argmax())
-    run = opened[place]
     begin, end = (bisect_left(run.rows["event"], edge) for edge in series.cut.edges[frame : frame + 2].tolist())
     rows = np.array(run.rows[begin:end])
     if series.cut.thread != ALL:
         rows = rows[rows["thread"] == series.cut.thread]
-    ns = (
-        (_net(rows["call"], run.floor_call) + np.where(rows["touch"] > 0, _net(rows["touch"], run.floor_touch), 0))
-        * run.scale
-        / one.runs.ticks_per_ns
-    )
+    return rows, run.ticks(rows) / one.runs.ticks_per_ns
+
+
+def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
+    series = one.frames
+    assert series is not None
+    place = int(series.as_run_ns[:, frame].argmax())
+    rows, ns = _rows(one, opened[place], frame)
     slowest = int(ns.argmax())
     frees = rows["kind"] == 3
     size = int(rows["size"][slowest])
@@ -75,11 +83,6 @@ def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
         float(ns[~frees].sum()),
         float(ns[frees].sum()),
     )
-
-
-def _net(ticks: np.ndarray, floor: int) -> np.ndarray:
-    wide = ticks.astype(np.float64)
-    return np.where(ticks == SATURATED, wide, np.maximum(wide - floor, 0))
 
 
 def _bytes(count: int) -> str:

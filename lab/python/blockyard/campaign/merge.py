@@ -76,7 +76,7 @@ def _join(
             partial.mkdir(parents=True)
             (partial / LOCK).touch()
             for share in shares:
-                for facts in (share / RUNS).glob("*/events.npz"):
+                for facts in (file for file in (share / RUNS).glob("*/*") if file.is_file()):
                     _link(facts, partial / facts.relative_to(share))
             for run, share in found.items():
                 source = Folder(share).run(run)

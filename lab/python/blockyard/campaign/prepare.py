@@ -13,6 +13,8 @@ from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.settings import Stretch
 from blockyard.errors import UserError
 
+SITES = "sites.bys"
+"""The call stack of each event, beside events.npz."""
 # Bytes of a run's folder: a row of samples.npy, and what run.json and memory.npy take.
 SAMPLE_BYTES = 36
 _RUN_BYTES = 1 << 20
@@ -30,10 +32,7 @@ def plan(stretch: Stretch, threads: str, folder: Folder, progress: Callable[[flo
     """Plans one journal into the campaign's folder and returns the facts that `campaign.json` keeps of it."""
     target, shared = folder.plan(stretch.name), folder.shared_facts(stretch.name)
     arguments: list[str | Path] = [stretch.path, "-o", target, "--threads", threads, "--events-npz-dir", shared]
-    if stretch.from_s is not None:
-        arguments += ["--from", repr(float(stretch.from_s))]
-    if stretch.to_s is not None:
-        arguments += ["--to", repr(float(stretch.to_s))]
+    arguments += _stretch(stretch)
     with disk_errors(folder.path):
         target.parent.mkdir(parents=True, exist_ok=True)
         shared.mkdir(parents=True, exist_ok=True)
@@ -45,7 +44,19 @@ def plan(stretch: Stretch, threads: str, folder: Folder, progress: Callable[[flo
         raise UserError(f"blockyard-replay said nothing usable about {stretch.path}; is it of this version?") from None
     if facts["measured_events"] == 0:
         raise UserError(f"the stretch of {stretch.path} holds no events to measure; choose another --from and --to")
+    if facts.get("stacks"):
+        with disk_errors(folder.path):
+            native.call(
+                "blockyard-sites",
+                ["events", stretch.path, "-o", shared / SITES, *_stretch(stretch)],
+                on_progress=progress,
+            )
     return facts
+
+
+def _stretch(stretch: Stretch) -> list[str]:
+    given = (("--from", stretch.from_s), ("--to", stretch.to_s))
+    return [text for option, value in given if value is not None for text in (option, repr(float(value)))]
 
 
 def _call(arguments: list[str | Path], folder: Folder, progress: Callable[[float, str], None]) -> str:

@@ -24,6 +24,7 @@ from blockyard.report import (
     page,
     records,
     samples_parquet,
+    site_tables,
     verdict,
     workers,
 )
@@ -325,6 +326,7 @@ def _some_tables(lineup: Lineup) -> Iterable[Block]:
     if lineup.looked_into:
         yield cause_tables.rate_table(lineup, 10_000)
         yield cause_tables.slow_table(lineup)
+    yield from site_tables.short(lineup)
     yield from list(memory_tables.memory_tables(lineup))[:1]
     yield memory_tables.processor_time(lineup)
     yield latency_tables.fidelity_table(lineup)
@@ -339,6 +341,7 @@ def _all_tables(lineup: Lineup) -> Iterable[Block]:
     yield latency_tables.fidelity_table(lineup)
     yield from frame_tables.every(lineup)
     yield from cause_tables.every(lineup)
+    yield from site_tables.every(lineup)
     yield Heading(f"Memory and deferred cost, {lineup.variant}", 3)
     yield from memory_tables.memory_tables(lineup)
     yield from memory_tables.deferred_tables(lineup)

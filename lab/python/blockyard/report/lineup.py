@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from blockyard.analysis import syscalls
+from blockyard.analysis import sites, syscalls
+from blockyard.analysis.by_site import BySite
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P50, P99, P999, SAMPLES_BEYOND, Operation, Part, View
@@ -47,6 +49,12 @@ class MeasuredSection:
         if self.options.views or self.options.everything:
             return self.views
         return (next(view for view in _BY_TRUST if view in self.views),)
+
+    @cached_property
+    def by_site(self) -> BySite | None:
+        """None where the journal has no call stacks."""
+        found = sites.of(self.section)
+        return BySite(found) if found is not None else None
 
     @property
     def own(self) -> AllocatorFigures | None:
@@ -141,10 +149,12 @@ class Lineup:
         notes: Sequence[str] = (),
         absent: str = UNSUPPORTED,
         asked: str = "",
+        said: str = "",
     ) -> Table:
         own = self.of.own
         stated = (*filter(None, circumstances), self.variant)
-        return Table(name, columns, rows, stated, notes, absent, asked, own.name if own is not None else "")
+        own_name = own.name if own is not None else ""
+        return Table(name, columns, rows, stated, notes, absent, asked, own_name, said=said)
 
 
 def short_name(one: AllocatorFigures) -> str:

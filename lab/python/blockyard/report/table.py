@@ -76,6 +76,8 @@ class Table:
     asked: str = ""
     own: str = ""
     first: str = "allocator"
+    said: str = ""
+    """The answer, where it is no lowest figure."""
     better: frozenset[tuple[int, int]] = frozenset()
     """(row, column) of cells that are brought out beside the lowest."""
 
@@ -86,6 +88,8 @@ class Table:
     @property
     def answer(self) -> str:
         """Who is lowest in the column that is asked about, and what the program's own allocator has there."""
+        if self.said:
+            return self.said
         column = next((place for place, one in enumerate(self.columns) if one.name == self.asked), None)
         competing = [row for row in self.rows if not row.dim]
         if column is None or len(competing) < 2:

@@ -14,7 +14,7 @@ from blockyard.analysis.frames import NoFrames
 from blockyard.analysis.noise import LEAST_REPEATS, Verdict
 from blockyard.analysis.sections import Section
 from blockyard.analysis.standing import Measure, Standing
-from blockyard.report import units
+from blockyard.report import site_tables, units
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph
 from blockyard.report.lineup import MeasuredSection, short_name
 from blockyard.report.table import Cell, Column, Row, Table, Unit, words
@@ -93,6 +93,8 @@ def of_section(one: Answer) -> list[str]:
         )
     else:
         found += [_conclusion(one), *_changes(one)]
+    if waiting := site_tables.who(one.of):
+        found.append(waiting)
     found += _distrust(one)
     if one.of.options.assumed and one.own is not None:
         found.append(

@@ -106,6 +106,7 @@ void print_facts(const PlanFacts& facts, const Planner& planner, const journal::
       {"program", source.header().program},
       {"notes", source.notes()},
       {"cut_at_end", source.header().cut_at_end},
+      {"stacks", !source.stacks().empty()},
       {"phases", phases_json(planner, source.header())},
   };
   json["thread_names"] = journal::Json::array();

@@ -83,7 +83,8 @@ bool report_failure(const SafeText& reason) {
 }
 
 void discard_results(const char* folder) {
-  for (const char* name : {"/run.json.part", "/samples.npy.part", "/memory.npy.part", "/samples.npy", "/memory.npy"}) {
+  for (const char* name : {"/run.json.part", "/samples.npy.part", "/memory.npy.part", "/blocks.npy.part",
+                           "/samples.npy", "/memory.npy", "/blocks.npy"}) {
     SafeText path;
     path << folder << name;
     unlink(path.c_str());

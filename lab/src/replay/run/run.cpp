@@ -12,6 +12,7 @@
 #include "journal/utc_time.hpp"
 #include "replay/observe/tracer.hpp"
 #include "replay/observe/watch.hpp"
+#include "replay/results/block_log.hpp"
 #include "replay/results/run_json.hpp"
 #include "replay/run/blocks.hpp"
 #include "replay/run/crash.hpp"
@@ -71,7 +72,7 @@ class Run {
   void prepare() {
     check_pace(settings_, plan_.header());
     make_folder(settings_.output);
-    for (const char* old : {"/run.json", "/samples.npy", "/memory.npy", "/syscalls.npy"})
+    for (const char* old : {"/run.json", "/samples.npy", "/memory.npy", "/blocks.npy", "/syscalls.npy"})
       unlink((settings_.output + old).c_str());
     set_up(session_, settings_);
     totals_.ticks_per_ns = session_.ticks_per_ns;
@@ -81,6 +82,8 @@ class Run {
     totals_.floors = measure_floors();  // so that its pages are populated when it is measured again
     set_up_causes(session_, settings_, totals_.floors);
     set_up_polluters(session_, memory_);
+    // One repeat shows which blocks share pages; more would only take space.
+    if (settings_.repeat == 1 && !settings_.traced) blocks_.emplace(plan_.header().slots);
     populate_program();
     threads_.emplace(session_, plan_, memory_);
     if (memory_.records().streamed()) {
@@ -158,6 +161,7 @@ class Run {
     session_.phase.store(Phase::freeing, std::memory_order_release);
     totals_.walk = walk_fresh_blocks(session_, slots);
     totals_.rounding = rounding_of_live_blocks(session_, slots, loaded_.usable_size);
+    if (blocks_) blocks_->record(session_);
     chain_leftovers(session_, slots);
     const std::uint64_t begin = base::ticks();
     threads_->clear_up();
@@ -187,6 +191,7 @@ class Run {
       if (settings_.pace != 0) totals_.lateness = std::move(lateness);
     }
     if (!settings_.traced) write_memory(settings_.output, watch_.rows());
+    if (blocks_) blocks_->write(settings_.output);
     watch_.stop();  // an interrupt comes too late from here on: the run is finished
     AtomicFile file(settings_.output + "/run.json");
     const std::string json = finished_run_json(facts_, totals_);
@@ -204,6 +209,7 @@ class Run {
   std::optional<ReplayThreads> threads_;
   std::optional<SampleWriter> samples_;  ///< a streamed run has it from the start, other runs when they are over
   std::optional<Stream> stream_;
+  std::optional<BlockLog> blocks_;
   LoadedAdapter loaded_;
   Totals totals_;
   RunFacts facts_{settings_, plan_, nullptr, false, {}};

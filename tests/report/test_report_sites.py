@@ -1,0 +1,140 @@
+"""Reports on journals with call stacks: who waits, who fills the worst frame, who holds and who pins memory."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from stacked import Journal
+from synthetic import FREE, LOOKING, MALLOC, Campaign, rows
+
+from blockyard import native
+from blockyard.analysis.samples import BLOCK
+from blockyard.report import ReportOptions, build
+
+TABLES = ReportOptions(pictures=False, recorded_with="quick")
+EVERYTHING = ReportOptions(pictures=False, recorded_with="quick", everything=True, samples_parquet=False)
+EVENTS = 24_000
+MS = 1_000_000
+
+
+def sites_of(journal: Journal, campaign: Campaign) -> None:
+    path = journal.write(campaign.directory / "game.txt")
+    native.call("blockyard-sites", ["events", path, "-o", campaign.directory / "runs" / "game" / "sites.bys"])
+    campaign.journal_facts(stacks=True)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Campaign:
+    """`load` and `spawn` allocate in turns, and draw() frees at once what spawn() got. Every hundredth of spawn()'s
+    calls takes 20 us on quick and 40 us on slow; once load()'s takes 2 ms, because the machine interrupted it."""
+    campaign = Campaign(tmp_path / "results", ["quick", "slow"], repeats=2)
+    journal, entries = Journal(), []
+    load, spawn, draw = (journal.stack("main", name) for name in ("load()", "spawn(int)", "draw()"))
+    for event in range(0, EVENTS, 3):
+        ns = event * 1_000
+        journal.allocate(100, 0x1000 + event, ns + 1, load)
+        journal.allocate(200, 0x1001 + event, ns + 2, spawn)
+        journal.free(0x1001 + event, ns + 3, draw)
+        entries += [(event, MALLOC, 100, ns), (event + 1, MALLOC, 200, ns + 100), (event + 2, FREE, 200, ns + 200)]
+    for name, us in (("quick", 20), ("slow", 40)):
+        for repeat in (1, 2):
+            made = rows([(*entry, 10 + 2 * 50, 0) for entry in entries])
+            made["call"][1::300] = 10 + 2 * us * 1000
+            made["call"][3000] = 10 + 2 * 2 * MS
+            made["cause"][3000] = 1 | 8
+            campaign.run(name, made, repeat, looking=LOOKING)
+    campaign.events(np.full(EVENTS, 4294967295))
+    sites_of(journal, campaign)
+    return campaign
+
+
+def table(result, name: str) -> dict:
+    [found] = [one for one in result.json["sections"][0]["tables"] if one["title"].startswith(name)]
+    return found
+
+
+def test_who_waits_is_said_first_and_tabled_by_allocator(lab: Campaign) -> None:
+    result = build(lab.directory, options=TABLES)
+    sentence = "spawn(int) waits longest on quick: 1.60 ms a run in events above 10 us, 100 % of all; on slow 3.20 ms."
+    assert sentence in result.json["sections"][0]["verdict"]
+    found = table(result, "who waits")
+    assert found["answer"] == sentence
+    assert [(row["name"], *row["cells"]) for row in found["rows"]] == [
+        ("quick", 80, 1_600_000, 1, "spawn(int)"),
+        ("slow", 80, 3_200_000, 1, "spawn(int)"),
+    ]
+
+
+def test_the_worst_frame_names_who_fills_it_as_it_ran(lab: Campaign) -> None:
+    found = table(build(lab.directory, options=TABLES), "who fills the worst frame")
+    first = found["rows"][0]
+    assert first["name"] == "quick" and first["cells"][4] == "load()" and first["cells"][2] > MS
+    assert [row["cells"][4] for row in found["rows"][:3]] == ["load()", "spawn(int)", "draw()"]
+
+
+def test_the_tail_of_each_busy_site(lab: Campaign) -> None:
+    found = table(build(lab.directory, options=EVERYTHING), "p99.9 by site")
+    quick = {row["cells"][4]: row["cells"][:4] for row in found["rows"] if row["name"] == "quick"}
+    assert quick == {
+        "load()": [8000, 50, 50, 50],
+        "spawn(int)": [8000, 50, 20_000, 20_000],
+        "draw()": [8000, 50, 50, 50],
+    }
+
+
+def test_memory_by_site_at_the_peak_and_at_the_end(lab: Campaign) -> None:
+    found = table(build(lab.directory, options=EVERYTHING), "memory by site")
+    shares = [100 * 8000 / (100 * 8000 + 200), 200 / (100 * 8000 + 200)]
+    assert [(row["name"], *row["cells"]) for row in found["rows"]] == [
+        ("load()", 800_000, pytest.approx(shares[0], abs=1e-6), 8000, 800_000, 8000),
+        ("spawn(int)", 200, pytest.approx(shares[1], abs=1e-6), 1, 0, 0),
+    ]
+
+
+def test_pages_belong_to_the_site_that_holds_them_alone(lab: Campaign) -> None:
+    def blocks(*entries: tuple[int, int, int]) -> None:
+        np.save(lab.folder("quick") / "blocks.npy", np.array(list(entries), BLOCK))
+
+    spawned = 1
+    # A page of load() alone, one that both share, and a large block of load() whose last page is nearly empty.
+    blocks((0x10010, 100, 0), (0x10100, 100, 3), (0x20000, 64, 0), (0x20100, 64, spawned), (0x30000, 3 * 4096 + 96, 6))
+    found = table(build(lab.directory, options=EVERYTHING), "who pins pages")
+    assert [(row["name"], *row["cells"]) for row in found["rows"]] == [
+        ("quick", 3, 3 * 4096 - 200 - 4096 - 96, 200 + 4096 + 96, 4, "load()")
+    ]
+
+
+def test_a_journal_without_stacks_gets_one_line_that_says_how_to_have_them(lab: Campaign) -> None:
+    (lab.directory / "runs" / "game" / "sites.bys").unlink()
+    lab.journal_facts(stacks=False)
+    text = " ".join(build(lab.directory, options=TABLES).text.split())
+    assert "Sites: the journal has no call stacks; record the program again with 'blockyard record'" in text
+    assert "who waits" not in text and "waits longest" not in text
+    lab.journal_facts(stacks=None)
+    text = " ".join(build(lab.directory, options=TABLES).text.split())
+    assert "Sites: this campaign was replayed without them" in text
+
+
+def test_functions_of_one_name_in_two_modules_are_told_apart(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results", ["quick"])
+    journal = Journal()
+    other = journal.module("/usr/games/libother.so")
+    mine = journal.stack("main", "load()")
+    theirs = journal.stack("main", journal.frame("load()", other))
+    journal.allocate(100, 0x10, 1, mine)
+    journal.allocate(100, 0x20, 2, theirs)
+    campaign.run("quick", rows([(0, MALLOC, 100, 0, 10 + 2 * 20_000, 0), (1, MALLOC, 100, 9, 10 + 2 * 30_000, 0)]))
+    campaign.events(np.full(2, 4294967295))
+    sites_of(journal, campaign)
+    found = table(build(campaign.directory, options=TABLES), "who waits")
+    assert [row["cells"][3] for row in found["rows"]] == ["load() (libother.so)", "load() (libgame.so)"]
+
+
+def test_sites_are_in_every_form_of_the_report(lab: Campaign) -> None:
+    result = build(lab.directory, options=TABLES)
+    assert re.search(r"^quick +80\.0 +1\.60 ms +100 % +spawn\(int\)$", result.text, re.MULTILINE)
+    assert "| quick | 80.0 | 1.60 ms | 100 % | spawn(int) |" in (result.out / "report.md").read_text()
+    assert "spawn(int)" in (result.out / "tables.csv").read_text()
+    json.dumps(result.json)
