@@ -359,10 +359,43 @@ def test_frames_hold_the_time_of_their_own_events_on_their_own_thread(threads: i
             assert np.array_equal(found.attributed[repeat], total(own))
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_groups_hold_the_time_of_their_own_events_and_weigh_it_by_frame(count: int) -> None:
+    runs = with_causes(repeats(count))
+    rows = len(runs[0].rows)
+    random = np.random.default_rng(1)
+    group = random.integers(0, 50, rows).astype(np.uint32)
+    group[random.random(rows) < 0.1] = passes.ALL
+    frame = (np.arange(rows) // 100).astype(np.uint32)
+    frame[random.random(rows) < 0.2] = passes.ALL
+    frames = rows // 100 + 1
+    weights = passes.Weights(
+        frame, random.random((count, frames)), random.random(frames), random.random((count, frames))
+    )
+    sums, weighted = passes.group_times(runs, group, 50, weights)
+
+    each = [parts(run)[2].astype(float) for run in runs]
+    least = np.minimum.reduce(each)
+    own = [np.where(run.rows["cause"] & (8 | 32 | 128), 0, ticks) for run, ticks in zip(runs, each, strict=True)]
+    own = [np.where(every_time(runs), least, ticks) for ticks in own] if count > 1 else own
+    for view, of_view, ticks in (
+        (passes.AS_RUN, weights.as_run, each),
+        (passes.INHERENT, weights.inherent[None, :], [least]),
+        (passes.ATTRIBUTED, weights.attributed, own),
+    ):
+        there, framed = group != passes.ALL, (group != passes.ALL) & (frame != passes.ALL)
+        assert np.allclose(sums[view], sum(np.bincount(group[there], one[there], 50) for one in ticks))
+        parts_of = [
+            np.bincount(group[framed], one[framed] * weight[frame[framed]], 50)
+            for one, weight in zip(ticks, of_view, strict=True)
+        ]
+        assert np.allclose(weighted[view], sum(parts_of))
+
+
 def test_the_number_of_the_interface_goes_up_with_it() -> None:
     """A library that was not built anew is told by this number alone. Who changes samples.h, or what a call of it
     returns, raises both numbers, then writes the new pair here."""
     header = (ROOT / "lab" / "src" / "samples" / "samples.h").read_text()
     declarations = " ".join(re.sub(r"//.*", "", header).split())
     assert f"BY_SAMPLES_ABI {samples_library.ABI}u" in declarations
-    assert (samples_library.ABI, zlib.crc32(declarations.encode())) == (4, 653462342)
+    assert (samples_library.ABI, zlib.crc32(declarations.encode())) == (5, 3737325941)

@@ -5,6 +5,7 @@
 #include "samples/density.hpp"
 #include "samples/digest.hpp"
 #include "samples/frames.hpp"
+#include "samples/groups.hpp"
 #include "samples/samples.h"
 #include "samples/tiles.hpp"
 #include "samples/timeline.hpp"
@@ -161,6 +162,26 @@ const uint32_t* by_samples_tiles_counts(const by_samples_tiles* tiles, uint32_t 
 }
 
 const uint32_t* by_samples_tiles_latencies(const by_samples_tiles* tiles) { return tiles->latencies.data(); }
+
+int by_samples_group_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
+                           const by_samples_grouping* grouping, double* sums, double* weighted) try {
+  const by_samples_grouping& given = *grouping;
+  Grouping wanted{{given.group, rows}, given.group_count, {}, 0, {}};
+  if (given.frame != nullptr) {
+    wanted.frame = {given.frame, rows};
+    wanted.frames = given.frame_count;
+    const std::size_t every = run_count * given.frame_count;
+    wanted.weights[0] = {given.as_run, every};
+    wanted.weights[1] = {given.inherent, given.frame_count};
+    wanted.weights[2] = {given.attributed, every};
+  }
+  const GroupTimes found = group_times(translated(runs, run_count), rows, wanted);
+  for (const auto& view : found.sums) sums = std::copy(view.begin(), view.end(), sums);
+  for (const auto& view : found.weighted) weighted = std::copy(view.begin(), view.end(), weighted);
+  return 0;
+} catch (const std::bad_alloc&) {
+  return 1;
+}
 
 by_samples_timeline* by_samples_timeline_read(const void* rows, uint64_t count, uint64_t bin_ns, uint64_t longest_ns,
                                               by_samples_timeline_facts* facts) try {

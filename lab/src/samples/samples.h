@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define BY_SAMPLES_ABI 4u
+#define BY_SAMPLES_ABI 5u
 #define BY_SAMPLES_API __attribute__((visibility("default")))
 
 /// One repeat of one allocator; `rows` as in samples.npy, any alignment.
@@ -78,6 +78,18 @@ typedef struct by_samples_tile_frame {
   double end_ns;        ///< what started later falls into the last
   double ticks_per_ns;  ///< of the group's ticks
 } by_samples_tile_frame;
+
+/// Which group each row belongs to (UINT32_MAX: none), and which frame, for sums in which the time of each frame counts
+/// by a weight. `frame` may be NULL: then nothing is weighted, and the rest is ignored.
+typedef struct by_samples_grouping {
+  const uint32_t* group;  ///< by row
+  size_t group_count;
+  const uint32_t* frame;  ///< by row; UINT32_MAX: none
+  size_t frame_count;
+  const double* as_run;      ///< weights, run_count * frame_count
+  const double* inherent;    ///< frame_count
+  const double* attributed;  ///< run_count * frame_count
+} by_samples_grouping;
 
 typedef struct by_samples_timeline_facts {
   uint64_t latest_ns;  ///< the last start; when the pass stopped, the start after `longest_ns`
@@ -150,6 +162,12 @@ BY_SAMPLES_API void by_samples_tiles_delete(by_samples_tiles* tiles);
 BY_SAMPLES_API const uint32_t* by_samples_tiles_counts(const by_samples_tiles* tiles, uint32_t plane);
 /// The latency of each single row in every run (single_count * run_count), in ticks; owned by `tiles`.
 BY_SAMPLES_API const uint32_t* by_samples_tiles_latencies(const by_samples_tiles* tiles);
+
+/// Allocator time by group, in ticks: all runs together. Writes 3 * group_count sums into `sums`, and as many weighted
+/// ones into `weighted` where frames are given; as-run, then inherent, then attributed. A digest must have found no
+/// fault in the rows. Returns 0, or 1 when out of memory. O(rows * runs).
+BY_SAMPLES_API int by_samples_group_times(const by_samples_run* runs, uint32_t run_count, uint64_t rows,
+                                          const by_samples_grouping* grouping, double* sums, double* weighted);
 
 /// When one run's events happened, by bin of time; NULL when out of memory. Stops at a start after `longest_ns`.
 /// O(rows).

@@ -70,6 +70,18 @@ class _Cut(ctypes.Structure):
     _fields_ = [("edges", ctypes.c_void_p), ("edge_count", ctypes.c_size_t), ("thread", ctypes.c_uint32)]
 
 
+class _Grouping(ctypes.Structure):
+    _fields_ = [
+        ("group", ctypes.c_void_p),
+        ("group_count", ctypes.c_size_t),
+        ("frame", ctypes.c_void_p),
+        ("frame_count", ctypes.c_size_t),
+        ("as_run", ctypes.c_void_p),
+        ("inherent", ctypes.c_void_p),
+        ("attributed", ctypes.c_void_p),
+    ]
+
+
 @dataclass(frozen=True)
 class Rows:
     """One repeat's rows, and what turns its ticks into latencies of its group."""
@@ -132,6 +144,11 @@ def _library() -> ctypes.CDLL:
             ("by_samples_frames_delete", None, [pointer]),
             ("by_samples_frames_feed", None, [pointer, ctypes.POINTER(_Run), u32, u64]),
             ("by_samples_frames_copy", ctypes.c_int, [pointer, u32, pointer, pointer, pointer, pointer]),
+            (
+                "by_samples_group_times",
+                ctypes.c_int,
+                [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Grouping), pointer, pointer],
+            ),
             ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Frame), u32]),
             ("by_samples_bins_delete", None, [pointer]),
             ("by_samples_bins_counts", pointer, [pointer, u32]),
@@ -302,6 +319,45 @@ def _frame_times(library: ctypes.CDLL, handle: int, cut: int, frames: int, runs:
     ):
         raise MemoryError
     return found
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of each row its frame (ALL: none), and what a tick counts in each: [run, frame], for inherent [frame]."""
+
+    frame: np.ndarray
+    as_run: np.ndarray
+    inherent: np.ndarray
+    attributed: np.ndarray
+
+
+def group_times(
+    runs: Sequence[Rows], group: np.ndarray, groups: int, weights: Weights | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The latencies (of an allocation with its touch) summed by group, in ticks, all repeats together: [AS_RUN,
+    INHERENT, ATTRIBUTED; group]; and the same weighted. `group` names that of each row, or ALL for none."""
+    native_runs = run_array(runs)
+    count = len(runs[0].rows)
+    kept = [np.ascontiguousarray(group, np.uint32)]
+    frames = 0
+    if weights is not None:
+        frames = weights.inherent.shape[-1]
+        kept.append(np.ascontiguousarray(weights.frame, np.uint32))
+        kept += [np.ascontiguousarray(of, np.float64) for of in (weights.as_run, weights.inherent, weights.attributed)]
+        if kept[2].size != len(runs) * frames or kept[4].size != len(runs) * frames:
+            raise ValueError("weights of another shape")
+    if any(len(of) != count for of in kept[:2]):
+        raise ValueError("not a group and a frame for each row")
+    addresses = [of.ctypes.data for of in kept] + [None] * (5 - len(kept))
+    grouping = _Grouping(addresses[0], groups, addresses[1], frames, *addresses[2:])
+    sums = np.zeros((3, groups))
+    weighted = None if weights is None else np.zeros((3, groups))
+    failed = _library().by_samples_group_times(
+        native_runs, len(runs), count, grouping, sums.ctypes.data, None if weighted is None else weighted.ctypes.data
+    )
+    if failed:
+        raise MemoryError
+    return sums, weighted
 
 
 def bins(runs: Sequence[Rows], frame: Frame, threads: int) -> list[Bins]:

@@ -15,6 +15,7 @@ from blockyard.report import cause_tables
 from blockyard.report.lineup import Lineup, MeasuredSection
 from blockyard.report.page import frames, tables
 from blockyard.report.page.pack import LATENCY_STEPS
+from blockyard.report.page.stacks import SUM_STEPS
 
 OPERATIONS = (Operation.MALLOC, Operation.FREE)
 _TABLE = (P50, P99, P999, P9999, P99999)
@@ -81,6 +82,7 @@ def constants() -> dict[str, Any]:
         "per_octave": tiles.PER_OCTAVE,
         "bins": tiles.BINS,
         "latency_steps": LATENCY_STEPS,
+        "sum_steps": SUM_STEPS,
         "histogram_error": tiles.ERROR,
         "slowest": figures.SLOWEST,
         "machine_causes": causes.MACHINE,

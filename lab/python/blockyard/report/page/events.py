@@ -12,6 +12,7 @@ from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.syscalls import Trace
 from blockyard.analysis.tiles import Tiles
 from blockyard.report.page.pack import packed, steps
+from blockyard.report.page.stacks import Stacks
 
 _ROOM_AN_ALLOCATOR, _ALLOCATORS = 750_000, 9
 """Bytes that histograms and events may take, compressed and before base64: the page of one section of nine allocators
@@ -31,22 +32,30 @@ class _Cut:
     complete_above: int
 
 
+def room(allocators: int, crowd: int) -> int:
+    """Bytes that a section's events may take, compressed. `crowd`: the sections of the page."""
+    return _ROOM_AN_ALLOCATOR * max(allocators, _ALLOCATORS) // min(crowd, 2)
+
+
 def prepare(
     members: Sequence[AllocatorFigures],
     traces: Sequence[Trace | None],
+    stacks: Stacks | None,
     end_ns: float,
     gross: bool,
     jobs: int,
-    crowd: int = 1,
+    most: int,
 ) -> tuple[int, list[str]]:
-    """How many stretches the time was cut into, and the pack of each allocator. `crowd`: the sections of the page."""
-    room = _ROOM_AN_ALLOCATOR * max(len(members), _ALLOCATORS) // min(crowd, 2)
+    """How many stretches the time was cut into, and the pack of each allocator, in `most` bytes, compressed."""
     threads = 1 if jobs > 1 and len(members) > 1 else min(jobs, 2)
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         found = list(pool.map(lambda one: _cut(one, end_ns, gross, threads), members))
-        factor = _factor(found, room)
+        factor = _factor(found, most)
         made = list(
-            pool.map(lambda parts: _pack(*parts, end_ns, factor, gross), zip(members, found, traces, strict=True))
+            pool.map(
+                lambda parts: _pack(*parts, stacks, end_ns, factor, gross),
+                zip(members, found, traces, range(len(members)), strict=True),
+            )
         )
     return tiles.COLUMNS // factor, made
 
@@ -59,19 +68,28 @@ def _cut(one: AllocatorFigures, end_ns: float, gross: bool, threads: int) -> _Cu
     return _Cut(tiles.tile(opened, rows, end_ns, one.runs.ticks_per_ns, threads), rows, complete_above)
 
 
-def _factor(found: Sequence[_Cut], room: int) -> int:
+def _factor(found: Sequence[_Cut], most: int) -> int:
     """How many neighbouring stretches to join so that all fits."""
     slow = sum(len(one.rows) * (_BYTES_AN_EVENT + _BYTES_A_REPEAT * one.tiles.latencies.shape[1]) for one in found)
     factor = 1
     while factor < tiles.COLUMNS // _LEAST_COLUMNS:
         cells = sum(plane.occupied(factor) for one in found for plane in one.tiles.planes)
-        if slow + cells * _BYTES_A_CELL <= room:
+        if slow + cells * _BYTES_A_CELL <= most:
             break
         factor *= 2
     return factor
 
 
-def _pack(one: AllocatorFigures, found: _Cut, trace: Trace | None, end_ns: float, factor: int, gross: bool) -> str:
+def _pack(
+    one: AllocatorFigures,
+    found: _Cut,
+    trace: Trace | None,
+    place: int,
+    stacks: Stacks | None,
+    end_ns: float,
+    factor: int,
+    gross: bool,
+) -> str:
     rate = one.runs.ticks_per_ns
     unit = max(100.0, end_ns / 2**31)
     columns: dict[str, np.ndarray] = {}
@@ -93,9 +111,14 @@ def _pack(one: AllocatorFigures, found: _Cut, trace: Trace | None, end_ns: float
         "frame": _frames(one, first_run),
         "size": size.astype(np.uint32),
     }
-    for place, run in enumerate(opened):
-        columns[f"latency.{place}"] = steps(found.tiles.latencies[:, place] / rate)
-        columns[f"cause.{place}"] = run.rows["cause"][found.rows]
+    for repeat, run in enumerate(opened):
+        columns[f"latency.{repeat}"] = steps(found.tiles.latencies[:, repeat] / rate)
+        columns[f"cause.{repeat}"] = run.rows["cause"][found.rows]
+    deltas = {"event", "time", "frame"}
+    if stacks is not None:
+        columns["node"] = stacks.nodes_of(first_run["event"])
+        columns |= stacks.columns[place]
+        deltas |= {name for name in columns if name.endswith(".cell")}
     phrases, columns["calls"] = _calls(trace, first_run["event"])
     facts = {
         "time_unit_ns": unit,
@@ -104,7 +127,7 @@ def _pack(one: AllocatorFigures, found: _Cut, trace: Trace | None, end_ns: float
         "repeats": len(opened),
         "complete_above_ns": found.complete_above / rate,
     }
-    return packed(facts, columns, frozenset({"event", "time", "frame"}))
+    return packed(facts, columns, frozenset(deltas))
 
 
 def _frames(one: AllocatorFigures, rows: np.ndarray) -> np.ndarray:

@@ -9,8 +9,11 @@ from typing import Any
 from blockyard.analysis import syscalls
 from blockyard.report.files import whole
 from blockyard.report.lineup import MeasuredSection
-from blockyard.report.page import bundle, content, events, frames
+from blockyard.report.page import bundle, content, events, frames, stacks
 from blockyard.report.page.libraries import Library, libraries
+
+_STACKS = 5
+"""One part in so many of the room for events is for what their call stacks did."""
 
 
 def write(
@@ -35,10 +38,15 @@ def write(
     for number, (one, verdict) in enumerate(zip(found, verdicts, strict=True)):
         entry = content.section(one, verdict)
         traces = [syscalls.read(member.runs, results.machine) for member in one.figures]
+        room = events.room(len(one.figures), crowd=len(found))
+        called = stacks.prepare(one.section, one.figures, entry["end_ns"], room // _STACKS, jobs)
         entry["columns"], made = events.prepare(
-            one.figures, traces, entry["end_ns"], one.options.gross, jobs, crowd=len(found)
+            one.figures, traces, called, entry["end_ns"], one.options.gross, jobs, room - (called.size if called else 0)
         )
+        entry["stacks"] = called.facts if called else stacks.MISSING
         facts["sections"].append(entry)
+        if called:
+            packs.append((f"{number}/stacks", called.pack))
         packs.append((f"{number}/frames", frames.pack(one.figures, one.all_views)))
         packs += [(f"{number}/{member.name}", pack) for member, pack in zip(one.figures, made, strict=True)]
     text = _document(facts, packs, carried)

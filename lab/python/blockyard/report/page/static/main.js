@@ -3,10 +3,11 @@ import { copyText, linkOfView, makeControls } from "./controls.js";
 import { constants, facts } from "./data.js";
 import { make, makeButton } from "./dom.js";
 import { eventRows } from "./event.js";
+import { makeFlame, stackItems } from "./flame.js";
 import { drawWorstFrames, framesWords, loadFrames, makeFrames } from "./frames.js";
 import { drawKey } from "./key.js";
 import { onThemeChange } from "./look.js";
-import { stepEvent } from "./marks.js";
+import { countMarks, stepEvent } from "./marks.js";
 import { makeMemory } from "./memory.js";
 import { loadModel, modelIfReady } from "./model.js";
 import { makePareto } from "./pareto.js";
@@ -23,6 +24,7 @@ import {
   shownAllocators,
   state,
 } from "./state.js";
+import { loadStacks } from "./stacks.js";
 import { makeStrip } from "./strip.js";
 import { sumsOf } from "./sums.js";
 import { drawTable, drawTableChoice, tableText, tableWords } from "./table.js";
@@ -34,12 +36,14 @@ const byId = (id) => document.getElementById(id);
 const drawControlsNow = makeControls();
 const scatter = makeScatter();
 const timeStrip = makeStrip();
-const lineCharts = [makePercentiles(), makeFrames(), makeMemory(), makePareto()];
+const flame = makeFlame();
+const memory = makeMemory();
+const lineCharts = [makePercentiles(), makeFrames(), memory, makePareto()];
 let pending = null;
 
 readAddress();
 describePage();
-await Promise.all([loadModel(state.section, state.focus), loadFrames(state.section)]);
+await Promise.all([loadModel(state.section, state.focus), loadFrames(state.section), loadStacks(state.section)]);
 drawEverything();
 performance.mark("blockyard:first-picture");
 document.documentElement.dataset.drawn = "first";
@@ -79,14 +83,17 @@ async function drawPending() {
   pending = null;
   const wanted = [state.focus, ...(isWhole() ? [] : shownAllocators().map((one) => one.name))];
   const absent = wanted.filter((name) => !modelIfReady(state.section, name));
-  if (changed.has("section")) await loadFrames(state.section);
+  if (changed.has("section")) await Promise.all([loadFrames(state.section), loadStacks(state.section)]);
   if (absent.length) await Promise.all(absent.map((name) => loadModel(state.section, name)));
   performance.mark("blockyard:redraw-begins");
   if (changed.has("section")) describePage();
   if (changed.has("choice")) {
     drawEverything();
   } else {
-    scatter.redraw();
+    if (!onlyTheFlame(changed)) scatter.redraw();
+    if (!changed.has("sort")) flame.draw();
+    if (changed.has("frame")) drawWords();
+    if (changed.has("at") || changed.has("flame")) memory.refresh();
     if (changed.has("range")) {
       // The charts ask for widths; what changes the page's elements comes after them.
       drawFigures();
@@ -102,12 +109,16 @@ async function drawPending() {
   queueMicrotask(() => performance.measure(`blockyard:redraw:${[...changed].join("+")}`, "blockyard:redraw-begins"));
 }
 
+/// Whether nothing changed that the scatter shows.
+const onlyTheFlame = (changed) => [...changed].every((what) => what === "flame" || what === "at" || what === "sort");
+
 function drawEverything() {
   drawControlsNow();
   drawKey();
   timeStrip.draw();
   timeStrip.place();
   scatter.build();
+  flame.draw();
   for (const chart of lineCharts) chart.build();
   drawTableChoice();
   drawTable();
@@ -144,7 +155,9 @@ function drawWords() {
   byId("table-words").textContent = tableWords();
   byId("frames-words").textContent = framesWords();
   drawWorstFrames();
-  byId("memory-words").textContent = "Shaded: bytes that the program had allocated (live).";
+  byId("memory-words").textContent =
+    "Shaded: bytes that the program had allocated (live)." +
+    (typeof section().stacks === "string" ? "" : " Click to see in the flame graph who holds them.");
   byId("pareto-words").textContent = "p99.9 of the chosen operation; lower left is better in both.";
 }
 
@@ -153,6 +166,13 @@ function scatterWords() {
   if (!model) return "";
   const { end_ns: end, columns, looked } = section();
   const slowest = countWords(Math.min(constants.slowest, model.singles.length));
+  if (state.frame !== null) {
+    const { all, chosen } = countMarks();
+    return (
+      `Marked: ${countWords(chosen)} of the ${countWords(all)} slow events in sight, those of the frame that is ` +
+      "chosen in the flame graph."
+    );
+  }
   return (
     `Marks: the ${slowest} slowest events of ${allocatorNamed(state.focus).name}, all that took more than ` +
     `${duration(model.completeAbove)}; the others as density, in stretches of ${duration(end / columns)}. ${looked}`
@@ -164,11 +184,13 @@ function drawEvent() {
   const output = byId("event");
   const index = state.event === null || !model ? -1 : model.singles.event.indexOf(state.event);
   if (index < 0) {
-    output.textContent = "";
+    output.replaceChildren();
     return;
   }
   const words = eventRows(model, index)
     .map(([label, value]) => `${label}: ${value}`)
     .join(" · ");
   output.textContent = `Event ${countWords(state.event)} of ${state.focus} · ${words}`;
+  const stack = stackItems(model.singles.node[index]);
+  if (stack) output.append(make("ol", { className: "stack" }, ...stack.map((line) => make("li", {}, line))));
 }

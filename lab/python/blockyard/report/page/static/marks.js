@@ -2,6 +2,7 @@
 import { addOne } from "./density.js";
 import { CAUSES, causeClass, drawMark, ink, isDark } from "./look.js";
 import { modelIfReady, nsOfStep, pointsOf, STEPS_OF_LATENCY } from "./model.js";
+import { chosenTest } from "./stacks.js";
 import { change, state } from "./state.js";
 import { latencyRange } from "./zoom.js";
 
@@ -19,6 +20,7 @@ function roomFor(most) {
     y: new Float32Array(most),
     cause: new Uint8Array(most),
     index: new Uint32Array(most),
+    chosen: new Uint8Array(most),
   };
 }
 
@@ -35,7 +37,7 @@ export function themeMarks() {
     context.strokeStyle = cause.mark === "cross" || cause.mark === "ring" ? colour : ink("card");
     drawMark(context, cause.mark, 7, 7, cause.mark === "ring" ? 6 : 8);
     const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-    return { canvas, packed: ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0 };
+    return { canvas, packed: packedColour(red, green, blue) };
   });
 }
 
@@ -48,7 +50,8 @@ export function gatherMarks(model, density) {
   const height = heightsOfSteps(rows);
   const scale = columns / (state.to - state.from);
   const { time, ns, step, index, repeat } = pointsOf(model, state.operation, state.view);
-  const { cause } = model.singles;
+  const { cause, node } = model.singles;
+  const isChosen = chosenTest();
   if (marks.x.length < ns.length) marks = roomFor(ns.length);
   const found = marks;
   found.length = 0;
@@ -68,6 +71,7 @@ export function gatherMarks(model, density) {
     found.y[at] = Math.min(y, rows - 1);
     found.cause[at] = why;
     found.index[at] = index[i];
+    found.chosen[at] = !isChosen || isChosen(node[index[i]]);
   }
 }
 
@@ -87,24 +91,48 @@ function heightsOfSteps(rows) {
   return heights.rows;
 }
 
-/// All but those that have a shape, as dots into the picture of the density.
+/// All but those that have a shape, as dots into the picture of the density. With a frame chosen in the flame graph,
+/// its events alone have shapes and colours.
 export function dotMarks(pixels, columns, rows) {
-  for (let i = marks.length - 1; i >= MOST_SHAPES; --i) {
-    dot(pixels, columns, rows, marks.x[i], marks.y[i], marks.cause[i]);
+  const faint = state.frame === null ? null : faintDot();
+  const behind = shapesEnd();
+  for (let i = marks.length - 1; i >= 0; --i) {
+    if (marks.chosen[i] && i < behind) continue;
+    dot(pixels, columns, rows, marks.x[i], marks.y[i], marks.chosen[i] ? sprites[marks.cause[i]].packed : faint);
   }
 }
 
-function dot(pixels, columns, rows, x, y, cause) {
+/// The place after the last mark that has a shape.
+function shapesEnd() {
+  let shapes = 0;
+  let i = 0;
+  for (; i < marks.length && shapes < MOST_SHAPES; ++i) shapes += marks.chosen[i];
+  return i;
+}
+
+/// How many marks are in sight, and how many of them belong to the chosen frame.
+export function countMarks() {
+  const every = new Set(marks.index.subarray(0, marks.length));
+  const chosen = new Set();
+  for (let i = 0; i < marks.length; ++i) if (marks.chosen[i]) chosen.add(marks.index[i]);
+  return { all: every.size, chosen: chosen.size };
+}
+
+const packedColour = (red, green, blue) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+const faintDot = () => (isDark() ? packedColour(70, 78, 90) : packedColour(200, 205, 212));
+
+function dot(pixels, columns, rows, x, y, colour) {
   const left = Math.min(columns - 2, Math.max(0, Math.floor(x)));
   const top = Math.min(rows - 2, Math.max(0, Math.floor(y)));
   const at = top * columns + left;
-  pixels[at] = pixels[at + 1] = pixels[at + columns] = pixels[at + columns + 1] = sprites[cause].packed;
+  pixels[at] = pixels[at + 1] = pixels[at + columns] = pixels[at + columns + 1] = colour;
 }
 
 /// The slowest with their shapes, and a ring around the event in focus. `left` and `top` in pixels of the canvas.
 export function drawMarks(context, model, left, top, columns, rows) {
   const ratio = devicePixelRatio || 1;
-  for (let i = Math.min(marks.length, MOST_SHAPES) - 1; i >= 0; --i) {
+  for (let i = shapesEnd() - 1; i >= 0; --i) {
+    if (!marks.chosen[i]) continue;
     const sprite = sprites[marks.cause[i]].canvas;
     const x = left + marks.x[i] * ratio - sprite.width / 2;
     const y = top + marks.y[i] * ratio - sprite.height / 2;
@@ -130,11 +158,14 @@ function ringEvent(context, model, left, top, columns, rows, ratio) {
   }
 }
 
-/// Goes to the mark `step` places further down in order of latency, among those in sight.
+/// Goes to the mark `step` places further down in order of latency, among those in sight and of the chosen frame.
 export function stepEvent(step) {
   const model = modelIfReady(state.section, state.focus);
   if (!model || !marks.length) return;
-  const order = [...new Set(marks.index.subarray(0, marks.length))].map((index) => model.singles.event[index]);
+  const order = [...new Set(marks.index.subarray(0, marks.length).filter((_, i) => marks.chosen[i]))].map(
+    (index) => model.singles.event[index],
+  );
+  if (!order.length) return;
   const here = order.indexOf(state.event);
   const next = here < 0 ? 0 : Math.min(Math.max(here + step, 0), order.length - 1);
   change({ event: order[next] }, "event");

@@ -2,7 +2,8 @@
 import { axis, Chart, NONE_CHOSEN, timeAxis } from "./chart.js";
 import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
-import { section, shownAllocators, state } from "./state.js";
+import { cursorSeconds } from "./stacks.js";
+import { change, section, shownAllocators, state } from "./state.js";
 import { bytesWords, secondsWords } from "./words.js";
 
 const STEPS = 500;
@@ -39,7 +40,7 @@ function describeMemory() {
       ],
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
       padding: [8, 14, 0, 0],
-      hooks: { draw: [lineMarks(allocators)] },
+      hooks: { draw: [lineMarks(allocators), memoryCursor], ready: [takeCursor] },
       plugins: [
         lineTip(
           [...allocators, { label: "asked for (live)" }],
@@ -49,6 +50,33 @@ function describeMemory() {
       ],
     },
   };
+}
+
+/// Where the flame graph counts the bytes that are alive.
+function memoryCursor(plot) {
+  if (state.weigh !== "alive") return;
+  const { left, top, width, height } = plot.bbox;
+  const x = plot.valToPos(cursorSeconds(), "x", true);
+  if (x < left || x > left + width) return;
+  const context = plot.ctx;
+  context.save();
+  context.strokeStyle = ink("accent");
+  context.lineWidth = 2 * (devicePixelRatio || 1);
+  context.setLineDash([]);
+  context.beginPath();
+  context.moveTo(x, top);
+  context.lineTo(x, top + height);
+  context.stroke();
+  context.restore();
+}
+
+/// A click asks who holds the memory at that time.
+function takeCursor(plot) {
+  plot.over.addEventListener("click", (event) => {
+    if (typeof section().stacks === "string") return;
+    const x = event.clientX - plot.over.getBoundingClientRect().left;
+    change({ at: Math.max(plot.posToVal(x, "x"), 0), weigh: "alive" }, "at");
+  });
 }
 
 /// Values at the section's common times, between them in a straight line.

@@ -34,7 +34,14 @@ function decodeModel(section, pack) {
     cells[`${operation}/attributed`] = withCells(withCells(asRun, byMachine, -1), returned, +1);
     cells[`${operation}/inherent`] = decodeCells(pack.columns, `${operation}_inherent`, section.columns);
   }
-  return { cells, singles: decodeSingles(section, pack), points: {}, sums: {}, completeAbove: pack.complete_above_ns };
+  return {
+    cells,
+    singles: decodeSingles(section, pack),
+    points: {},
+    sums: {},
+    times: pack.columns.node ? pack.columns : null, // of stacks.js
+    completeAbove: pack.complete_above_ns,
+  };
 }
 
 /// Cells `start[c]` up to `start[c + 1]` lie in column c, in rising order of bin.
@@ -85,6 +92,7 @@ function decodeSingles(section, pack) {
     frame: columns.frame,
     steps,
     cause,
+    node: columns.node ?? new Uint8Array(columns.event.length),
     calls: columns.calls,
     phrases: pack.calls,
     time,

@@ -2,7 +2,8 @@
 import { facts } from "./data.js";
 
 /// `from`, `to` in seconds, `low`, `high` in ns (null: the whole); `event` the number of the event in focus; `hidden`
-/// the causes whose marks are not shown, by their place.
+/// the causes whose marks are not shown, by their place. Of the flame graph: `weigh` what it shows, `frame` the place
+/// in its tree that is chosen (null: none), `at` the cursor of memory in seconds (null: the end of the stretch).
 export const state = {
   section: 0,
   operation: "malloc",
@@ -18,7 +19,13 @@ export const state = {
   show: "latency",
   event: null,
   hidden: new Set(),
+  weigh: "calls",
+  inverted: false,
+  find: "",
+  frame: null,
+  at: null,
 };
+const weighable = ["calls", "bytes", "time", "over", "alive"];
 
 const listeners = [];
 let keepTimer = 0;
@@ -29,7 +36,7 @@ export const allocatorNamed = (name) => section().allocators.find((one) => one.n
 export const shownAllocators = () => section().allocators.filter((one) => state.shown.has(one.name));
 export const isWhole = () => state.from <= 0 && state.to >= endSeconds();
 
-/// `what` is a set of words: "range", "choice", "sort", "event".
+/// `what` is a set of words: "range", "choice", "sort", "event", "flame" (how it is shown), "frame", "at".
 export function onChange(listener) {
   listeners.push(listener);
 }
@@ -67,6 +74,8 @@ export function chooseSection(number) {
     low: null,
     high: null,
     event: null,
+    frame: null,
+    at: null,
   });
   if (!chosen.views.includes(state.view)) state.view = chosen.views[0];
 }
@@ -84,6 +93,11 @@ export function addressOf() {
   words.set("sort", (state.rising ? "" : "-") + state.sort);
   if (state.hidden.size) words.set("hide", [...state.hidden].join(","));
   if (state.event !== null) words.set("event", state.event);
+  if (state.weigh !== "calls") words.set("by", state.weigh);
+  if (state.inverted) words.set("inverted", 1);
+  if (state.find) words.set("find", state.find);
+  if (state.frame !== null) words.set("frame", state.frame);
+  if (state.at !== null) words.set("at", +state.at.toFixed(7));
   return `#${words}`;
 }
 
@@ -118,6 +132,12 @@ export function readAddress() {
       .map(Number),
   );
   if (/^\d+$/.test(words.get("event") ?? "")) state.event = Number(words.get("event"));
+  state.weigh = weighable.includes(words.get("by")) ? words.get("by") : "calls";
+  state.inverted = words.get("inverted") === "1";
+  state.find = words.get("find") ?? "";
+  if (/^[1-9]\d*$/.test(words.get("frame") ?? "")) state.frame = Number(words.get("frame"));
+  const at = Number(words.get("at") ?? NaN);
+  if (at >= 0 && at <= endSeconds()) state.at = at;
 }
 
 function keepInAddress() {

@@ -1,0 +1,283 @@
+"""The call stacks of a section for the page: a tree of functions, and what each stack did in short stretches of time.
+
+A cell is one stack in one stretch. Cells of mallocs, of frees (by the stack that freed) and of deaths (by the stack
+that allocated) are the same for all allocators; each allocator has its times of them.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from blockyard.analysis import passes, samples, sites, stack_tree, tiles, timeline
+from blockyard.analysis.figures import SLOWEST, AllocatorFigures, open_rows
+from blockyard.analysis.frames import SHARES_OVER, FrameCut
+from blockyard.analysis.journal_facts import FREE
+from blockyard.analysis.latency import View
+from blockyard.analysis.passes import ALL
+from blockyard.analysis.sections import Section
+from blockyard.analysis.sites import NONE, Sites
+from blockyard.analysis.stack_tree import Tree
+from blockyard.report.page.pack import packed
+
+MISSING = (
+    "No call stacks: record the program with blockyard record, without --no-stacks, and replay the new journal; "
+    "journals and campaigns of older versions have none."
+)
+SUM_STEPS = 32
+"""A sum of latencies is kept in steps of this many an octave: within 1.1 %."""
+OVER = SHARES_OVER[0]
+"""Share of a frame: what the allocator takes beyond it is over budget."""
+_TREES = ((6000, 256), (3000, 256), (1500, 128), (700, 64), (300, 64), (100, 32))
+"""How many nodes have figures, and into how many stretches time is cut at least: the first that fits is taken."""
+_MOST_SINGLES = 6000
+"""So many more nodes show the stacks of slow events in full."""
+_BYTES_A_CELL, _BYTES_A_TIME, _BYTES_A_NODE = 4.0, 2.6, 1.8
+"""What these take once compressed: a cell, its times of one allocator, and the stack of a slow event."""
+_VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT, View.ATTRIBUTED: passes.ATTRIBUTED}
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """`columns` belong in the pack of each allocator. All of it takes about `size` bytes, compressed."""
+
+    facts: dict[str, Any]
+    pack: str
+    columns: list[dict[str, np.ndarray]]
+    size: int
+    _found: Sites
+    _exact: np.ndarray
+
+    def nodes_of(self, events: np.ndarray) -> np.ndarray:
+        """By event number the node of its whole stack, counted from 1."""
+        return self._exact[stack_tree.leaves(self._found, events)] + np.uint32(1)
+
+
+def prepare(
+    section: Section, members: Sequence[AllocatorFigures], end_ns: float, room: int, jobs: int
+) -> Stacks | None:
+    """In at most `room` bytes, compressed, unless there is little of it. None where the journal has no stacks."""
+    found = sites.of(section)
+    if found is None or not members:
+        return None
+    seen = _Seen(section, found, end_ns)
+    slow, slow_ns = _slow(found, seen, members)
+    weights = np.stack([*seen.weights(found), slow_ns])
+    for most, least in _TREES:
+        tree = stack_tree.build(found, weights, most, slow, _MOST_SINGLES)
+        cells = _Cells(seen, tree)
+        if columns := cells.fitting(int(room / (_BYTES_A_CELL + _BYTES_A_TIME * len(members))), least):
+            break
+    shared, group, groups = cells.columns(columns or least)
+    frame = _frame_of_rows(members[0], seen.event)
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        times = list(pool.map(lambda one: _times(one, group, groups, frame), members))
+    pack = _pack(tree, shared, seen.alive_at_start(found, tree), np.union1d(seen.leaf, slow))
+    facts = {
+        "columns": columns or least,
+        "without": float((seen.leaf == len(found.parent)).mean()) if len(seen.leaf) else 0.0,
+        "named": found.has_names,
+        "joined": any(label.function == stack_tree.OTHERS for label in tree.labels),
+        "alive": seen.pair is not None,
+        "over": None if frame is None else {"share": OVER, "phase": members[0].cuts.judged_phase or ""},
+    }
+    size = len(pack) * 3 // 4 + int(len(members) * (groups * _BYTES_A_TIME + SLOWEST * _BYTES_A_NODE))
+    return Stacks(facts, pack, times, size, found, tree.exact)
+
+
+class _Seen:
+    """The journal's events at the times of the reference run. `died` are rows of allocations whose end was seen, in the
+    column `died_column`."""
+
+    def __init__(self, section: Section, found: Sites, end_ns: float) -> None:
+        rows = samples.rows(timeline.reference(section).folder / "samples.npy")
+        self.event = np.ascontiguousarray(rows["event"])
+        self.free = rows["kind"] == FREE
+        self.size = rows["size"].astype(np.float64)
+        self.leaf = stack_tree.leaves(found, self.event)
+        self.column = np.minimum(rows["start"] * (tiles.COLUMNS / end_ns), tiles.COLUMNS - 1).astype(np.uint32)
+        self.pair = section.arrays().get("pair")
+        self.died, self.died_column = self._deaths()
+
+    def _deaths(self) -> tuple[np.ndarray, np.ndarray]:
+        born = np.flatnonzero(~self.free)
+        if self.pair is None or not len(self.event):
+            return born[:0], self.column[:0]
+        born = born[self.event[born] < len(self.pair)]
+        ends = self.pair[self.event[born]]
+        row_of_event = np.full(int(self.event[-1]) + 1, NONE, np.uint32)
+        row_of_event[self.event] = np.arange(len(self.event), dtype=np.uint32)
+        known = ends < len(row_of_event)
+        row = np.where(known, row_of_event[np.where(known, ends, 0)], np.uint32(NONE))
+        known = row != NONE
+        return born[known], self.column[row[known]]
+
+    def weights(self, found: Sites) -> list[np.ndarray]:
+        """The figures that a node has to have much of to be shown."""
+        mallocs, nothing = ~self.free, np.zeros(1)
+        return [
+            stack_tree.by_node(found, self.leaf[mallocs]),
+            stack_tree.by_node(found, self.leaf[mallocs], self.size[mallocs]),
+            stack_tree.by_node(found, self.leaf[self.free]),
+            np.append(found.peak_bytes, nothing),
+            np.append(found.end_bytes, nothing),
+        ]
+
+    def alive_at_start(self, found: Sites, tree: Tree) -> np.ndarray:
+        """Bytes by node of the tree: those alive at the end less what came and went."""
+        mallocs = ~self.free
+        bytes_of = np.append(found.end_bytes, 0).astype(np.float64)
+        bytes_of -= stack_tree.by_node(found, self.leaf[mallocs], self.size[mallocs])
+        bytes_of += stack_tree.by_node(found, self.leaf[self.died], self.size[self.died])
+        there = np.flatnonzero(bytes_of > 0)
+        there = there[tree.site[there] != NONE]
+        return np.bincount(tree.site[there], bytes_of[there], len(tree.parent))
+
+
+class _Cells:
+    """What each node that has figures did, by column."""
+
+    def __init__(self, seen: _Seen, tree: Tree) -> None:
+        self._nodes = np.unique(tree.site[np.unique(seen.leaf)])
+        place = np.zeros(len(tree.parent), np.uint32)
+        place[self._nodes] = np.arange(len(self._nodes), dtype=np.uint32)
+        self._rows = len(seen.leaf)
+        here = place[tree.site[seen.leaf]]
+        mallocs, frees = np.flatnonzero(~seen.free), np.flatnonzero(seen.free)
+        self._kinds = {
+            "malloc": (mallocs, seen.column[mallocs], here[mallocs], seen.size[mallocs]),
+            "free": (frees, seen.column[frees], here[frees], seen.size[frees]),
+            "died": (seen.died, seen.died_column, here[seen.died], seen.size[seen.died]),
+        }
+
+    def fitting(self, most: int, least: int) -> int | None:
+        """Into how many columns time can be cut so that no more than `most` cells are occupied, `least` or more."""
+        occupied = []
+        for _, column, place, _ in self._kinds.values():
+            taken = np.zeros((tiles.COLUMNS, len(self._nodes)), bool)
+            taken[column, place] = True
+            occupied.append(taken)
+        columns = tiles.COLUMNS
+        while sum(int(np.count_nonzero(taken)) for taken in occupied) > most:
+            columns //= 2
+            if columns < least:
+                return None
+            occupied = [taken[0::2] | taken[1::2] for taken in occupied]
+        return columns
+
+    def columns(self, columns: int) -> tuple[dict[str, np.ndarray], np.ndarray, int]:
+        """For the pack; and of each row the number of its cell, mallocs' before frees', and how many there are."""
+        made: dict[str, np.ndarray] = {}
+        group, groups = np.full(self._rows, ALL, np.uint32), 0
+        for kind, (rows, column, place, size) in self._kinds.items():
+            keys = column // (tiles.COLUMNS // columns) * len(self._nodes) + place
+            number = np.zeros(columns * len(self._nodes), np.uint32)
+            number[keys] = 1
+            cells = np.flatnonzero(number)
+            number[cells] = np.arange(len(cells), dtype=np.uint32)
+            cell = number[keys]
+            in_column, node = cells // len(self._nodes), self._nodes[cells % len(self._nodes)].astype(np.int64)
+            first = np.diff(in_column, prepend=-1) > 0
+            made[f"{kind}.occupied"] = np.bincount(in_column, minlength=columns).astype(np.uint32)
+            made[f"{kind}.gap"] = np.where(first, node, np.diff(node, prepend=0)).astype(np.uint32)
+            _add_wide(made, f"{kind}.bytes", np.bincount(cell, size, len(cells)))
+            if kind != "died":
+                made[f"{kind}.calls"] = np.bincount(cell, minlength=len(cells)).astype(np.uint32)
+                group[rows] = cell + np.uint32(groups)
+                groups += len(cells)
+        return made, group, groups
+
+
+def _slow(found: Sites, seen: _Seen, members: Sequence[AllocatorFigures]) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes of the slowest events, that which took longest first; and by node the time they took."""
+    total = np.zeros(len(found.parent) + 1)
+    for one in members:
+        slow = one.digest.slowest()
+        total += stack_tree.by_node(found, seen.leaf[slow["row"]], slow["ticks"] / one.runs.ticks_per_ns)
+    order = np.argsort(-total, kind="stable")
+    return order[total[order] > 0], total
+
+
+def _frame_of_rows(one: AllocatorFigures, event: np.ndarray) -> np.ndarray | None:
+    """Of each event the judged frame that it is in; ALL where it is in none. None where there are no frames."""
+    cut = one.cuts.frames
+    if not isinstance(cut, FrameCut) or not cut.frames or one.frames is None:
+        return None
+    edges = np.searchsorted(event, cut.edges)
+    frame = np.arange(cut.frames, dtype=np.uint32)
+    if one.cuts.judged_phase is not None:
+        frame[~one.cuts.frames_in(one.cuts.judged_phase)] = ALL
+    found = np.full(len(event), ALL, np.uint32)
+    found[edges[0] : edges[-1]] = np.repeat(frame, np.diff(edges))
+    return found
+
+
+def _times(one: AllocatorFigures, group: np.ndarray, groups: int, frame: np.ndarray | None) -> dict[str, np.ndarray]:
+    """By cell, of one repeat on average. Attributed and inherent are what as-run has more, in steps."""
+    opened = open_rows(one.runs, one.gross)
+    thread, weights = one.cuts.frames.thread if frame is not None else ALL, None
+    if frame is not None and one.frames is not None:
+        if thread != ALL:
+            frame = np.where(opened[0].rows["thread"] == thread, frame, np.uint32(ALL))
+        excess = {view: _excess(one, view) for view in View}
+        weights = passes.Weights(frame, excess[View.AS_RUN], excess[View.INHERENT], excess[View.ATTRIBUTED])
+    sums, over = passes.group_times(opened, group, groups, weights)
+    made = {}
+    known = [view for view in View if one.looked_into or view is not View.ATTRIBUTED]
+    found = {view: _steps(sums[_VIEWS[view]], one, view) for view in known}
+    for view in known:
+        values = found[view] if view is View.AS_RUN else np.maximum(found[View.AS_RUN], found[view]) - found[view]
+        made[f"time.{view.value}"] = values
+        if over is not None:
+            cells = np.flatnonzero(over[_VIEWS[view]] > 0)
+            made[f"over.{view.value}.cell"] = cells.astype(np.uint32)
+            made[f"over.{view.value}"] = _steps(over[_VIEWS[view]][cells], one, view)
+    return made
+
+
+def _excess(one: AllocatorFigures, view: View) -> np.ndarray:
+    """The share of each frame's allocator time that is over budget, [repeat, frame]."""
+    assert one.frames is not None
+    times = one.frames.of(view)
+    if times is None:
+        return np.zeros_like(one.frames.as_run_ns)
+    budget = OVER * 1e9 / one.frames.cut.rate_hz
+    return np.maximum(0.0, 1 - budget / np.maximum(times, 1.0))
+
+
+def _steps(ticks: np.ndarray, one: AllocatorFigures, view: View) -> np.ndarray:
+    repeats = 1 if view is View.INHERENT else len(one.runs.runs)
+    return np.round(np.log2(ticks / (one.runs.ticks_per_ns * repeats) + 1.0) * SUM_STEPS).astype(np.uint16)
+
+
+def _pack(tree: Tree, cells: dict[str, np.ndarray], start: np.ndarray, leaves: np.ndarray) -> str:
+    """`end` marks the nodes that a stack ends in."""
+    end = np.zeros(len(tree.parent), np.uint8)
+    end[tree.site[leaves]] = end[tree.exact[leaves]] = 1
+    end[np.flatnonzero(start)] = 1
+    texts: dict[str, int] = {}
+    numbers = [
+        (texts.setdefault(one.function, len(texts)), texts.setdefault(one.file, len(texts)), one.line,
+         texts.setdefault(one.module, len(texts)))
+        for one in tree.labels
+    ]  # fmt: skip
+    label = np.array(numbers, np.uint32).reshape(len(numbers), 4)
+    columns = {
+        "parent": tree.parent + np.uint32(1),  # NONE becomes 0
+        "label": tree.label,
+        "end": end,
+        **{name: label[:, place] for place, name in enumerate(("function", "file", "line", "module"))},
+        **cells,
+    }
+    _add_wide(columns, "start", start)
+    return packed({"texts": list(texts)}, columns)
+
+
+def _add_wide(columns: dict[str, np.ndarray], name: str, values: np.ndarray) -> None:
+    """Whole numbers of more than 32 bits: the higher ones in a column of their own, where there are any."""
+    whole = np.round(values).astype(np.uint64)
+    columns[name] = (whole & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    if (high := (whole >> np.uint64(32)).astype(np.uint32)).any():
+        columns[f"{name}.high"] = high

@@ -1,0 +1,251 @@
+// The call stacks of a section: as trees of functions, and what each stack did in a stretch of time. Cells hold the
+// sums of one stack in one short stretch (report/page/stacks.py); the times of the cells are each allocator's own.
+import { constants, facts, openPack } from "./data.js";
+import { columnRange, modelIfReady, pointsOf } from "./model.js";
+import { state } from "./state.js";
+
+const stackPacks = new Map();
+const sumNs = Float64Array.from(
+  { length: 64 * constants.sum_steps },
+  (_, step) => 2 ** (step / constants.sum_steps) - 1,
+);
+
+/// Loads those of a section that has any.
+export async function loadStacks(sectionNumber) {
+  const section = facts.sections[sectionNumber];
+  if (typeof section.stacks === "string" || stackPacks.has(sectionNumber)) return;
+  stackPacks.set(sectionNumber, decodeStacks(await openPack(`${sectionNumber}/stacks`), section));
+}
+
+/// Of the chosen section, or undefined where it has none.
+export const stacksIfThere = () => stackPacks.get(state.section);
+
+function decodeStacks({ columns, texts }, section) {
+  const byLabel = (column) => Uint32Array.from(columns.label, (label) => column[label]);
+  const modules = [...new Set(columns.module)];
+  const cells = {};
+  for (const kind of ["malloc", "free", "died"]) cells[kind] = decodeStackCells(columns, kind, section.stacks.columns);
+  return {
+    count: columns.parent.length,
+    parent: Int32Array.from(columns.parent, (place) => place - 1),
+    end: columns.end,
+    texts,
+    function: byLabel(columns.function),
+    file: byLabel(columns.file),
+    line: byLabel(columns.line),
+    module: byLabel(columns.module),
+    modulePlace: byLabel(columns.module).map((module) => modules.indexOf(module)),
+    cells,
+    firstTime: { malloc: 0, free: cells.malloc.node.length },
+    start: wideColumn(columns, "start"),
+    trees: {},
+    stretch: { columns: section.stacks.columns, end_ns: section.end_ns },
+  };
+}
+
+/// Cells `start[c]` up to `start[c + 1]` lie in column c, in rising order of node.
+function decodeStackCells(columns, kind, columnCount) {
+  const gap = columns[`${kind}.gap`];
+  const start = new Uint32Array(columnCount + 1);
+  const node = new Uint32Array(gap.length);
+  let at = 0;
+  for (let column = 0; column < columnCount; ++column) {
+    start[column] = at;
+    let place = 0;
+    for (const end = at + columns[`${kind}.occupied`][column]; at < end; ++at) node[at] = place += gap[at];
+  }
+  start[columnCount] = at;
+  return { start, node, calls: columns[`${kind}.calls`], bytes: wideColumn(columns, `${kind}.bytes`) };
+}
+
+function wideColumn(columns, name) {
+  const low = Float64Array.from(columns[name]);
+  const high = columns[`${name}.high`];
+  if (high) for (let i = 0; i < low.length; ++i) low[i] += high[i] * 2 ** 32;
+  return low;
+}
+
+/// The functions as a tree, in the order in which it is drawn: a node's subtree is [node, end[node]), node 0 is all.
+/// `of` leads from a node of the stacks to its place, `label` back to one that is called so. Inverted, what allocates
+/// stands outermost and its callers within.
+export function treeOf(stacks, inverted) {
+  const name = inverted ? "inverted" : "usual";
+  stacks.trees[name] ??= orderedTree(stacks, inverted ? invertedTree(stacks) : usualTree(stacks));
+  return stacks.trees[name];
+}
+
+/// Grows a tree: `child(above, node)` is the place below `above` that is called as that node is.
+function growTree(stacks) {
+  const parent = [-1];
+  const label = [-1];
+  const known = new Map();
+  const names = new Map();
+  const nameOf = (node) => {
+    const pair = stacks.function[node] * stacks.texts.length + stacks.module[node];
+    if (!names.has(pair)) names.set(pair, names.size);
+    return names.get(pair);
+  };
+  const child = (above, node) => {
+    const key = above * 2 ** 24 + nameOf(node);
+    let place = known.get(key);
+    if (place === undefined) {
+      place = parent.length;
+      parent.push(above);
+      label.push(node);
+      known.set(key, place);
+    }
+    return place;
+  };
+  return { parent, label, child, of: new Int32Array(stacks.count) };
+}
+
+function usualTree(stacks) {
+  const tree = growTree(stacks);
+  for (let node = 0; node < stacks.count; ++node) {
+    const above = stacks.parent[node];
+    tree.of[node] = tree.child(above < 0 ? 0 : tree.of[above], node);
+  }
+  return tree;
+}
+
+function invertedTree(stacks) {
+  const tree = growTree(stacks);
+  for (let node = 0; node < stacks.count; ++node) {
+    if (!stacks.end[node]) continue;
+    let place = 0;
+    for (let at = node; at >= 0; at = stacks.parent[at]) place = tree.child(place, at);
+    tree.of[node] = place;
+  }
+  return tree;
+}
+
+/// Renumbers the places so that subtrees are contiguous, those with more calls in the whole run first: brushing then
+/// moves nothing.
+function orderedTree(stacks, { parent, label, of }) {
+  const count = parent.length;
+  const calls = new Float64Array(count);
+  for (const kind of ["malloc", "free"]) {
+    const { node, calls: of_cell } = stacks.cells[kind];
+    for (let at = 0; at < node.length; ++at) calls[of[node[at]]] += of_cell[at];
+  }
+  for (let place = count - 1; place > 0; --place) calls[parent[place]] += calls[place];
+  const children = Array.from({ length: count }, () => []);
+  for (let place = 1; place < count; ++place) children[parent[place]].push(place);
+  const number = new Int32Array(count);
+  const tree = {
+    count,
+    parent: new Int32Array(count).fill(-1),
+    label: new Int32Array(count).fill(-1),
+    end: new Int32Array(count),
+    depth: new Uint16Array(count),
+    of: null,
+  };
+  let next = 0;
+  const visit = [0];
+  while (visit.length) {
+    const place = visit.pop();
+    const at = next++;
+    number[place] = at;
+    tree.label[at] = label[place];
+    if (place) {
+      tree.parent[at] = number[parent[place]];
+      tree.depth[at] = tree.depth[tree.parent[at]] + 1;
+    }
+    children[place].sort((one, other) => calls[one] - calls[other] || other - one);
+    visit.push(...children[place]);
+  }
+  for (let at = count - 1; at >= 0; --at) {
+    tree.end[at] = Math.max(tree.end[at], at + 1);
+    if (at) tree.end[tree.parent[at]] = Math.max(tree.end[tree.parent[at]], tree.end[at]);
+  }
+  tree.of = of.map((place) => number[place]);
+  return tree;
+}
+
+/// Whether the times of the chosen stretch are those of its slow events alone: it is too short for sums.
+export function onlySlowOnes(stacks) {
+  const column = stacks.stretch.end_ns / 1e9 / stacks.stretch.columns;
+  return state.weigh === "time" && state.to - state.from < 1.5 * column;
+}
+
+/// What is chosen of the chosen stretch, by node; null while the allocator is not there yet.
+export function weightsOf(stacks) {
+  const values = new Float64Array(stacks.count);
+  if (state.weigh === "alive") return aliveAt(stacks, cursorColumn(stacks), values);
+  const { start, node, calls, bytes } = stacks.cells[state.operation];
+  const [first, behind] = columnRange(stacks.stretch, state.from, state.to);
+  if (state.weigh === "calls" || state.weigh === "bytes") {
+    const counted = state.weigh === "calls" ? calls : bytes;
+    for (let at = start[first]; at < start[behind]; ++at) values[node[at]] += counted[at];
+    return values;
+  }
+  const model = modelIfReady(state.section, state.focus);
+  if (!model?.times) return null;
+  if (onlySlowOnes(stacks)) return slowTimes(model, values);
+  const base = stacks.firstTime[state.operation];
+  if (state.weigh === "time") {
+    const asRun = model.times["time.as-run"];
+    const less = state.view === "as-run" ? null : model.times[`time.${state.view}`];
+    for (let at = start[first]; at < start[behind]; ++at)
+      values[node[at]] += sumNs[asRun[base + at] - (less ? less[base + at] : 0)];
+    return values;
+  }
+  const cells = model.times[`over.${state.view}.cell`] ?? [];
+  const over = model.times[`over.${state.view}`];
+  for (let i = 0; i < cells.length; ++i) {
+    const at = cells[i] - base;
+    if (at >= start[first] && at < start[behind]) values[node[at]] += sumNs[over[i]];
+  }
+  return values;
+}
+
+function slowTimes(model, values) {
+  const { time, ns, index } = pointsOf(model, state.operation, state.view);
+  const repeats = state.view === "inherent" ? 1 : model.singles.repeats;
+  for (let i = 0; i < ns.length; ++i) {
+    const node = model.singles.node[index[i]];
+    if (node && time[i] >= state.from && time[i] <= state.to) values[node - 1] += ns[i] / repeats;
+  }
+  return values;
+}
+
+/// What was alive at the end of column `behind - 1`.
+function aliveAt({ start, cells }, behind, values) {
+  values.set(start);
+  for (let at = 0; at < cells.malloc.start[behind]; ++at) values[cells.malloc.node[at]] += cells.malloc.bytes[at];
+  for (let at = 0; at < cells.died.start[behind]; ++at) values[cells.died.node[at]] -= cells.died.bytes[at];
+  for (let node = 0; node < values.length; ++node) if (values[node] < 0.5) values[node] = 0;
+  return values;
+}
+
+/// Where the cursor is, in seconds: where it was put, else at the end of the chosen stretch.
+export const cursorSeconds = () => state.at ?? state.to;
+
+/// How many whole columns lie before the cursor; the nearest edge.
+function cursorColumn({ stretch: { columns, end_ns: end } }) {
+  return Math.min(Math.max(Math.round((cursorSeconds() / (end / 1e9)) * columns), 0), columns);
+}
+
+/// The nodes of a stack as [node, ...], innermost first.
+export function pathOf(stacks, node) {
+  const path = [];
+  for (let at = node; at >= 0; at = stacks.parent[at]) path.push(at);
+  return path;
+}
+
+/// Whether an event's node (from 1, as the events have it) lies in the frame that is chosen; null when none is.
+export function chosenTest() {
+  const stacks = stacksIfThere();
+  if (!stacks || state.frame === null) return null;
+  const { of, end } = treeOf(stacks, state.inverted);
+  return (node) => node > 0 && of[node - 1] >= state.frame && of[node - 1] < end[state.frame];
+}
+
+/// `file.cpp:12`, without folders; empty where it is not known.
+export function placeWords(stacks, node) {
+  const file = stacks.texts[stacks.file[node]].split("/").pop();
+  return file && stacks.line[node] ? `${file}:${stacks.line[node]}` : file;
+}
+
+export const functionWords = (stacks, node) => stacks.texts[stacks.function[node]];
+export const moduleWords = (stacks, node) => stacks.texts[stacks.module[node]].split("/").pop();
