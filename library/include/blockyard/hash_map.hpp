@@ -49,6 +49,7 @@ class HashMap {
   static constexpr bool has_number_keys =
       (std::integral<K> || std::is_enum_v<K>)&&std::is_same_v<Hasher, HasherDefault> &&
       std::is_same_v<Comparator, ComparatorDefault<K>>;
+  static constexpr bool has_spread_hashes = std::is_same_v<Hasher, HasherDefault> && container::String<K>;
   using Order = container::NodeOrder<Node, NodeLink>;
 
  public:
@@ -127,24 +128,8 @@ class HashMap {
 
   /// Inserts a key with a value, or assigns the value if the key is there. A new entry comes last in the order, or
   /// first with `front`.
-  Iterator insert(const K& key, const V& value, bool front = false) {
-    const std::uint64_t hash = hashed(key);
-    Node* const node = lookup(key, hash);
-    if (node != nullptr) {
-      node->entry.value = value;
-      return {node, this};
-    }
-    return {add(hash, front, key, value), this};
-  }
-  Iterator insert(K&& key, V&& value, bool front = false) {
-    const std::uint64_t hash = hashed(key);
-    Node* const node = lookup(key, hash);
-    if (node != nullptr) {
-      node->entry.value = std::move(value);
-      return {node, this};
-    }
-    return {add(hash, front, std::move(key), std::move(value)), this};
-  }
+  Iterator insert(const K& key, const V& value, bool front = false) { return assign(front, key, value); }
+  Iterator insert(K&& key, V&& value, bool front = false) { return assign(front, std::move(key), std::move(value)); }
 
   /// The value of a key, inserted as V() if it is not there.
   [[nodiscard]] V& operator[](const K& key) { return at_or_added(key); }
@@ -251,17 +236,21 @@ class HashMap {
   }
   Node* last_node() const noexcept { return order_.last.get(); }
 
-  // What mix() takes: the table chooses it for number keys, and hashes of strings are well spread.
+  // What mix() takes: the table chooses it for number keys.
   struct FixedSpreading {
-    static constexpr std::uint64_t multiplier = std::is_same_v<Hasher, HasherDefault> && container::String<K>
-                                                    ? container::no_multiplier
-                                                    : container::spread_multiplier;
+    static constexpr std::uint64_t multiplier =
+        has_spread_hashes ? container::no_multiplier : container::spread_multipliers.front();
   };
   struct ChosenSpreading {
-    std::uint64_t multiplier = container::spread_multiplier;
+    std::uint64_t multiplier = container::spread_multipliers.front();
   };
 
-  static std::uint64_t hash_of(const K& key) { return static_cast<std::uint64_t>(Hasher::hash(key)); }
+  // Where the table can't choose another multiplier, two products: one puts all keys of some strides into few chunks.
+  static std::uint64_t hash_of(const K& key) {
+    const auto hash = static_cast<std::uint64_t>(Hasher::hash(key));
+    return has_number_keys || has_spread_hashes ? hash
+                                                : container::fold_product(hash, container::spread_multipliers.back());
+  }
   [[nodiscard]] std::uint64_t hashed(const K& key) const { return container::mix(hash_of(key), spreading_.multiplier); }
 
   template <class Link>
@@ -279,6 +268,16 @@ class HashMap {
     return place.chunk == nullptr ? nullptr : node_at(place.link());
   }
 
+  template <class Key, class Value>
+  [[gnu::always_inline]] Iterator assign(bool front, Key&& key, Value&& value) {
+    const std::uint64_t hash = hashed(key);
+    Node* const node = lookup(key, hash);
+    if (node != nullptr) {
+      node->entry.value = std::forward<Value>(value);
+      return {node, this};
+    }
+    return {add(hash, front, std::forward<Key>(key), std::forward<Value>(value)), this};
+  }
   template <class Key>
   V& at_or_added(Key&& key) {
     const std::uint64_t hash = hashed(key);
@@ -347,7 +346,7 @@ class HashMap {
   void enter(Node* node, std::uint64_t hash) noexcept {
     const unsigned passed = table_.insert(hash, TableLink(node));
     if constexpr (has_number_keys) {
-      if (passed > Table::longest_dense_search && spreading_.multiplier != container::spread_multiplier) [[unlikely]] {
+      if (passed > Table::longest_usual_search) [[unlikely]] {
         table_.spread(source(), spreading_.multiplier);
       }
     }

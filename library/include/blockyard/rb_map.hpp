@@ -44,22 +44,8 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, container::M
   }
 
   /// Inserts a key with a value, or assigns the value if the key is there. The element.
-  Element* insert(const K& key, const V& value) {
-    auto place = this->index_.place_of(key);
-    if (place.found != nullptr) {
-      place.found->value() = value;
-      return place.found;
-    }
-    return this->add(place, key, value);
-  }
-  Element* insert(K&& key, V&& value) {
-    auto place = this->index_.place_of(key);
-    if (place.found != nullptr) {
-      place.found->value() = std::move(value);
-      return place.found;
-    }
-    return this->add(place, std::move(key), std::move(value));
-  }
+  Element* insert(const K& key, const V& value) { return assign(key, value); }
+  Element* insert(K&& key, V&& value) { return assign(std::move(key), std::move(value)); }
 
   /// The value of a key, inserted as V() if it is not there.
   [[nodiscard]] V& operator[](const K& key) {
@@ -74,6 +60,17 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, container::M
       block::throw_out_of_range("blockyard::RBMap: no such key");
     }
     return element->value();
+  }
+
+ private:
+  template <class Key, class Value>
+  Element* assign(Key&& key, Value&& value) {
+    auto place = this->index_.place_of(key);
+    if (place.found != nullptr) {
+      place.found->value() = std::forward<Value>(value);
+      return place.found;
+    }
+    return this->add(place, std::forward<Key>(key), std::forward<Value>(value));
   }
 };
 

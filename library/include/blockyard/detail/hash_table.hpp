@@ -1,14 +1,15 @@
 /// HashTable: how HashMap finds its entries. Inside of hash_map.hpp.
 ///
-/// The table is an array of *chunks*. A chunk is one cache line: twelve links to entries, a *tag* for each, and an
-/// overflow count. A tag is 7 bits of the entry's hash and a bit that says that the slot is in use.
+/// The table is an array of *chunks*. A chunk is one cache line: twelve links to entries, a *tag* for each, and eight
+/// overflow counts. A tag is 8 bits of the entry's hash, 0 where a slot is free. Tags with the same lower three bits
+/// share an overflow count.
 ///
 ///   Find    The hash names a chunk. One comparison of all its tags leaves the slots that may hold the key: an entry of
-///           another key stays in one case of 128. If none of them holds it, and the overflow count is 0, the key is
-///           not in the table. Otherwise the search goes on 2 * tag + 1 chunks further (double hashing; an odd step
-///           reaches every chunk).
-///   Insert  takes the first chunk of that sequence with a free slot, and adds 1 to the overflow count of each full
-///           chunk before it.
+///           another key stays in one case of 255. If none of them holds it, and the overflow count of the tag is 0,
+///           the key is not in the table. Otherwise the search goes on 2 * tag + 1 chunks further (double hashing; an
+///           odd step reaches every chunk).
+///   Insert  takes the first chunk of that sequence with a free slot, and adds 1 to the tag's overflow count of each
+///           full chunk before it.
 ///   Erase   frees the slot and subtracts what the insert added. There are no tombstones, so a table that entries come
 ///           and go in is never rebuilt.
 ///   Growth  comes when 10 of 12 slots are in use. It doubles the table and reads all entries in their order.
@@ -18,7 +19,8 @@
 /// Bounds: find, insert and erase O(1) expected (see mix()). Growth O(size). Memory: 6.4 to 12.8 bytes per entry, from
 /// the second chunk on. At most 2.6 * 10^9 entries.
 ///
-/// Source: N. Bronson, X. Shi, "Open-sourcing F14 for faster, more memory-efficient hash tables", 2019.
+/// Source: N. Bronson, X. Shi, "Open-sourcing F14 for faster, more memory-efficient hash tables", 2019. F14 has one
+/// overflow count per chunk: in a full table one miss of five then reads a second chunk, with eight one of twenty.
 #ifndef BLOCKYARD_DETAIL_HASH_TABLE_HPP
 #define BLOCKYARD_DETAIL_HASH_TABLE_HPP
 
@@ -50,6 +52,7 @@ BY_API void* array_allocate(std::size_t bytes) noexcept;
 BY_API void array_free(void* array, std::size_t bytes) noexcept;
 
 inline constexpr unsigned chunk_slots = 12;
+inline constexpr std::uint32_t all_slots = (1u << chunk_slots) - 1;
 
 /// A set of slots of one chunk, `1 << Shift` bits of a `Word` for each.
 template <class Word, unsigned Shift>
@@ -72,39 +75,25 @@ alignas(32) inline constexpr std::array<std::uint8_t, 32> slot_masks = [] {
 struct PortableTags {
   using Slots = SlotSet<std::uint32_t, 0>;
 
-  /// The slots in use whose tag is `tag`. `chunk` is aligned to 16 bytes and begins with the tags. The four bytes
-  /// behind them are below 0x80, as no tag in use is.
+  /// The slots whose tag is `tag`. `chunk` is aligned to 16 bytes and begins with the tags.
   [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
-    // The top bit of each byte that equals the tag: the rest of it is 0, and so is the top bit.
-    return {gather(chunk, [tag](std::uint64_t word) {
-      const std::uint64_t differs = word ^ (ones * tag);
-      return ~(((differs & ones * 0x7f) + ones * 0x7f) | differs);
-    })};
-  }
-  /// The slots not in use.
-  [[nodiscard]] static Slots free(const void* chunk) noexcept {
-    return {gather(chunk, [](std::uint64_t word) { return ~word; }) & ((1u << chunk_slots) - 1)};
-  }
-  /// Sets the tag of a slot; 0 for one not in use.
-  static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
-    static_cast<std::uint8_t*>(chunk)[slot] = tag;
-  }
-
- private:
-  static constexpr std::uint64_t ones = 0x0101010101010101;
-
-  // The top bits of what `of` makes of eight bytes each, side by side.
-  template <class Of>
-  static std::uint32_t gather(const void* chunk, Of&& of) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101;
     std::uint64_t words[2];
     std::memcpy(words, chunk, sizeof words);
     std::uint32_t found = 0;
     for (unsigned half = 0; half < 2; ++half) {
       const std::uint64_t word = std::endian::native == std::endian::big ? __builtin_bswap64(words[half]) : words[half];
-      const std::uint64_t top = (of(word) >> 7) & ones;
-      found |= static_cast<std::uint32_t>((top * 0x0102040810204080) >> 56) << (half * 8);
+      // The top bit of each byte that equals the tag: the rest of it is 0, and so is the top bit.
+      const std::uint64_t differs = word ^ (ones * tag);
+      const std::uint64_t equal = ~(((differs & ones * 0x7f) + ones * 0x7f) | differs);
+      // These bits side by side.
+      found |= static_cast<std::uint32_t>((((equal >> 7) & ones) * 0x0102040810204080) >> 56) << (half * 8);
     }
-    return found;
+    return {found & all_slots};
+  }
+  /// Sets the tag of a slot.
+  static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
+    static_cast<std::uint8_t*>(chunk)[slot] = tag;
   }
 };
 
@@ -113,10 +102,8 @@ struct Tags {
   using Slots = SlotSet<std::uint32_t, 0>;
 
   [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
-    return {top_bits(_mm_cmpeq_epi8(load(chunk), _mm_set1_epi8(static_cast<char>(tag))))};
-  }
-  [[nodiscard]] static Slots free(const void* chunk) noexcept {
-    return {~top_bits(load(chunk)) & ((1u << chunk_slots) - 1)};
+    const __m128i equal = _mm_cmpeq_epi8(load(chunk), _mm_set1_epi8(static_cast<char>(tag)));
+    return {static_cast<std::uint32_t>(_mm_movemask_epi8(equal)) & all_slots};
   }
   // Stores all tags: the next comparison would wait long for a store of one, since it loads all.
   static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
@@ -128,7 +115,6 @@ struct Tags {
 
  private:
   static __m128i load(const void* chunk) noexcept { return _mm_load_si128(static_cast<const __m128i*>(chunk)); }
-  static std::uint32_t top_bits(__m128i bytes) noexcept { return static_cast<std::uint32_t>(_mm_movemask_epi8(bytes)); }
 };
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 // Neon has no movemask: a narrowing shift leaves four bits of each byte, of which one is kept.
@@ -136,10 +122,9 @@ struct Tags {
   using Slots = SlotSet<std::uint64_t, 2>;
 
   [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
-    return {top_bits(vceqq_u8(load(chunk), vdupq_n_u8(tag)))};
-  }
-  [[nodiscard]] static Slots free(const void* chunk) noexcept {
-    return {top_bits(vmvnq_u8(load(chunk))) & 0x0000'8888'8888'8888};
+    const uint8x16_t equal = vceqq_u8(load(chunk), vdupq_n_u8(tag));
+    const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(equal), 4);
+    return {vget_lane_u64(vreinterpret_u64_u8(narrow), 0) & 0x0000'8888'8888'8888};
   }
   static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
     const uint8x16_t mask = vld1q_u8(slot_masks.data() + 16 - slot);
@@ -148,38 +133,32 @@ struct Tags {
 
  private:
   static uint8x16_t load(const void* chunk) noexcept { return vld1q_u8(static_cast<const std::uint8_t*>(chunk)); }
-  static std::uint64_t top_bits(uint8x16_t bytes) noexcept {
-    const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(bytes), 4);
-    return vget_lane_u64(vreinterpret_u64_u8(narrow), 0) & 0x8888'8888'8888'8888;
-  }
 };
 #else
 using Tags = PortableTags;
 #endif
 
-/// What mix() multiplies by: 2^64 by the golden ratio.
-inline constexpr std::uint64_t spread_multiplier = 0x9e37'79b9'7f4a'7c15;
+/// What mix() multiplies by: digits of pi, and the constants of G. Steele's SplitMix64. Each of them puts the numbers
+/// of one stride in thirty into few chunks; a map that meets one of these takes the next multiplier.
+inline constexpr std::array<std::uint64_t, 4> spread_multipliers{0xa409'3822'299f'31d1, 0xbf58'476d'1ce4'e5b9,
+                                                                 0x94d0'49bb'1331'11eb, 0x9e37'79b9'7f4a'7c15};
 /// The same for number keys that lie close together: 2^64 / 10, its lower half zero. Ten neighbouring keys then share a
 /// chunk, each has its own tag, and the next ten go to the next chunk.
 inline constexpr std::uint64_t dense_multiplier = 0x1999'999a'0000'0000;
-
 /// The same for hashes that are well spread: mix() returns them as they are.
 inline constexpr std::uint64_t no_multiplier = 1;
 
-/// Spreads what a hasher returns over all 64 bits: the upper bits are the tag, the lower ones name the chunk. Plain
-/// numbers and addresses at any stride, and weak hashes, become good ones. One product is not enough: some strides put
-/// all keys into few chunks. With dense_multiplier the second product changes nothing.
+/// Spreads a hash over all 64 bits: the upper bits are the tag, the lower ones name the chunk.
 [[nodiscard]] inline std::uint64_t mix(std::uint64_t hash, std::uint64_t multiplier) noexcept {
-  return fold_product(fold_product(hash, multiplier), static_cast<std::uint32_t>(multiplier) | 1);
+  return fold_product(hash, multiplier);
 }
 
 /// A cache line; 32 bytes with room for 4 entries, 48 for 8. `Link` is NearLink or FarLink of anything.
 template <class Link>
 struct alignas(16) HashChunk {
   std::array<std::uint8_t, chunk_slots> tags{};
-  std::uint8_t overflow = 0;             ///< entries that passed this chunk by, up to greatest_overflow
-  std::uint8_t room = 0;                 ///< in a table of one chunk, or none: entries that fit
-  std::array<std::uint8_t, 2> unused{};  ///< as the two before, below 0x80
+  std::uint32_t overflows : 24 = 0;  ///< eight counts of entries that passed this chunk by, each up to greatest_count
+  std::uint32_t room : 8 = 0;        ///< in a table of one chunk, or none: entries that fit
   std::array<Link, chunk_slots> links{};
 };
 static_assert(sizeof(HashChunk<NearLink<void>>) == 64);
@@ -235,7 +214,7 @@ class HashTable {
           return {&chunk, slot};
         }
       }
-      if (chunk.overflow == 0) [[likely]] {
+      if ((chunk.overflows & count_of(tag, greatest_count)) == 0) [[likely]] {
         return {};
       }
       at += step_of(tag);
@@ -249,21 +228,27 @@ class HashTable {
     std::uint64_t at = hash;
     for (unsigned passed = 0;; ++passed) {
       Chunk& chunk = chunks_[at & mask_];
-      if (const Tags::Slots free = Tags::free(&chunk); !free.is_empty()) [[likely]] {
+      if (const Tags::Slots free = Tags::with(&chunk, 0); !free.is_empty()) [[likely]] {
         Tags::set(&chunk, free.first(), tag);
         chunk.links[free.first()] = link;
         return passed;
       }
-      count_overflow(chunk, 1);
+      if (!is_greatest(chunk, tag)) [[likely]] {
+        chunk.overflows = (chunk.overflows + count_of(tag, 1)) & all_counts;
+      }
       at += step_of(tag);
     }
   }
 
   /// Removes what find() found for this hash.
   void erase(Place place, std::uint64_t hash) noexcept {
+    const std::uint8_t tag = tag_of(hash);
     Tags::set(place.chunk, place.slot, 0);
-    for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag_of(hash))) {
-      count_overflow(chunks_[at & mask_], -1);
+    for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag)) {
+      Chunk& passed = chunks_[at & mask_];
+      if (!is_greatest(passed, tag)) [[likely]] {
+        passed.overflows = (passed.overflows - count_of(tag, 1)) & all_counts;
+      }
     }
   }
 
@@ -271,16 +256,18 @@ class HashTable {
   /// throws. In both cases nothing has changed. For number keys, stores in `chosen` what mix() takes from now on; it is
   /// nullptr for others.
   [[nodiscard]] bool reserve(std::size_t entries, Source source, std::uint64_t* chosen);
-  /// Rebuilds the table for number keys that turned out not to be dense.
+  /// Rebuilds the table with the next multiplier, for number keys that `multiplier` spreads badly. Nothing happens
+  /// after the last one.
   void spread(Source source, std::uint64_t& multiplier) noexcept;
-  /// Full chunks that an insert may pass before the keys count as not dense. Dense keys pass none.
-  static constexpr unsigned longest_dense_search = 4;
+  /// Full chunks that an insert may pass before the keys count as badly spread. Of random keys, one insert of ten
+  /// million into a full table passes more.
+  static constexpr unsigned longest_usual_search = 12;
 
   /// Removes all entries, keeps the memory. O(capacity).
   void clear() noexcept {
     for (std::size_t i = 0; chunks_->room != 0 && i <= mask_; ++i) {
       chunks_[i].tags = {};
-      chunks_[i].overflow = 0;
+      chunks_[i].overflows = 0;
     }
   }
   void release() noexcept {
@@ -304,19 +291,25 @@ class HashTable {
  private:
   static constexpr std::size_t chunk_limit = 10;
   static constexpr std::uint64_t greatest_chunks = std::uint64_t{1} << 28;
+  static constexpr unsigned count_bits = 3;
+  static constexpr unsigned counts = 8;
+  static constexpr std::uint32_t all_counts = (1u << (count_bits * counts)) - 1;
   // An overflow count that has reached it stays: it says only that a search may not end here.
-  static constexpr std::uint8_t greatest_overflow = 0x7f;
+  static constexpr std::uint32_t greatest_count = (1u << count_bits) - 1;
   // A table without memory: every search ends here at once.
   static constexpr Chunk no_chunk{};
 
   [[nodiscard]] static std::uint8_t tag_of(std::uint64_t hash) noexcept {
-    return static_cast<std::uint8_t>(hash >> 57 | 0x80);
+    const auto tag = static_cast<std::uint8_t>(hash >> 56);
+    return static_cast<std::uint8_t>(tag + (tag == 0 ? 1 : 0));
   }
   [[nodiscard]] static std::uint64_t step_of(std::uint8_t tag) noexcept { return 2 * std::uint64_t{tag} + 1; }
-  static void count_overflow(Chunk& chunk, int by) noexcept {
-    if (chunk.overflow != greatest_overflow) {
-      chunk.overflow = static_cast<std::uint8_t>(chunk.overflow + by);
-    }
+  // A number at the place of a tag's overflow count.
+  [[nodiscard]] static std::uint32_t count_of(std::uint8_t tag, std::uint32_t number) noexcept {
+    return number << (tag % counts * count_bits);
+  }
+  [[nodiscard]] static bool is_greatest(const Chunk& chunk, std::uint8_t tag) noexcept {
+    return (~chunk.overflows & count_of(tag, greatest_count)) == 0;
   }
   [[nodiscard]] std::size_t bytes() const noexcept {
     return mask_ == 0 ? offsetof(Chunk, links) + chunks_->room * sizeof(Link)
@@ -358,7 +351,9 @@ bool HashTable<Link>::reserve(std::size_t entries, Source source, std::uint64_t*
     return false;
   }
   if (chosen != nullptr) {
-    source.multiplier = is_dense(source, chunks) ? dense_multiplier : spread_multiplier;
+    source.multiplier = is_dense(source, chunks)      ? dense_multiplier
+                        : *chosen == dense_multiplier ? spread_multipliers.front()
+                                                      : *chosen;
   }
   larger.fill(source);
   if (chosen != nullptr) {
@@ -370,9 +365,12 @@ bool HashTable<Link>::reserve(std::size_t entries, Source source, std::uint64_t*
 
 template <class Link>
 void HashTable<Link>::spread(Source source, std::uint64_t& multiplier) noexcept {
+  // The first one if `multiplier` is dense_multiplier, which is not among them.
+  const auto* const tried = std::find(spread_multipliers.begin(), spread_multipliers.end(), multiplier);
+  const auto* const next = tried == spread_multipliers.end() ? spread_multipliers.begin() : tried + 1;
   HashTable other;
-  if (other.allocate(std::size_t{mask_} + 1, chunk_slots)) {
-    source.multiplier = multiplier = spread_multiplier;
+  if (next != spread_multipliers.end() && other.allocate(std::size_t{mask_} + 1, chunk_slots)) {
+    source.multiplier = multiplier = *next;
     other.fill(source);
     swap(other);
   }
@@ -454,7 +452,7 @@ std::size_t HashTable<Link>::longest_search(Source source) const {
 
 template <class Link>
 bool HashTable<Link>::invariants_hold(std::size_t entries, Source source) const {
-  std::vector<std::size_t> overflows(std::size_t{mask_} + 1);
+  std::vector<std::array<std::uint32_t, counts>> passed(std::size_t{mask_} + 1);
   typename Source::Entries read;
   while (const std::size_t count = source.read(source.node, read)) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -463,8 +461,9 @@ bool HashTable<Link>::invariants_hold(std::size_t entries, Source source) const 
       if (search == 0) {
         return false;
       }
-      for (std::size_t passed = 0; passed + 1 < search; ++passed) {
-        ++overflows[(hash + passed * step_of(tag_of(hash))) & mask_];
+      const std::uint8_t tag = tag_of(hash);
+      for (std::size_t chunk = 0; chunk + 1 < search; ++chunk) {
+        ++passed[(hash + chunk * step_of(tag)) & mask_][tag % counts];
       }
     }
   }
@@ -473,8 +472,13 @@ bool HashTable<Link>::invariants_hold(std::size_t entries, Source source) const 
     const Chunk& chunk = chunks_[i];
     const auto free = static_cast<std::size_t>(std::count(chunk.tags.begin(), chunk.tags.end(), 0));
     used += chunk_slots - free;
-    const bool counts = chunk.overflow == overflows[i] || chunk.overflow == greatest_overflow;
-    if (!counts || (mask_ == 0 && chunk_slots - free > chunk.room)) {
+    for (std::uint8_t tag = 0; tag < counts; ++tag) {
+      if (!is_greatest(chunk, tag) &&
+          (chunk.overflows & count_of(tag, greatest_count)) != count_of(tag, passed[i][tag])) {
+        return false;
+      }
+    }
+    if (mask_ == 0 && chunk_slots - free > chunk.room) {
       return false;
     }
   }

@@ -25,17 +25,10 @@ struct MapEntry {
   explicit MapEntry(Arguments&&... arguments) : data(std::in_place, std::forward<Arguments>(arguments)...) {}
 
   [[nodiscard]] const K& key() const noexcept { return data.key; }
-  [[nodiscard]] V& value() noexcept { return data.value; }
-  [[nodiscard]] const V& value() const noexcept { return data.value; }
   [[nodiscard]] V& get() noexcept { return data.value; }
   [[nodiscard]] const V& get() const noexcept { return data.value; }
-  [[nodiscard]] KeyValue<K, V>& key_value() noexcept { return data; }
-  [[nodiscard]] const KeyValue<K, V>& key_value() const noexcept { return data; }
-  [[nodiscard]] KeyValue<K, V>& visible() noexcept { return data; }
-  [[nodiscard]] const KeyValue<K, V>& visible() const noexcept { return data; }
 
- private:
-  KeyValue<K, V> data;
+  Visible data;
 };
 
 /// What an element of RBSet holds.
@@ -49,10 +42,8 @@ struct SetEntry {
 
   [[nodiscard]] const T& key() const noexcept { return data; }
   [[nodiscard]] const T& get() const noexcept { return data; }
-  [[nodiscard]] const T& visible() const noexcept { return data; }
 
- private:
-  T data;
+  Visible data;
 };
 
 template <class Derived, class Entry, class C, class A>
@@ -74,13 +65,13 @@ class OrderedContainer {
     using ReportedAs = Derived;
 
     [[nodiscard]] const K& key() const noexcept { return entry_.key(); }
-    [[nodiscard]] decltype(auto) value() noexcept { return entry_.value(); }
-    [[nodiscard]] decltype(auto) value() const noexcept { return entry_.value(); }
-    [[nodiscard]] decltype(auto) get() noexcept { return entry_.get(); }
-    [[nodiscard]] decltype(auto) get() const noexcept { return entry_.get(); }
-    [[nodiscard]] decltype(auto) key_value() noexcept { return entry_.visible(); }
-    [[nodiscard]] decltype(auto) key_value() const noexcept { return entry_.visible(); }
-    [[nodiscard]] decltype(auto) operator*() noexcept { return entry_.get(); }
+    [[nodiscard]] auto& value() noexcept { return entry_.get(); }
+    [[nodiscard]] auto& value() const noexcept { return entry_.get(); }
+    [[nodiscard]] auto& get() noexcept { return entry_.get(); }
+    [[nodiscard]] auto& get() const noexcept { return entry_.get(); }
+    [[nodiscard]] auto& key_value() noexcept { return entry_.data; }
+    [[nodiscard]] auto& key_value() const noexcept { return entry_.data; }
+    [[nodiscard]] auto& operator*() noexcept { return entry_.get(); }
     [[nodiscard]] auto* operator->() noexcept { return &entry_.get(); }
 
     /// The neighbours in order, nullptr at the ends. O(1) amortised, and a search among at most 63 links.
