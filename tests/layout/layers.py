@@ -23,6 +23,7 @@ LAB = {
     "samples": {"base"},
     "locality": {"base", "journal", "replay"},
     "sites": {"base", "journal"},
+    "advise": {"base", "journal", "sites"},
 }
 COMPONENTS = LIBRARY | LAB
 # Public headers of the lab; all others are the library's.
@@ -34,7 +35,8 @@ PACKAGES = {
     "analysis": {"campaign"},
     "report": {"analysis", "campaign"},
     "locality": {"report"},
-    "commands": {"report", "analysis", "campaign", "locality"},
+    "advise": {"campaign", "analysis"},
+    "commands": {"report", "analysis", "campaign", "locality", "advise"},
 }
 
 # Text that only makes sense on one machine: its folders, the addresses of its mirrors of package registries.

@@ -14,7 +14,7 @@ TASKS = {
     "Record": ("record", "run"),
     "Journals": ("info", "check", "cut", "repeat", "convert", "names"),
     "Measure": ("replay", "merge", "locality", "allocators", "demo"),
-    "Read": ("report", "compare", "sites", "diff", "export"),
+    "Read": ("report", "compare", "sites", "advise", "diff", "export"),
     "Install": ("path",),
 }
 """The verbs by what one wants to do, in the order of the help."""

@@ -17,15 +17,15 @@ SharedFunction::SharedFunction(const Labels& labels) : labels_(labels), known_(k
   }
 }
 
-std::uint32_t SharedFunction::of(std::uint32_t allocation, std::uint32_t free) {
+SharedFunction::Place SharedFunction::where(std::uint32_t allocation, std::uint32_t free) {
   constexpr std::uint64_t mix = 0x9E3779B97F4A7C15U;
   const std::uint64_t key = std::uint64_t{allocation} << 32 | free;
   Known& known = known_[(key * mix) >> 48];
   if (known.allocation != allocation || known.free != free) known = {allocation, free, find(allocation, free)};
-  return known.function;
+  return known.place;
 }
 
-std::uint32_t SharedFunction::find(std::uint32_t allocation, std::uint32_t free) const {
+SharedFunction::Place SharedFunction::find(std::uint32_t allocation, std::uint32_t free) const {
   const auto nodes = labels_.stacks().nodes();
   std::uint32_t a = allocation;
   std::uint32_t b = free;
@@ -52,11 +52,11 @@ std::uint32_t SharedFunction::find(std::uint32_t allocation, std::uint32_t free)
       if (one.function != other.function || one.module != other.module) break;
       if (!labels_.wraps(one.function)) shared = one.function;
     }
-    if (shared != none) return shared;
+    if (shared != none) return {shared, a};
   }
-  if (a == journal::no_node) return none;
-  if (labels_.stacks().frames()[nodes[a].frame].module == journal::end_marker) return none;
-  return labels_.speaker(a).function;
+  if (a == journal::no_node) return {};
+  if (labels_.stacks().frames()[nodes[a].frame].module == journal::end_marker) return {};
+  return {labels_.speaker(a).function, nodes[a].parent};
 }
 
 }  // namespace blockyard::sites

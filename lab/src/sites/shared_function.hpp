@@ -16,16 +16,21 @@ class SharedFunction {
   explicit SharedFunction(const Labels& labels);
 
   static constexpr std::uint32_t none = 0;
-  /// A text of Labels; `none` when the stacks have nothing in common, as on different threads.
-  std::uint32_t of(std::uint32_t allocation, std::uint32_t free);
+  struct Place {
+    std::uint32_t function = none;            ///< a text of Labels; `none` when the stacks have nothing in common
+    std::uint32_t caller = journal::no_node;  ///< the node that calls the function; no_node when nothing does
+  };
+  /// `none` for the stacks of different threads, mostly.
+  Place where(std::uint32_t allocation, std::uint32_t free);
+  std::uint32_t of(std::uint32_t allocation, std::uint32_t free) { return where(allocation, free).function; }
 
  private:
   struct Known {
     std::uint32_t allocation = journal::no_node;
     std::uint32_t free = journal::no_node;
-    std::uint32_t function = none;
+    Place place;
   };
-  std::uint32_t find(std::uint32_t allocation, std::uint32_t free) const;
+  Place find(std::uint32_t allocation, std::uint32_t free) const;
 
   const Labels& labels_;
   std::vector<std::uint32_t> depth_;  ///< by node

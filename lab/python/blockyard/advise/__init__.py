@@ -1,0 +1,1 @@
+"""`blockyard advise`: what to change at which sites, and what it gains."""

@@ -1,0 +1,288 @@
+"""Advice in words, answers first, at eighty columns."""
+
+import os
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from blockyard.advise import code
+from blockyard.counted import counted
+from blockyard.durations import duration, moment
+from blockyard.sites_tool import percent, shortened, size
+
+_WIDTH = 80
+_IN_ANSWER = 3
+_ROWS = 20
+_DETAILS = 20
+_LEFT = 12
+_EXAMPLES = 3
+
+_WHY_LEFT = {
+    "few": "too few calls to matter",
+    "long_lived": "its blocks live long, as the program's own data does",
+    "mixed": "its blocks have no lifetime and no size in common",
+}
+_NAMES = {"temp_job": "temp job", "pool": "block pool", "keep": "keep the buffer", "reserve": "reserve"}
+_NUMBERS = ("No", "One", "Two", "Three")
+
+
+def lines(report: dict[str, Any]) -> list[str]:
+    """The answer, a table, then what is behind each row."""
+    said = _wrapped(answer(report))
+    if report["advice"]:
+        said += ["", *table(report), "", *_wrapped(_explained(report))]
+    for advice in report["advice"][:_DETAILS]:
+        said += ["", *_item(report, advice)]
+    said += [*_left(report), "", *remarks(report)]
+    return said
+
+
+def answer(report: dict[str, Any]) -> str:
+    """One sentence: what to change and what it is worth."""
+    best = sorted(report["advice"], key=_worth(report), reverse=True)[:_IN_ANSWER]
+    if not best:
+        return "No change is worth making: no site's blocks have one lifetime or one size that would save time."
+    take = "changes take" if len(best) > 1 else "change takes"
+    names = _listed([change(one) for one in best])
+    saved, whole, out_of = _gained(report, best)
+    return f"{_NUMBERS[len(best)]} {take} {percent(saved, whole)} of the allocator time out of {out_of}: {names}."
+
+
+def _worth(report: dict[str, Any]) -> Callable[[dict[str, Any]], float]:
+    key = "worst_frame_saved_ns" if report["estimated_worst_frame_ns"] else "saved_ns"
+    return lambda advice: advice["estimate"][key]
+
+
+def _gained(report: dict[str, Any], chosen: list[dict[str, Any]]) -> tuple[float, float, str]:
+    """Time saved by these changes, out of how much, and where."""
+    saved = sum(map(_worth(report), chosen))
+    if report["estimated_worst_frame_ns"]:
+        where = f"the worst frame (at {moment(report['worst_frame_ns'])}; estimated)"
+        return saved, report["estimated_worst_frame_ns"], where
+    return saved, report["estimated_ns"], "the program (estimated)"
+
+
+def change(advice: dict[str, Any]) -> str:
+    """A change in a few words."""
+    what = kind(advice)
+    where = function(advice["where"])
+    if advice["what"] == "reserve":
+        return f"reserve({advice['bytes']:,}) in {where}"
+    if advice["what"] == "pool":
+        return f"a block pool of {advice['bytes']} bytes in {where}"
+    if advice["what"] == "rewindable":
+        return f"a rewindable arena for {where}"
+    if advice["what"] == "keep":
+        return f"keep the buffer of {where}"
+    return f"{what} in {where}"
+
+
+def kind(advice: dict[str, Any]) -> str:
+    return _NAMES.get(advice["what"], advice["what"])
+
+
+def function(where: dict[str, Any]) -> str:
+    """A function as people say it: without parameters."""
+    name = where["function"].replace("(anonymous namespace)::", "")
+    depth = 0
+    for at, letter in enumerate(name):
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "(" and depth <= 0 and not name[:at].endswith("operator"):
+            return name[:at] + "()"
+    return name
+
+
+def table(report: dict[str, Any]) -> list[str]:
+    frames = per_frame(report)
+    head = "saved/frame" if frames else "saved/s"
+    said = [f" # {head:>11}  share  worst    memory  change"]
+    for advice in report["advice"][:_ROWS]:
+        saved, worst = advice["estimate"]["saved_ns"], advice["estimate"]["worst_frame_saved_ns"]
+        row = (
+            f"{advice['id']:>2} {duration(saved / _periods(report)):>11} "
+            f"{percent(saved, report['estimated_ns']):>6} {percent(worst, report['estimated_worst_frame_ns']):>6} "
+            f"{size(advice['evidence']['region_bytes']):>9}  "
+        )
+        said.append(row + shortened(change(advice), _WIDTH - len(row)))
+    more = len(report["advice"]) - _ROWS
+    return said + ([f"{counted(more, 'further change')} in advice.json"] if more > 0 else [])
+
+
+def per_frame(report: dict[str, Any]) -> bool:
+    return report["marked_frames"] and report["frames"] > 0
+
+
+def _periods(report: dict[str, Any]) -> float:
+    return report["frames"] if per_frame(report) else max(report["duration_ns"] / 1e9, 1e-9)
+
+
+def _explained(report: dict[str, Any]) -> str:
+    worst = ", worst: of that of the worst frame" if per_frame(report) else ""
+    return (
+        f"share: of all allocator time{worst}. memory: most that the change holds at once. "
+        "The times are estimates from typical costs of a call, not measurements."
+    )
+
+
+def _item(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
+    where = place(advice["where"])
+    head = f"{advice['id']}. {change(advice)}"
+    said = _wrapped(f"{head}  {where}".rstrip(), indent="   ")
+    for sentence in evidence(report, advice):
+        said += _wrapped(sentence, "   ", "   ")
+    said += [f"     {line}" for line in code.cpp(advice).text().splitlines()]
+    if report["dotnet"]:
+        said += ["   In C#:"] + [f"     {line}" for line in code.csharp(advice).text().splitlines()]
+    return said
+
+
+def place(where: dict[str, Any]) -> str:
+    if where["line"]:
+        return f"{os.path.basename(where['file'])}:{where['line']}"
+    return where["module"]
+
+
+def sites(advice: dict[str, Any]) -> list[str]:
+    """Each context, from the innermost function outwards."""
+    return [" < ".join(function(step) for step in context) for context in advice["contexts"]]
+
+
+def evidence(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
+    """Sentences: what was seen, what speaks against it, what it needs."""
+    said = ["Allocates: " + "; ".join(sites(advice)[:_EXAMPLES]) + _more(len(advice["contexts"]) - _EXAMPLES) + "."]
+    said.append(_seen(advice))
+    held = advice["held"]
+    if held["broken"]:
+        verb = "breaks it and stays" if held["broken"] == 1 else "break it and stay"
+        examples = _examples(held["counterexamples"])
+        said.append(f"{counted(held['broken'], 'block')} {verb} on the program's allocator: {examples}.")
+    if advice["near"]:
+        said.append(near(advice, "Not"))
+    for journal, other in zip(report["on"], advice["on"], strict=True):
+        said.append(_on(journal["journal"], other))
+    return said
+
+
+def _seen(advice: dict[str, Any]) -> str:
+    seen, what = advice["evidence"], advice["what"]
+    blocks = counted(seen["lives"], "block")
+    if what == "temp":
+        return f"{blocks} in {counted(seen['frames'], 'frame')} end on their thread in the frame that they began in."
+    if what == "temp_scope":
+        where = function(advice["where"])
+        return f"{blocks} end in the call of {where} that they began in; a scope would open {seen['periods']:,} times."
+    if what == "temp_job":
+        frames = counted(seen["frames_crossed"], "frame")
+        when = f"at most {frames} later" if seen["frames_crossed"] else "in their frame"
+        threads = f", {seen['remote_frees']:,} of them by another thread" if seen["remote_frees"] else ""
+        return f"{blocks} are freed {when}{threads}."
+    if what == "pool":
+        return f"{blocks} of one size come and go; at most {seen['peak_blocks']:,} live at once."
+    if what == "rewindable":
+        return f"{blocks} die together in {counted(seen['periods'], 'group')}."
+    if what == "reserve":
+        times = advice["evidence"]["reallocations"] / max(seen["lives"], 1)
+        return (
+            f"{counted(seen['lives'], 'buffer')} grow by realloc, {times:.1f} times each; {advice['bytes']:,} bytes "
+            "are enough for 99 % of them."
+        )
+    return f"{blocks} in {counted(seen['frames'], 'frame')}, allocated and freed the same way in each."
+
+
+def near(advice: dict[str, Any], begin: str) -> str:
+    """Why a better kind of advice is not given."""
+    held = advice["near_held"]
+    name = {"temp_job": "temp job", "keep": "to be kept"}.get(advice["near"], advice["near"])
+    verb = "breaks" if held["broken"] == 1 else "break"
+    blocks = f"{held['broken']:,} of {counted(held['holds'] + held['broken'], 'block')} {verb} that"
+    return f"{begin} {name}: {blocks}: {_examples(held['counterexamples'])}."
+
+
+def _examples(examples: list[dict[str, Any]]) -> str:
+    return "; ".join(
+        f"one of {counted(one['bytes'], 'byte')} at {moment(one['time_ns'])} {one['why']}"
+        for one in examples[:_EXAMPLES]
+    )
+
+
+def _on(journal: str, other: dict[str, Any]) -> str:
+    name = os.path.basename(journal)
+    blocks = other["holds"] + other["broken"]
+    if not blocks:
+        return f"{name} has none of these blocks."
+    if not other["broken"]:
+        return f"{name}: holds for all {counted(blocks, 'block')}."
+    share = percent(other["broken"], blocks)
+    return f"{name} contradicts it: {share} of {blocks:,} blocks; {_examples(other['counterexamples'])}."
+
+
+def _left(report: dict[str, Any]) -> list[str]:
+    if not report["leave"]:
+        return []
+    said = ["", "Leave alone:"]
+    for site in report["leave"][:_LEFT]:
+        name = function(site["where"])
+        if site["near"]:
+            said += _wrapped(near(site, f"{name}: almost"), "   ", "     ")
+        else:
+            share = percent(site["estimate"]["cost_ns"], report["estimated_ns"])
+            said += _wrapped(f"{name}: {_WHY_LEFT[site['reason']]} ({share} of the time).", "   ", "     ")
+    more = report["left_count"] - min(len(report["leave"]), _LEFT)
+    return said + (
+        [f"   {counted(more, 'further site')}; advice.json has the first {len(report['leave'])}"] if more else []
+    )
+
+
+def remarks(report: dict[str, Any]) -> list[str]:
+    said = []
+    if report["halves"]:
+        said += _wrapped(_validation(report["halves"], "Advice from half of this recording, on the other half"))
+    for one in report["on"]:
+        said += _wrapped(_validation(one, f"This advice on {os.path.basename(one['journal'])}"))
+    if not report["marked_frames"]:
+        said += _wrapped(
+            "The program marked no frames, so temp, temp job and buffers to keep could not be judged. Call "
+            "by_frame_mark() where a frame ends, or record with --frame-symbol."
+        )
+    if not report["has_names"]:
+        said += _wrapped(f"Addresses have no names yet: 'blockyard names {report['journal']}' finds them.")
+    return said + [line for note in report["notes"] for line in _wrapped(f"Note: {note}.")]
+
+
+def _validation(one: dict[str, Any], begin: str) -> str:
+    if one["precision"] is None:
+        return f"{begin}: none of its blocks occur there."
+    base = one["baseline"]
+    said = (
+        f"{begin}: it holds for {_share(one['precision'])} of {counted(one['blocks'], 'block')} and covers "
+        f"{_share(one['coverage'])} of the allocator time."
+    )
+    if base["precision"] is not None:
+        said += (
+            f" For comparison, temp for each stack whose blocks had all died in their frame: "
+            f"{_share(base['precision'])} and {_share(base['coverage'])}."
+        )
+    return said
+
+
+def _share(part: float | None) -> str:
+    """Near 1, what is missing counts."""
+    if part is None:
+        return "-"
+    if 0.99 < part < 1:
+        return f"{min(100 * part, 99.999):.3f} %"
+    return f"{100 * part:.3g} %"
+
+
+def _more(count: int) -> str:
+    return f"; {counted(count, 'further site')}" if count > 0 else ""
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def _wrapped(text: str, first: str = "", indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )

@@ -1,0 +1,62 @@
+"""`blockyard advise`: what to change at which sites of a program, and what it gains."""
+
+from pathlib import Path
+
+import click
+
+from blockyard import journal_tool, options
+from blockyard.advise import text, tool
+
+_EPILOG = """\b
+Examples:
+  blockyard advise game.byj -o advice
+  blockyard advise game.byj --on evening.byj --on night.byj -o advice
+  blockyard advise game.byj --apply 'draw_label=temp,spawn=pool' -o what-if"""
+
+
+@click.command(short_help="What to change at which sites, and what it gains.", epilog=_EPILOG)
+@click.argument("journal", type=click.Path(path_type=Path))
+@click.option(
+    "--on",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="JOURNAL",
+    help="Another recording of the program, to judge the advice. May be given several times.",
+)
+@click.option("--fps", type=options.Finite(min=1, max=1000), default=60, show_default=True, help="Frames per second.")
+@click.option(
+    "--apply",
+    "applied",
+    multiple=True,
+    metavar="SITE=KIND,...",
+    help=f"Judge these changes of yours instead of advising. SITE is a function, KIND one of {', '.join(tool.KINDS)}.",
+)
+@click.option("--no-replay", is_flag=True, help="Estimate the gain only.")
+@click.option(
+    "-o", "--output", type=options.OutputFolder(), default="advice", show_default=True, help="The folder to write."
+)
+@options.as_json
+def command(
+    journal: Path,
+    on: tuple[Path, ...],
+    fps: float,
+    applied: tuple[str, ...],
+    no_replay: bool,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Say which sites should allocate otherwise: as temp, from a pool, with a reserve, or not at all.
+
+    JOURNAL must hold call stacks, as 'blockyard record' keeps them; frame marks tell more. OUTPUT gets advice.json,
+    advice.md, and routes.byr, which says for each block where it would go.
+    """
+    wanted = tool.wishes(applied)
+    with tool.Folder(output) as folder:
+        report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES)
+        report["fps"] = fps
+        folder.write(report)
+    if as_json:
+        journal_tool.print_json(report)
+        return
+    for line in text.lines(report):
+        click.echo(line)

@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+#include <string_view>
+
+#include "advise/advise.hpp"
+
+namespace blockyard::advise {
+namespace {
+
+using journal::Json;
+
+Json examples_json(const Held& held) {
+  Json list = Json::array();
+  std::vector<CounterExample> sorted = held.examples;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const CounterExample& a, const CounterExample& b) { return a.event < b.event; });
+  for (const CounterExample& one : sorted) {
+    list.push_back({{"event", one.event},
+                    {"time_ns", one.born_ns},
+                    {"freed_ns", one.freed ? Json(one.ended_ns) : Json()},
+                    {"bytes", one.bytes},
+                    {"why", one.why}});
+  }
+  return list;
+}
+
+Json held_json(const Held& held) {
+  return {{"holds", held.holds},
+          {"broken", held.broken},
+          {"undecided", held.undecided},
+          {"counterexamples", examples_json(held)}};
+}
+
+Json validation_json(const Validation& one) {
+  const auto share = [](double part, double whole) { return whole > 0 ? Json(part / whole) : Json(); };
+  const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
+  Json json = Json::object();
+  if (!one.journal.empty()) json["journal"] = one.journal;
+  json["changes"] = one.pieces;
+  json["changes_met"] = one.pieces_met;
+  json["changes_held"] = one.pieces_held;
+  json["blocks"] = one.holds + one.broken;
+  json["broken"] = one.broken;
+  json["precision"] = share(count(one.holds), count(one.holds + one.broken));
+  json["coverage"] = share(one.held_cost, one.cost);
+  json["baseline"] = {{"blocks", one.baseline_holds + one.baseline_broken},
+                      {"broken", one.baseline_broken},
+                      {"precision", share(count(one.baseline_holds), count(one.baseline_holds + one.baseline_broken))},
+                      {"coverage", share(one.baseline_held_cost, one.cost)}};
+  return json;
+}
+
+std::string_view name_of(Reason reason) {
+  switch (reason) {
+    case Reason::few:
+      return "few";
+    case Reason::near_miss:
+      return "near_miss";
+    case Reason::long_lived:
+      return "long_lived";
+    default:
+      return "mixed";
+  }
+}
+
+class Writer {
+ public:
+  explicit Writer(const Advice& advice) : advice_(advice), contexts_(advice.recording, words_) {}
+
+  Json all() {
+    const Recording& recording = advice_.recording;
+    const Profile& profile = advice_.profile;
+    Json json = {{"journal", recording.path},
+                 {"program", recording.header.program},
+                 {"events", recording.events},
+                 {"allocations", recording.allocations},
+                 {"duration_ns", recording.duration_ns},
+                 {"marked_frames", recording.has_frames()},
+                 {"frames", profile.frames},
+                 {"has_names", recording.stacks->has_names()},
+                 {"dotnet", is_dotnet()},
+                 {"sites", profile.leaves.size()},
+                 {"estimated_ns", profile.cost},
+                 {"estimated_worst_frame_ns", profile.worst_frame_cost},
+                 {"worst_frame_ns", profile.worst_frame_ns}};
+    Json advised = Json::array();
+    Json left = Json::array();
+    for (std::size_t i = 0; i < advice_.pieces.size(); ++i) {
+      const bool leave = advice_.pieces[i].what == What::leave;
+      (leave ? left : advised).push_back(piece_json(i));
+    }
+    json["advice"] = std::move(advised);
+    json["leave"] = std::move(left);
+    json["left_count"] = advice_.choice.left.size();
+    json["halves"] = advice_.halves.pieces == 0 ? Json() : validation_json(advice_.halves);
+    json["on"] = Json::array();
+    for (const Validation& one : advice_.on) json["on"].push_back(validation_json(one));
+    json["notes"] = recording.notes;
+    return json;
+  }
+
+ private:
+  bool is_dotnet() const {
+    constexpr std::array<std::string_view, 4> runtimes{"libcoreclr", "libclrjit", "libmonosgen", "libmono-2.0"};
+    const auto modules = advice_.recording.stacks->modules();
+    return std::any_of(modules.begin(), modules.end(), [&](const journal::Module& module) {
+      const std::string_view path = module.path;
+      const std::string_view file = path.substr(path.rfind('/') + 1);
+      return file.starts_with("mono-sgen") ||
+             std::any_of(runtimes.begin(), runtimes.end(), [&](auto runtime) { return file.starts_with(runtime); });
+    });
+  }
+
+  Json step_json(const Context& context, std::size_t step) const {
+    const Word& word = advice_.words[context[step]];
+    Json json = {{"function", word.function}, {"module", word.module}, {"file", word.file}, {"line", 0}};
+    if (step + 1 < context.size() && advice_.words[context[step + 1]].is_place) {
+      const Word& place = advice_.words[context[step + 1]];
+      if (!place.is_address) json["line"] = place.place;
+    }
+    return json;
+  }
+
+  Json context_json(const Context& context) const {
+    Json steps = Json::array();
+    for (std::size_t step = 0; step < context.size(); ++step) {
+      if (!advice_.words[context[step]].is_place) steps.push_back(step_json(context, step));
+    }
+    return steps;
+  }
+
+  /// The function to change: that of the scope, or the outermost that the context names.
+  Json where_json(const Piece& piece) const {
+    const auto nodes = advice_.recording.stacks->nodes();
+    const sites::Labels& labels = *advice_.recording.labels;
+    std::string function = piece.scope_function;
+    if (piece.what != What::temp_scope) {
+      for (const std::uint32_t word : piece.contexts.front()) {
+        if (!advice_.words[word].is_place) function = advice_.words[word].function;
+      }
+    }
+    for (std::uint32_t node = piece.node; node != journal::no_node; node = nodes[node].parent) {
+      for (const sites::Label& label : labels.of_frame(nodes[node].frame)) {
+        if (labels.text(label.function) != function) continue;
+        return {{"function", function},
+                {"module", labels.text(label.module)},
+                {"file", labels.text(label.file)},
+                {"line", label.line}};
+      }
+    }
+    return {{"function", function}, {"module", ""}, {"file", ""}, {"line", 0}};
+  }
+
+  Json piece_json(std::size_t index) const {
+    const Piece& piece = advice_.pieces[index];
+    const Evidence& evidence = advice_.verdict.pieces[index];
+    Json json = {{"id", index + 1}, {"what", advise::name_of(piece.what)}};
+    if (piece.what == What::leave) {
+      json["reason"] = name_of(piece.reason);
+    } else {
+      json["group"] = index;
+    }
+    json["near"] = piece.near == What::leave ? Json() : Json(advise::name_of(piece.near));
+    json["where"] = where_json(piece);
+    json["contexts"] = Json::array();
+    for (const Context& context : piece.contexts) json["contexts"].push_back(context_json(context));
+    json["bytes"] = piece.bytes;
+    json["evidence"] = {{"lives", evidence.lives},
+                        {"blocks", evidence.blocks},
+                        {"bytes", evidence.bytes},
+                        {"frames", evidence.frames},
+                        {"frames_crossed", evidence.most_frames_crossed},
+                        {"threads", std::popcount(evidence.threads)},
+                        {"remote_frees", evidence.remote_frees},
+                        {"reverse_frees", evidence.reverse_frees},
+                        {"reallocations", piece.tally.reallocations},
+                        {"freed", piece.tally.freed},
+                        {"frame_bytes", piece.tally.frame_bytes},
+                        {"peak_bytes", piece.tally.peak_bytes},
+                        {"peak_blocks", evidence.peak_blocks},
+                        {"region_bytes", evidence.region_bytes},
+                        {"periods", evidence.periods}};
+    if (piece.what != What::leave) json["held"] = held_json(evidence.what);
+    if (piece.near != What::leave) json["near_held"] = held_json(evidence.near);
+    // Blocks that break the advice stay where they are.
+    const double routed =
+        evidence.lives == 0 ? 0 : static_cast<double>(evidence.what.holds) / static_cast<double>(evidence.lives);
+    const double saved = piece.saved * routed;
+    const double part = evidence.cost > 0 ? saved / evidence.cost : 0;
+    json["estimate"] = {
+        {"cost_ns", evidence.cost}, {"saved_ns", saved}, {"worst_frame_saved_ns", evidence.worst_frame_cost * part}};
+    json["on"] = Json::array();
+    for (const Verdict& verdict : advice_.on_verdicts) {
+      const Evidence& other = verdict.pieces[index];
+      const Held& held = piece.what == What::leave ? other.near : other.what;
+      json["on"].push_back({{"lives", other.lives},
+                            {"holds", held.holds},
+                            {"broken", held.broken},
+                            {"counterexamples", examples_json(held)}});
+    }
+    return json;
+  }
+
+  const Advice& advice_;
+  Words words_;
+  Contexts contexts_;
+};
+
+}  // namespace
+
+journal::Json advice_json(const Advice& advice) { return Writer(advice).all(); }
+
+}  // namespace blockyard::advise

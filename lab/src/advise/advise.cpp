@@ -1,0 +1,133 @@
+#include "advise/advise.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "journal/routes.hpp"
+
+namespace blockyard::advise {
+namespace {
+
+/// So many of the sites that are left alone get evidence: all near misses are among them, mostly.
+constexpr std::size_t most_left = 40;
+/// A journal of which fewer allocations come from known functions is no recording of the same program.
+constexpr double least_known = 0.01;
+/// A reserve covers this part of the lives, so as many counter-examples are no contradiction.
+constexpr double reserve_misses = 0.01;
+
+bool is_held(const Piece& piece, const Held& held) {
+  const double most = piece.what == What::reserve ? reserve_misses * static_cast<double>(held.holds + held.broken) : 0;
+  return static_cast<double>(held.broken) <= most;
+}
+
+/// Near misses first, then the most expensive.
+std::vector<Piece> worth_judging(const std::vector<Piece>& left) {
+  std::vector<Piece> chosen;
+  for (const bool near : {true, false}) {
+    for (const Piece& piece : left) {
+      if ((piece.reason == Reason::near_miss) == near && chosen.size() < most_left) chosen.push_back(piece);
+    }
+  }
+  return chosen;
+}
+
+/// Advice from each half of the journal, judged on the other half.
+Validation halves(const Recording& recording, Words& words) {
+  Validation result;
+  const std::uint64_t middle = recording.duration_ns / 2;
+  const Window first{.from_ns = 0, .to_ns = middle};
+  const Window second{.from_ns = middle};
+  for (const auto& [from, on] : {std::pair(first, second), std::pair(second, first)}) {
+    const Profile half = profile(recording, from, {});
+    const Choice choice = choose(half, recording, contexts_of(half, recording, words));
+    const Baseline baseline = baseline_of(half, recording);
+    result.add(choice.advised, judge(choice.advised, recording, words, {.window = on, .baseline = &baseline}, {}));
+  }
+  return result;
+}
+
+void write(const Advice& advice, const std::string& path) {
+  journal::Routes routes;
+  routes.events = advice.recording.events;
+  routes.blocks = advice.verdict.blocks;
+  for (std::size_t i = 0; i < advice.pieces.size(); ++i) {
+    const Piece& piece = advice.pieces[i];
+    if (piece.what == What::leave) break;
+    const Evidence& evidence = advice.verdict.pieces[i];
+    const bool has_region =
+        piece.what == What::temp || piece.what == What::temp_scope || piece.what == What::rewindable;
+    routes.routes.push_back({.kind = static_cast<journal::RouteKind>(piece.what),
+                             .alignment_log2 = static_cast<std::uint8_t>(std::bit_width(evidence.alignment) - 1),
+                             .group = static_cast<std::uint32_t>(i),
+                             .bytes = has_region ? stride_of(evidence.region_bytes) : piece.bytes});
+  }
+  write_routes(routes, path);
+}
+
+}  // namespace
+
+void Validation::add(const std::vector<Piece>& judged, const Verdict& verdict) {
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    if (judged[i].what == What::leave) continue;
+    const Evidence& evidence = verdict.pieces[i];
+    ++pieces;
+    if (evidence.lives == 0) continue;
+    ++pieces_met;
+    if (is_held(judged[i], evidence.what)) ++pieces_held;
+    holds += evidence.what.holds;
+    broken += evidence.what.broken;
+  }
+  cost += verdict.cost;
+  covered_cost += verdict.covered_cost;
+  held_cost += verdict.held_cost;
+  baseline_holds += verdict.baseline.holds;
+  baseline_broken += verdict.baseline.broken;
+  baseline_cost += verdict.baseline_cost;
+  baseline_held_cost += verdict.baseline_held_cost;
+}
+
+Advice advise(const Options& options, const journal::Progress& progress) {
+  Advice advice;
+  const auto part = [&progress](double from, double to) -> journal::Progress {
+    if (!progress) return {};
+    return [&progress, from, to](double fraction) { progress(from + (to - from) * fraction); };
+  };
+  advice.recording = load(options.path, part(0, 0.1));
+  const Recording& recording = advice.recording;
+  advice.profile = profile(recording, {}, part(0.1, 0.3));
+  if (advice.profile.leaves.empty()) {
+    throw journal::Error(options.path + " has call stacks, but none of an allocation behind the preamble");
+  }
+  advice.contexts = contexts_of(advice.profile, recording, advice.words);
+  if (options.wishes.empty()) {
+    advice.choice = choose(advice.profile, recording, advice.contexts);
+  } else {
+    advice.choice.advised = choose_wishes(options.wishes, advice.profile, recording, advice.words, advice.contexts);
+  }
+  if (advice.choice.advised.size() > journal::most_routes) advice.choice.advised.resize(journal::most_routes);
+  advice.pieces = advice.choice.advised;
+  for (Piece& piece : worth_judging(advice.choice.left)) advice.pieces.push_back(std::move(piece));
+  const Baseline baseline = baseline_of(advice.profile, recording);
+  advice.verdict = judge(advice.pieces, recording, advice.words,
+                         {.window = {}, .routes = true, .worst_frame = advice.profile.worst_frame}, part(0.3, 0.5));
+  for (const std::string& path : options.on) {
+    const Recording other = load(path, part(0.5, 0.55));
+    const Verdict verdict =
+        judge(advice.pieces, other, advice.words, {.window = {}, .baseline = &baseline}, part(0.55, 0.7));
+    if (static_cast<double>(verdict.known_lives) < least_known * static_cast<double>(verdict.lives)) {
+      throw journal::Error(path + " shares no function that allocates with " + options.path +
+                           "; --on wants another recording of the same program");
+    }
+    Validation validation;
+    validation.journal = path;
+    validation.add(advice.pieces, verdict);
+    advice.on.push_back(validation);
+    advice.on_verdicts.push_back(verdict);
+  }
+  if (options.wishes.empty()) advice.halves = halves(recording, advice.words);
+  if (!options.routes.empty()) write(advice, options.routes);
+  return advice;
+}
+
+}  // namespace blockyard::advise

@@ -1,0 +1,148 @@
+#include "advise/recording.hpp"
+
+#include <filesystem>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "advise/lives.hpp"
+#include "journal/reader.hpp"
+#include "journal/stack_copy.hpp"
+
+namespace blockyard::advise {
+namespace {
+
+using journal::Error;
+using journal::Event;
+using journal::Kind;
+
+/// After so many frames the functions around them are known.
+constexpr std::uint64_t frames_looked_at = 64;
+
+/// A function whose call goes on from one mark to the next encloses frames: a scope in it is no scope within a frame.
+void find_frame_functions(Recording& recording) {
+  const auto source = journal::open(recording.path);
+  CallPath path;
+  std::uint64_t marks = 0;
+  std::uint64_t last_mark = 0;  // the thread's turn
+  const auto nodes = recording.stacks->nodes();
+  for (auto events = source->next(); !events.empty() && marks <= frames_looked_at; events = source->next()) {
+    for (const Event& event : events) {
+      if (event.thread != recording.frame_thread) continue;
+      path.go_to(event.site, recording);
+      if (event.kind != Kind::frame_mark) continue;
+      if (++marks > 1) {
+        for (const std::uint32_t node : path.calls_since(last_mark)) {
+          for (const sites::Label& label : recording.labels->of_frame(nodes[node].frame)) {
+            recording.frame_functions.insert(label.function);
+          }
+        }
+      }
+      last_mark = path.turn();
+    }
+  }
+}
+
+}  // namespace
+
+Recording load(const std::string& path, const journal::Progress& progress) {
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
+    throw Error(path + " can be read only once, and advice needs several passes; save it as a file first");
+  }
+  const auto source = journal::open(path);
+  Recording recording;
+  recording.path = path;
+  std::map<std::uint32_t, std::uint64_t> marks;
+  bool has_sites = false;
+  for (auto events = source->next(); !events.empty(); events = source->next()) {
+    for (const Event& event : events) {
+      if (event.kind == Kind::frame_mark) ++marks[event.thread];
+      if (journal::gives_block(event.kind)) ++recording.allocations;
+      has_sites |= event.site != journal::no_site;
+    }
+    recording.events += events.size();
+    recording.duration_ns = events.back().time_ns;
+    report(progress, *source);
+  }
+  if (recording.allocations == 0) throw Error(path + " holds no allocation");
+  if (!has_sites) {
+    throw Error(path + " has no call stacks; record the program again with 'blockyard record', without --no-stacks");
+  }
+  for (const auto& [thread, count] : marks) {
+    if (count > recording.marks) std::tie(recording.frame_thread, recording.marks) = std::pair(thread, count);
+  }
+  recording.header = source->header();
+  recording.notes.assign(source->notes().begin(), source->notes().end());
+  recording.stacks = std::make_unique<journal::Stacks>();
+  journal::copy_tables(source->stacks(), *recording.stacks);
+  journal::copy_names(source->stacks(), *recording.stacks);
+  recording.labels = std::make_unique<sites::Labels>(*recording.stacks, false);
+  const auto nodes = recording.stacks->nodes();
+  recording.depth.resize(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    recording.depth[i] = nodes[i].parent == journal::no_node ? 0 : recording.depth[nodes[i].parent] + 1;
+  }
+  if (recording.has_frames()) find_frame_functions(recording);
+  return recording;
+}
+
+std::uint32_t Words::intern(Word word) {
+  std::string key = word.function + '\0' + word.module;
+  if (word.is_place) key += '\0' + std::to_string(word.place) + (word.is_address ? "x" : "");
+  const auto [place, is_new] = index_.try_emplace(std::move(key), size());
+  if (is_new) words_.push_back(std::move(word));
+  return place->second;
+}
+
+std::uint32_t Contexts::function_word(const sites::Label& label) {
+  const auto [place, is_new] = functions_.try_emplace(std::uint64_t{label.function} << 32 | label.module, 0);
+  if (is_new) {
+    const sites::Labels& labels = *recording_.labels;
+    place->second = words_.intern({.function = labels.text(label.function),
+                                   .file = labels.text(label.file),
+                                   .module = labels.text(label.module)});
+  }
+  return place->second;
+}
+
+std::uint32_t Contexts::place_word(const sites::Label& label, std::uint32_t frame) {
+  const std::uint64_t key = label.line != 0 ? std::uint64_t{label.function} << 32 | label.line
+                                            : std::uint64_t{label.function} << 32 | 1U << 31 | frame;
+  const auto [place, is_new] = places_.try_emplace(key, 0);
+  if (is_new) {
+    const sites::Labels& labels = *recording_.labels;
+    place->second = words_.intern({.function = labels.text(label.function),
+                                   .file = labels.text(label.file),
+                                   .module = labels.text(label.module),
+                                   .place = label.line != 0 ? label.line : recording_.stacks->frames()[frame].address,
+                                   .is_place = true,
+                                   .is_address = label.line == 0});
+  }
+  return place->second;
+}
+
+Context Contexts::of(std::uint32_t node) {
+  Context context;
+  const auto nodes = recording_.stacks->nodes();
+  const sites::Labels& labels = *recording_.labels;
+  std::size_t functions = 0;
+  const sites::Label* innermost = nullptr;
+  std::uint32_t innermost_frame = 0;
+  for (; node != journal::no_node && functions < most_functions; node = nodes[node].parent) {
+    const std::uint32_t frame = nodes[node].frame;
+    if (recording_.stacks->frames()[frame].module == journal::end_marker) break;
+    for (const sites::Label& label : labels.of_frame(frame)) {
+      if (innermost == nullptr) std::tie(innermost, innermost_frame) = std::pair(&label, frame);
+      if (labels.wraps(label.function) || functions == most_functions) continue;
+      context.push_back(function_word(label));
+      context.push_back(place_word(label, frame));
+      ++functions;
+    }
+  }
+  if (context.empty() && innermost != nullptr) {
+    context = {function_word(*innermost), place_word(*innermost, innermost_frame)};
+  }
+  return context;
+}
+
+}  // namespace blockyard::advise

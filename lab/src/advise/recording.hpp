@@ -1,0 +1,87 @@
+// A journal as advice needs it: its stacks, its frame thread, and the names of allocation contexts that are the same in
+// every recording of a program.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "journal/event.hpp"
+#include "journal/progress.hpp"
+#include "journal/stacks.hpp"
+#include "sites/labels.hpp"
+
+namespace blockyard::advise {
+
+inline constexpr std::uint32_t no_thread = std::numeric_limits<std::uint32_t>::max();
+
+/// One pass over the journal gives all of it.
+struct Recording {
+  std::string path;
+  journal::Header header;
+  std::unique_ptr<journal::Stacks> stacks;
+  std::unique_ptr<sites::Labels> labels;
+  std::vector<std::uint32_t> depth;  ///< by node
+  std::uint32_t frame_thread = no_thread;
+  std::uint64_t marks = 0;  ///< of the frame thread
+  std::uint64_t events = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t duration_ns = 0;
+  std::set<std::uint32_t> frame_functions;  ///< texts of Labels: functions that go on when a frame ends
+  std::vector<std::string> notes;
+
+  bool has_frames() const { return frame_thread != no_thread; }
+};
+
+/// Throws journal::Error; without allocations or stacks it says what to do.
+Recording load(const std::string& path, const journal::Progress& progress);
+
+/// One step of a context: a function, or a line of the function before.
+struct Word {
+  std::string function;
+  std::string file;
+  std::string module;
+  std::uint64_t place = 0;  ///< line, or the address in the module where lines are not known
+  bool is_place = false;
+  bool is_address = false;
+};
+
+/// Steps as numbers that are the same for all recordings. A context is a list of them, from the innermost function
+/// outwards. Wrappers such as operator new are not in it.
+class Words {
+ public:
+  const Word& operator[](std::uint32_t word) const { return words_[word]; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(words_.size()); }
+  std::uint32_t intern(Word word);
+
+ private:
+  std::vector<Word> words_;
+  std::unordered_map<std::string, std::uint32_t> index_;
+};
+
+/// A context has at most so many functions, and as many lines.
+inline constexpr std::size_t most_functions = 8;
+using Context = std::vector<std::uint32_t>;
+
+/// Finds the context of each stack of a recording. Each call is O(depth).
+class Contexts {
+ public:
+  Contexts(const Recording& recording, Words& words) : recording_(recording), words_(words) {}
+  Context of(std::uint32_t node);
+
+ private:
+  std::uint32_t function_word(const sites::Label& label);
+  std::uint32_t place_word(const sites::Label& label, std::uint32_t frame);
+
+  const Recording& recording_;
+  Words& words_;
+  std::unordered_map<std::uint64_t, std::uint32_t> functions_;
+  std::unordered_map<std::uint64_t, std::uint32_t> places_;
+};
+
+}  // namespace blockyard::advise

@@ -1,0 +1,109 @@
+"""Small games as text journals: each site of them allocates in one known way."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from stacked import Journal
+
+ROOT = Path(__file__).resolve().parents[2]
+FRAME_NS = 16_000_000
+FRAMES = 60
+
+MAIN = [("main", "main.cpp", 10)]
+UPDATE = [("app::update()", "update.cpp", 20)]
+END_FRAME = [("app::end_frame()", "update.cpp", 90)]
+
+
+class Game:
+    """A journal that goes on frame by frame. Stacks are named by functions, the outermost first."""
+
+    def __init__(self, path: Path, marks: bool = True) -> None:
+        self.journal = Journal()
+        self.path = path
+        self.marks = marks
+        self.frame = 0
+        self._ns = 0
+        self._next = 0x1000
+
+    def stack(self, *functions: str | tuple[str, int]) -> int:
+        """Each function, or a function and the line in it, below main()."""
+        below_main = functions[0] != ("main()", 99)
+        frames = [("main()", 1), *functions] if below_main else list(functions)
+        named = [(one, 1) if isinstance(one, str) else one for one in frames]
+        return self.journal.stack(*[[(name, f"{name.split('(')[0]}.cpp", line)] for name, line in named])
+
+    def allocate(self, size: int, *functions: str | tuple[str, int], thread: int = 1) -> int:
+        self._ns += 100
+        self._next += 0x10000
+        self.journal.allocate(size, self._next, self._ns, self.stack(*functions), thread=thread)
+        return self._next
+
+    def grow(self, block: int, size: int, *functions: str | tuple[str, int]) -> int:
+        self._ns += 100
+        self._next += 0x10000
+        site = self.stack(*functions)
+        self.journal.line(
+            f"# realloc 50\n# site {site}\nf {block:x} 1 {self._ns}\na {size} {self._next:x} 1 {self._ns}"
+        )
+        return self._next
+
+    def free(self, block: int, *functions: str | tuple[str, int], thread: int = 1) -> None:
+        self._ns += 100
+        self.journal.free(block, self._ns, self.stack(*functions), thread=thread)
+
+    def end_frame(self) -> None:
+        self.frame += 1
+        self._ns = max(self._ns + 100, self.frame * FRAME_NS)
+        if self.marks:
+            self.journal.line(f"# frame 1 {self._ns} 0 {self.stack(('main()', 99))}")
+
+    def write(self) -> Path:
+        return self.journal.write(self.path)
+
+
+def play(path: Path, each_frame: Callable[[Game], None], frames: int = FRAMES, marks: bool = True) -> Path:
+    """A game whose frames all do the same, as far as `each_frame` does not ask for game.frame."""
+    game = Game(path, marks)
+    for _ in range(frames):
+        each_frame(game)
+        game.end_frame()
+    return game.write()
+
+
+def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"COLUMNS": "80", "PYTHONPATH": str(ROOT / "lab" / "python")}
+    return subprocess.run(
+        [sys.executable, "-m", "blockyard", *map(str, arguments)], env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+
+def advise(journal: Path, *options: object) -> dict[str, Any]:
+    output = journal.with_name(f"{journal.stem}-advice-{len(list(journal.parent.iterdir()))}")
+    done = blockyard("advise", journal, "--no-replay", "--json", "-o", output, *options)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    report["folder"] = output
+    return report
+
+
+def at(report: dict[str, Any], function: str) -> dict[str, Any]:
+    """What is said of a function: advice, or to leave it alone."""
+    found = [one for one in report["advice"] + report["leave"] if one["where"]["function"] == function]
+    assert len(found) == 1, f"{function}: {len(found)} times among {[one['where'] for one in report['advice']]}"
+    return found[0]
+
+
+def routed(report: dict[str, Any]) -> list[tuple[int, int]]:
+    """Event and route of each block in the routes file."""
+    data = (report["folder"] / "routes.byr").read_bytes()
+    magic, version, routes, blocks, events, _ = struct.unpack_from("<8sIIQQQ", data)
+    assert (magic, version, events) == (b"BYROUTE\n", 1, report["events"])
+    at_byte = 40 + 24 * routes
+    return [struct.unpack_from("<IHH", data, at_byte + 8 * i)[:2] for i in range(blocks)]

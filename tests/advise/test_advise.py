@@ -1,0 +1,370 @@
+"""What is advised for which behaviour, and what a few blocks change about it."""
+
+from collections.abc import Callable
+
+import pytest
+from played import FRAMES, Game, advise, at, blockyard, play, routed
+
+
+def temp(game: Game) -> None:
+    for _ in range(4):
+        block = game.allocate(100, "update()", "shade()")
+        game.free(block, "end_frame()")
+
+
+def scope(game: Game) -> None:
+    for _ in range(4):
+        blocks = [game.allocate(50 + i, "update()", ("search()", 5)) for i in range(8)]
+        for block in blocks:
+            game.free(block, "update()", ("search()", 9))
+
+
+def job() -> Callable[[Game], None]:
+    waiting: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        waiting.append(game.allocate(300 + game.frame, "update()", "decode()"))
+        waiting.append(game.allocate(200 + game.frame, "update()", "decode()"))
+        while len(waiting) > 4:
+            game.free(waiting.pop(0), "mix()", thread=2)
+
+    return each_frame
+
+
+def pool() -> Callable[[Game], None]:
+    alive: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        for caller in ("explode()", "fire()"):
+            for _ in range(5):
+                alive.append(game.allocate(48, caller, "particle()"))
+        while len(alive) > 100:
+            game.free(alive.pop(game.frame * 7 % len(alive)), "thin_out()")
+
+    return each_frame
+
+
+def level() -> Callable[[Game], None]:
+    loaded: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        if game.frame % 20 == 0:
+            loaded.extend(game.allocate(100 * (i % 9 + 1), "load()") for i in range(50))
+        if game.frame % 20 == 19:
+            while loaded:
+                game.free(loaded.pop(), "unload()")
+
+    return each_frame
+
+
+def growing(game: Game) -> None:
+    block = game.allocate(32, "record()")
+    for size in (64, 128, 256, 512, 1024):
+        block = game.grow(block, size, "record()")
+    game.free(block, "flush()")
+
+
+def kept(game: Game) -> None:
+    game.free(game.allocate(100_000, "draw()", "interface()"), "end_frame()")
+
+
+@pytest.mark.parametrize(
+    "each_frame, what, function",
+    [
+        (temp, "temp", "shade()"),
+        (scope, "temp_scope", "search()"),
+        (job(), "temp_job", "decode()"),
+        (pool(), "pool", "particle()"),
+        (level(), "rewindable", "load()"),
+        (growing, "reserve", "record()"),
+        (kept, "keep", "interface()"),
+    ],
+)
+def test_every_behaviour_has_its_advice(tmp_path, each_frame, what, function):
+    report = advise(play(tmp_path / "game.txt", each_frame))
+    assert [(one["what"], one["where"]["function"]) for one in report["advice"]] == [(what, function)]
+    assert report["advice"][0]["held"]["broken"] == 0
+
+
+def test_figures_of_pool_and_reserve_are_those_of_the_blocks(tmp_path):
+    assert advise(play(tmp_path / "pool.txt", pool()))["advice"][0]["bytes"] == 48
+    reserve = advise(play(tmp_path / "reserve.txt", growing))["advice"][0]
+    assert reserve["bytes"] == 1024
+    assert reserve["evidence"]["reallocations"] == 5 * FRAMES
+
+
+def test_one_buffer_in_a_hundred_does_not_set_the_reserve_but_is_shown(tmp_path):
+    def each_frame(game: Game) -> None:
+        growing(game)
+        growing(game)
+        if game.frame == 30:
+            block = game.grow(game.grow(game.allocate(32, "record()"), 512, "record()"), 70_000, "record()")
+            game.free(block, "flush()")
+
+    advice = advise(play(tmp_path / "game.txt", each_frame))["advice"][0]
+    assert (advice["what"], advice["bytes"]) == ("reserve", 1024)
+    assert [one["bytes"] for one in advice["held"]["counterexamples"]] == [70_000]
+
+
+def test_a_free_by_another_thread_makes_it_no_temp(tmp_path):
+    def each_frame(game: Game) -> None:
+        for _ in range(4):
+            game.free(game.allocate(100 + game.frame, "update()", "command()"), "mix()", thread=2)
+
+    advice = at(advise(play(tmp_path / "game.txt", each_frame)), "command()")
+    assert (advice["what"], advice["near"]) == ("temp_job", "temp")
+    assert advice["near_held"]["broken"] == 4 * FRAMES
+    assert "freed by thread 1" in advice["near_held"]["counterexamples"][0]["why"]
+
+
+def test_one_block_of_many_that_outlives_its_frame_makes_it_no_temp(tmp_path):
+    late: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        while late:
+            game.free(late.pop(), "end_frame()")
+        blocks = [game.allocate(64 + game.frame % 2 * 32 + i, "update()", "event()") for i in range(170)]
+        if game.frame == 41:
+            late.append(blocks.pop())
+        for block in blocks:
+            game.free(block, "end_frame()")
+
+    site = at(advise(play(tmp_path / "game.txt", each_frame)), "event()")
+    assert site["what"] != "temp" and site["near"] == "temp"
+    assert site["near_held"]["broken"] == 1 and site["near_held"]["holds"] == 170 * FRAMES - 1
+    example = site["near_held"]["counterexamples"][0]
+    assert example["why"] == "is freed 1 frame later"
+    assert 41 * 16_000_000 <= example["time_ns"] < example["freed_ns"]
+    assert example["bytes"] == 64 + 32 + 169
+
+
+def test_a_buffer_that_stays_makes_it_nothing_to_keep(tmp_path):
+    def each_frame(game: Game) -> None:
+        block = game.allocate(100_000, "draw()", "map()")
+        if game.frame != 20:
+            game.free(block, "end_frame()")
+
+    site = at(advise(play(tmp_path / "game.txt", each_frame)), "map()")
+    assert (site["what"], site["reason"], site["near"]) == ("leave", "near_miss", "keep")
+    assert site["near_held"]["counterexamples"][0]["why"] == "is never freed"
+
+
+def test_a_value_that_a_call_keeps_makes_it_no_scope(tmp_path):
+    def each_frame(game: Game) -> None:
+        for turn in range(4):
+            blocks = [game.allocate(50 + 20 * i, "update()", ("script()", 5)) for i in range(8)]
+            if game.frame == 10 and turn == 0:
+                blocks.pop()
+            for block in blocks:
+                game.free(block, "update()", ("script()", 9))
+
+    site = at(advise(play(tmp_path / "game.txt", each_frame)), "script()")
+    assert site["what"] == "leave" and site["near"] == "temp_scope"
+    assert site["near_held"]["broken"] == 1
+
+
+def test_a_size_that_differs_makes_it_no_pool(tmp_path):
+    alive: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        for i in range(10):
+            alive.append(game.allocate(1400 if i == 3 and game.frame % 10 == 0 else 96, "send()", "packet()"))
+        while len(alive) > 100:
+            game.free(alive.pop(game.frame * 7 % len(alive)), "thin_out()")
+
+    site = at(advise(play(tmp_path / "game.txt", each_frame)), "packet()")
+    assert (site["what"], site["near"]) == ("leave", "pool")
+    assert {one["bytes"] for one in site["near_held"]["counterexamples"]} == {1400}
+
+
+def test_a_member_that_outlives_its_group_makes_it_not_rewindable(tmp_path):
+    loaded: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        if game.frame % 20 == 0:
+            loaded.extend(game.allocate(100 * (i % 9 + 1), "textures()") for i in range(60))
+            loaded.pop()
+        if game.frame % 20 == 19:
+            while loaded:
+                game.free(loaded.pop(), "unload()")
+
+    site = at(advise(play(tmp_path / "game.txt", each_frame)), "textures()")
+    assert (site["what"], site["near"]) == ("leave", "rewindable")
+    assert site["near_held"]["broken"] == 3
+
+
+def test_blocks_that_a_later_call_of_the_function_frees_have_no_scope(tmp_path):
+    last: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        for _ in range(10):
+            if last:
+                game.free(last.pop(), ("update()", 2), ("step()", 3))
+            last.append(game.allocate(40 + game.frame, ("update()", 2), ("step()", 9)))
+            game.free(game.allocate(8, ("update()", 7), "other()"), "end_frame()")
+
+    site = at(advise(play(tmp_path / "game.txt", each_frame)), "step()")
+    assert site["what"] != "temp_scope" and site["near"] != "temp_scope"
+
+
+def test_the_caller_decides_where_a_helper_serves_two_lifetimes(tmp_path):
+    def each_frame(game: Game) -> None:
+        for i in range(4):
+            game.free(game.allocate(20 + i, "label()", "copy_text()"), "end_frame()")
+        game.allocate(20 + game.frame, "rename()", "copy_text()")
+
+    report = advise(play(tmp_path / "game.txt", each_frame))
+    advice = at(report, "label()")
+    assert advice["what"] == "temp"
+    assert [step["function"] for step in advice["contexts"][0]] == ["copy_text()", "label()"]
+    assert at(report, "rename()")["reason"] == "long_lived"
+
+
+def test_a_line_decides_where_a_function_allocates_for_two_lifetimes(tmp_path):
+    def each_frame(game: Game) -> None:
+        for i in range(4):
+            game.free(game.allocate(20 + i, ("load()", 10)), "end_frame()")
+        game.allocate(30 + game.frame, ("load()", 20))
+
+    report = advise(play(tmp_path / "game.txt", each_frame))
+    assert [(one["what"], one["where"]["line"]) for one in report["advice"]] == [("temp", 10)]
+
+
+def test_a_pool_belongs_into_the_wrapper_of_many_callers(tmp_path):
+    advice = advise(play(tmp_path / "game.txt", pool()))["advice"][0]
+    assert [step["function"] for step in advice["contexts"][0]] == ["particle()"]
+
+
+def test_without_marks_scopes_pools_and_reserves_are_advised_and_marks_are_explained(tmp_path):
+    make = pool()
+
+    def each_frame(game: Game) -> None:
+        temp(game)
+        scope(game)
+        growing(game)
+        make(game)
+
+    path = play(tmp_path / "game.txt", each_frame, marks=False)
+    report = advise(path)
+    assert {one["what"] for one in report["advice"]} == {"temp_scope", "pool", "reserve"}
+    done = blockyard("advise", path, "--no-replay", "-o", tmp_path / "text")
+    assert "by_frame_mark()" in done.stdout and "saved/s" in done.stdout
+
+
+def test_routes_hold_the_blocks_that_keep_the_advice_and_no_others(tmp_path):
+    def each_frame(game: Game) -> None:
+        growing(game)
+        if game.frame == 59:
+            growing(game)
+            block = game.grow(game.grow(game.allocate(32, "record()"), 64, "record()"), 9000, "record()")
+            game.free(block, "flush()")
+
+    report = advise(play(tmp_path / "game.txt", each_frame, frames=200))
+    blocks = routed(report)
+    assert [event for event, _ in blocks] == sorted({event for event, _ in blocks})
+    # Each of the 201 buffers has an allocation and five reallocations; the one that outgrows the reserve has no route.
+    assert len(blocks) == 201 * 6
+    assert {route for _, route in blocks} == {0}
+    assert report["advice"][0]["held"]["broken"] == 1
+
+
+def test_another_recording_that_contradicts_the_advice_says_by_how_much(tmp_path):
+    def worse(game: Game) -> None:
+        blocks = [game.allocate(100, "update()", "shade()") for _ in range(4)]
+        if game.frame % 10 == 0:
+            blocks.pop()
+        for block in blocks:
+            game.free(block, "end_frame()")
+
+    other = play(tmp_path / "other.txt", worse)
+    report = advise(play(tmp_path / "game.txt", temp), "--on", other)
+    held = report["advice"][0]["on"][0]
+    assert (held["holds"], held["broken"]) == (4 * FRAMES - 6, 6)
+    assert held["counterexamples"][0]["why"] == "is never freed"
+    assert report["on"][0]["precision"] == pytest.approx(1 - 6 / (4 * FRAMES))
+    assert report["on"][0]["baseline"]["broken"] == 6
+
+
+def test_halves_are_judged_on_each_other_beside_the_baseline(tmp_path):
+    make = pool()
+
+    def each_frame(game: Game) -> None:
+        make(game)
+        blocks = [game.allocate(100, "update()", "shade()") for _ in range(4)]
+        if game.frame == 50:
+            blocks.pop()
+        for block in blocks:
+            game.free(block, "end_frame()")
+
+    halves = advise(play(tmp_path / "game.txt", each_frame))["halves"]
+    # The first half advises temp, which one block of the second breaks; the second half does not.
+    assert halves["broken"] == 1
+    assert halves["baseline"]["broken"] == 1
+    assert halves["coverage"] > halves["baseline"]["coverage"]
+
+
+def test_apply_judges_what_the_user_wants(tmp_path):
+    path = play(tmp_path / "game.txt", pool())
+    advice = advise(path, "--apply", "particle=pool")["advice"]
+    assert [(one["what"], one["bytes"], one["held"]["broken"]) for one in advice] == [("pool", 48, 0)]
+    wrong = advise(path, "--apply", "particle()=temp")["advice"][0]
+    assert wrong["what"] == "temp" and wrong["held"]["broken"] > 500
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        (["--apply", "nobody=temp"], "has a function 'nobody'"),
+        (["--apply", "particle=heap"], "KIND one of temp"),
+        (["--apply", "particle"], "SITE=KIND"),
+        (["--apply", "particle=reserve"], "none of its blocks grows"),
+        (["--apply", "particle=temp_scope"], "no function holds a temp_scope"),
+        (["--on", "missing.byj"], "missing.byj"),
+        (["--on", "{alien}"], "shares no function that allocates"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(tmp_path, options, sentence):
+    alien = play(tmp_path / "alien.txt", lambda game: game.free(game.allocate(9, "zap()"), "zap()"))
+    path = play(tmp_path / "game.txt", pool())
+    chosen = [one.format(alien=alien) for one in options]
+    done = blockyard("advise", path, "--no-replay", "-o", tmp_path / "out", *chosen)
+    assert done.returncode == 1
+    assert sentence in done.stderr and done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_a_journal_without_stacks_says_how_to_get_them(tmp_path):
+    path = tmp_path / "plain.txt"
+    path.write_text("a 24 A0 7 1000\nf A0 7 1250\n")
+    done = blockyard("advise", path, "-o", tmp_path / "out")
+    assert done.returncode == 1 and "has no call stacks" in done.stderr
+
+
+def test_a_folder_that_exists_is_left_as_it_is(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    done = blockyard("advise", play(tmp_path / "game.txt", temp), "-o", out)
+    assert done.returncode == 1 and "exists already" in done.stderr
+    assert not list(out.iterdir())
+
+
+def test_the_answer_comes_first_and_fits_eighty_columns(tmp_path):
+    def each_frame(game: Game) -> None:
+        temp(game)
+        kept(game)
+
+    done = blockyard("advise", play(tmp_path / "game.txt", each_frame), "--no-replay", "-o", tmp_path / "out")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Two changes take ")
+    assert max(len(line) for line in lines if not line.startswith("     ")) <= 80
+    page = (tmp_path / "out" / "advice.md").read_text()
+    assert "temp in shade()" in page and "```cpp" in page
+
+
+def test_where_nothing_is_worth_a_change_it_says_so(tmp_path):
+    def each_frame(game: Game) -> None:
+        game.allocate(10 + 7 * game.frame, "keep_all()")
+
+    done = blockyard("advise", play(tmp_path / "game.txt", each_frame), "--no-replay", "-o", tmp_path / "out")
+    assert done.stdout.startswith("No change is worth making")
+    assert "keep_all(): its blocks live long" in done.stdout
