@@ -267,6 +267,25 @@ TEST_F(Interpreted, a_forked_child_starts_from_its_parents_blocks) {
   EXPECT_EQ(interpreter_->repairs().unknown_frees, 0u);
 }
 
+TEST_F(Interpreted, nothing_is_kept_of_a_thread_that_has_ended) {
+  start();
+  const auto allocate_at_node_1 = [&](std::uint64_t stamp, std::uint64_t address) {
+    const std::uint64_t record[] = {pack(RecordKind::allocate, address) | site_flag, stamp, pack_size(16, 0),
+                                    pack_pair(1, 0)};
+    interpreter_->apply(1, stamp, record);
+  };
+  const std::uint64_t node[] = {pack(RecordKind::stack_node, 0x4000 << 1), 10, pack_pair(1, 0)};
+  interpreter_->apply(1, 10, node);
+  allocate_at_node_1(11, 0x1000);
+  interpreter_->thread_ended(1);
+  interpreter_->thread_ended(77);
+  allocate_at_node_1(12, 0x2000);
+  const auto events = finish(40);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_NE(events[0].site, journal::no_site);
+  EXPECT_EQ(events[1].site, journal::no_site);
+}
+
 TEST_F(Interpreted, a_journal_that_can_not_be_written_is_named_with_the_reason) {
   OutputSettings output;
   output.path = path("no/such/folder.byj");

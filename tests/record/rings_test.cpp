@@ -240,6 +240,20 @@ TEST_F(Steps, a_slot_serves_one_thread_after_another_and_keeps_them_apart) {
   EXPECT_NE(threads[0].thread, threads[1].thread);
 }
 
+TEST_F(Steps, a_thread_has_ended_when_its_last_record_was_merged) {
+  Producer producer = register_thread(shared.region(), 101, true);
+  producer.append<When::before>(pack(RecordKind::free, 16));
+  drain();
+  rings.release_slots([](std::uint32_t) { return true; }, [](std::uint32_t) {});
+  const std::uint64_t now = drain();
+  EXPECT_TRUE(rings.take_ended_threads().empty());
+  Checker checker;
+  merge(rings.lanes(), now, ~std::size_t{0}, checker);
+  drain();
+  EXPECT_EQ(rings.take_ended_threads(), std::vector<std::uint32_t>{0});
+  EXPECT_TRUE(rings.take_ended_threads().empty());
+}
+
 TEST_F(Steps, a_ring_is_discarded_before_another_thread_can_have_it) {
   register_thread(shared.region(), 101, true);
   drain();

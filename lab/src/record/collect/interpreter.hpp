@@ -52,6 +52,8 @@ class Interpreter : public RecordSink {
   /// The window's signal came.
   void toggle(std::uint64_t stamp);
   void thread_renamed(std::uint32_t thread);
+  /// No record of this thread follows.
+  void thread_ended(std::uint32_t thread) { book_.forget_thread(thread); }
   void flush();
   /// The program ended.
   void finish(std::uint64_t stamp);

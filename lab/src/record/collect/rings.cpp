@@ -65,7 +65,11 @@ std::size_t Rings::drain(std::uint64_t now, bool dead) {
     lowest = std::min(lowest, followers_[index].watermark);
   }
   watermark_ = dead ? std::numeric_limits<std::uint64_t>::max() : lowest;
-  std::erase_if(lanes_, [&](const std::shared_ptr<Lane>& lane) { return lane->empty() && lane.use_count() == 1; });
+  std::erase_if(lanes_, [&](const std::shared_ptr<Lane>& lane) {
+    const bool has_ended = lane->empty() && lane.use_count() == 1;
+    if (has_ended) ended_threads_.push_back(lane->thread());
+    return has_ended;
+  });
   return moved;
 }
 
@@ -83,6 +87,8 @@ std::size_t Rings::queued_words() const {
 }
 
 std::vector<Rings::NewThread> Rings::take_new_threads() { return std::exchange(new_threads_, {}); }
+
+std::vector<std::uint32_t> Rings::take_ended_threads() { return std::exchange(ended_threads_, {}); }
 
 void Rings::stop() {
   stopped_ = true;

@@ -40,6 +40,8 @@ class Rings {
   std::size_t queued_words() const;
   /// Threads that appeared since the last call.
   std::vector<NewThread> take_new_threads();
+  /// Threads that are gone and whose last record was taken out of its lane since the last call.
+  std::vector<std::uint32_t> take_ended_threads();
 
   /// Tells the program to record no more.
   void stop();
@@ -75,6 +77,7 @@ class Rings {
   std::vector<Follower> followers_;  ///< one for each slot that was ever used
   std::vector<std::shared_ptr<Lane>> lanes_;
   std::vector<NewThread> new_threads_;
+  std::vector<std::uint32_t> ended_threads_;
 };
 
 template <typename IsGone, typename Discard>

@@ -67,6 +67,7 @@ std::size_t Session::drain(std::uint64_t now) {
   shared_.region().control().heartbeat.fetch_add(1, std::memory_order_relaxed);
   const std::size_t words = rings_.drain(now, dead_);
   adopt_new_threads();
+  for (const std::uint32_t thread : rings_.take_ended_threads()) interpreter_.thread_ended(thread);
   return words;
 }
 

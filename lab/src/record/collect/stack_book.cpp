@@ -62,6 +62,10 @@ std::uint32_t StackBook::node(std::uint32_t thread, std::uint64_t site_word) con
   return nodes_[thread][number];
 }
 
+void StackBook::forget_thread(std::uint32_t thread) {
+  if (thread < nodes_.size()) nodes_[thread] = std::vector<std::uint32_t>();
+}
+
 void StackBook::add_node(std::uint32_t thread, const std::uint64_t* record) {
   if (thread >= nodes_.size()) nodes_.resize(thread + 1);
   std::vector<std::uint32_t>& nodes = nodes_[thread];

@@ -28,6 +28,9 @@ class StackBook {
   /// The node in the tables of an event's site word; journal::no_node when it has none.
   std::uint32_t node(std::uint32_t thread, std::uint64_t site_word) const;
 
+  /// Frees what is kept of a thread of which no record follows.
+  void forget_thread(std::uint32_t thread);
+
   const std::shared_ptr<journal::Stacks>& shared_tables() const { return tables_; }
   const Mapped& mapped() const { return mapped_; }
   /// A forked child starts with the modules of its parent.
