@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -265,6 +266,40 @@ TEST_F(Interpreted, a_forked_child_starts_from_its_parents_blocks) {
   EXPECT_EQ(events[1].size, 10u);
   EXPECT_EQ(events[2].block, 1u);
   EXPECT_EQ(interpreter_->repairs().unknown_frees, 0u);
+}
+
+/// The record that defines a path of tags, as words.
+std::vector<std::uint64_t> tag_path(std::uint32_t number, std::uint32_t parent, const std::string& name) {
+  const TagFacts facts{number, parent};
+  std::string text(reinterpret_cast<const char*>(&facts), sizeof facts);
+  text += name;
+  std::vector<std::uint64_t> record(2 + (text.size() + 7) / 8);
+  record[0] = pack(RecordKind::tag_path, text.size());
+  std::memcpy(record.data() + 2, text.data(), text.size());
+  return record;
+}
+
+TEST_F(Interpreted, an_event_has_the_text_of_its_tags_path) {
+  start();
+  interpreter_->apply(0, 1, tag_path(7, 0, "loading").data());
+  interpreter_->apply(1, 2, tag_path(9, 7, "//textures/").data());
+  // Numbers out of range and unknown parents are no tags.
+  interpreter_->apply(1, 3, tag_path(0, 0, "none").data());
+  interpreter_->apply(1, 3, tag_path(most_tag_paths + 1, 0, "none").data());
+  interpreter_->apply(1, 4, tag_path(3, 99, "orphan").data());
+  const std::uint32_t numbers[] = {7, 9, 3, 0, 8, ~0u};
+  std::uint64_t stamp = 10;
+  for (const std::uint32_t number : numbers) {
+    const std::uint64_t record[] = {pack(RecordKind::allocate, 0x1000 * stamp) | site_flag, stamp, pack_size(16, 0),
+                                    pack_pair(0, number)};
+    interpreter_->apply(0, stamp++, record);
+  }
+  const std::uint64_t freed[] = {pack(RecordKind::free, 0x1000 * 10) | site_flag, stamp, pack_pair(0, 9)};
+  interpreter_->apply(1, stamp, freed);
+  const auto events = finish(40);
+  std::vector<std::string> tags;
+  for (const auto& event : events) tags.push_back(header_.names[event.tag]);
+  EXPECT_EQ(tags, (std::vector<std::string>{"loading", "loading/textures", "orphan", "", "", "", "loading/textures"}));
 }
 
 TEST_F(Interpreted, nothing_is_kept_of_a_thread_that_has_ended) {

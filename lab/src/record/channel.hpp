@@ -8,7 +8,7 @@
 
 namespace blockyard::record {
 
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 
 /// Kinds of records in a ring. The first word of each is `payload << 8 | kind`, the second its stamp.
 enum class RecordKind : std::uint8_t {
@@ -30,6 +30,7 @@ enum class RecordKind : std::uint8_t {
   stack_clear = 15,    ///< the thread numbers its stacks from 1 again
   module = 16,         ///< payload: bytes of a ModuleFacts and the path behind it, which follow
   module_gone = 17,    ///< payload: where it began
+  tag_path = 18,       ///< payload: bytes of a TagFacts and the name behind it, which follow
 };
 
 /// Set in the kind of an event that has one more word, its last: the stack's number in this thread, 0 for none, and
@@ -51,6 +52,14 @@ struct ModuleFacts {
   std::uint64_t bias;
   std::uint8_t build_id_bytes;
   std::uint8_t build_id[31];
+};
+
+inline constexpr std::uint32_t most_tag_paths = 1 << 14;  ///< different paths of tags of a process
+
+/// A tag_path record's text: these, then the name that the path adds to its parent's.
+struct TagFacts {
+  std::uint32_t number;  ///< 1 to most_tag_paths
+  std::uint32_t parent;  ///< 0: none
 };
 
 constexpr std::uint64_t pack(RecordKind kind, std::uint64_t payload, bool engine = false) {
@@ -78,6 +87,7 @@ constexpr std::size_t words_of(std::uint64_t word) {
     case RecordKind::thread_name:
     case RecordKind::journal_open:
     case RecordKind::module:
+    case RecordKind::tag_path:
       return 2 + (payload_of(word) + 7) / 8;
     default:
       return 2 + site;

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "record/ring.hpp"
+#include "record/tags.hpp"
 #include "unwind/walker.hpp"
 
 namespace blockyard::record {
@@ -48,6 +49,7 @@ struct ThreadState {
   };
   Range reported[8];          ///< objects that were reported as this thread last saw them
   std::uint32_t reported_at;  ///< which of them is the next to be replaced
+  ThreadTags tags;
 };
 
 extern ProcessState* process;
@@ -84,7 +86,7 @@ std::uint32_t walk_stack(const void* frame);
 
 /// The site word of an event in the hook whose frame this is; 0 when it needs none.
 inline std::uint64_t site_word(const void* frame) {
-  return self.walker == nullptr ? 0 : pack_pair(walk_stack(frame), 0);
+  return pack_pair(self.walker == nullptr ? 0 : walk_stack(frame), self.tags.current);
 }
 
 /// Appends an event that ends a block, or whose size comes with another.

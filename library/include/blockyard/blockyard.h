@@ -6,5 +6,6 @@
 #include "blockyard/frame.h"
 #include "blockyard/heap.h"
 #include "blockyard/lifetime.h"
+#include "blockyard/tag.h"
 
 #endif

@@ -18,6 +18,7 @@
 #include "blockyard/rb_set.hpp"
 #include "blockyard/rewindable.hpp"
 #include "blockyard/static_block_allocator.hpp"
+#include "blockyard/tag.hpp"
 #include "blockyard/temp.hpp"
 #include "blockyard/temp_cursor.hpp"
 #include "blockyard/temp_job.hpp"

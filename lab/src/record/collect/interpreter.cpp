@@ -34,8 +34,10 @@ Interpreter::Interpreter(OutputSettings malloc_output, WindowPlan plan, std::vec
       plan_(plan),
       threads_(threads),
       book_(settings_.stacks, settings_.header.program, settings_.ns_per_stamp),
+      tags_(settings_.tags),
       scheduled_(plan.open_at != never) {
   settings_.stacks = book_.shared_tables();
+  settings_.tags = tags_.shared_texts();
   if (!settings_.path.empty()) malloc_space_.output = std::make_unique<Output>(settings_, threads_);
 }
 
@@ -61,7 +63,8 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
   Space& space = engine_of(record[0]) ? engine_space_ : malloc_space_;
   const std::uint64_t payload = payload_of(record[0]);
   const RecordKind kind = kind_of(record[0]);
-  const std::uint32_t site = has_site(record[0]) ? book_.node(thread, site_of(record)) : journal::no_node;
+  Origin origin;
+  if (has_site(record[0])) origin = {book_.node(thread, site_of(record)), tags_.index(site_of(record))};
   switch (kind) {
     case RecordKind::allocate:
     case RecordKind::allocate_zeroed:
@@ -69,15 +72,17 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
       LiveBlock block;
       block.size = size_of(record[2]);
       block.thread = thread;
-      block.site = site;
+      block.origin = origin;
       block.kind = kind_of_allocation(kind);
-      if (kind == RecordKind::allocate_aligned) block.alignment = 1u << std::min<std::uint64_t>(record[2] & 0xff, 31);
+      if (kind == RecordKind::allocate_aligned) {
+        block.alignment_log2 = static_cast<std::uint8_t>(std::min<std::uint64_t>(record[2] & 0xff, 31));
+      }
       give(space, thread, stamp, payload, block);
       break;
     }
     case RecordKind::free:
       if (const auto block = space.live.take(payload)) {
-        if (space.output) space.output->free(stamp, thread, block->id, site);
+        if (space.output) space.output->free(stamp, thread, block->id, origin);
       } else {
         ++repairs_.unknown_frees;
       }
@@ -92,7 +97,7 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
       break;
     }
     case RecordKind::reallocate_end:
-      end_reallocate(space, thread, stamp, payload, size_of(record[2]), site);
+      end_reallocate(space, thread, stamp, payload, size_of(record[2]), origin);
       break;
     case RecordKind::frame_mark:
       for (Space* each : {&malloc_space_, &engine_space_}) {
@@ -131,34 +136,37 @@ void Interpreter::apply(std::uint32_t thread, std::uint64_t stamp, const std::ui
     case RecordKind::module_gone:
       book_.apply(thread, stamp, record);
       break;
+    case RecordKind::tag_path:
+      tags_.apply(record);
+      break;
   }
 }
 
 // The address is about to be given. If a block is still thought to live there, its free was never seen (it went through
 // a function that can't be hooked), or another thread is reallocating it and has released the address already.
-// Such frees have the site of what showed them.
+// Such frees have the stack and the tag of what showed them.
 void Interpreter::make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
-                           std::uint32_t site) {
+                           Origin origin) {
   for (auto& [owner, pending] : space.pending) {
     if (pending.old_address != address || !pending.known || pending.freed) continue;
-    if (space.output) space.output->free(stamp, owner, pending.block.id, site);
+    if (space.output) space.output->free(stamp, owner, pending.block.id, origin);
     pending.freed = true;
   }
   if (const auto older = space.live.take(address)) {
-    if (space.output) space.output->free(stamp, thread, older->id, site);
+    if (space.output) space.output->free(stamp, thread, older->id, origin);
     ++repairs_.missed_frees;
   }
 }
 
 void Interpreter::give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
                        LiveBlock block) {
-  make_way(space, thread, stamp, address, block.site);
+  make_way(space, thread, stamp, address, block.origin);
   if (space.output) block.id = space.output->allocate(stamp, address, block);
   space.live.add(address, block);
 }
 
 void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
-                                 std::uint64_t size, std::uint32_t site) {
+                                 std::uint64_t size, Origin origin) {
   const auto found = space.pending.find(thread);
   if (found == space.pending.end()) return;
   const Pending pending = found->second;
@@ -169,19 +177,19 @@ void Interpreter::end_reallocate(Space& space, std::uint32_t thread, std::uint64
   }
   if (!pending.known) ++repairs_.unknown_frees;
   if (address == 0) {
-    if (pending.known && !pending.freed && space.output) space.output->free(stamp, thread, pending.block.id, site);
+    if (pending.known && !pending.freed && space.output) space.output->free(stamp, thread, pending.block.id, origin);
     return;
   }
   LiveBlock block;
   block.size = size;
   block.thread = thread;
-  block.site = site;
+  block.origin = origin;
   if (!pending.known || pending.freed) {
     if (pending.freed) ++repairs_.split_reallocates;
     give(space, thread, stamp, address, block);
     return;
   }
-  make_way(space, thread, stamp, address, site);
+  make_way(space, thread, stamp, address, origin);
   if (space.output) {
     // A window that opened between start and end does not know the old block.
     block.id = pending.block.id == journal::no_block

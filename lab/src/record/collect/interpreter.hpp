@@ -13,6 +13,7 @@
 #include "record/collect/merge.hpp"
 #include "record/collect/output.hpp"
 #include "record/collect/stack_book.hpp"
+#include "record/collect/tag_book.hpp"
 
 namespace blockyard::record {
 
@@ -86,9 +87,9 @@ class Interpreter : public RecordSink {
   void open(std::uint64_t stamp);
   void close(std::uint64_t stamp, bool stopped);
   void give(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, LiveBlock block);
-  void make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, std::uint32_t site);
+  void make_way(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address, Origin origin);
   void end_reallocate(Space& space, std::uint32_t thread, std::uint64_t stamp, std::uint64_t address,
-                      std::uint64_t size, std::uint32_t site);
+                      std::uint64_t size, Origin origin);
   void open_engine_journal(std::uint64_t stamp, const std::string& path);
   void close_engine_journal(std::uint64_t stamp);
 
@@ -96,6 +97,7 @@ class Interpreter : public RecordSink {
   WindowPlan plan_;
   std::vector<ThreadFacts>& threads_;
   StackBook book_;
+  TagBook tags_;
   Space malloc_space_;
   Space engine_space_;
   std::vector<JournalSummary> closed_engine_journals_;

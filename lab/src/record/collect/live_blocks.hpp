@@ -11,15 +11,22 @@
 
 namespace blockyard::record {
 
+/// Where an event comes from.
+struct Origin {
+  std::uint32_t site = journal::no_site;  ///< in the tables of the StackBook
+  std::uint32_t tag = 0;                  ///< in the texts of the TagBook
+};
+
 struct LiveBlock {
   std::uint64_t size = 0;
-  std::uint64_t sequence = 0;             ///< grows with each block given: the original order
-  std::uint64_t id = journal::no_block;   ///< dense id in the journal being written, if one is
-  std::uint32_t thread = 0;               ///< session's number of the thread that allocated
-  std::uint32_t alignment = 0;            ///< bytes, of allocate_aligned
-  std::uint32_t site = journal::no_site;  ///< of the allocation, in the tables of the StackBook
+  std::uint64_t sequence = 0;            ///< grows with each block given: the original order
+  std::uint64_t id = journal::no_block;  ///< dense id in the journal being written, if one is
+  std::uint32_t thread = 0;              ///< session's number of the thread that allocated
+  Origin origin;                         ///< of the allocation
+  std::uint8_t alignment_log2 = 0;       ///< of allocate_aligned
   journal::Kind kind = journal::Kind::allocate;
 };
+static_assert(sizeof(LiveBlock) == 40);
 
 /// One address space's live blocks: malloc's or the engine's.
 class LiveBlocks {

@@ -34,6 +34,7 @@ void Output::open_window(std::uint64_t stamp, LiveBlocks& live) {
   last_time_ = 0;
   next_block_ = 0;
   thread_index_.clear();
+  tag_names_.clear();
   try {
     settings_.header.started_at = journal::utc_now();
     writer_ = std::make_unique<journal::Writer>(journals_.back().path, settings_.header, settings_.overwrite);
@@ -79,12 +80,20 @@ std::uint32_t Output::writer_thread(std::uint32_t thread) {
   return index;
 }
 
-std::uint64_t Output::add(std::uint64_t stamp, journal::Event event, std::uint32_t thread) {
+std::uint32_t Output::tag_name(std::uint32_t tag) {
+  if (tag >= tag_names_.size()) tag_names_.resize(tag + 1, not_yet);
+  std::uint32_t& name = tag_names_[tag];
+  if (name == not_yet) name = writer_->intern_name(settings_.tags->text(tag));
+  return name;
+}
+
+std::uint64_t Output::add(std::uint64_t stamp, journal::Event event, std::uint32_t thread, Origin origin) {
   if (!is_open()) return journal::no_block;
   event.time_ns = std::max(last_time_, time_of(stamp));
   try {
     event.thread = writer_thread(thread);
-    event.site = sites_->node(event.site);
+    event.site = sites_->node(origin.site);
+    if (origin.tag != 0) event.tag = tag_name(origin.tag);
     if (journal::gives_block(event.kind)) event.block = next_block_++;
     if (event.kind == journal::Kind::reallocate) {
       event.duration_ns = event.duration_ns > event.time_ns ? event.duration_ns - event.time_ns : 0;
@@ -109,19 +118,17 @@ std::uint64_t Output::allocate(std::uint64_t stamp, std::uint64_t address, const
   journal::Event event;
   event.kind = block.kind;
   event.size = block.size;
-  event.alignment = block.alignment;
+  event.alignment = block.kind == journal::Kind::allocate_aligned ? 1u << block.alignment_log2 : 0;
   event.address = address;
-  event.site = block.site;
-  return add(stamp, event, block.thread);
+  return add(stamp, event, block.thread, block.origin);
 }
 
-void Output::free(std::uint64_t stamp, std::uint32_t thread, std::uint64_t id, std::uint32_t site) {
+void Output::free(std::uint64_t stamp, std::uint32_t thread, std::uint64_t id, Origin origin) {
   if (id == journal::no_block) return;
   journal::Event event;
   event.kind = journal::Kind::free;
   event.block = id;
-  event.site = site;
-  add(stamp, event, thread);
+  add(stamp, event, thread, origin);
 }
 
 std::uint64_t Output::reallocate(std::uint64_t begin, std::uint64_t end, std::uint64_t old_id, std::uint64_t address,
@@ -131,9 +138,8 @@ std::uint64_t Output::reallocate(std::uint64_t begin, std::uint64_t end, std::ui
   event.size = block.size;
   event.old_block = old_id;
   event.address = address;
-  event.site = block.site;
   event.duration_ns = time_of(end);  // add() subtracts the start, which other threads' events may have delayed
-  return add(begin, event, block.thread);
+  return add(begin, event, block.thread, block.origin);
 }
 
 void Output::frame_mark(std::uint64_t stamp, std::uint32_t thread) {

@@ -9,6 +9,7 @@
 #include "journal/stack_copy.hpp"
 #include "journal/writer.hpp"
 #include "record/collect/live_blocks.hpp"
+#include "record/collect/tag_book.hpp"
 
 namespace blockyard::record {
 
@@ -24,6 +25,7 @@ struct OutputSettings {
   double ns_per_stamp = 1;
   journal::Header header;                   ///< program, command, machine, ...; threads are added as they appear
   std::shared_ptr<journal::Stacks> stacks;  ///< of all images of the recording; sites are its nodes
+  std::shared_ptr<TagTexts> tags;           ///< the same for tags
 };
 
 /// The result of one journal, for the summary.
@@ -58,7 +60,7 @@ class Output {
 
   /// The block's id in the open journal.
   std::uint64_t allocate(std::uint64_t stamp, std::uint64_t address, const LiveBlock& block);
-  void free(std::uint64_t stamp, std::uint32_t thread, std::uint64_t id, std::uint32_t site);
+  void free(std::uint64_t stamp, std::uint32_t thread, std::uint64_t id, Origin origin);
   /// `begin` and `end` are the stamps around the call.
   std::uint64_t reallocate(std::uint64_t begin, std::uint64_t end, std::uint64_t old_id, std::uint64_t address,
                            const LiveBlock& block);
@@ -71,7 +73,8 @@ class Output {
   const std::vector<JournalSummary>& journals() const { return journals_; }
 
  private:
-  std::uint64_t add(std::uint64_t stamp, journal::Event event, std::uint32_t thread);
+  std::uint64_t add(std::uint64_t stamp, journal::Event event, std::uint32_t thread, Origin origin = {});
+  std::uint32_t tag_name(std::uint32_t tag);
   std::uint32_t writer_thread(std::uint32_t thread);
   void fail(const std::string& sentence);
   std::uint64_t time_of(std::uint64_t stamp) const;
@@ -81,7 +84,8 @@ class Output {
   std::unique_ptr<journal::Writer> writer_;
   std::unique_ptr<journal::StackSubset> sites_;  ///< of the open journal
   std::vector<std::uint32_t>
-      thread_index_;  ///< the writer's index of each thread of the session; none where not yet used
+      thread_index_;                      ///< the writer's index of each thread of the session; none where not yet used
+  std::vector<std::uint32_t> tag_names_;  ///< the writer's name of each tag; none where not yet used
   std::uint64_t origin_ = 0;
   std::uint64_t last_time_ = 0;
   std::uint64_t next_block_ = 0;

@@ -178,6 +178,7 @@ OutputSettings Server::output_settings(pid_t pid, bool engine_only) {
   output.header.ticks_per_ns = clock_ == StampClock::cycles ? 1.0 / ns_per_stamp_ : 0;
   output.header.has_addresses = settings_.addresses;
   output.stacks = stacks_;
+  output.tags = tags_;
   return output;
 }
 

@@ -84,6 +84,7 @@ class Server {
   std::list<Process> processes_;
   Summary summary_;  ///< of the images that have ended
   std::shared_ptr<journal::Stacks> stacks_ = std::make_shared<journal::Stacks>();
+  std::shared_ptr<TagTexts> tags_ = std::make_shared<TagTexts>();
 };
 
 }  // namespace blockyard::record
