@@ -160,6 +160,33 @@ def test_quit_kills_a_program_that_ignores_sigterm(tmp_path):
     assert done.journal().events
 
 
+LAUNCHERS = {
+    "waits": "'{python}' -c '{code}' {mark}; exit 7",
+    "is gone": "'{python}' -c '{code}' {mark} & exit 7",
+    "is left by a session of its own": "setsid '{python}' -c '{code}' {mark} & exit 7",
+}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("code", [SLEEPS, REFUSES])
+def test_quit_ends_the_program_behind_a_script(tmp_path, launcher, code):
+    mark = f"quit-{os.getpid()}-{tmp_path.name}"
+    script = LAUNCHERS[launcher].format(python=sys.executable, code=code, mark=mark)
+    done = record(tmp_path / "q.byj", "sh", "-c", script, options=("--for", "0.6", "--quit"))
+    assert done.exit_code == 0, done.stderr
+    assert ("SIGKILL" in done.stderr) == (code == REFUSES)
+    running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in command_line(path)]
+    assert running == []
+    assert any("python" in journal.info["program"] and journal.events for journal in [done.journal(), *done.others()])
+
+
+def command_line(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
 def test_without_quit_the_recorder_says_that_the_program_runs_on(tmp_path):
     code = "import time; time.sleep(1.5)"
     done = record(tmp_path / "q.byj", sys.executable, "-c", code, options=("--for", "0.3"))

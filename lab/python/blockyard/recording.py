@@ -1,11 +1,14 @@
 """Runs a program under the recorder: starts the collector, preloads the library, hands signals on."""
 
+import contextlib
 import json
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,8 +66,9 @@ def run(request: Request) -> Outcome:
         environment = _environment(request, socket, folder)
         collector = _start_collector(request, socket)
         try:
-            ending = _Ending(request)
+            ending = _Ending(request, socket)
             exit_code = child.run(program, request.command, environment, ending.steps())
+            ending.finish()
         except OSError as error:
             collector.stdin.close()
             collector.wait()
@@ -86,19 +90,60 @@ class _Ending:
     # The program's start and the collector's window are not quite the same moment.
     _SLACK = 0.3
     _PATIENCE = 5.0
+    _LOOK_EVERY = 0.05
+    # While a program is being executed its environment can't be seen, so one look is not enough.
+    _LOOKS = 4
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, socket: str) -> None:
         self._request = request
+        self._socket = socket
+        self._begin = time.monotonic()
+        self._killed = False
         self.was_quit = False
 
     def steps(self) -> list[child.Timed]:
         request = self._request
         if request.length is None or request.wait or request.signal is not None:
             return []
-        closes = (request.after or 0) + request.length + self._SLACK
         if not request.quit:
-            return [(closes, self._say)]
-        return [(closes, self._terminate), (closes + self._PATIENCE, self._kill)]
+            return [(self._closes, self._say)]
+        return [
+            (self._closes, lambda process: self._terminate(process.pid)),
+            (self._closes + self._PATIENCE, lambda process: self._kill(process.pid)),
+        ]
+
+    def finish(self) -> None:
+        """The program has ended, but it may have been a script that started the one to be recorded."""
+        if not self._request.quit:
+            return
+        for at, end in ((self._closes, self._terminate), (self._closes + self._PATIENCE, self._kill)):
+            empty_looks = 0
+            while empty_looks < self._LOOKS and time.monotonic() < self._begin + at:
+                time.sleep(self._LOOK_EVERY)
+                empty_looks = 0 if self._recorded() else empty_looks + 1
+            if self._recorded() and not self._killed:
+                end()
+
+    @property
+    def _closes(self) -> float:
+        return (self._request.after or 0) + (self._request.length or 0) + self._SLACK
+
+    def _recorded(self) -> list[int]:
+        """The processes that were started with this recording's environment, whoever their parents are now."""
+        wanted = f"BLOCKYARD_RECORD={self._socket}".encode()
+        found = []
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdecimal():
+                # It may have ended, or be another user's.
+                with contextlib.suppress(OSError):
+                    if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                        found.append(int(folder.name))
+        return found
+
+    def _send(self, number: signal.Signals, *others: int) -> None:
+        for pid in {*self._recorded(), *others}:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
 
     def _say(self, process: subprocess.Popen) -> None:
         print(
@@ -107,17 +152,19 @@ class _Ending:
             file=sys.stderr,
         )
 
-    def _terminate(self, process: subprocess.Popen) -> None:
-        self.was_quit = True
-        process.terminate()
+    def _terminate(self, *program: int) -> None:
+        if not self.was_quit:
+            self.was_quit = True
+            self._send(signal.SIGTERM, *program)
 
-    def _kill(self, process: subprocess.Popen) -> None:
+    def _kill(self, *program: int) -> None:
         print(
             f"blockyard: {self._request.command[0]} did not end within {self._PATIENCE:g} s of SIGTERM; "
             "SIGKILL ends it",
             file=sys.stderr,
         )
-        process.kill()
+        self._killed = True
+        self._send(signal.SIGKILL, *program)
 
 
 def _name_stacks(outcome: Outcome) -> list[str]:
