@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from small_game import blockyard
@@ -92,6 +93,43 @@ def test_a_gate_fails_the_build_when_its_figure_rose_beyond_the_limit(before, af
     done = blockyard("diff", before, after, "--gate", gate)
     assert done.returncode == code, done.stdout
     assert f"{'FAILED' if code else 'passed'}  {gate}" in done.stdout
+
+
+def test_junit_has_a_test_case_for_each_gate(before, after, tmp_path):
+    gates = [text for gate in ("allocations:19%", "site/allocations:18%") for text in ("--gate", gate)]
+    done = blockyard("diff", before, after, *gates, "--export-junit", tmp_path / "gate.xml")
+    assert done.returncode == 3 and "FAILED  allocations:19%" in done.stdout
+    [suite] = ElementTree.parse(tmp_path / "gate.xml").getroot()
+    assert suite.get("name") == f"{before} against {after}"
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    failed = {case.get("name"): case.find("failure") for case in suite if case.find("failure") is not None}
+    assert list(failed) == ["allocations:19%"]
+    assert failed["allocations:19%"].get("message") == "+19 % against before"
+
+
+def test_junit_without_a_gate_lists_what_changed_and_fails_nothing(before, after):
+    done = blockyard("diff", before, after, "--export-junit", "-")
+    [suite] = ElementTree.fromstring(done.stdout)
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "0")
+    assert {case.get("name"): case.findtext("system-out") for case in suite} == {
+        "app::grows()": "+200 % allocations per frame",
+        "app::appears()": "appeared allocations per frame",
+        "app::vanishes()": "vanished allocations per frame",
+    }
+
+
+def test_junit_is_xml_whatever_a_site_is_called(before, tmp_path):
+    journal = Journal()
+    journal.allocate(8, 0x10, 1, journal.stack("main", "odd\x01<name>&"))
+    odd = journal.write(tmp_path / "odd.txt")
+    [suite] = ElementTree.fromstring(blockyard("diff", before, odd, "--export-junit", "-").stdout)
+    assert "odd\N{REPLACEMENT CHARACTER}<name>&" in {case.get("name") for case in suite}
+
+
+def test_json_and_junit_can_not_both_be_printed(before, after):
+    done = blockyard("diff", before, after, "--json", "--export-junit", "-")
+    assert done.returncode == 1
+    assert done.stderr == "blockyard: two forms can't both go to standard output\n"
 
 
 def test_a_gate_never_fails_what_shrank_or_stayed(before, after):

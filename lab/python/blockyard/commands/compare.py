@@ -10,7 +10,6 @@ from blockyard import options, terminal
 from blockyard.errors import UserError
 
 GATE_FAILED = 3
-_STANDARD_OUTPUT = "-"
 _WIDE = 110
 
 _EPILOG = """\b
@@ -72,13 +71,13 @@ def command(
     when the two can't be compared.
     """
     from blockyard.analysis import compare, gate, pairing, sections
-    from blockyard.report import blocks
+    from blockyard.report import blocks, files
     from blockyard.report.compare import json_form, junit_form, text_form
 
     chosen = tuple(gate.parse(text) for text in gates)
     if strict and not chosen:
         raise UserError("--strict says how gates are judged; name one with --gate")
-    _refuse_same_outputs(_STANDARD_OUTPUT if as_json else None, json_path, markdown_path, junit_path)
+    files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, json_path, markdown_path, junit_path)
     pairs = pairing.pair(sections.read(base), sections.read(new), options.names(allocators))
     with terminal.reading_bar() as tell:
         measured = compare.measure(pairs, tell)
@@ -94,7 +93,7 @@ def command(
         (junit_path, lambda: junit_form.render(found, outcomes)),
     ):
         if path is not None:
-            printed |= _write(path, render())
+            printed |= files.export(path, render())
     if not printed:
         # With a reason in each row the table is wider than eighty columns.
         console = terminal.for_tables()
@@ -105,28 +104,3 @@ def command(
         sys.exit(GATE_FAILED)
     if chosen and not outcomes:
         raise UserError("the gates apply to nothing that was compared; see the allocators and percentiles above")
-
-
-def _refuse_same_outputs(*paths: str | None) -> None:
-    given = [path for path in paths if path is not None]
-    if "" in given:
-        raise UserError("the name of a file to write is empty; '-' is standard output")
-    if len(set(given)) < len(given):
-        raise UserError(
-            "two forms can't both go to "
-            + next("standard output" if path == _STANDARD_OUTPUT else path for path in given if given.count(path) > 1)
-        )
-
-
-def _write(path: str, content: str) -> bool:
-    """Whether it went to standard output."""
-    from blockyard.report.files import whole
-
-    if path == _STANDARD_OUTPUT:
-        click.echo(content, nl=False)
-        return True
-    try:
-        whole(Path(path), lambda partial: partial.write_text(content, encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} can't be written: {error.strerror or error}") from None
-    return False

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool, options, recording_diff, sites_tool
+from blockyard import journal_tool, junit, options, recording_diff, sites_tool
 from blockyard.counted import counted
 from blockyard.errors import UserError
 from blockyard.recording_diff import Change, Difference, Outcome, share
@@ -56,6 +56,7 @@ Examples:
 @sites_tool.wrappers
 @options.stretch
 @options.as_json
+@click.option("--export-junit", "junit_path", metavar="FILE", help="Write JUnit XML; '-' prints it.")
 def command(
     before: Path,
     after: Path,
@@ -70,12 +71,16 @@ def command(
     from_s: float | None,
     to_s: float | None,
     as_json: bool,
+    junit_path: str | None,
 ) -> None:
     """Compare the sites of two recordings: those that appeared, vanished, grew or shrank by more than 2 %.
 
     BEFORE and AFTER are journals with call stacks. Two recordings of one program differ; set a gate's limit above what
     two recordings without a change show. Exits with 0, with 3 when a gate failed, with 1 when the two can't be read.
     """
+    from blockyard.report import files
+
+    files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, junit_path)
     chosen = [recording_diff.parse_gate(text) for text in gates]
     arguments: list[str | Path] = ["--by", by, *(["--wrappers"] if wrappers else [])]
     for option, value in (("--through", through), ("--skip", skip)):
@@ -90,7 +95,10 @@ def command(
     outcomes = recording_diff.judge(found, chosen)
     if as_json:
         journal_tool.print_json(_json(found, metric, outcomes))
-    else:
+    printed = as_json
+    if junit_path is not None:
+        printed |= files.export(junit_path, _junit(f"{before} against {after}", found, metric, outcomes))
+    if not printed:
         for line in _lines(found, metric, limit, outcomes):
             click.echo(line)
     if not all(outcome.passed for outcome in outcomes):
@@ -140,10 +148,25 @@ def _row(change: Change, metric: str) -> str:
     def cell(side: dict[str, float] | None) -> str:
         return _figure(side[metric], metric) if side and side[metric] else "-"
 
-    word = change.word(metric)
-    moved = word if word in ("appeared", "vanished") else share(change.rise(metric), (change.before or {})[metric])
-    begin = f"{cell(change.before):>10} {cell(change.after):>10} {moved:>9}  "
+    begin = f"{cell(change.before):>10} {cell(change.after):>10} {_moved(change, metric):>9}  "
     return begin + shortened(change.name, _WIDTH - len(begin))
+
+
+def _moved(change: Change, metric: str) -> str:
+    word = change.word(metric)
+    return word if word in ("appeared", "vanished") else share(change.rise(metric), (change.before or {})[metric])
+
+
+def _junit(title: str, found: Difference, metric: str, outcomes: list[Outcome]) -> str:
+    """A test case a gate, or without gates one for each site that changed, which fails nothing."""
+    document = junit.Document("blockyard diff")
+    suite = document.suite(title)
+    for outcome in outcomes:
+        junit.judged(suite, outcome.gate.text, outcome.passed, outcome.reason)
+    if not outcomes:
+        for change in found.ordered(metric):
+            junit.judged(suite, change.name, True, f"{_moved(change, metric)} {_unit(found, metric)}")
+    return document.text()
 
 
 def _json(found: Difference, metric: str, outcomes: list[Outcome]) -> dict:
