@@ -14,6 +14,8 @@ import bench_result
 
 BUILD = Path(os.environ["BLOCKYARD_BUILD"])
 LOOP = BUILD / "bench" / "record" / "record-loop"
+TAG_LOOP = BUILD / "bench" / "record" / "tag-loop"
+MOST_NS_A_PUSH = 2.0  # while nothing records
 
 
 def time_of(command: list[str]) -> tuple[float, str]:
@@ -21,6 +23,38 @@ def time_of(command: list[str]) -> tuple[float, str]:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     printed = done.stdout + done.stderr
     return float(re.search(r"^\d+\.\d{3}$", printed, re.MULTILINE).group()), printed
+
+
+def measure_tags(repeats: int) -> dict[str, float]:
+    """Nanoseconds that a push or a pop of a tag takes: without a recorder, with one that does not record, recorded."""
+    [recorder] = BUILD.rglob("libblockyard-record.so")
+    loop = [str(TAG_LOOP)]
+    with tempfile.TemporaryDirectory(prefix="blockyard-bench-") as folder:
+        record = [
+            sys.executable,
+            "-m",
+            "blockyard",
+            "record",
+            "--force",
+            "--no-names",
+            "-o",
+            f"{folder}/tags.byj",
+            "--",
+        ]
+        commands = {
+            "no recorder": loop,
+            "a recorder that is off": ["env", f"LD_PRELOAD={recorder}", *loop],
+            "recorded": [*record, *loop],
+        }
+        taken: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(repeats):
+            for name, command in commands.items():
+                taken[name].append(time_of(command)[0])
+    found = {name: statistics.median(values) for name, values in taken.items()}
+    print(f"A tag's push or pop, of the {MOST_NS_A_PUSH:g} ns that it may take while nothing records:")
+    for name, ns in found.items():
+        print(f"  {name:<24}{ns:6.2f} ns  {ns / MOST_NS_A_PUSH:5.2f}")
+    return found
 
 
 def main() -> None:
@@ -71,9 +105,11 @@ def main() -> None:
             f"  recorded / heaptrack: {added['recorded'] / added['heaptrack']:.3f} of the time added, "
             f"{sizes['recorded'] / sizes['heaptrack']:.3f} of the bytes"
         )
+    tags = measure_tags(options.repeats)
     bench_result.write(
         "record",
         {
+            "tag_ns": tags,
             "events": events,
             "repeats": options.repeats,
             "added_ns": {name: statistics.median(taken) - alone for name, taken in times.items() if name != "alone"},
