@@ -359,7 +359,8 @@ __attribute__((constructor)) void attach_at_load() {
 }  // namespace
 
 ProcessState* process = &before_any;
-thread_local ThreadState self __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0, 0, nullptr, {}, 0, {}};
+constinit thread_local ThreadState self
+    __attribute__((tls_model("initial-exec"))) = {1, {}, 0, 0, 0, 0, nullptr, {}, 0, {}};
 
 bool prepare_for_hooks() {
   const std::uint64_t key = __atomic_load_n(&process->hooks_key, __ATOMIC_ACQUIRE);

@@ -53,7 +53,7 @@ struct ThreadState {
 };
 
 extern ProcessState* process;
-extern thread_local ThreadState self __attribute__((tls_model("initial-exec")));
+extern constinit thread_local ThreadState self __attribute__((tls_model("initial-exec")));
 
 /// Makes `self` ready to record; false when it is not recorded. Attaches the process and registers the thread if
 /// needed. Keeps errno.
