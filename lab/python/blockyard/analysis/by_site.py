@@ -36,9 +36,8 @@ class Tail:
 
     site: int
     events: int
-    p50_ns: float
-    p999_ns: float
-    worst_ns: float
+    latencies_ns: tuple[float, float, float]
+    """p50, p99.9 and the worst."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class BySite:
                 continue
             ns = np.sort(np.concatenate([_undisturbed(one, run, mine) for run in opened]))
             if P999.supported(len(ns)):
-                found.append(Tail(site, len(mine), _at(ns, P50), _at(ns, P999), float(ns[-1])))
+                found.append(Tail(site, len(mine), (_at(ns, P50), _at(ns, P999), float(ns[-1]))))
         return found
 
     def pinned(self, one: AllocatorFigures) -> list[Pinned]:

@@ -149,7 +149,10 @@ class Sites:
 
     def _speakers(self, skip: str) -> np.ndarray:
         """Chosen as lab/src/sites/labels.cpp does: the innermost function that is no wrapper, else the innermost."""
-        expression = re.compile(skip)
+        try:
+            expression = re.compile(skip)
+        except re.error as error:
+            raise UserError(f"--skip: '{skip}' is no regular expression ({error})") from None
         silent = self.wraps | np.array([expression.search(text) is not None for text in self.texts], bool)
         innermost, nobody = self.first_label[:-1].astype(np.int64), len(self.label)
         passes_on = silent[self.label["function"]] | (self.label["module"] == self._incomplete)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import options, terminal, variants
+from blockyard import options, sites_tool, terminal, variants
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
 from blockyard.options import Finite, Seconds
@@ -64,6 +64,7 @@ _VIEWS = {
     metavar="NAME",
     help="Judge frames and audio buffers on this thread (name or number), not on the one that marks frames.",
 )
+@sites_tool.skip
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
 @click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
 @click.option("--html", is_flag=True, help="Write report.html too: one file to explore all events in a browser.")
@@ -87,6 +88,7 @@ def command(
     pictures: bool,
     fps: float | None,
     thread: str | None,
+    skip: str | None,
     as_json: bool,
 ) -> None:
     """Say whether allocation makes the program of the campaign in DIRECTORY miss frames, and whether another allocator
@@ -122,6 +124,7 @@ def command(
         variants.current(recorded_with) if recorded_with else None,
         fps=fps,
         thread=thread,
+        skip=skip,
     )
     with terminal.reading_bar() as tell:
         result = build(directory, output, wanted, tell)

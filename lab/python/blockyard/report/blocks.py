@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from blockyard.report.table import Table
+from blockyard.report.table import Table, Unit
 
 WIDTH = 80
 
@@ -85,6 +85,7 @@ def _text_table(table: Table) -> str:
     gap = 2
     room = WIDTH - sum(widths[:-1]) - gap * (len(widths) - 1)
     sentence = widths[-1] > room >= _SENTENCE
+    names = bool(table.columns) and table.columns[-1].unit is Unit.TEXT and widths[-1] >= _SENTENCE
     if sentence:
         rows = [line for row in rows for line in _wrapped(row, room)]
         widths[-1] = room
@@ -96,7 +97,7 @@ def _text_table(table: Table) -> str:
         return (
             (" " * gap)
             .join(
-                cell.ljust(width) if place == 0 or (sentence and place == last) else cell.rjust(width)
+                cell.ljust(width) if place == 0 or (place == last and (sentence or names)) else cell.rjust(width)
                 for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
             )
             .rstrip()

@@ -54,7 +54,7 @@ class MeasuredSection:
     def by_site(self) -> BySite | None:
         """None where the journal has no call stacks."""
         found = sites.of(self.section)
-        return BySite(found) if found is not None else None
+        return BySite(found, self.options.skip) if found is not None else None
 
     @property
     def own(self) -> AllocatorFigures | None:

@@ -43,6 +43,8 @@ class ReportOptions:
     fps: float | None = None
     thread: str | None = None
     """Frames are judged on this thread, by name or number; else on the one that marks them, or the busiest."""
+    skip: str | None = None
+    """A regular expression: functions that don't stand for a site, such as the program's own allocator's."""
 
     @property
     def own(self) -> str:

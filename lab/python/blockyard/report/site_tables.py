@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from blockyard.analysis import by_site, worst_frames
 from blockyard.analysis.by_site import SLOW_NS, BySite, Part
+from blockyard.analysis.distribution import Nanoseconds
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import View
 from blockyard.report import units
@@ -61,9 +62,11 @@ def who(of: MeasuredSection) -> str:
         return f"Nobody waits on {own.name}: no event takes more than {limit}."
     first = found[0]
     other = next((one for one in of.figures if one is not own and not one.runs.is_null), None)
-    beside = f"; on {short_name(other)} {units.duration(_of_site(joined, other, first.site))}" if other else ""
-    took = f"{units.duration(_a_run(own, first))} a run in events above {limit}, {units.share(first.share)} of all"
-    return f"{_name(joined, first)} waits longest on {own.name}: {took}{beside}."
+    beside = f"; {units.duration(_of_site(joined, other, first.site))} on {short_name(other)}" if other else ""
+    return (
+        f"{_name(joined, first)} waits longest on {own.name}: {units.share(first.share)} of the time in events above "
+        f"{limit} ({units.duration(_a_run(own, first))} a run{beside})."
+    )
 
 
 def slow_table(lineup: Lineup, joined: BySite, listed: int) -> Table:
@@ -104,7 +107,7 @@ def tail_table(lineup: Lineup, joined: BySite) -> Table:
     rows = [
         Row(
             short_name(one),
-            [tail.events, tail.p50_ns, tail.p999_ns, tail.worst_ns, _worded(joined, tail.site)],
+            [tail.events, *(_latency(one, ns) for ns in tail.latencies_ns), _worded(joined, tail.site)],
             one.name,
         )
         for one in lineup.competing
@@ -170,6 +173,10 @@ _SHARE_AND_SITE = (Column("share", Unit.SHARE), _SITE)
 
 def _view(lineup: Lineup) -> View:
     return View.ATTRIBUTED if lineup.looked_into else View.AS_RUN
+
+
+def _latency(one: AllocatorFigures, ns: float) -> Nanoseconds:
+    return Nanoseconds(ns if ns >= one.step_ns else 0.0, step=one.step_ns)
 
 
 def _a_run(one: AllocatorFigures, part: Part) -> float:
