@@ -62,7 +62,8 @@ def who(of: MeasuredSection) -> str:
         return f"Nobody waits on {own.name}: no event takes more than {limit}."
     first = found[0]
     other = next((one for one in of.figures if one is not own and not one.runs.is_null), None)
-    beside = f"; {units.duration(_of_site(joined, other, first.site))} on {short_name(other)}" if other else ""
+    there = _of_site(joined, other, first.site) if other else 0.0
+    beside = f"; {units.duration(there) if there else 'none'} on {short_name(other)}" if other else ""
     return (
         f"{_name(joined, first)} waits longest on {own.name}: {units.share(first.share)} of the time in events above "
         f"{limit} ({units.duration(_a_run(own, first))} a run{beside})."
