@@ -49,7 +49,7 @@ bool set_names(Stacks& stacks, std::uint32_t frame, const Functions& functions) 
 /// another process's.
 std::string find_perf_map(const journal::Header& header) {
   for (const journal::Thread& thread : header.threads) {
-    const std::string path = "/tmp/perf-" + std::to_string(thread.id) + ".map";
+    std::string path = "/tmp/perf-" + std::to_string(thread.id) + ".map";
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     std::tm start{};

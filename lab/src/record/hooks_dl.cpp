@@ -154,6 +154,7 @@ Filtered by_filter_dlvsym(void* handle, const char* name, const char* version) {
 #endif
 
 extern "C" {
+// NOLINTNEXTLINE(readability-redundant-declaration): exports it
 BY_API int dlclose(void* handle) noexcept;
 }
 

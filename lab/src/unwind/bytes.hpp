@@ -40,7 +40,7 @@ class Bytes {
       failed_ = true;
       return value;
     }
-    std::memcpy(&value, at_, sizeof value);
+    std::memcpy(&value, at_, sizeof value);  // NOLINT(clang-analyzer-core.NonNullParamChecker): left() is 0 for null
     at_ += sizeof value;
     return value;
   }

@@ -172,16 +172,15 @@ RuleCache rule_cache;
 PackedRule make_rule(Address address, Workspace& space) {
   PackedRule rule = pack_end(End::no_rules);
   Object object;
-  if (address.value() >= address_limit) {
-    rule = pack_end(End::bad_return);
-  } else if (find_object(address.value(), object)) {
+  const bool is_address = address.value() < address_limit;
+  if (is_address && find_object(address.value(), object)) {
     Row& row = space.row;
     if (find_row(object, address.value(), space, row)) {
       rule = pack_row(row, address);
     } else if (!address.is_exact() && !follows_a_call(address.instruction_pointer())) {
       rule = pack_end(End::complete) | entry_bit;
     }
-  } else if (!address.is_exact() && !follows_a_call(address.instruction_pointer())) {
+  } else if (!is_address || (!address.is_exact() && !follows_a_call(address.instruction_pointer()))) {
     rule = pack_end(End::bad_return);
   } else {
     rule = rule_of_generated_code();
@@ -211,6 +210,7 @@ void RuleCache::insert(Address address, PackedRule rule) {
   // A free place, else one that the address and the set's writes so far choose.
   Entry* chosen = nullptr;
   std::uint64_t writes = 0;
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): prepare() made the sets
   for (Entry& entry : set.entries) {
     const std::uint64_t key = __atomic_load_n(&entry.key, __ATOMIC_RELAXED);
     if ((key & key_mask) == address.bits) return;

@@ -14,6 +14,7 @@
 
 // Exported by glibc: the first since 2.32, the others always. Weak, so that other C libraries serve too.
 extern "C" {
+// NOLINTNEXTLINE(readability-redundant-declaration): makes what a header may have declared weak
 extern char __libc_single_threaded __attribute__((weak));
 void _IO_list_lock() __attribute__((weak));
 void _IO_list_unlock() __attribute__((weak));
