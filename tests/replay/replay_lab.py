@@ -1,7 +1,10 @@
 """What the tests of blockyard-replay share: journals written line by line, runs on the witness allocator, its log."""
 
+import ctypes
+import ctypes.util
 import json
 import os
+import struct
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,9 +51,12 @@ class Journal:
     lines: list[str] = field(default_factory=lambda: ["# blockyard journal text 1", "# preamble 0"])
     addresses: dict[str, int] = field(default_factory=dict)
     given: int = 0
+    events: int = 0
+    """So far, which is the number of the next one."""
 
     def allocate(self, block: str, size: int, ns: int = 0, thread: int = 1, kind: str = "") -> "Journal":
         self.given += 1
+        self.events += 1
         self.addresses[block] = 0x1000_0000 + 0x100 * self.given
         if kind:
             self.lines.append(f"# {kind}")
@@ -58,20 +64,53 @@ class Journal:
         return self
 
     def free(self, block: str, ns: int = 0, thread: int = 1) -> "Journal":
+        self.events += 1
         self.lines.append(f"f {self.addresses.pop(block):016x} {thread} {ns}")
         return self
 
     def reallocate(self, block: str, size: int, ns: int = 0, thread: int = 1) -> "Journal":
         self.lines.append("# realloc 100")
+        self.events -= 1  # the two lines are one event
         return self.free(block, ns, thread).allocate(block, size, ns, thread)
 
     def frame(self, ns: int, thread: int = 1) -> "Journal":
+        self.events += 1
         self.lines.append(f"# frame {thread} {ns}")
         return self
 
     def write(self, path: Path) -> Path:
         path.write_text("\n".join(self.lines) + "\n")
         return path
+
+
+ROUTE_KINDS = ("", "temp", "temp_scope", "temp_job", "pool", "rewindable", "reserve", "keep")
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route of a routes file, and the numbers of the journal's events whose blocks go there."""
+
+    kind: str
+    events: tuple[int, ...]
+    size: int = 0
+    group: int = 0
+    alignment: int = 16
+
+
+def write_routes(path: Path, events: int, *routes: Route) -> Path:
+    """A file as lab/src/journal/routes.hpp lays it out, of a journal with so many events."""
+    head = struct.Struct("<8sIIQQQ")
+    body = b"".join(
+        struct.pack("<BBHIQQ", ROUTE_KINDS.index(one.kind), one.alignment.bit_length() - 1, 0, one.group, one.size, 0)
+        for one in routes
+    )
+    listed = sorted((event, number) for number, one in enumerate(routes) for event in one.events)
+    body += b"".join(struct.pack("<IHH", event, route, 0) for event, route in listed)
+    xxhash = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0")
+    xxhash.XXH3_64bits.restype = ctypes.c_uint64
+    digest = xxhash.XXH3_64bits(body, ctypes.c_size_t(len(body)))
+    path.write_bytes(head.pack(b"BYROUTE\n", 1, len(routes), len(listed), events, digest) + body)
+    return path
 
 
 @dataclass

@@ -1,15 +1,21 @@
 // blockyard-replay plan: a journal in, a plan, events.npz and facts out.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "journal/json_text.hpp"
 #include "journal/reader.hpp"
 #include "replay/cli.hpp"
 #include "replay/plan/planner.hpp"
+#include "replay/plan/route_review.hpp"
 #include "replay/results/atomic_file.hpp"
 #include "replay/results/npy.hpp"
+#include "replay/results/route_json.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -19,6 +25,8 @@ struct Settings {
   std::string plan;
   std::string events_folder;
   std::string threads = "journal";
+  std::string routes;
+  std::vector<std::uint32_t> groups;
   PlanOptions options;
   bool progress = false;
 };
@@ -35,17 +43,21 @@ void check_times(const PlanOptions& options) {
 
 class Progress {
  public:
-  explicit Progress(bool shown) : shown_(shown) {}
+  /// The journal is read `passes` times.
+  Progress(bool shown, int passes) : shown_(shown), passes_(passes) {}
   void show(const journal::Source& source) {
     const auto now = std::chrono::steady_clock::now();
     if (!shown_ || now - last_ < std::chrono::milliseconds(250) || source.bytes_total() == 0) return;
     last_ = now;
-    std::fprintf(stderr, "progress %.4f planning\n",
-                 static_cast<double>(source.bytes_read()) / static_cast<double>(source.bytes_total()));
+    const double part = static_cast<double>(source.bytes_read()) / static_cast<double>(source.bytes_total());
+    std::fprintf(stderr, "progress %.4f planning\n", (pass_ + part) / passes_);
   }
+  void next_pass() { ++pass_; }
 
  private:
   bool shown_;
+  int passes_;
+  int pass_ = 0;
   std::chrono::steady_clock::time_point last_{};
 };
 
@@ -80,6 +92,12 @@ journal::Json phases_json(const Planner& planner, const journal::Header& header)
   return json;
 }
 
+journal::Json routes_json(const std::vector<PlanRoute>& routes) {
+  auto json = journal::Json::array();
+  for (const PlanRoute& route : routes) json.push_back(route_json(route));
+  return json;
+}
+
 void print_facts(const PlanFacts& facts, const Planner& planner, const journal::Source& source) {
   const PlanHeader& plan = facts.header;
   journal::Json json = {
@@ -109,6 +127,7 @@ void print_facts(const PlanFacts& facts, const Planner& planner, const journal::
       {"stacks", !source.stacks().empty()},
       {"phases", phases_json(planner, source.header())},
   };
+  if (!planner.routes().empty()) json["routes"] = routes_json(planner.routes());
   json["thread_names"] = journal::Json::array();
   for (const journal::Thread& thread : source.header().threads) json["thread_names"].push_back(thread.name);
   const std::string text = journal::json_text(json);
@@ -117,16 +136,51 @@ void print_facts(const PlanFacts& facts, const Planner& planner, const journal::
   }
 }
 
+/// Gives `reader` the journal's events until it wants no more.
+template <typename Reader>
+void read_into(Reader& reader, journal::Source& source, Progress& progress) {
+  for (;;) {
+    const std::span<const journal::Event> events = source.next();
+    if (events.empty() || !reader.add(events, source.header().preamble_events)) break;
+    progress.show(source);
+  }
+}
+
+// The routes of the groups asked for: the others keep their numbers and get no blocks.
+journal::Routes read_chosen(const Settings& settings) {
+  journal::Routes routes = journal::read_routes(settings.routes);
+  if (settings.groups.empty()) return routes;
+  const std::set<std::uint32_t> chosen(settings.groups.begin(), settings.groups.end());
+  for (const std::uint32_t group : chosen) {
+    if (std::none_of(routes.routes.begin(), routes.routes.end(), [&](const auto& one) { return one.group == group; })) {
+      throw journal::Error(settings.routes + " has no group " + std::to_string(group));
+    }
+  }
+  std::erase_if(routes.blocks,
+                [&](const journal::RoutedBlock& block) { return chosen.count(routes.routes[block.route].group) == 0; });
+  return routes;
+}
+
+Reroutes review(const Settings& settings, Progress& progress) {
+  const PlanOptions& options = settings.options;
+  RouteReview review(read_chosen(settings), settings.routes, options.from_s, options.to_s);
+  read_into(review, *journal::open(settings.journal), progress);
+  progress.next_pass();
+  return review.finish();
+}
+
 void make_plan(const Settings& settings) {
   check_times(settings.options);
-  const std::unique_ptr<journal::Source> source = journal::open(settings.journal);
-  Planner planner(settings.plan, settings.options);
-  Progress progress(settings.progress);
-  for (;;) {
-    const std::span<const journal::Event> events = source->next();
-    if (events.empty() || !planner.add(events, source->header().preamble_events)) break;
-    progress.show(*source);
+  const bool rerouted = !settings.routes.empty();
+  if (rerouted && settings.options.one_thread) {
+    throw journal::Error("--routes and --threads one exclude each other: temp memory belongs to one thread");
   }
+  Progress progress(settings.progress, rerouted ? 2 : 1);
+  Reroutes reroutes;
+  if (rerouted) reroutes = review(settings, progress);
+  const std::unique_ptr<journal::Source> source = journal::open(settings.journal);
+  Planner planner(settings.plan, settings.options, std::move(reroutes));
+  read_into(planner, *source, progress);
   const PlanFacts facts = planner.finish(source->header().paced);
   if (!settings.events_folder.empty()) write_events(settings.events_folder, planner);
   print_facts(facts, planner, *source);
@@ -149,6 +203,11 @@ void add_plan_command(CLI::App& app, std::function<void()>& chosen) {
   command->add_option("--threads", settings->threads, "replay on the threads that the journal names, or all on one")
       ->check(CLI::IsMember({"journal", "one"}))
       ->capture_default_str();
+  command->add_option("--routes", settings->routes,
+                      "replay the blocks that this file of 'blockyard advise' lists on the library's own allocators");
+  command->add_option("--groups", settings->groups, "of the routes, those of these groups alone")
+      ->delimiter(',')
+      ->needs("--routes");
   command->add_option("--events-npz-dir", settings->events_folder,
                       "also write events.npz there: pairs of events, frame marks");
   command->add_flag("--progress", settings->progress, "write lines 'progress FRACTION TEXT' to standard error");

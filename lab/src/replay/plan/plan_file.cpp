@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "journal/event.hpp"
+#include "journal/routes.hpp"
 
 namespace blockyard::replay {
 
@@ -41,20 +42,28 @@ PlanFile::PlanFile(const std::string& path) : path_(path) {
 PlanFile::~PlanFile() { close(file_); }
 
 void PlanFile::read_tables() {
-  const std::size_t thread_bytes = std::size_t{header_.threads} * sizeof(PlanThread);
-  const std::size_t chunk_bytes = std::size_t{header_.chunks} * sizeof(PlanChunk);
-  const std::size_t frame_bytes = std::size_t{header_.frames} * sizeof(std::uint32_t);
-  if (header_.tables_offset + thread_bytes + chunk_bytes + frame_bytes != header_.file_bytes) damaged("its tables");
-  std::vector<char> tables(thread_bytes + chunk_bytes + frame_bytes);
+  const std::size_t groups = header_.routes != 0 ? (header_.slots + std::size_t{slot_group} - 1) / slot_group : 0;
+  const std::size_t bytes = header_.threads * sizeof(PlanThread) + header_.chunks * sizeof(PlanChunk) +
+                            header_.frames * sizeof(std::uint32_t) + header_.routes * sizeof(PlanRoute) +
+                            header_.generations * sizeof(std::uint64_t) + groups * sizeof(std::uint32_t);
+  if (header_.tables_offset + bytes != header_.file_bytes) damaged("its tables");
+  std::vector<char> tables(bytes);
   if (!read(header_.tables_offset, tables.data(), tables.size())) damaged("its tables");
   if (XXH3_64bits(tables.data(), tables.size()) != header_.tables_hash) damaged("its tables");
-  threads_.resize(header_.threads);
-  chunks_.resize(header_.chunks);
-  frames_.resize(header_.frames);
   const char* at = tables.data();
-  if (thread_bytes != 0) std::memcpy(threads_.data(), at, thread_bytes);
-  if (chunk_bytes != 0) std::memcpy(chunks_.data(), at + thread_bytes, chunk_bytes);
-  if (frame_bytes != 0) std::memcpy(frames_.data(), at + thread_bytes + chunk_bytes, frame_bytes);
+  const auto copy_out = [&at](auto& list, std::size_t count) {
+    list.resize(count);
+    const std::size_t size = count * sizeof(list[0]);
+    if (size != 0) std::memcpy(list.data(), at, size);
+    at += size;
+  };
+  copy_out(threads_, header_.threads);
+  copy_out(chunks_, header_.chunks);
+  copy_out(frames_, header_.frames);
+  copy_out(routes_, header_.routes);
+  copy_out(generations_, header_.generations);
+  copy_out(routes_of_groups_, groups);
+  check_routes();
   std::size_t chunk = 0;
   for (const PlanThread& thread : threads_) {
     std::uint64_t ops = 0;
@@ -67,6 +76,18 @@ void PlanFile::read_tables() {
   }
 }
 
+void PlanFile::check_routes() const {
+  for (const PlanRoute& route : routes_) {
+    const bool known = route.kind != 0 && route.kind <= journal::last_route_kind;
+    const bool inside = route.first_generation <= generations_.size() &&
+                        route.generations <= generations_.size() - route.first_generation;
+    if (!known || !inside || route.alignment_log2 >= 32) damaged("a route");
+  }
+  for (const std::uint32_t route : routes_of_groups_) {
+    if (route != none && route >= routes_.size()) damaged("a route");
+  }
+}
+
 void PlanFile::check_preambles() const {
   for (const PlanThread& thread : threads_) {
     if (thread.preamble_ops == 0) continue;
@@ -75,7 +96,7 @@ void PlanFile::check_preambles() const {
     if (!read(thread.preamble_offset, ops.data(), ops.size() * sizeof(Op))) damaged("a preamble");
     if (XXH3_64bits(ops.data(), ops.size() * sizeof(Op)) != thread.preamble_hash) damaged("a preamble");
     for (const Op& op : ops) {
-      if (op.kind == kind_pause || !is_sound(op)) damaged("a preamble");
+      if (op.kind >= first_special_kind || !is_sound(op)) damaged("a preamble");
     }
   }
 }
@@ -114,6 +135,11 @@ bool PlanFile::read(std::uint64_t offset, void* bytes, std::size_t count) const 
 
 bool PlanFile::is_sound(const Op& op) const {
   if (op.kind == kind_pause) return true;
+  if (op.kind == kind_frame_end) return header_.routes != 0;
+  if (op.kind == kind_await_rewind) {
+    return op.slot < routes_.size() &&
+           routes_[op.slot].kind == static_cast<std::uint8_t>(journal::RouteKind::rewindable);
+  }
   return op.kind <= static_cast<std::uint8_t>(journal::Kind::reallocate) && op.slot < header_.slots &&
          op.alignment_log2 >= natural_alignment_log2 && op.alignment_log2 < 32;
 }

@@ -25,6 +25,12 @@ class PlanFile {
   [[nodiscard]] std::span<const PlanThread> threads() const { return threads_; }
   /// Event number of each frame mark of the stretch, ascending.
   [[nodiscard]] std::span<const std::uint32_t> frames() const { return frames_; }
+  /// Empty for a plan without routes, as are the two below.
+  [[nodiscard]] std::span<const PlanRoute> routes() const { return routes_; }
+  /// Of each rewindable route, how many of its blocks have been freed when its arena is rewound, ascending.
+  [[nodiscard]] std::span<const std::uint64_t> generations() const { return generations_; }
+  /// Of each group of slots; `none` for those without.
+  [[nodiscard]] std::span<const std::uint32_t> routes_of_groups() const { return routes_of_groups_; }
 
   /// Calls `visit` with one chunk of the thread's ops after another. Each op is checked: a slot, kind or alignment that
   /// would lead a replay astray is an error here.
@@ -56,6 +62,7 @@ class PlanFile {
   bool read(std::uint64_t offset, void* bytes, std::size_t count) const;
   [[nodiscard]] bool is_sound(const Op& op) const;
   void read_tables();
+  void check_routes() const;
   void check_preambles() const;
 
   std::string path_;
@@ -64,6 +71,9 @@ class PlanFile {
   std::vector<PlanThread> threads_;
   std::vector<PlanChunk> chunks_;
   std::vector<std::uint32_t> frames_;
+  std::vector<PlanRoute> routes_;
+  std::vector<std::uint64_t> generations_;
+  std::vector<std::uint32_t> routes_of_groups_;
 };
 
 }  // namespace blockyard::replay

@@ -2,6 +2,7 @@
 //
 //   PlanHeader | chunks of Op, 4096 to a chunk, each of one thread | preamble ops, thread by thread
 //              | PlanThread[threads] | PlanChunk[chunks] | event number of each frame mark (u32)
+//              | with routes: PlanRoute[routes] | generations (u64) | route of every 64 slots (u32)
 //
 // Only the version that wrote a plan reads it, on the same kind of machine: it is an intermediate of one campaign. For
 // keeping there are journals. Numbers are little-endian.
@@ -15,7 +16,7 @@
 namespace blockyard::replay {
 
 inline constexpr char plan_magic[8] = {'B', 'Y', 'P', 'L', 'A', 'N', '\r', '\n'};
-inline constexpr std::uint32_t plan_version = 1;
+inline constexpr std::uint32_t plan_version = 2;
 
 /// Stands where there is no event or no slot.
 inline constexpr std::uint32_t none = 0xffff'ffffu;
@@ -32,9 +33,15 @@ inline constexpr std::size_t chunk_ops = 4096;
 /// malloc's own alignment on both processors, and what an op says that asked for none.
 inline constexpr std::uint8_t natural_alignment_log2 = 4;
 
-/// Op::kind is a journal::Kind up to reallocate, or a pause: a wait too long for Op::delta_ns, which then stands in its
-/// size.
+/// Op::kind is a journal::Kind up to reallocate, or one of these, which are no events and have no row. A pause is a
+/// wait too long for Op::delta_ns, which then stands in its size.
 inline constexpr std::uint8_t kind_pause = 255;
+/// With routes: a frame of the library's temp memory ends. Size 1: it is the program's frame, at the mark `event`; size
+/// 0: the thread's own, at once.
+inline constexpr std::uint8_t kind_frame_end = 254;
+/// With routes: waits until the arena of route `slot` was rewound `size` times.
+inline constexpr std::uint8_t kind_await_rewind = 253;
+inline constexpr std::uint8_t first_special_kind = kind_await_rewind;
 
 /// One event of one thread.
 ///
@@ -82,11 +89,14 @@ struct PlanHeader {
   std::uint32_t slots;
   std::uint32_t chunks;
   std::uint32_t frames;
-  std::uint64_t tables_offset;  ///< of PlanThread, PlanChunk and the frames, one after another
+  std::uint32_t routes;         ///< PlanRoutes
+  std::uint32_t generations;    ///< of all rewindable routes
+  std::uint64_t frame_ends;     ///< ops that end a frame
+  std::uint64_t tables_offset;  ///< of PlanThread and all that follows it, one after another
   std::uint64_t tables_hash;    ///< XXH3 of the tables
   std::uint64_t header_hash;    ///< XXH3 of everything before this field
 };
-static_assert(sizeof(PlanHeader) == 144);
+static_assert(sizeof(PlanHeader) == 160);
 
 struct PlanThread {
   std::uint64_t ops;              ///< pauses included
@@ -104,6 +114,37 @@ struct PlanChunk {
   std::uint64_t ops;
 };
 static_assert(sizeof(PlanChunk) == 24);
+
+/// Slots come in groups of so many. A group belongs to one thread and one route, and no cache line to two threads.
+inline constexpr std::uint32_t slot_group = 64;
+
+/// Why a block that a routes file names stays on the program's allocator.
+enum class Refusal : std::uint8_t {
+  other_thread,    ///< another thread frees it or reallocates it
+  outlives_frame,  ///< its frame ends before it; for temp job, more than four frames end
+  outlives_scope,  ///< a scope that opened before it closes before it
+  does_not_fit,    ///< it is larger than its pool's blocks or than the library allows, or aligned to more
+  split,           ///< reallocates lead from its route to another, or to none
+  preamble,        ///< it is alive when the stretch begins
+  unfinished,      ///< nothing frees it before the stretch ends
+};
+inline constexpr std::size_t refusals = 7;
+
+/// A route of the routes file, and what the plan has of it.
+struct PlanRoute {
+  std::uint64_t bytes;              ///< as journal::Route::bytes
+  std::uint64_t blocks;             ///< listed blocks that go this way
+  std::uint64_t refused[refusals];  ///< listed blocks that do not, by Refusal
+  std::uint64_t peak_bytes;         ///< most bytes asked for and alive at once on this route
+  std::uint64_t extra_bytes;        ///< most bytes reserved or kept at once beyond those
+  std::uint32_t group;              ///< as journal::Route::group
+  std::uint32_t first_generation;   ///< rewindable: its part of the generations
+  std::uint32_t generations;
+  std::uint8_t kind;            ///< journal::RouteKind
+  std::uint8_t alignment_log2;  ///< at least natural_alignment_log2
+  std::uint16_t zero;
+};
+static_assert(sizeof(PlanRoute) == 104);
 
 /// The pool for an allocator that can't grow. It has half again of the bytes for fragmentation (a TLSF pool needs less
 /// than a quarter on every journal tried), 64 bytes per block for headers and rounding, twice the largest block because

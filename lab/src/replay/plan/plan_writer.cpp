@@ -38,7 +38,8 @@ void PlanWriter::add_preamble(std::uint32_t journal_thread, const std::vector<Op
   file_.write(ops.data(), ops.size() * sizeof(Op));
 }
 
-void PlanWriter::finish(PlanHeader& header, const std::vector<std::uint32_t>& frame_events) {
+void PlanWriter::finish(PlanHeader& header, const std::vector<std::uint32_t>& frame_events,
+                        const std::string& route_tables) {
   std::string threads;
   std::string chunks;
   header.threads = 0;
@@ -57,6 +58,7 @@ void PlanWriter::finish(PlanHeader& header, const std::vector<std::uint32_t>& fr
   header.tables_offset = file_.offset();
   std::string tables = threads + chunks;
   tables.append(reinterpret_cast<const char*>(frame_events.data()), frame_events.size() * sizeof(std::uint32_t));
+  tables.append(route_tables);
   header.tables_hash = XXH3_64bits(tables.data(), tables.size());
   file_.write(tables.data(), tables.size());
   std::memcpy(header.magic, plan_magic, sizeof header.magic);

@@ -46,11 +46,12 @@ void check_given(const Event& event, std::uint32_t number, std::uint64_t next_bl
 
 }  // namespace
 
-Planner::Planner(const std::string& plan_path, const PlanOptions& options)
+Planner::Planner(const std::string& plan_path, const PlanOptions& options, Reroutes reroutes)
     : options_(options),
       from_ns_(options.from_s ? to_ns(*options.from_s) : 0),
       to_ns_(options.to_s ? to_ns(*options.to_s) : 0),
       writer_(plan_path),
+      routes_(std::move(reroutes)),
       pair_(plan_path) {}
 
 bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) {
@@ -90,7 +91,9 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
         reallocate(event, number, thread);
         break;
       case Kind::frame_mark:
-        if (measuring_) frames_.push_back({event.time_ns - facts_.header.origin_ns, number, event.thread});
+        if (!measuring_) break;
+        frames_.push_back({event.time_ns - facts_.header.origin_ns, number, event.thread});
+        if (const auto op = routes_.frame_end_at(number, thread)) append(event.time_ns, thread, *op);
         break;
       case Kind::phase_mark:
         if (!measuring_) phases_.clear();  // of the phases before the stretch, only the last reaches into it
@@ -103,7 +106,11 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
 
 void Planner::allocate(const Event& event, std::uint32_t number, std::uint32_t thread) {
   check_given(event, number, next_block_);
-  const std::uint32_t slot = slots_.take(thread, number);
+  const ReroutedBlock* rerouted = routes_.block_of(number);
+  const std::uint32_t route = rerouted == nullptr ? none : rerouted->route;
+  std::optional<std::uint32_t> kept;
+  if (rerouted != nullptr) kept = routes_.kept_slot(route, thread, event.size, alignment_log2(event));
+  const std::uint32_t slot = kept ? *kept : slots_.take(thread, number, route);
   if (slot >= blocks_.size()) blocks_.resize(slots_.size());
   Block& block = blocks_[slot];
   const std::uint32_t after = block.last_event == none ? none : awaited(block, thread);
@@ -120,7 +127,11 @@ void Planner::allocate(const Event& event, std::uint32_t number, std::uint32_t t
   if (!measuring_) return;
   ++facts_.header.blocks;
   facts_.header.peak_blocks = std::max(facts_.header.peak_blocks, live_blocks_);
+  if (rerouted != nullptr) {
+    if (const auto op = routes_.wait_before(*rerouted, thread)) writer_.add(thread, *op);
+  }
   emit(event, number, thread, slot, after, event.size, block.alignment_log2);
+  if (rerouted != nullptr) routes_.came(route, thread, slot, event.size, 0);
 }
 
 void Planner::free(const Event& event, std::uint32_t number, std::uint32_t thread) {
@@ -136,7 +147,9 @@ void Planner::free(const Event& event, std::uint32_t number, std::uint32_t threa
   block.last_event = number;
   block.last_thread = static_cast<std::uint16_t>(thread);
   block.alive = false;
-  slots_.give_back(slot, thread, number);
+  const std::uint32_t route = route_of(slot);
+  const bool kept = route != none && routes_.went(route, thread, slot, block.size, block.alignment_log2);
+  if (!kept) slots_.give_back(slot, thread, number);
   count_live(block.size, 0);
   --live_blocks_;
 }
@@ -154,6 +167,9 @@ void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t
     ++facts_.header.blocks;
     emit(event, number, thread, slot, after, event.size, natural_alignment_log2);
   }
+  if (const std::uint32_t route = route_of(slot); route != none) {
+    routes_.came(route, thread, slot, event.size, block.size);
+  }
   block.size = event.size;
   block.id = next_block_++;
   block.giver = block.last_event = number;
@@ -161,6 +177,8 @@ void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t
   block.kind = Kind::allocate;  // a preamble restores it so: realloc keeps no alignment
   block.alignment_log2 = natural_alignment_log2;
 }
+
+std::uint32_t Planner::route_of(std::uint32_t slot) const { return routes_.empty() ? none : slots_.route_of(slot); }
 
 std::uint32_t Planner::take_slot(std::uint64_t block, std::uint32_t number) {
   std::uint32_t slot = none;
@@ -236,10 +254,7 @@ void Planner::begin_stretch(std::uint64_t time_ns, std::uint32_t number) {
 
 void Planner::emit(const Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot,
                    std::uint32_t after, std::uint64_t size, std::uint8_t alignment_log2) {
-  const std::uint64_t time_ns = event.time_ns - facts_.header.origin_ns;
-  if (thread >= last_ns_.size()) last_ns_.resize(thread + 1, 0);
-  std::uint64_t delta_ns = time_ns - last_ns_[thread];
-  last_ns_[thread] = time_ns;
+  if (const auto frame_end = routes_.frame_end_before(thread)) writer_.add(thread, *frame_end);
   Op op{.event = number,
         .slot = slot,
         .delta_ns = 0,
@@ -248,8 +263,19 @@ void Planner::emit(const Event& event, std::uint32_t number, std::uint32_t threa
         .size_high = 0,
         .kind = static_cast<std::uint8_t>(event.kind),
         .alignment_log2 = alignment_log2};
+  op.set_size(size);
+  append(event.time_ns, thread, op);
+  ++facts_.header.measured_events;
+  facts_.header.duration_ns = event.time_ns - facts_.header.origin_ns;
+}
+
+void Planner::append(std::uint64_t event_ns, std::uint32_t thread, Op op) {
+  const std::uint64_t time_ns = event_ns - facts_.header.origin_ns;
+  if (thread >= last_ns_.size()) last_ns_.resize(thread + 1, 0);
+  std::uint64_t delta_ns = time_ns - last_ns_[thread];
+  last_ns_[thread] = time_ns;
   if (delta_ns > 0xffff'ffffu) {
-    Op pause{.event = number,
+    Op pause{.event = op.event,
              .slot = 0,
              .delta_ns = 0,
              .after = none,
@@ -262,10 +288,7 @@ void Planner::emit(const Event& event, std::uint32_t number, std::uint32_t threa
     delta_ns = 0;
   }
   op.delta_ns = static_cast<std::uint32_t>(delta_ns);
-  op.set_size(size);
   writer_.add(thread, op);
-  ++facts_.header.measured_events;
-  facts_.header.duration_ns = time_ns;
 }
 
 void Planner::end_without_measured_event() const {
@@ -286,11 +309,14 @@ PlanFacts Planner::finish(bool paced) {
   header.flags = (paced ? plan_paced : 0u) | (options_.one_thread ? plan_one_thread : 0u);
   header.events = pair_.size();
   header.slots = slots_.size();
-  header.pool_bytes = pool_bytes(header.peak_bytes, header.peak_blocks, facts_.largest_bytes);
+  header.pool_bytes = pool_bytes(header.peak_bytes + routes_.extra_bytes(), header.peak_blocks, facts_.largest_bytes);
+  header.routes = static_cast<std::uint32_t>(routes_.routes().size());
+  header.generations = routes_.generations();
+  header.frame_ends = routes_.frame_ends();
   std::vector<std::uint32_t> frame_events;
   frame_events.reserve(frames_.size());
   for (const FrameMark& frame : frames_) frame_events.push_back(frame.event);
-  writer_.finish(header, frame_events);
+  writer_.finish(header, frame_events, routes_.tables(slots_.routes_of_groups()));
   facts_.idle_threads = writer_.idle_threads();
   return facts_;
 }

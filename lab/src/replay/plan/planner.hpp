@@ -12,6 +12,7 @@
 #include "replay/plan/file_array.hpp"
 #include "replay/plan/plan_format.hpp"
 #include "replay/plan/plan_writer.hpp"
+#include "replay/plan/route_plan.hpp"
 #include "replay/plan/slots.hpp"
 
 namespace blockyard::replay {
@@ -49,7 +50,8 @@ struct PlanFacts {
 /// Throws journal::Error.
 class Planner {
  public:
-  Planner(const std::string& plan_path, const PlanOptions& options);
+  /// `reroutes`: what a review of the same events found, for a plan with routes.
+  Planner(const std::string& plan_path, const PlanOptions& options, Reroutes reroutes = {});
 
   /// `preamble_events`: so many of the journal's first events are preamble, whatever the options say, as far as is
   /// known by now. Returns false at the stretch's end: no more events are needed.
@@ -64,6 +66,8 @@ class Planner {
   [[nodiscard]] const std::vector<FrameMark>& frames() const { return frames_; }
   /// The phases of the stretch, in order; the first may have begun before it.
   [[nodiscard]] const std::vector<PhaseMark>& phases() const { return phases_; }
+  /// Empty without routes.
+  [[nodiscard]] const std::vector<PlanRoute>& routes() const { return routes_.routes(); }
 
  private:
   struct Block {
@@ -88,6 +92,10 @@ class Planner {
   void count_live(std::uint64_t gone, std::uint64_t come);
   void emit(const journal::Event& event, std::uint32_t number, std::uint32_t thread, std::uint32_t slot,
             std::uint32_t after, std::uint64_t size, std::uint8_t alignment_log2);
+  /// Appends the op with the time since the thread's previous one.
+  void append(std::uint64_t event_ns, std::uint32_t thread, Op op);
+  /// `none` for a slot without a route.
+  [[nodiscard]] std::uint32_t route_of(std::uint32_t slot) const;
   /// The slot's previous event, if this thread must wait for it; else `none`.
   std::uint32_t awaited(const Block& block, std::uint32_t thread);
 
@@ -97,6 +105,7 @@ class Planner {
   PlanWriter writer_;
   PlanFacts facts_;
   Slots slots_;
+  RoutePlan routes_;
   std::vector<Block> blocks_;                      ///< by slot
   std::uint64_t next_block_ = 0;                   ///< the journal's number of the block that comes next
   journal::FlatMap<std::uint32_t> slot_of_block_;  ///< blocks alive: by their number plus 1

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "journal/json_text.hpp"
+#include "replay/results/route_json.hpp"
 
 namespace blockyard::replay {
 namespace {
@@ -118,11 +119,12 @@ Json busy_cores(const Totals& totals) {
   return static_cast<double>(others) / static_cast<double>(totals.wall_ns);
 }
 
-// The sum of calls and touches, floors taken off.
+// The sum of calls, touches and ends of frames, floors taken off.
 std::uint64_t timed_ns(const Totals& totals) {
   const SampleTotals& samples = *totals.samples;
-  const std::uint64_t all = samples.call_ticks + samples.touch_ticks;
-  const std::uint64_t floors = samples.events * totals.floors.call + samples.touched * totals.floors.touch;
+  const std::uint64_t all = samples.call_ticks + samples.touch_ticks + samples.frame_end_ticks;
+  const std::uint64_t floors =
+      (samples.events + samples.frame_ends) * totals.floors.call + samples.touched * totals.floors.touch;
   return all > floors ? static_cast<std::uint64_t>(static_cast<double>(all - floors) / totals.ticks_per_ns) : 0;
 }
 
@@ -136,6 +138,17 @@ Json counters_json(const Totals& totals) {
     counters[name] = {{"before", start}, {"during", stop - start}};
   }
   return counters;
+}
+
+Json routes_json(const RunFacts& facts, const Totals& totals) {
+  Json routes = Json::array();
+  for (std::size_t index = 0; index < totals.routes.size(); ++index) {
+    Json route = route_json(facts.plan.routes()[index]);
+    route["region_peak_bytes"] = totals.routes[index].region_peak_bytes;
+    route["overflowed"] = totals.routes[index].overflowed;
+    routes.push_back(std::move(route));
+  }
+  return routes;
 }
 
 }  // namespace
@@ -204,6 +217,7 @@ std::string finished_run_json(const RunFacts& facts, const Totals& totals) {
   run["pollute_bytes"] = facts.settings.pollute_bytes;
   run["polluted"] = totals.polluted ? Json(*totals.polluted) : Json(nullptr);
   run["looking"] = causes_json(facts.settings, totals.causes);
+  if (!totals.routes.empty()) run["routes"] = routes_json(facts, totals);
   return journal::json_text(run) + "\n";
 }
 

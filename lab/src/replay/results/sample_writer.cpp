@@ -11,10 +11,27 @@ namespace blockyard::replay {
 static_assert(samples::kind_free == static_cast<std::uint8_t>(journal::Kind::free));
 static_assert(samples::kind_reallocate == static_cast<std::uint8_t>(journal::Kind::reallocate));
 
+namespace {
+
+/// A row of frame_ends.npy.
+struct [[gnu::packed]] FrameEndRow {
+  std::uint32_t event;   ///< number of the frame mark in the journal
+  std::uint32_t thread;  ///< the journal's, whose temp memory ended
+  std::uint64_t start;   ///< ns since the replay's clock started
+  std::uint32_t call;    ///< ticks, including the timer's floor; the largest value means at least that
+};
+constexpr const char* frame_end_descr = "[('event', '<u4'), ('thread', '<u4'), ('start', '<u8'), ('call', '<u4')]";
+
+}  // namespace
+
 SampleWriter::SampleWriter(const std::string& folder, const PlanFile& plan, const Session& session)
     : session_(session), frames_(plan.frames()), file_(folder + "/samples.npy") {
   const std::string header = npy_header(samples::row_descr, plan.header().measured_events);
   file_.write(header.data(), header.size());
+  if (plan.header().frame_ends != 0) {
+    const std::string frame_ends = npy_header(frame_end_descr, plan.header().frame_ends);
+    frame_ends_.emplace(folder + "/frame_ends.npy").write(frame_ends.data(), frame_ends.size());
+  }
   queue_.reserve(session.threads.size());
   for (const ReplayThread& thread : session.threads) {
     cursors_.push_back({&thread});
@@ -52,8 +69,8 @@ std::uint64_t SampleWriter::advance(std::uint64_t most) {
 
 void SampleWriter::write(Cursor& cursor) {
   const Record& record = cursor.thread->record(cursor.next);
-  if (record.kind == kind_pause) {
-    cursor.plan_ns += record.size();
+  if (record.kind >= first_special_kind) {
+    write_special(cursor, record);
     return;
   }
   while (frame_ < frames_.size() && frames_[frame_] < record.event) ++frame_;
@@ -85,6 +102,17 @@ void SampleWriter::write(Cursor& cursor) {
   }
 }
 
+void SampleWriter::write_special(Cursor& cursor, const Record& record) {
+  if (record.kind == kind_pause) cursor.plan_ns += record.size();
+  if (record.kind != kind_frame_end) return;
+  cursor.plan_ns += record.delta_ns;
+  const FrameEndRow row{record.event, cursor.thread->journal_thread, session_.ns(record.outcome.start),
+                        record.outcome.call};
+  frame_ends_->write(&row, sizeof row);
+  ++totals_.frame_ends;
+  totals_.frame_end_ticks += record.outcome.call;
+}
+
 std::uint64_t SampleWriter::interrupted_threads() const {
   return static_cast<std::uint64_t>(std::count_if(
       cursors_.begin(), cursors_.end(), [](const Cursor& cursor) { return cursor.late * 100 > cursor.events; }));
@@ -93,6 +121,7 @@ std::uint64_t SampleWriter::interrupted_threads() const {
 LatenessHistogram SampleWriter::finish() {
   advance(~std::uint64_t{0});
   file_.commit();
+  if (frame_ends_) frame_ends_->commit();
   return std::move(lateness_);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,13 +21,16 @@ struct SampleTotals {
   std::uint64_t touch_ticks = 0;       ///< of all touches, the timer's floor included
   std::uint64_t touched = 0;           ///< events with a touch
   std::uint64_t order_inversions = 0;  ///< events that began before one that precedes them in the journal
+  std::uint64_t frame_ends = 0;        ///< of a plan with routes
+  std::uint64_t frame_end_ticks = 0;   ///< of all of those, the timer's floor included
 };
 
 /// Works while the threads follow their records, and after. Takes its memory when it is constructed (about 1 MiB, and
 /// 32 bytes per thread); later members take none. One thread at a time.
 class SampleWriter {
  public:
-  /// Begins `folder`/samples.npy. Every thread's first records must be in place. Throws journal::Error.
+  /// Begins `folder`/samples.npy, and frame_ends.npy for a plan that ends frames. Every thread's first records must be
+  /// in place. Throws journal::Error.
   SampleWriter(const std::string& folder, const PlanFile& plan, const Session& session);
 
   /// Writes at most `most` rows, up to the first event in the journal's order that is not over. Returns how many
@@ -57,12 +61,14 @@ class SampleWriter {
   using Next = std::pair<std::uint32_t, std::uint32_t>;  ///< event, cursor
 
   void write(Cursor& cursor);
+  void write_special(Cursor& cursor, const Record& record);
   void enqueue(std::uint32_t index);
 
   const Session& session_;
   std::span<const std::uint32_t> frames_;
   std::size_t frame_ = 0;
   AtomicFile file_;
+  std::optional<AtomicFile> frame_ends_;
   std::vector<Cursor> cursors_;
   std::vector<Next> queue_;  ///< a heap, the earliest event first, without the threads all of whose records are written
   LatenessHistogram lateness_;

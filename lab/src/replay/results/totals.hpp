@@ -12,6 +12,7 @@
 #include "replay/results/lateness.hpp"
 #include "replay/results/sample_writer.hpp"
 #include "replay/run/adapter_host.hpp"
+#include "replay/run/rerouting.hpp"
 #include "replay/run/session.hpp"
 #include "replay/run/timed_call.hpp"
 
@@ -59,6 +60,7 @@ struct Totals {
   std::vector<std::uint64_t> thread_stop_ns;
   std::optional<SampleTotals> samples;  ///< none where calls are not timed
   std::uint64_t interrupted_threads = 0;
+  std::vector<RouteTotals> routes;            ///< of a plan with routes
   std::optional<LatenessHistogram> lateness;  ///< none at `--pace max` and untimed
 
   /// Adds up what each thread counted while the clock ran. Call it when all threads have followed their records.

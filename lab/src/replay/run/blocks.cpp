@@ -2,6 +2,7 @@
 
 #include "journal/event.hpp"
 #include "replay/run/failure.hpp"
+#include "replay/run/rerouting.hpp"
 #include "replay/run/verify.hpp"
 
 namespace blockyard::replay {
@@ -45,6 +46,7 @@ void restore_block(Session& session, ReplayThread& thread, const Op& op) {
 }
 
 void release_block(Session& session, Slot& slot) {
+  if (session.rerouting != nullptr && session.rerouting->release(session, slot)) return;
   const by_adapter& calls = *session.adapter;
   if ((calls.flags & BY_ADAPTER_SIZED_FREE) != 0) {
     calls.free_sized(slot.block, slot.size, std::size_t{1} << slot.alignment_log2);
@@ -55,6 +57,7 @@ void release_block(Session& session, Slot& slot) {
 }
 
 void chain_leftovers(Session& session, std::uint32_t slots) {
+  if (session.rerouting != nullptr) session.rerouting->surrender_kept(session);
   for (std::uint32_t index = 0; index < slots; ++index) {
     Slot& slot = session.slots[index];
     if (slot.block == nullptr) continue;

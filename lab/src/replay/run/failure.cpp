@@ -15,6 +15,7 @@ struct Prepared {
   char part[4096];
   char path[4096];
   char samples_part[4096];  // a streamed run writes them while it runs
+  char frame_ends_part[4096];
   char before[16384];
   char after[16384];
 };
@@ -35,6 +36,7 @@ void write_all(int file, const char* text, std::size_t size) {
 void write_run_json(const SafeText& reason) {
   if (prepared.path[0] == '\0') return;
   unlink(prepared.samples_part);
+  unlink(prepared.frame_ends_part);
   const int file = open(prepared.part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return;
   write_all(file, prepared.before, std::strlen(prepared.before));
@@ -68,6 +70,7 @@ SafeText& SafeText::operator<<(std::uint64_t number) {
 void prepare_failure(const std::string& folder, const std::string& before, const std::string& after) {
   keep(prepared.part, sizeof prepared.part, folder + "/run.json.part");
   keep(prepared.samples_part, sizeof prepared.samples_part, folder + "/samples.npy.part");
+  keep(prepared.frame_ends_part, sizeof prepared.frame_ends_part, folder + "/frame_ends.npy.part");
   keep(prepared.before, sizeof prepared.before, before);
   keep(prepared.after, sizeof prepared.after, after);
   keep(prepared.path, sizeof prepared.path, folder + "/run.json");
@@ -83,8 +86,8 @@ bool report_failure(const SafeText& reason) {
 }
 
 void discard_results(const char* folder) {
-  for (const char* name : {"/run.json.part", "/samples.npy.part", "/memory.npy.part", "/blocks.npy.part",
-                           "/samples.npy", "/memory.npy", "/blocks.npy"}) {
+  for (const char* name : {"/run.json.part", "/samples.npy.part", "/frame_ends.npy.part", "/memory.npy.part",
+                           "/blocks.npy.part", "/samples.npy", "/frame_ends.npy", "/memory.npy", "/blocks.npy"}) {
     SafeText path;
     path << folder << name;
     unlink(path.c_str());

@@ -19,6 +19,7 @@
 #include "replay/run/failure.hpp"
 #include "replay/run/keep_awake.hpp"
 #include "replay/run/replay_threads.hpp"
+#include "replay/run/rerouting.hpp"
 #include "replay/run/session_setup.hpp"
 #include "replay/run/stream.hpp"
 
@@ -72,7 +73,8 @@ class Run {
   void prepare() {
     check_pace(settings_, plan_.header());
     make_folder(settings_.output);
-    for (const char* old : {"/run.json", "/samples.npy", "/memory.npy", "/blocks.npy", "/syscalls.npy"})
+    for (const char* old :
+         {"/run.json", "/samples.npy", "/frame_ends.npy", "/memory.npy", "/blocks.npy", "/syscalls.npy"})
       unlink((settings_.output + old).c_str());
     set_up(session_, settings_);
     totals_.ticks_per_ns = session_.ticks_per_ns;
@@ -85,6 +87,7 @@ class Run {
     // One repeat shows which blocks share pages; more would only take space.
     if (settings_.repeat == 1 && !settings_.traced) blocks_.emplace(plan_.header().slots);
     populate_program();
+    if (plan_.header().routes != 0) session_.rerouting = &rerouting_.emplace(plan_, session_);
     threads_.emplace(session_, plan_, memory_);
     if (memory_.records().streamed()) {
       if (session_.timed) samples_.emplace(settings_.output, plan_, session_);
@@ -148,6 +151,7 @@ class Run {
     const std::uint64_t peak = peak_resident_bytes();
     totals_.counters_at_stop = loaded_.counters();
     totals_.count_threads(session_);
+    if (rerouting_) rerouting_->note_peaks();
     watch_.finish_sampling(totals_.wall_ns);
     stream_.reset();  // writes what is left to be written, so that it disturbs nothing that is timed from here on
     totals_.background_cpu_ns = watch_.rows().back().background_cpu_ns;
@@ -160,12 +164,16 @@ class Run {
     const std::uint32_t slots = plan_.header().slots;
     session_.phase.store(Phase::freeing, std::memory_order_release);
     totals_.walk = walk_fresh_blocks(session_, slots);
-    totals_.rounding = rounding_of_live_blocks(session_, slots, loaded_.usable_size);
+    totals_.rounding = rounding_of_live_blocks(session_, slots, rerouting_ ? nullptr : loaded_.usable_size);
     if (blocks_) blocks_->record(session_);
     chain_leftovers(session_, slots);
     const std::uint64_t begin = base::ticks();
     threads_->clear_up();
     totals_.teardown_ns = session_.ns(base::ticks() - begin);
+    if (rerouting_) {
+      rerouting_->note_peaks();
+      totals_.routes = rerouting_->totals();
+    }
     totals_.teardown_resident_bytes = beyond_lab(resident_bytes());
     totals_.after_last_free = observe_aftermath(session_, background_);
     totals_.after_last_free.resident_bytes = beyond_lab(totals_.after_last_free.resident_bytes);
@@ -206,6 +214,7 @@ class Run {
   RunMemory memory_;
   Background background_;
   Watch watch_;
+  std::optional<Rerouting> rerouting_;  ///< of a plan with routes
   std::optional<ReplayThreads> threads_;
   std::optional<SampleWriter> samples_;  ///< a streamed run has it from the start, other runs when they are over
   std::optional<Stream> stream_;

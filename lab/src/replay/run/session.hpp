@@ -104,6 +104,8 @@ struct ReplayThread {
   [[nodiscard]] Record& record(std::uint64_t number) const { return records[number & mask]; }
 };
 
+class Rerouting;
+
 /// What a run is doing, for messages and the watching thread.
 enum class Phase : std::uint32_t { starting, restoring, running, freeing, writing };
 
@@ -129,6 +131,7 @@ struct Session {
   std::atomic<std::uint32_t> restored{0};  ///< 1 once every thread has started and restored its preamble
   std::atomic<std::uint32_t> go{0};
   std::atomic<std::uint32_t> finished{0};  ///< threads that have followed all their records
+  Rerouting* rerouting = nullptr;          ///< null for a plan without routes
 
   [[nodiscard]] std::unique_lock<std::mutex> lock_if_needed() {
     return locked ? std::unique_lock(lock) : std::unique_lock<std::mutex>();

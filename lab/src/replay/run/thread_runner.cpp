@@ -7,6 +7,7 @@
 #include "replay/run/cores.hpp"
 #include "replay/run/crash.hpp"
 #include "replay/run/drive.hpp"
+#include "replay/run/drive_rerouted.hpp"
 #include "replay/run/handshake.hpp"
 #include "replay/run/pacer.hpp"
 #include "replay/run/verify.hpp"
@@ -45,7 +46,13 @@ void ThreadRunner::prepare() {
 }
 
 void ThreadRunner::replay() {
-  session_.verify ? drive_and_verify(session_, thread_) : drive(session_, thread_);
+  if (session_.verify) {
+    drive_and_verify(session_, thread_);
+  } else if (session_.rerouting != nullptr) {
+    drive_rerouted(session_, thread_);
+  } else {
+    drive(session_, thread_);
+  }
   leave(thread_.core);
   session_.finished.fetch_add(1, std::memory_order_release);
   session_.finished.notify_all();

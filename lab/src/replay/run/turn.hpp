@@ -34,6 +34,11 @@ class Turn {
   /// The plan has no event of this thread for so long.
   void pause(std::uint64_t ns) { plan_ns_ += ns; }
 
+  /// The thread has come to `event` and waits for something else first: earlier events of others need not wait for it.
+  void come_to(std::uint32_t event) {
+    if (in_order_) order_.come_to(event);
+  }
+
   [[gnu::always_inline]] void await(const Record& record, const Slot& slot) {
     if (in_order_) [[unlikely]] {
       order_.come_to(record.event);
@@ -77,10 +82,18 @@ class Turn {
   std::uint64_t order_waits_ = 0;
 };
 
+/// The special ops of a plan without routes: pauses.
+struct PausesOnly {
+  [[gnu::always_inline]] static bool is_special(const Record& record) { return record.kind == kind_pause; }
+  [[gnu::always_inline]] void operator()(Turn& turn, const Record& record) const { turn.pause(record.size()); }
+};
+
 /// Follows the thread's records from the clock's start to the last: calls `step(record, slot)` for each event when its
-/// turn has come. Allocates nothing; its only system calls are sleeps.
-template <typename Step>
-[[gnu::always_inline]] inline void for_each_event(const Session& session, ReplayThread& thread, Step step) {
+/// turn has come, and `special(turn, record)` for what is no event. Allocates nothing; its only system calls are
+/// sleeps.
+template <typename Step, typename Special = PausesOnly>
+[[gnu::always_inline]] inline void for_each_event(const Session& session, ReplayThread& thread, Step step,
+                                                  Special special = {}) {
   Slot* const slots = session.slots;
   Record* const records = thread.records;
   const std::uint64_t mask = thread.mask;
@@ -94,8 +107,8 @@ template <typename Step>
       thread.cause_reader.rebase();
     }
     Record& record = records[i & mask];
-    if (record.kind == kind_pause) [[unlikely]] {
-      turn.pause(record.size());
+    if (Special::is_special(record)) [[unlikely]] {
+      special(turn, record);
     } else {
       // Prefetches the slot of the next event while there is time. After the last record lies one of zeros.
       __builtin_prefetch(&slots[records[(i + 1) & mask].order.slot], 1);

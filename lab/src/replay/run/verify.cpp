@@ -7,6 +7,7 @@
 #include "journal/event.hpp"
 #include "replay/run/blocks.hpp"
 #include "replay/run/failure.hpp"
+#include "replay/run/special_ops.hpp"
 #include "replay/run/turn.hpp"
 
 namespace blockyard::replay {
@@ -45,20 +46,38 @@ void check_zeroed(const Session& session, const void* block, std::uint64_t size,
   }
 }
 
+void* call_allocator(const by_adapter& calls, const Record& record, const Slot& slot) {
+  const std::uint64_t size = record.size();
+  switch (static_cast<Kind>(record.kind)) {
+    case Kind::allocate:
+      return calls.allocate(size);
+    case Kind::allocate_zeroed:
+      return calls.allocate_zeroed(size);
+    case Kind::reallocate:
+      return calls.reallocate(slot.block, slot.size, std::size_t{1} << slot.alignment_log2, size);
+    default:
+      return calls.allocate_aligned(std::size_t{1} << record.alignment_log2, size);
+  }
+}
+
+// Whether the event is of a routed slot, and then it is carried out and `block` is what the slot has.
+bool rerouted(ThreadRoutes* routes, const Record& record, const Slot& slot, void*& block) {
+  const std::uint32_t route = routes == nullptr ? none : routes->route_of(slot);
+  if (route == none) return false;
+  block = routes->carry_out(route, record, slot, [](auto, auto call) { call(); });
+  return true;
+}
+
 // Calls the allocator for an event that gives a block, and checks what it gave.
-void give(Session& session, ReplayThread& thread, const Record& record, Slot& slot) {
-  const by_adapter& calls = *session.adapter;
+void give(Session& session, ReplayThread& thread, ThreadRoutes* routes, const Record& record, Slot& slot) {
   const auto kind = static_cast<Kind>(record.kind);
   const std::uint64_t size = record.size();
   const std::uint64_t old_size = slot.size;
   const std::uint32_t old_giver = slot.done.load(std::memory_order_relaxed);
   const std::size_t alignment = std::size_t{1} << record.alignment_log2;
   if (kind == Kind::reallocate) check_pattern(session, slot, old_size, old_giver);
-  void* block = kind == Kind::allocate          ? calls.allocate(size)
-                : kind == Kind::allocate_zeroed ? calls.allocate_zeroed(size)
-                : kind == Kind::reallocate
-                    ? calls.reallocate(slot.block, old_size, std::size_t{1} << slot.alignment_log2, size)
-                    : calls.allocate_aligned(alignment, size);
+  void* block = nullptr;
+  if (!rerouted(routes, record, slot, block)) block = call_allocator(*session.adapter, record, slot);
   if (block == nullptr && size != 0) out_of_memory(session, record.event, size);
   slot.block = block;
   slot.size = size;
@@ -70,7 +89,7 @@ void give(Session& session, ReplayThread& thread, const Record& record, Slot& sl
   fill_pattern(slot, record.event);
 }
 
-void check_event(Session& session, ReplayThread& thread, const Record& record, Slot& slot) {
+void check_event(Session& session, ReplayThread& thread, ThreadRoutes* routes, const Record& record, Slot& slot) {
   const auto kind = static_cast<Kind>(record.kind);
   std::uint64_t live = thread.progress.live.load(std::memory_order_relaxed);
   {
@@ -78,11 +97,11 @@ void check_event(Session& session, ReplayThread& thread, const Record& record, S
     if (kind == Kind::free) {
       check_pattern(session, slot, slot.size, slot.done.load(std::memory_order_relaxed));
       live -= record.size();
-      release_block(session, slot);
+      if (!rerouted(routes, record, slot, slot.block)) release_block(session, slot);
     } else {
       if (kind == Kind::reallocate) live -= slot.size;
       live += record.size();
-      give(session, thread, record, slot);
+      give(session, thread, routes, record, slot);
     }
   }
   thread.progress.live.store(live, std::memory_order_relaxed);
@@ -114,8 +133,20 @@ void check_pattern(const Session& session, const Slot& slot, std::uint64_t bytes
 }
 
 void drive_and_verify(Session& session, ReplayThread& thread) {
-  for_each_event(session, thread,
-                 [&](const Record& record, Slot& slot) { check_event(session, thread, record, slot); });
+  if (session.rerouting == nullptr) {
+    for_each_event(session, thread,
+                   [&](const Record& record, Slot& slot) { check_event(session, thread, nullptr, record, slot); });
+    return;
+  }
+  ThreadRoutes routes(session, thread);
+  const auto end_frame = [&](Turn& turn, const Record& record) {
+    const bool of_program = record.size() != 0;
+    if (of_program) turn.await(record, session.slots[0]);
+    ThreadRoutes::end_frame(of_program);
+  };
+  for_each_event(
+      session, thread, [&](const Record& record, Slot& slot) { check_event(session, thread, &routes, record, slot); },
+      SpecialOps(routes, end_frame));
 }
 
 }  // namespace blockyard::replay
