@@ -136,7 +136,8 @@ class Judgement {
 
   Status scope() const {
     const Status scoped = status(tally_.scoped, tally_.decided());
-    if (scoped != Status::holds || !has_scope_) return scoped;
+    if (!has_scope_) return Status::no;
+    if (scoped != Status::holds) return scoped;
     if (of(What::temp) == Status::holds) return tally_.burst_bytes * 2 <= tally_.frame_bytes ? scoped : Status::no;
     // Blocks that always overlap live longer than one call, whatever the stacks seem to say.
     return tally_.burst_bytes * 8 <= tally_.bytes ? scoped : Status::no;
@@ -213,12 +214,12 @@ class ScopeFinder {
  private:
   /// Whether the function is on the leaf's stack, as far out as the scope must be.
   bool encloses(std::uint32_t function, const Leaf& leaf) const {
-    if (leaf.scope_function == function || leaf.scope_function == sites::SharedFunction::none) return true;
+    if (leaf.scope_function == sites::SharedFunction::none) return true;
     const auto nodes = recording_.stacks->nodes();
     for (std::uint32_t node = leaf.node; node != journal::no_node; node = nodes[node].parent) {
-      if (recording_.depth[node] > leaf.scope_depth) continue;
       for (const sites::Label& label : recording_.labels->of_frame(nodes[node].frame)) {
-        if (label.function == function) return true;
+        // Of a function that calls itself the innermost call would open the scope.
+        if (label.function == function) return recording_.depth[node] <= leaf.scope_depth;
       }
     }
     return false;

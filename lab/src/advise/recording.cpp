@@ -34,11 +34,25 @@ void find_frame_functions(Recording& recording) {
       if (++marks > 1) {
         for (const std::uint32_t node : path.calls_since(last_mark)) {
           for (const sites::Label& label : recording.labels->of_frame(nodes[node].frame)) {
-            recording.frame_functions.insert(label.function);
+            recording.enclosing.insert(label.function);
           }
         }
       }
       last_mark = path.turn();
+    }
+  }
+}
+
+/// main() and what calls it go on for as long as the program does.
+void find_starts(Recording& recording) {
+  const auto nodes = recording.stacks->nodes();
+  recording.starts_program.resize(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const sites::Label& label : recording.labels->of_frame(nodes[i].frame)) {
+      const std::string& name = recording.labels->text(label.function);
+      if (!name.starts_with("__libc_start") && name != "_start") continue;
+      recording.starts_program[i] = true;
+      recording.enclosing.insert(label.function);
     }
   }
 }
@@ -82,6 +96,7 @@ Recording load(const std::string& path, const journal::Progress& progress) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     recording.depth[i] = nodes[i].parent == journal::no_node ? 0 : recording.depth[nodes[i].parent] + 1;
   }
+  find_starts(recording);
   if (recording.has_frames()) find_frame_functions(recording);
   return recording;
 }

@@ -32,7 +32,8 @@ struct Recording {
   std::uint64_t events = 0;
   std::uint64_t allocations = 0;
   std::uint64_t duration_ns = 0;
-  std::set<std::uint32_t> frame_functions;  ///< texts of Labels: functions that go on when a frame ends
+  std::set<std::uint32_t> enclosing;  ///< texts of Labels: functions that enclose frames or the program
+  std::vector<bool> starts_program;   ///< by node: the C library's function that calls main()
   std::vector<std::string> notes;
 
   bool has_frames() const { return frame_thread != no_thread; }

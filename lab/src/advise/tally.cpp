@@ -225,9 +225,9 @@ class Profiler final : public Listener {
   }
 
   bool is_scoped(const Life& life, const End& end) const {
-    return end.same_call && end.place.caller != journal::no_node &&
-           (life.thread != recording_.frame_thread ||
-            (end.frame == life.frame && !recording_.frame_functions.contains(end.place.function)));
+    return end.same_call && end.place.caller != journal::no_node && !recording_.starts_program[end.place.caller] &&
+           !recording_.enclosing.contains(end.place.function) &&
+           (life.thread != recording_.frame_thread || end.frame == life.frame);
   }
 
   const Recording& recording_;
