@@ -47,6 +47,28 @@ Validation halves(const Recording& recording, Words& words) {
   return result;
 }
 
+/// One scope for sites that take turns would hold the blocks of all of them to the end of the function: such sites had
+/// better have a scope each. False when there is none.
+bool split_scopes(std::vector<Piece>& advised, const Verdict& verdict) {
+  constexpr std::uint64_t little = 64 * 1024;
+  constexpr std::uint64_t turns = 8;
+  std::vector<Piece> result;
+  for (std::size_t i = 0; i < advised.size(); ++i) {
+    const Evidence& evidence = verdict.pieces[i];
+    const bool splits =
+        !advised[i].parts.empty() && evidence.region_bytes > little && evidence.region_bytes * turns > evidence.bytes;
+    if (splits) {
+      result.insert(result.end(), advised[i].parts.begin(), advised[i].parts.end());
+    } else {
+      result.push_back(std::move(advised[i]));
+    }
+  }
+  const bool changed = result.size() != advised.size();
+  advised = std::move(result);
+  rank(advised);
+  return changed;
+}
+
 void write(const Advice& advice, const std::string& path) {
   journal::Routes routes;
   routes.events = advice.recording.events;
@@ -105,12 +127,16 @@ Advice advise(const Options& options, const journal::Progress& progress) {
   } else {
     advice.choice.advised = choose_wishes(options.wishes, advice.profile, recording, advice.words, advice.contexts);
   }
-  if (advice.choice.advised.size() > journal::most_routes) advice.choice.advised.resize(journal::most_routes);
-  advice.pieces = advice.choice.advised;
-  for (Piece& piece : worth_judging(advice.choice.left)) advice.pieces.push_back(std::move(piece));
   const Baseline baseline = baseline_of(advice.profile, recording);
-  advice.verdict = judge(advice.pieces, recording, advice.words,
-                         {.window = {}, .routes = true, .worst_frame = advice.profile.worst_frame}, part(0.3, 0.5));
+  const JudgeOptions on_itself{.window = {}, .routes = true, .worst_frame = advice.profile.worst_frame};
+  for (bool again = true; again;) {
+    auto& advised = advice.choice.advised;
+    if (advised.size() > journal::most_routes) advised.resize(journal::most_routes);
+    advice.pieces = advised;
+    for (Piece& piece : worth_judging(advice.choice.left)) advice.pieces.push_back(std::move(piece));
+    advice.verdict = judge(advice.pieces, recording, advice.words, on_itself, part(0.3, 0.5));
+    again = options.wishes.empty() && split_scopes(advised, advice.verdict);
+  }
   for (const std::string& path : options.on) {
     const Recording other = load(path, part(0.5, 0.55));
     const Verdict verdict =

@@ -51,7 +51,7 @@ struct Advice {
   std::vector<Verdict> on_verdicts;  ///< of `pieces`
 };
 
-/// Reads the journal nine times and the others twice. Memory grows with the live blocks and the stacks. Throws
+/// Reads the journal up to ten times and the others twice. Memory grows with the live blocks and the stacks. Throws
 /// journal::Error.
 Advice advise(const Options& options, const journal::Progress& progress);
 

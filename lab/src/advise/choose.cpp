@@ -248,8 +248,7 @@ class Chooser {
     }
     merge(choice.advised);
     drop_small(choice);
-    std::sort(choice.advised.begin(), choice.advised.end(),
-              [](const Piece& a, const Piece& b) { return a.saved > b.saved; });
+    rank(choice.advised);
     std::sort(choice.left.begin(), choice.left.end(), [](const Piece& a, const Piece& b) {
       return a.tally.cost + a.tally.realloc_cost > b.tally.cost + b.tally.realloc_cost;
     });
@@ -377,6 +376,10 @@ class Chooser {
         merged.push_back(std::move(piece));
         continue;
       }
+      if (piece.what == What::temp_scope) {
+        if (partner->parts.empty()) partner->parts.push_back(*partner);
+        partner->parts.push_back(piece);
+      }
       if (piece.tally.cost > partner->tally.cost) {
         partner->node = piece.node;
         std::swap(partner->contexts, piece.contexts);
@@ -431,6 +434,10 @@ bool is_called(const std::string& function, const std::string& name) {
 }
 
 }  // namespace
+
+void rank(std::vector<Piece>& pieces) {
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.saved > b.saved; });
+}
 
 std::vector<Context> contexts_of(const Profile& profile, const Recording& recording, Words& words) {
   Contexts contexts(recording, words);

@@ -26,12 +26,16 @@ struct Piece {
   std::uint32_t node = journal::no_node;  ///< its most expensive stack
   double saved = 0;                       ///< estimated ns
   Tally tally;
+  std::vector<Piece> parts;  ///< temp_scope: what it was merged from; empty when from one
 };
 
 struct Choice {
   std::vector<Piece> advised;  ///< the most saving first
   std::vector<Piece> left;     ///< the most expensive first
 };
+
+/// Sorts the most saving first.
+void rank(std::vector<Piece>& pieces);
 
 /// Contexts of the leaves of a profile, in their order.
 std::vector<Context> contexts_of(const Profile& profile, const Recording& recording, Words& words);
