@@ -368,3 +368,30 @@ def test_where_nothing_is_worth_a_change_it_says_so(tmp_path):
     done = blockyard("advise", play(tmp_path / "game.txt", each_frame), "--no-replay", "-o", tmp_path / "out")
     assert done.stdout.startswith("No change is worth making")
     assert "keep_all(): its blocks live long" in done.stdout
+
+
+def test_a_block_that_the_calling_call_of_a_recursive_function_frees_has_no_scope_in_it(tmp_path):
+    def each_frame(game: Game) -> None:
+        for i in range(8):
+            block = game.allocate(40 + 20 * i, "update()", ("walk()", 5), ("walk()", 7))
+            game.free(block, "update()", ("walk()", 6))
+
+    site = at(advise(play(tmp_path / "game.txt", each_frame)), "walk()")
+    assert site["what"] == "temp"
+
+
+def test_sites_that_take_turns_have_a_scope_each(tmp_path):
+    alive: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        for i in range(20):
+            for site in ("read()", "write()"):
+                if len(alive) == 2:
+                    game.free(alive.pop(0), "update()", ("serve()", 9))
+                alive.append(game.allocate(1000 + 50 * i, "update()", "serve()", site))
+        while alive and game.frame % 2:
+            game.free(alive.pop(), "update()", ("serve()", 9))
+
+    report = advise(play(tmp_path / "game.txt", each_frame, marks=False))
+    assert [one["what"] for one in report["advice"]] == ["temp_scope"] * 2
+    assert all(one["evidence"]["region_bytes"] < 10_000 for one in report["advice"])

@@ -51,12 +51,12 @@ Validation halves(const Recording& recording, Words& words) {
 /// better have a scope each. False when there is none.
 bool split_scopes(std::vector<Piece>& advised, const Verdict& verdict) {
   constexpr std::uint64_t little = 64 * 1024;
-  constexpr std::uint64_t turns = 8;
   std::vector<Piece> result;
   for (std::size_t i = 0; i < advised.size(); ++i) {
     const Evidence& evidence = verdict.pieces[i];
-    const bool splits =
-        !advised[i].parts.empty() && evidence.region_bytes > little && evidence.region_bytes * turns > evidence.bytes;
+    // With a scope each, the sites together would hold their bursts.
+    const std::uint64_t apart = advised[i].tally.burst_bytes;
+    const bool splits = !advised[i].parts.empty() && evidence.region_bytes > std::max(little, 2 * apart);
     if (splits) {
       result.insert(result.end(), advised[i].parts.begin(), advised[i].parts.end());
     } else {

@@ -117,10 +117,17 @@ def _periods(report: dict[str, Any]) -> float:
 
 
 def _explained(report: dict[str, Any]) -> str:
-    worst = ", worst: of that of the worst frame" if per_frame(report) else ""
+    worst, budget = "", ""
+    if report["estimated_worst_frame_ns"]:
+        spent, frame_ns = report["estimated_worst_frame_ns"], 1e9 / report["fps"]
+        worst = ", worst: of that of the worst frame"
+        budget = (
+            f" The worst frame spends {duration(spent)} in the allocator, {percent(spent, frame_ns)} of a frame at "
+            f"{report['fps']:g} per second."
+        )
     return (
         f"share: of all allocator time{worst}. memory: most that the change holds at once. "
-        "The times are estimates from typical costs of a call, not measurements."
+        f"The times are estimates from typical costs of a call, not measurements.{budget}"
     )
 
 
@@ -170,7 +177,8 @@ def _seen(advice: dict[str, Any]) -> str:
         return f"{blocks} in {counted(seen['frames'], 'frame')} end on their thread in the frame that they began in."
     if what == "temp_scope":
         where = function(advice["where"])
-        return f"{blocks} end in the call of {where} that they began in; a scope would open {seen['periods']:,} times."
+        times = "once" if seen["periods"] == 1 else f"{seen['periods']:,} times"
+        return f"{blocks} end in the call of {where} that they began in; a scope would open {times}."
     if what == "temp_job":
         frames = counted(seen["frames_crossed"], "frame")
         when = f"at most {frames} later" if seen["frames_crossed"] else "in their frame"
