@@ -79,8 +79,15 @@ inline std::uint64_t now_ns() {
           .count());
 }
 
+/// Sizes as small objects have them: most of them below 128 bytes.
+inline std::uint32_t small_size(Random& random) {
+  const std::uint32_t kind = random.below(16);
+  return 16 + (kind < 10 ? random.below(112) : kind < 15 ? random.below(500) : random.below(2'000));
+}
+
 /// Workloads print `NAME VALUE` lines. False: there is no workload of that name.
 bool run_single(const char* workload);
+bool run_loads(const char* workload);
 bool run_threads(const char* workload, unsigned threads, double seconds);
 bool run_waits(const char* workload, double seconds);
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import bench_result
 import hardening
+import loads
 
 from blockyard import allocators
 
@@ -159,14 +160,14 @@ def main() -> None:
     parser.add_argument(
         "--only",
         action="append",
-        help="a workload (NAME or NAME-one-core), waits, background or hardening; may be repeated",
+        help="a workload (NAME or NAME-one-core), a load or program, waits, background or hardening; may be repeated",
     )
     parser.add_argument("--allocators", default="defaults", help="as `blockyard replay -a` takes them")
     options = parser.parse_args()
     program = Path(os.environ["BLOCKYARD_BUILD"]) / "bench" / "heap" / "bench_heap"
     if not program.is_file():
         raise SystemExit(f"blockyard: bench/heap: NOT MEASURED: {program} was not built (scripts/build bench)")
-    known = {workload.key for workload in WORKLOADS} | {"waits", "background", "hardening"}
+    known = {workload.key for workload in WORKLOADS} | {*loads.NAMES, "waits", "background", "hardening"}
     if options.only and (unknown := set(options.only) - known):
         raise SystemExit(f"blockyard: there is no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     choices = []
@@ -186,6 +187,8 @@ def main() -> None:
             results = measure(program, choices, workload, options.repeats, options.seconds)
             show(workload, results)
             found.setdefault("workloads", {})[workload.case] = kept(workload, results)
+    if measured := loads.measure(program, choices, wanted, options.repeats, options.seconds):
+        found["loads"] = measured
     named = {choice.name: choice for choice in choices}
     if wanted("waits"):
         some = [named[name] for name in (OURS, "mimalloc", "jemalloc", "tcmalloc", "glibc") if name in named]

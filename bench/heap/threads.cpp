@@ -21,12 +21,6 @@ std::atomic<bool> stopped{false};
 
 bool running() { return !stopped.load(std::memory_order_relaxed); }
 
-// Sizes as small objects have them: most of them below 128 bytes.
-std::uint32_t small_size(Random& random) {
-  const std::uint32_t kind = random.below(16);
-  return 16 + (kind < 10 ? random.below(112) : kind < 15 ? random.below(500) : random.below(2'000));
-}
-
 void report(const std::vector<std::uint64_t>& counts, double seconds) {
   std::uint64_t all = 0;
   for (const std::uint64_t count : counts) {

@@ -37,6 +37,7 @@ def write(data: Data, targets: dict[str, Any]) -> list[str]:
         "",
         *table(["target", "met", "missed"], rows),
         *_threads(figures),
+        *_loads(campaign, figures, targets),
         *_waits(figures),
     ]
 
@@ -180,6 +181,55 @@ def _threads(figures: dict[str, Any]) -> list[str]:
         "",
         *table(["", "unit", "blockyard", "best peer", "ratio", "least"], rows),
     ]
+
+
+SMALL_PAGES = "small pages"
+
+
+def _loads(campaign: Campaign, figures: dict[str, Any], targets: dict[str, Any]) -> list[str]:
+    rows = [*_of_loads(figures, targets["load_ratios"]), *_of_journals(campaign, targets["journal_cpu_ratio"])]
+    if not rows:
+        return []
+    met = sum(share <= limit for *_, share, limit in rows)
+    return [
+        "## Single loads",
+        "",
+        f"The heap meets {met} of these {len(rows)} targets. The best peer is of glibc, mimalloc, jemalloc, tcmalloc, "
+        "snmalloc and rpmalloc; of programs, which run on preloaded libraries, one of the first four. *Small pages*: "
+        "Blockyard without huge pages. *CPU*: of a replay's calls and the allocator's own threads.",
+        "",
+        *table(
+            ["", "unit", "blockyard", "best peer", "ratio", "at most"],
+            (
+                [title, unit, three(mine), peer, ratio(share), f"{limit:.2f}"]
+                for title, unit, mine, peer, share, limit in rows
+            ),
+        ),
+    ]
+
+
+Load = tuple[str, str, float, str, float, float]
+"""Title, unit, ours, the best peer and its figure, ours of that, and how much of it is the target."""
+
+
+def _of_loads(figures: dict[str, Any], limits: dict[str, float]) -> Iterable[Load]:
+    for key, load in figures.get("loads", {}).items():
+        of = load["allocators"]
+        mine, name, theirs = _beside(
+            load | {"allocators": {each: of[each] for each in (OURS, SMALL_PAGES)} if SMALL_PAGES in of else of}
+        )
+        yield load["title"], load["unit"], mine, f"{name} {three(theirs)}", mine / theirs, limits[key]
+
+
+def _of_journals(campaign: Campaign, limit: float) -> Iterable[Load]:
+    for journal in campaign.journals:
+        ours = journal.of(OURS)
+        mine = ours.part("time_ns", "calls_and_own_threads") if ours else None
+        peers = [(took, one.name) for one in journal.general if (took := one.part("time_ns", "calls_and_own_threads"))]
+        if mine and peers:
+            theirs, name = min(peers)
+            title = f"{journal.title}: CPU"
+            yield title, "ms", mine / 1e6, f"{name} {three(theirs / 1e6)}", mine / theirs, limit
 
 
 def _waits(figures: dict[str, Any]) -> list[str]:
