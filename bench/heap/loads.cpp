@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -60,18 +61,25 @@ void large_random() {
   }
 }
 
-// Blocks of 1 to 8 MiB, a byte written to each of their pages, all of them kept.
+std::uint64_t thread_time_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Blocks of 1 to 8 MiB, a byte written to each of their pages, all of them kept. Processor time: whoever ran in between
+// does not count.
 void large_touch() {
   std::uint64_t worst = 0;
   Random random(1);
   for (int each = 0; each < 100; ++each) {
     const std::uint32_t size = (1u << 20) + 1 + random.below(7u << 20);
-    const std::uint64_t begun = now_ns();
+    const std::uint64_t begun = thread_time_ns();
     auto* const block = static_cast<volatile char*>(allocate(size));
     for (std::uint32_t page = 4096; page < size; page += 4096) {
       block[page] = 1;
     }
-    worst = std::max(worst, now_ns() - begun);
+    worst = std::max(worst, thread_time_ns() - begun);
   }
   std::printf("worst_ms %.3f\n", static_cast<double>(worst) / 1e6);
 }

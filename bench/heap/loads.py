@@ -1,7 +1,7 @@
 """Loads and programs on which the heap once fell behind: time, and how much is resident at most, beside its peers.
 
-The loads are bench_heap's, through adapters. Programs that others wrote run on preloaded libraries, which two of the
-peers do not have.
+Blockyard's heap is preloaded, as other people's programs have it. The loads are bench_heap's; peers run them through
+their adapters. Programs run on preloaded libraries, which two of the peers do not have.
 """
 
 from __future__ import annotations
@@ -105,7 +105,10 @@ def measure(
     program: Path, choices: Sequence[allocators.Choice], wanted: Callable[[str], bool], repeats: int, seconds: float
 ) -> dict[str, object]:
     """By Row.key what the result file keeps; shown as it comes."""
-    named = {choice.name: choice for choice in choices if choice.name in (OURS, *PEERS)}
+    named = {choice.name: choice for choice in choices if choice.name in PEERS}
+    if "glibc" in named:  # its adapter calls whatever malloc the process has
+        ours = named["glibc"].environment | _preloaded()
+        named = {OURS: replace(named["glibc"], environment=ours)} | named
     found: dict[str, object] = {}
     for load in dict.fromkeys(row.load for row in LOADS if wanted(row.load)):
         rows = [row for row in LOADS if row.load == load]
@@ -167,9 +170,13 @@ def _kept(rows: Sequence[Row], results: Mapping[str, Sequence[Figures]]) -> dict
     return found
 
 
+def _preloaded() -> dict[str, str]:
+    return {"LD_PRELOAD": str(native.path("libblockyard-malloc.so"))}
+
+
 def _preloads(named: Mapping[str, allocators.Choice]) -> Iterator[tuple[str, dict[str, str]]]:
     """What a program's environment has for each allocator that can be preloaded."""
-    yield OURS, {"LD_PRELOAD": str(native.path("libblockyard-malloc.so"))}
+    yield OURS, _preloaded()
     for name, choice in named.items():
         library = choice.environment.get(allocators.LIBRARY_VARIABLE)
         if name == "glibc":

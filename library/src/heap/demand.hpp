@@ -42,8 +42,10 @@ class alignas(64) Demand {
   std::uint64_t least_reserve() const { return reserve_for(0); }
   /// At least so many bytes of them from now on. Any thread.
   void keep_ready(std::size_t bytes) { reserve_floor_.store(bytes >> page_shift, std::memory_order_relaxed); }
-  /// From now on what stands ready is at most an eighth of the most that was ever in use: none at first.
+  /// From now on what stands ready, slabs included, is at most a sixteenth of the most that was ever in use, in
+  /// whole chunks: none at first.
   void begin_small() { grown_.store(0, std::memory_order_relaxed); }
+  bool began_small() const { return !settings.reserve_is_set && grown_.load(std::memory_order_relaxed) != fully_grown; }
   /// No more than so many pages, whatever was asked for: where memory is scarce. Any thread.
   void keep_at_most(std::uint64_t pages) { most_ready_.store(pages, std::memory_order_relaxed); }
   std::uint64_t most_ready() const { return most_ready_.load(std::memory_order_relaxed); }
@@ -51,8 +53,9 @@ class alignas(64) Demand {
   /// it, since waking costs the program a system call. Never where it found nothing to populate: then it tries again
   /// when it comes by itself. Any thread.
   bool reserve_is_low(std::uint64_t left, std::uint64_t most_used) {
-    if (grown_.load(std::memory_order_relaxed) < most_used / 8) [[unlikely]] {
-      grown_.store(most_used / 8, std::memory_order_relaxed);
+    const std::uint64_t grown = most_used / 16 / pages_per_chunk * pages_per_chunk;
+    if (grown_.load(std::memory_order_relaxed) < grown) [[unlikely]] {
+      grown_.store(grown, std::memory_order_relaxed);
     }
     return left < reserve_target() / 2 && !exhausted_.load(std::memory_order_relaxed);
   }
@@ -69,13 +72,11 @@ class alignas(64) Demand {
   std::uint64_t reserve_for(std::uint64_t demand) const {
     const std::uint64_t configured = settings.reserve_bytes >> page_shift;
     const std::uint64_t grown = settings.reserve_is_set ? fully_grown : grown_.load(std::memory_order_relaxed);
-    const std::uint64_t wanted =
-        grown < least_grown ? 0 : std::min(std::max(configured, std::min(2 * demand, 4 * configured)), grown);
+    const std::uint64_t wanted = std::min(std::max(configured, std::min(2 * demand, 4 * configured)), grown);
     return std::min(std::max(wanted, reserve_floor_.load(std::memory_order_relaxed)), most_ready());
   }
 
   static constexpr std::uint64_t fully_grown = ~std::uint64_t{0};
-  static constexpr std::uint64_t least_grown = 512;  // pages: a chunk, the least that is populated at once
 
   Atomic<std::uint64_t> reserve_floor_{0};    // set by keep_ready
   Atomic<std::uint64_t> grown_{fully_grown};  // no more stands ready than this

@@ -4,7 +4,7 @@ namespace blockyard::heap {
 
 constinit Depot process_depot;
 
-void Depot::initialise() {
+void Depot::populate() {
   for (Ends& each : ends_) {
     touch_without_change(&each);
   }

@@ -63,8 +63,8 @@ class Depot {
   };
   static_assert(sizeof(Magazine) == 256);
 
-  /// Populates it, once, before any other call.
-  void initialise();
+  /// Populates it.
+  void populate();
 
   /// Calls fill(Magazine&) for an empty magazine of the class and hands it over. False: none is empty, or none of the
   /// class is wanted. Lock-free.

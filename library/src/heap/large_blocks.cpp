@@ -13,9 +13,10 @@ namespace {
 
 std::uint32_t pages_of(std::size_t size) { return static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift); }
 
-// Caches a freed block whose pages are populated, where none of its length is cached yet.
+// Caches a freed block, where none of its length is cached yet.
 bool cache_run(ThreadHeap* heap, void* block, PageTag& tag) {
-  if (tag.length > longest_run || tag.length < shortest_run || tag.flags != page_populated || heap == &empty_heap) {
+  if (tag.length > longest_run || tag.length < shortest_run || (tag.flags & ~page_populated) != 0 ||
+      heap == &empty_heap) {
     return false;
   }
   void*& place = heap->runs[tag.length - shortest_run];
@@ -111,12 +112,20 @@ void free_runs_of(ThreadHeap* arena) {
 
 bool resize_run(void* block, std::size_t size) {
   const auto page = static_cast<std::uint32_t>(region.page_of(block));
+  std::uint8_t& flags = region.pages[page].flags;
+  const bool populated = (flags & page_populated) != 0;
   if (size <= run_bytes(block)) {
-    const bool populated = (region.pages[page].flags & page_populated) != 0;
     process_supply.pages.shrink(page, pages_of(size), populated ? PageState::free_ready : PageState::free_dirty);
     return true;
   }
-  return size < region.most_bytes && process_supply.pages.grow(page, pages_of(size));
+  const bool stays_populated = populated && size <= medium_limit;
+  if (size >= region.most_bytes || !process_supply.pages.grow(page, pages_of(size), stays_populated)) {
+    return false;
+  }
+  if (!stays_populated) {
+    flags &= static_cast<std::uint8_t>(~page_populated);
+  }
+  return true;
 }
 
 }  // namespace blockyard::heap

@@ -80,15 +80,16 @@ Round Maintenance::run_alone(std::uint64_t budget_ns) {
   const std::uint16_t tick = follow(started);
   look_at_limits(tick);
   bool exhausted = false;
-  while (!exhausted && pages.reserve_pages() < demand.reserve_target() && within_budget()) {
+  while (!exhausted && supply_.reserve_pages() < demand.reserve_target() && within_budget()) {
     exhausted = !populate_chunk(
         supply_, purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0);
   }
   demand.set_exhausted(exhausted);
+  // What is cut comes out of the reserve: where that is small, half of it at most.
+  const std::uint64_t most_cut = demand.began_small() ? demand.reserve_target() / 2 : ~std::uint64_t{0};
   for (const std::uint32_t slices : ReadySlabs::lengths) {
-    // What is cut comes out of the reserve: where none is to be kept, neither are slabs.
-    while (demand.reserve_target() != 0 && ready_slabs.count(slices) < ReadySlabs::target(slices) && within_budget() &&
-           cut_ready_slab(supply_, slices)) {
+    while (demand.reserve_target() != 0 && ready_slabs.count(slices) < ReadySlabs::target(slices) &&
+           ready_slabs.pages() < most_cut && within_budget() && cut_ready_slab(supply_, slices)) {
     }
   }
   if (demand.taken_last_round() == 0) {

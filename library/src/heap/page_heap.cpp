@@ -237,14 +237,18 @@ void PageHeap::shrink(std::uint32_t first, std::uint32_t length, PageState state
   release(first + length, whole - length, state);
 }
 
-bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
+bool PageHeap::grow(std::uint32_t first, std::uint32_t length, bool populated) {
   const std::lock_guard hold(lock_);
   const std::uint32_t whole = tag(first).length;
   const std::uint32_t behind = first + whole;
   if (length <= whole) {
     return true;
   }
-  if (behind >= top_ || static_cast<PageState>(tag(behind).state) != PageState::free_ready) {
+  if (behind >= top_) {
+    return false;
+  }
+  const auto state = static_cast<PageState>(tag(behind).state);
+  if (populated ? state != PageState::free_ready : !is_free(state)) {
     return false;
   }
   const std::uint32_t room = tag(behind).length;
@@ -258,7 +262,7 @@ bool PageHeap::grow(std::uint32_t first, std::uint32_t length) {
   mark_inner(behind);
   mark_inner(behind + room - 1);
   if (room != more) {
-    insert(behind + more, room - more, PageState::free_ready);
+    insert(behind + more, room - more, state);
   }
   mark(first, length, use);
   note_lowest();

@@ -83,11 +83,11 @@ bool initialise() {
       say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
     }
     if (done) {
-      process_depot.initialise();
       if (begins_small && !settings.reserve_is_set) {
         process_supply.demand.begin_small();
         begin_on_small_pages();
       } else {
+        process_depot.populate();
         make_first_reserve(process_supply);
       }
     }

@@ -21,21 +21,25 @@ std::uint32_t Supply::take_slab(std::uint32_t slices) {
   slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
   if (run.from != PageState::free_ready) {
     counts.ready_misses_slab.fetch_add(1, std::memory_order_relaxed);
-    populate_tables(run.first, run.length);
-    populate(run.first, length, counts.populated_by_program);
+    if (populates_on_a_miss()) {
+      populate_tables(run.first, run.length);
+      populate(run.first, length, counts.populated_by_program);
+    }
   }
-  if (demand.reserve_is_low(pages.reserve_pages(), pages.most_used())) {
+  give_back_if_due();
+  if (demand.reserve_is_low(reserve_pages(), pages.most_used())) {
     wake_janitor();
   }
   return slice_of_page(run.first);
 }
 
 void Supply::give_slab(std::uint32_t slice, std::uint32_t slices) {
+  const bool populated = populates_on_a_miss();
   // Twice the target: what a program frees at once it may want at once, without the page heap's lock.
-  if (ready_slabs.count(slices) < 2 * ReadySlabs::target(slices)) {
+  if (populated && ready_slabs.count(slices) < 2 * ReadySlabs::target(slices)) {
     ready_slabs.give(slice, slices);
   } else {
-    pages.free(page_of_slice(slice), PageState::free_ready);
+    pages.free(page_of_slice(slice), populated ? PageState::free_ready : PageState::free_dirty);
     give_back_if_due();
   }
 }
@@ -74,13 +78,13 @@ std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* 
   }
   if (run.from != PageState::free_ready) {
     counts.ready_misses_medium.fetch_add(1, std::memory_order_relaxed);
-    if (run.from == PageState::free_decommitted) {
+    if (run.from == PageState::free_decommitted && populates_on_a_miss()) {
       populate_tables(run.first, length);  // it goes back as ready, and slabs may be cut from it
       populate(run.first, length, counts.populated_by_program);
       tag.flags = page_populated;
     }
   }
-  if (demand.reserve_is_low(pages.reserve_pages(), pages.most_used())) {
+  if (demand.reserve_is_low(reserve_pages(), pages.most_used())) {
     wake_janitor();
   }
   return run.first;

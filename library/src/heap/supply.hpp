@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/threads.hpp"
 #include "heap/atomic.hpp"
 #include "heap/demand.hpp"
 #include "heap/page_heap.hpp"
@@ -48,6 +49,17 @@ class Supply {
       pages.prefetch_lists(static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift));
       demand.prefetch();
     }
+  }
+
+  /// Pages that count as reserve. Where little is to stand ready, slabs do too.
+  std::uint64_t reserve_pages() const {
+    return pages.reserve_pages() + (demand.began_small() ? ready_slabs.pages() : 0);
+  }
+
+  /// Whether a thread that finds nothing ready populates what it takes. Not where a preloaded program has one thread:
+  /// nothing is made ready for it, and pages that it never touches would cost it memory.
+  bool populates_on_a_miss() const {
+    return settings.janitor_asked_for || !base::is_only_thread() || !demand.began_small();
   }
 
   /// Writes to each page of a run that the caller owns, which populates it, and counts them in `counter`. Populating by

@@ -1,6 +1,8 @@
 // Why: most programs that a preload reaches hardly allocate: a shell script starts hundreds. None of them may pay for a
-// reserve that it never uses. One that does take memory, on several threads, gets its reserve all the same.
+// reserve that it never uses, nor for pages that it never touches, and one that has one thread and small blocks gives
+// back what it freed. One that does take memory, on several threads, gets its reserve all the same.
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -17,6 +19,26 @@ void require_little() {
   behaviour::require(now.committed < mib && now.resident < mib, "a program that hardly allocates holds a MiB and more");
 }
 
+// Blocks of 32 MiB are freed, and the program goes on with a few.
+void require_given_back() {
+  std::vector<void*> blocks(320'000);
+  const auto allocate_and_free = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      blocks[i] = std::memset(std::malloc(100), 1, 100);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      std::free(blocks[i]);
+    }
+  };
+  allocate_and_free(blocks.size());
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (behaviour::statistics().resident > 16 * mib) {
+    behaviour::require(std::chrono::steady_clock::now() < last, "one thread's small blocks never go back");
+    allocate_and_free(5'000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -26,6 +48,11 @@ int main() {
     blocks.push_back(std::malloc(size));
   }
   require_little();
+  for (int i = 0; i < 40; ++i) {
+    blocks.push_back(std::malloc(300'000));
+  }
+  behaviour::require(behaviour::statistics().resident < 4 * mib, "pages are in memory that nobody touched");
+  require_given_back();
   std::thread([&] {
     for (int i = 0; i < 4'000; ++i) {
       blocks.push_back(std::malloc(20'000));

@@ -67,7 +67,7 @@ TEST_F(PageHeapTest, random_runs_never_overlap_and_the_tags_stay_true) {
       if (used && random() % 8 == 0 && victim->second > 1) {
         pages.shrink(victim->first, victim->second / 2, PageState::free_dirty);
         victim->second /= 2;
-      } else if (used && random() % 8 == 0 && pages.grow(victim->first, longer)) {
+      } else if (used && random() % 8 == 0 && pages.grow(victim->first, longer, random() % 2 == 0)) {
         victim->second = longer;
       } else {
         static constexpr PageState states[] = {PageState::free_ready, PageState::free_dirty,
