@@ -22,6 +22,8 @@ from blockyard.report.table import Cell, Column, Row, Table, Unit, words
 MOST_SENTENCES = 10
 _SMALL = 0.05
 """Of a frame: what allocation takes below that decides no frame."""
+_BROKEN = {measure: measure.value.replace(" ", "\n", 1) for measure in Measure}
+"""In two lines, so that the allocators' names keep their room."""
 _NAMED = 3
 """So many allocators a sentence names; the table has all."""
 
@@ -257,7 +259,7 @@ def table(one: Answer) -> Table:
         [
             column
             for m in measures
-            for column in (Column(m.value, Unit.BYTES if m is Measure.MEMORY else Unit.NS), Column(""))
+            for column in (Column(_BROKEN[m], Unit.BYTES if m is Measure.MEMORY else Unit.NS), Column(""))
         ],
         rows,
         ["malloc with first touch", f"frames ({standing.trusted(one.members).value})", "memory"],
