@@ -72,3 +72,13 @@ def test_many_repeats_are_handled_by_a_fixed_sample_of_choices() -> None:
     values = sampled(*(np.random.default_rng(seed).integers(0, 1000, 2000) for seed in range(12)))
     first, again = (bootstrap.intervals(values, [P99])[0] for _ in range(2))
     assert first == again and 980 <= first.low.value < first.high.value <= 995
+
+
+def test_the_median_of_one_figure_a_repeat_has_the_interval_that_drawing_gives() -> None:
+    values = [3.0, 9.0, 1.0, 4.0, 7.0]
+    random = np.random.default_rng(3)
+    drawn_medians = np.sort([np.median(random.choice(values, 5)) for _ in range(20_000)])
+    assert bootstrap.over_repeats(values) == (drawn_medians[500], drawn_medians[19_499])
+    assert bootstrap.over_repeats([2.0]) == (2.0, 2.0)
+    low, high = bootstrap.over_repeats([float(value) for value in range(9)])  # too many for every choice
+    assert 0 <= low < 4 < high <= 8

@@ -100,6 +100,23 @@ def _most_above(samples: int, percentiles: tuple[Percentile, ...], probabilities
     return low
 
 
+def over_repeats(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of the median of figures of which each repeat has one."""
+    ordered = np.sort(np.asarray(values, float))
+    choices, weights = _choices(len(ordered))
+    # Of each choice the lower and the upper median: the places at which half of the draws are reached.
+    drawn = np.cumsum(choices, axis=1)
+    middles = [(drawn > place).argmax(axis=1) for place in ((len(ordered) - 1) // 2, len(ordered) // 2)]
+    medians = (ordered[middles[0]] + ordered[middles[1]]) / 2
+    by_value = np.argsort(medians, kind="stable")
+    reached = np.cumsum(weights[by_value])
+    low, high = (
+        medians[by_value[min(int(np.searchsorted(reached, goal - 1e-12)), len(medians) - 1)]]
+        for goal in ((1 - confidence) / 2, (1 + confidence) / 2)
+    )
+    return float(low), float(high)
+
+
 @cache
 def _choices(repeats: int) -> tuple[np.ndarray, np.ndarray]:
     """How often each repeat is drawn, [choice, repeat], and each choice's probability."""

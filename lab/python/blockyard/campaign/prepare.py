@@ -4,7 +4,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,19 @@ def sha256(path: Path) -> str:
         raise UserError(f"the journal {path} can't be read: {error.strerror}") from None
 
 
-def plan(stretch: Stretch, threads: str, folder: Folder, progress: Callable[[float, str], None]) -> dict[str, Any]:
-    """Plans one journal into the campaign's folder and returns the facts that `campaign.json` keeps of it."""
+def plan(
+    stretch: Stretch,
+    threads: str,
+    folder: Folder,
+    progress: Callable[[float, str], None],
+    routes: Sequence[str | Path] = (),
+) -> dict[str, Any]:
+    """Plans one journal into the campaign's folder and returns the facts that `campaign.json` keeps of it. `routes` are
+    more arguments, which say what goes to the library's own allocators."""
     target, shared = folder.plan(stretch.name), folder.shared_facts(stretch.name)
     arguments: list[str | Path] = [stretch.path, "-o", target, "--threads", threads, "--events-npz-dir", shared]
     arguments += _stretch(stretch)
+    arguments += routes
     with disk_errors(folder.path):
         target.parent.mkdir(parents=True, exist_ok=True)
         shared.mkdir(parents=True, exist_ok=True)

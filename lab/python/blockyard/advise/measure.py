@@ -1,0 +1,283 @@
+"""What a change gains: the journal replayed as it is, with each group of routes, and with all of them.
+
+The replays lie in a campaign's folder in which each variant is a journal of its own, so that `blockyard report` reads
+them. Repeats are interleaved: plain, each group, all; then in reverse. A folder that was interrupted is gone on with.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from blockyard import __version__, allocators
+from blockyard.allocators import Choice
+from blockyard.analysis import bootstrap, figures, frames, sections, timeline
+from blockyard.analysis.distribution import Distribution
+from blockyard.analysis.latency import P50, P99, Percentile
+from blockyard.analysis.passes import ALL
+from blockyard.analysis.samples import columns
+from blockyard.analysis.sections import AllocatorRuns
+from blockyard.campaign import document, machine, prepare, runner
+from blockyard.campaign.document import Campaign
+from blockyard.campaign.estimate import Estimate
+from blockyard.campaign.folder import MACHINE, Folder, disk_errors, write_whole
+from blockyard.campaign.run_options import RunOptions
+from blockyard.campaign.schedule import Run
+from blockyard.campaign.settings import Stretch
+from blockyard.errors import UserError
+
+PLAIN = "plain"
+TOGETHER = "together"
+SLOW_NS = 10_000
+TOUCH = "all"
+"""What using the memory costs counts too, not the call alone."""
+FRAME_END = np.dtype([("event", "<u4"), ("thread", "<u4"), ("start", "<u8"), ("call", "<u4")])
+"""A row of frame_ends.npy."""
+_PICOSECONDS = 1000.0
+
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure and its 95 % bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What one variant measured. `groups` are those rerouted; none for the journal as it is. A percentile that the
+    frames do not support is None, as are all three where there are no frames."""
+
+    name: str
+    groups: tuple[int, ...]
+    frames: int
+    """Of one repeat."""
+    p50_ns: Figure | None
+    """Allocator time per frame, of all repeats: calls, touches and the ends of frames on the thread that marks them."""
+    p99_ns: Figure | None
+    worst_ns: Figure | None
+    """The median over repeats of each one's worst frame."""
+    timed_ns: Figure
+    """Allocator time of a whole replay, of all threads; this and what follows are medians over repeats."""
+    slow_calls: Figure
+    """Events of 10 us and more, touches included."""
+    peak_bytes: Figure
+    """Resident memory, without the lab's own."""
+    routes: tuple[dict[str, Any], ...]
+    """Of the first repeat, as in run.json, those that had a block: memory of the region, overflow, blocks refused."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def measure(
+    journal: Path,
+    routes: Path,
+    groups: Sequence[int],
+    *,
+    folder: Path,
+    allocator: str = "glibc",
+    fps: float | None = None,
+    repeats: int = 5,
+    stretch: tuple[float | None, float | None] = (None, None),
+    progress: Progress = lambda fraction, text: None,
+) -> list[Gain]:
+    """The gain of each group alone and, where there are two or more, of all together; the plain replay comes first.
+
+    `routes` lists them for the whole journal, `stretch` is the part of it that is replayed (seconds). Frames are those
+    that the journal marks, or `fps` by the clock. `folder` is made, or gone on with if it holds the same measurement.
+    """
+    (choice,) = allocators.resolve([allocator])
+    if choice.missing is not None:
+        raise UserError(f"{choice.name} can't be had on this machine: {choice.missing}")
+    variants = {PLAIN: (), **{f"group-{group}": (group,) for group in groups}}
+    if len(groups) > 1:
+        variants[TOGETHER] = tuple(groups)
+    place = Folder(folder).open()
+    try:
+        campaign = _prepare(place, Stretch(PLAIN, journal, *stretch), routes, variants, choice, repeats, progress)
+        _replay(place, campaign, routes, choice, progress)
+    finally:
+        place.close()
+    return read(folder, fps)
+
+
+def read(folder: Path, fps: float | None = None) -> list[Gain]:
+    """The gains that a finished folder holds."""
+    campaign = document.read(folder)
+    found = sections.read(folder).sections
+    measured = [section.allocators[0] for section in found]
+    # One floor for all variants, as for all allocators of a report.
+    floors = tuple(min(one.floors_ns[part] for one in measured) for part in range(2))
+    cut = frames.cut(found[0], timeline.read(found[0]), fps)
+    groups = {entry["name"]: tuple(entry["groups"]) for entry in campaign.journals}
+    return [
+        _gain(section.journal, groups[section.journal], replace(one, floors_ns=floors), cut)
+        for section, one in zip(found, measured, strict=True)
+    ]
+
+
+def _gain(name: str, groups: tuple[int, ...], runs: AllocatorRuns, cut: frames.FrameCut | frames.NoFrames) -> Gain:
+    opened = figures.open_rows(runs, gross=False)
+    by_frame = np.zeros((len(opened), 0))
+    if isinstance(cut, frames.FrameCut) and cut.frames:
+        (series,) = frames.per_frame(runs.name, opened, [cut], runs.ticks_per_ns, looked_into=False)
+        by_frame = series.as_run_ns + [_frame_ends(runs, run, cut) for run in runs.runs]
+    details = [json.loads((run.folder / "run.json").read_text(encoding="utf-8")) for run in runs.runs]
+    slow = [int((rows.ticks(rows.rows) >= SLOW_NS * runs.ticks_per_ns).sum()) for rows in opened]
+    routes = details[0].get("routes", [])
+    return Gain(
+        name,
+        groups,
+        by_frame.shape[1],
+        _percentile(by_frame, P50),
+        _percentile(by_frame, P99),
+        _middle(by_frame.max(axis=1)) if by_frame.size else None,
+        _middle([one["timed_ns"] for one in details]),
+        _middle(slow),
+        _middle([one["peak_resident_bytes"] for one in details]),
+        tuple(route for route in routes if route["blocks"] or route["refused"]),
+    )
+
+
+def _frame_ends(runs: AllocatorRuns, run: sections.Run, cut: frames.FrameCut) -> np.ndarray:
+    """What the ends of temp memory took of each frame, in ns."""
+    found = np.zeros(cut.frames)
+    path = run.folder / "frame_ends.npy"
+    if not path.is_file():
+        return found
+    rows = columns(path, FRAME_END, "frame end")
+    rows = rows[(rows["thread"] == cut.thread) | (cut.thread == ALL)]
+    # The mark that ends a frame is the edge behind it.
+    place = np.searchsorted(cut.edges, rows["event"], side="left") - 1
+    inside = (place >= 0) & (place < cut.frames)
+    net = np.maximum(rows["call"].astype(float) - runs.floor_ticks(run)[0], 0) / run.number("ticks_per_ns")
+    np.add.at(found, place[inside], net[inside])
+    return found
+
+
+def _percentile(by_frame: np.ndarray, percentile: Percentile) -> Figure | None:
+    if not by_frame.size or not percentile.supported(by_frame.size):
+        return None
+    pooled = _distribution(by_frame.ravel())
+    sampled = bootstrap.Sampled(pooled, tuple(_distribution(row) for row in by_frame))
+    (interval,) = bootstrap.intervals(sampled, [percentile])
+    value = pooled.percentile(percentile)
+    if interval is None or value is None:
+        return None
+    return Figure(value.value, interval.low.value, interval.high.value)
+
+
+def _distribution(values_ns: np.ndarray) -> Distribution:
+    ticks, counts = np.unique(np.rint(values_ns * _PICOSECONDS).astype(np.int64), return_counts=True)
+    return Distribution(ticks, counts, _PICOSECONDS)
+
+
+def _middle(values: Sequence[float] | np.ndarray) -> Figure:
+    numbers = [float(value) for value in values]
+    return Figure(median(numbers), *bootstrap.over_repeats(numbers))
+
+
+def _prepare(
+    folder: Folder,
+    stretch: Stretch,
+    routes: Path,
+    variants: dict[str, tuple[int, ...]],
+    choice: Choice,
+    repeats: int,
+    progress: Progress,
+) -> Campaign:
+    """Plans every variant, unless the folder holds the measurement already."""
+    same = {"path": str(stretch.path.resolve()), "from_s": stretch.from_s, "to_s": stretch.to_s}
+    same |= {"sha256": prepare.sha256(stretch.path), "routes_sha256": prepare.sha256(routes)}
+    if folder.has_campaign:
+        campaign = document.read(folder.path)
+        there = [{key: entry.get(key) for key in (*same, "name", "groups")} for entry in campaign.journals]
+        here = [{**same, "name": name, "groups": list(groups)} for name, groups in variants.items()]
+        known = [(entry["name"], entry["version"]) for entry in campaign.allocators]
+        if there != here or known != [(choice.name, choice.version)] or campaign.repeats != repeats:
+            raise UserError(f"{folder.path} holds another measurement; remove it, or choose another folder")
+        if json.loads((folder.path / MACHINE).read_text(encoding="utf-8")).get("kind") != machine.describe()["kind"]:
+            raise UserError(f"{folder.path} was begun on another kind of machine; measure again in another folder")
+        return campaign
+    entries = []
+    for number, (name, groups) in enumerate(variants.items()):
+        facts = _plan(folder, replace(stretch, name=name), routes, groups, _part(progress, number, len(variants)))
+        entries.append({**same, "name": name, "groups": list(groups), **facts})
+    campaign = Campaign(
+        name="advise",
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        blockyard=__version__,
+        journals=entries,
+        allocators=[
+            {
+                "name": choice.name,
+                "base": choice.base,
+                "variant": choice.variant or "defaults",
+                "version": choice.version,
+            }
+        ],
+        missing=[],
+        paces=["1x" if entries[0]["paced"] else "max"],
+        touches=[TOUCH],
+        repeats=repeats,
+        untimed=False,
+        options=RunOptions(),
+    )
+    with disk_errors(folder.path):
+        write_whole(folder.path / MACHINE, json.dumps(machine.describe(), indent=2) + "\n")
+        write_whole(folder.path / document.FILE, campaign.to_json())
+    return campaign
+
+
+def _plan(folder: Folder, stretch: Stretch, routes: Path, groups: Sequence[int], progress: Progress) -> dict[str, Any]:
+    arguments = ["--routes", routes, "--groups", ",".join(map(str, groups))] if groups else []
+    return prepare.plan(stretch, "journal", folder, progress, arguments)
+
+
+def _part(progress: Progress, number: int, of: int) -> Progress:
+    return lambda fraction, text: progress((number + fraction) / of, "planning")
+
+
+def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, progress: Progress) -> None:
+    todo = [run for run in _order(campaign) if folder.result(run) is None]
+    estimate = Estimate({entry["name"]: entry for entry in campaign.journals})
+    total = len(campaign.runs())
+    with disk_errors(folder.path):
+        for position, run in enumerate(todo):
+            done = total - len(todo) + position
+            progress(done / total, f"replaying, {done} of {total}")
+            entry = campaign.journal(run.journal)
+            plan = folder.plan(run.journal)
+            if not plan.is_file():
+                stretch = Stretch(run.journal, Path(entry["path"]), entry["from_s"], entry["to_s"])
+                _plan(folder, stretch, routes, entry["groups"], lambda fraction, text: None)
+            partial = folder.begin_run(run)
+            try:
+                request = runner.Request(run, choice, plan, TOUCH, campaign.options)
+                result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor)
+                if result["status"] != "ok":
+                    raise UserError(f"the replay {run.id} failed: {result['reason']}")
+                folder.finish_run(run, partial)
+            except BaseException:
+                folder.drop_partial(run)
+                raise
+        folder.drop_plans()
+    progress(1.0, f"replaying, {total} of {total}")
+
+
+def _order(campaign: Campaign) -> list[Run]:
+    """A repeat of every variant, then another in reverse: what drifts hits all of them alike."""
+    by_repeat: dict[int, list[Run]] = {}
+    for run in campaign.runs():
+        by_repeat.setdefault(run.repeat, []).append(run)
+    return [run for repeat, runs in sorted(by_repeat.items()) for run in (runs if repeat % 2 else reversed(runs))]
