@@ -1,4 +1,4 @@
-// Hash maps of ints and of strings, keys entered in order or shuffled, found shuffled.
+// Hash maps of ints and of strings, keys entered in order, found shuffled.
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/node_hash_map.h>
 
@@ -98,9 +98,9 @@ void fill(const std::string& name, Map& map, const std::vector<int>& keys, std::
   });
 }
 
-template <class Map, bool Shuffled, class... Arguments>
+template <class Map, class... Arguments>
 void run_with(std::size_t n, Arguments... arguments) {
-  const std::vector<int> keys = numbers(n, Shuffled ? 1 : 0);
+  const std::vector<int> keys = numbers(n, 0);
   const std::vector<int> probes = numbers(n, 2);
   std::vector<decltype(value_type_of(std::declval<const Map&>()))> values(made_at_a_time);
   const std::size_t before = resident_bytes();
@@ -128,14 +128,13 @@ void run_with(std::size_t n, Arguments... arguments) {
   }
 }
 
-template <class Map, bool Shuffled>
+template <class Map>
 void run(std::size_t n) {
-  run_with<Map, Shuffled>(n);
+  run_with<Map>(n);
 }
-template <bool Shuffled>
 void run_pmr(std::size_t n) {
   std::pmr::unsynchronized_pool_resource pool;
-  run_with<std::pmr::unordered_map<int, int>, Shuffled>(n, &pool);
+  run_with<std::pmr::unordered_map<int, int>>(n, &pool);
 }
 
 template <class V, class A>
@@ -147,37 +146,23 @@ using UnorderedOnBlocks =
 using UnorderedOnNodes = std::unordered_map<int, int, std::hash<int>, std::equal_to<int>,
                                             boost::container::node_allocator<std::pair<const int, int>>>;
 
-template <bool Shuffled>
-void add_ints(std::vector<Case>& cases, std::string_view workload) {
-  cases.insert(cases.end(), {
-                                {workload, "HashMap", run<Map<int, StaticBlocks>, Shuffled>},
-                                {workload, "HashMap-direct", run<Map<int, DirectBlocks>, Shuffled>},
-                                {workload, "HashMap-malloc", run<Map<int, MallocBlocks>, Shuffled>},
-                                {workload, "HashMap-paged", run<Map<int, PagedNodes>, Shuffled>},
-                                {workload, "absl::flat_hash_map", run<absl::flat_hash_map<int, int>, Shuffled>},
-                                {workload, "absl::node_hash_map", run<absl::node_hash_map<int, int>, Shuffled>},
-                                {workload, "std", run<std::unordered_map<int, int>, Shuffled>},
-                                {workload, "std+allocator", run<UnorderedOnBlocks<int>, Shuffled>},
-                                {workload, "std+pmr-pool", run_pmr<Shuffled>},
-                                {workload, "std+node_allocator", run<UnorderedOnNodes, Shuffled>},
-                            });
-}
-
 }  // namespace
 
 std::vector<Case> hash_map_cases() {
-  std::vector<Case> cases;
-  add_ints<false>(cases, "hash-map");
-  add_ints<true>(cases, "hash-map-shuffled");
-  cases.insert(cases.end(), {
-                                {"hash-map-string", "HashMap", run<Map<std::string, StaticBlocks>, false>},
-                                {"hash-map-string", "HashMap-direct", run<Map<std::string, DirectBlocks>, false>},
-                                {"hash-map-string", "HashMap-malloc", run<Map<std::string, MallocBlocks>, false>},
-                                {"hash-map-string", "HashMap-paged", run<Map<std::string, PagedNodes>, false>},
-                                {"hash-map-string", "std", run<std::unordered_map<int, std::string>, false>},
-                                {"hash-map-string", "std+allocator", run<UnorderedOnBlocks<std::string>, false>},
-                            });
-  return cases;
+  return {
+      {"hash-map", "HashMap", run<Map<int, StaticBlocks>>},
+      {"hash-map", "HashMap-direct", run<Map<int, DirectBlocks>>},
+      {"hash-map", "absl::flat_hash_map", run<absl::flat_hash_map<int, int>>},
+      {"hash-map", "absl::node_hash_map", run<absl::node_hash_map<int, int>>},
+      {"hash-map", "std", run<std::unordered_map<int, int>>},
+      {"hash-map", "std+allocator", run<UnorderedOnBlocks<int>>},
+      {"hash-map", "std+pmr-pool", run_pmr},
+      {"hash-map", "std+node_allocator", run<UnorderedOnNodes>},
+      {"hash-map-string", "HashMap", run<Map<std::string, StaticBlocks>>},
+      {"hash-map-string", "HashMap-direct", run<Map<std::string, DirectBlocks>>},
+      {"hash-map-string", "std", run<std::unordered_map<int, std::string>>},
+      {"hash-map-string", "std+allocator", run<UnorderedOnBlocks<std::string>>},
+  };
 }
 
 }  // namespace blockyard::bench

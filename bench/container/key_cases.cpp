@@ -70,7 +70,7 @@ void run(std::size_t n) {
   using K = KeyOf<Keys>;
   constexpr bool ours = requires(Map map, K key) { map.has(key); };
   constexpr std::size_t together = 2048;
-  constexpr std::size_t operations = 2'000'000;
+  constexpr std::size_t operations = 1'000'000;
   constexpr std::size_t entries_weighed = 500'000;
   const std::size_t maps = std::max<std::size_t>(1, together / n);
   const std::size_t total = maps * n;

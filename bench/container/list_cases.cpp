@@ -76,8 +76,6 @@ std::vector<Case> list_cases() {
   return {
       {"list", "List", run<List<int>>},
       {"list", "List-direct", run<List<int, DirectBlocks>>},
-      {"list", "List-malloc", run<List<int, MallocBlocks>>},
-      {"list", "List-paged", run<List<int, PagedNodes>>},
       {"list", "std", run<std::list<int>>},
       {"list", "std+allocator", run<std::list<int, allocator<int>>>},
       {"list", "std+pmr-pool", run_pmr},

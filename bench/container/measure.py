@@ -51,8 +51,6 @@ WORKLOADS = {
         (
             ("List", OWN),
             ("List-direct", OWN),
-            ("List-malloc", OWN),
-            ("List-paged", OWN),
             ("std", ALL_MALLOCS),
             ("std+allocator", OWN),
             ("std+block_resource", OWN),
@@ -70,8 +68,6 @@ WORKLOADS = {
         (
             ("HashMap", OWN),
             ("HashMap-direct", OWN),
-            ("HashMap-malloc", OWN),
-            ("HashMap-paged", OWN),
             ("absl::flat_hash_map", OWN),
             ("absl::node_hash_map", OWN),
             ("std", ALL_MALLOCS),
@@ -84,14 +80,7 @@ WORKLOADS = {
     "hash-map-string": Workload(
         "HashMap<int, std::string>, 10 million",
         10_000_000,
-        (
-            ("HashMap", OWN),
-            ("HashMap-direct", OWN),
-            ("HashMap-malloc", OWN),
-            ("HashMap-paged", OWN),
-            ("std", ALL_MALLOCS),
-            ("std+allocator", OWN),
-        ),
+        (("HashMap", OWN), ("HashMap-direct", OWN), ("std", ALL_MALLOCS), ("std+allocator", OWN)),
         HUGE,
     ),
     "ordered-map": Workload(
@@ -100,7 +89,6 @@ WORKLOADS = {
         (
             ("RBMap", OWN),
             ("RBMap-direct", OWN),
-            ("RBMap-malloc", OWN),
             ("std", ALL_MALLOCS),
             ("std+allocator", OWN),
             ("std+pmr-pool", OWN),
@@ -153,9 +141,16 @@ KEYS = {
 }
 LARGE = 1_000_000
 HASH_SIZES = (8, 1_000, 10_000, LARGE)
-ORDERED_SIZES = (100, 10_000, LARGE)
+ORDERED_SIZES = (8, 100, 10_000, LARGE)
+LARGE_STRINGS = 300_000
 LARGEST = 10_000_000
 """Of integers only: strings of this number take more memory than small machines have."""
+
+
+def key_sizes(kind: str, keys: str) -> tuple[int, ...]:
+    if kind == "ordered":
+        return (*ORDERED_SIZES[:-1], LARGE_STRINGS, LARGE) if keys in ("strings", "paths") else ORDERED_SIZES
+    return (*HASH_SIZES, LARGEST) if keys in ("dense", "random") else HASH_SIZES
 
 
 def key_workloads() -> Iterator[tuple[str, Workload]]:
@@ -168,10 +163,7 @@ def key_workloads() -> Iterator[tuple[str, Workload]]:
         for keys, told in KEYS.items():
             if kind == "ordered" and keys == "addresses":
                 continue
-            sizes = HASH_SIZES if kind == "hash" else ORDERED_SIZES
-            if kind == "hash" and keys in ("dense", "random"):
-                sizes += (LARGEST,)
-            for n in sizes:
+            for n in key_sizes(kind, keys):
                 yield (
                     f"{kind}-{keys}-{n}",
                     Workload(
@@ -180,7 +172,7 @@ def key_workloads() -> Iterator[tuple[str, Workload]]:
                         tuple((name, OWN) for name in names),
                         HUGE,
                         f"{kind}-{keys}",
-                        1 if n == LARGEST else 3,
+                        1 if n >= LARGE_STRINGS else 3,
                     ),
                 )
 
@@ -237,11 +229,13 @@ def bars() -> Iterator[Bar]:
     )
     yield from on("ordered-map", "RBMap", "std/glibc", ("insert", 0.30), ("find", 0.30))
     yield from on("ordered-map", "RBMap", "absl::btree_map", ("insert", 1.4), ("find", 1.4))
-    for n in ORDERED_SIZES:
-        for keys in ("strings", "paths"):
-            for peer, at_most in (("absl::btree_map", 1.0 if n < LARGE else 0.8), ("std", 1.0 if n < LARGE else 0.65)):
+    for keys in ("strings", "paths"):
+        for n in key_sizes("ordered", keys)[1:]:
+            is_large = n >= LARGE_STRINGS
+            for peer, at_most in (("absl::btree_map", 0.8 if is_large else 1.0), ("std", 0.65 if is_large else 1.0)):
                 each = (("find", at_most), ("insert", at_most), ("erase", at_most))
                 yield from on(f"ordered-{keys}-{n}", "RBMap", peer, *each)
+    for n in ORDERED_SIZES[1:]:
         yield from on(f"ordered-random-{n}", "RBMap", "absl::btree_map", ("dependent_find", 1.0))
         for peer, at_most in (("absl::btree_map", 1.0), ("std", 0.3)):
             each = (("find", at_most), ("insert", at_most), ("erase", at_most))

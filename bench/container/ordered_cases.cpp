@@ -86,7 +86,6 @@ std::vector<Case> ordered_cases() {
   return {
       {"ordered-map", "RBMap", run<Map<StaticBlocks>>},
       {"ordered-map", "RBMap-direct", run<Map<DirectBlocks>>},
-      {"ordered-map", "RBMap-malloc", run<Map<MallocBlocks>>},
       {"ordered-map", "std", run<std::map<int, int>>},
       {"ordered-map", "std+allocator", run<std::map<int, int, std::less<int>, allocator<Pair>>>},
       {"ordered-map", "std+pmr-pool", run_pmr},

@@ -20,7 +20,6 @@ from common import (
     words,
     worse,
 )
-from page_containers import key_case
 
 from blockyard.analysis import noise
 from blockyard.analysis.latency import View
@@ -28,14 +27,11 @@ from blockyard.analysis.latency import View
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "worst")
 _MARGIN = 1 + noise.MARGIN
 _HZ = "60"
-_BY_KEY = ("insert", "find", "miss", "dependent_find", "erase", "bytes")
 _CONTAINERS = {
     "list": ("List", ("insert", "iterate", "clear", "bytes")),
     "hash-map": ("HashMap", ("insert", "find", "iterate", "clear", "bytes")),
     "hash-map-string": ("HashMap", ("insert", "find", "iterate", "clear", "bytes")),
     "ordered-map": ("RBMap", ("insert", "find", "iterate", "clear", "bytes")),
-    **{f"hash-{keys}-{n}": ("HashMap", _BY_KEY) for keys in ("random", "strings") for n in (8, 1_000, 1_000_000)},
-    **{f"ordered-{keys}-{n}": ("RBMap", _BY_KEY) for keys in ("random", "paths") for n in (100, 1_000_000)},
     "blocks": ("StaticBlockAllocator", ("allocate", "walk", "free", "free_random", "reallocate", "pair")),
 }
 _OWN_WORDS = ("List", "HashMap", "RBMap", "BlockAllocator", "StaticBlockAllocator", "PagedAllocator")
@@ -222,15 +218,14 @@ def _containers(figures: dict[str, Any]) -> list[str]:
             name = min(peers, key=peers.__getitem__)
             if peers[name] * _MARGIN < mine:
                 kind = " of strings" if key == "hash-map-string" else ""
-                if (case := key_case(key)) is not None:
-                    kind = f", {case[2]:,} {case[1]}"
                 rows.append([f"{ours}{kind}", phase.replace("_", " "), three(mine), f"{name} {three(peers[name])}"])
     if not rows:
         return []
     return [
         "## Containers",
         "",
-        "Where a peer is faster or smaller, cold, in ns or bytes; most of these move their elements, ours never do.",
+        "Where a peer is faster or smaller, cold, in ns or bytes; most of these move their elements, ours never do. "
+        "[By keys and sizes](containers.md#when-a-peer-is-the-better-choice).",
         "",
         *table(["", "", "ours", "best peer"], rows),
     ]

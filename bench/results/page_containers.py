@@ -1,5 +1,7 @@
 """containers.md: containers and block allocators beside their peers."""
 
+from collections.abc import Iterator
+from statistics import geometric_mean
 from typing import Any
 
 from common import ABSENT, Data, ratio, table, three
@@ -36,15 +38,15 @@ def write(data: Data) -> list[str]:
     met = sum(value <= row["target"] for row, value in ratios)
     missed = [row for row, value in ratios if value > row["target"]]
     told = [
-        f"`{row['ours']}` {row['phase']} {row['cold']:.2f} of `{row['peer']}`"
+        f"{_name(row)} {row['cold']:.2f} of `{row['peer']}`"
         for row in figures["ratios"]
         if (row["workload"], row["phase"], row["peer"]) in _ANSWER
     ]
-    answer = f"{met} of {len(ratios)} ratios to the peers meet their targets: {', '.join(told)}."
+    answer = f"{met} of {len(ratios)} ratios to the peers meet their targets: {'; '.join(told)}."
     if missed:
         most = max(100 * (value / row["target"] - 1) for row, value in ratios if value > row["target"])
         answer += f" The others are up to {most:.0f} % above."
-    shown = [row for row in figures["ratios"] if not _is_own(row)]
+    shown = [row for row in figures["ratios"] if not _is_own(row) and key_case(row["workload"]) is None]
     return [
         "# Containers and block allocators",
         "",
@@ -67,8 +69,9 @@ def write(data: Data) -> list[str]:
                 for name, one in figures["sizes"].items()
             ),
         ),
+        *_better(figures["workloads"]),
         *[line for key, phases in PHASES.items() for line in _peers(figures["workloads"].get(key), phases)],
-        *_keys(figures["workloads"]),
+        *_keys(figures["workloads"], figures["ratios"]),
     ]
 
 
@@ -79,26 +82,83 @@ def key_case(name: str) -> tuple[str, str, int] | None:
     return (container, keys, int(entries)) if keys in KEYS and entries.isdigit() else None
 
 
-def _keys(workloads: dict[str, Any]) -> list[str]:
-    """A table for each distribution of keys."""
+def _keys(workloads: dict[str, Any], ratios: list[dict[str, Any]]) -> list[str]:
+    """A table for each container: all distributions of keys at all sizes."""
+    missed = {(row["workload"], row["ours"], row["phase"]) for row in ratios if (row["cold"] or 0) > row["target"]}
     tables: dict[str, list[list[str]]] = {}
     for name, workload in workloads.items():
         if (case := key_case(name)) is None:
             continue
         container, keys, entries = case
-        title = f"{'Hash maps' if container == 'hash' else 'Ordered maps'}: {KEYS[keys]}"
         for number, (row, values) in enumerate(workload["rows"].items()):
-            cells = (ABSENT if (value := values.get(phase)) is None else three(value) for phase in _KEY_PHASES)
-            tables.setdefault(title, []).append([f"{entries:,}" if number == 0 else "", row, *cells])
+            cells = [ABSENT if values.get(phase) is None else three(values[phase]) for phase in _KEY_PHASES]
+            marked = [
+                f"**{cell}**" if (name, row, phase) in missed else cell
+                for phase, cell in zip(_KEY_PHASES, cells, strict=True)
+            ]
+            first = [keys, f"{entries:,}"] if number == 0 else ["", ""]
+            tables.setdefault(container, []).append([*first, row, *marked])
     if not tables:
         return []
-    head = ["entries", "ns per operation", "insert", "find", "miss", "dependent find", "erase", "iterate", "bytes"]
+    head = ["keys", "entries", "ns", "insert", "find", "miss", "dependent", "erase", "iterate", "bytes"]
     return [
-        "A *miss* looks for a key that is not there. A *dependent find* looks for a key that the find before it "
-        "returned; the other finds can overlap. Bytes are of an entry, with what belongs to a string key.",
+        "## Keys",
         "",
-        *[line for title, rows in tables.items() for line in (f"## {title}", "", *table(head, rows))],
+        "Maps from a key to the next one: " + "; ".join(f"*{name}*, {told}" for name, told in KEYS.items()) + ". A "
+        "*miss* looks for a key that is not there. A *dependent* find looks for the key that the find before it "
+        "returned; the other finds can overlap. Bytes are of an entry, with what belongs to a string key. Bold is "
+        "above a target.",
+        "",
+        *[line for rows in tables.values() for line in table(head, rows)],
     ]
+
+
+def _better(workloads: dict[str, Any]) -> list[str]:
+    """For each container, the peers that are faster or smaller, and at what."""
+    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for name, workload in workloads.items():
+        if (case := key_case(name)) is not None:
+            phases, size = _KEY_PHASES, _SIZES[case[2] >= _LARGE]
+        elif name in _NODES:
+            phases, size = PHASES[name], _SIZES[True]
+        else:
+            continue
+        (ours, mine), *rest = workload["rows"].items()
+        for peer, phase, value in _figures_of_peers(rest, phases):
+            if value > 0 and mine.get(phase, 0) > 0:
+                found.setdefault((ours, size, peer), {}).setdefault(phase, []).append(mine[phase] / value)
+    rows = []
+    for (ours, size, peer), ratios in sorted(found.items()):
+        means = {phase: geometric_mean(values) for phase, values in ratios.items()}
+        if told := [f"{phase.replace('_find', '')} {ratio(mean)}" for phase, mean in means.items() if mean > _BEYOND]:
+            rows.append([ours, size, peer, ", ".join(told)])
+    return [
+        "## When a peer is the better choice",
+        "",
+        "Ours to the peer's, the geometric mean of all keys and sizes below, where it is above "
+        f"{_BEYOND:g}. Few entries are less than {_LARGE:,}. Of the peers, `absl::flat_hash_map` and `absl::btree_map` "
+        "move their elements; ours never move.",
+        "",
+        *table(["ours", "entries", "peer", "better at"], rows),
+    ]
+
+
+_NODES = ("list", "hash-map", "hash-map-string", "ordered-map")
+_LARGE = 100_000
+_SIZES = {False: "few", True: "many"}
+_BEYOND = 1.05
+
+
+def _figures_of_peers(
+    rows: list[tuple[str, dict[str, float]]], phases: tuple[str, ...]
+) -> Iterator[tuple[str, str, float]]:
+    """The peer, the phase and the figure; of the standard's containers those on glibc."""
+    for row, figures in rows:
+        peer = row.removesuffix("/glibc")
+        if "/" not in peer and not peer.endswith(("-direct", *_COMPARISONS)):
+            for phase in phases:
+                if phase in figures:
+                    yield peer, phase, figures[phase]
 
 
 def _is_own(row: dict[str, Any]) -> bool:
