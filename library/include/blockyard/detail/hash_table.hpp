@@ -300,8 +300,7 @@ class HashTable {
   static constexpr Chunk no_chunk{};
 
   [[nodiscard]] static std::uint8_t tag_of(std::uint64_t hash) noexcept {
-    const auto tag = static_cast<std::uint8_t>(hash >> 56);
-    return static_cast<std::uint8_t>(tag + (tag == 0 ? 1 : 0));
+    return static_cast<std::uint8_t>(std::max(hash >> 56, std::uint64_t{1}));
   }
   [[nodiscard]] static std::uint64_t step_of(std::uint8_t tag) noexcept { return 2 * std::uint64_t{tag} + 1; }
   // A number at the place of a tag's overflow count.

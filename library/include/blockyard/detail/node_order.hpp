@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "blockyard/detail/link.hpp"
@@ -37,8 +38,8 @@ struct NodeOrder {
 
   /// Takes a node out. O(1).
   void unlink(Node* node) noexcept {
-    (node->previous_ ? node->previous_.get_unchecked()->next_ : first) = node->next_;
-    (node->next_ ? node->next_.get_unchecked()->previous_ : last) = node->previous_;
+    link_at(node->previous_, offsetof(OrderLinks<Link>, next_), &first) = node->next_;
+    link_at(node->next_, offsetof(OrderLinks<Link>, previous_), &last) = node->previous_;
   }
 
   /// The next node, found sooner if it is next in memory, as it mostly is: the processor goes on with the guess while
@@ -54,6 +55,15 @@ struct NodeOrder {
       return guess;
     }
     return node->next_.get();
+  }
+
+  // A link of the node that `to` names, or where it names none, `end`. Without a jump: in a short order nobody can
+  // predict whether a node is at an end.
+  static Link& link_at(Link to, std::size_t offset, Link* end) noexcept {
+    OrderLinks<Link>* const links = to.get_unchecked();
+    const std::uintptr_t mask = std::uintptr_t{0} - static_cast<std::uintptr_t>(static_cast<bool>(to));
+    return *reinterpret_cast<Link*>(((reinterpret_cast<std::uintptr_t>(links) + offset) & mask) |
+                                    (reinterpret_cast<std::uintptr_t>(end) & ~mask));
   }
 
   /// Sorts `count` nodes, which are all, stably: `less(a, b)` is whether node a comes first. O(n log n). When memory is
