@@ -35,6 +35,8 @@ def test_shares_joined_hold_every_run_of_the_campaign(lab: Lab, shares: list[Pat
 
 
 def test_joined_runs_keep_what_they_measured_and_what_their_journal_shares(lab: Lab, shares: list[Path]) -> None:
+    for share in shares:
+        (share / "runs" / "game" / "sites.bys").write_text("call stacks")
     lab.blockyard("merge", "-o", "whole", *shares)
     for share in shares:
         for file in share.glob("runs/**/*.*"):
