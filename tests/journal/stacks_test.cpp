@@ -69,6 +69,20 @@ TEST(Stacks, refuses_what_does_not_exist) {
   stacks.check();
 }
 
+TEST(Stacks, a_node_that_was_added_without_a_search_is_found_by_the_next_one) {
+  Stacks stacks;
+  const auto frame = stacks.intern_frame(no_module, 1);
+  const auto root = stacks.add_node(no_node, frame);
+  const auto leaf = stacks.add_node(root, frame);
+  EXPECT_EQ(stacks.intern_node(root, frame), leaf);
+  const auto next = stacks.add_node(leaf, frame);
+  EXPECT_EQ(stacks.intern_node(no_node, frame), root);
+  EXPECT_EQ(stacks.intern_node(leaf, frame), next);
+  EXPECT_EQ(stacks.counts().nodes, 3U);
+  EXPECT_NE(refused([&] { stacks.add_node(7, frame); }), "");
+  stacks.check();
+}
+
 TEST(Stacks, an_incomplete_stack_has_its_marker_at_its_root_only) {
   Stacks stacks;
   const auto marker = stacks.intern_node(no_node, stacks.intern_frame(StackEnd::depth_limit));

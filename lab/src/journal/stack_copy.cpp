@@ -65,7 +65,7 @@ void copy_tables(const Stacks& from, Stacks& to, Texts texts) {
     to.intern_frame(from.frames()[i].module, from.frames()[i].address);
   }
   for (std::uint32_t i = have.nodes; i < all.nodes; ++i) {
-    to.intern_node(from.nodes()[i].parent, from.nodes()[i].frame);
+    to.add_node(from.nodes()[i].parent, from.nodes()[i].frame);
   }
   for (const std::uint32_t module : from.unmappings().subspan(have.unmappings)) {
     to.set_unmapped(module, from.modules()[module].unmapped_ns);
@@ -105,7 +105,7 @@ std::uint32_t StackSubset::node(std::uint32_t index) {
   }
   std::uint32_t copy = known == no_node ? no_node : nodes_[known];
   for (; !path_.empty(); path_.pop_back()) {
-    copy = to_.intern_node(copy, frame(from_.nodes()[path_.back()].frame));
+    copy = to_.add_node(copy, frame(from_.nodes()[path_.back()].frame));
     nodes_[path_.back()] = copy;
   }
   return copy;

@@ -18,7 +18,7 @@ void copy_tables(const Stacks& from, Stacks& to, Texts texts = Texts::keep);
 void copy_names(const Stacks& from, Stacks& to, Texts texts = Texts::keep);
 
 /// Copies only the call stacks that are asked for, with new indices, into a journal whose time 0 is `origin_ns` of the
-/// other. `from` may grow; it and `to` must outlive this.
+/// other. `to` must hold nothing else. `from` may grow; it and `to` must outlive this.
 class StackSubset {
  public:
   StackSubset(const Stacks& from, Stacks& to, std::uint64_t origin_ns) : from_(from), to_(to), origin_ns_(origin_ns) {}

@@ -7,9 +7,13 @@ namespace {
 
 constexpr std::size_t first_slots = 16;  // most journals that have no stacks still have a Stacks
 
-// Not 0, which FlatMap reserves: a root's parent wraps to 0, and the sum adds 1.
+// Not 0, which FlatMap reserves: a root's parent wraps to 0, and the sum adds 1. Parents and frames come in sequences,
+// of which the map's own hash makes long runs of taken slots. So they are mixed, by steps that keep different keys
+// apart and leave 0 to 0 (the first two of Steele, Lea and Flood's SplitMix64).
 std::uint64_t node_key(std::uint32_t parent, std::uint32_t frame) {
-  return (std::uint64_t{parent + 1} << 32 | frame) + 1;
+  std::uint64_t key = (std::uint64_t{parent + 1} << 32 | frame) + 1;
+  key = (key ^ key >> 30) * 0xBF58'476D'1CE4'E5B9U;
+  return (key ^ key >> 27) * 0x94D0'49BB'1331'11EBU;
 }
 
 [[noreturn]] void fail(const std::string& what) { throw Error(what); }
@@ -65,20 +69,29 @@ std::uint32_t Stacks::intern_frame(std::uint32_t module, std::uint64_t address) 
 }
 
 std::uint32_t Stacks::intern_node(std::uint32_t parent, std::uint32_t frame) {
+  for (; indexed_nodes_ != nodes_.size(); ++indexed_nodes_) {
+    node_index_.insert(node_key(nodes_[indexed_nodes_].parent, nodes_[indexed_nodes_].frame), indexed_nodes_);
+  }
   const std::uint64_t key = node_key(parent, frame);
   if (const std::uint32_t* known = node_index_.find(key)) return *known;
-  const std::string who = "call stack " + number(counts().nodes);
+  const std::uint32_t index = add_node(parent, frame);
+  node_index_.insert(key, index);
+  ++indexed_nodes_;
+  return index;
+}
+
+std::uint32_t Stacks::add_node(std::uint32_t parent, std::uint32_t frame) {
+  const auto refuse = [this](const std::string& why) { fail("call stack " + number(counts().nodes) + why); };
   if (parent >= nodes_.size() && parent != no_node) {
-    fail(who + " continues call stack " + number(parent) + ", which does not exist");
+    refuse(" continues call stack " + number(parent) + ", which does not exist");
   }
-  if (frame >= frames_.size()) fail(who + " names stack frame " + number(frame) + ", which does not exist");
+  if (frame >= frames_.size()) refuse(" names stack frame " + number(frame) + ", which does not exist");
   if (frames_[frame].module == end_marker && parent != no_node) {
-    fail(who + " has the marker of an incomplete stack in its middle");
+    refuse(" has the marker of an incomplete stack in its middle");
   }
   if (nodes_.size() >= no_node) fail("the journal has more call stacks than 32 bits can number");
   const auto index = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back({parent, frame});
-  node_index_.insert(key, index);
   return index;
 }
 

@@ -109,6 +109,8 @@ class Stacks {
   std::uint32_t intern_frame(StackEnd reason) { return intern_frame(end_marker, static_cast<std::uint64_t>(reason)); }
   /// `parent` is no_node for a root. An end marker can only be a root.
   std::uint32_t intern_node(std::uint32_t parent, std::uint32_t frame);
+  /// The same for a node that is known not to be there, without the search.
+  std::uint32_t add_node(std::uint32_t parent, std::uint32_t frame);
   /// The frame's functions, from the innermost inlined one to the one that the machine called. Replaces earlier names.
   /// Texts beyond most_text_bytes are cut.
   void set_names(std::uint32_t frame, std::span<const NamedFunction> functions);
@@ -159,7 +161,8 @@ class Stacks {
   std::vector<std::uint32_t> unmappings_;
   std::unordered_map<Frame, std::uint32_t, FrameHash, FrameSame> frame_index_;
   FlatMap<std::uint32_t> node_index_;
-  std::vector<Names> names_;  ///< by frame; shorter than frames_ when the last have none
+  std::uint32_t indexed_nodes_ = 0;  ///< those before it are in the index
+  std::vector<Names> names_;         ///< by frame; shorter than frames_ when the last have none
   std::vector<Function> functions_;
   std::uint32_t named_frames_ = 0;
   std::deque<std::string> texts_;  ///< a deque, because the index below refers to its elements

@@ -319,26 +319,31 @@ std::uint32_t Walker::number_path(unsigned kept, Sink& sink) {
 
 // Numbers every frame on the path that has no number so far. Starts again with an empty trie when it is full.
 std::uint32_t Walker::add_path(unsigned first, unsigned kept, End why, Sink& sink) {
-  const auto number = [&](std::uint64_t digest, std::uint32_t parent, std::uint64_t frame) {
-    std::uint32_t node = trie_.find(digest);
-    if (node != no_node) return node;
-    node = trie_.add(digest);
-    if (node != no_node) sink.add_node(node, parent, frame);
-    return node;
-  };
+  const unsigned total = kept + steps_;
+  std::uint64_t digest = digest_of_root(why);
+  for (unsigned index = first; index < total; ++index) {
+    digest = digest_of_path(digest, address_at(index, kept).bits);
+    digests_[index - first] = digest;
+  }
   for (bool again = false;; again = true) {
-    std::uint64_t digest = digest_of_root(why);
+    // The last frame that has a number: then all before it have one, too. Most new paths part from known ones late.
+    unsigned known = total;
     std::uint32_t node = no_node;
+    while (known > first && (node = trie_.find(digests_[known - 1 - first])) == no_node) --known;
     bool is_full = false;
-    if (why != End::complete) {
-      node = number(digest, no_node, marker_of(why));
-      is_full = node == no_node;
+    if (known == first && why != End::complete) {
+      node = trie_.find(digest_of_root(why));
+      if (node == no_node) {
+        node = trie_.add(digest_of_root(why));
+        is_full = node == no_node;
+        if (!is_full) sink.add_node(node, no_node, marker_of(why));
+      }
     }
-    for (unsigned index = first; index < kept + steps_ && !is_full; ++index) {
-      const std::uint64_t frame = address_at(index, kept).bits;
-      digest = digest_of_path(digest, frame);
-      node = number(digest, node, frame);
+    for (unsigned index = known; index < total && !is_full; ++index) {
+      const std::uint32_t parent = node;
+      node = trie_.add(digests_[index - first]);
       is_full = node == no_node;
+      if (!is_full) sink.add_node(node, parent, address_at(index, kept).bits);
     }
     if (!is_full || again) return node;
     trie_.clear();

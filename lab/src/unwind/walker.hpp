@@ -108,7 +108,8 @@ class Walker {
   Workspace space_;
   Frame frames_[most_frames];  ///< the last stack from the thread's beginning on
   Word words_[3 * most_frames];
-  Step path_[most_frames];  ///< the walk from its start on
+  Step path_[most_frames];              ///< the walk from its start on
+  std::uint64_t digests_[most_frames];  ///< of a path that is being numbered
 };
 
 }  // namespace blockyard::unwind
