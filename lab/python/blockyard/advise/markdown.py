@@ -11,6 +11,8 @@ def page(report: dict[str, Any]) -> str:
     said = ["# What to change", "", text.answer(report), ""]
     if report["advice"]:
         said += _table(report)
+    if report.get("measured"):
+        said += ["", "```text", *text.measured(report), "```"]
     for advice in report["advice"]:
         said += ["", f"## {advice['id']}. {text.change(advice)}", ""]
         where = text.place(advice["where"])

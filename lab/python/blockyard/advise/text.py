@@ -23,7 +23,13 @@ _WHY_LEFT = {
     "mixed": "its blocks have no lifetime and no size in common",
 }
 _NAMES = {"temp_job": "temp job", "pool": "block pool", "keep": "keep the buffer", "reserve": "reserve"}
-_NUMBERS = ("No", "One", "Two", "Three")
+_MEASURED = {
+    "worst_ns": "the worst frame",
+    "p99_ns": "the 99th percentile of frames",
+    "p50_ns": "the median frame",
+    "timed_ns": "the whole replay",
+}
+_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
 def lines(report: dict[str, Any]) -> list[str]:
@@ -31,6 +37,8 @@ def lines(report: dict[str, Any]) -> list[str]:
     said = _wrapped(answer(report))
     if report["advice"]:
         said += ["", *table(report), "", *_wrapped(_explained(report))]
+    if report.get("measured"):
+        said += ["", *measured(report)]
     for advice in report["advice"][:_DETAILS]:
         said += ["", *_item(report, advice)]
     said += [*_left(report), "", *remarks(report)]
@@ -39,13 +47,72 @@ def lines(report: dict[str, Any]) -> list[str]:
 
 def answer(report: dict[str, Any]) -> str:
     """One sentence: what to change and what it is worth."""
-    best = sorted(report["advice"], key=_worth(report), reverse=True)[:_IN_ANSWER]
-    if not best:
+    if not report["advice"]:
         return "No change is worth making: no site's blocks have one lifetime or one size that would save time."
-    take = "changes take" if len(best) > 1 else "change takes"
-    names = _listed([change(one) for one in best])
+    said = _measured_answer(report)
+    if said:
+        return said
+    best = sorted(report["advice"], key=_worth(report), reverse=True)[:_IN_ANSWER]
     saved, whole, out_of = _gained(report, best)
-    return f"{_NUMBERS[len(best)]} {take} {percent(saved, whole)} of the allocator time out of {out_of}: {names}."
+    return f"{_changes(len(best))} {percent(saved, whole)} of the allocator time out of {out_of}: {_names(best)}."
+
+
+def _measured_answer(report: dict[str, Any]) -> str:
+    """What the replays showed of all measured changes together, where they showed anything."""
+    result = report.get("measured")
+    if not result:
+        return ""
+    chosen = [advice for advice in report["advice"] if advice["gain"]]
+    changed = result["together"] or chosen[0]["gain"]
+    for figure, out_of in _MEASURED.items():
+        before, after = result["plain"][figure], changed[figure]
+        if before and after and after["high"] < before["low"]:
+            share = percent(before["value"] - after["value"], before["value"])
+            many = _changes(len(chosen))
+            return f"{many} {share} of the allocator time out of {out_of} (measured by replay): {_names(chosen)}."
+    return (
+        f"Replays show no gain of these changes beyond the noise ({result['repeats']} repeats, {result['allocator']}): "
+        f"{_names(chosen)}."
+    )
+
+
+def _changes(count: int) -> str:
+    number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+    return f"{number} change{'s take' if count > 1 else ' takes'}"
+
+
+def _names(chosen: list[dict[str, Any]]) -> str:
+    names = [change(one) for one in chosen[:_IN_ANSWER]]
+    more = len(chosen) - len(names)
+    return _listed([*names, f"{more} more"] if more else names)
+
+
+def measured(report: dict[str, Any]) -> list[str]:
+    """A row for the journal as it is, for each measured change, and for all of them."""
+    result = report["measured"]
+    rows = [("as it is", result["plain"])]
+    rows += [(f"{advice['id']:>2} alone", advice["gain"]) for advice in report["advice"] if advice["gain"]]
+    if result["together"]:
+        rows.append(("together", result["together"]))
+    part = "" if result["from_s"] is None else f", {result['from_s']:.1f} to {result['to_s']:.1f} s"
+    said = _wrapped(
+        f"Measured by replay on {result['allocator']}{part}: allocator time of frames, with 95 % intervals, and of the "
+        f"whole replay, calls of 10 us and more, and memory; {counted(result['repeats'], 'repeat')}."
+    )
+    said.append(f"{'':9}{'p50':>9}{'p99':>9}{'worst':>9}{'(95 %)':>18}{'whole':>9}{'slow':>7}{'memory':>10}")
+    for name, gain in rows:
+        p50, p99 = (duration(gain[one]["value"]) if gain[one] else "-" for one in ("p50_ns", "p99_ns"))
+        worst = gain["worst_ns"]
+        most = duration(worst["value"]) if worst else "-"
+        interval = f"{duration(worst['low'])}-{duration(worst['high'])}" if worst else ""
+        said.append(
+            f"{name:<9}{p50:>9}{p99:>9}{most:>9}{interval:>18}{duration(gain['timed_ns']['value']):>9}"
+            f"{gain['slow_calls']['value']:>7,.0f}{size(gain['peak_bytes']['value']):>10}"
+        )
+    overflowed = sum(route["overflowed"] for route in rows[-1][1]["routes"])
+    if overflowed:
+        said.append(f"{counted(overflowed, 'block')} did not fit their region and came from the heap.")
+    return said
 
 
 def _worth(report: dict[str, Any]) -> Callable[[dict[str, Any]], float]:

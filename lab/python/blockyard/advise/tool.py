@@ -50,26 +50,44 @@ def analyse(journal: Path, on: Sequence[Path], applied: Sequence[str], routes: P
 
 
 class Folder:
-    """Where advice goes. It takes its final name when it is complete; a failure leaves nothing behind."""
+    """Where advice goes. It takes its final name when the advice is complete; a failure before leaves nothing behind.
 
-    def __init__(self, final: Path) -> None:
-        if final.exists():
-            raise UserError(f"{final} exists already; name another folder with -o, or remove it")
-        if not final.absolute().parent.is_dir():
-            raise UserError(f"{final} can't be made: there is no folder {final.absolute().parent}")
+    One whose replays were interrupted is opened again by the same request.
+    """
+
+    def __init__(self, final: Path, request: dict[str, Any]) -> None:
         self.final = final
+        self.request = request
         self.path = final.with_name(f"{final.name}.part-{os.getpid()}")
+        self.begun: dict[str, Any] | None = None
+        if final.exists():
+            self.begun = self._interrupted()
+            if self.begun is None:
+                raise UserError(f"{final} exists already; name another folder with -o, or remove it")
+            self.path = final
+        elif not final.absolute().parent.is_dir():
+            raise UserError(f"{final} can't be made: there is no folder {final.absolute().parent}")
+
+    def _interrupted(self) -> dict[str, Any] | None:
+        try:
+            report = json.loads((self.final / REPORT).read_text())
+        except (OSError, ValueError):
+            return None
+        return report if report.get("request") == self.request and "measured" not in report else None
 
     def __enter__(self) -> "Folder":
-        self.path.mkdir()
+        if self.begun is None:
+            self.path.mkdir()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.path.rename(self.final)
-        else:
+        if self.path != self.final:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def write(self, report: dict[str, Any]) -> None:
+        """From now on the folder has its name."""
         (self.path / REPORT).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
         (self.path / PAGE).write_text(markdown.page(report))
+        if self.path != self.final:
+            self.path.rename(self.final)
+            self.path = self.final

@@ -1,6 +1,7 @@
 """`blockyard advise`: what to change at which sites of a program, and what it gains."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,6 +32,13 @@ Examples:
     metavar="SITE=KIND,...",
     help=f"Judge these changes of yours instead of advising. SITE is a function, KIND one of {', '.join(tool.KINDS)}.",
 )
+@click.option(
+    "--top",
+    type=click.IntRange(min=1, max=50),
+    default=5,
+    show_default=True,
+    help="How many changes are replayed: each alone, and all of them together.",
+)
 @click.option("--no-replay", is_flag=True, help="Estimate the gain only.")
 @click.option(
     "-o", "--output", type=options.OutputFolder(), default="advice", show_default=True, help="The folder to write."
@@ -41,6 +49,7 @@ def command(
     on: tuple[Path, ...],
     fps: float,
     applied: tuple[str, ...],
+    top: int,
     no_replay: bool,
     output: Path,
     as_json: bool,
@@ -48,15 +57,28 @@ def command(
     """Say which sites should allocate otherwise: as temp, from a pool, with a reserve, or not at all.
 
     JOURNAL must hold call stacks, as 'blockyard record' keeps them; frame marks tell more. OUTPUT gets advice.json,
-    advice.md, and routes.byr, which says for each block where it would go.
+    advice.md, and routes.byr, which says for each block where it would go. Then the gain is measured: at most ten
+    seconds of the journal, around its worst frame, are replayed with and without the changes. A measurement that was
+    interrupted goes on when the command is given again.
     """
     wanted = tool.wishes(applied)
-    with tool.Folder(output) as folder:
-        report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES)
-        report["fps"] = fps
-        folder.write(report)
+    request = {"journal": str(journal.resolve()), "on": [str(one.resolve()) for one in on], "apply": wanted}
+    with tool.Folder(output, request) as folder:
+        report = folder.begun
+        if report is None:
+            report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES) | {"fps": fps, "request": request}
+            folder.write(report)
+        if report["advice"] and not no_replay:
+            _measure(report, folder, top)
     if as_json:
         journal_tool.print_json(report)
         return
     for line in text.lines(report):
         click.echo(line)
+
+
+def _measure(report: dict[str, Any], folder: tool.Folder, top: int) -> None:
+    from blockyard.advise import gain  # it brings numpy along, which the rest does not need
+
+    gain.add(report, folder.final, top)
+    folder.write(report)

@@ -1,0 +1,61 @@
+"""Measures the gain of advice by replays, and puts it into the report."""
+
+from pathlib import Path
+from typing import Any
+
+from blockyard import terminal
+from blockyard.advise import measure, tool
+
+REPLAYS = "replays"
+ALLOCATOR = "glibc"
+REPEATS = 5
+_MOST_S = 10.0
+"""A longer stretch tells little more of the same frames, and each change costs as many seconds five times."""
+
+
+def add(report: dict[str, Any], folder: Path, top: int) -> None:
+    """Fills report["measured"] and the gain of each measured change, and ranks by what was measured."""
+    chosen = report["advice"][:top]
+    from_s, to_s = stretch(report)
+    with terminal.reading_bar() as tell:
+        gains = measure.measure(
+            Path(report["request"]["journal"]),
+            folder / tool.ROUTES,
+            [advice["group"] for advice in chosen],
+            folder=folder / REPLAYS,
+            allocator=ALLOCATOR,
+            repeats=REPEATS,
+            stretch=(from_s, to_s),
+            progress=tell,
+        )
+    put(report, gains, (from_s, to_s))
+
+
+def stretch(report: dict[str, Any]) -> tuple[float | None, float | None]:
+    """All of a short journal; of a long one what surrounds the worst frame, or its middle."""
+    whole_s = report["duration_ns"] / 1e9
+    if whole_s <= _MOST_S:
+        return None, None
+    middle_s = report["worst_frame_ns"] / 1e9 if report["estimated_worst_frame_ns"] else whole_s / 2
+    from_s = min(max(0.0, middle_s - _MOST_S / 2), whole_s - _MOST_S)
+    return from_s, from_s + _MOST_S
+
+
+def put(
+    report: dict[str, Any], gains: list[measure.Gain], replayed: tuple[float | None, float | None] = (None, None)
+) -> None:
+    plain = next(gain for gain in gains if gain.name == measure.PLAIN)
+    together = next((gain for gain in gains if gain.name == measure.TOGETHER), None)
+    report["measured"] = {
+        "allocator": ALLOCATOR,
+        "repeats": REPEATS,
+        "from_s": replayed[0],
+        "to_s": replayed[1],
+        "plain": plain.to_json(),
+        "together": together.to_json() if together else None,
+    }
+    alone = {gain.groups[0]: gain for gain in gains if len(gain.groups) == 1}
+    for advice in report["advice"]:
+        found = alone.get(advice["group"])
+        advice["gain"] = found.to_json() if found else None
+    report["advice"].sort(key=lambda advice: advice["gain"]["timed_ns"]["value"] if advice["gain"] else float("inf"))
