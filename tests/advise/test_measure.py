@@ -146,4 +146,4 @@ def test_a_journal_without_times_is_replayed_at_full_speed_and_has_no_frames(tmp
     found = measure.measure(journal.write(tmp_path / "a.txt"), routes, (0,), folder=tmp_path / "replays", repeats=1)
     assert [(one.frames, one.p50_ns, one.worst_ns) for one in found] == [(0, None, None)] * 2
     assert found[1].routes[0]["blocks"] == 40
-    assert all((tmp_path / "replays" / "runs").glob("*/*/max-all/1/run.json"))
+    assert len(list((tmp_path / "replays" / "runs").glob("*/*/max-all/1/run.json"))) == 2

@@ -152,12 +152,12 @@ class ThreadRoutes {
     void* const block = slot.block;
     switch (route.kind) {
       case journal::RouteKind::temp:
-        measured(OfLibrary(), [&] { temp_deallocate(block); });
+        measured(OfLibrary(), [&] { temp_deallocate(block, slot.size); });
         break;
       case journal::RouteKind::temp_scope: {
         const bool closes = --part.live == 0;
         measured(OfLibrary(), [&] {
-          temp_deallocate(block);
+          temp_deallocate(block, slot.size);
           if (closes) std::launder(reinterpret_cast<temp_scope*>(part.scope))->~temp_scope();
         });
         break;
