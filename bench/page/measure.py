@@ -1,10 +1,10 @@
 """What the report's page costs: `bench/page/run`.
 
 Two synthetic campaigns whose rows are laid out as the replayer writes them, opened in a real headless Chromium:
-  page      8 allocators x 5 repeats of a 3.5-million-event journal: bytes of the page, ms to the first picture
-            (median of 5 loads) and of a zoom's redraw, all charts included (median of 60, by the page's own marks);
-            also from the wheel's event until the frame is finished, which adds layout and what the browser itself
-            paints, without a graphics processor on the same thread
+  page      8 allocators x 5 repeats of a 3.5-million-event journal with 20,000 functions in its call stacks: bytes
+            of the page, ms to the first picture (median of 5 loads) and of a zoom's redraw, all charts included
+            (median of 60, by the page's own marks); also from the wheel's event until the frame is finished, which
+            adds layout and what the browser itself paints, without a graphics processor on the same thread
   pipeline  11 million events x 9 allocators: seconds from samples on disk to the finished page, prompt to prompt
 
 Prints one JSON object.
@@ -21,6 +21,8 @@ from pathlib import Path
 
 import bench_result
 import browser
+import numpy as np
+import stack_files
 import synthetic
 
 ALLOCATORS = [
@@ -35,6 +37,7 @@ ALLOCATORS = [
     ("rpmalloc", 0.8, 0.9),
 ]
 LOADS, ZOOMS = 5, 60
+FUNCTIONS, DEEPEST = 20_000, 40
 # Messages wait until the frame whose callbacks sent them is finished.
 WATCH_FRAMES = """window.frames_ms = []; addEventListener('wheel', () => { const begun = performance.now();
     requestAnimationFrame(() => { const channel = new MessageChannel();
@@ -53,11 +56,29 @@ def report(folder: Path, *options: str) -> float:
     return time.perf_counter() - begun
 
 
+def stacks(campaign: synthetic.Campaign) -> None:
+    """A tree of calls, of which a few do most, as programs' are; who is busy changes from second to second."""
+    random = np.random.default_rng(3)
+    functions, depth = [("main", "main.cpp", 1, -1)], [0]
+    for number in range(1, FUNCTIONS):
+        caller = int(random.integers(max(0, number - 400), number))
+        while depth[caller] >= DEEPEST:
+            caller = functions[caller][3]
+        depth.append(depth[caller] + 1)
+        functions.append((f"module{number % 23}::Class{number % 997}::work_{number}(int, char const*)",
+                          f"file{number % 300}.cpp", number % 900 + 1, caller))  # fmt: skip
+    rows = np.load(campaign.folder("null") / "samples.npy", mmap_mode="r")
+    popular = (FUNCTIONS * random.random(len(rows)) ** 4).astype(np.int64)
+    shifted = (popular * 7919 + (rows["start"] // 1_000_000_000).astype(np.int64) * 37) % FUNCTIONS
+    modules = [f"libpart{number % 9}.so" for number in range(FUNCTIONS)]
+    stack_files.write(campaign.directory / "runs" / "game", shifted, None, functions, modules)
+
+
 PAGE_ALONE = ("--no-pictures", "--no-samples-parquet")
 
 
 def page(folder: Path, events: int, repeats: int) -> dict[str, float]:
-    synthetic.lifelike_campaign(folder, ALLOCATORS[:8], events, repeats, 30)
+    stacks(synthetic.lifelike_campaign(folder, ALLOCATORS[:8], events, repeats, 30))
     report(folder, *PAGE_ALONE)
     return {"allocators": 8, "repeats": repeats, "events": events, **opened(folder / "report" / "report.html")}
 

@@ -46,13 +46,13 @@ def test_a_stack_ends_in_the_function_that_speaks_for_it_and_has_its_inlined_one
     found = stacks(
         [[(MAIN, 1)], [(MAKE, 9), (SPAWN, 5), (UPDATE, 2)], [(NEW, 0)]], [(-1, 0), (0, 1), (1, 2)], [0, 2, 2]
     )
-    tree = stack_tree.build(found, weights(0, 0, 7, 0), 100, np.zeros(0, np.int64), 0)
+    tree = stack_tree.Grown(found, weights(0, 0, 7, 0), np.zeros(0, np.int64)).cut(100, 0)
     assert path(tree, int(tree.site[2])) == ["main", "update", "spawn"]
 
 
 def test_frames_of_one_function_and_line_are_one_node() -> None:
     found = stacks([[(MAIN, 1)], [(SPAWN, 5)], [(SPAWN, 5)], [(SPAWN, 6)]], [(-1, 0), (0, 1), (0, 2), (0, 3)], range(4))
-    tree = stack_tree.build(found, weights(0, 1, 1, 1, 0), 100, np.zeros(0, np.int64), 0)
+    tree = stack_tree.Grown(found, weights(0, 1, 1, 1, 0), np.zeros(0, np.int64)).cut(100, 0)
     assert tree.site[1] == tree.site[2] != tree.site[3]
     assert len(tree.parent) == 3
 
@@ -60,7 +60,7 @@ def test_frames_of_one_function_and_line_are_one_node() -> None:
 def test_what_is_small_is_joined_below_its_caller_and_counted_there() -> None:
     found = stacks([[(MAIN, 1)], [(UPDATE, 1)], [(SPAWN, 1)], [(DRAW, 1)]], [(-1, 0), (0, 1), (1, 2), (1, 3)], range(4))
     by_node = weights(0, 0, 990, 10, 0)
-    tree = stack_tree.build(found, by_node, 3, np.zeros(0, np.int64), 0)
+    tree = stack_tree.Grown(found, by_node, np.zeros(0, np.int64)).cut(3, 0)
     assert path(tree, int(tree.site[2])) == ["main", "update", "spawn"]
     assert path(tree, int(tree.site[3])) == ["main", "update", stack_tree.OTHERS]
     assert np.array_equal(tree.site, tree.exact)
@@ -72,7 +72,7 @@ def test_what_is_small_is_joined_below_its_caller_and_counted_there() -> None:
 def test_a_slow_event_keeps_its_whole_stack_though_its_site_is_small() -> None:
     found = stacks([[(MAIN, 1)], [(UPDATE, 1)], [(SPAWN, 1)], [(DRAW, 1)]], [(-1, 0), (0, 1), (1, 2), (1, 3)], range(4))
     for room, last in ((1, "draw"), (0, stack_tree.OTHERS)):
-        tree = stack_tree.build(found, weights(0, 0, 990, 10, 0), 3, np.array([3]), room)
+        tree = stack_tree.Grown(found, weights(0, 0, 990, 10, 0), np.array([3])).cut(3, room)
         assert path(tree, int(tree.exact[3])) == ["main", "update", last]
         assert path(tree, int(tree.site[3])) == ["main", "update", stack_tree.OTHERS]
 
@@ -80,12 +80,12 @@ def test_a_slow_event_keeps_its_whole_stack_though_its_site_is_small() -> None:
 def test_what_has_most_of_any_figure_is_shown() -> None:
     found = stacks([[(MAIN, 1)], [(UPDATE, 1)], [(SPAWN, 1)], [(DRAW, 1)]], [(-1, 0), (0, 1), (0, 2), (0, 3)], range(4))
     calls, peak = [0, 100, 1, 50, 0], [0, 1, 100, 0, 0]
-    tree = stack_tree.build(found, np.array([calls, peak], float), 3, np.zeros(0, np.int64), 0)
+    tree = stack_tree.Grown(found, np.array([calls, peak], float), np.zeros(0, np.int64)).cut(3, 0)
     shown = {path(tree, int(tree.site[node]))[-1] for node in (1, 2, 3)}
     assert shown == {"update", "spawn", stack_tree.OTHERS}
 
 
 def test_events_without_a_stack_have_a_node_of_their_own() -> None:
     found = stacks([[(MAIN, 1)]], [(-1, 0)], [0])
-    tree = stack_tree.build(found, weights(5, 5), 10, np.zeros(0, np.int64), 0)
+    tree = stack_tree.Grown(found, weights(5, 5), np.zeros(0, np.int64)).cut(10, 0)
     assert path(tree, int(tree.site[1])) == ["(no call stack)"]

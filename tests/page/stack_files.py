@@ -32,6 +32,7 @@ def write(
 ) -> Path:
     """One label a node, each its own speaker."""
     texts = list(dict.fromkeys(["", *(one[0] for one in functions), *(one[1] for one in functions), *modules]))
+    number = {text: place for place, text in enumerate(texts)}
     nodes = len(functions)
     header = np.zeros(1, sites._HEADER)
     encoded = [text.encode() for text in texts]
@@ -39,8 +40,8 @@ def write(
     header[0] = (b"BYSITES\n", 1, int(named), *sizes)
     labels = np.zeros(nodes, sites.LABEL)
     for place, ((function, file, line, _), module) in enumerate(zip(functions, modules, strict=True)):
-        labels[place] = (texts.index(function), texts.index(file), line, texts.index(module))
-    numbers = np.arange(nodes, dtype=np.uint32)
+        labels[place] = (number[function], number[file], line, number[module])
+    nodes_in_order = np.arange(nodes, dtype=np.uint32)
     alive = np.zeros(nodes, np.uint64) if end_bytes is None else end_bytes.astype(np.uint64)
     parents = np.array([parent if parent >= 0 else sites.NONE for *_, parent in functions], np.uint32)
     parts = [
@@ -48,8 +49,8 @@ def write(
         *(alive for _ in range(4)),
         by_event.astype(np.uint32),
         parents,
-        numbers,
-        numbers,
+        nodes_in_order,
+        nodes_in_order,
         np.arange(nodes + 1, dtype=np.uint32),
         labels,
         np.cumsum([len(text) for text in encoded]).astype(np.uint32),

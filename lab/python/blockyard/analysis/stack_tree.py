@@ -28,38 +28,46 @@ class Tree:
     """The same for showing one stack: the nodes of `singles` are there in full, as far as there is room."""
 
 
-def build(found: Sites, weights: np.ndarray, most: int, singles: np.ndarray, most_singles: int) -> Tree:
-    """`weights` is [figure, node of the sites + 1]: what is kept is the `most` nodes with the largest share of any
-    figure, and the stacks of `singles` (the most important first) while they are no more than `most_singles` nodes."""
-    full = _Full(found)
-    used = np.flatnonzero(weights.any(axis=0))
-    used = np.union1d(used, singles)
-    ends = full.ends(used)
-    shares = full.shares(ends, weights)
+class Grown:
+    """The tree in full, which then is cut to any size. `weights` is [figure, node of the sites + 1]; `singles` are
+    nodes of the sites whose stacks are shown in full, the most important first."""
 
-    order = np.argsort(-shares, kind="stable")[:most]  # a parent has no smaller share, and stands before its children
-    counted = np.zeros(len(shares), bool)
-    counted[order[shares[order] > 0]] = True
-    kept = counted.copy()
-    full.keep(kept, ends[singles], most_singles)
+    def __init__(self, found: Sites, weights: np.ndarray, singles: np.ndarray) -> None:
+        self._full = _Full(found)
+        self._used = np.union1d(np.flatnonzero(weights.any(axis=0)), singles)
+        self._singles = singles
+        self._ends = self._full.ends(self._used)
+        self._shares = self._full.shares(self._ends, weights)
 
-    nearest = full.nearest(counted)
-    parents, labels = list(full.parent), list(full.label)
-    others: dict[int, int] = {}
-    site, exact = ends.copy(), ends.copy()
-    for node in used.tolist():
-        end = int(ends[node])
-        if counted[end]:
-            continue
-        above = int(nearest[end])
-        if above not in others:
-            others[above] = len(parents)
-            parents.append(above if above >= 0 else NONE)
-            labels.append(full.others)
-        site[node] = others[above]
-        if not kept[end]:
-            exact[node] = others[above]
-    return _numbered(parents, labels, np.append(kept, np.ones(len(others), bool)), full, site, exact)
+    def cut(self, most: int, most_singles: int) -> Tree:
+        """What is kept is the `most` nodes with the largest share of any figure, and the stacks of the singles while
+        they are no more than `most_singles` nodes."""
+        full, used, ends, shares = self._full, self._used, self._ends, self._shares
+        order = np.argsort(-shares, kind="stable")[
+            :most
+        ]  # a parent has no smaller share, and stands before its children
+        counted = np.zeros(len(shares), bool)
+        counted[order[shares[order] > 0]] = True
+        kept = counted.copy()
+        full.keep(kept, ends[self._singles], most_singles)
+
+        nearest = full.nearest(counted)
+        parents, labels = list(full.parent), list(full.label)
+        others: dict[int, int] = {}
+        site, exact = ends.copy(), ends.copy()
+        for node in used.tolist():
+            end = int(ends[node])
+            if counted[end]:
+                continue
+            above = int(nearest[end])
+            if above not in others:
+                others[above] = len(parents)
+                parents.append(above if above >= 0 else NONE)
+                labels.append(full.others)
+            site[node] = others[above]
+            if not kept[end]:
+                exact[node] = others[above]
+        return _numbered(parents, labels, np.append(kept, np.ones(len(others), bool)), full, site, exact)
 
 
 def _numbered(
@@ -85,8 +93,9 @@ class _Full:
 
     def __init__(self, found: Sites) -> None:
         self._sites = found
-        self._rows, unified = np.unique(found.label, return_inverse=True)
-        self.others = len(self._rows)
+        rows, unified = np.unique(np.asarray(found.label), return_inverse=True)
+        self._rows = rows.tolist()
+        self.others = len(rows)
         self._no_stack = self.others + 1
         known: dict[tuple[int, int], int] = {}
         self.parent: list[int] = []
@@ -120,17 +129,19 @@ class _Full:
     def ends(self, used: np.ndarray) -> np.ndarray:
         """By node of the sites the node of the function that speaks for it; of those that are not used, anything."""
         found = self._sites
-        first, frames, parents = found.first_label, found.frame, found.parent
+        first, frames, parents, speakers = (
+            of.tolist() for of in (found.first_label, found.frame, found.parent, found.speaker)
+        )
         ends = np.zeros(len(self._inner), np.int64)
         for node in used.tolist():
             if node == len(parents):
                 ends[node] = self._inner[node][-1]
                 continue
-            speaker, at = int(found.speaker[node]), node
+            speaker, at = speakers[node], node
             while not first[frames[at]] <= speaker < first[frames[at] + 1] and parents[at] != NONE:
-                at = int(parents[at])
+                at = parents[at]
             inner = self._inner[at]
-            ends[node] = inner[min(int(first[frames[at] + 1]) - 1 - speaker, len(inner) - 1)]
+            ends[node] = inner[min(first[frames[at] + 1] - 1 - speaker, len(inner) - 1)]
         return ends
 
     def shares(self, ends: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -174,8 +185,8 @@ class _Full:
         if label == self._no_stack:
             return Label(NO_STACK, "", 0, "")
         texts = self._sites.texts
-        row = self._rows[label]
-        return Label(texts[row["function"]], texts[row["file"]], int(row["line"]), texts[row["module"]])
+        function, file, line, module = self._rows[label]
+        return Label(texts[function], texts[file], line, texts[module])
 
 
 def by_node(found: Sites, leaves: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

@@ -37,27 +37,68 @@ def room(allocators: int, crowd: int) -> int:
     return _ROOM_AN_ALLOCATOR * max(allocators, _ALLOCATORS) // min(crowd, 2)
 
 
-def prepare(
-    members: Sequence[AllocatorFigures],
-    traces: Sequence[Trace | None],
-    stacks: Stacks | None,
-    end_ns: float,
-    gross: bool,
-    jobs: int,
-    most: int,
-) -> tuple[int, list[str]]:
-    """How many stretches the time was cut into, and the pack of each allocator, in `most` bytes, compressed."""
-    threads = 1 if jobs > 1 and len(members) > 1 else min(jobs, 2)
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        found = list(pool.map(lambda one: _cut(one, end_ns, gross, threads), members))
-        factor = _factor(found, most)
-        made = list(
-            pool.map(
-                lambda parts: _pack(*parts, stacks, end_ns, factor, gross),
-                zip(members, found, traces, range(len(members)), strict=True),
+class Events:
+    """The events of a section, cut as finely as fits into `most` bytes, compressed; then they are packed."""
+
+    def __init__(self, members: Sequence[AllocatorFigures], end_ns: float, gross: bool, jobs: int, most: int) -> None:
+        self._members, self._end_ns, self._gross, self._jobs = members, end_ns, gross, max(1, jobs)
+        threads = 1 if jobs > 1 and len(members) > 1 else min(jobs, 2)
+        with ThreadPoolExecutor(self._jobs) as pool:
+            self._found = list(pool.map(lambda one: _cut(one, end_ns, gross, threads), members))
+        self._factor, self.size = _factor(self._found, most)
+
+    @property
+    def columns(self) -> int:
+        """How many stretches the time was cut into."""
+        return tiles.COLUMNS // self._factor
+
+    def packs(self, traces: Sequence[Trace | None], stacks: Stacks | None) -> list[str]:
+        """That of each allocator."""
+        with ThreadPoolExecutor(self._jobs) as pool:
+            return list(pool.map(lambda place: self._pack(place, traces[place], stacks), range(len(self._members))))
+
+    def _pack(self, place: int, trace: Trace | None, stacks: Stacks | None) -> str:
+        one, found, factor, end_ns = self._members[place], self._found[place], self._factor, self._end_ns
+        rate = one.runs.ticks_per_ns
+        unit = max(100.0, end_ns / 2**31)
+        columns: dict[str, np.ndarray] = {}
+        for name, plane in zip(tiles.PLANES, found.tiles.planes, strict=True):
+            cells = plane.joined(factor)
+            columns[f"{name}.occupied"] = np.bincount(cells.columns, minlength=tiles.COLUMNS // factor).astype(
+                np.uint16
             )
-        )
-    return tiles.COLUMNS // factor, made
+            first = np.diff(cells.columns, prepend=-1) > 0
+            gaps = np.where(first, cells.bins, np.diff(cells.bins, prepend=0))
+            columns[f"{name}.gap"] = gaps.astype(np.uint16)
+            columns[f"{name}.count"] = cells.counts.astype(np.uint32)
+        opened = figures.open_rows(one.runs, self._gross)
+        first_run = opened[0].rows[found.rows]
+        sizes, size = np.unique(first_run["size"], return_inverse=True)
+        columns |= {
+            "event": first_run["event"],
+            "time": np.round(first_run["start"] / unit).astype(np.uint32),
+            "kind": first_run["kind"],
+            "thread": first_run["thread"],
+            "frame": _frames(one, first_run),
+            "size": size.astype(np.uint32),
+        }
+        for repeat, run in enumerate(opened):
+            columns[f"latency.{repeat}"] = steps(found.tiles.latencies[:, repeat] / rate)
+            columns[f"cause.{repeat}"] = run.rows["cause"][found.rows]
+        deltas = {"event", "time", "frame"}
+        if stacks is not None:
+            columns["node"] = stacks.nodes_of(first_run["event"])
+            columns |= stacks.columns[place]
+            deltas |= {name for name in columns if name.endswith(".cell")}
+        phrases, columns["calls"] = _calls(trace, first_run["event"])
+        facts = {
+            "time_unit_ns": unit,
+            "calls": phrases,
+            "sizes": [int(each) for each in sizes],
+            "repeats": len(opened),
+            "complete_above_ns": found.complete_above / rate,
+        }
+        return packed(facts, columns, frozenset(deltas))
 
 
 def _cut(one: AllocatorFigures, end_ns: float, gross: bool, threads: int) -> _Cut:
@@ -68,66 +109,16 @@ def _cut(one: AllocatorFigures, end_ns: float, gross: bool, threads: int) -> _Cu
     return _Cut(tiles.tile(opened, rows, end_ns, one.runs.ticks_per_ns, threads), rows, complete_above)
 
 
-def _factor(found: Sequence[_Cut], most: int) -> int:
-    """How many neighbouring stretches to join so that all fits."""
+def _factor(found: Sequence[_Cut], most: int) -> tuple[int, int]:
+    """How many neighbouring stretches to join so that all fits, and the bytes that it then takes."""
     slow = sum(len(one.rows) * (_BYTES_AN_EVENT + _BYTES_A_REPEAT * one.tiles.latencies.shape[1]) for one in found)
     factor = 1
-    while factor < tiles.COLUMNS // _LEAST_COLUMNS:
+    while True:
         cells = sum(plane.occupied(factor) for one in found for plane in one.tiles.planes)
-        if slow + cells * _BYTES_A_CELL <= most:
-            break
+        size = int(slow + cells * _BYTES_A_CELL)
+        if size <= most or factor >= tiles.COLUMNS // _LEAST_COLUMNS:
+            return factor, size
         factor *= 2
-    return factor
-
-
-def _pack(
-    one: AllocatorFigures,
-    found: _Cut,
-    trace: Trace | None,
-    place: int,
-    stacks: Stacks | None,
-    end_ns: float,
-    factor: int,
-    gross: bool,
-) -> str:
-    rate = one.runs.ticks_per_ns
-    unit = max(100.0, end_ns / 2**31)
-    columns: dict[str, np.ndarray] = {}
-    for name, plane in zip(tiles.PLANES, found.tiles.planes, strict=True):
-        cells = plane.joined(factor)
-        columns[f"{name}.occupied"] = np.bincount(cells.columns, minlength=tiles.COLUMNS // factor).astype(np.uint16)
-        first = np.diff(cells.columns, prepend=-1) > 0
-        gaps = np.where(first, cells.bins, np.diff(cells.bins, prepend=0))
-        columns[f"{name}.gap"] = gaps.astype(np.uint16)
-        columns[f"{name}.count"] = cells.counts.astype(np.uint32)
-    opened = figures.open_rows(one.runs, gross)
-    first_run = opened[0].rows[found.rows]
-    sizes, size = np.unique(first_run["size"], return_inverse=True)
-    columns |= {
-        "event": first_run["event"],
-        "time": np.round(first_run["start"] / unit).astype(np.uint32),
-        "kind": first_run["kind"],
-        "thread": first_run["thread"],
-        "frame": _frames(one, first_run),
-        "size": size.astype(np.uint32),
-    }
-    for repeat, run in enumerate(opened):
-        columns[f"latency.{repeat}"] = steps(found.tiles.latencies[:, repeat] / rate)
-        columns[f"cause.{repeat}"] = run.rows["cause"][found.rows]
-    deltas = {"event", "time", "frame"}
-    if stacks is not None:
-        columns["node"] = stacks.nodes_of(first_run["event"])
-        columns |= stacks.columns[place]
-        deltas |= {name for name in columns if name.endswith(".cell")}
-    phrases, columns["calls"] = _calls(trace, first_run["event"])
-    facts = {
-        "time_unit_ns": unit,
-        "calls": phrases,
-        "sizes": [int(each) for each in sizes],
-        "repeats": len(opened),
-        "complete_above_ns": found.complete_above / rate,
-    }
-    return packed(facts, columns, frozenset(deltas))
 
 
 def _frames(one: AllocatorFigures, rows: np.ndarray) -> np.ndarray:

@@ -34,19 +34,18 @@ _TREES = ((6000, 256), (3000, 256), (1500, 128), (700, 64), (300, 64), (100, 32)
 """How many nodes have figures, and into how many stretches time is cut at least: the first that fits is taken."""
 _MOST_SINGLES = 6000
 """So many more nodes show the stacks of slow events in full."""
-_BYTES_A_CELL, _BYTES_A_TIME, _BYTES_A_NODE = 4.0, 2.6, 1.8
+_BYTES_A_CELL, _BYTES_A_TIME, _BYTES_A_NODE = 3.0, 1.6, 1.8
 """What these take once compressed: a cell, its times of one allocator, and the stack of a slow event."""
 _VIEWS = {View.AS_RUN: passes.AS_RUN, View.INHERENT: passes.INHERENT, View.ATTRIBUTED: passes.ATTRIBUTED}
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """`columns` belong in the pack of each allocator. All of it takes about `size` bytes, compressed."""
+    """`columns` belong in the pack of each allocator."""
 
     facts: dict[str, Any]
     pack: str
     columns: list[dict[str, np.ndarray]]
-    size: int
     _found: Sites
     _exact: np.ndarray
 
@@ -65,16 +64,19 @@ def prepare(
     seen = _Seen(section, found, end_ns)
     slow, slow_ns = _slow(found, seen, members)
     weights = np.stack([*seen.weights(found), slow_ns])
+    grown = stack_tree.Grown(found, weights, slow)
     for most, least in _TREES:
-        tree = stack_tree.build(found, weights, most, slow, _MOST_SINGLES)
+        tree = grown.cut(most, _MOST_SINGLES)
         cells = _Cells(seen, tree)
-        if columns := cells.fitting(int(room / (_BYTES_A_CELL + _BYTES_A_TIME * len(members))), least):
+        if columns := cells.fitting(room, len(members), least):
             break
     shared, group, groups = cells.columns(columns or least)
     frame = _frame_of_rows(members[0], seen.event)
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         times = list(pool.map(lambda one: _times(one, group, groups, frame), members))
-    pack = _pack(tree, shared, seen.alive_at_start(found, tree), np.union1d(seen.leaf, slow))
+    pack = _pack(
+        tree, shared, seen.alive_at_start(found, tree), np.union1d(np.flatnonzero(np.bincount(seen.leaf)), slow)
+    )
     facts = {
         "columns": columns or least,
         "without": float((seen.leaf == len(found.parent)).mean()) if len(seen.leaf) else 0.0,
@@ -83,8 +85,7 @@ def prepare(
         "alive": seen.pair is not None,
         "over": None if frame is None else {"share": OVER, "phase": members[0].cuts.judged_phase or ""},
     }
-    size = len(pack) * 3 // 4 + int(len(members) * (groups * _BYTES_A_TIME + SLOWEST * _BYTES_A_NODE))
-    return Stacks(facts, pack, times, size, found, tree.exact)
+    return Stacks(facts, pack, times, found, tree.exact)
 
 
 class _Seen:
@@ -140,7 +141,7 @@ class _Cells:
     """What each node that has figures did, by column."""
 
     def __init__(self, seen: _Seen, tree: Tree) -> None:
-        self._nodes = np.unique(tree.site[np.unique(seen.leaf)])
+        self._nodes = np.unique(tree.site[np.flatnonzero(np.bincount(seen.leaf))])
         place = np.zeros(len(tree.parent), np.uint32)
         place[self._nodes] = np.arange(len(self._nodes), dtype=np.uint32)
         self._rows = len(seen.leaf)
@@ -152,15 +153,15 @@ class _Cells:
             "died": (seen.died, seen.died_column, here[seen.died], seen.size[seen.died]),
         }
 
-    def fitting(self, most: int, least: int) -> int | None:
-        """Into how many columns time can be cut so that no more than `most` cells are occupied, `least` or more."""
+    def fitting(self, room: int, allocators: int, least: int) -> int | None:
+        """Into how many columns, `least` or more, time can be cut so that all takes no more than `room`."""
         occupied = []
         for _, column, place, _ in self._kinds.values():
             taken = np.zeros((tiles.COLUMNS, len(self._nodes)), bool)
             taken[column, place] = True
             occupied.append(taken)
         columns = tiles.COLUMNS
-        while sum(int(np.count_nonzero(taken)) for taken in occupied) > most:
+        while _size(*(int(np.count_nonzero(taken)) for taken in occupied), allocators) > room:
             columns //= 2
             if columns < least:
                 return None
@@ -188,6 +189,12 @@ class _Cells:
                 group[rows] = cell + np.uint32(groups)
                 groups += len(cells)
         return made, group, groups
+
+
+def _size(mallocs: int, frees: int, deaths: int, allocators: int) -> float:
+    """Of so many cells, once compressed, and of the stacks of slow events."""
+    timed = (mallocs + frees) * _BYTES_A_TIME + SLOWEST * _BYTES_A_NODE
+    return (mallocs + frees + deaths) * _BYTES_A_CELL + allocators * timed
 
 
 def _slow(found: Sites, seen: _Seen, members: Sequence[AllocatorFigures]) -> tuple[np.ndarray, np.ndarray]:

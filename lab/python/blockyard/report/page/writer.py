@@ -13,7 +13,7 @@ from blockyard.report.page import bundle, content, events, frames, stacks
 from blockyard.report.page.libraries import Library, libraries
 
 _STACKS = 5
-"""One part in so many of the room for events is for what their call stacks did."""
+"""One part in so many of the room for events is kept for what their call stacks did; they take what events leave."""
 
 
 def write(
@@ -39,10 +39,9 @@ def write(
         entry = content.section(one, verdict)
         traces = [syscalls.read(member.runs, results.machine) for member in one.figures]
         room = events.room(len(one.figures), crowd=len(found))
-        called = stacks.prepare(one.section, one.figures, entry["end_ns"], room // _STACKS, jobs)
-        entry["columns"], made = events.prepare(
-            one.figures, traces, called, entry["end_ns"], one.options.gross, jobs, room - (called.size if called else 0)
-        )
+        cut = events.Events(one.figures, entry["end_ns"], one.options.gross, jobs, room - room // _STACKS)
+        called = stacks.prepare(one.section, one.figures, entry["end_ns"], room - cut.size, jobs)
+        entry["columns"], made = cut.columns, cut.packs(traces, called)
         entry["stacks"] = called.facts if called else stacks.MISSING
         facts["sections"].append(entry)
         if called:
