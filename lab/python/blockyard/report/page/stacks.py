@@ -30,7 +30,7 @@ SUM_STEPS = 32
 """A sum of latencies is kept in steps of this many an octave: within 1.1 %."""
 OVER = SHARES_OVER[0]
 """Share of a frame: what the allocator takes beyond it is over budget."""
-_TREES = ((6000, 256), (3000, 256), (1500, 128), (700, 64), (300, 64), (100, 32))
+_TREES = ((20_000, 1024), (6000, 256), (3000, 256), (1500, 128), (700, 64), (300, 64), (100, 32))
 """How many nodes have figures, and into how many stretches time is cut at least: the first that fits is taken."""
 _MOST_SINGLES = 6000
 """So many more nodes show the stacks of slow events in full."""

@@ -101,7 +101,7 @@ function drawFlame() {
   paintFlame();
   flameWords.textContent = flameSentence();
   if (pointed !== null) point(Math.min(pointed, tree.count - 1));
-  else frameWords.textContent = state.frame === null ? "" : sentenceOf(state.frame);
+  else frameWords.textContent = sentenceOf(state.frame ?? 0); // never empty: a line that comes and goes moves the page
 }
 
 function drawFlameControls() {
@@ -193,7 +193,7 @@ function paintFlame() {
     if (path.has(place)) outline(context, left, top, across, looks.ink, []);
     if (across > 24) {
       context.fillStyle = isFound ? looks.accentInk : looks.ink;
-      context.fillText(fittingWords(nameOfPlace(place), across - 8), left + 4, top + ROW / 2);
+      context.fillText(fittingWords(nameOfPlace(place), across - 8), left + 4, top + ROW / 2, across - 6);
     }
   }
   if (pointed !== null) {
@@ -342,7 +342,7 @@ function showFrameTip(event) {
 function point(place) {
   pointed = place;
   if (!drawn) return;
-  frameWords.textContent = place === null ? (state.frame === null ? "" : sentenceOf(state.frame)) : sentenceOf(place);
+  frameWords.textContent = sentenceOf(place ?? state.frame ?? 0);
   paintFlame();
 }
 

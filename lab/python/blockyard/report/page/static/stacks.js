@@ -248,4 +248,9 @@ export function placeWords(stacks, node) {
 }
 
 export const functionWords = (stacks, node) => stacks.texts[stacks.function[node]];
-export const moduleWords = (stacks, node) => stacks.texts[stacks.module[node]].split("/").pop();
+
+/// The library or program, without folders; empty where the function is called by it, for want of a name.
+export function moduleWords(stacks, node) {
+  const module = stacks.texts[stacks.module[node]].split("/").pop();
+  return functionWords(stacks, node).startsWith(`${module}+0x`) ? "" : module;
+}
