@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -56,6 +57,30 @@ def test_sites_are_those_of_the_command(game):
         site["function"]: (site["peak_bytes"], site["end_bytes"])
         for site in found["sites"]
         if site["peak_bytes"] or site["end_bytes"]
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("stretch", [(), ("--from", "0.0002", "--to", "0.0007")])
+def test_random_journals_agree_with_the_command(tmp_path, seed, stretch):
+    random, journal, alive = Random(seed), Journal(), []
+    for event in range(1000):
+        node = journal.stack("main", f"f{random.randrange(4)}()", f"g{random.randrange(4)}()")
+        if alive and random.random() < 0.45:
+            journal.free(alive.pop(random.randrange(len(alive))), event * 1000, node)
+        else:
+            alive.append(0x1000 + event)
+            journal.allocate(random.randrange(1, 5000), alive[-1], event * 1000, None if event % 9 == 0 else node)
+    path = journal.write(tmp_path / "random.txt")
+    sites = read(path, *stretch)
+    groups = sites.groups()
+    columns = (sites.peak_bytes, sites.peak_blocks, sites.end_bytes, sites.end_blocks)
+    held = [np.bincount(groups.by_node, column, len(groups.names)) for column in columns]
+    result = json.loads(blockyard("sites", path, "--json", "--limit", "0", *stretch).stdout)
+    figures = ("peak_bytes", "peak_blocks", "end_bytes", "end_blocks")
+    of = {site["function"]: [site[name] for name in figures] for site in result["sites"] if site["function"]}
+    assert {name: values for name, *values in zip(groups.names, *held, strict=True) if any(values)} == {
+        name: values for name, values in of.items() if any(values)
     }
 
 
