@@ -96,8 +96,8 @@ function drawFlame() {
   if (!weights) return;
   const tree = treeOf(stacks, state.inverted);
   if (state.frame !== null && state.frame >= tree.count) state.frame = null;
-  const totals = totalsOf(tree, weights);
-  drawn = { stacks, tree, totals, found: findIn(stacks, tree), boxes: [], own: ownOf(tree, weights) };
+  const own = ownOf(tree, weights);
+  drawn = { stacks, tree, own, totals: totalsOf(tree, own), found: findIn(stacks, tree), boxes: [] };
   paintFlame();
   flameWords.textContent = flameSentence();
   if (pointed !== null) point(Math.min(pointed, tree.count - 1));
@@ -122,8 +122,8 @@ function ownOf(tree, weights) {
   return own;
 }
 
-function totalsOf(tree, weights) {
-  const totals = ownOf(tree, weights);
+function totalsOf(tree, own) {
+  const totals = own.slice();
   for (let place = tree.count - 1; place > 0; --place) totals[tree.parent[place]] += totals[place];
   return totals;
 }
@@ -132,10 +132,13 @@ function totalsOf(tree, weights) {
 function findIn(stacks, tree) {
   const wanted = state.find.trim().toLowerCase();
   if (!wanted) return null;
-  const has = stacks.texts.map((text) => text.toLowerCase().includes(wanted));
-  return Uint8Array.from(tree.label, (node) =>
-    node >= 0 && (has[stacks.function[node]] || has[stacks.module[node]] || has[stacks.file[node]]) ? 1 : 0,
-  );
+  const has = Uint8Array.from(stacks.texts, (text) => (text.toLowerCase().includes(wanted) ? 1 : 0));
+  const found = new Uint8Array(tree.count);
+  for (let place = 1; place < tree.count; ++place) {
+    const node = tree.label[place];
+    found[place] = has[stacks.function[node]] | has[stacks.module[node]] | has[stacks.file[node]];
+  }
+  return found;
 }
 
 /// Lays out and paints the frame that is zoomed to, all above it, and all below it.

@@ -24,7 +24,7 @@ import {
   shownAllocators,
   state,
 } from "./state.js";
-import { loadStacks } from "./stacks.js";
+import { loadStacks, stacksIfThere, treeOf } from "./stacks.js";
 import { makeStrip } from "./strip.js";
 import { sumsOf } from "./sums.js";
 import { drawTable, drawTableChoice, tableText, tableWords } from "./table.js";
@@ -75,6 +75,7 @@ for (const one of section().allocators) {
   sumsOf(await loadModel(state.section, one.name), state.operation, state.view);
 }
 if (!isWhole()) drawFigures();
+if (stacksIfThere()) treeOf(stacksIfThere(), true);
 performance.mark("blockyard:all-decoded");
 document.documentElement.dataset.drawn = "all";
 

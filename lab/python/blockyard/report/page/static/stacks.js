@@ -128,9 +128,18 @@ function orderedTree(stacks, { parent, label, of }) {
     const { node, calls: of_cell } = stacks.cells[kind];
     for (let at = 0; at < node.length; ++at) calls[of[node[at]]] += of_cell[at];
   }
-  for (let place = count - 1; place > 0; --place) calls[parent[place]] += calls[place];
-  const children = Array.from({ length: count }, () => []);
-  for (let place = 1; place < count; ++place) children[parent[place]].push(place);
+  for (let at = count - 1; at > 0; --at) calls[parent[at]] += calls[at];
+  // By rising calls: each place's list of children, begun from its end, then has the one with most calls first.
+  const rising = Uint32Array.from({ length: count }, (_, place) => place).sort(
+    (one, other) => calls[one] - calls[other] || other - one,
+  );
+  const firstChild = new Int32Array(count).fill(-1);
+  const nextChild = new Int32Array(count).fill(-1);
+  for (const place of rising) {
+    if (!place) continue;
+    nextChild[place] = firstChild[parent[place]];
+    firstChild[parent[place]] = place;
+  }
   const number = new Int32Array(count);
   const tree = {
     count,
@@ -140,19 +149,20 @@ function orderedTree(stacks, { parent, label, of }) {
     depth: new Uint16Array(count),
     of: null,
   };
-  let next = 0;
-  const visit = [0];
-  while (visit.length) {
-    const place = visit.pop();
-    const at = next++;
+  let place = 0;
+  for (let at = 0; at < count; ++at) {
     number[place] = at;
     tree.label[at] = label[place];
     if (place) {
       tree.parent[at] = number[parent[place]];
       tree.depth[at] = tree.depth[tree.parent[at]] + 1;
     }
-    children[place].sort((one, other) => calls[one] - calls[other] || other - one);
-    visit.push(...children[place]);
+    let next = firstChild[place];
+    while (next < 0 && place) {
+      next = nextChild[place];
+      place = parent[place];
+    }
+    place = next;
   }
   for (let at = count - 1; at >= 0; --at) {
     tree.end[at] = Math.max(tree.end[at], at + 1);
