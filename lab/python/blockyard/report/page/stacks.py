@@ -68,7 +68,8 @@ def prepare(
     for most, least in _TREES:
         tree = grown.cut(most, _MOST_SINGLES)
         cells = _Cells(seen, tree)
-        if columns := cells.fitting(room, len(members), least):
+        table = len(_pack(tree, {}, np.zeros(0), slow[:0])) * 3 // 4  # of names, which may be long
+        if columns := cells.fitting(room - table, len(members), least):
             break
     shared, group, groups = cells.columns(columns or least)
     frame = _frame_of_rows(members[0], seen.event)
