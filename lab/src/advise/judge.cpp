@@ -117,8 +117,7 @@ class Judge final : public Listener {
   }
 
   void ends(Life& life, const End& end) override {
-    const double cost = cost::pair(life.largest) * static_cast<double>(1 + life.reallocations);
-    if (options_.baseline != nullptr && of(life.node).baseline) judge_baseline(life, end, cost);
+    if (options_.baseline != nullptr && of(life.node).baseline) judge_baseline(life, end);
     if (life.owner == nobody) return;
     const Piece& piece = pieces_[life.owner];
     Evidence& evidence = verdict_.pieces[life.owner];
@@ -131,9 +130,9 @@ class Judge final : public Listener {
     if (end.freed && end.thread != life.thread) ++evidence.remote_frees;
     if (piece.near != What::leave) judge_as(piece.near, life, end, evidence.near);
     if (piece.what != What::leave) {
-      verdict_.covered_cost += cost;
+      verdict_.covered_cost += life.cost;
       if (judge_as(piece.what, life, end, evidence.what)) {
-        verdict_.held_cost += cost;
+        verdict_.held_cost += life.cost;
         if (options_.routes) {
           for (const std::uint32_t event : follower_->events_of(life)) {
             verdict_.blocks.push_back({event, static_cast<std::uint16_t>(life.owner)});
@@ -210,8 +209,9 @@ class Judge final : public Listener {
     return -1;
   }
 
-  void spend(const Life& life, double cost, std::uint32_t frame) {
+  void spend(Life& life, double cost, std::uint32_t frame) {
     verdict_.cost += cost;
+    life.cost += cost;
     if (life.owner == nobody) return;
     verdict_.pieces[life.owner].cost += cost;
     if (frame == options_.worst_frame && frame != 0 && life.thread == recording_.frame_thread) {
@@ -280,9 +280,9 @@ class Judge final : public Listener {
     running.deaths = 0;
   }
 
-  void judge_baseline(const Life& life, const End& end, double cost) {
-    verdict_.baseline_cost += cost;
-    if (judge_as(What::temp, life, end, verdict_.baseline)) verdict_.baseline_held_cost += cost;
+  void judge_baseline(const Life& life, const End& end) {
+    verdict_.baseline_cost += life.cost;
+    if (judge_as(What::temp, life, end, verdict_.baseline)) verdict_.baseline_held_cost += life.cost;
   }
 
   /// True when the advice holds for the life.

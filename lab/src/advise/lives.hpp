@@ -20,6 +20,7 @@ struct Life {
   std::uint64_t largest = 0;
   std::uint64_t bytes = 0;   ///< of all its blocks together
   std::uint64_t offset = 0;  ///< for the listener
+  double cost = 0;           ///< for the listener
   std::uint32_t node = 0;    ///< stack of the allocation
   std::uint32_t frame = 0;
   std::uint32_t event = 0;  ///< of the allocation

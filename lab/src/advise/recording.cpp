@@ -16,6 +16,9 @@ using journal::Error;
 using journal::Event;
 using journal::Kind;
 
+/// Routes number events with 32 bits.
+constexpr std::uint64_t most_events = std::numeric_limits<std::uint32_t>::max();
+
 /// After so many frames the functions around them are known.
 constexpr std::uint64_t frames_looked_at = 64;
 
@@ -77,6 +80,9 @@ Recording load(const std::string& path, const journal::Progress& progress) {
     recording.events += events.size();
     recording.duration_ns = events.back().time_ns;
     report(progress, *source);
+  }
+  if (recording.events > most_events) {
+    throw Error(path + " has more than " + std::to_string(most_events) + " events; 'blockyard cut' makes a part of it");
   }
   if (recording.allocations == 0) throw Error(path + " holds no allocation");
   if (!has_sites) {
