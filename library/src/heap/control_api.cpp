@@ -29,6 +29,7 @@ int by_heap_set(by_heap_setting setting, uint64_t value) {
   }
   set_setting(which, value);
   if (setting == BY_HEAP_HUGE_PAGES) {
+    settings.huge_pages_wait = false;
     ask_for_huge_pages(value != 0);
   }
   wake_janitor();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
+#include <ctime>
 
 #include "base/pages.hpp"
 #include "heap/atomic.hpp"
@@ -49,7 +50,37 @@ void allow_huge(std::uint32_t index) {
   base::advise_huge_pages(address_of(index), chunk_bytes);
 }
 
+constinit Atomic<std::uint64_t> next_trial{0};  // ns
+
+std::uint64_t thread_time_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 }  // namespace
+
+FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) {
+  if (may_try && settings.huge_pages && settings.huge_pages_wait &&
+      base::monotonic_ns() >= next_trial.load(std::memory_order_relaxed)) {
+    tries_ = true;
+    base::advise_huge_pages(address_of(first_page / chunk), chunk_bytes);
+  }
+  begun_ = thread_time_ns();
+}
+
+FirstTouch::~FirstTouch() {
+  constexpr std::uint64_t dear_ns = 2'000'000;
+  constexpr std::uint64_t between_trials_ns = 10'000'000'000;
+  const bool dear = thread_time_ns() - begun_ >= dear_ns;
+  if (dear && settings.huge_pages) {
+    next_trial.store(base::monotonic_ns() + between_trials_ns, std::memory_order_relaxed);
+  }
+  if (tries_ ? !dear : dear && settings.asks_for_huge_pages()) {
+    settings.huge_pages_wait = dear;
+    ask_for_huge_pages(!dear);
+  }
+}
 
 void give_back(std::uint32_t first_page, std::uint32_t pages) {
   const std::uint32_t end = first_page + pages;
@@ -57,7 +88,7 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
   const auto is_whole = [&](std::uint32_t index) { return index * chunk >= first_page && (index + 1) * chunk <= end; };
   const std::uint32_t first = first_page / chunk;
   const std::uint32_t last = (end - 1) / chunk;
-  const bool huge = settings.huge_pages;
+  const bool huge = settings.asks_for_huge_pages();
   Bound<Loop::chunks_given_back> parts(2);
   for (std::uint32_t index = first; huge && index <= last; ++index) {
     parts.turn();
@@ -72,14 +103,6 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
     if (is_whole(index)) {
       allow_huge(index);
     }
-  }
-}
-
-void begin_on_small_pages() {
-  constexpr std::uint32_t first_chunks = 4;
-  for (std::uint32_t index = 0;
-       settings.huge_pages && index < first_chunks && (index + 1) * chunk_bytes <= region.bytes; ++index) {
-    keep_small(index);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/pages.hpp"
+#include "heap/huge_chunks.hpp"
 
 namespace blockyard::heap {
 
@@ -33,7 +34,12 @@ bool populate_chunk(Supply& supply, bool dirty_first) {
     return false;
   }
   populate_tables(run.first, run.length);
-  supply.populate(run.first, run.length, supply.counts.populated_by_janitor);
+  if (run.from == PageState::free_decommitted) {
+    const FirstTouch touch(run.first, true);
+    supply.populate(run.first, run.length, supply.counts.populated_by_janitor);
+  } else {
+    supply.populate(run.first, run.length, supply.counts.populated_by_janitor);
+  }
   pages.free(run.first, PageState::free_ready);
   return true;
 }

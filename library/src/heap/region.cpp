@@ -74,7 +74,7 @@ bool map_up_to(std::size_t bytes, std::size_t table_step) {
   if (!base::reserve_pages_at(end, bytes - before)) {
     return false;
   }
-  (settings.huge_pages ? base::advise_huge_pages : base::advise_small_pages)(end, bytes - before);
+  (settings.asks_for_huge_pages() ? base::advise_huge_pages : base::advise_small_pages)(end, bytes - before);
   __atomic_store_n(&region.units, bytes / block_alignment, __ATOMIC_RELEASE);
   __atomic_store_n(&region.bytes, bytes, __ATOMIC_RELEASE);
   return true;

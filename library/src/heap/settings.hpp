@@ -34,6 +34,9 @@ struct Settings {
   Setting<bool> guard = false;              ///< BLOCKYARD_HEAP_GUARD, in builds that are not checked
   Setting<std::uint32_t> guard_sample = 5000;  ///< BLOCKYARD_HEAP_GUARD_SAMPLE: one block in so many; 0: none
   Setting<bool> huge_pages = true;             ///< BLOCKYARD_HEAP_HUGE_PAGES: ask for transparent huge pages
+  Setting<bool> huge_pages_wait = false;       ///< none are asked for until a trial: see huge_chunks.hpp
+
+  bool asks_for_huge_pages() const { return huge_pages && !huge_pages_wait; }
 };
 
 extern Settings settings;

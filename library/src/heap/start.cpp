@@ -8,7 +8,6 @@
 #include "heap/guard/guard.hpp"
 #include "heap/heap_contents.hpp"
 #include "heap/heap_table.hpp"
-#include "heap/huge_chunks.hpp"
 #include "heap/janitor.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/populate.hpp"
@@ -77,15 +76,16 @@ bool initialise() {
     base::come_before_other_fork_handlers();
     read_settings();
     link_key = secret();
+    const bool small = begins_small && !settings.reserve_is_set;
+    settings.huge_pages_wait = small;
     const bool done = reserve_region() && process_heaps.reserve(on_thread_exit);
     if (done && settings.guard && !guard::start()) {
       settings.guard = false;
       say("blockyard: there is no address space for BLOCKYARD_HEAP_GUARD; the heap goes on without\n");
     }
     if (done) {
-      if (begins_small && !settings.reserve_is_set) {
+      if (small) {
         process_supply.demand.begin_small();
-        begin_on_small_pages();
       } else {
         process_depot.populate();
         make_first_reserve(process_supply);

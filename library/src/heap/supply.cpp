@@ -1,11 +1,26 @@
 #include "heap/supply.hpp"
 
 #include "heap/bound.hpp"
+#include "heap/huge_chunks.hpp"
 #include "heap/janitor.hpp"
 
 namespace blockyard::heap {
 
 constinit Supply process_supply;
+
+namespace {
+
+// The program is about to touch all of a long run: what its first huge page takes decides about the others.
+void touch_first_chunk(const PageRun& run) {
+  constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
+  const std::uint32_t first = (run.first + chunk - 1) / chunk * chunk;
+  if (first + chunk <= run.first + run.length) {
+    const FirstTouch touch(first, false);
+    touch_without_change(region.page_address(first));
+  }
+}
+
+}  // namespace
 
 // Nobody is woken for a slab that was taken from a full reserve: a wake-up is a system call.
 std::uint32_t Supply::take_slab(std::uint32_t slices) {
@@ -74,6 +89,9 @@ std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* 
   give_back_if_due();
   if (large) {
     counts.large_blocks.fetch_add(1, std::memory_order_relaxed);
+    if (run.from == PageState::free_decommitted && settings.asks_for_huge_pages()) {
+      touch_first_chunk(run);
+    }
     return run.first;
   }
   if (run.from != PageState::free_ready) {

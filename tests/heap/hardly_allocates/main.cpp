@@ -32,7 +32,7 @@ void require_given_back() {
   };
   allocate_and_free(blocks.size());
   const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (behaviour::statistics().resident > 16 * mib) {
+  while (behaviour::statistics().resident > 8 * mib) {
     behaviour::require(std::chrono::steady_clock::now() < last, "one thread's small blocks never go back");
     allocate_and_free(5'000);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -51,7 +51,7 @@ int main() {
   for (int i = 0; i < 40; ++i) {
     blocks.push_back(std::malloc(300'000));
   }
-  behaviour::require(behaviour::statistics().resident < 4 * mib, "pages are in memory that nobody touched");
+  behaviour::require(behaviour::statistics().resident < mib, "pages are in memory that nobody touched");
   require_given_back();
   std::thread([&] {
     for (int i = 0; i < 4'000; ++i) {
