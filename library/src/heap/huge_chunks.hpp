@@ -6,9 +6,10 @@
 // small pages until all of it has gone back.
 //
 // A huge page is cleared in 0.1 ms. But the kernel of a virtual machine may give free memory to its host, and the first
-// write to such a page takes 5 to 7 ms, in which the host brings in each 4 KiB of it; as small pages the same takes 1 ms.
-// So once a first touch was that dear the region asks for small pages, until a trial after ten seconds. A preloaded heap
-// begins on small pages, and the janitor's first chunk is the trial: a program that hardly allocates never has one.
+// write to such a page takes 5 to 7 ms, in which the host brings in each 4 KiB of it; as small pages the same takes 1
+// ms. So once a first touch was that dear the region asks for small pages, until a trial after ten seconds. A preloaded
+// heap begins on small pages, and the janitor's first chunk is the trial: a program that hardly allocates never has
+// one.
 //
 // Bound: at most two system calls more for a purge. A chunk that asks for other pages than its neighbours is a mapping
 // of its own, of which a process may have 65,530: at most most_small_chunks do, 8 GiB; what is left of others
