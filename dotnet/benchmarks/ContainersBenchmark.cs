@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Runtime.CompilerServices;
 using Blockyard.Memory;
 
 namespace Blockyard.Benchmarks
@@ -100,8 +101,8 @@ namespace Blockyard.Benchmarks
             // A small map stays in the cache: it is used again and again, and found in often, as the clock has a price.
             int searches = Math.Max(1, Operations / entries / 10);
             int measured = rounds * searches * 10;
-            UnmanagedHashMap<long, int> ours = default;
-            Dictionary<long, int> theirs = new Dictionary<long, int>();
+            OurMap ours = default;
+            TheirMap theirs = default;
             for (int round = -measured / 2; round < measured; round++)
             {
                 for (int which = 0; which < 2; which++)
@@ -116,11 +117,11 @@ namespace Blockyard.Benchmarks
                         {
                             if (isOurs)
                             {
-                                Ours(i, ref ours, these);
+                                Use(i, ref ours, these);
                             }
                             else
                             {
-                                Theirs(i, ref theirs, these);
+                                Use(i, ref theirs, these);
                             }
                         }
 
@@ -133,7 +134,7 @@ namespace Blockyard.Benchmarks
 
                     if (isOurs)
                     {
-                        ours.Dispose();
+                        ours.Map.Dispose();
                     }
                 }
             }
@@ -146,45 +147,29 @@ namespace Blockyard.Benchmarks
             }
         }
 
-        private static void Ours(int operation, ref UnmanagedHashMap<long, int> map, long[] keys)
+        /// <summary>What is measured of a map. The maps are structs, so each has its own code for
+        /// <see cref="Use"/>.</summary>
+        private interface IMap
         {
-            switch (operation)
-            {
-                case 0:
-                    map = new UnmanagedHashMap<long, int>(0, Lifetime.Persistent);
-                    for (int i = 0; i < keys.Length; i++)
-                    {
-                        map.TryAdd(keys[i], i);
-                    }
+            void Create();
 
-                    break;
-                case 3:
-                    foreach (long key in keys)
-                    {
-                        sum += map.Remove(key) ? 1 : 0;
-                    }
+            void Add(long key, int value);
 
-                    break;
-                default:
-                    foreach (long key in keys)
-                    {
-                        map.TryGetValue(key, out int value);
-                        sum += value;
-                    }
+            int Find(long key);
 
-                    break;
-            }
+            bool Remove(long key);
         }
 
-        private static void Theirs(int operation, ref Dictionary<long, int> map, long[] keys)
+        private static void Use<TMap>(int operation, ref TMap map, long[] keys)
+            where TMap : struct, IMap
         {
             switch (operation)
             {
                 case 0:
-                    map = new Dictionary<long, int>();
+                    map.Create();
                     for (int i = 0; i < keys.Length; i++)
                     {
-                        map.TryAdd(keys[i], i);
+                        map.Add(keys[i], i);
                     }
 
                     break;
@@ -198,8 +183,7 @@ namespace Blockyard.Benchmarks
                 default:
                     foreach (long key in keys)
                     {
-                        map.TryGetValue(key, out int value);
-                        sum += value;
+                        sum += map.Find(key);
                     }
 
                     break;
@@ -299,6 +283,46 @@ namespace Blockyard.Benchmarks
             }
 
             return total;
+        }
+
+        private struct OurMap : IMap
+        {
+            internal UnmanagedHashMap<long, int> Map;
+
+            public void Create() => Map = new UnmanagedHashMap<long, int>(0, Lifetime.Persistent);
+
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            public void Add(long key, int value) => Map.TryAdd(key, value);
+
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            public int Find(long key)
+            {
+                Map.TryGetValue(key, out int value);
+                return value;
+            }
+
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            public bool Remove(long key) => Map.Remove(key);
+        }
+
+        private struct TheirMap : IMap
+        {
+            private Dictionary<long, int> map;
+
+            public void Create() => map = new Dictionary<long, int>();
+
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            public void Add(long key, int value) => map.TryAdd(key, value);
+
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            public int Find(long key)
+            {
+                map.TryGetValue(key, out int value);
+                return value;
+            }
+
+            [MethodImpl(MethodImplOptions.AggressiveInlining)]
+            public bool Remove(long key) => map.Remove(key);
         }
     }
 }

@@ -73,6 +73,17 @@ namespace Blockyard.Memory
         /// with the first write.</summary>
         internal static bool AdviseHuge(byte* piece) => Advise(piece, Unit, HugePage);
 
+        /// <summary>Requests huge pages for a block that will be written all over and accessed at random.</summary>
+        internal static void AdviseHugeWithin(void* block, long bytes)
+        {
+            byte* first = RawMemory.Align((byte*)block, (int)Unit);
+            long whole = ((byte*)block + bytes - first) & ~(Unit - 1);
+            if (whole > 0 && SlabPages.MayAsk && IsAvailable)
+            {
+                Advise(first, whole, HugePage);
+            }
+        }
+
         /// <summary>Maps zeroed pages, which use no memory before they are touched. Null when the system has
         /// none.</summary>
         internal static byte* Map(long bytes, int protection)

@@ -176,11 +176,9 @@ namespace Blockyard.Memory
             Chunk* chunk = (Chunk*)((ulong)slot & ~(ulong)(ChunkSize - 1));
             uint index = *slot;
             ((byte*)chunk)[slot - chunk->Links] = 0;
-
-            // The key no longer goes past the chunks that were full before it.
-            for (uint at = Home(shared, hash); shared->Chunks + at != chunk; at = Following(shared, at, hash))
+            if (chunk != shared->Chunks + Home(shared, hash))
             {
-                shared->Chunks[at].WentOn--;
+                ComeBack(shared, hash, chunk);
             }
 
             *(uint*)EntryAt(shared, index) = shared->FirstFree;
@@ -358,6 +356,16 @@ namespace Blockyard.Memory
             }
         }
 
+        /// <summary>A key no longer goes past the chunks that were full before its own.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void ComeBack(Head* shared, ulong hash, Chunk* chunk)
+        {
+            for (uint at = Home(shared, hash); shared->Chunks + at != chunk; at = Following(shared, at, hash))
+            {
+                shared->Chunks[at].WentOn--;
+            }
+        }
+
         /// <summary>Links an entry from the first empty slot of its chunks. There always is one.</summary>
         private static void Place(Head* shared, ulong hash, uint index)
         {
@@ -425,6 +433,8 @@ namespace Blockyard.Memory
             shared->Entries = memory.Resize(
                 shared->Entries, (long)shared->Used * Stride, (long)capacity * Stride, RawMemory.AlignmentOf<Entry>());
             Chunk* table = (Chunk*)memory.Allocate((long)chunks * ChunkSize, ChunkSize);
+            SlabMemory.AdviseHugeWithin(table, (long)chunks * ChunkSize);
+            SlabMemory.AdviseHugeWithin(shared->Entries, (long)capacity * Stride);
             RawMemory.Clear(table, (long)chunks * ChunkSize);
 
             Chunk* outgrown = shared->Chunks;

@@ -43,9 +43,9 @@ namespace Blockyard.Memory
             set => PersistentMemory.Heap = value;
         }
 
-        /// <summary>Whether block allocators that hold 64 MiB or more may request huge pages from Linux. They do so as
-        /// long as huge pages take less CPU time than small ones. True unless the environment variable
-        /// <c>BLOCKYARD_HUGE_PAGES</c> is 0.</summary>
+        /// <summary>Whether block allocators that hold 64 MiB or more, and maps of 2 MiB or more, may request huge
+        /// pages from Linux. Allocators do so as long as huge pages take less CPU time than small ones. True unless the
+        /// environment variable <c>BLOCKYARD_HUGE_PAGES</c> is 0.</summary>
         /// <remarks>A change does not affect existing pages. It becomes false when the kernel does not support the
         /// request. Requests cost at most 5 % of the time that small pages would take, plus one request (0.1 ms, or 5
         /// ms when the host of a virtual machine has to find the memory). Only 64-bit Linux 5.14 or later is supported;
