@@ -76,8 +76,12 @@ class FlatMap {
     Value value{};
   };
 
-  // Fibonacci hashing: the multiplier is 2^64 over the golden ratio, the high bits are the best mixed.
-  std::size_t home(std::uint64_t key) const { return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15U) >> shift_); }
+  // Two multiplications: after one alone (Fibonacci hashing), keys at regular strides, as addresses are, make long runs
+  // of taken slots. The multipliers are 2^64 over the golden ratio and one of SplitMix64's; the high bits are the best.
+  std::size_t home(std::uint64_t key) const {
+    key *= 0x9E37'79B9'7F4A'7C15U;
+    return static_cast<std::size_t>(((key ^ key >> 32) * 0x94D0'49BB'1331'11EBU) >> shift_);
+  }
 
   void set_size() {
     mask_ = slots_.size() - 1;
