@@ -194,9 +194,8 @@ def _loads(campaign: Campaign, figures: dict[str, Any], targets: dict[str, Any])
     return [
         "## Single loads",
         "",
-        f"The heap meets {met} of these {len(rows)} targets. The best peer is of glibc, mimalloc, jemalloc, tcmalloc, "
-        "snmalloc and rpmalloc; of programs, which run on preloaded libraries, one of the first four. *Small pages*: "
-        "Blockyard without huge pages. *CPU*: of a replay's calls, touches and the allocator's own threads. "
+        f"The heap meets {met} of these {len(rows)} targets. *Small pages*: Blockyard without huge pages. *CPU*: of a "
+        "replay's calls, touches and the allocator's own threads. "
         + figures.get("loads_note", ""),
         "",
         *table(
