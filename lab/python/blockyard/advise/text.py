@@ -13,7 +13,7 @@ from blockyard.sites_tool import percent, shortened, size
 _WIDTH = 80
 _IN_ANSWER = 3
 _ROWS = 20
-_DETAILS = 20
+_DETAILS = 5
 _LEFT = 12
 _EXAMPLES = 3
 
@@ -41,6 +41,8 @@ def lines(report: dict[str, Any]) -> list[str]:
         said += ["", *measured(report)]
     for advice in report["advice"][:_DETAILS]:
         said += ["", *_item(report, advice)]
+    if len(report["advice"]) > _DETAILS:
+        said += ["", "advice.md has the code and the evidence of the others."]
     said += [*_left(report), "", *remarks(report)]
     return said
 
