@@ -71,7 +71,7 @@ void by_heap_frame_end(uint64_t budget_ns) {
     }
   }
   if (program_does_janitors_work() && initialise()) {
-    maintenance.run(budget_ns);
+    maintenance.run(budget_ns, false);
   }
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr auto chunk = static_cast<std::uint32_t>(pages_per_chunk);
 
-// A bit for each chunk that asks for small pages though the region asks for huge ones. Two threads that give parts of
-// one chunk back at once may leave it with the wrong advice: no harm but a chunk on small pages.
+// A bit for each chunk that asks for small pages, or will where the region asks for huge ones again. Two threads that
+// give parts of one chunk back at once may leave it with the wrong advice: no harm but a chunk on small pages.
 constinit std::array<Atomic<std::uint64_t>, largest_region / chunk_bytes / 64> small_chunks{};
 constinit Atomic<std::uint32_t> small_count{0};
 
@@ -37,7 +37,9 @@ void keep_small(std::uint32_t index) {
   if ((small_chunks[index / 64].fetch_or(bit, std::memory_order_relaxed) & bit) != 0) {
     small_count.fetch_sub(1, std::memory_order_relaxed);
   }
-  base::advise_small_pages(address_of(index), chunk_bytes);
+  if (settings.asks_for_huge_pages()) {
+    base::advise_small_pages(address_of(index), chunk_bytes);
+  }
 }
 
 void allow_huge(std::uint32_t index) {
@@ -47,7 +49,9 @@ void allow_huge(std::uint32_t index) {
     return;
   }
   small_count.fetch_sub(1, std::memory_order_relaxed);
-  base::advise_huge_pages(address_of(index), chunk_bytes);
+  if (settings.asks_for_huge_pages()) {
+    base::advise_huge_pages(address_of(index), chunk_bytes);
+  }
 }
 
 constinit Atomic<std::uint64_t> next_trial{0};  // ns
@@ -60,11 +64,11 @@ std::uint64_t thread_time_ns() {
 
 }  // namespace
 
-FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) {
+FirstTouch::FirstTouch(std::uint32_t first_page, bool may_try) : chunk_(first_page / chunk) {
   if (may_try && settings.huge_pages && settings.huge_pages_wait &&
       base::monotonic_ns() >= next_trial.load(std::memory_order_relaxed)) {
     tries_ = true;
-    base::advise_huge_pages(address_of(first_page / chunk), chunk_bytes);
+    base::advise_huge_pages(address_of(chunk_), chunk_bytes);
   }
   begun_ = thread_time_ns();
 }
@@ -75,6 +79,9 @@ FirstTouch::~FirstTouch() {
   const bool dear = thread_time_ns() - begun_ >= dear_ns;
   if (dear && settings.huge_pages) {
     next_trial.store(base::monotonic_ns() + between_trials_ns, std::memory_order_relaxed);
+  }
+  if (tries_ && dear) {
+    base::advise_small_pages(address_of(chunk_), chunk_bytes);
   }
   if (tries_ ? !dear : dear && settings.asks_for_huge_pages()) {
     settings.huge_pages_wait = dear;
@@ -88,9 +95,8 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
   const auto is_whole = [&](std::uint32_t index) { return index * chunk >= first_page && (index + 1) * chunk <= end; };
   const std::uint32_t first = first_page / chunk;
   const std::uint32_t last = (end - 1) / chunk;
-  const bool huge = settings.asks_for_huge_pages();
   Bound<Loop::chunks_given_back> parts(2);
-  for (std::uint32_t index = first; huge && index <= last; ++index) {
+  for (std::uint32_t index = first; index <= last; ++index) {
     parts.turn();
     if (!is_whole(index)) {
       keep_small(index);
@@ -98,7 +104,7 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
   }
   base::discard_pages(region.page_address(first_page), std::size_t{pages} << page_shift);
   Bound<Loop::chunks_given_back> wholes(2);
-  for (std::uint32_t index = first; huge && index <= last; ++index) {
+  for (std::uint32_t index = first; index <= last; ++index) {
     wholes.turn();
     if (is_whole(index)) {
       allow_huge(index);
@@ -107,11 +113,12 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
 }
 
 void ask_for_huge_pages(bool huge) {
-  for (Atomic<std::uint64_t>& word : small_chunks) {
-    small_count.fetch_sub(static_cast<std::uint32_t>(std::popcount(word.exchange(0, std::memory_order_relaxed))),
-                          std::memory_order_relaxed);
-  }
   (huge ? base::advise_huge_pages : base::advise_small_pages)(region.base, region.mapped());
+  for (std::uint32_t word = 0; huge && word < small_chunks.size(); ++word) {
+    for (std::uint64_t left = small_chunks[word].load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+      base::advise_small_pages(address_of(word * 64 + static_cast<std::uint32_t>(std::countr_zero(left))), chunk_bytes);
+    }
+  }
 }
 
 }  // namespace blockyard::heap

@@ -7,7 +7,8 @@
 //
 // A huge page is cleared in 0.1 ms. But the kernel of a virtual machine may give free memory to its host, and the first
 // write to such a page takes 5 to 7 ms, in which the host brings in each 4 KiB of it; as small pages the same takes 1
-// ms. So once a first touch was that dear the region asks for small pages, until a trial after ten seconds. A preloaded
+// ms. So once a first touch was that dear the region asks for small pages, until a trial after ten seconds, which only
+// the janitor's thread and by_heap_prefault make. A preloaded
 // heap begins on small pages, and the janitor's first chunk is the trial: a program that hardly allocates never has
 // one.
 //
@@ -25,7 +26,8 @@ inline constexpr std::uint32_t most_small_chunks = 4096;
 /// Gives pages back that the caller owns; the next touch finds them zeroed. At most two chunks.
 void give_back(std::uint32_t first_page, std::uint32_t pages);
 
-/// Asks for huge pages, or for small ones, everywhere; once the region is reserved.
+/// Asks for huge pages, or for small ones, everywhere; once the region is reserved. A system call, and for huge pages
+/// one more for each chunk that was given back in part.
 void ask_for_huge_pages(bool huge);
 
 /// Stands around the first touch of pages of one chunk, which the caller owns, and learns from it whether huge pages
@@ -38,6 +40,7 @@ class FirstTouch {
   FirstTouch& operator=(const FirstTouch&) = delete;
 
  private:
+  std::uint32_t chunk_;
   std::uint64_t begun_;  // processor time of the thread: whoever ran in between does not count
   bool tries_ = false;
 };

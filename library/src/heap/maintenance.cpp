@@ -9,11 +9,11 @@ namespace blockyard::heap {
 
 constinit Maintenance maintenance{process_supply, process_heaps, process_depot};
 
-Round Maintenance::run(std::uint64_t budget_ns) {
+Round Maintenance::run(std::uint64_t budget_ns, bool may_try_huge) {
   if (running_.exchange(true, std::memory_order_acquire)) {
     return {};
   }
-  const Round round = run_alone(budget_ns);
+  const Round round = run_alone(budget_ns, may_try_huge);
   running_.store(false, std::memory_order_release);
   return round;
 }
@@ -71,7 +71,7 @@ std::uint16_t Maintenance::follow(std::uint64_t now_ns) {
   return tick;
 }
 
-Round Maintenance::run_alone(std::uint64_t budget_ns) {
+Round Maintenance::run_alone(std::uint64_t budget_ns, bool may_try_huge) {
   PageHeap& pages = supply_.pages;
   ReadySlabs& ready_slabs = supply_.ready_slabs;
   Demand& demand = supply_.demand;
@@ -82,7 +82,7 @@ Round Maintenance::run_alone(std::uint64_t budget_ns) {
   bool exhausted = false;
   while (!exhausted && supply_.reserve_pages() < demand.reserve_target() && within_budget()) {
     exhausted = !populate_chunk(
-        supply_, purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0);
+        supply_, purging_.surplus(pages.totals().used, demand.least_reserve(), demand.most_ready()) != 0, may_try_huge);
   }
   demand.set_exhausted(exhausted);
   // What is cut comes out of the reserve: where that is small, half of it at most.

@@ -26,7 +26,8 @@ class Maintenance {
 
   /// One round; `budget_ns` bounds it between steps. Any thread; while another is at it, it does nothing: the janitor
   /// that was switched off may be in its last round when a frame ends, or frames end on several threads.
-  Round run(std::uint64_t budget_ns);
+  /// `may_try_huge`: it may make a trial of huge pages (huge_chunks.hpp), which no budget bounds.
+  Round run(std::uint64_t budget_ns, bool may_try_huge);
   /// The part of a round that gives memory back, for a program with one thread and no janitor: a chunk at most, whether
   /// there was one. A few system calls.
   bool give_back_a_chunk();
@@ -42,7 +43,7 @@ class Maintenance {
   std::mutex sweep_lock;  ///< held while parked heaps are worked on, by walkers, and across a fork
 
  private:
-  Round run_alone(std::uint64_t budget_ns);
+  Round run_alone(std::uint64_t budget_ns, bool may_try_huge);
   std::uint16_t follow(std::uint64_t now_ns);
   void look_at_limits(std::uint16_t tick);
 

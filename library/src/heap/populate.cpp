@@ -21,7 +21,7 @@ PageRun take_dirty(PageHeap& pages) {
 
 }  // namespace
 
-bool populate_chunk(Supply& supply, bool dirty_first) {
+bool populate_chunk(Supply& supply, bool dirty_first, bool may_try_huge) {
   PageHeap& pages = supply.pages;
   PageRun run = dirty_first ? take_dirty(pages) : PageRun{};
   if (!run) {
@@ -35,7 +35,7 @@ bool populate_chunk(Supply& supply, bool dirty_first) {
   }
   populate_tables(run.first, run.length);
   if (run.from == PageState::free_decommitted) {
-    const FirstTouch touch(run.first, true);
+    const FirstTouch touch(run.first, may_try_huge);
     supply.populate(run.first, run.length, supply.counts.populated_by_janitor);
   } else {
     supply.populate(run.first, run.length, supply.counts.populated_by_janitor);
@@ -82,7 +82,7 @@ bool prefault(Supply& supply, std::size_t bytes) {
   const std::uint64_t wanted = bytes >> page_shift;
   const std::uint64_t most = wanted / PageHeap::reserve_run + 2;
   for (std::uint64_t turn = 0; turn < most && supply.pages.reserve_pages() < wanted; ++turn) {
-    if (!populate_chunk(supply, true)) {
+    if (!populate_chunk(supply, true, true)) {
       return false;
     }
   }

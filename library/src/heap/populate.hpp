@@ -12,8 +12,8 @@ namespace blockyard::heap {
 
 /// Populates a chunk that becomes part of the reserve. What large blocks left is mostly resident, so that writing to it
 /// costs next to nothing: with `dirty_first` it is taken first, else only where nothing else is to be had. False where
-/// nothing is left to populate.
-bool populate_chunk(Supply& supply, bool dirty_first);
+/// nothing is left to populate. `may_try_huge`: it may be a trial of huge pages (huge_chunks.hpp).
+bool populate_chunk(Supply& supply, bool dirty_first, bool may_try_huge);
 
 /// Cuts one slab of so many slices that then stands ready. False when memory is exhausted.
 bool cut_ready_slab(Supply& supply, std::uint32_t slices);

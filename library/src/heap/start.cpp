@@ -51,7 +51,7 @@ void after_fork_in_child() {
     guard::start_reports();
   }
   base::around_fork(before_fork, after_fork_in_parent, after_fork_in_child);
-  allow_janitor([](std::uint64_t budget_ns) { return maintenance.run(budget_ns); },
+  allow_janitor([](std::uint64_t budget_ns) { return maintenance.run(budget_ns, true); },
                 [] { return maintenance.give_back_a_chunk(); });
 }
 
