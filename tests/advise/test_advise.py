@@ -348,6 +348,23 @@ def test_a_folder_that_exists_is_left_as_it_is(tmp_path):
     assert not list(out.iterdir())
 
 
+def test_a_folder_of_another_recording_is_not_gone_on_with(tmp_path):
+    path = play(tmp_path / "game.txt", lambda game: game.free(game.allocate(100, "draw()"), "draw()"))
+    assert blockyard("advise", path, "--no-replay", "-o", tmp_path / "out").returncode == 0
+    path.write_text(path.read_text() + "# a note\n")
+    done = blockyard("advise", path, "--no-replay", "-o", tmp_path / "out")
+    assert done.returncode == 1 and "exists already" in done.stderr
+    (tmp_path / "out" / "advice.json").write_text("[]")
+    done = blockyard("advise", path, "--no-replay", "-o", tmp_path / "out")
+    assert done.returncode == 1 and "exists already" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_apply_takes_a_site_once(tmp_path):
+    path = play(tmp_path / "game.txt", lambda game: game.free(game.allocate(100, "draw()"), "draw()"))
+    done = blockyard("advise", path, "--apply", "draw=pool,draw=temp", "-o", tmp_path / "out")
+    assert done.returncode == 1 and "names 'draw' twice" in done.stderr
+
+
 def test_the_answer_comes_first_and_fits_eighty_columns(tmp_path):
     def each_frame(game: Game) -> None:
         temp(game)

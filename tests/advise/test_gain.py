@@ -43,6 +43,14 @@ def test_a_gain_within_the_noise_is_not_claimed(report):
     assert text.answer(report).startswith("Replays show no gain")
 
 
+def test_a_loss_beyond_the_intervals_is_not_kept_quiet(report):
+    plain = measured("plain", (), (1000, 900, 1100), 5000)
+    gain.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 15000)])
+    assert "out of the worst frame, but the whole replay takes 200 % longer" in text.answer(report)
+    gain.put(report, [plain, measured("group-0", (0,), (1000, 900, 1100), 15000)])
+    assert text.answer(report).startswith("Leave these allocations as they are: in replays")
+
+
 @pytest.mark.parametrize(
     "duration_s, worst_s, expected",
     [(8, 3, (None, None)), (100, 50, (45.0, 55.0)), (100, 1, (0.0, 10.0)), (100, 99, (90.0, 100.0))],

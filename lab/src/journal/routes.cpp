@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -42,7 +43,7 @@ std::string slurp(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw Error(path + " can't be read: " + last_error());
   const std::streamoff size = file.tellg();
-  if (size < 0) throw Error(path + " can't be read: it is no file of routes");
+  if (size < 0 || !std::filesystem::is_regular_file(path)) throw Error(path + " is no file of routes");
   std::string bytes(static_cast<std::size_t>(size), '\0');
   file.seekg(0);
   if (!file.read(bytes.data(), size)) throw Error(path + " can't be read: " + last_error());

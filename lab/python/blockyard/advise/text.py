@@ -66,12 +66,22 @@ def _measured_answer(report: dict[str, Any]) -> str:
         return ""
     chosen = [advice for advice in report["advice"] if advice["gain"]]
     changed = result["together"] or chosen[0]["gain"]
+    gains, losses = [], []
     for figure, out_of in _MEASURED.items():
         before, after = result["plain"][figure], changed[figure]
-        if before and after and after["high"] < before["low"]:
-            share = percent(before["value"] - after["value"], before["value"])
-            many = _changes(len(chosen))
-            return f"{many} {share} of the allocator time out of {out_of} (measured by replay): {_names(chosen)}."
+        if not before or not after:
+            continue
+        if after["high"] < before["low"]:
+            gains.append(
+                f"{percent(before['value'] - after['value'], before['value'])} of the allocator time out of {out_of}"
+            )
+        elif after["low"] > before["high"]:
+            losses.append(f"{out_of} takes {percent(after['value'] - before['value'], before['value'])} longer")
+    if gains:
+        but = f", but {losses[0]}" if losses else ""
+        return f"{_changes(len(chosen))} {gains[0]}{but} (measured by replay): {_names(chosen)}."
+    if losses:
+        return f"Leave these allocations as they are: in replays with them changed {losses[0]}. {_names(chosen)}."
     return (
         f"Replays show no gain of these changes beyond the noise ({result['repeats']} repeats, {result['allocator']}): "
         f"{_names(chosen)}."

@@ -10,6 +10,7 @@ from typing import Any
 
 from blockyard import native, terminal
 from blockyard.advise import markdown
+from blockyard.campaign.folder import write_whole
 from blockyard.errors import UserError
 
 KINDS = ("temp", "temp_scope", "temp_job", "pool", "rewindable", "reserve", "keep")
@@ -18,7 +19,7 @@ PAGE = "advice.md"
 ROUTES = "routes.byr"
 
 
-def wishes(texts: Sequence[str], earlier: Sequence[dict[str, Any]] = ()) -> list[str]:
+def wishes(texts: Sequence[str]) -> list[str]:
     """SITE=KIND,SITE=KIND,... one by one. Commas inside a function's parameters or template arguments belong to it."""
     found = []
     for text in texts:
@@ -33,6 +34,8 @@ def wishes(texts: Sequence[str], earlier: Sequence[dict[str, Any]] = ()) -> list
         site, _, kind = one.rpartition("=")
         if not site or kind not in KINDS:
             raise UserError(f"--apply wants SITE=KIND with KIND one of {', '.join(KINDS)}, and got '{one}'")
+        if sum(other.rpartition("=")[0] == site for other in found) > 1:
+            raise UserError(f"--apply names '{site}' twice; one site can't go two ways")
     return found
 
 
@@ -73,6 +76,8 @@ class Folder:
             report = json.loads((self.final / REPORT).read_text())
         except (OSError, ValueError):
             return None
+        if not isinstance(report, dict):
+            return None
         return report if report.get("request") == self.request and "measured" not in report else None
 
     def __enter__(self) -> "Folder":
@@ -86,8 +91,8 @@ class Folder:
 
     def write(self, report: dict[str, Any]) -> None:
         """From now on the folder has its name."""
-        (self.path / REPORT).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-        (self.path / PAGE).write_text(markdown.page(report))
+        write_whole(self.path / REPORT, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+        write_whole(self.path / PAGE, markdown.page(report))
         if self.path != self.final:
             self.path.rename(self.final)
             self.path = self.final

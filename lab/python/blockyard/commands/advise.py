@@ -7,6 +7,7 @@ import click
 
 from blockyard import journal_tool, options
 from blockyard.advise import text, tool
+from blockyard.campaign.prepare import sha256
 
 _EPILOG = """\b
 Examples:
@@ -62,7 +63,13 @@ def command(
     interrupted goes on when the command is given again.
     """
     wanted = tool.wishes(applied)
-    request = {"journal": str(journal.resolve()), "on": [str(one.resolve()) for one in on], "apply": wanted}
+    request = {
+        "journal": str(journal.resolve()),
+        "sha256": [sha256(one) for one in (journal, *on)],
+        "on": [str(one.resolve()) for one in on],
+        "apply": wanted,
+        "fps": fps,
+    }
     with tool.Folder(output, request) as folder:
         report = folder.begun
         if report is None:
