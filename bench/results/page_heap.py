@@ -195,8 +195,7 @@ def _loads(campaign: Campaign, figures: dict[str, Any], targets: dict[str, Any])
         "## Single loads",
         "",
         f"The heap meets {met} of these {len(rows)} targets. *Small pages*: Blockyard without huge pages. *CPU*: of a "
-        "replay's calls, touches and the allocator's own threads. "
-        + figures.get("loads_note", ""),
+        "replay's calls, touches and the allocator's own threads. " + figures.get("loads_note", ""),
         "",
         *table(
             ["", "unit", "blockyard", "best peer", "ratio", "at most"],

@@ -80,7 +80,12 @@ def test_a_streamed_run_has_the_rows_of_one_from_memory(plan: Path, tmp_path: Pa
         assert np.array_equal(streamed.rows[column], whole.rows[column]), column
     assert (streamed.rows["start"] > 0).all() and (streamed.rows["call"] > 0).all()
     assert (streamed.facts["lateness_ns"] is None) == (pace == "max")
-    assert sorted(path.name for path in streamed.folder.iterdir()) == ["blocks.npy", "memory.npy", "run.json", "samples.npy"]
+    assert sorted(path.name for path in streamed.folder.iterdir()) == [
+        "blocks.npy",
+        "memory.npy",
+        "run.json",
+        "samples.npy",
+    ]
 
 
 def test_each_threads_rows_are_in_the_order_in_which_they_happened(plan: Path, tmp_path: Path) -> None:

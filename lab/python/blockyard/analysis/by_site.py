@@ -102,15 +102,15 @@ class BySite:
             return []
         blocks = samples.columns(path, samples.BLOCK, "block")
         blocks = blocks[blocks["size"] > 0]
-        pages, sites, sizes = _in_pages(blocks, self.of_events(blocks["event"]))
+        pages, sites, sizes, begins = _in_pages(blocks, self.of_events(blocks["event"]))
         # One row a page: its bytes, and whether all of its blocks are of one site.
         order = np.argsort(pages, kind="stable")
-        pages, sites, sizes = pages[order], sites[order], sizes[order]
+        pages, sites, sizes, begins = pages[order], sites[order], sizes[order], begins[order]
         first = np.flatnonzero(np.diff(pages, prepend=pages[:1] ^ np.uint64(1)))
         if not len(first):
             return []
         alone = np.minimum.reduceat(sites, first) == np.maximum.reduceat(sites, first)
-        used, counts = np.add.reduceat(sizes, first), np.diff(first, append=len(pages))
+        used, counts = np.add.reduceat(sizes, first), np.add.reduceat(begins, first)
         owner, used, counts = sites[first][alone], used[alone], counts[alone]
         names = len(self.groups.names)
         found = [np.bincount(owner, weights, names) for weights in (None, counts, used)]
@@ -162,8 +162,8 @@ def held(joined: BySite) -> list[Held]:
     ]
 
 
-def _in_pages(blocks: np.ndarray, sites: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first and the last page of each block, its site, and how many of its bytes lie there."""
+def _in_pages(blocks: np.ndarray, sites: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The first and the last page of each block, its site, how many of its bytes lie there, and 1 where it begins."""
     page = np.uint64(PAGE)
     begin, end = blocks["address"], blocks["address"] + blocks["size"]
     first, last = begin // page, (end - np.uint64(1)) // page
@@ -171,7 +171,8 @@ def _in_pages(blocks: np.ndarray, sites: np.ndarray) -> tuple[np.ndarray, np.nda
     in_first = np.minimum(end, (first + np.uint64(1)) * page) - begin
     in_last = end[several] - last[several] * page
     sizes = np.concatenate([in_first, in_last]).astype(np.int64)
-    return np.concatenate([first, last[several]]), np.concatenate([sites, sites[several]]), sizes
+    begins = np.repeat([1, 0], [len(first), np.count_nonzero(several)])
+    return np.concatenate([first, last[several]]), np.concatenate([sites, sites[several]]), sizes, begins
 
 
 def _slow_rows(one: AllocatorFigures, run: Rows) -> tuple[np.ndarray, np.ndarray]:
