@@ -42,106 +42,90 @@ class Grown:
     def cut(self, most: int, most_singles: int) -> Tree:
         """What is kept is the `most` nodes with the largest share of any figure, and the stacks of the singles while
         they are no more than `most_singles` nodes."""
-        full, used, ends, shares = self._full, self._used, self._ends, self._shares
-        order = np.argsort(-shares, kind="stable")[
-            :most
-        ]  # a parent has no smaller share, and stands before its children
+        full, ends, shares = self._full, self._ends, self._shares
+        # A parent has no smaller share, and stands before its children.
+        order = np.argsort(-shares, kind="stable")[:most]
         counted = np.zeros(len(shares), bool)
         counted[order[shares[order] > 0]] = True
         kept = counted.copy()
         full.keep(kept, ends[self._singles], most_singles)
 
-        nearest = full.nearest(counted)
-        parents, labels = list(full.parent), list(full.label)
-        others: dict[int, int] = {}
+        joined = self._used[~counted[ends[self._used]]]
+        above, others = np.unique(full.nearest(counted)[ends[joined]], return_inverse=True)
         site, exact = ends.copy(), ends.copy()
-        for node in used.tolist():
-            end = int(ends[node])
-            if counted[end]:
-                continue
-            above = int(nearest[end])
-            if above not in others:
-                others[above] = len(parents)
-                parents.append(above if above >= 0 else NONE)
-                labels.append(full.others)
-            site[node] = others[above]
-            if not kept[end]:
-                exact[node] = others[above]
-        return _numbered(parents, labels, np.append(kept, np.ones(len(others), bool)), full, site, exact)
+        site[joined] = len(shares) + others
+        exact[joined] = np.where(kept[ends[joined]], ends[joined], site[joined])
+        return _numbered(
+            np.append(full.parent, above),
+            np.append(full.label, np.full(len(above), full.others)),
+            np.append(kept, np.ones(len(above), bool)), full, site, exact,
+        )  # fmt: skip
 
 
 def _numbered(
-    parents: list[int], labels: list[int], kept: np.ndarray, full: "_Full", site: np.ndarray, exact: np.ndarray
+    parents: np.ndarray, labels: np.ndarray, kept: np.ndarray, full: "_Full", site: np.ndarray, exact: np.ndarray
 ) -> Tree:
     """With numbers that have no gaps, and only the labels that are left."""
-    number = np.full(len(parents) + 1, NONE, np.uint32)
+    number = np.full(len(parents) + 1, NONE, np.uint32)  # the last one is for -1
     old = np.flatnonzero(kept)
     number[old] = np.arange(len(old), dtype=np.uint32)
-    parent = np.array(parents, np.int64)[old]
-    used, label = np.unique(np.array(labels, np.int64)[old], return_inverse=True)
-    return Tree(
-        np.where(parent == NONE, NONE, number[np.where(parent == NONE, len(parents), parent)]).astype(np.uint32),
-        label.astype(np.uint32),
-        [full.words(int(one)) for one in used],
-        number[site],
-        number[exact],
-    )
+    used, label = np.unique(labels[old], return_inverse=True)
+    words = [full.words(int(one)) for one in used]
+    return Tree(number[parents[old]], label.astype(np.uint32), words, number[site], number[exact])
 
 
 class _Full:
-    """The whole tree: a node of the sites becomes one node for each of its functions."""
+    """The whole tree. `parent` is -1 for the outermost functions."""
 
     def __init__(self, found: Sites) -> None:
         self._sites = found
-        rows, unified = np.unique(np.asarray(found.label), return_inverse=True)
-        self._rows = rows.tolist()
-        self.others = len(rows)
-        self._no_stack = self.others + 1
-        known: dict[tuple[int, int], int] = {}
-        self.parent: list[int] = []
-        self.label: list[int] = []
-        self._inner: list[list[int]] = []
-        first = found.first_label.tolist()
-        unified = unified.tolist()
-        for parent, frame in zip(found.parent.tolist(), found.frame.tolist(), strict=True):
-            above = NONE if parent == NONE else self._inner[parent][-1]
-            nodes = []
-            for place in range(first[frame + 1] - 1, first[frame] - 1, -1):
-                above = self._child(known, above, unified[place])
-                nodes.append(above)
-            self._inner.append(nodes)
-        self._inner.append([self._child(known, NONE, self._no_stack)])
-        depth = np.zeros(len(self.parent), np.int32)
-        for node, above in enumerate(self.parent):
-            depth[node] = 0 if above == NONE else depth[above] + 1
-        order = np.argsort(depth, kind="stable")
-        self._levels = np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
-        self._parents = np.array(self.parent, np.int64)
-
-    def _child(self, known: dict[tuple[int, int], int], above: int, label: int) -> int:
-        node = known.get((above, label))
-        if node is None:
-            node = known[above, label] = len(self.parent)
-            self.parent.append(above)
-            self.label.append(label)
-        return node
+        self._rows, label_number = np.unique(np.asarray(found.label), return_inverse=True)
+        self.others = len(self._rows)
+        # A node of the sites becomes a place for each of its functions, outermost first; events without a stack get
+        # one behind them all.
+        first_label, parent = found.first_label.astype(np.int64), found.parent.astype(np.int64)
+        self._outermost = first_label[found.frame.astype(np.int64) + 1] - 1
+        self._functions = np.append(np.diff(first_label)[found.frame], 1)
+        innermost = np.cumsum(self._functions) - 1
+        self._begins = innermost - self._functions + 1
+        above = np.arange(-1, innermost[-1])
+        above[self._begins] = -1
+        inner = np.flatnonzero(parent != NONE)
+        above[self._begins[inner]] = innermost[parent[inner]]
+        distance = np.arange(len(above)) - np.repeat(self._begins, self._functions)
+        label = np.full(len(above), self.others + 1)
+        label[:-1] = label_number[np.repeat(self._outermost, self._functions[:-1]) - distance[:-1]]
+        # Places with the same functions above them are one node, which has the number of the first.
+        same = np.append(np.arange(len(above)), -1)  # the last one is for -1
+        levels = _levels(above)
+        for depth, level in enumerate(levels):
+            keys = (same[above[level]] + 1) * (self.others + 2) + label[level]
+            _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+            same[level] = level[first][which]
+            levels[depth] = level[np.sort(first)]
+        nodes = np.flatnonzero(same[:-1] == np.arange(len(above)))
+        number = np.full(len(same), -1)
+        number[nodes] = np.arange(len(nodes))
+        self._node = number[same]
+        self.parent = self._node[above[nodes]]
+        self.label = label[nodes]
+        self._levels = [number[level] for level in levels]
 
     def ends(self, used: np.ndarray) -> np.ndarray:
         """By node of the sites the node of the function that speaks for it; of those that are not used, anything."""
-        found = self._sites
-        first, frames, parents, speakers = (
-            of.tolist() for of in (found.first_label, found.frame, found.parent, found.speaker)
-        )
-        ends = np.zeros(len(self._inner), np.int64)
-        for node in used.tolist():
-            if node == len(parents):
-                ends[node] = self._inner[node][-1]
-                continue
-            speaker, at = speakers[node], node
-            while not first[frames[at]] <= speaker < first[frames[at] + 1] and parents[at] != NONE:
-                at = parents[at]
-            inner = self._inner[at]
-            ends[node] = inner[min(first[frames[at] + 1] - 1 - speaker, len(inner) - 1)]
+        parent, frame, first = self._sites.parent, self._sites.frame, self._sites.first_label.astype(np.int64)
+        node = used[used < len(parent)]
+        speaker, at = self._sites.speaker[node].astype(np.int64), node.copy()
+        searching = np.arange(len(node))
+        while len(searching):
+            here, wanted = at[searching], speaker[searching]
+            lacks = (wanted < first[frame[here]]) | (wanted > self._outermost[here])
+            searching = searching[lacks & (parent[here] != NONE)]
+            at[searching] = parent[at[searching]]
+        distance = np.clip(self._outermost[at] - speaker, 0, self._functions[at] - 1)
+        ends = np.zeros(len(parent) + 1, np.int64)
+        ends[node] = self._node[self._begins[at] + distance]
+        ends[used[used == len(parent)]] = self._node[self._begins[-1]]
         return ends
 
     def shares(self, ends: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -150,7 +134,7 @@ class _Full:
         for figure in weights:
             sums = np.bincount(ends, figure, len(self.parent))
             for level in reversed(self._levels[1:]):
-                np.add.at(sums, self._parents[level], sums[level])
+                np.add.at(sums, self.parent[level], sums[level])
             total = figure.sum()
             if total > 0:
                 # Sums of the same numbers in another order differ in the last digits; ties go to the parent.
@@ -159,34 +143,40 @@ class _Full:
 
     def keep(self, kept: np.ndarray, ends: np.ndarray, most: int) -> None:
         """Marks these nodes and all above them, in their order, while there is room for a whole stack."""
-        room = most
+        room, parent = most, self.parent.tolist()
         for end in ends.tolist():
             path = []
             at = end
-            while at != NONE and not kept[at]:
+            while at >= 0 and not kept[at]:
                 path.append(at)
-                at = self.parent[at]
+                at = parent[at]
             if len(path) <= room:
                 kept[path] = True
                 room -= len(path)
 
     def nearest(self, kept: np.ndarray) -> np.ndarray:
         """Of each node the innermost kept one that it is or lies below; -1 for none."""
-        found = np.full(len(self.parent), -1, np.int64)
+        found = np.full(len(self.parent) + 1, -1)  # the last one is for -1
         for level in self._levels:
-            parents = self._parents[level]
-            above = np.where(parents == NONE, -1, found[np.where(parents == NONE, 0, parents)])
-            found[level] = np.where(kept[level], level, above)
+            found[level] = np.where(kept[level], level, found[self.parent[level]])
         return found
 
     def words(self, label: int) -> Label:
-        if label == self.others:
-            return Label(OTHERS, "", 0, "")
-        if label == self._no_stack:
-            return Label(NO_STACK, "", 0, "")
+        if label >= self.others:
+            return Label(OTHERS if label == self.others else NO_STACK, "", 0, "")
         texts = self._sites.texts
-        function, file, line, module = self._rows[label]
+        function, file, line, module = self._rows[label].tolist()
         return Label(texts[function], texts[file], line, texts[module])
+
+
+def _levels(above: np.ndarray) -> list[np.ndarray]:
+    """Nodes by how many stand above them. `above` is -1 for none."""
+    depth, at = (above >= 0).astype(np.int64), above.copy()
+    while len(open := np.flatnonzero(at >= 0)):  # each time twice as far
+        depth[open] += depth[at[open]]
+        at[open] = at[at[open]]
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
 
 
 def by_node(found: Sites, leaves: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
