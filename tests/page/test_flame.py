@@ -8,7 +8,7 @@ import pytest
 import stack_files
 import synthetic
 from browser import Page
-from page_lab import ALLOCATORS, EVENTS, REPEATS, SECONDS, SHOTS, nanoseconds, page_of, samples
+from page_lab import ALLOCATORS, EVENTS, REPEATS, SECONDS, SHOTS, nanoseconds, page_of, report, samples
 from stack_files import CLEAR, LABEL, SPAWN, TEXT_OF_LABEL, TEXT_OF_SPAWN
 from synthetic import FREE, Campaign
 from synthetic import rows as rows_of
@@ -364,3 +364,35 @@ def test_functions_without_names_say_how_to_get_them(tab: Page, tmp_path: Path) 
     stack_files.write(campaign.directory / "runs" / "game", np.full(100, SPAWN), named=False)
     tab.open(page_of(campaign))
     assert "run blockyard names on the journal" in text(tab, "flame-words")
+
+
+def test_functions_that_are_skipped_stand_for_no_stack(
+    tab: Page, campaign: Campaign, leaves: np.ndarray, tmp_path: Path
+) -> None:
+    done = report(campaign.directory, "--skip", "^text", "-o", tmp_path)
+    assert done.returncode == 0, done.stderr
+    tab.open(tmp_path / "report.html")
+    mallocs = samples(campaign, "null")[0]["kind"] != FREE
+    shown = frames(tab)
+    assert "text(char const*)" not in shown
+    assert shown["label(int)"] == (mallocs & np.isin(leaves, (LABEL, TEXT_OF_LABEL))).sum()
+
+
+def test_the_table_shows_who_waits_as_the_report_does(tab: Page, page: Path) -> None:
+    tables = (page.parent / "report.txt").read_text().split("who waits: time in events above 10 us by site")[1]
+    tab.open(page)
+    names = tab.evaluate("[...document.getElementById('show').options].map(one => one.value)")
+    assert {"who fills the worst frame, by site", "p99.9 by site"} <= set(names)
+    tab.evaluate("""(() => { const pick = document.getElementById('show');
+                 pick.value = [...pick.options].find(one => one.value.startsWith('who waits')).value;
+                 pick.dispatchEvent(new Event('change')); })()""")
+    tab.settle()
+    head, *rows = tab.evaluate(
+        "[...document.querySelectorAll('#table tr')].map(r => [...r.cells].map(c => c.innerText))"
+    )
+    assert head == ["allocator", "events a run", "time a run", "share", "site"]
+    of_glibc = [row for row in rows if row[0] == "glibc"]
+    assert len(of_glibc) > 1 and len({row[4] for row in of_glibc}) == len(of_glibc)
+    for name, events, time, _, site in of_glibc:
+        assert any(all(words in line for words in (name, events, time, site)) for line in tables.splitlines())
+    assert tab.evaluate("document.querySelectorAll('#table tbody canvas').length") == len(rows)

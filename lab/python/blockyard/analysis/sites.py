@@ -134,7 +134,7 @@ class Sites:
     def groups(self, skip: str | None = None) -> Groups:
         """Sites by function. Functions that the regular expression `skip` matches do not speak for a stack."""
         if skip not in self._grouped:
-            speakers = self.speaker if skip is None else self._speakers(skip)
+            speakers = self.speaker if skip is None else self.speakers(skip)
             spoken = self.label[speakers]
             keys = spoken["function"].astype(np.uint64) << np.uint64(32) | spoken["module"]
             found, by_node = np.unique(keys, return_inverse=True)
@@ -147,8 +147,9 @@ class Sites:
     def _grouped(self) -> dict[str | None, Groups]:
         return {}
 
-    def _speakers(self, skip: str) -> np.ndarray:
-        """Chosen as lab/src/sites/labels.cpp does: the innermost function that is no wrapper, else the innermost."""
+    def speakers(self, skip: str) -> np.ndarray:
+        """As `speaker`, but functions that the regular expression `skip` matches do not speak. Chosen as
+        lab/src/sites/labels.cpp does: the innermost function that is no wrapper, else the innermost."""
         try:
             expression = re.compile(skip)
         except re.error as error:

@@ -30,10 +30,11 @@ class Tree:
 
 class Grown:
     """The tree in full, which then is cut to any size. `weights` is [figure, node of the sites + 1]; `singles` are
-    nodes of the sites whose stacks are shown in full, the most important first."""
+    nodes of the sites whose stacks are shown in full, the most important first. Functions that match `skip` do not
+    speak for a stack."""
 
-    def __init__(self, found: Sites, weights: np.ndarray, singles: np.ndarray) -> None:
-        self._full = _Full(found)
+    def __init__(self, found: Sites, weights: np.ndarray, singles: np.ndarray, skip: str | None = None) -> None:
+        self._full = _Full(found, skip)
         self._used = np.union1d(np.flatnonzero(weights.any(axis=0)), singles)
         self._singles = singles
         self._ends = self._full.ends(self._used)
@@ -77,8 +78,9 @@ def _numbered(
 class _Full:
     """The whole tree. `parent` is -1 for the outermost functions."""
 
-    def __init__(self, found: Sites) -> None:
+    def __init__(self, found: Sites, skip: str | None) -> None:
         self._sites = found
+        self._speaker = found.speaker if skip is None else found.speakers(skip)
         self._rows, label_number = np.unique(np.asarray(found.label), return_inverse=True)
         self.others = len(self._rows)
         # A node of the sites becomes a place for each of its functions, outermost first; events without a stack get
@@ -115,7 +117,7 @@ class _Full:
         """By node of the sites the node of the function that speaks for it; of those that are not used, anything."""
         parent, frame, first = self._sites.parent, self._sites.frame, self._sites.first_label.astype(np.int64)
         node = used[used < len(parent)]
-        speaker, at = self._sites.speaker[node].astype(np.int64), node.copy()
+        speaker, at = self._speaker[node].astype(np.int64), node.copy()
         searching = np.arange(len(node))
         while len(searching):
             here, wanted = at[searching], speaker[searching]

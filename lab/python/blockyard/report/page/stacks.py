@@ -55,16 +55,17 @@ class Stacks:
 
 
 def prepare(
-    section: Section, members: Sequence[AllocatorFigures], end_ns: float, room: int, jobs: int
+    section: Section, members: Sequence[AllocatorFigures], end_ns: float, room: int, jobs: int, skip: str | None = None
 ) -> Stacks | None:
-    """In at most `room` bytes, compressed, unless there is little of it. None where the journal has no stacks."""
+    """In at most `room` bytes, compressed, unless there is little of it. None where the journal has no stacks.
+    Functions that match `skip` do not stand for a stack."""
     found = sites.of(section)
     if found is None or not members:
         return None
     seen = _Seen(section, found, end_ns)
     slow, slow_ns = _slow(found, seen, members)
     weights = np.stack([*seen.weights(found), slow_ns])
-    grown = stack_tree.Grown(found, weights, slow)
+    grown = stack_tree.Grown(found, weights, slow, skip)
     for most, least in _TREES:
         tree = grown.cut(most, _MOST_SINGLES)
         cells = _Cells(seen, tree)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from blockyard.analysis.latency import View
-from blockyard.report import cause_tables, frame_tables, latency_tables, memory_tables
+from blockyard.report import cause_tables, frame_tables, latency_tables, memory_tables, site_tables
 from blockyard.report.lineup import Lineup
 from blockyard.report.table import INTERVALS, Table, raw
 
@@ -28,13 +28,15 @@ def _of_no_view(lineup: Lineup) -> Iterator[Table]:
     traces = {one.name: lineup.trace(one) for one in lineup.members}
     if any(traces.values()):
         yield cause_tables.calls_table(lineup, traces)
+    sites = site_tables.every if lineup.of.options.everything else site_tables.short
+    yield from (one for one in sites(lineup) if isinstance(one, Table) and one.first == "allocator")
     yield from memory_tables.memory_tables(lineup)
     yield from memory_tables.deferred_tables(lineup)
     yield latency_tables.fidelity_table(lineup)
 
 
 def _add(found: dict[str, dict[str, Any]], table: Table, view: str) -> None:
-    """The rows of one view, beside those of the others."""
+    """The rows of one view, beside those of the others: of each the allocator, then its cells."""
     made = found.setdefault(
         table.name,
         {
@@ -44,4 +46,4 @@ def _add(found: dict[str, dict[str, Any]], table: Table, view: str) -> None:
             "rows": {},
         },
     )
-    made["rows"][view] = {row.key: [raw(cell) for cell in row.cells] for row in table.rows}
+    made["rows"][view] = [[row.key, *map(raw, row.cells)] for row in table.rows]

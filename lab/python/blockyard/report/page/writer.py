@@ -40,7 +40,9 @@ def write(
         traces = [syscalls.read(member.runs, results.machine) for member in one.figures]
         room = events.room(len(one.figures), crowd=len(found))
         cut = events.Events(one.figures, entry["end_ns"], one.options.gross, jobs, room - room // _STACKS)
-        called = stacks.prepare(one.section, one.figures, entry["end_ns"], room - cut.size, jobs)
+        called = stacks.prepare(
+            one.section, one.figures, entry["end_ns"], room - cut.size, jobs, one.options.skip
+        )
         entry["columns"], made = cut.columns, cut.packs(traces, called)
         entry["stacks"] = called.facts if called else stacks.MISSING
         facts["sections"].append(entry)

@@ -66,19 +66,19 @@ const chosenTable = () => section().tables.find(({ name }) => name === state.sho
 function tableColumns() {
   const chosen = chosenTable();
   if (!chosen) return latencyColumns;
-  const rows = chosen.rows[state.view] ?? chosen.rows[""] ?? {};
   return [
     nameColumn,
     ...chosen.columns.map(([name, unit, marksLeast], place) => {
       const words = UNIT_WORDS[unit];
       // A figure with an interval is a list of it and the ends.
-      const cell = (one) => [rows[one.allocator.name]?.[place] ?? null].flat();
+      const cell = (one) => [one.cells[place] ?? null].flat();
       const ends = (one) =>
         cell(one)
           .slice(1)
           .map((end) => words(end));
       return {
         name,
+        isText: unit === "text",
         marksLeast,
         words,
         value: (one) => cell(one)[0],
@@ -108,6 +108,7 @@ export function drawTable() {
   for (const column of columns) {
     const cell = document.createElement("th");
     cell.scope = "col";
+    cell.classList.toggle("words", Boolean(column.isText));
     if (column.name === state.sort) cell.setAttribute("aria-sort", state.rising ? "ascending" : "descending");
     const button = document.createElement("button");
     button.type = "button";
@@ -120,12 +121,16 @@ export function drawTable() {
     names.append(cell);
   }
   const body = document.createElement("tbody");
+  const seen = new Map(); // an allocator may have several rows, each with a swatch of its own
   for (const one of rows) {
     const row = body.insertRow();
+    const nth = (seen.get(one.allocator) ?? 0) + 1;
+    seen.set(one.allocator, nth);
     columns.forEach((column, place) => {
       const cell = row.insertCell();
       const value = column.value(one) ?? null;
-      if (place === 0) cell.append(swatchOf(one.allocator, "table"));
+      if (place === 0) cell.append(swatchOf(one.allocator, `table ${nth}`));
+      cell.classList.toggle("words", Boolean(column.isText));
       cell.append(column.words(value, one));
       const small = column.small?.(one);
       if (small) {
@@ -134,7 +139,7 @@ export function drawTable() {
         cell.append(line);
       }
       if (least[place] !== null && value !== null && !one.allocator.null && value <= least[place])
-        cell.className = "least";
+        cell.classList.add("least");
     });
   }
   const focused = [...table.querySelectorAll("th button")].indexOf(document.activeElement);
@@ -151,8 +156,19 @@ function leastOf(column, rows) {
   return Math.max(lowest * 1.02, lowest + step);
 }
 
+/// A row for each allocator, of tables of sites several.
+function tableRows() {
+  const chosen = chosenTable();
+  if (!chosen) return shownAllocators().map((allocator) => ({ allocator, summary: summaryOf(allocator) }));
+  const rows = chosen.rows[state.view] ?? chosen.rows[""] ?? [];
+  return shownAllocators().flatMap((allocator) => {
+    const found = rows.filter(([name]) => name === allocator.name).map(([, ...cells]) => ({ allocator, cells }));
+    return found.length ? found : [{ allocator, cells: [] }];
+  });
+}
+
 function sortedRows(columns) {
-  const rows = shownAllocators().map((allocator) => ({ allocator, summary: summaryOf(allocator) }));
+  const rows = tableRows();
   const column = columns.find(({ name }) => name === state.sort) ?? columns[0];
   const direction = state.rising ? 1 : -1;
   return rows.sort((one, other) => {
