@@ -1,5 +1,6 @@
 // What all charts share: a uPlot in a box that follows its width and the theme, axes of time and of latency, and a tip
 // under the pointer.
+import { widthOf } from "./dom.js";
 import { ink } from "./look.js";
 import { decadeWords } from "./words.js";
 
@@ -75,7 +76,7 @@ export class Chart {
   }
 
   size() {
-    const width = Math.max(200, Math.floor(this.element.clientWidth));
+    const width = Math.max(200, Math.floor(widthOf(this.element)));
     return { width, height: this.height(width) };
   }
 }

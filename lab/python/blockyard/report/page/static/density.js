@@ -5,8 +5,12 @@ import { binLow } from "./model.js";
 import { allocatorNamed, endSeconds, section, state } from "./state.js";
 import { latencyRange } from "./zoom.js";
 
+const WIDE = 4; // pixels: wider columns are summed up first
+const NOTHING = 1e-7; // what rounding may leave of a sum
+
 let ramp = null;
 let field = new Float32Array(0);
+let profile = new Float64Array(0);
 
 export function themeDensity() {
   ramp = densityRamp();
@@ -19,6 +23,7 @@ export function themeDensity() {
 export function accumulate(model, columns, rows) {
   if (field.length === columns * rows) field.fill(0);
   else field = new Float32Array(columns * rows);
+  if (profile.length <= rows) profile = new Float64Array(rows + 1);
   const values = field;
   let top = rows;
   let bottom = 0;
@@ -34,6 +39,8 @@ export function accumulate(model, columns, rows) {
     const x0 = Math.max(0, Math.floor(begin));
     const x1 = Math.min(columns, Math.max(x0 + 1, Math.floor(begin + perColumn * scale)));
     if (x0 >= columns) continue;
+    const wide = x1 - x0;
+    const ofColumn = wide < WIDE ? null : profile.fill(0, 0, rows + 1);
     for (let at = cells.start[column], end = cells.start[column + 1]; at < end; ++at) {
       const bin = cells.bin[at];
       const y0 = spans[2 * bin];
@@ -41,14 +48,30 @@ export function accumulate(model, columns, rows) {
       if (y1 <= y0) continue;
       if (y0 < top) top = y0;
       if (y1 > bottom) bottom = y1;
-      const share = cells.count[at] / ((x1 - x0) * (y1 - y0));
+      const share = cells.count[at] / (wide * (y1 - y0));
+      if (ofColumn) {
+        ofColumn[y0] += share;
+        ofColumn[y1] -= share;
+        continue;
+      }
       for (let y = y0; y < y1; ++y) {
         const line = y * columns;
         for (let x = x0; x < x1; ++x) values[line + x] += share;
       }
     }
+    if (ofColumn) addColumn(values, columns, x0, x1, top, bottom);
   }
   return { values, columns, rows, top, bottom };
+}
+
+/// Adds a column of cells whose profile holds where each share begins and ends: close by, cells are wide, and tall ones
+/// overlap.
+function addColumn(values, columns, x0, x1, top, bottom) {
+  let share = 0;
+  for (let y = top; y < bottom; ++y) {
+    share += profile[y];
+    if (share > NOTHING) for (let at = y * columns + x0, end = y * columns + x1; at < end; ++at) values[at] += share;
+  }
 }
 
 /// One more event in a pixel.

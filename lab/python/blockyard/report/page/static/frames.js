@@ -1,6 +1,6 @@
 // Allocator time in each frame, a line for each allocator, against shares of a frame's budget.
 import { openPack } from "./data.js";
-import { makeButton } from "./dom.js";
+import { makeButton, widthOf } from "./dom.js";
 import { Chart, latencyAxis, NONE_CHOSEN, roomyLog, timeAxis } from "./chart.js";
 import { lineMarks, lineSeries, lineTip } from "./lines.js";
 import { ink } from "./look.js";
@@ -54,7 +54,7 @@ function describeFrames() {
   const first = place(starts, state.from * 1e6);
   const behind = place(starts, state.to * 1e6);
   if (behind <= first) return "No frame begins in this stretch of time.";
-  const group = Math.ceil((behind - first) / Math.max(framesElement.clientWidth / PIXELS_A_POINT, 1));
+  const group = Math.ceil((behind - first) / Math.max(widthOf(framesElement) / PIXELS_A_POINT, 1));
   joinedPoints = group;
   const times = [];
   const lines = allocators.map(() => []);

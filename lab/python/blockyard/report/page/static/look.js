@@ -60,10 +60,15 @@ const MARKS = [
 
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
 
-export const isDark = () => darkQuery.matches;
+let dark = darkQuery.matches; // kept: charts ask many times in each redraw
+
+export const isDark = () => dark;
 
 export function onThemeChange(listener) {
-  darkQuery.addEventListener("change", listener);
+  darkQuery.addEventListener("change", () => {
+    dark = darkQuery.matches;
+    listener();
+  });
 }
 
 const inks = new Map();
