@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stack_files
-import synthetic
 from browser import Page
-from page_lab import ALLOCATORS, EVENTS, REPEATS, SECONDS, SHOTS, nanoseconds, page_of, report, samples
+from page_lab import SHOTS, nanoseconds, page_of, report, samples
 from stack_files import CLEAR, LABEL, SPAWN, TEXT_OF_LABEL, TEXT_OF_SPAWN
 from synthetic import FREE, Campaign
 from synthetic import rows as rows_of
@@ -17,32 +16,16 @@ from blockyard.analysis.samples import NO_EVENT
 from blockyard.analysis.sites import NONE
 
 CANVAS, SCATTER = "#flame canvas", "#scatter canvas"
-WITHOUT_STACK = 13
-"""Each event whose number this divides has no stack."""
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    """`spawn` asks for memory in the first half, `label` in the second, both through `text` every third time."""
-    made = synthetic.lifelike_campaign(
-        tmp_path_factory.mktemp("flame") / "results", ALLOCATORS, EVENTS, REPEATS, SECONDS
-    )
-    rows, pair = samples(made, "null")[0], np.load(made.directory / "runs" / "game" / "events.npz")["pair"]
-    first = rows["start"] < SECONDS / 2 * 1e9
-    leaf = np.where(first, SPAWN, LABEL)
-    leaf = np.where(rows["event"] % 3 == 0, np.where(first, TEXT_OF_SPAWN, TEXT_OF_LABEL), leaf)
-    leaf = np.where(rows["kind"] == FREE, CLEAR, leaf)
-    leaf = np.where(rows["event"] % WITHOUT_STACK == 0, NONE, leaf)
-    stays = (rows["kind"] != FREE) & (pair[rows["event"]] == NO_EVENT) & (leaf != NONE)
-    alive = np.bincount(leaf[stays], rows["size"][stays], len(stack_files.FUNCTIONS))
-    stack_files.write(made.directory / "runs" / "game", leaf, alive)
-    return made
+def campaign(stacked: Campaign) -> Campaign:
+    return stacked
 
 
 @pytest.fixture(scope="module")
-def leaves(campaign: Campaign) -> np.ndarray:
-    data = (campaign.directory / "runs" / "game" / "sites.bys").read_bytes()
-    return np.frombuffer(data, np.uint32, EVENTS, 64 + 32 * len(stack_files.FUNCTIONS)).astype(np.int64)
+def leaves(stacked_leaves: np.ndarray) -> np.ndarray:
+    return stacked_leaves
 
 
 @pytest.fixture(scope="module")

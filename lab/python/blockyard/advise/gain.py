@@ -6,7 +6,6 @@ from typing import Any
 from blockyard import terminal
 from blockyard.advise import measure, tool
 
-REPLAYS = "replays"
 ALLOCATOR = "glibc"
 REPEATS = 5
 _MOST_S = 10.0
@@ -22,7 +21,7 @@ def add(report: dict[str, Any], folder: Path, top: int) -> None:
             Path(report["request"]["journal"]),
             folder / tool.ROUTES,
             [advice["group"] for advice in chosen],
-            folder=folder / REPLAYS,
+            folder=folder / tool.REPLAYS,
             allocator=ALLOCATOR,
             repeats=REPEATS,
             stretch=(from_s, to_s),

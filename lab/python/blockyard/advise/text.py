@@ -66,26 +66,45 @@ def _measured_answer(report: dict[str, Any]) -> str:
         return ""
     chosen = [advice for advice in report["advice"] if advice["gain"]]
     changed = result["together"] or chosen[0]["gain"]
-    gains, losses = [], []
-    for figure, out_of in _MEASURED.items():
-        before, after = result["plain"][figure], changed[figure]
-        if not before or not after:
-            continue
-        if after["high"] < before["low"]:
-            gains.append(
-                f"{percent(before['value'] - after['value'], before['value'])} of the allocator time out of {out_of}"
-            )
-        elif after["low"] > before["high"]:
-            losses.append(f"{out_of} takes {percent(after['value'] - before['value'], before['value'])} longer")
+    gains, losses = _beyond_noise(result["plain"], changed)
     if gains:
-        but = f", but {losses[0]}" if losses else ""
-        return f"{_changes(len(chosen))} {gains[0]}{but} (measured by replay): {_names(chosen)}."
+        share, out_of = gains[0]
+        but = f", but {losses[0][1]} takes {losses[0][0]} longer" if losses else ""
+        took = f"{_changes(len(chosen))} {share} of the allocator time out of {out_of}{but}"
+        return f"{took} (measured by replay): {_names(chosen)}."
     if losses:
-        return f"Leave these allocations as they are: in replays with them changed {losses[0]}. {_names(chosen)}."
+        longer = f"{losses[0][1]} takes {losses[0][0]} longer"
+        return f"Leave these allocations as they are: in replays with them changed {longer}. {_names(chosen)}."
     return (
         f"Replays show no gain of these changes beyond the noise ({result['repeats']} repeats, {result['allocator']}): "
         f"{_names(chosen)}."
     )
+
+
+def gained(report: dict[str, Any], advice: dict[str, Any]) -> str:
+    """What replays of one change alone showed, in a few words."""
+    if not report.get("measured") or not advice["gain"]:
+        return "not replayed"
+    gains, losses = _beyond_noise(report["measured"]["plain"], advice["gain"])
+    said = [f"-{share} in {out_of}" for share, out_of in gains[:1]]
+    said += [f"+{share} in {out_of}" for share, out_of in losses[:1]]
+    return ", ".join(said) or "none beyond noise"
+
+
+def _beyond_noise(
+    plain: dict[str, Any], changed: dict[str, Any]
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Where a change saved time and where it cost some: by how much, and of what."""
+    gains, losses = [], []
+    for figure, out_of in _MEASURED.items():
+        before, after = plain[figure], changed[figure]
+        if not before or not after:
+            continue
+        if after["high"] < before["low"]:
+            gains.append((percent(before["value"] - after["value"], before["value"]), out_of))
+        elif after["low"] > before["high"]:
+            losses.append((percent(after["value"] - before["value"], before["value"]), out_of))
+    return gains, losses
 
 
 def _changes(count: int) -> str:

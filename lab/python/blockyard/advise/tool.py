@@ -17,6 +17,7 @@ KINDS = ("temp", "temp_scope", "temp_job", "pool", "rewindable", "reserve", "kee
 REPORT = "advice.json"
 PAGE = "advice.md"
 ROUTES = "routes.byr"
+REPLAYS = "replays"
 
 
 def wishes(texts: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ NO_STACK = "(no call stack)"
 LABEL = np.dtype([("function", "<u4"), ("file", "<u4"), ("line", "<u4"), ("module", "<u4")])
 
 _MAGIC, _VERSION, _NAMED = b"BYSITES\n", 1, 1
-_INCOMPLETE = "[incomplete]"
+INCOMPLETE = "[incomplete]"
 _HEADER = np.dtype(
     [("magic", "S8"), ("version", "<u4"), ("flags", "<u4")]
     + [(name, "<u8") for name in ("events", "nodes", "frames", "labels", "texts", "text_bytes")]
@@ -167,7 +167,7 @@ class Sites:
     @cached_property
     def _incomplete(self) -> int:
         """The module of markers, which say why a stack could not be walked to its root."""
-        return self.texts.index(_INCOMPLETE) if _INCOMPLETE in self.texts else len(self.texts)
+        return self.texts.index(INCOMPLETE) if INCOMPLETE in self.texts else len(self.texts)
 
     def name(self, node: int) -> str:
         """Of the function that speaks for the stack."""

@@ -1,5 +1,6 @@
 """`blockyard advise`: what to change at which sites of a program, and what it gains."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,8 @@ def command(
         return
     for line in text.lines(report):
         click.echo(line)
+    if report.get("measured"):
+        click.echo(f"\nOn a page, with its events and stacks: blockyard report {shlex.quote(str(output))}")
 
 
 def _measure(report: dict[str, Any], folder: tool.Folder, top: int) -> None:

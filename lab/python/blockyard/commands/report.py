@@ -1,11 +1,13 @@
 """`blockyard report`: tables and pictures of a campaign."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from blockyard import options, sites_tool, terminal, variants
+from blockyard.advise import reading
 from blockyard.analysis.latency import View
 from blockyard.errors import UserError
 from blockyard.options import Finite, Seconds
@@ -68,6 +70,13 @@ _VIEWS = {
 @click.option("--journal", "journals", multiple=True, metavar="NAME", help="Only this journal; may be repeated.")
 @click.option("--gross", is_flag=True, help="Leave the timer's own floor in every latency.")
 @click.option("--html", is_flag=True, help="Write report.html too: one file to explore all events in a browser.")
+@click.option(
+    "--advice",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FOLDER",
+    help="Advice about a journal of the campaign, for the page; implies --html.",
+)
 @click.option("--pictures/--no-pictures", default=True, help="Draw pictures, or write tables alone.")
 @options.as_json
 def command(
@@ -85,6 +94,7 @@ def command(
     journals: tuple[str, ...],
     gross: bool,
     html: bool,
+    advice: tuple[Path, ...],
     pictures: bool,
     fps: float | None,
     thread: str | None,
@@ -95,12 +105,14 @@ def command(
     would help.
 
     Prints the verdict and the figures behind it; writes report.txt, report.md, CSV and Parquet files, and pictures.
+    DIRECTORY may be a folder of 'blockyard advise', whose replays it then reports on, with the advice on the page.
 
     \b
     Examples:
       blockyard report results
       blockyard report results -a mimalloc --pictures-from 2 --pictures-to 3.5
       blockyard report results --all --by-size --html
+      blockyard report results --advice advice
     """
     if from_s is not None and to_s is not None and from_s >= to_s:
         raise UserError(f"--pictures-from {from_s:g} is not before --pictures-to {to_s:g}")
@@ -115,7 +127,7 @@ def command(
         allocations_csv,
         everything if samples_parquet is None else samples_parquet,
         pictures,
-        html,
+        html or bool(advice),
         gross,
         from_s,
         to_s,
@@ -125,7 +137,13 @@ def command(
         fps=fps,
         thread=thread,
         skip=skip,
+        advice=advice,
     )
+    if reading.is_advice(directory):
+        output = output or directory / "report"
+        campaign, pair = reading.replays(directory)
+        wanted = replace(wanted, html=True, advice=(*advice, directory), journals=journals or pair)
+        directory = campaign
     with terminal.reading_bar() as tell:
         result = build(directory, output, wanted, tell)
     if as_json:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from blockyard.advise import reading
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections
 from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.latency import View
@@ -65,12 +66,13 @@ def build(
         raise UserError(_nothing(results))
     if options.html:
         page.libraries()  # a build that has none says so before an hour of work
+    advice = _advice(usable, options)
     out = out or directory / "report"
     _make_folder(out)
     try:
         measured = _measure(results, usable, out, options, tell)
         _refuse_empty_zoom(measured, options)
-        files = _write(measured, out, options, tell)
+        files = _write(measured, out, options, advice, tell)
         document = _document(measured, files)
         rendered = blocks.text(document)
         for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(document, out))):
@@ -97,6 +99,23 @@ def build(
         files=sorted(files.written),
         page=files.page,
     )
+
+
+def _advice(sections: list[Section], options: ReportOptions) -> dict[str, dict[str, Any]]:
+    """By the fingerprint of a journal. Refuses advice about none of these."""
+    found = {}
+    for folder in options.advice:
+        report = reading.read(folder)
+        about = reading.fingerprint(report)
+        section = next((one for one in sections if one.facts.get("sha256") == about), None)
+        if section is None:
+            replayed = sections[0].facts.get("path")
+            raise UserError(
+                f"{folder} is advice about {report['request']['journal']}, which is no journal of this campaign as it "
+                f"was replayed; 'blockyard advise {replayed}' writes advice about it"
+            )
+        found[about] = report
+    return found
 
 
 def _nothing(results: Results) -> str:
@@ -187,7 +206,13 @@ class _Files:
     texts: list[_Text]
 
 
-def _write(measured: list[MeasuredSection], out: Path, options: ReportOptions, tell: Progress) -> _Files:
+def _write(
+    measured: list[MeasuredSection],
+    out: Path,
+    options: ReportOptions,
+    advice: dict[str, dict[str, Any]],
+    tell: Progress,
+) -> _Files:
     tasks: list[_Task] = []
     for one in measured:
         one.folder.mkdir(parents=True, exist_ok=True)
@@ -211,7 +236,7 @@ def _write(measured: list[MeasuredSection], out: Path, options: ReportOptions, t
         ("file", "tables.csv", lambda: records.write_cells(out, _cells(measured, texts))),
     ]
     if options.html:
-        here.append(("page", "the page", lambda: [_page(measured, texts, out, options)]))
+        here.append(("page", "the page", lambda: [_page(measured, texts, out, options, advice)]))
     found: dict[str, list[Path]] = {"file": [], "picture": [], "page": []}
     for number, (kind, name, paths) in enumerate(_run(here, tasks, options.jobs), start=1):
         found[kind].extend(paths)
@@ -285,9 +310,16 @@ def _run(here: list[_Task], tasks: list[_Task], jobs: int) -> Iterable[tuple[str
             yield tasks[number][0], tasks[number][1], paths
 
 
-def _page(measured: list[MeasuredSection], texts: list[_Text], out: Path, options: ReportOptions) -> Path:
+def _page(
+    measured: list[MeasuredSection],
+    texts: list[_Text],
+    out: Path,
+    options: ReportOptions,
+    advice: dict[str, dict[str, Any]],
+) -> Path:
     verdicts = [verdict.of_section(text.answer) for text in texts]
-    return page.write(out / "report.html", _notes(measured[0].results), measured, verdicts, jobs=options.jobs)
+    notes = _notes(measured[0].results)
+    return page.write(out / "report.html", notes, measured, verdicts, advice, options.jobs)
 
 
 def _notes(results: Results) -> list[str]:

@@ -45,6 +45,8 @@ class ReportOptions:
     """Frames are judged on this thread, by name or number; else on the one that marks them, or the busiest."""
     skip: str | None = None
     """A regular expression: functions that don't stand for a site, such as the program's own allocator's."""
+    advice: tuple[Path, ...] = ()
+    """Folders of `blockyard advise`, for the page."""
 
     @property
     def own(self) -> str:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-_STYLES = ("page.css", "controls.css", "charts.css", "flame.css", "table.css", "narrow.css")
+_STYLES = ("page.css", "controls.css", "charts.css", "flame.css", "table.css", "advice.css", "narrow.css")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORTED = re.compile(r"^export (?=(?:async )?(?:function\*?|const|let|class) )", re.MULTILINE)
 _DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)

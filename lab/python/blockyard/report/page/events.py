@@ -87,7 +87,7 @@ class Events:
             columns[f"cause.{repeat}"] = run.rows["cause"][found.rows]
         deltas = {"event", "time", "frame"}
         if stacks is not None:
-            columns["node"] = stacks.nodes_of(first_run["event"])
+            columns |= stacks.of_events(first_run["event"])
             columns |= stacks.columns[place]
             deltas |= {name for name in columns if name.endswith(".cell")}
         phrases, columns["calls"] = _calls(trace, first_run["event"])

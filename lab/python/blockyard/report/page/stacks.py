@@ -20,6 +20,8 @@ from blockyard.analysis.passes import ALL
 from blockyard.analysis.sections import Section
 from blockyard.analysis.sites import NONE, Sites
 from blockyard.analysis.stack_tree import Tree
+from blockyard.report.page import changes
+from blockyard.report.page.changes import Changes
 from blockyard.report.page.pack import packed
 
 MISSING = (
@@ -48,31 +50,45 @@ class Stacks:
     columns: list[dict[str, np.ndarray]]
     _found: Sites
     _exact: np.ndarray
+    _seen: "_Seen"
+    _change: np.ndarray | None
 
-    def nodes_of(self, events: np.ndarray) -> np.ndarray:
-        """By event number the node of its whole stack, counted from 1."""
-        return self._exact[stack_tree.leaves(self._found, events)] + np.uint32(1)
+    def of_events(self, events: np.ndarray) -> dict[str, np.ndarray]:
+        """By event number the node of its whole stack, counted from 1, and the change that it belongs to."""
+        made = {"node": self._exact[stack_tree.leaves(self._found, events)] + np.uint32(1)}
+        if self._change is not None:
+            made["change"] = self._change[np.searchsorted(self._seen.event, events)]
+        return made
 
 
 def prepare(
-    section: Section, members: Sequence[AllocatorFigures], end_ns: float, room: int, jobs: int, skip: str | None = None
+    section: Section,
+    members: Sequence[AllocatorFigures],
+    end_ns: float,
+    room: int,
+    jobs: int,
+    skip: str | None = None,
+    advised: dict[str, Any] | None = None,
 ) -> Stacks | None:
     """In at most `room` bytes, compressed, unless there is little of it. None where the journal has no stacks.
-    Functions that match `skip` do not stand for a stack."""
+    Functions that match `skip` do not stand for a stack; `advised` is advice about this journal."""
     found = sites.of(section)
     if found is None or not members:
         return None
     seen = _Seen(section, found, end_ns)
+    change = seen.changes(found, Changes(advised, found)) if advised else None
     slow, slow_ns = _slow(found, seen, members)
     weights = np.stack([*seen.weights(found), slow_ns])
     grown = stack_tree.Grown(found, weights, slow, skip)
     for most, least in _TREES:
         tree = grown.cut(most, _MOST_SINGLES)
         cells = _Cells(seen, tree)
-        table = len(_pack(tree, {}, np.zeros(0), slow[:0])) * 3 // 4  # of names, which may be long
+        parts = {} if change is None else _parts(seen, tree, change)
+        table = len(_pack(tree, parts, np.zeros(0), slow[:0])) * 3 // 4  # of names, which may be long
         if columns := cells.fitting(room - table, len(members), least):
             break
     shared, group, groups = cells.columns(columns or least)
+    shared |= parts
     frame = _frame_of_rows(members[0], seen.event)
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         times = list(pool.map(lambda one: _times(one, group, groups, frame), members))
@@ -87,7 +103,7 @@ def prepare(
         "alive": seen.pair is not None,
         "over": None if frame is None else {"share": OVER, "phase": members[0].cuts.judged_phase or ""},
     }
-    return Stacks(facts, pack, times, found, tree.exact)
+    return Stacks(facts, pack, times, found, tree.exact, seen, change)
 
 
 class _Seen:
@@ -116,6 +132,16 @@ class _Seen:
         row = np.where(known, row_of_event[np.where(known, ends, 0)], np.uint32(NONE))
         known = row != NONE
         return born[known], self.column[row[known]]
+
+    def changes(self, found: Sites, of: Changes) -> np.ndarray:
+        """Of each event the change that its block belongs to: a free has that of its allocation."""
+        pair = np.zeros(0, np.uint32) if self.pair is None else self.pair
+        source = self.event.copy()
+        known = self.free & (source < len(pair))
+        source[known] = pair[source[known]]
+        leaf = stack_tree.leaves(found, source)
+        leaf[self.free & ~known] = len(found.parent)
+        return of.of_nodes(np.flatnonzero(np.bincount(leaf)))[leaf]
 
     def weights(self, found: Sites) -> list[np.ndarray]:
         """The figures that a node has to have much of to be shown."""
@@ -191,6 +217,24 @@ class _Cells:
                 group[rows] = cell + np.uint32(groups)
                 groups += len(cells)
         return made, group, groups
+
+
+def _parts(seen: _Seen, tree: Tree, change: np.ndarray) -> dict[str, np.ndarray]:
+    """Which part of a node's calls belongs to which change, in 255ths: a stack that frees, and what is joined for want
+    of room, may have to do with several."""
+    made: dict[str, np.ndarray] = {}
+    for kind, chosen in (("malloc", ~seen.free), ("free", seen.free)):
+        node = tree.site[seen.leaf[chosen]].astype(np.int64)
+        width = changes.MOST + 1
+        calls = np.bincount(node * width + change[chosen], minlength=len(tree.parent) * width).reshape(-1, width)
+        node, one = np.nonzero(calls[:, 1:])
+        part = np.ceil(255 * calls[node, one + 1] / calls.sum(axis=1)[node])
+        made |= {
+            f"{kind}.change.node": node.astype(np.uint32),
+            f"{kind}.change": (one + 1).astype(np.uint8),
+            f"{kind}.change.part": part.astype(np.uint8),
+        }
+    return made
 
 
 def _size(mallocs: int, frees: int, deaths: int, allocators: int) -> float:

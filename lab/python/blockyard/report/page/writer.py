@@ -2,14 +2,14 @@
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from blockyard.analysis import syscalls
 from blockyard.report.files import whole
 from blockyard.report.lineup import MeasuredSection
-from blockyard.report.page import bundle, content, events, frames, stacks
+from blockyard.report.page import bundle, changes, content, events, frames, stacks
 from blockyard.report.page.libraries import Library, libraries
 
 _STACKS = 5
@@ -21,9 +21,11 @@ def write(
     notes: Sequence[str],
     found: Sequence[MeasuredSection],
     verdicts: Sequence[Sequence[str]],
+    advice: Mapping[str, dict[str, Any]],
     jobs: int = 2,
 ) -> Path:
-    """Writes the page. Raises UserError where the build has no libraries for it, before anything is computed."""
+    """Writes the page; `advice` by the SHA-256 of the journal that it is about. Raises UserError where the build has no
+    libraries for it, before anything is computed."""
     carried = libraries()
     results = found[0].results
     facts: dict[str, Any] = {
@@ -40,11 +42,13 @@ def write(
         traces = [syscalls.read(member.runs, results.machine) for member in one.figures]
         room = events.room(len(one.figures), crowd=len(found))
         cut = events.Events(one.figures, entry["end_ns"], one.options.gross, jobs, room - room // _STACKS)
+        advised = advice.get(one.section.facts.get("sha256", ""))
         called = stacks.prepare(
-            one.section, one.figures, entry["end_ns"], room - cut.size, jobs, one.options.skip
+            one.section, one.figures, entry["end_ns"], room - cut.size, jobs, one.options.skip, advised
         )
         entry["columns"], made = cut.columns, cut.packs(traces, called)
         entry["stacks"] = called.facts if called else stacks.MISSING
+        entry["advice"] = changes.facts(advised) if advised else None
         facts["sections"].append(entry)
         if called:
             packs.append((f"{number}/stacks", called.pack))

@@ -1,7 +1,9 @@
 // The flame graph: which functions the chosen figure came from. The outermost function stands above and what it calls
 // below, as wide as its share. It is drawn on a canvas of its own: it changes with each step of a brush, and elements
 // would be too slow for that (docs/design/statistics.md).
+import { chosenChange } from "./advice.js";
 import { hideTip, showTip, tipTable } from "./chart.js";
+import { say, widthOf } from "./dom.js";
 import { ink, isDark } from "./look.js";
 import { modelIfReady } from "./model.js";
 import { change, section, state } from "./state.js";
@@ -10,6 +12,7 @@ import {
   functionWords,
   moduleWords,
   onlySlowOnes,
+  partOf,
   pathOf,
   placeWords,
   stacksIfThere,
@@ -20,6 +23,7 @@ import { bytesWords, countWords, duration, secondsWords, shareWords } from "./wo
 
 const ROW = 20; // pixels
 const LEAST = 0.4; // pixels: what is narrower is left out
+const BAR = 3; // pixels
 const LETTER = 6.4; // pixels, on average
 const FLAME_FONT = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 const HUES = [28, 205, 140, 320, 50, 262, 175, 0, 95, 235];
@@ -34,8 +38,9 @@ const invertButton = document.getElementById("invert");
 const wholeButton = document.getElementById("flame-reset");
 const atField = document.getElementById("at");
 
-let drawn = null; // what is in the canvas: { stacks, tree, totals, boxes }
+let drawn = null; // what is in the canvas: { stacks, tree, totals, part, boxes }
 let pointed = null; // the place that the keyboard is at
+let lastFind = { wanted: "", tree: null, found: null };
 
 export const WEIGHTS = {
   calls: "calls",
@@ -97,11 +102,13 @@ function drawFlame() {
   const tree = treeOf(stacks, state.inverted);
   if (state.frame !== null && state.frame >= tree.count) state.frame = null;
   const own = ownOf(tree, weights);
-  drawn = { stacks, tree, own, totals: totalsOf(tree, own), found: findIn(stacks, tree), boxes: [] };
+  const chosen = partOf(stacks, weights);
+  const part = chosen && totalsOf(tree, ownOf(tree, chosen));
+  drawn = { stacks, tree, own, totals: totalsOf(tree, own), part, found: findIn(stacks, tree), boxes: [] };
   paintFlame();
-  flameWords.textContent = flameSentence();
+  say(flameWords, flameSentence());
   if (pointed !== null) point(Math.min(pointed, tree.count - 1));
-  else frameWords.textContent = sentenceOf(state.frame ?? 0); // never empty: a line that comes and goes moves the page
+  else say(frameWords, sentenceOf(state.frame ?? 0)); // never empty: a line that comes and goes moves the page
 }
 
 function drawFlameControls() {
@@ -132,20 +139,22 @@ function totalsOf(tree, own) {
 function findIn(stacks, tree) {
   const wanted = state.find.trim().toLowerCase();
   if (!wanted) return null;
+  if (lastFind.wanted === wanted && lastFind.tree === tree) return lastFind.found;
   const has = Uint8Array.from(stacks.texts, (text) => (text.toLowerCase().includes(wanted) ? 1 : 0));
   const found = new Uint8Array(tree.count);
   for (let place = 1; place < tree.count; ++place) {
     const node = tree.label[place];
     found[place] = has[stacks.function[node]] | has[stacks.module[node]] | has[stacks.file[node]];
   }
+  lastFind = { wanted, tree, found };
   return found;
 }
 
 /// Lays out and paints the frame that is zoomed to, all above it, and all below it.
 function paintFlame() {
-  const { stacks, tree, totals, found } = drawn;
+  const { stacks, tree, totals, part, found } = drawn;
   const ratio = devicePixelRatio || 1;
-  const width = Math.max(200, flameBox.clientWidth);
+  const width = Math.max(200, widthOf(flameBox));
   const zoomed = state.frame ?? 0;
   const boxes = [];
   for (let place = zoomed; place >= 0; place = tree.parent[place]) boxes.push([place, 0, width]);
@@ -183,16 +192,19 @@ function paintFlame() {
   for (const [place, left, across] of boxes) {
     const top = tree.depth[place] * ROW;
     const isFound = found?.[place];
-    context.fillStyle = isFound
-      ? looks.accent
-      : found
-        ? looks.line
-        : place === 0
-          ? looks.line
-          : looks.hues[stacks.modulePlace[tree.label[place]] % HUES.length];
+    const hue = looks.hues[stacks.modulePlace[tree.label[place]] % HUES.length];
+    context.fillStyle = isFound ? looks.accent : found || part || place === 0 ? looks.line : hue;
     context.globalAlpha = place < zoomed && tree.end[place] > zoomed ? 0.55 : 1;
     context.fillRect(left, top, Math.max(across - 0.6, 0.6), ROW - 1);
     context.globalAlpha = 1;
+    if (part?.[place] > 0) {
+      // What the chosen advice is about has its colour, and a bar below it.
+      const long = Math.max(across * Math.min(part[place] / totals[place], 1) - 0.6, 0.6);
+      context.fillStyle = hue;
+      if (!found && place > 0) context.fillRect(left, top, long, ROW - 1);
+      context.fillStyle = looks.ink;
+      context.fillRect(left, top + ROW - BAR - 1, long, BAR);
+    }
     if (path.has(place)) outline(context, left, top, across, looks.ink, []);
     if (across > 24) {
       context.fillStyle = isFound ? looks.accentInk : looks.ink;
@@ -263,7 +275,7 @@ function sentenceOf(place) {
 }
 
 function flameSentence() {
-  const { stacks, tree, totals, found } = drawn;
+  const { stacks, tree, totals, part, found } = drawn;
   const { columns, without, named, joined, alive, over } = section().stacks;
   const stretch = duration(section().end_ns / columns);
   const said = [];
@@ -286,6 +298,8 @@ function flameSentence() {
     );
     if (state.operation === "free") said.push("Stacks are those that free.");
   }
+  if (part && chosenChange())
+    said.push(`Advice ${state.change}, underlined, is about ${totals[0] ? shareWords(part[0] / totals[0]) : "0 %"}.`);
   if (found) said.push(foundWords(tree, totals, found));
   if (without > 0.0005) said.push(`${shareWords(without)} of the events have no stack.`);
   if (joined) said.push("What is too small to be shown is joined.");
@@ -345,7 +359,7 @@ function showFrameTip(event) {
 function point(place) {
   pointed = place;
   if (!drawn) return;
-  frameWords.textContent = sentenceOf(place ?? state.frame ?? 0);
+  say(frameWords, sentenceOf(place ?? state.frame ?? 0));
   paintFlame();
 }
 

@@ -1,7 +1,8 @@
 // Puts the page together: who draws what, and when.
+import { chosenChange, drawAdvice, markAdvice } from "./advice.js";
 import { copyText, linkOfView, makeControls } from "./controls.js";
 import { constants, facts } from "./data.js";
-import { make, makeButton } from "./dom.js";
+import { make, makeButton, say } from "./dom.js";
 import { eventRows } from "./event.js";
 import { makeFlame, stackItems } from "./flame.js";
 import { drawWorstFrames, framesWords, loadFrames, makeFrames } from "./frames.js";
@@ -93,7 +94,10 @@ async function drawPending() {
   } else {
     if (!onlyTheFlame(changed)) scatter.redraw();
     if (!changed.has("sort")) flame.draw();
-    if (changed.has("frame")) drawWords();
+    if (changed.has("frame")) {
+      drawWords();
+      markAdvice();
+    }
     if (changed.has("at") || changed.has("flame")) memory.refresh();
     if (changed.has("range")) {
       // The charts ask for widths; what changes the page's elements comes after them.
@@ -120,10 +124,11 @@ function drawEverything() {
   timeStrip.place();
   scatter.build();
   flame.draw();
+  drawAdvice();
   for (const chart of lineCharts) chart.build();
   drawTableChoice();
   drawTable();
-  drawWords();
+  queueMicrotask(drawWords); // they count marks, which uPlot has drawn in a microtask before
   drawEvent();
 }
 
@@ -152,14 +157,13 @@ function describePage() {
 }
 
 function drawWords() {
-  byId("scatter-words").textContent = scatterWords();
-  byId("table-words").textContent = tableWords();
-  byId("frames-words").textContent = framesWords();
+  say(byId("scatter-words"), scatterWords());
+  say(byId("table-words"), tableWords());
+  say(byId("frames-words"), framesWords());
   drawWorstFrames();
-  byId("memory-words").textContent =
-    "Shaded: bytes that the program had allocated (live)." +
-    (typeof section().stacks === "string" ? "" : " Click to see in the flame graph who holds them.");
-  byId("pareto-words").textContent = "p99.9 of the chosen operation; lower left is better in both.";
+  const holders = typeof section().stacks === "string" ? "" : " Click to see in the flame graph who holds them.";
+  say(byId("memory-words"), `Shaded: bytes that the program had allocated (live).${holders}`);
+  say(byId("pareto-words"), "p99.9 of the chosen operation; lower left is better in both.");
 }
 
 function scatterWords() {
@@ -167,12 +171,14 @@ function scatterWords() {
   if (!model) return "";
   const { end_ns: end, columns, looked } = section();
   const slowest = countWords(Math.min(constants.slowest, model.singles.length));
-  if (state.frame !== null) {
+  const ofChange = chosenChange();
+  if (state.frame !== null || ofChange) {
     const { all, chosen } = countMarks();
-    return (
-      `Marked: ${countWords(chosen)} of the ${countWords(all)} slow events in sight, those of the frame that is ` +
-      "chosen in the flame graph."
-    );
+    const whose = [
+      ...(state.frame !== null ? ["of the frame that is chosen in the flame graph"] : []),
+      ...(ofChange ? [`about which advice ${state.change} is: ${ofChange.change}`] : []),
+    ].join(" and ");
+    return `Marked: ${countWords(chosen)} of the ${countWords(all)} slow events in sight, those ${whose}.`;
   }
   return (
     `Marks: the ${slowest} slowest events of ${allocatorNamed(state.focus).name}, all that took more than ` +

@@ -50,8 +50,8 @@ export function gatherMarks(model, density) {
   const height = heightsOfSteps(rows);
   const scale = columns / (state.to - state.from);
   const { time, ns, step, index, repeat } = pointsOf(model, state.operation, state.view);
-  const { cause, node } = model.singles;
-  const isChosen = chosenTest();
+  const { cause } = model.singles;
+  const isChosen = chosenTest(model.singles);
   if (marks.x.length < ns.length) marks = roomFor(ns.length);
   const found = marks;
   found.length = 0;
@@ -71,7 +71,7 @@ export function gatherMarks(model, density) {
     found.y[at] = Math.min(y, rows - 1);
     found.cause[at] = why;
     found.index[at] = index[i];
-    found.chosen[at] = !isChosen || isChosen(node[index[i]]);
+    found.chosen[at] = !isChosen || isChosen(index[i]);
   }
 }
 
@@ -91,10 +91,10 @@ function heightsOfSteps(rows) {
   return heights.rows;
 }
 
-/// All but those that have a shape, as dots into the picture of the density. With a frame chosen in the flame graph,
-/// its events alone have shapes and colours.
+/// All but those that have a shape, as dots into the picture of the density. With a frame of the flame graph or advice
+/// chosen, its events alone have shapes and colours.
 export function dotMarks(pixels, columns, rows) {
-  const faint = state.frame === null ? null : faintDot();
+  const faint = state.frame === null && state.change === null ? null : faintDot();
   const behind = shapesEnd();
   for (let i = marks.length - 1; i >= 0; --i) {
     if (marks.chosen[i] && i < behind) continue;
@@ -110,7 +110,7 @@ function shapesEnd() {
   return i;
 }
 
-/// How many marks are in sight, and how many of them belong to the chosen frame.
+/// How many marks are in sight, and how many of them belong to what is chosen.
 export function countMarks() {
   const every = new Set(marks.index.subarray(0, marks.length));
   const chosen = new Set();
@@ -158,7 +158,7 @@ function ringEvent(context, model, left, top, columns, rows, ratio) {
   }
 }
 
-/// Goes to the mark `step` places further down in order of latency, among those in sight and of the chosen frame.
+/// Goes to the mark `step` places further down in order of latency, among those in sight and chosen.
 export function stepEvent(step) {
   const model = modelIfReady(state.section, state.focus);
   if (!model || !marks.length) return;

@@ -93,6 +93,7 @@ function decodeSingles(section, pack) {
     steps,
     cause,
     node: columns.node ?? new Uint8Array(columns.event.length),
+    change: columns.change ?? new Uint8Array(columns.event.length),
     calls: columns.calls,
     phrases: pack.calls,
     time,

@@ -38,6 +38,7 @@ function decodeStacks({ columns, texts }, section) {
     cells,
     firstTime: { malloc: 0, free: cells.malloc.node.length },
     start: wideColumn(columns, "start"),
+    parts: columns["malloc.change.node"] ? decodeParts(columns) : null,
     trees: {},
     stretch: { columns: section.stacks.columns, end_ns: section.end_ns },
   };
@@ -56,6 +57,16 @@ function decodeStackCells(columns, kind, columnCount) {
   }
   start[columnCount] = at;
   return { start, node, calls: columns[`${kind}.calls`], bytes: wideColumn(columns, `${kind}.bytes`) };
+}
+
+/// Of each operation which part of a node's calls, in 255ths, belongs to which change.
+function decodeParts(columns) {
+  const parts = {};
+  for (const kind of ["malloc", "free"]) {
+    const name = `${kind}.change`;
+    parts[kind] = { node: columns[`${name}.node`], change: columns[name], part: columns[`${name}.part`] };
+  }
+  return parts;
 }
 
 function wideColumn(columns, name) {
@@ -243,12 +254,27 @@ export function pathOf(stacks, node) {
   return path;
 }
 
-/// Whether an event's node (from 1, as the events have it) lies in the frame that is chosen; null when none is.
-export function chosenTest() {
+/// Whether an event, by its place among the singles, lies in the frame and belongs to the change that are chosen; null
+/// when neither is.
+export function chosenTest({ node, change }) {
   const stacks = stacksIfThere();
-  if (!stacks || state.frame === null) return null;
+  if (!stacks || (state.frame === null && state.change === null)) return null;
   const { of, end } = treeOf(stacks, state.inverted);
-  return (node) => node > 0 && of[node - 1] >= state.frame && of[node - 1] < end[state.frame];
+  const first = state.frame ?? -1;
+  const behind = state.frame === null ? Infinity : end[first];
+  const place = (at) => (node[at] > 0 ? of[node[at] - 1] : -1);
+  return (at) => place(at) >= first && place(at) < behind && (state.change === null || change[at] === state.change);
+}
+
+/// Of what `weightsOf` gave, the part that belongs to the chosen change; null where none is.
+export function partOf(stacks, weights) {
+  if (state.change === null || !stacks.parts) return null;
+  const kind = state.weigh === "alive" ? "malloc" : state.operation;
+  const { node, change, part } = stacks.parts[kind];
+  const values = new Float64Array(weights.length);
+  for (let at = 0; at < node.length; ++at)
+    if (change[at] === state.change) values[node[at]] = (weights[node[at]] * part[at]) / 255;
+  return values;
 }
 
 /// `file.cpp:12`, without folders; empty where it is not known.

@@ -4,6 +4,7 @@ import { facts } from "./data.js";
 /// `from`, `to` in seconds, `low`, `high` in ns (null: the whole); `event` the number of the event in focus; `hidden`
 /// the causes whose marks are not shown, by their place. Of the flame graph: `weigh` what it shows, `frame` the place
 /// in its tree that is chosen (null: none), `at` the cursor of memory in seconds (null: the end of the stretch).
+/// `change` is the number of the advice that is chosen (null: none).
 export const state = {
   section: 0,
   operation: "malloc",
@@ -24,6 +25,7 @@ export const state = {
   find: "",
   frame: null,
   at: null,
+  change: null,
 };
 const weighable = ["calls", "bytes", "time", "over", "alive"];
 
@@ -36,7 +38,7 @@ export const allocatorNamed = (name) => section().allocators.find((one) => one.n
 export const shownAllocators = () => section().allocators.filter((one) => state.shown.has(one.name));
 export const isWhole = () => state.from <= 0 && state.to >= endSeconds();
 
-/// `what` is a set of words: "range", "choice", "sort", "event", "flame" (how it is shown), "frame", "at".
+/// `what` is a set of words: "range", "choice", "sort", "event", "flame" (how it is shown), "frame" (or the advice that is chosen), "at".
 export function onChange(listener) {
   listeners.push(listener);
 }
@@ -76,6 +78,7 @@ export function chooseSection(number) {
     event: null,
     frame: null,
     at: null,
+    change: null,
   });
   if (!chosen.views.includes(state.view)) state.view = chosen.views[0];
 }
@@ -97,6 +100,7 @@ export function addressOf() {
   if (state.inverted) words.set("inverted", 1);
   if (state.find) words.set("find", state.find);
   if (state.frame !== null) words.set("frame", state.frame);
+  if (state.change !== null) words.set("advice", state.change);
   if (state.at !== null) words.set("at", +state.at.toFixed(7));
   return `#${words}`;
 }
@@ -136,6 +140,8 @@ export function readAddress() {
   state.inverted = words.get("inverted") === "1";
   state.find = words.get("find") ?? "";
   if (/^[1-9]\d*$/.test(words.get("frame") ?? "")) state.frame = Number(words.get("frame"));
+  const place = Number(words.get("advice"));
+  if (section().advice?.rows[place - 1]) state.change = place;
   const at = Number(words.get("at") ?? NaN);
   if (at >= 0 && at <= endSeconds()) state.at = at;
 }

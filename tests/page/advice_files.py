@@ -1,0 +1,108 @@
+"""Advice about synthetic campaigns, as `blockyard advise` writes it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import stack_files
+from synthetic import Campaign
+
+JOURNAL_SHA = "5a" * 32
+_FIGURE = {"value": 0.0, "low": 0.0, "high": 0.0}
+
+
+def name_journals(campaign: Campaign) -> None:
+    """All journals of the campaign are the one that the advice is about."""
+    path = campaign.directory / "campaign.json"
+    plan = json.loads(path.read_text())
+    for entry in plan["journals"]:
+        entry["sha256"] = JOURNAL_SHA
+    path.write_text(json.dumps(plan))
+
+
+def steps(*nodes: int, line_of_last: bool = True) -> list[dict[str, Any]]:
+    """A context: these nodes of stack_files, the innermost first."""
+    found = []
+    for place, node in enumerate(nodes, start=1):
+        function, file, line, _ = stack_files.FUNCTIONS[node]
+        shown = line if line_of_last or place < len(nodes) else 0
+        found.append({"function": function, "module": stack_files.MODULES[node], "file": file, "line": shown})
+    return found
+
+
+def change(what: str, contexts: list[list[dict[str, Any]]], gain: tuple[float, float] | None = None) -> dict[str, Any]:
+    """`gain`: the time of a whole replay without the change and with it."""
+    where = contexts[0][-1]
+    broken = {"bytes": 64, "time_ns": 1_500_000_000, "why": "outlives its frame"}
+    return {
+        "id": 0,
+        "what": what,
+        "group": 0,
+        "near": None,
+        "where": where | {"line": where["line"] or 12},
+        "contexts": contexts,
+        "bytes": 48,
+        "evidence": {
+            "lives": 12_345,
+            "blocks": 12_345,
+            "frames": 60,
+            "frames_crossed": 0,
+            "remote_frees": 0,
+            "reallocations": 0,
+            "peak_blocks": 7,
+            "region_bytes": 4096,
+            "periods": 60,
+        },
+        "held": {"holds": 12_344, "broken": 1, "counterexamples": [broken]},
+        "estimate": {"cost_ns": 3e6, "saved_ns": 2e6, "worst_frame_saved_ns": 1e5},
+        "on": [],
+        "gain": gain and measured(gain[1]),
+    }
+
+
+def measured(timed_ns: float) -> dict[str, Any]:
+    return {
+        "p50_ns": None,
+        "p99_ns": None,
+        "worst_ns": None,
+        "timed_ns": {"value": timed_ns, "low": timed_ns, "high": timed_ns},
+        "slow_calls": _FIGURE,
+        "peak_bytes": _FIGURE,
+        "routes": [],
+    }
+
+
+def write(folder: Path, changes: list[dict[str, Any]], sha256: str = JOURNAL_SHA, **members: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for place, one in enumerate(changes):
+        one |= {"id": place + 1, "group": place}
+    plain = measured(10e6)
+    report = {
+        "journal": "game.byj",
+        "request": {"journal": "/there/game.byj", "sha256": [sha256], "on": [], "apply": [], "fps": 60},
+        "advice": changes,
+        "leave": [],
+        "left_count": 0,
+        "on": [],
+        "notes": [],
+        "dotnet": False,
+        "has_names": True,
+        "marked_frames": True,
+        "frames": 60,
+        "fps": 60,
+        "duration_ns": 6_000_000_000,
+        "estimated_ns": 10e6,
+        "estimated_worst_frame_ns": 1e6,
+        "worst_frame_ns": 1_000_000_000,
+        "measured": {
+            "allocator": "glibc",
+            "repeats": 5,
+            "plain": plain,
+            "together": None,
+            "from_s": None,
+            "to_s": None,
+        },
+        **members,
+    }
+    (folder / "advice.json").write_text(json.dumps(report))
+    return folder
