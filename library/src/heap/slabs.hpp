@@ -38,6 +38,13 @@ void make_current(Bin& bin, Slab* slab);
 /// holds no link.
 [[gnu::noinline]] std::uintptr_t link_of_another_thread(const Slab* slab, const void* block);
 
+/// Takes the first of the freed blocks, which `next` follows. The caller counts it.
+[[gnu::always_inline]] inline void take_first_freed(Slab* slab, std::uintptr_t next) {
+  *static_cast<std::uintptr_t*>(slab->free) = 0;  // a program that writes nothing there may free it
+  slab->free = reinterpret_cast<void*>(next);
+  // The next of these calls reads its link out of the next block: let the line come until then.
+  __builtin_prefetch(slab->free);
+}
 /// A freed block out of the slab, or null. The caller counts it.
 [[gnu::always_inline]] inline void* take_freed(Slab* slab) {
   void* const block = slab->free;
@@ -48,10 +55,7 @@ void make_current(Bin& bin, Slab* slab);
   if (!is_link(slab, next)) [[unlikely]] {
     next = link_of_another_thread(slab, block);
   }
-  *static_cast<std::uintptr_t*>(block) = 0;  // a program that writes nothing there may free it
-  slab->free = reinterpret_cast<void*>(next);
-  // The next of these calls reads its link out of the next block: let the line come until then.
-  __builtin_prefetch(slab->free);
+  take_first_freed(slab, next);
   return block;
 }
 /// Puts remote frees that were just taken from a slab's list into the slab.

@@ -157,7 +157,7 @@ void* allocate_slow(ThreadHeap* heap, unsigned size_class) {
   }
   // Who allocates more than is cached comes here with each block: without the division behind first_cache_limit, and
   // without what allocate_slower keeps of the caller's registers.
-  if (heap->cache_limit(size_class) < most_in_bin) [[unlikely]] {
+  if (heap->is_trimmed(size_class)) [[unlikely]] {
     heap->set_cache_limit(size_class, std::max(heap->cache_limit(size_class), first_cache_limit(size_class)));
   }
   Slab* const current = heap->bins[size_class].current;

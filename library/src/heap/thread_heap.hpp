@@ -105,6 +105,10 @@ struct alignas(64) ThreadHeap {
   constexpr std::uint32_t cache_limit(unsigned size_class) const {
     return (entries[size_class].last + CacheEntry::step - first_place(size_class)) / CacheEntry::step;
   }
+  /// Whether fewer may be cached than fit the bin.
+  constexpr bool is_trimmed(unsigned size_class) const {
+    return entries[size_class].last < place(size_class, most_in_bin);
+  }
   constexpr void set_cached(unsigned size_class, void* newest, std::uint32_t count) {
     entries[size_class].newest = newest;
     entries[size_class].second = place(size_class, count);

@@ -10,6 +10,7 @@ inline constexpr std::array names{
     "malloc-fresh",       // 64 bytes, never handed out before: the bump pointer
     "free-local",         // 64 bytes, by the thread that allocated, cached
     "free-to-slab",       // 200 bytes, the cache is full
+    "malloc-from-slab",   // 200 bytes, none is cached or left at the bump pointer
     "calloc",             // 64 bytes; memset itself is the C library's and not counted
     "realloc-in-place",   // 60 to 64 bytes
     "aligned-alloc",      // 64 bytes at 64
