@@ -53,6 +53,9 @@ def test_a_programs_own_wrappers_can_be_skipped_and_its_operator_new_is_one(game
         "void* operator new[]<app::Pool>(unsigned long)",
         "decltype (app::first({parm#1})) std::invoke<int>(int)",
         "(anonymous namespace)::Pool::operator new(unsigned long)",
+        "by_temp_allocate_slow",
+        "by_static_block_allocate_typed",
+        "blockyard::lifetime::temp_reallocate(void*, unsigned long, unsigned long, unsigned long)",
         "void* [System.Private.CoreLib] System.Runtime.InteropServices.NativeMemory::Alloc(native uint)[Optimized]",
     ],
 )
@@ -72,6 +75,8 @@ def test_what_only_passes_an_allocation_on_does_not_speak(tmp_path, function):
         "void app::fill<&app::Thing::operator new>(int)",
         "decltype (std::declval<int>()) app::add<int>(int)",
         "my__libc_malloc",
+        "by_temperature(int)",
+        "blockyard::locks::take()",
     ],
 )
 def test_what_only_mentions_an_allocator_speaks(tmp_path, function):

@@ -7,13 +7,9 @@ namespace {
 
 constexpr std::size_t first_slots = 16;  // most journals that have no stacks still have a Stacks
 
-// Not 0, which FlatMap reserves: a root's parent wraps to 0, and the sum adds 1. Parents and frames come in sequences,
-// of which the map's own hash makes long runs of taken slots. So they are mixed, by steps that keep different keys
-// apart and leave 0 to 0 (the first two of Steele, Lea and Flood's SplitMix64).
+// Not 0, which FlatMap reserves: a root's parent wraps to 0, and the sum adds 1.
 std::uint64_t node_key(std::uint32_t parent, std::uint32_t frame) {
-  std::uint64_t key = (std::uint64_t{parent + 1} << 32 | frame) + 1;
-  key = (key ^ key >> 30) * 0xBF58'476D'1CE4'E5B9U;
-  return (key ^ key >> 27) * 0x94D0'49BB'1331'11EBU;
+  return (std::uint64_t{parent + 1} << 32 | frame) + 1;
 }
 
 [[noreturn]] void fail(const std::string& what) { throw Error(what); }
