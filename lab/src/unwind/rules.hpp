@@ -59,6 +59,8 @@ constexpr PackedRule entry_bit = 8;
 constexpr bool is_entry(PackedRule rule) { return (rule & entry_bit) != 0; }
 constexpr std::int64_t rbp_offset(PackedRule rule) { return std::int64_t{static_cast<std::int16_t>(rule >> 16)} * 8; }
 constexpr std::int64_t cfa_offset(PackedRule rule) { return static_cast<std::int32_t>(rule >> 32); }
+/// The rule of nearly all code that has a frame pointer: CFA is rbp + 16, the caller's rbp lies at CFA - 16.
+constexpr PackedRule frame_pointer_rule = PackedRule{16} << 32 | PackedRule{0xfffe} << 16 | 8 | 2;
 constexpr unsigned special_index(PackedRule rule) { return rule >> 16 & 0xffff; }
 constexpr End end_of(PackedRule rule) { return static_cast<End>(rule >> 32); }
 

@@ -92,20 +92,34 @@ std::uint32_t Walker::walk(const Start& start, Sink& sink) {
 // The frames before `count`, from the thread's beginning on, of which no word has changed.
 unsigned Walker::unchanged_frames(unsigned count, StackMemory& memory) {
   if (!memory.reach(top_)) return 0;
-  const std::uint32_t words = frames_[count - 1].words_end;
-  const auto difference = [this](std::uint32_t index) {
+  const auto word_change = [this](std::uint32_t index) {
     std::uint64_t now = 0;
     std::memcpy(&now, reinterpret_cast<const void*>(words_[index].place), sizeof now);
     return now ^ words_[index].value;
   };
+  const auto pair_change = [this](std::uint32_t index) {
+    Pair::Words now;
+    std::memcpy(&now, reinterpret_cast<const void*>(pairs_[index].place), sizeof now);
+    return now ^ pairs_[index].values;
+  };
+  const Frame& last = frames_[count - 1];
   std::uint64_t changed = 0;
-  for (std::uint32_t index = 0; index < words; ++index) changed |= difference(index);
+  Pair::Words changed_pairs{};
+  for (std::uint32_t index = 0; index < last.words_end; ++index) changed |= word_change(index);
+  for (std::uint32_t index = 0; index < last.pairs_end; ++index) changed_pairs |= pair_change(index);
+  changed |= changed_pairs[0] | changed_pairs[1];
   if (__builtin_expect(changed == 0, 1)) return count;
-  std::uint32_t first = 0;
-  while (difference(first) == 0) ++first;
-  unsigned frame = 0;
-  while (frames_[frame].words_end <= first) ++frame;
-  return frame;
+  std::uint32_t word = 0;
+  std::uint32_t pair = 0;
+  for (unsigned frame = 0;; ++frame) {
+    for (; word < frames_[frame].words_end; ++word) {
+      if (word_change(word) != 0) return frame;
+    }
+    for (; pair < frames_[frame].pairs_end; ++pair) {
+      const Pair::Words change = pair_change(pair);
+      if ((change[0] | change[1]) != 0) return frame;
+    }
+  }
 }
 
 #if defined(__x86_64__)
@@ -148,6 +162,23 @@ unsigned Walker::follow(const Start& start) {
     step.changes_rbp = false;
     PackedRule rule = rule_cache.find(frame.address);
     if (__builtin_expect(rule == 0, 0)) rule = make_rule(frame.address, space_);
+    // With constants in place of the rule's offsets, the processor reads up the chain of saved frame pointers without
+    // waiting for the rules.
+    if (rule == frame_pointer_rule && frame.rbp >= frame.rsp && frame.rbp % 8 == 0 && frame.rbp < memory.high - 15) {
+      step.uses_rbp = true;
+      step.changes_rbp = true;
+      step.saved_rbp.place = frame.rbp;
+      step.return_address.place = frame.rbp + 8;
+      std::memcpy(&step.saved_rbp.value, reinterpret_cast<const void*>(frame.rbp), 8);
+      std::memcpy(&step.return_address.value, reinterpret_cast<const void*>(frame.rbp + 8), 8);
+      ++steps_;
+      frame.rsp = frame.rbp + 16;
+      frame.rbp = step.saved_rbp.value;
+      frame.address = Address::of_call(step.return_address.value);
+      if (__builtin_expect(step.return_address.value != 0, 1)) continue;
+      why_ = End::complete;
+      return 0;
+    }
     const RuleKind kind = kind_of(rule);
     if (__builtin_expect(kind <= RuleKind::from_rbp, 1)) {
       step.uses_rbp = kind == RuleKind::from_rbp;
@@ -268,11 +299,13 @@ std::uint32_t Walker::keep(unsigned kept, Sink& sink) {
     return node;
   }
   std::uint32_t words = 0;
+  std::uint32_t pairs = 0;
   std::uint64_t digest = 0;
   bool needs_rbp = false;
   if (kept > 0) {
     const Frame& last = frames_[kept - 1];
     words = last.words_end;
+    pairs = last.pairs_end;
     digest = last.digest;
     needs_rbp = last.needs_rbp;
   } else {
@@ -289,11 +322,18 @@ std::uint32_t Walker::keep(unsigned kept, Sink& sink) {
       if (word.place + sizeof word.value > top_) top_ = word.place + sizeof word.value;
     };
     if (__builtin_expect(step->cfa.place != 0, 0)) add_word(step->cfa);
-    add_word(step->return_address);
-    if (needs_rbp) add_word(step->saved_rbp);
+    const std::uint64_t place = step->return_address.place;
+    if (needs_rbp && place != 0 && step->saved_rbp.place == place - sizeof place) {
+      const Pair::Words values{step->saved_rbp.value, step->return_address.value};
+      pairs_[pairs++] = {values, step->saved_rbp.place};
+      if (place + sizeof place > top_) top_ = place + sizeof place;
+    } else {
+      add_word(step->return_address);
+      if (needs_rbp) add_word(step->saved_rbp);
+    }
     digest = digest_of_path(digest, step->address.bits);
     needs_rbp = step->uses_rbp || (!step->changes_rbp && needs_rbp);
-    frames_[index] = {step->address, step->rsp, step->rbp, digest, words, needs_rbp};
+    frames_[index] = {step->address, step->rsp, step->rbp, digest, words, pairs, needs_rbp};
   }
   count_ = total;
   steps_ = 0;
@@ -320,16 +360,18 @@ std::uint32_t Walker::number_path(unsigned kept, Sink& sink) {
 // Numbers every frame on the path that has no number so far. Starts again with an empty trie when it is full.
 std::uint32_t Walker::add_path(unsigned first, unsigned kept, End why, Sink& sink) {
   const unsigned total = kept + steps_;
+  const bool are_known = first == 0 && kept == total;  // the digests, by frames_
   std::uint64_t digest = digest_of_root(why);
-  for (unsigned index = first; index < total; ++index) {
+  for (unsigned index = first; index < total && !are_known; ++index) {
     digest = digest_of_path(digest, address_at(index, kept).bits);
     digests_[index - first] = digest;
   }
+  const auto digest_at = [&](unsigned index) { return are_known ? frames_[index].digest : digests_[index - first]; };
   for (bool again = false;; again = true) {
     // The last frame that has a number: then all before it have one, too. Most new paths part from known ones late.
     unsigned known = total;
     std::uint32_t node = no_node;
-    while (known > first && (node = trie_.find(digests_[known - 1 - first])) == no_node) --known;
+    while (known > first && (node = trie_.find(digest_at(known - 1))) == no_node) --known;
     bool is_full = false;
     if (known == first && why != End::complete) {
       node = trie_.find(digest_of_root(why));
@@ -341,7 +383,7 @@ std::uint32_t Walker::add_path(unsigned first, unsigned kept, End why, Sink& sin
     }
     for (unsigned index = known; index < total && !is_full; ++index) {
       const std::uint32_t parent = node;
-      node = trie_.add(digests_[index - first]);
+      node = trie_.add(digest_at(index));
       is_full = node == no_node;
       if (!is_full) sink.add_node(node, parent, address_at(index, kept).bits);
     }
