@@ -25,17 +25,7 @@ import numpy as np
 import stack_files
 import synthetic
 
-ALLOCATORS = [
-    ("null", 0.05, 0.0),
-    ("glibc", 1.1, 1.2),
-    ("dlmalloc", 1.9, 1.6),
-    ("jemalloc", 0.9, 0.8),
-    ("mimalloc", 0.7, 0.5),
-    ("tlsf", 1.6, 0.1),
-    ("snmalloc", 0.72, 0.7),
-    ("scudo", 2.6, 1.4),
-    ("rpmalloc", 0.8, 0.9),
-]
+ALLOCATORS = [*synthetic.SPEEDS, ("rpmalloc", 0.8, 0.9)]
 LOADS, ZOOMS = 5, 60
 FUNCTIONS, DEEPEST = 20_000, 40
 # Messages wait until the frame whose callbacks sent them is finished.

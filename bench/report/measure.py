@@ -30,16 +30,7 @@ from blockyard.report import header, pictures, scatter, style
 
 POINTS = 11_000_000
 EVENTS, REPEATS = 3_500_000, 5
-ALLOCATORS = [
-    ("null", 0.05, 0.0),
-    ("glibc", 1.1, 1.2),
-    ("dlmalloc", 1.9, 1.6),
-    ("jemalloc", 0.9, 0.8),
-    ("mimalloc", 0.7, 0.5),
-    ("tlsf", 1.6, 0.1),
-    ("snmalloc", 0.72, 0.7),
-    ("scudo", 2.6, 1.4),
-]
+ALLOCATORS = synthetic.SPEEDS
 
 
 def seconds(work: Callable[[], object], times: int) -> float:

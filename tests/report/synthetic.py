@@ -29,6 +29,17 @@ MACHINE = {
 LOOKING = {"threshold_ns": 270, "events": 0, "ns_a_look": 250, "source": "getrusage", "reason": ""}
 OLD_MEMORY = np.dtype([("time", "<u8"), ("resident", "<u8"), ("live", "<u8")])
 """A memory.npy as Blockyards wrote it that knew no more."""
+SPEEDS = [
+    ("null", 0.05, 0.0),
+    ("glibc", 1.1, 1.2),
+    ("dlmalloc", 1.9, 1.6),
+    ("jemalloc", 0.9, 0.8),
+    ("mimalloc", 0.7, 0.5),
+    ("tlsf", 1.6, 0.1),
+    ("snmalloc", 0.72, 0.7),
+    ("scudo", 2.6, 1.4),
+]
+"""Allocators as benchmarks make them up: name, typical speed and weight of the tail, for `latencies`."""
 MALLOC, ZEROED, ALIGNED, FREE, REALLOC = range(5)
 
 

@@ -1,4 +1,4 @@
-"""Calls blockyard-journal with a progress bar."""
+"""Calls native programs with a progress bar, blockyard-journal above all."""
 
 import json
 import os
@@ -15,12 +15,29 @@ from blockyard.errors import UserError
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
-def call(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
-    """Runs blockyard-journal; its result as a dictionary. A bar appears on a terminal when it takes a while."""
+def run(program: str, arguments: Sequence[str | os.PathLike]) -> str:
+    """What a native program prints. A bar appears on a terminal when it takes a while."""
     if not sys.stderr.isatty():
-        return json.loads(native.call("blockyard-journal", [*arguments, "--json"]))
+        return native.call(program, arguments)
     with terminal.reading_bar() as tell:
-        return json.loads(native.call("blockyard-journal", [*arguments, "--json"], on_progress=tell))
+        return native.call(program, arguments, on_progress=tell)
+
+
+def call(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
+    """The result of blockyard-journal as a dictionary."""
+    return json.loads(run("blockyard-journal", [*arguments, "--json"]))
+
+
+def write(
+    verb: str, journal: os.PathLike, output: os.PathLike, more: Sequence[str], *, force: bool, as_json: bool
+) -> None:
+    """Has blockyard-journal write `output`, and says what it wrote."""
+    refuse_standard_output(output)
+    result = call([verb, journal, *more, "-o", output, *(["--force"] if force else [])])
+    if as_json:
+        print_json(result)
+    else:
+        print_written(result)
 
 
 def refuse_standard_output(output: os.PathLike) -> None:

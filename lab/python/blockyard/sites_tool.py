@@ -2,37 +2,20 @@
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
-from blockyard import native
-
-_BAR_CELLS = 24
+from blockyard import journal_tool
 
 BY = ("function", "line", "module", "tag", "stack")
 SORTS = ("allocations", "bytes", "frame", "worst-frame", "peak", "end", "same-frame", "shared")
 
 
 def call(arguments: Sequence[str | os.PathLike]) -> str:
-    """Runs blockyard-sites; what it printed. A bar appears on a terminal when it takes a while."""
-    if not sys.stderr.isatty():
-        return native.call("blockyard-sites", arguments)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(_BAR_CELLS),
-        TextColumn("{task.percentage:3.0f} %"),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bar:
-        task = bar.add_task("reading", total=1.0)
-        return native.call(
-            "blockyard-sites", arguments, on_progress=lambda fraction, _: bar.update(task, completed=fraction)
-        )
+    """Runs blockyard-sites; what it printed."""
+    return journal_tool.run("blockyard-sites", arguments)
 
 
 def listing(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:

@@ -1,14 +1,11 @@
 // blockyard-advise: what to change at which sites, by the call stacks and frames of a journal.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "advise/advise.hpp"
+#include "journal/command.hpp"
 #include "journal/event.hpp"
 #include "journal/json_text.hpp"
 
@@ -16,20 +13,7 @@ namespace {
 
 namespace advise = blockyard::advise;
 namespace journal = blockyard::journal;
-
-constexpr int bad_input = 1;
-constexpr int wrong_usage = 2;
-
-journal::Progress progress_lines() {
-  auto last = std::chrono::steady_clock::time_point();
-  return [last](double fraction) mutable {
-    constexpr std::chrono::milliseconds pause(100);
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < pause) return;
-    last = now;
-    std::fprintf(stderr, "progress %.4f reading\n", fraction);
-  };
-}
+namespace command = journal::command;
 
 /// SITE=KIND. A site may contain '='.
 advise::Wish wish_of(const std::string& text) {
@@ -60,26 +44,16 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : wrong_usage;
+    return app.exit(error) == 0 ? 0 : command::wrong_usage;
   }
   for (const std::string& wish : wishes) options.wishes.push_back(wish_of(wish));
-  const advise::Advice advice = advise::advise(options, progress ? progress_lines() : journal::Progress());
-  const std::string text = journal::json_text(advise::advice_json(advice));
-  if (std::fputs((text + "\n").c_str(), stdout) == EOF || std::fflush(stdout) != 0) {
-    throw journal::Error("the result can't be written to standard output");
-  }
+  const advise::Advice advice = advise::advise(options, command::progress_lines(progress, "reading"));
+  command::print(journal::json_text(advise::advice_json(advice)));
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "blockyard: not enough memory for the blocks that are alive in this journal\n");
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-  }
-  return bad_input;
+  return command::guarded([&] { return run(argc, argv); });
 }

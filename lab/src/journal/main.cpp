@@ -1,27 +1,21 @@
 // blockyard-journal: info, check, cut, convert and repeat on journals.
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cmath>
 #include <csignal>
-#include <cstdio>
-#include <exception>
-#include <new>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "journal/check.hpp"
+#include "journal/command.hpp"
 #include "journal/convert.hpp"
 #include "journal/cut.hpp"
 #include "journal/facts.hpp"
+#include "journal/json_text.hpp"
 #include "journal/repeat.hpp"
 
 namespace {
 
 namespace journal = blockyard::journal;
-using Json = nlohmann::ordered_json;
-
-constexpr int bad_input = 1;
-constexpr int wrong_usage = 2;
+namespace command = journal::command;
+using journal::Json;
 
 struct Options {
   std::string input;
@@ -29,65 +23,27 @@ struct Options {
   double from_s = 0;
   double to_s = -1;
   std::uint64_t times = 1;
-  bool json = false;
   bool progress = false;
   journal::ConvertOptions convert;
 };
 
 journal::Progress progress_of(const Options& options, const char* text) {
-  if (!options.progress) return {};
-  auto last = std::chrono::steady_clock::time_point();
-  return [text, last](double fraction) mutable {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < std::chrono::milliseconds(100)) return;
-    last = now;
-    std::fprintf(stderr, "progress %.4f %s\n", fraction, text);
-  };
+  return command::progress_lines(options.progress, text);
 }
 
-std::string dump(const Json& json) {
-  constexpr int indent = 2;
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
+void show(const Json& json) { command::print(journal::json_text(json)); }
 
-void print(const std::string& text) {
-  if (std::fputs((text + "\n").c_str(), stdout) == EOF || std::fflush(stdout) != 0) {
-    throw journal::Error("the result can't be written to standard output");
-  }
-}
-
-// Paths and values, one per line: the JSON for people.
-void flatten(const Json& json, const std::string& path, std::string& out) {
-  if (json.is_structured() && !json.empty()) {
-    for (const auto& [key, value] : json.items()) {
-      std::string below = path;
-      if (!below.empty()) below += '.';
-      flatten(value, below + key, out);
-    }
-    return;
-  }
-  out += path + ": " + (json.is_string() ? json.get<std::string>() : json.dump()) + "\n";
-}
-
-void show(const Json& json, const Options& options) {
-  if (options.json) {
-    print(dump(json));
-    return;
-  }
-  std::string text;
-  flatten(json, "", text);
-  if (!text.empty()) text.pop_back();
-  print(text);
-}
-
-Json outcome_of(const journal::Outcome& outcome, const Options& options) {
-  return {{"output", options.output},          {"events", outcome.events}, {"preamble_events", outcome.preamble_events},
-          {"joined_reallocs", outcome.joined}, {"bytes", outcome.bytes},   {"notes", outcome.notes}};
+void show(const journal::Outcome& outcome, const Options& options) {
+  show({{"output", options.output},
+        {"events", outcome.events},
+        {"preamble_events", outcome.preamble_events},
+        {"joined_reallocs", outcome.joined},
+        {"bytes", outcome.bytes},
+        {"notes", outcome.notes}});
 }
 
 void run_info(const Options& options) {
-  show(Json::parse(journal::facts_json(journal::gather_facts(options.input, progress_of(options, "reading")))),
-       options);
+  command::print(journal::facts_json(journal::gather_facts(options.input, progress_of(options, "reading"))));
 }
 
 void run_check(const Options& options) {
@@ -101,37 +57,26 @@ void run_check(const Options& options) {
         {"has_addresses", result.has_addresses},
         {"events_with_stack", result.events_with_stack},
         {"stacks", result.stacks},
-        {"notes", result.notes}},
-       options);
-}
-
-std::uint64_t nanoseconds(double seconds, const char* option) {
-  constexpr double most_s = 9e9;  // 64 bits of nanoseconds
-  if (!(seconds >= 0 && seconds <= most_s))
-    throw journal::Error(std::string(option) + " must be a time of 0 s or later");
-  return static_cast<std::uint64_t>(std::llround(seconds * 1e9));
+        {"notes", result.notes}});
 }
 
 void run_cut(const Options& options, bool has_to) {
   journal::CutOptions cut;
-  cut.from_ns = nanoseconds(options.from_s, "--from");
-  if (has_to) cut.to_ns = nanoseconds(options.to_s, "--to");
+  cut.from_ns = command::nanoseconds(options.from_s, "--from");
+  if (has_to) cut.to_ns = command::nanoseconds(options.to_s, "--to");
   cut.overwrite = options.convert.overwrite;
-  show(outcome_of(journal::cut(options.input, options.output, cut, progress_of(options, "cutting")), options), options);
+  show(journal::cut(options.input, options.output, cut, progress_of(options, "cutting")), options);
 }
 
 void run_convert(const Options& options) {
-  show(outcome_of(journal::convert(options.input, options.output, options.convert, progress_of(options, "converting")),
-                  options),
-       options);
+  show(journal::convert(options.input, options.output, options.convert, progress_of(options, "converting")), options);
 }
 
 void run_repeat(const Options& options) {
   journal::RepeatOptions repeat;
   repeat.times = options.times;
   repeat.overwrite = options.convert.overwrite;
-  show(outcome_of(journal::repeat(options.input, options.output, repeat, progress_of(options, "repeating")), options),
-       options);
+  show(journal::repeat(options.input, options.output, repeat, progress_of(options, "repeating")), options);
 }
 
 int run(int argc, char** argv) {
@@ -141,7 +86,7 @@ int run(int argc, char** argv) {
   const auto common = [&options](CLI::App* command) {
     command->add_option("journal", options.input, "a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording")
         ->required();
-    command->add_flag("--json", options.json, "print JSON");
+    command->add_flag("--json")->description("print JSON, as without it");
     command->add_flag("--progress", options.progress, "write lines 'progress FRACTION TEXT' to standard error");
   };
   const auto writes = [&options](CLI::App* command) {
@@ -176,7 +121,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : wrong_usage;
+    return app.exit(error) == 0 ? 0 : command::wrong_usage;
   }
   if (info->parsed()) run_info(options);
   if (check->parsed()) run_check(options);
@@ -191,14 +136,5 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A file that grows beyond its limit is then a failed write with a sentence, and its temporary file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    return run(argc, argv);
-  } catch (const journal::Error& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "blockyard: not enough memory for the blocks that are alive in this journal\n");
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-  }
-  return bad_input;
+  return command::guarded([&] { return run(argc, argv); });
 }

@@ -2,20 +2,16 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <functional>
-#include <new>
 #include <string>
 
-#include "journal/event.hpp"
+#include "journal/command.hpp"
 #include "replay/cli.hpp"
 
 namespace {
 
-constexpr int bad_input = 1;
-constexpr int wrong_usage = 2;
+namespace command = blockyard::journal::command;
 
 // Makes room for allocators that use initial-exec thread-local storage and are loaded late (jemalloc, scudo). glibc
 // reads its tunables only when a process starts, so this process starts again where the room is missing.
@@ -40,21 +36,15 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : wrong_usage;
+    return app.exit(error) == 0 ? 0 : command::wrong_usage;
   }
   if (app.got_subcommand("run")) ensure_static_tls_room(argv);
   // A file that grows beyond its limit is then a failed write with a sentence, and the unfinished file is removed.
   std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    chosen();
-    return 0;
-  } catch (const blockyard::journal::Error& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr,
-                 "blockyard: not enough memory for this journal; replay a stretch of it with --from and --to\n");
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-  }
-  return bad_input;
+  return command::guarded(
+      [&] {
+        chosen();
+        return 0;
+      },
+      "not enough memory for this journal; replay a stretch of it with --from and --to");
 }

@@ -1,13 +1,9 @@
 // blockyard-sites: who allocates, by the call stacks of a journal.
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
-#include <exception>
 #include <map>
-#include <new>
 #include <string>
 
+#include "journal/command.hpp"
 #include "journal/event.hpp"
 #include "journal/json_text.hpp"
 #include "journal/output_file.hpp"
@@ -19,10 +15,8 @@
 namespace {
 
 namespace journal = blockyard::journal;
+namespace command = journal::command;
 namespace sites = blockyard::sites;
-
-constexpr int bad_input = 1;
-constexpr int wrong_usage = 2;
 
 enum class Form { pprof, folded, speedscope, trace };
 
@@ -40,28 +34,7 @@ struct Arguments {
 };
 
 journal::Progress progress_of(const Arguments& arguments) {
-  if (!arguments.progress) return {};
-  auto last = std::chrono::steady_clock::time_point();
-  return [last](double fraction) mutable {
-    constexpr std::chrono::milliseconds pause(100);
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < pause) return;
-    last = now;
-    std::fprintf(stderr, "progress %.4f reading\n", fraction);
-  };
-}
-
-std::uint64_t nanoseconds(double seconds, const char* option) {
-  constexpr double most_s = 9e9;  // 64 bits of nanoseconds
-  if (!(seconds >= 0 && seconds <= most_s))
-    throw journal::Error(std::string(option) + " must be a time of 0 s or later");
-  return static_cast<std::uint64_t>(std::llround(seconds * 1e9));
-}
-
-void print(const std::string& text) {
-  if (std::fputs((text + "\n").c_str(), stdout) == EOF || std::fflush(stdout) != 0) {
-    throw journal::Error("the result can't be written to standard output");
-  }
+  return command::progress_lines(arguments.progress, "reading");
 }
 
 void run_export(Arguments& arguments) {
@@ -85,7 +58,7 @@ void write_events(const Arguments& arguments) {
   const sites::Stretch stretch{arguments.options.from_ns, arguments.options.to_ns};
   const journal::Json facts = {
       {"stacks", sites::write_event_stacks(arguments.path, stretch, arguments.output, progress_of(arguments))}};
-  print(journal::json_text(facts));
+  command::print(journal::json_text(facts));
 }
 
 int run(int argc, char** argv) {
@@ -136,11 +109,11 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : wrong_usage;
+    return app.exit(error) == 0 ? 0 : command::wrong_usage;
   }
   const CLI::App* chosen = app.get_subcommands().front();
-  if (given(chosen, "--from")) arguments.options.from_ns = nanoseconds(arguments.from_s, "--from");
-  if (given(chosen, "--to")) arguments.options.to_ns = nanoseconds(arguments.to_s, "--to");
+  if (given(chosen, "--from")) arguments.options.from_ns = command::nanoseconds(arguments.from_s, "--from");
+  if (given(chosen, "--to")) arguments.options.to_ns = command::nanoseconds(arguments.to_s, "--to");
   if (write->parsed()) {
     run_export(arguments);
     return 0;
@@ -150,19 +123,12 @@ int run(int argc, char** argv) {
     return 0;
   }
   const sites::Sites found = sites::find_sites(arguments.path, arguments.options, progress_of(arguments));
-  print(journal::json_text(sites::sites_json(found, arguments.options.by, arguments.listing)));
+  command::print(journal::json_text(sites::sites_json(found, arguments.options.by, arguments.listing)));
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "blockyard: not enough memory for the blocks that are alive in this journal\n");
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "blockyard: %s\n", error.what());
-  }
-  return bad_input;
+  return command::guarded([&] { return run(argc, argv); });
 }

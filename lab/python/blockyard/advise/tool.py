@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from blockyard import native, terminal
+from blockyard import journal_tool
 from blockyard.advise import markdown
 from blockyard.campaign.folder import write_whole
 from blockyard.errors import UserError
@@ -47,10 +46,7 @@ def analyse(journal: Path, on: Sequence[Path], applied: Sequence[str], routes: P
         arguments += ["--on", other]
     for wish in applied:
         arguments += ["--apply", wish]
-    if not sys.stderr.isatty():
-        return json.loads(native.call("blockyard-advise", arguments))
-    with terminal.reading_bar() as tell:
-        return json.loads(native.call("blockyard-advise", arguments, on_progress=tell))
+    return json.loads(journal_tool.run("blockyard-advise", arguments))
 
 
 class Folder:

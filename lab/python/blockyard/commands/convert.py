@@ -43,16 +43,6 @@ def command(
     JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording. Nothing is lost from .byj to text and
     back, unless --plain.
     """
-    journal_tool.refuse_standard_output(output)
-    chosen = {
-        "--plain": plain,
-        "--join-realloc": join_realloc,
-        "--anonymous": anonymous,
-        "--addresses": addresses,
-        "--force": force,
-    }
-    result = journal_tool.call(["convert", journal, "-o", output, *(name for name, on in chosen.items() if on)])
-    if as_json:
-        journal_tool.print_json(result)
-    else:
-        journal_tool.print_written(result)
+    chosen = {"--plain": plain, "--join-realloc": join_realloc, "--anonymous": anonymous, "--addresses": addresses}
+    more = [name for name, on in chosen.items() if on]
+    journal_tool.write("convert", journal, output, more, force=force, as_json=as_json)

@@ -23,14 +23,5 @@ def command(journal: Path, output: Path, from_s: float | None, to_s: float | Non
     Of a journal whose end is missing, what is whole is kept. Of one that is damaged, what of the stretch lies before
     the damage is written, and the command says so and exits with 1.
     """
-    journal_tool.refuse_standard_output(output)
-    arguments = ["cut", journal, "-o", output, "--from", repr(from_s or 0.0)]
-    if to_s is not None:
-        arguments += ["--to", repr(to_s)]
-    if force:
-        arguments.append("--force")
-    result = journal_tool.call(arguments)
-    if as_json:
-        journal_tool.print_json(result)
-    else:
-        journal_tool.print_written(result)
+    end = [] if to_s is None else ["--to", repr(to_s)]
+    journal_tool.write("cut", journal, output, ["--from", repr(from_s or 0.0), *end], force=force, as_json=as_json)

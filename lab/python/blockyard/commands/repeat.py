@@ -24,12 +24,4 @@ def command(journal: Path, times: int, output: Path, force: bool, as_json: bool)
     Between two repetitions the blocks that are still alive are freed and the preamble is allocated again, as where a
     game leaves one level and loads the next. For trying how an allocator ages, and how a long journal is dealt with.
     """
-    journal_tool.refuse_standard_output(output)
-    arguments = ["repeat", journal, str(times), "-o", output]
-    if force:
-        arguments.append("--force")
-    result = journal_tool.call(arguments)
-    if as_json:
-        journal_tool.print_json(result)
-    else:
-        journal_tool.print_written(result)
+    journal_tool.write("repeat", journal, output, [str(times)], force=force, as_json=as_json)

@@ -1,13 +1,12 @@
 // blockyard-replay plan: a journal in, a plan, events.npz and facts out.
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "journal/command.hpp"
 #include "journal/json_text.hpp"
 #include "journal/reader.hpp"
 #include "replay/cli.hpp"
@@ -32,33 +31,26 @@ struct Settings {
 };
 
 void check_times(const PlanOptions& options) {
-  constexpr double most_s = 9e9;  // what fits 64 bits of nanoseconds
   for (const auto& [time, name] : {std::pair{options.from_s, "--from"}, std::pair{options.to_s, "--to"}}) {
-    if (time && !(*time >= 0 && *time <= most_s))
-      throw journal::Error(std::string(name) + " must be a time of 0 s or later");
+    if (time) static_cast<void>(journal::command::nanoseconds(*time, name));
   }
   if (options.to_s && *options.to_s <= options.from_s.value_or(0))
     throw journal::Error("--to must be later than --from");
 }
 
+/// The journal is read `passes` times.
 class Progress {
  public:
-  /// The journal is read `passes` times.
-  Progress(bool shown, int passes) : shown_(shown), passes_(passes) {}
+  Progress(bool shown, int passes) : lines_(journal::command::progress_lines(shown, "planning")), passes_(passes) {}
   void show(const journal::Source& source) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!shown_ || now - last_ < std::chrono::milliseconds(250) || source.bytes_total() == 0) return;
-    last_ = now;
-    const double part = static_cast<double>(source.bytes_read()) / static_cast<double>(source.bytes_total());
-    std::fprintf(stderr, "progress %.4f planning\n", (pass_ + part) / passes_);
+    journal::report(lines_ ? [this](double part) { lines_((pass_ + part) / passes_); } : journal::Progress(), source);
   }
   void next_pass() { ++pass_; }
 
  private:
-  bool shown_;
+  journal::Progress lines_;
   int passes_;
   int pass_ = 0;
-  std::chrono::steady_clock::time_point last_{};
 };
 
 void write_events(const std::string& folder, const Planner& planner) {
@@ -130,10 +122,7 @@ void print_facts(const PlanFacts& facts, const Planner& planner, const journal::
   if (!planner.routes().empty()) json["routes"] = routes_json(planner.routes());
   json["thread_names"] = journal::Json::array();
   for (const journal::Thread& thread : source.header().threads) json["thread_names"].push_back(thread.name);
-  const std::string text = journal::json_text(json);
-  if (std::printf("%s\n", text.c_str()) < 0 || std::fflush(stdout) != 0) {
-    throw journal::Error("the plan's facts can't be written to standard output");
-  }
+  journal::command::print(journal::json_text(json));
 }
 
 /// Gives `reader` the journal's events until it wants no more.
