@@ -122,6 +122,18 @@ def test_info_json_is_json(byj):
     assert facts["live_at_end"] == {"blocks": 1, "bytes": 50}
 
 
+def test_the_programs_allocator_is_kept_and_shown(tmp_path):
+    note = "# allocator libjemalloc.so.2\n"
+    (tmp_path / "game.txt").write_text("# blockyard journal text 1\n" + note + LINES)
+    for source, target in (("game.txt", "game.byj"), ("game.byj", "back.txt"), ("game.byj", "anonymous.txt")):
+        more = ["--anonymous"] if target == "anonymous.txt" else []
+        tool("convert", tmp_path / source, "-o", tmp_path / target, *more)
+    assert "; malloc of libjemalloc.so.2)" in blockyard("check", tmp_path / "game.byj").stdout
+    assert re.search(r"malloc of +libjemalloc\.so\.2 *\n", blockyard("info", tmp_path / "game.byj").stdout)
+    assert note in (tmp_path / "back.txt").read_text()
+    assert "jemalloc" not in (tmp_path / "anonymous.txt").read_text()
+
+
 def test_check_says_what_it_checked(byj):
     result = blockyard("check", byj)
     assert result.returncode == 0

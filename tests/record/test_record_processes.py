@@ -184,6 +184,7 @@ def test_journals_of_real_programs_have_no_violation(tmp_path, monkeypatch, name
     assert (done.exit_code, done.stdout) == (code, stdout), done.stderr
     journals = [done.journal(), *done.others()]
     assert all(journal.events for journal in journals)
+    assert {journal.info["allocator"] for journal in journals} == {"libc.so.6"}
     assert "can't be seen" not in done.stderr and "left out" not in done.stderr
 
 
@@ -194,3 +195,4 @@ def test_another_preloaded_allocator_works_under_the_recorder(tmp_path):
     done = record(tmp_path / "je.byj", program("operators"), LD_PRELOAD=jemalloc)
     assert done.exit_code == 0, done.stderr
     assert done.journal().frees_of(*range(500_001, 500_013)) == 12
+    assert done.journal().info["allocator"] == "libjemalloc.so.2"

@@ -1,5 +1,6 @@
 """The verdict: what it says of campaigns whose answer is known, and where it stands."""
 
+import json
 import re
 from io import StringIO
 from pathlib import Path
@@ -125,6 +126,20 @@ def test_glibc_is_assumed_and_said_to_be(tmp_path: Path) -> None:
     assert said.startswith("Verdict game on mine:") and "assumed" not in said
     with pytest.raises(UserError, match="has no allocator 'nope'"):
         build(made.directory, options=ReportOptions(pictures=False, recorded_with="nope"))
+
+
+def test_the_journal_names_the_programs_own_allocator(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "r", glibc={}, jemalloc={"speed": 0.5})
+    document = made.directory / "campaign.json"
+    plan = json.loads(document.read_text())
+    for library, start, end in (
+        ("libjemalloc.so.2", "Verdict game on jemalloc:", ""),
+        ("libhoard.so", "Verdict game on glibc:", "No replay drives libhoard.so, with which"),
+    ):
+        plan["journals"][0]["allocator"] = library
+        document.write_text(json.dumps(plan))
+        said = answered(made.directory)
+        assert said.startswith(start) and end in said and ("assumed" in said) == bool(end)
 
 
 def test_without_the_programs_own_allocator_the_shares_are_told_and_what_is_lacking(tmp_path: Path) -> None:

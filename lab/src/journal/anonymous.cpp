@@ -10,6 +10,7 @@ const Header& Anonymizer::without_texts(const Header& header) {
   header_ = header;
   header_.program = "anonymous";
   header_.command.clear();
+  header_.allocator.clear();
   for (auto& thread : header_.threads) {
     if (!thread.name.empty()) thread.name = "thread-" + number(thread.name);
   }

@@ -44,6 +44,7 @@ CheckResult check(const std::string& path, const Progress& progress) {
   result.live_at_end = walker.live_blocks();
   result.threads = source->header().threads.size();
   result.has_addresses = source->header().has_addresses;
+  result.allocator = source->header().allocator;
   result.notes.assign(source->notes().begin(), source->notes().end());
   return result;
 }

@@ -18,6 +18,7 @@ struct CheckResult {
   std::uint64_t events_with_stack = 0;
   std::uint64_t stacks = 0;  ///< distinct call stacks of events
   bool has_addresses = false;
+  std::string allocator;  ///< as in the header
   std::vector<std::string> notes;
 };
 

@@ -68,6 +68,7 @@ struct Header {
   std::vector<std::string> command;   ///< its arguments, the program's first
   std::string machine;                ///< CPU, kernel, distribution, in one line
   std::string recorder;               ///< what wrote the journal, with its version
+  std::string allocator;              ///< file name of the library whose malloc was called; empty when unknown
   std::string started_at;             ///< ISO 8601, UTC; empty when unknown
   double ticks_per_ns = 0;            ///< the cycle clock's calibration; 0 when the source had none
   std::uint64_t preamble_events = 0;  ///< the first so many events restore the blocks alive at the window's start

@@ -144,6 +144,7 @@ std::string facts_json(const Facts& facts) {
   json["command"] = header.command;
   json["machine"] = header.machine;
   json["recorder"] = header.recorder;
+  json["allocator"] = header.allocator;
   json["started_at"] = header.started_at;
   json["ticks_per_ns"] = header.ticks_per_ns;
   json["paced"] = header.paced;

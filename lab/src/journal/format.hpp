@@ -179,6 +179,7 @@ enum class Field : std::uint16_t {
   thread = 9,           ///< u64 id, then its name: the next index
   name = 10,            ///< the next phase name (index 0, the empty name, is never written)
   thread_name = 11,     ///< u32 index, then its name: TABL only
+  allocator = 12,       ///< file name of the library whose malloc the program called; not written when unknown
   totals = 16,          ///< u64 events, u64 blocks given: FOOT only
   index = 17,           ///< an IndexEntry for each block: FOOT only
   stack_index = 18,     ///< u64 offset of each STAK and SYMS, in order: FOOT only

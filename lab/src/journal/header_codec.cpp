@@ -31,6 +31,7 @@ void put_header(std::string& out, const Header& header) {
   format::put_field(out, Field::machine, header.machine);
   format::put_field(out, Field::recorder, header.recorder);
   format::put_field(out, Field::started_at, header.started_at);
+  if (!header.allocator.empty()) format::put_field(out, Field::allocator, header.allocator);
   put_facts(out, header);
   for (const auto& thread : header.threads) put_thread(out, thread);
   for (std::size_t i = 1; i < header.names.size(); ++i) format::put_field(out, Field::name, header.names[i]);
@@ -82,6 +83,9 @@ void apply_fields(std::string_view fields, Header& header, Totals* totals, Index
         break;
       case Field::recorder:
         header.recorder = bytes;
+        break;
+      case Field::allocator:
+        header.allocator = bytes;
         break;
       case Field::started_at:
         header.started_at = bytes;

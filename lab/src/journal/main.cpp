@@ -55,6 +55,7 @@ void run_check(const Options& options) {
         {"threads", result.threads},
         {"frame_marks", result.frame_marks},
         {"has_addresses", result.has_addresses},
+        {"allocator", result.allocator},
         {"events_with_stack", result.events_with_stack},
         {"stacks", result.stacks},
         {"notes", result.notes}});

@@ -335,6 +335,8 @@ void TextParser::parse_note(std::string_view keyword, std::string_view rest, con
     changed().machine = unescape(rest);
   } else if (keyword == "recorder") {
     changed().recorder = unescape(rest);
+  } else if (keyword == "allocator") {
+    changed().allocator = unescape(rest);
   } else if (keyword == "started-at") {
     changed().started_at = unescape(rest);
   } else if (keyword == "ticks-per-ns") {

@@ -25,6 +25,7 @@ TextWriter::TextWriter(std::unique_ptr<ByteSink> sink, const Header& header, con
   for (const auto& argument : header.command) note("argument", escape(argument));
   note("machine", escape(header.machine));
   note("recorder", escape(header.recorder));
+  if (!header.allocator.empty()) note("allocator", escape(header.allocator));
   note("started-at", escape(header.started_at));
   std::array<char, 32> number{};
   const auto end = std::to_chars(number.data(), number.data() + number.size(), header.ticks_per_ns).ptr;

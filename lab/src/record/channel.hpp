@@ -8,7 +8,7 @@
 
 namespace blockyard::record {
 
-inline constexpr std::uint32_t protocol_version = 4;
+inline constexpr std::uint32_t protocol_version = 5;
 
 /// Kinds of records in a ring. The first word of each is `payload << 8 | kind`, the second its stamp.
 enum class RecordKind : std::uint8_t {
@@ -164,6 +164,7 @@ struct Hello {
   std::uint64_t address_space_limit = 0;  ///< RLIMIT_AS in bytes
   std::uint32_t engine_only = 0;          ///< 1: by_journal_open() without a recorder; malloc is not recorded
   std::uint32_t announces = 0;            ///< 1: a forked child that may record later; it awaits no answer
+  char allocator[64] = {};                ///< file name of the library whose malloc is called; cut, and ends with NUL
 };
 
 /// The answer; the region's file descriptor comes with it when `key` is not 0.

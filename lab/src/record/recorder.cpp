@@ -18,6 +18,7 @@
 
 #include "record/attach.hpp"
 #include "record/modules.hpp"
+#include "record/symbols.hpp"
 #include "record/verify.hpp"
 #include "unwind/rules.hpp"
 
@@ -191,6 +192,18 @@ std::uint64_t address_space_limit() {
   return limit.rlim_cur;
 }
 
+// Looked up once: a child has its parent's, and the loader's lock may be taken while it attaches.
+void name_allocator(Hello& hello) {
+  static char name[sizeof hello.allocator] = {};
+  if (name[0] == '\0') {
+    if (const char* path = find_next("malloc").object; path != nullptr) {
+      const char* slash = std::strrchr(path, '/');
+      std::strncpy(name, slash == nullptr ? path : slash + 1, sizeof name - 1);
+    }
+  }
+  std::memcpy(hello.allocator, name, sizeof name);
+}
+
 // Attaches over `connection`. The caller holds the lock of the state that `process` points to.
 bool attach_over(int connection, bool engine_only) {
   Hello hello;
@@ -199,6 +212,7 @@ bool attach_over(int connection, bool engine_only) {
   hello.fork_stamp = self.fork_stamp;
   hello.address_space_limit = address_space_limit();
   hello.engine_only = engine_only ? 1 : 0;
+  if (!engine_only) name_allocator(hello);
   Attachment attachment{};
   if (connection < 0 || !shake_hands(connection, hello, attachment)) return false;
   ProcessState* state = state_page();

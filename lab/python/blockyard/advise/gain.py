@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from blockyard import terminal
+from blockyard import allocators, terminal
 from blockyard.advise import measure, tool
 
-ALLOCATOR = "glibc"
+ASSUMED = "glibc"
 REPEATS = 5
 _MOST_S = 10.0
 """A longer stretch tells little more of the same frames, and each change costs as many seconds five times."""
@@ -16,18 +16,28 @@ def add(report: dict[str, Any], folder: Path, top: int) -> None:
     """Fills report["measured"] and the gain of each measured change, and ranks by what was measured."""
     chosen = report["advice"][:top]
     from_s, to_s = stretch(report)
+    own = allocator(report.get("allocator", ""))
     with terminal.reading_bar() as tell:
         gains = measure.measure(
             Path(report["request"]["journal"]),
             folder / tool.ROUTES,
             [advice["group"] for advice in chosen],
             folder=folder / tool.REPLAYS,
-            allocator=ALLOCATOR,
+            allocator=own,
             repeats=REPEATS,
             stretch=(from_s, to_s),
             progress=tell,
         )
-    put(report, gains, (from_s, to_s))
+    put(report, gains, (from_s, to_s), own)
+
+
+def allocator(library: str) -> str:
+    """The program's own, which the journal names by its library, if replays drive it and this machine has it."""
+    own = allocators.of_library(library)
+    if own is None:
+        return ASSUMED
+    (choice,) = allocators.resolve([own])
+    return own if choice.missing is None else ASSUMED
 
 
 def stretch(report: dict[str, Any]) -> tuple[float | None, float | None]:
@@ -41,12 +51,15 @@ def stretch(report: dict[str, Any]) -> tuple[float | None, float | None]:
 
 
 def put(
-    report: dict[str, Any], gains: list[measure.Gain], replayed: tuple[float | None, float | None] = (None, None)
+    report: dict[str, Any],
+    gains: list[measure.Gain],
+    replayed: tuple[float | None, float | None] = (None, None),
+    on: str = ASSUMED,
 ) -> None:
     plain = next(gain for gain in gains if gain.name == measure.PLAIN)
     together = next((gain for gain in gains if gain.name == measure.TOGETHER), None)
     report["measured"] = {
-        "allocator": ALLOCATOR,
+        "allocator": on,
         "repeats": REPEATS,
         "from_s": replayed[0],
         "to_s": replayed[1],

@@ -27,9 +27,10 @@ def command(journal: Path, as_json: bool) -> None:
         of = counted(result["events_with_stack"], "event")
         stacks = f"{counted(result['stacks'], 'different call stack')} on {of}"
     frames = counted(result["frame_marks"], "frame mark")
+    allocator = f"; malloc of {result['allocator']}" if result["allocator"] else ""
     click.echo(
         f"{journal}: no violation in {counted(result['events'], 'event')} "
         f"({counted(result['blocks_given'], 'block')}, {result['live_at_end']:,} live at the end; "
-        f"{counted(result['threads'], 'thread')}; {frames}; {stacks}; {addresses})"
+        f"{counted(result['threads'], 'thread')}; {frames}; {stacks}; {addresses}{allocator})"
     )
     journal_tool.print_notes(result["notes"])

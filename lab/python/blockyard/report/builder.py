@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from blockyard.advise import reading
+from blockyard.allocators import of_library
 from blockyard.analysis import cuts, fidelity, figures, journal_facts, sections
 from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.latency import View
@@ -164,7 +165,9 @@ def _measure(
                 tell(0.25 * done / total, f"measured {section.journal}, {one.name}")
             header = headers.of(results, section, members, options.gross)
             folder = out / section.journal / section.slug
-            found.append(MeasuredSection(results, section, ranked(members), header, folder, options))
+            own = options.recorded_with or of_library(section.facts.get("allocator", ""))
+            mine = replace(options, recorded_with=own)
+            found.append(MeasuredSection(results, section, ranked(members), header, folder, mine))
             if not found[-1].views:
                 raise UserError(
                     f"there is no attributed view of {section.title}: its runs did not look for the causes of slow "

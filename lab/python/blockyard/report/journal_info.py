@@ -71,6 +71,7 @@ def _summary(facts: dict[str, Any]) -> Table:
         ("program", "program"),
         ("machine", "machine"),
         ("recorder", "recorder"),
+        ("allocator", "malloc of"),
         ("started_at", "started"),
     ):
         if facts[key]:

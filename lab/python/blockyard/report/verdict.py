@@ -99,10 +99,13 @@ def of_section(one: Answer) -> list[str]:
         found.append(waiting)
     found += _distrust(one)
     if one.of.options.assumed and one.own is not None:
-        found.append(
-            f"The journal does not say what the program was recorded with: {one.own.name} is assumed "
-            "(--recorded-with names another)."
+        library = one.section.facts.get("allocator")
+        why = (
+            f"No replay drives {library}, with which the program was recorded"
+            if library
+            else "The journal does not say what the program was recorded with"
         )
+        found.append(f"{why}: {one.own.name} is assumed (--recorded-with names another).")
     return found
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -161,19 +162,20 @@ SessionSettings Server::session_settings(const Caller& caller) {
   while (session.slots > 16 && is_too_large()) session.slots /= 2;
   while (session.ring_words > 4 * max_record_words && is_too_large()) session.ring_words /= 2;
   if (first_begin_ == 0) first_begin_ = session.begin;
-  session.output = output_settings(caller.pid, caller.hello.engine_only != 0);
+  session.output = output_settings(caller.pid, caller.hello);
   session.plan = window_plan(session.begin);
   return session;
 }
 
-OutputSettings Server::output_settings(pid_t pid, bool engine_only) {
+OutputSettings Server::output_settings(pid_t pid, const Hello& hello) {
   OutputSettings output;
-  output.path = names_.name_image(pid, !engine_only);
+  output.path = names_.name_image(pid, hello.engine_only == 0);
   output.overwrite = settings_.overwrite;
   output.ns_per_stamp = ns_per_stamp_;
   output.header.program = program_of(pid);
   output.header.command = command_of(pid);
   output.header.machine = machine_line();
+  output.header.allocator = std::string(hello.allocator, strnlen(hello.allocator, sizeof hello.allocator));
   output.header.recorder = "blockyard record " BLOCKYARD_VERSION;
   output.header.ticks_per_ns = clock_ == StampClock::cycles ? 1.0 / ns_per_stamp_ : 0;
   output.header.has_addresses = settings_.addresses;

@@ -62,7 +62,7 @@ class Server {
   void record(const FileDescriptor& connection, Caller caller);
   void end_earlier_image(pid_t pid);
   SessionSettings session_settings(const Caller& caller);
-  OutputSettings output_settings(pid_t pid, bool engine_only);
+  OutputSettings output_settings(pid_t pid, const Hello& hello);
   WindowPlan window_plan(std::uint64_t begin) const;
   void try_to_begin(Process& process);
   bool work();

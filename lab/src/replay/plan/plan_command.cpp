@@ -114,6 +114,7 @@ void print_facts(const PlanFacts& facts, const Planner& planner, const journal::
       {"slots", plan.slots},
       {"plan_bytes", plan.file_bytes},
       {"program", source.header().program},
+      {"allocator", source.header().allocator},
       {"notes", source.notes()},
       {"cut_at_end", source.header().cut_at_end},
       {"stacks", !source.stacks().empty()},
