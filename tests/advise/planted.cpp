@@ -11,6 +11,7 @@
 #include <cstring>
 #include <semaphore>
 #include <thread>
+#include <vector>
 
 #include "blockyard/frame.h"
 
@@ -90,6 +91,7 @@ Blocks<64> of_program;                 ///< freed when the program ends
 Blocks<64> for_mixer;                  ///< freed by the mixer's thread in this frame
 std::array<Blocks<64>, 8> for_worker;  ///< freed by the mixer's thread in the frame of this number, modulo 8
 Blocks<64> from_worker;                ///< allocated by the mixer's thread, freed in the next frame
+Blocks<64> of_mix;                     ///< of the mixer's thread, freed when its frame ends
 
 }  // namespace
 
@@ -150,6 +152,29 @@ SITE void find_path() {
   }
   free_all(open);
 }
+
+/// The C library's qsort() allocates and frees a copy of the array: its caller is what the program can change.
+SITE void sort_entities() {
+  std::array<std::uint64_t, 500> depths;
+  for (std::uint64_t& depth : depths) {
+    depth = between(0, 1000);
+  }
+  std::qsort(depths.data(), depths.size(), sizeof depths[0], [](const void* one, const void* other) {
+    return static_cast<int>(*static_cast<const unsigned char*>(one)) - *static_cast<const unsigned char*>(other);
+  });
+}
+
+/// On the mixer's thread, within the call.
+SITE void filter_voices() {
+  Blocks<64> taps;
+  for (int i = 0; i < 12; ++i) {
+    taps.add(filled(between(40, 200)));
+  }
+  free_all(taps);
+}
+
+/// On the mixer's thread, within its own frame: the loop of program::mix() frees them.
+SITE void resample() { of_mix.add(filled(between(500, 3000))); }
 
 }  // namespace temp_scope
 
@@ -270,6 +295,17 @@ SITE void record_input() {
   recording.grow(size);
 }
 
+/// The same with a vector: 149 take 2,048 bytes at most, one 65,536.
+SITE void collect_visible() {
+  static std::vector<std::uint64_t> visible;
+  if (frame % 3 == 0) {
+    std::vector<std::uint64_t>().swap(visible);
+  }
+  for (std::size_t left = frame == 202 ? 5'000 : between(40, 80); left != 0; --left) {
+    visible.push_back(left);
+  }
+}
+
 }  // namespace reserve
 
 namespace keep {
@@ -323,6 +359,12 @@ SITE void mix() {
     free_all(for_mixer);
     free_all(for_worker[frame % 8]);
     temp_job::meter_levels();
+    temp_scope::filter_voices();
+    for (int voice = 0; voice < 4; ++voice) {
+      temp_scope::resample();
+    }
+    free_all(of_mix);
+    by_frame_mark();
     mixer_is_done.release();
   }
 }
@@ -351,6 +393,7 @@ SITE void update() {
   }
   for (int i = 0; i < 10; ++i) {
     temp_scope::find_path();
+    temp_scope::sort_entities();
     almost_temp_scope::run_script();
     temp::draw_label();
     almost_temp::voice_command();
@@ -364,6 +407,7 @@ SITE void update() {
   temp_job::decode_samples();
   almost_temp_job::stream_chunk();
   reserve::record_input();
+  reserve::collect_visible();
   leave::cache_asset();
 }
 

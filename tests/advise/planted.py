@@ -11,11 +11,11 @@ BUILD = Path(os.environ.get("BLOCKYARD_BUILD") or ROOT / "build" / "release")
 #: By advice: the functions whose blocks it suits without exception.
 RIGHT = {
     "temp": ["visible_nodes", "draw_label"],
-    "temp_scope": ["find_path"],
+    "temp_scope": ["find_path", "filter_voices", "resample"],
     "temp_job": ["decode_samples", "meter_levels"],
     "pool": ["new_component"],
     "rewindable": ["load_level"],
-    "reserve": ["record_input"],
+    "reserve": ["record_input", "collect_visible"],
     "keep": ["draw_interface"],
     "leave": ["load_settings", "cache_asset"],
 }

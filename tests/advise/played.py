@@ -25,26 +25,32 @@ class Game:
 
     def __init__(self, path: Path, marks: bool = True) -> None:
         self.journal = Journal()
+        self.journal.module("/usr/lib/x86_64-linux-gnu/libGL.so.1")
         self.path = path
         self.marks = marks
         self.frame = 0
         self._ns = 0
         self._next = 0x1000
 
-    def stack(self, *functions: str | tuple[str, int]) -> int:
-        """Each function, or a function and the line in it, below main()."""
-        below_main = functions[0] != ("main()", 99)
-        frames = [("main()", 1), *functions] if below_main else list(functions)
-        named = [(one, 1) if isinstance(one, str) else one for one in frames]
-        return self.journal.stack(*[[(name, f"{name.split('(')[0]}.cpp", line)] for name, line in named])
+    def stack(self, *functions: str | tuple) -> int:
+        """Each function, or a function and the line in it, or with its module as well, below main().
 
-    def allocate(self, size: int, *functions: str | tuple[str, int], thread: int = 1) -> int:
+        A stack that begins in another module is that of a thread of its own.
+        """
+        named = [(one, 1) if isinstance(one, str) else one for one in functions]
+        if len(named[0]) == 2 and named[0] != ("main()", 99):
+            named.insert(0, ("main()", 1))
+        return self.journal.stack(
+            *[self.journal.frame([(name, f"{name.split('(')[0]}.cpp", line)], *module) for name, line, *module in named]
+        )
+
+    def allocate(self, size: int, *functions: str | tuple, thread: int = 1) -> int:
         self._ns += 100
         self._next += 0x10000
         self.journal.allocate(size, self._next, self._ns, self.stack(*functions), thread=thread)
         return self._next
 
-    def grow(self, block: int, size: int, *functions: str | tuple[str, int]) -> int:
+    def grow(self, block: int, size: int, *functions: str | tuple) -> int:
         self._ns += 100
         self._next += 0x10000
         site = self.stack(*functions)
@@ -53,7 +59,7 @@ class Game:
         )
         return self._next
 
-    def free(self, block: int, *functions: str | tuple[str, int], thread: int = 1) -> None:
+    def free(self, block: int, *functions: str | tuple, thread: int = 1) -> None:
         self._ns += 100
         self.journal.free(block, self._ns, self.stack(*functions), thread=thread)
 

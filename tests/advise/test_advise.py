@@ -5,6 +5,9 @@ from collections.abc import Callable
 import pytest
 from played import FRAMES, Game, advise, at, blockyard, play, routed
 
+LIBRARY = ("glDraw()", 1, "libGL.so.1")
+SHARED = ("glAlloc()", 1, "libGL.so.1")
+
 
 def temp(game: Game) -> None:
     for _ in range(4):
@@ -64,6 +67,16 @@ def growing(game: Game) -> None:
     game.free(block, "flush()")
 
 
+def copied(game: Game) -> None:
+    """As a std::vector grows."""
+    block = game.allocate(32, "collect()", "std::vector<int>::push_back()")
+    for size in (64, 128, 256, 512, 1024):
+        larger = game.allocate(size, "collect()", "std::vector<int>::push_back()")
+        game.free(block, "collect()", "std::vector<int>::push_back()")
+        block = larger
+    game.free(block, "flush()")
+
+
 def kept(game: Game) -> None:
     game.free(game.allocate(100_000, "draw()", "interface()"), "end_frame()")
 
@@ -77,6 +90,7 @@ def kept(game: Game) -> None:
         (pool(), "pool", "particle()"),
         (level(), "rewindable", "load()"),
         (growing, "reserve", "record()"),
+        (copied, "reserve", "collect()"),
         (kept, "keep", "interface()"),
     ],
 )
@@ -91,6 +105,56 @@ def test_figures_of_pool_and_reserve_are_those_of_the_blocks(tmp_path):
     reserve = advise(play(tmp_path / "reserve.txt", growing))["advice"][0]
     assert reserve["bytes"] == 1024
     assert reserve["evidence"]["reallocations"] == 5 * FRAMES
+
+
+def test_a_buffer_that_grows_by_allocations_and_frees_is_one_life(tmp_path):
+    report = advise(play(tmp_path / "game.txt", copied))
+    reserve = report["advice"][0]
+    assert (reserve["bytes"], reserve["evidence"]["lives"], reserve["evidence"]["copies"]) == (1024, FRAMES, 5 * FRAMES)
+    assert len(routed(report)) == FRAMES * (1 + 2 * 5)
+
+
+def test_values_replaced_by_a_larger_one_at_times_grow_no_buffer(tmp_path):
+    last: list[int] = []
+
+    def each_frame(game: Game) -> None:
+        for size in (100, 300, 200, 250):
+            last.append(game.allocate(size, "assign()"))
+            if len(last) > 1:
+                game.free(last.pop(0), "assign()")
+
+    site = at(advise(play(tmp_path / "game.txt", each_frame)), "assign()")
+    assert site["what"] != "reserve" and site["evidence"]["copies"] == 0
+
+
+def test_of_a_librarys_own_functions_the_nearest_caller_of_the_program_is_named(tmp_path):
+    def each_frame(game: Game) -> None:
+        for _ in range(4):
+            block = game.allocate(100, "render()", LIBRARY)
+            game.free(block, "end_frame()")
+        for _ in range(4):
+            held = [game.allocate(50 + i, "render()", LIBRARY, "compile()", SHARED) for i in range(8)]
+            for block in held:
+                game.free(block, "render()", LIBRARY, "compile()", SHARED)
+
+    report = advise(play(tmp_path / "game.txt", each_frame))
+    assert {one["what"]: one["where"]["function"] for one in report["advice"]} == {
+        "temp": "render()",
+        "temp_scope": "compile()",
+    }
+    page = (report["folder"] / "advice.md").read_text()
+    assert "glDraw() belongs to libGL.so.1; render() is its nearest caller to change." in page
+
+
+def test_without_a_function_of_the_program_on_the_stack_that_is_said(tmp_path):
+    game = Game(tmp_path / "game.txt")
+    for _ in range(FRAMES):
+        for _ in range(4):
+            game.free(game.allocate(100, LIBRARY), "end_frame()")
+        game.end_frame()
+    report = advise(game.write())
+    assert report["advice"][0]["where"]["through"] is None
+    assert "and no function of the program calls it" in (report["folder"] / "advice.md").read_text()
 
 
 def test_one_buffer_in_a_hundred_does_not_set_the_reserve_but_is_shown(tmp_path):

@@ -38,10 +38,16 @@ def test_the_right_function_is_named_where_a_wrapper_or_a_scope_matters(report):
     assert about(report["advice"], "temp::draw_label")[0]["where"]["function"].startswith("temp::draw_label")
     path = about(report["advice"], "temp_scope::find_path")[0]["where"]
     assert path["function"].startswith("temp_scope::find_path") and path["file"].endswith("planted.cpp")
+    # Of what the C library allocates and frees by itself, the program can change the caller.
+    (sort,) = [one for one in report["advice"] if one["where"]["function"].startswith("temp_scope::sort_entities")]
+    assert sort["what"] == "temp_scope" and sort["contexts"][0][0]["module"].startswith("libc")
+    # Another thread's blocks that die within its own frame belong into a scope of its loop.
+    assert about(report["advice"], "temp_scope::resample")[0]["where"]["function"].startswith("program::mix")
 
 
 def test_a_reserve_covers_99_of_100_lives_and_a_pool_knows_its_size(report):
     assert about(report["advice"], "reserve::record_input")[0]["bytes"] == 4096
+    assert about(report["advice"], "reserve::collect_visible")[0]["bytes"] == 2048
     assert about(report["advice"], "pool::new_component")[0]["bytes"] == 48
 
 

@@ -95,6 +95,8 @@ class Route:
     size: int = 0
     group: int = 0
     alignment: int = 16
+    grows: tuple[int, ...] = ()
+    """Of the events those whose block replaces the one that the thread's next event frees."""
 
 
 def write_routes(path: Path, events: int, *routes: Route) -> Path:
@@ -105,7 +107,7 @@ def write_routes(path: Path, events: int, *routes: Route) -> Path:
         for one in routes
     )
     listed = sorted((event, number) for number, one in enumerate(routes) for event in one.events)
-    body += b"".join(struct.pack("<IHH", event, route, 0) for event, route in listed)
+    body += b"".join(struct.pack("<IHH", event, route, event in routes[route].grows) for event, route in listed)
     xxhash = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0")
     xxhash.XXH3_64bits.restype = ctypes.c_uint64
     digest = xxhash.XXH3_64bits(body, ctypes.c_size_t(len(body)))

@@ -127,6 +127,25 @@ def test_a_region_that_is_too_small_overflows_and_is_counted(tmp_path: Path) -> 
     assert route["region_peak_bytes"] <= 1 << 10
 
 
+def test_a_buffer_that_grows_by_an_allocation_and_a_free_stays_in_its_reserve(tmp_path: Path) -> None:
+    journal = Journal().allocate("a", 32, 0)
+    journal.allocate("b", 64, 10).allocate("other", 10, 11, 2).free("a", 12)
+    journal.allocate("c", 128, 20).free("b", 21).free("c", 30).free("other", 31, 2)
+    reserve = Route("reserve", (0, 1, 3, 4, 5), 128, grows=(1, 4))
+    made = rerouted(journal, tmp_path, reserve)
+    assert sorted(made.calls("mr")["size"].tolist()) == [10, 128]
+    (route,) = made.facts["routes"]
+    assert (route["blocks"], route["refused"]) == (3, {})
+    assert made.facts["events"] == journal.events - 2
+
+
+def test_a_growth_without_a_free_belongs_to_another_journal(tmp_path: Path) -> None:
+    journal = Journal().allocate("a", 32, 0).allocate("b", 64, 10).allocate("c", 64, 20).free("a", 30)
+    file = write_routes(tmp_path / "routes.byr", journal.events, Route("reserve", (0, 1), 64, grows=(1,)))
+    done = plan(journal.write(tmp_path / "journal.txt"), tmp_path / "journal.plan", "--routes", str(file))
+    assert done.returncode == 1 and "belong to another journal" in done.stderr
+
+
 def remote_free(journal: Journal) -> None:
     journal.allocate("x", 64, 0).free("x", 10, 2)
 

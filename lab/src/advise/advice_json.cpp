@@ -74,6 +74,7 @@ class Writer {
     const Profile& profile = advice_.profile;
     Json json = {{"journal", recording.path},
                  {"program", recording.header.program},
+                 {"allocator", recording.header.allocator},
                  {"events", recording.events},
                  {"allocations", recording.allocations},
                  {"duration_ns", recording.duration_ns},
@@ -131,10 +132,12 @@ class Writer {
     return steps;
   }
 
-  /// The function to change: that of the scope, or the outermost that the context names.
+  /// The function to change: that of the scope, or the outermost that the context names. In place of a library's own
+  /// function it is the nearest caller that the program can change, and `through` names the library's.
   Json where_json(const Piece& piece) const {
-    const auto nodes = advice_.recording.stacks->nodes();
-    const sites::Labels& labels = *advice_.recording.labels;
+    const Recording& recording = advice_.recording;
+    const auto nodes = recording.stacks->nodes();
+    const sites::Labels& labels = *recording.labels;
     std::string function = piece.scope_function;
     if (piece.what != What::temp_scope) {
       for (const std::uint32_t word : piece.contexts.front()) {
@@ -144,13 +147,22 @@ class Writer {
     for (std::uint32_t node = piece.node; node != journal::no_node; node = nodes[node].parent) {
       for (const sites::Label& label : labels.of_frame(nodes[node].frame)) {
         if (labels.text(label.function) != function) continue;
-        return {{"function", function},
-                {"module", labels.text(label.module)},
-                {"file", labels.text(label.file)},
-                {"line", label.line}};
+        if (!recording.foreign[label.function]) return place_json(label);
+        const std::uint32_t own = recording.own[node];
+        Json json = place_json(own == journal::no_node ? label : recording.label_of(own));
+        json["through"] = own == journal::no_node ? Json() : place_json(label);
+        return json;
       }
     }
     return {{"function", function}, {"module", ""}, {"file", ""}, {"line", 0}};
+  }
+
+  Json place_json(const sites::Label& label) const {
+    const sites::Labels& labels = *advice_.recording.labels;
+    return {{"function", labels.text(label.function)},
+            {"module", labels.text(label.module)},
+            {"file", labels.text(label.file)},
+            {"line", label.line}};
   }
 
   Json piece_json(std::size_t index) const {
@@ -176,6 +188,7 @@ class Writer {
                         {"remote_frees", evidence.remote_frees},
                         {"reverse_frees", evidence.reverse_frees},
                         {"reallocations", piece.tally.reallocations},
+                        {"copies", piece.tally.copies},
                         {"freed", piece.tally.freed},
                         {"frame_bytes", piece.tally.frame_bytes},
                         {"peak_bytes", piece.tally.peak_bytes},

@@ -101,11 +101,9 @@ void Validation::add(const std::vector<Piece>& judged, const Verdict& verdict) {
     broken += evidence.what.broken;
   }
   cost += verdict.cost;
-  covered_cost += verdict.covered_cost;
   held_cost += verdict.held_cost;
   baseline_holds += verdict.baseline.holds;
   baseline_broken += verdict.baseline.broken;
-  baseline_cost += verdict.baseline_cost;
   baseline_held_cost += verdict.baseline_held_cost;
 }
 

@@ -28,11 +28,9 @@ struct Validation {
   std::uint64_t holds = 0;        ///< lives
   std::uint64_t broken = 0;
   double cost = 0;  ///< estimated ns
-  double covered_cost = 0;
   double held_cost = 0;
   std::uint64_t baseline_holds = 0;
   std::uint64_t baseline_broken = 0;
-  double baseline_cost = 0;
   double baseline_held_cost = 0;
 
   void add(const std::vector<Piece>& pieces, const Verdict& verdict);

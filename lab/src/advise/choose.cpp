@@ -485,7 +485,7 @@ std::vector<Piece> choose_wishes(const std::vector<Wish>& wishes, const Profile&
                            "': its blocks are not freed in a function that allocated them");
     }
     if (what == What::reserve && !piece.tally.largest) {
-      throw journal::Error("'" + site + "' can't reserve: none of its blocks grows by realloc");
+      throw journal::Error("'" + site + "' can't reserve: none of its blocks grows");
     }
     if ((what == What::temp || what == What::temp_job) && !recording.has_frames()) {
       throw journal::Error(recording.path + " has no frame marks, and " + std::string(name_of(what)) +

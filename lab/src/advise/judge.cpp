@@ -130,12 +130,12 @@ class Judge final : public Listener {
     if (end.freed && end.thread != life.thread) ++evidence.remote_frees;
     if (piece.near != What::leave) judge_as(piece.near, life, end, evidence.near);
     if (piece.what != What::leave) {
-      verdict_.covered_cost += life.cost;
       if (judge_as(piece.what, life, end, evidence.what)) {
         verdict_.held_cost += life.cost;
         if (options_.routes) {
           for (const std::uint32_t event : follower_->events_of(life)) {
-            verdict_.blocks.push_back({event, static_cast<std::uint16_t>(life.owner)});
+            const std::uint16_t grows = life.copies != 0 && recording_.is_growth(event) ? 1 : 0;
+            verdict_.blocks.push_back({event, static_cast<std::uint16_t>(life.owner), grows});
           }
         }
       }
@@ -281,7 +281,6 @@ class Judge final : public Listener {
   }
 
   void judge_baseline(const Life& life, const End& end) {
-    verdict_.baseline_cost += life.cost;
     if (judge_as(What::temp, life, end, verdict_.baseline)) verdict_.baseline_held_cost += life.cost;
   }
 
@@ -365,7 +364,7 @@ class Judge final : public Listener {
   }
 
   std::string reason(What what, const Life& life, const End& end) const {
-    if (what == What::pool && life.reallocations != 0) return "grows by realloc";
+    if (what == What::pool && life.reallocations != 0) return "grows";
     if (what == What::pool || what == What::reserve) return "is larger";
     if (!end.freed) return "is never freed";
     if (what == What::rewindable) return "outlives its group";

@@ -52,13 +52,11 @@ struct Evidence {
 
 struct Verdict {
   std::vector<Evidence> pieces;
-  double cost = 0;          ///< of all lives
-  double covered_cost = 0;  ///< of those that advice covers
-  double held_cost = 0;     ///< of those of them for which it holds
+  double cost = 0;       ///< of all lives
+  double held_cost = 0;  ///< of those of them for which it holds
   std::uint64_t lives = 0;
   std::uint64_t known_lives = 0;  ///< whose stack has a function that allocates in the first journal, too
   Held baseline;
-  double baseline_cost = 0;  ///< covered
   double baseline_held_cost = 0;
   std::vector<journal::RoutedBlock> blocks;  ///< of lives for which advice holds
   std::uint32_t frames = 0;

@@ -1,17 +1,17 @@
 // What can be advised.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
+
+#include "journal/routes.hpp"
 
 namespace blockyard::advise {
 
 /// All but `leave` have the numbers of journal::RouteKind.
 enum class What : std::uint8_t { leave = 0, temp = 1, temp_scope, temp_job, pool, rewindable, reserve, keep };
 
-inline constexpr std::array<std::string_view, 8> what_names{"leave", "temp",       "temp_scope", "temp_job",
-                                                            "pool",  "rewindable", "reserve",    "keep"};
+inline constexpr auto& what_names = journal::route_names;
 constexpr std::string_view name_of(What what) { return what_names[static_cast<std::size_t>(what)]; }
 
 /// A temp job block may live through so many ends of frames; see by_temp_job_set_frames().

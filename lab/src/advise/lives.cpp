@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "journal/reader.hpp"
 
@@ -74,7 +75,10 @@ std::vector<std::uint32_t> Follower::events_of(const Life& life) const {
 
 void Follower::add(const Event& event) {
   now_ns_ = event.time_ns;
-  if (event.thread >= paths_.size()) paths_.resize(event.thread + std::size_t{1});
+  if (event.thread >= paths_.size()) {
+    paths_.resize(event.thread + std::size_t{1});
+    waiting_.resize(paths_.size());
+  }
   paths_[event.thread].go_to(event.site, recording_);
   switch (event.kind) {
     case Kind::frame_mark:
@@ -83,13 +87,22 @@ void Follower::add(const Event& event) {
     case Kind::phase_mark:
       break;
     case Kind::free:
-      release(event);
+      if (waiting_[event.thread].block != journal::no_block) {
+        move_into(std::exchange(waiting_[event.thread], {}), event);
+      } else {
+        release(event);
+      }
       break;
     case Kind::reallocate:
       reallocate(event);
       break;
     default:
-      give(event);
+      if (next_growth_ < recording_.growths.size() && recording_.growths[next_growth_].allocation == number_) {
+        waiting_[event.thread] = {event.block, event.size, number_};
+        ++next_growth_;
+      } else {
+        give(event);
+      }
   }
   ++number_;
 }
@@ -132,14 +145,33 @@ void Follower::give(const Event& event) {
 
 void Follower::reallocate(const Event& event) {
   const std::uint32_t index = take(event.old_block);
-  live_.insert(event.block + 1, index);
+  grow(index, event.block, event.size);
+  if (lives_[index].counts) note(lives_[index], number_);
+}
+
+void Follower::move_into(const Waiting& given, const Event& event) {
+  const std::uint32_t index = take(event.block);
+  Life& life = lives_[index];
+  ++life.copies;
+  grow(index, given.block, given.size);
+  if (!life.counts) return;
+  note(life, given.event);
+  note(life, number_);
+}
+
+void Follower::grow(std::uint32_t index, std::uint64_t block, std::uint64_t size) {
+  live_.insert(block + 1, index);
   Life& life = lives_[index];
   const std::uint64_t old_size = life.size;
-  life.size = event.size;
+  life.size = size;
   if (!life.counts) return;
-  life.largest = std::max(life.largest, event.size);
-  life.bytes += event.size;
+  life.largest = std::max(life.largest, size);
+  life.bytes += size;
   ++life.reallocations;
+  listener_.grows(life, old_size, frame_);
+}
+
+void Follower::note(Life& life, std::uint64_t event) {
   if (life.more_events == 0) {
     if (free_lists_.empty()) {
       more_events_.emplace_back();
@@ -148,8 +180,16 @@ void Follower::reallocate(const Event& event) {
     life.more_events = free_lists_.back();
     free_lists_.pop_back();
   }
-  more_events_[life.more_events - 1].push_back(static_cast<std::uint32_t>(number_));
-  listener_.grows(life, old_size, frame_);
+  more_events_[life.more_events - 1].push_back(static_cast<std::uint32_t>(event));
+}
+
+/// A scope needs a function that the program can change: of a library's function its nearest caller of that kind.
+sites::SharedFunction::Place Follower::own_place(std::uint32_t allocation, std::uint32_t free) {
+  const sites::SharedFunction::Place place = shared_.where(allocation, free);
+  if (!recording_.foreign[place.function]) return place;
+  const std::uint32_t own = place.caller == journal::no_node ? journal::no_node : recording_.own[place.caller];
+  if (own == journal::no_node) return {};
+  return {recording_.label_of(own).function, recording_.stacks->nodes()[own].parent};
 }
 
 void Follower::release(const Event& event) {
@@ -158,7 +198,7 @@ void Follower::release(const Event& event) {
   if (life.counts) {
     End end{.ns = event.time_ns, .thread = event.thread, .frame = frame_, .freed = true, .place = {}};
     if (event.site != journal::no_site) {
-      end.place = shared_.where(life.node, event.site);
+      end.place = own_place(life.node, event.site);
       end.same_call = end.place.function != sites::SharedFunction::none && event.thread == life.thread &&
                       paths_[event.thread].goes_on(end.place.caller, life.born_turn, recording_);
     }

@@ -26,6 +26,7 @@ struct Life {
   std::uint32_t event = 0;  ///< of the allocation
   std::uint32_t thread = 0;
   std::uint32_t reallocations = 0;
+  std::uint32_t copies = 0;       ///< of the reallocations: by an allocation and a free
   std::uint32_t more_events = 0;  ///< 1 + index of the list of its reallocations' events; 0 is none
   std::uint32_t owner = 0;        ///< for the listener
   std::uint32_t alignment = 0;
@@ -89,10 +90,21 @@ class Follower {
   std::vector<std::uint32_t> events_of(const Life& life) const;
 
  private:
+  /// What a Growth allocates, until its free.
+  struct Waiting {
+    std::uint64_t block = journal::no_block;
+    std::uint64_t size = 0;
+    std::uint64_t event = 0;
+  };
+
   void add(const journal::Event& event);
   void give(const journal::Event& event);
   void release(const journal::Event& event);
   void reallocate(const journal::Event& event);
+  void move_into(const Waiting& given, const journal::Event& event);
+  void grow(std::uint32_t index, std::uint64_t block, std::uint64_t size);
+  void note(Life& life, std::uint64_t event);
+  sites::SharedFunction::Place own_place(std::uint32_t allocation, std::uint32_t free);
   std::uint32_t take(std::uint64_t block);
   std::uint32_t new_life();
   void end_the_living();
@@ -106,8 +118,10 @@ class Follower {
   std::vector<std::uint32_t> free_lives_;
   std::vector<std::vector<std::uint32_t>> more_events_;
   std::vector<std::uint32_t> free_lists_;
-  std::vector<CallPath> paths_;  ///< by thread
-  std::uint64_t number_ = 0;     ///< of the event
+  std::vector<CallPath> paths_;   ///< by thread
+  std::vector<Waiting> waiting_;  ///< by thread
+  std::size_t next_growth_ = 0;
+  std::uint64_t number_ = 0;  ///< of the event
   std::uint64_t now_ns_ = 0;
   std::uint32_t frame_ = 0;
 };

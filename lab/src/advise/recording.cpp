@@ -1,11 +1,15 @@
 #include "advise/recording.hpp"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "advise/lives.hpp"
+#include "journal/flat_map.hpp"
 #include "journal/reader.hpp"
 #include "journal/stack_copy.hpp"
 
@@ -60,7 +64,109 @@ void find_starts(Recording& recording) {
   }
 }
 
+bool is_below(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && path.substr(folder.size()).starts_with('/');
+}
+
+/// Whether a module comes with the system. The program and what lies beside it are its own, wherever they are.
+bool is_of_system(const std::string& path, const std::string& program) {
+  static constexpr std::array<std::string_view, 6> folders{"/usr/lib", "/usr/lib64", "/usr/lib32",
+                                                           "/lib",     "/lib64",     "/lib32"};
+  if (path == program || path.starts_with('[')) return path != program;
+  const std::string beside = std::filesystem::path(program).parent_path();
+  const auto holds = [](std::string_view one) {
+    return std::any_of(folders.begin(), folders.end(), [&](auto folder) { return is_below(one, folder); });
+  };
+  return holds(path) && !(holds(beside) && is_below(path, beside));
+}
+
+void find_own(Recording& recording) {
+  const auto nodes = recording.stacks->nodes();
+  const auto frames = recording.stacks->frames();
+  const auto modules = recording.stacks->modules();
+  const sites::Labels& labels = *recording.labels;
+  std::vector<bool> system;
+  for (const journal::Module& one : modules) system.push_back(is_of_system(one.path, recording.header.program));
+  recording.foreign.resize(labels.texts());
+  std::vector<bool> is_own(frames.size());
+  for (std::uint32_t i = 0; i < frames.size(); ++i) {
+    const bool of_system = frames[i].module < modules.size() && system[frames[i].module];
+    for (const sites::Label& label : labels.of_frame(i)) {
+      if (of_system) recording.foreign[label.function] = true;
+      if (!of_system && frames[i].module != journal::end_marker && !labels.wraps(label.function)) is_own[i] = true;
+    }
+  }
+  recording.own.resize(nodes.size());
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const std::uint32_t above = nodes[i].parent == journal::no_node ? journal::no_node : recording.own[nodes[i].parent];
+    recording.own[i] = is_own[nodes[i].frame] ? i : above;
+  }
+}
+
+/// Growth of one block alone is chance: a value that is replaced by a larger one.
+void find_growths(Recording& recording, const journal::Progress& progress) {
+  struct Live {
+    std::uint64_t size = 0;
+    std::uint32_t function = 0;  ///< that allocates; 0 is unknown
+    std::uint32_t grown = 0;     ///< times
+    Growth last;
+  };
+  struct New {
+    std::uint64_t block = journal::no_block;
+    std::uint32_t event = 0;
+  };
+  journal::FlatMap<Live> live(1U << 16);  // by block + 1
+  std::vector<New> newest;                // by thread: what its last event allocated
+  const auto grow = [&](const Live& old, const New& given, std::uint32_t event) {
+    Live* const taker = given.block == journal::no_block ? nullptr : live.find(given.block + 1);
+    if (taker == nullptr || taker->size <= old.size || taker->function != old.function || old.function == 0) return;
+    taker->grown = old.grown + 1;
+    taker->last = {given.event, event};
+    if (taker->grown == 2) recording.growths.push_back(old.last);
+    if (taker->grown >= 2) recording.growths.push_back(taker->last);
+  };
+  const auto source = journal::open(recording.path);
+  std::uint32_t number = 0;
+  for (auto events = source->next(); !events.empty(); events = source->next()) {
+    for (const Event& event : events) {
+      if (event.thread >= newest.size()) newest.resize(event.thread + std::size_t{1});
+      const New given = std::exchange(newest[event.thread], {});
+      Live old;
+      if (event.kind == Kind::free && live.take(event.block + 1, old)) grow(old, given, number);
+      if (event.kind == Kind::reallocate && live.take(event.old_block + 1, old)) {
+        old.size = event.size;
+        old.grown = 0;
+        live.insert(event.block + 1, old);
+      } else if (journal::gives_block(event.kind)) {
+        const bool known = event.site != journal::no_site;
+        live.insert(event.block + 1, {.size = event.size,
+                                      .function = known ? recording.labels->speaker(event.site).function : 0,
+                                      .grown = 0,
+                                      .last = {}});
+        newest[event.thread] = {event.block, number};
+      }
+      ++number;
+    }
+    report(progress, *source);
+  }
+  std::sort(recording.growths.begin(), recording.growths.end(),
+            [](const Growth& a, const Growth& b) { return a.allocation < b.allocation; });
+}
+
 }  // namespace
+
+bool Recording::is_growth(std::uint32_t event) const {
+  const auto found = std::lower_bound(growths.begin(), growths.end(), event,
+                                      [](const Growth& one, std::uint32_t wanted) { return one.allocation < wanted; });
+  return found != growths.end() && found->allocation == event;
+}
+
+const sites::Label& Recording::label_of(std::uint32_t node) const {
+  const auto all = labels->of_frame(stacks->nodes()[node].frame);
+  const auto found =
+      std::find_if(all.begin(), all.end(), [this](const auto& one) { return !labels->wraps(one.function); });
+  return found == all.end() ? all.front() : *found;
+}
 
 Recording load(const std::string& path, const journal::Progress& progress) {
   if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) {
@@ -103,6 +209,8 @@ Recording load(const std::string& path, const journal::Progress& progress) {
     recording.depth[i] = nodes[i].parent == journal::no_node ? 0 : recording.depth[nodes[i].parent] + 1;
   }
   find_starts(recording);
+  find_own(recording);
+  find_growths(recording, {});
   if (recording.has_frames()) find_frame_functions(recording);
   return recording;
 }

@@ -20,7 +20,13 @@ namespace blockyard::advise {
 
 inline constexpr std::uint32_t no_thread = std::numeric_limits<std::uint32_t>::max();
 
-/// One pass over the journal gives all of it.
+/// A buffer grows as a std::vector does: its thread allocates a larger block in the same function, then frees the old.
+struct Growth {
+  std::uint32_t allocation = 0;  ///< event
+  std::uint32_t free = 0;        ///< the thread's next event
+};
+
+/// Two passes over the journal give all of it.
 struct Recording {
   std::string path;
   journal::Header header;
@@ -34,9 +40,16 @@ struct Recording {
   std::uint64_t duration_ns = 0;
   std::set<std::uint32_t> enclosing;  ///< texts of Labels: functions that enclose frames or the program
   std::vector<bool> starts_program;   ///< by node: the C library's function that calls main()
+  std::vector<std::uint32_t> own;     ///< by node: itself or its nearest caller that the program can change, or no_node
+  std::vector<bool> foreign;          ///< by text of Labels: a function of a library of the system
+  std::vector<Growth> growths;        ///< of chains of two and more, in the order of their allocations
   std::vector<std::string> notes;
 
   bool has_frames() const { return frame_thread != no_thread; }
+  /// Whether the event is the allocation of a Growth. O(log n).
+  bool is_growth(std::uint32_t event) const;
+  /// A label of the frame at `node`: the innermost that is no wrapper.
+  const sites::Label& label_of(std::uint32_t node) const;
 };
 
 /// Throws journal::Error; without allocations or stacks it says what to do.

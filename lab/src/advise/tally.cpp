@@ -65,6 +65,7 @@ class Profiler final : public Listener {
     Leaf& leaf = result_.leaves[life.owner];
     Tally& tally = leaf.tally;
     Running& running = running_[life.owner];
+    tally.copies += life.copies;
     if (life.reallocations != 0) {
       if (!tally.largest) tally.largest = std::make_shared<Largest>();
       tally.largest->add(life.largest);
@@ -316,6 +317,7 @@ void Tally::add(const Tally& other) {
   long_lives += other.long_lives;
   grown += other.grown;
   reallocations += other.reallocations;
+  copies += other.copies;
   threads |= other.threads;
   peak_blocks += other.peak_blocks;
   peak_bytes += other.peak_bytes;

@@ -70,6 +70,7 @@ struct Tally {
   std::uint64_t long_lives = 0;
   std::uint64_t grown = 0;  ///< lives with a reallocation
   std::uint64_t reallocations = 0;
+  std::uint64_t copies = 0;   ///< of them: by an allocation and a free
   std::uint64_t threads = 0;  ///< a bit each; the last bit stands for all further ones
   std::uint64_t peak_blocks = 0;
   std::uint64_t peak_bytes = 0;

@@ -73,7 +73,7 @@ void check(const Routes& routes) {
     if (block.route >= routes.routes.size()) {
       throw Error(who + " names route " + number(block.route) + ", which does not exist");
     }
-    if (block.zero != 0) throw Error(who + " has bytes that must be 0");
+    if (block.grows > 1) throw Error(who + " has bytes that must be 0 or 1");
     if (i != 0 && block.event <= routes.blocks[i - 1].event) throw Error(who + " is out of order");
   }
 }

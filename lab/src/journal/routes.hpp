@@ -9,8 +9,10 @@
 //   Block   8 bytes each
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "journal/event.hpp"
@@ -28,6 +30,9 @@ enum class RouteKind : std::uint8_t {
   keep = 7,
 };
 inline constexpr std::uint8_t last_route_kind = 7;
+/// By number; 0: the block stays where it is.
+inline constexpr std::array<std::string_view, last_route_kind + 1> route_names{
+    "leave", "temp", "temp_scope", "temp_job", "pool", "rewindable", "reserve", "keep"};
 
 struct Route {
   RouteKind kind = RouteKind::temp;
@@ -43,7 +48,7 @@ static_assert(sizeof(Route) == 24);
 struct RoutedBlock {
   std::uint32_t event = 0;  ///< number in the journal, marks and preamble included, of the event that gives the block
   std::uint16_t route = 0;
-  std::uint16_t zero = 0;
+  std::uint16_t grows = 0;  ///< 1: replaces a smaller block, which the next event of its thread, listed too, frees
   bool operator==(const RoutedBlock&) const = default;
 };
 static_assert(sizeof(RoutedBlock) == 8);

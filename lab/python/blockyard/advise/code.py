@@ -64,13 +64,18 @@ def cpp(advice: dict[str, Any]) -> Code:
                 "arena.rewind();                            // where the whole group dies",
             ),
         )
+    if what == "reserve" and advice["evidence"].get("copies"):
+        return Code(
+            ("#include <vector>",),
+            (
+                "std::vector<std::byte> buffer;             // or what grows like one",
+                f"buffer.reserve({size});                      // bytes: {size} / sizeof(T) of a T",
+            ),
+        )
     if what == "reserve":
         return Code(
             ("#include <algorithm>", "#include <cstdlib>"),
-            (
-                f"void* buffer = std::malloc(std::max<std::size_t>(bytes, {size}));  // at first; realloc stays",
-                f"// Of a std::vector<T>: reserve({size} / sizeof(T)).",
-            ),
+            (f"void* buffer = std::malloc(std::max<std::size_t>(bytes, {size}));  // at first; realloc stays",),
         )
     if what == "keep":
         return Code(

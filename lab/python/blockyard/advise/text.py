@@ -255,6 +255,7 @@ def sites(advice: dict[str, Any]) -> list[str]:
 def evidence(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
     """Sentences: what was seen, what speaks against it, what it needs."""
     said = ["Allocates: " + "; ".join(sites(advice)[:_EXAMPLES]) + _more(len(advice["contexts"]) - _EXAMPLES) + "."]
+    said += _foreign(advice["where"])
     said.append(_seen(advice))
     held = advice["held"]
     if held["broken"]:
@@ -266,6 +267,16 @@ def evidence(report: dict[str, Any], advice: dict[str, Any]) -> list[str]:
     for journal, other in zip(report["on"], advice["on"], strict=True):
         said.append(_on(journal["journal"], other))
     return said
+
+
+def _foreign(where: dict[str, Any]) -> list[str]:
+    """Of memory that a library of the system asks for: who can change that."""
+    if "through" not in where:
+        return []
+    through = where["through"]
+    if through is None:
+        return [f"{function(where)} belongs to {where['module']}, and no function of the program calls it."]
+    return [f"{function(through)} belongs to {through['module']}; {function(where)} is its nearest caller to change."]
 
 
 def _seen(advice: dict[str, Any]) -> str:
@@ -289,7 +300,7 @@ def _seen(advice: dict[str, Any]) -> str:
     if what == "reserve":
         times = advice["evidence"]["reallocations"] / max(seen["lives"], 1)
         return (
-            f"{counted(seen['lives'], 'buffer')} grow by realloc, {times:.1f} times each; {advice['bytes']:,} bytes "
+            f"{counted(seen['lives'], 'buffer')} grow, {times:.1f} times each; {advice['bytes']:,} bytes "
             "are enough for 99 % of them."
         )
     return f"{blocks} in {counted(seen['frames'], 'frame')}, allocated and freed the same way in each."

@@ -78,7 +78,10 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
                            " threads, more than a sample row can name; replay it with --threads one");
     }
     const std::uint32_t thread = options_.one_thread ? 0 : event.thread;
-    switch (event.kind) {
+    const Event* const planned = routes_.planned(event, number);
+    if (planned == nullptr || (planned == &event && gives_block(event.kind))) check_given(event, number, next_block_++);
+    if (planned == nullptr) continue;
+    switch (planned->kind) {
       case Kind::allocate:
       case Kind::allocate_zeroed:
       case Kind::allocate_aligned:
@@ -88,7 +91,7 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
         free(event, number, thread);
         break;
       case Kind::reallocate:
-        reallocate(event, number, thread);
+        reallocate(*planned, number, thread);
         break;
       case Kind::frame_mark:
         if (!measuring_) break;
@@ -105,7 +108,6 @@ bool Planner::add(std::span<const Event> events, std::uint64_t preamble_events) 
 }
 
 void Planner::allocate(const Event& event, std::uint32_t number, std::uint32_t thread) {
-  check_given(event, number, next_block_);
   const ReroutedBlock* rerouted = routes_.block_of(number);
   const std::uint32_t route = rerouted == nullptr ? none : rerouted->route;
   std::optional<std::uint32_t> kept;
@@ -115,7 +117,7 @@ void Planner::allocate(const Event& event, std::uint32_t number, std::uint32_t t
   Block& block = blocks_[slot];
   const std::uint32_t after = block.last_event == none ? none : awaited(block, thread);
   block.size = event.size;
-  block.id = next_block_++;
+  block.id = event.block;
   block.giver = block.last_event = number;
   block.giver_thread = block.last_thread = static_cast<std::uint16_t>(thread);
   block.kind = event.kind;
@@ -155,12 +157,11 @@ void Planner::free(const Event& event, std::uint32_t number, std::uint32_t threa
 }
 
 void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t thread) {
-  check_given(event, number, next_block_);
   const std::uint32_t slot = take_slot(event.old_block, number);
   Block& block = blocks_[slot];
   const std::uint32_t after = awaited(block, thread);
   pair_[block.giver] = number;
-  slot_of_block_.insert(next_block_ + 1, slot);
+  slot_of_block_.insert(event.block + 1, slot);
   count_live(block.size, event.size);
   if (measuring_) {
     facts_.remote_frees += block.giver_thread != thread;
@@ -171,7 +172,7 @@ void Planner::reallocate(const Event& event, std::uint32_t number, std::uint32_t
     routes_.came(route, thread, slot, event.size, block.size);
   }
   block.size = event.size;
-  block.id = next_block_++;
+  block.id = event.block;
   block.giver = block.last_event = number;
   block.giver_thread = block.last_thread = static_cast<std::uint16_t>(thread);
   block.kind = Kind::allocate;  // a preamble restores it so: realloc keeps no alignment

@@ -31,7 +31,7 @@ std::string bytes_of(const std::vector<T>& list) {
 }  // namespace
 
 RoutePlan::RoutePlan(Reroutes reroutes)
-    : found_(std::move(reroutes)), parts_(found_.routes.size()), live_(found_.routes.size()) {}
+    : found_(std::move(reroutes)), growth_(found_.growths), parts_(found_.routes.size()), live_(found_.routes.size()) {}
 
 RoutePlan::Part& RoutePlan::part(std::uint32_t route, std::uint32_t thread) {
   std::vector<Part>& threads = parts_[route];

@@ -28,6 +28,11 @@ class RoutePlan {
     return &found_.blocks[next_++];
   }
 
+  /// As Growth::planned().
+  const journal::Event* planned(const journal::Event& event, std::uint32_t number) {
+    return growth_.planned(event, number);
+  }
+
   /// On a keep route: the empty slot whose buffer the block gets, or which gives its buffer up for it.
   std::optional<std::uint32_t> kept_slot(std::uint32_t route, std::uint32_t thread, std::uint64_t size,
                                          std::uint8_t alignment_log2);
@@ -74,6 +79,7 @@ class RoutePlan {
   void note_peaks(std::uint32_t route);
 
   Reroutes found_;
+  Growth growth_;
   std::size_t next_ = 0;
   std::vector<std::vector<Part>> parts_;   ///< by route, then thread
   std::vector<Live> live_;                 ///< by route

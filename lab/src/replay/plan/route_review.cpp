@@ -52,12 +52,17 @@ RouteReview::RouteReview(journal::Routes routes, std::string path, std::optional
     found_.routes.push_back(plan);
   }
   found_.shared.resize(routes_.routes.size());
+  for (const journal::RoutedBlock& block : routes_.blocks) {
+    if (block.grows != 0) found_.growths.push_back(block.event);
+  }
+  std::erase_if(routes_.blocks, [](const journal::RoutedBlock& block) { return block.grows != 0; });
+  growth_ = Growth(found_.growths);
 }
 
 bool RouteReview::add(std::span<const Event> events, std::uint64_t preamble_events) {
-  for (const Event& event : events) {
-    const bool measured = events_ >= preamble_events && event.time_ns >= from_ns_;
-    if (measured && to_ns_ && event.time_ns >= *to_ns_) {
+  for (const Event& read : events) {
+    const bool measured = events_ >= preamble_events && read.time_ns >= from_ns_;
+    if (measured && to_ns_ && read.time_ns >= *to_ns_) {
       ended_ = true;
       return false;
     }
@@ -72,6 +77,9 @@ bool RouteReview::add(std::span<const Event> events, std::uint64_t preamble_even
       for (const std::uint32_t over : over_) chains_[over].listed = 0;
       over_.clear();
     }
+    const Event* const planned = growth_.planned(read, number);
+    if (planned == nullptr) continue;
+    const Event& event = *planned;
     switch (event.kind) {
       case Kind::allocate:
       case Kind::allocate_zeroed:

@@ -11,6 +11,7 @@
 #include "journal/event.hpp"
 #include "journal/flat_map.hpp"
 #include "journal/routes.hpp"
+#include "replay/plan/growth.hpp"
 #include "replay/plan/plan_format.hpp"
 
 namespace blockyard::replay {
@@ -27,6 +28,7 @@ struct Reroutes {
   std::vector<ReroutedBlock> blocks;       ///< ascending by event
   std::vector<PlanRoute> routes;           ///< in the file's order
   std::vector<std::uint64_t> generations;  ///< as PlanFile::generations()
+  std::vector<std::uint32_t> growths;      ///< see Growth
   std::vector<bool> shared;                ///< by route: more than one thread has a part in its blocks
   std::uint32_t frame_thread = none;       ///< the journal's thread that marks most frames; `none` without marks
   bool ends_frames = false;                ///< some block lies in memory that ends with a frame
@@ -84,6 +86,7 @@ class RouteReview {
   std::string path_;
   std::uint64_t from_ns_;
   std::optional<std::uint64_t> to_ns_;
+  Growth growth_;
   std::uint64_t events_ = 0;  ///< so far
   std::size_t next_listed_ = 0;
   journal::FlatMap<std::uint32_t> chain_of_block_;  ///< live blocks of chains, by their number plus 1

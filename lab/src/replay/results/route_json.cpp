@@ -5,26 +5,6 @@
 namespace blockyard::replay {
 namespace {
 
-const char* kind_text(std::uint8_t kind) {
-  switch (static_cast<journal::RouteKind>(kind)) {
-    case journal::RouteKind::temp:
-      return "temp";
-    case journal::RouteKind::temp_scope:
-      return "temp_scope";
-    case journal::RouteKind::temp_job:
-      return "temp_job";
-    case journal::RouteKind::block_pool:
-      return "pool";
-    case journal::RouteKind::rewindable:
-      return "rewindable";
-    case journal::RouteKind::reserve:
-      return "reserve";
-    case journal::RouteKind::keep:
-      return "keep";
-  }
-  return "";
-}
-
 // By Refusal.
 constexpr const char* reasons[refusals] = {"other_thread", "outlives_frame", "outlives_scope", "does_not_fit",
                                            "split",        "preamble",       "unfinished"};
@@ -37,7 +17,7 @@ journal::Json route_json(const PlanRoute& route) {
     if (route.refused[reason] != 0) refused[reasons[reason]] = route.refused[reason];
   }
   return {{"group", route.group},
-          {"kind", kind_text(route.kind)},
+          {"kind", journal::route_names[route.kind]},
           {"bytes", route.bytes},
           {"blocks", route.blocks},
           {"refused", refused},
