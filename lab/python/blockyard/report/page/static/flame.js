@@ -24,6 +24,7 @@ import { bytesWords, countWords, duration, secondsWords, shareWords } from "./wo
 const ROW = 20; // pixels
 const LEAST = 0.4; // pixels: what is narrower is left out
 const BAR = 3; // pixels
+const LEAST_NAMED = 40; // pixels: names are the dearest to draw, and two or three letters say nothing
 const LETTER = 6.4; // pixels, on average
 const FLAME_FONT = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 const HUES = [28, 205, 140, 320, 50, 262, 175, 0, 95, 235];
@@ -206,7 +207,7 @@ function paintFlame() {
       context.fillRect(left, top + ROW - BAR - 1, long, BAR);
     }
     if (path.has(place)) outline(context, left, top, across, looks.ink, []);
-    if (across > 24) {
+    if (across > LEAST_NAMED) {
       context.fillStyle = isFound ? looks.accentInk : looks.ink;
       context.fillText(fittingWords(nameOfPlace(place), across - 8), left + 4, top + ROW / 2, across - 6);
     }

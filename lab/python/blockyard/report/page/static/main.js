@@ -79,6 +79,21 @@ if (!isWhole()) drawFigures();
 if (stacksIfThere()) treeOf(stacksIfThere(), true);
 performance.mark("blockyard:all-decoded");
 document.documentElement.dataset.drawn = "all";
+await prepareOtherChoices(state.section);
+
+/// What the figures of a stretch are counted from, of each operation and view: made for all allocators at once, it
+/// would hold up the redraw that first asks for it.
+async function prepareOtherChoices(number) {
+  const { views, allocators } = facts.sections[number];
+  for (const operation of ["malloc", "free"]) {
+    for (const view of views) {
+      for (const { name } of allocators) {
+        await new Promise((resolve) => setTimeout(resolve));
+        sumsOf(await loadModel(number, name), operation, view);
+      }
+    }
+  }
+}
 
 async function drawPending() {
   const changed = pending;
@@ -115,7 +130,9 @@ async function drawPending() {
 }
 
 /// Whether nothing changed that the scatter shows.
-const onlyTheFlame = (changed) => [...changed].every((what) => what === "flame" || what === "at" || what === "sort");
+function onlyTheFlame(changed) {
+  return [...changed].every((what) => what === "flame" || what === "at" || what === "sort");
+}
 
 function drawEverything() {
   drawControlsNow();

@@ -157,7 +157,8 @@ function makePoints(singles, frees, view) {
   return found;
 }
 
-function forEachPoint(singles, frees, view, visit) {
+/// Calls `visit(step, index, repeat)` for each point of an operation, in no order.
+export function forEachPoint(singles, frees, view, visit) {
   const { steps, cause, kind, repeats } = singles;
   for (let i = 0; i < singles.length; ++i) {
     if ((kind[i] === 3) !== frees) continue;

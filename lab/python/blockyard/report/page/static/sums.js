@@ -1,7 +1,7 @@
 // How many events a stretch of time has in each bin and, of the single ones, from each step of latency on, without
 // going through all of the run.
 import { constants } from "./data.js";
-import { pointsOf, STEPS_OF_LATENCY } from "./model.js";
+import { forEachPoint, STEPS_OF_LATENCY } from "./model.js";
 
 const SUM_EVERY = 64; // columns
 const slower = new Uint32Array(STEPS_OF_LATENCY + 1);
@@ -9,22 +9,27 @@ const slower = new Uint32Array(STEPS_OF_LATENCY + 1);
 /// What the figures of any stretch are counted from, of an operation and a view: the cells and the points.
 export function sumsOf(model, operation, view) {
   const key = `${operation}/${view}`;
-  model.sums[key] ??= makeSums(model.singles, pointsOf(model, operation, view), model.cells[key]);
+  model.sums[key] ??= makeSums(model.singles, operation === "free", view, model.cells[key]);
   return model.sums[key];
 }
 
-function makeSums(singles, points, cells) {
-  return { cells: withSums(cells), points: pointsByColumn(singles, points, cells.start.length - 1) };
+function makeSums(singles, frees, view, cells) {
+  return { cells: withSums(cells), points: pointsByColumn(singles, frees, view, cells.start.length - 1) };
 }
 
 /// The latencies, in steps, `start[c]` up to `start[c + 1]` of those in column c.
-function pointsByColumn(singles, { index, step }, columnCount) {
+function pointsByColumn(singles, frees, view, columnCount) {
+  const { column } = singles;
   const start = new Uint32Array(columnCount + 1);
-  for (const i of index) ++start[singles.column[i] + 1];
+  forEachPoint(singles, frees, view, (_, i) => {
+    ++start[column[i] + 1];
+  });
   for (let i = 1; i <= columnCount; ++i) start[i] += start[i - 1];
   const next = start.slice();
-  const steps = new Uint16Array(index.length);
-  for (let i = 0; i < index.length; ++i) steps[next[singles.column[index[i]]]++] = step[i];
+  const steps = new Uint16Array(start[columnCount]);
+  forEachPoint(singles, frees, view, (step, i) => {
+    steps[next[column[i]]++] = step;
+  });
   return { start, steps };
 }
 
