@@ -311,10 +311,10 @@ TEST(HashMap, a_hasher_that_throws_leaves_the_map_as_it_was) {
   EXPECT_TRUE(map.invariants_hold());
 }
 
-template <class Tags>
-std::vector<unsigned> slots_with(const std::uint8_t* chunk, std::uint8_t tag) {
+template <class Slots>
+std::vector<unsigned> listed(Slots slots) {
   std::vector<unsigned> found;
-  for (auto slots = Tags::with(chunk, tag); !slots.is_empty(); slots.drop_first()) {
+  for (; !slots.is_empty(); slots.drop_first()) {
     found.push_back(slots.first());
   }
   return found;
@@ -335,14 +335,14 @@ TEST(HashMap, any_comparison_of_tags_finds_the_same_slots) {
         expected.push_back(i);
       }
     }
-    ASSERT_EQ(slots_with<container::Tags>(chunk, tag), expected);
-    ASSERT_EQ(slots_with<container::PortableTags>(chunk, tag), expected);
+    ASSERT_EQ(listed(container::slots_with(chunk, tag)), expected);
+    ASSERT_EQ(listed(container::portable_slots_of(container::tags_equal(chunk, tag))), expected);
     const unsigned slot = random % container::chunk_slots;
     alignas(16) std::uint8_t other[16];
     std::copy(std::begin(chunk), std::end(chunk), other);
-    container::Tags::set(chunk, slot, tag);
-    container::PortableTags::set(other, slot, tag);
-    ASSERT_TRUE(std::equal(std::begin(chunk), std::end(chunk), other) && chunk[slot] == tag);
+    container::set_tag(chunk, slot, tag);
+    other[slot] = tag;
+    ASSERT_TRUE(std::equal(std::begin(chunk), std::end(chunk), other));
   }
 }
 

@@ -8,13 +8,12 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
 namespace blockyard {
 
-/// An entry of HashMap and RBMap: a key that does not change, and its value.
+/// An entry of HashMap and RBMap: a key that does not change, and its value; auto& [key, value] names them.
 template <class K, class V>
 struct KeyValue {
   const K key;
@@ -23,24 +22,6 @@ struct KeyValue {
   template <class Key, class... Arguments>
   explicit KeyValue(std::in_place_t, Key&& from, Arguments&&... arguments)
       : key(std::forward<Key>(from)), value(std::forward<Arguments>(arguments)...) {}
-
-  // For structured bindings: auto& [key, value].
-  template <std::size_t I>
-  [[nodiscard]] auto& get() noexcept {
-    if constexpr (I == 0) {
-      return key;
-    } else {
-      return value;
-    }
-  }
-  template <std::size_t I>
-  [[nodiscard]] const auto& get() const noexcept {
-    if constexpr (I == 0) {
-      return key;
-    } else {
-      return value;
-    }
-  }
 };
 
 namespace container {
@@ -115,16 +96,5 @@ struct ComparatorDefault {
 };
 
 }  // namespace blockyard
-
-template <class K, class V>
-struct std::tuple_size<blockyard::KeyValue<K, V>> : std::integral_constant<std::size_t, 2> {};
-template <class K, class V>
-struct std::tuple_element<0, blockyard::KeyValue<K, V>> {
-  using type = const K;
-};
-template <class K, class V>
-struct std::tuple_element<1, blockyard::KeyValue<K, V>> {
-  using type = V;
-};
 
 #endif

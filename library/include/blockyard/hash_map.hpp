@@ -23,14 +23,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
-#include <new>
 #include <type_traits>
 #include <utility>
 
 #include "blockyard/detail/hash_table.hpp"
-#include "blockyard/detail/node_iterator.hpp"
-#include "blockyard/detail/node_order.hpp"
+#include "blockyard/detail/nodes.hpp"
 #include "blockyard/hash.hpp"
 #include "blockyard/node_blocks.hpp"
 
@@ -52,9 +49,20 @@ class HashMap {
   static constexpr bool has_spread_hashes = std::is_same_v<Hasher, HasherDefault> && container::String<K>;
   using Order = container::NodeOrder<Node, NodeLink>;
 
+  // Links of the table count in units of 8 bytes, whatever the node's type.
+  struct alignas(8) alignas(KeyValue<K, V>) Node : container::OrderLinks<NodeLink> {
+    template <class... Arguments>
+    explicit Node(Arguments&&... arguments) : entry(std::in_place, std::forward<Arguments>(arguments)...) {}
+
+    [[nodiscard]] auto& operator*() noexcept { return entry; }
+    [[nodiscard]] auto& operator*() const noexcept { return entry; }
+
+    KeyValue<K, V> entry;
+  };
+
  public:
-  using Iterator = container::NodeIterator<HashMap, Node, KeyValue<K, V>>;
-  using ConstIterator = container::NodeIterator<HashMap, const Node, const KeyValue<K, V>>;
+  using Iterator = container::NodeIterator<HashMap, Order, Node, KeyValue<K, V>>;
+  using ConstIterator = container::NodeIterator<HashMap, Order, const Node, const KeyValue<K, V>>;
   using iterator = Iterator;
   using const_iterator = ConstIterator;
   using value_type = KeyValue<K, V>;
@@ -82,34 +90,18 @@ class HashMap {
       add(hashed(entry.key), false, entry.key, entry.value);
     }
   }
-  HashMap(HashMap&& other) noexcept : blocks_(std::move(other.blocks_)) { take(other); }
-  HashMap& operator=(const HashMap& other) {
-    if (this != &other) {
-      HashMap copy(other);
-      swap(copy);
-    }
-    return *this;
-  }
+  HashMap(HashMap&& other) noexcept : blocks_(std::move(other.blocks_)) { swap_entries(other); }
+  HashMap& operator=(const HashMap& other) { return *this = HashMap(other); }
   HashMap& operator=(HashMap&& other) noexcept {
-    if (this != &other) {
-      destroy_nodes();
-      table_.release();
-      blocks_ = std::move(other.blocks_);
-      take(other);
-    }
+    HashMap taken(std::move(other));
+    swap(taken);
     return *this;
   }
-  HashMap& operator=(std::initializer_list<std::pair<K, V>> entries) {
-    HashMap made(entries);
-    swap(made);
-    return *this;
-  }
-  ~HashMap() { destroy_nodes(); }
+  HashMap& operator=(std::initializer_list<std::pair<K, V>> entries) { return *this = HashMap(entries); }
+  ~HashMap() { end_nodes(); }
 
   void swap(HashMap& other) noexcept {
-    swap_tables(other);
-    std::swap(size_, other.size_);
-    std::swap(order_, other.order_);
+    swap_entries(other);
     blocks_.swap(other.blocks_);
   }
   friend void swap(HashMap& a, HashMap& b) noexcept { a.swap(b); }
@@ -137,11 +129,11 @@ class HashMap {
 
   /// The value of a key that is there; throws std::out_of_range if not.
   [[nodiscard]] V& get(const K& key) {
-    Node* const node = lookup(key, hashed(key));
-    if (node == nullptr) {
+    V* const value = getptr(key);
+    if (value == nullptr) {
       block::throw_out_of_range("blockyard::HashMap: no such key");
     }
-    return node->entry.value;
+    return *value;
   }
   [[nodiscard]] const V& get(const K& key) const { return const_cast<HashMap*>(this)->get(key); }
 
@@ -178,12 +170,24 @@ class HashMap {
 
   /// Gives an entry another key; its address, value and place in the order stay. False, with nothing changed, if
   /// `old_key` is not there or `new_key` is. If assigning the key throws, the entry is as before.
-  bool replace_key(const K& old_key, const K& new_key);
+  bool replace_key(const K& old_key, const K& new_key) {
+    const std::uint64_t old_hash = hashed(old_key);
+    const std::uint64_t new_hash = hashed(new_key);
+    const Place place = place_of(old_key, old_hash);
+    if (place.chunk == nullptr || lookup(new_key, new_hash) != nullptr) {
+      return false;
+    }
+    Node* const node = node_at(place.link());
+    const_cast<K&>(node->entry.key) = new_key;
+    table_.erase(place, old_hash);
+    enter(node, new_hash);
+    return true;
+  }
 
   /// Destroys all entries; keeps table and allocator. O(size + capacity).
   void clear() noexcept {
     if (size_ != 0) {
-      destroy_nodes();
+      end_nodes();
       table_.clear();
     }
   }
@@ -199,7 +203,7 @@ class HashMap {
   }
   template <class C>
   void sort_by(C&& less) {
-    order_.sort(size_, [&](const Node* a, const Node* b) { return less(a->entry, b->entry); });
+    order_.sort(size_, less);
   }
 
   [[nodiscard]] Iterator begin() noexcept { return {order_.first.get(), this}; }
@@ -220,20 +224,8 @@ class HashMap {
   }
 
  private:
-  template <class, class, class, class>
+  template <class, class, class, class, class>
   friend class container::NodeIterator;
-  template <class N>
-  static N* next_of(N* node, container::NoHint) noexcept {
-    return Order::following(node);
-  }
-  template <class N>
-  static N* previous_of(N* node, container::NoHint) noexcept {
-    return node->previous_.get();
-  }
-  template <class N>
-  static auto& value_of(N* node) noexcept {
-    return node->entry;
-  }
   Node* last_node() const noexcept { return order_.last.get(); }
 
   // What mix() takes: the table chooses it for number keys.
@@ -300,7 +292,7 @@ class HashMap {
             [](const void*& at, typename Table::Source::Entries& entries) {
               std::size_t count = 0;
               const Node* node = static_cast<const Node*>(at);
-              for (; node != nullptr && count < entries.size(); node = Order::following(node)) {
+              for (; node != nullptr && count < entries.size(); node = Order::next_of(node)) {
                 entries[count++] = {hash_of(node->entry.key), TableLink(const_cast<Node*>(node))};
               }
               at = node;
@@ -329,14 +321,7 @@ class HashMap {
         hash = hashed(key);
       }
     }
-    void* const block = blocks_.allocate();
-    Node* node;
-    try {
-      node = ::new (block) Node(std::forward<Key>(key), std::forward<Value>(value)...);
-    } catch (...) {
-      blocks_.deallocate(block);
-      throw;
-    }
+    Node* const node = container::Nodes::make<Node>(blocks_, std::forward<Key>(key), std::forward<Value>(value)...);
     order_.link_before(node, front ? order_.first.get() : nullptr);
     ++size_;
     enter(node, hash);
@@ -357,44 +342,20 @@ class HashMap {
     table_.erase(place, hash);
     --size_;
     order_.unlink(node);
-    std::destroy_at(node);
-    blocks_.deallocate(node);
+    container::Nodes::end(blocks_, node);
   }
 
-  [[gnu::noinline]] void destroy_nodes() noexcept {
-    const Order order = std::exchange(order_, Order());
-    size_ = 0;
-    bool frees = true;
-    if constexpr (Blocks::can_reset) {
-      frees = !blocks_.is_own();
-    }
-    if (frees || !std::is_trivially_destructible_v<KeyValue<K, V>>) {
-      for (Node* node = order.first.get(); node != nullptr;) {
-        Node* const next = node->next_.get();
-        std::destroy_at(node);
-        if (frees) {
-          blocks_.deallocate(node);
-        }
-        node = next;
-      }
-    }
-    if constexpr (Blocks::can_reset) {
-      if (order.first) {
-        blocks_.reset();  // does nothing unless the allocator is the map's own
-      }
-    }
+  [[gnu::noinline]] void end_nodes() noexcept {
+    order_.template clear<false>(blocks_, std::exchange(size_, std::uint32_t{0}));
   }
 
-  void swap_tables(HashMap& other) noexcept {
+  void swap_entries(HashMap& other) noexcept {
     table_.swap(other.table_);
+    std::swap(size_, other.size_);
+    std::swap(order_, other.order_);
     if constexpr (has_number_keys) {
       std::swap(spreading_, other.spreading_);
     }
-  }
-  void take(HashMap& other) noexcept {
-    swap_tables(other);
-    size_ = std::exchange(other.size_, 0);
-    order_ = std::exchange(other.order_, Order());
   }
 
   [[no_unique_address]] Table table_;  // size_ lies in its padding
@@ -405,30 +366,6 @@ class HashMap {
 };
 
 static_assert(sizeof(HashMap<int, int>) <= 40);
-
-// Links of the table count in units of 8 bytes, whatever the node's type.
-template <class K, class V, class Hasher, class Comparator, class A>
-struct alignas(8) alignas(KeyValue<K, V>) HashMap<K, V, Hasher, Comparator, A>::Node : container::OrderLinks<NodeLink> {
-  template <class... Arguments>
-  explicit Node(Arguments&&... arguments) : entry(std::in_place, std::forward<Arguments>(arguments)...) {}
-
-  KeyValue<K, V> entry;
-};
-
-template <class K, class V, class Hasher, class Comparator, class A>
-bool HashMap<K, V, Hasher, Comparator, A>::replace_key(const K& old_key, const K& new_key) {
-  const std::uint64_t old_hash = hashed(old_key);
-  const std::uint64_t new_hash = hashed(new_key);
-  const Place place = place_of(old_key, old_hash);
-  if (place.chunk == nullptr || lookup(new_key, new_hash) != nullptr) {
-    return false;
-  }
-  Node* const node = node_at(place.link());
-  const_cast<K&>(node->entry.key) = new_key;
-  table_.erase(place, old_hash);
-  enter(node, new_hash);
-  return true;
-}
 
 }  // namespace blockyard
 

@@ -19,13 +19,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
-#include "blockyard/detail/node_iterator.hpp"
-#include "blockyard/detail/node_order.hpp"
+#include "blockyard/detail/nodes.hpp"
 #include "blockyard/node_blocks.hpp"
 
 namespace blockyard {
@@ -64,8 +62,7 @@ class List {
     }
     [[gnu::noinline]] void remove(Element* element) noexcept {
       unlink(element);
-      std::destroy_at(element);
-      blocks.deallocate(element);
+      container::Nodes::end(blocks, element);
     }
 
     Order order;
@@ -112,6 +109,7 @@ class List {
    private:
     friend class List;
     friend Order;
+    friend container::Nodes;
     template <class... Arguments>
     explicit Element(Arguments&&... arguments) : value_(std::forward<Arguments>(arguments)...) {}
 
@@ -120,8 +118,8 @@ class List {
   };
 
   using value_type = T;
-  using Iterator = container::NodeIterator<List, Element, T>;
-  using ConstIterator = container::NodeIterator<List, const Element, const T>;
+  using Iterator = container::NodeIterator<List, Order, Element, T>;
+  using ConstIterator = container::NodeIterator<List, Order, const Element, const T>;
   using iterator = Iterator;
   using const_iterator = ConstIterator;
 
@@ -147,26 +145,20 @@ class List {
     }
   }
   List(List&& other) noexcept : state_(other.give_up()) {}
-  List& operator=(const List& other) {
-    if (this != &other) {
-      List copy(other);
-      swap(copy);
-    }
-    return *this;
-  }
+  List& operator=(const List& other) { return *this = List(other); }
   List& operator=(List&& other) noexcept {
-    if (this != &other) {
-      end_list();
-      state_ = other.give_up();
+    List taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  List& operator=(std::initializer_list<T> values) { return *this = List(values); }
+  ~List() {
+    if (state_ != nullptr) {
+      clear();
+      std::destroy_at(state_);
+      block::by_static_block_give(state_, state_stride);
     }
-    return *this;
   }
-  List& operator=(std::initializer_list<T> values) {
-    List made(values);
-    swap(made);
-    return *this;
-  }
-  ~List() { end_list(); }
 
   void swap(List& other) noexcept { std::swap(state_, other.state_); }
   friend void swap(List& a, List& b) noexcept { a.swap(b); }
@@ -176,11 +168,9 @@ class List {
 
   /// The ends, nullptr when empty.
   [[nodiscard]] Element* front() noexcept { return state_ == nullptr ? nullptr : state_->order.first.get(); }
-  [[nodiscard]] const Element* front() const noexcept {
-    return state_ == nullptr ? nullptr : state_->order.first.get();
-  }
+  [[nodiscard]] const Element* front() const noexcept { return const_cast<List*>(this)->front(); }
   [[nodiscard]] Element* back() noexcept { return state_ == nullptr ? nullptr : state_->order.last.get(); }
-  [[nodiscard]] const Element* back() const noexcept { return state_ == nullptr ? nullptr : state_->order.last.get(); }
+  [[nodiscard]] const Element* back() const noexcept { return const_cast<List*>(this)->back(); }
 
   Element* push_back(const T& value) { return emplace_at(nullptr, value); }
   Element* push_back(T&& value) { return emplace_at(nullptr, std::move(value)); }
@@ -198,16 +188,8 @@ class List {
   Element* insert_after(Element* where, T&& value) { return emplace_before(successor(where), std::move(value)); }
 
   /// Nothing happens when the list is empty.
-  void pop_back() noexcept {
-    if (!is_empty()) {
-      state_->remove(state_->order.last.get_unchecked());
-    }
-  }
-  void pop_front() noexcept {
-    if (!is_empty()) {
-      state_->remove(state_->order.first.get_unchecked());
-    }
-  }
+  void pop_back() noexcept { erase(back()); }
+  void pop_front() noexcept { erase(front()); }
 
   /// Removes and destroys an element of this list. False for nullptr. O(1).
   bool erase(Element* element) noexcept {
@@ -240,16 +222,10 @@ class List {
     if (index >= size()) {
       block::throw_out_of_range("blockyard::List: index out of range");
     }
-    Element* element = state_->order.first.get_unchecked();
-    if (index <= size() / 2) {
-      for (; index != 0; --index) {
-        element = element->next_.get_unchecked();
-      }
-    } else {
-      element = state_->order.last.get_unchecked();
-      for (std::size_t steps = size() - 1 - index; steps != 0; --steps) {
-        element = element->previous_.get_unchecked();
-      }
+    const std::size_t from_end = size() - 1 - index;
+    Element* element = index <= from_end ? front() : back();
+    for (std::size_t steps = std::min(index, from_end); steps != 0; --steps) {
+      element = (index <= from_end ? element->next_ : element->previous_).get_unchecked();
     }
     return element->value_;
   }
@@ -267,29 +243,17 @@ class List {
     }
     Element* const after_a = a->next();
     Element* const after_b = b->next();
-    state_->unlink(a);
-    state_->unlink(b);
-    if (after_a == b) {
-      state_->link_before(b, after_b);
-      state_->link_before(a, after_b);
-    } else {
-      state_->link_before(b, after_a);
-      state_->link_before(a, after_b);
-    }
+    move_before(b, after_a);
+    move_before(a, after_b);
   }
   void move_to_back(Element* element) noexcept { move_before(element, nullptr); }
-  void move_to_front(Element* element) noexcept {
-    if (Element* const first = state_->order.first.get_unchecked(); element != first) {
-      move_before(element, first);
-    }
-  }
+  void move_to_front(Element* element) noexcept { move_before(element, front()); }
   /// Moves an element of this list to before another; with nullptr, to the end.
   void move_before(Element* element, Element* where) noexcept {
-    if (element == where) {
-      return;
+    if (element != where) {
+      state_->unlink(element);
+      state_->link_before(element, where);
     }
-    state_->unlink(element);
-    state_->link_before(element, where);
   }
 
   /// O(n).
@@ -315,44 +279,15 @@ class List {
   template <class C>
   void sort_by(C&& less) {
     if (size() > 1) {
-      state_->order.sort(size(), [&](const Element* a, const Element* b) { return less(a->value_, b->value_); });
+      state_->order.sort(size(), less);
     }
   }
 
   /// Destroys all elements. The list keeps its allocator. O(1) where T has no destructor and nodes are blocks, else
   /// O(n).
   [[gnu::noinline]] void clear() noexcept {
-    if (is_empty()) {
-      return;
-    }
-    Element* const first = state_->order.first.get();
-    Element* const last = state_->order.last.get();
-    const std::size_t count = state_->size;
-    state_->order = Order();
-    state_->size = 0;
-    if constexpr (!std::is_trivially_destructible_v<T>) {
-      for (Element* element = first; element != nullptr; element = Order::following(element)) {
-        std::destroy_at(&element->value_);
-      }
-    }
-    if constexpr (Blocks::can_reset) {
-      if (state_->blocks.is_own()) {
-        state_->blocks.reset();
-        return;
-      }
-    }
-    // A short chain is freed element by element, so that empty slabs are noticed; the limit keeps that O(1).
-    constexpr std::size_t short_chain = 64;
-    if constexpr (Blocks::can_chain) {
-      if (count > short_chain) {
-        state_->blocks.deallocate_chain(first, last, count);
-        return;
-      }
-    }
-    for (Element* element = first; element != nullptr;) {
-      Element* const next = element->next();
-      state_->blocks.deallocate(element);
-      element = next;
+    if (!is_empty()) {
+      state_->order.template clear<true>(state_->blocks, std::exchange(state_->size, 0));
     }
   }
 
@@ -381,20 +316,8 @@ class List {
   }
 
  private:
-  template <class, class, class, class>
+  template <class, class, class, class, class>
   friend class container::NodeIterator;
-  template <class E>
-  static E* next_of(E* element, container::NoHint) noexcept {
-    return Order::following(element);
-  }
-  template <class E>
-  static E* previous_of(E* element, container::NoHint) noexcept {
-    return element->prev();
-  }
-  template <class E>
-  static auto& value_of(E* element) noexcept {
-    return element->get();
-  }
   Element* last_node() const noexcept { return const_cast<List*>(this)->back(); }
 
   static constexpr std::size_t state_stride = block::stride_of(sizeof(State), alignof(State));
@@ -416,18 +339,7 @@ class List {
   template <class... Arguments>
   [[gnu::always_inline]] Element* emplace_at(Element* where, Arguments&&... arguments) {
     State* const state = ready();
-    void* const block = state->blocks.allocate();
-    Element* element;
-    if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
-      element = ::new (block) Element(std::forward<Arguments>(arguments)...);
-    } else {
-      try {
-        element = ::new (block) Element(std::forward<Arguments>(arguments)...);
-      } catch (...) {
-        state->blocks.deallocate(block);
-        throw;
-      }
-    }
+    Element* const element = container::Nodes::make<Element>(state->blocks, std::forward<Arguments>(arguments)...);
     if constexpr (is_owned) {
       element->owner_ = StateLink(state);
     }
@@ -454,14 +366,6 @@ class List {
       state_ = make_state(shared.for_copy());
     } catch (const std::bad_alloc&) {
       // It is then like a new list.
-    }
-  }
-
-  void end_list() noexcept {
-    if (state_ != nullptr) {
-      clear();
-      std::destroy_at(state_);
-      block::by_static_block_give(std::exchange(state_, nullptr), state_stride);
     }
   }
 

@@ -10,7 +10,7 @@
 /// A copy of a container takes its nodes from the static pools, from the same shared allocator, or from a new allocator
 /// of its own. A moved or swapped container keeps its nodes at their addresses, and its allocator.
 ///
-/// To write another: a class with a member template For<Node> that has the members of StaticBlocks::For.
+/// To write another: a class with a member template For<Node> that has the members of StaticBlocks::For and its base.
 #ifndef BLOCKYARD_NODE_BLOCKS_HPP
 #define BLOCKYARD_NODE_BLOCKS_HPP
 
@@ -29,45 +29,36 @@ namespace blockyard {
 
 namespace container {
 
-/// The parts of a For that is empty: all containers share one allocator.
-template <class For>
+/// What a For has that is empty, so that all containers share one allocator. Other For have these members, too.
+template <class For, template <class> class NodeLink, bool chains>
 struct SharedByAll {
+  /// How the container refers to its nodes.
+  template <class T>
+  using Link = NodeLink<T>;
+  /// Whether an allocator of the container's own can free all nodes at once.
+  static constexpr bool can_reset = false;
+  /// Whether nodes linked through their first word, a Link<Node>, can be freed at once.
+  static constexpr bool can_chain = chains;
+  /// The allocator for a copy of the container.
   [[nodiscard]] For for_copy() const noexcept { return {}; }
+  /// Whether the one may free a node of the other.
   [[nodiscard]] bool shares_with(const For&) const noexcept { return true; }
   void swap(For&) noexcept {}
-};
-
-/// The parts of a For whose nodes lie anywhere in memory.
-struct FarNodes {
-  template <class T>
-  using Link = FarLink<T>;
-  static constexpr bool can_reset = false;
-  static constexpr bool can_chain = false;
 };
 
 }  // namespace container
 
 struct StaticBlocks {
   template <class Node>
-  class For : public container::SharedByAll<For<Node>> {
+  class For : public container::SharedByAll<For<Node>, NearLink, true> {
    public:
-    /// How the container refers to its nodes.
-    template <class T>
-    using Link = NearLink<T>;
-    /// Whether an allocator of the container's own can free all nodes at once.
-    static constexpr bool can_reset = false;
-    /// Whether nodes linked through their first word can be freed at once.
-    static constexpr bool can_chain = true;
-
     /// Memory for a Node. Throws std::bad_alloc.
     [[nodiscard]] void* allocate() { return TypedStaticBlockAllocator<Node>::allocate(); }
     void deallocate(void* block) noexcept { TypedStaticBlockAllocator<Node>::deallocate(block); }
-    /// Frees nodes that are linked through their first word, a Link<Node>. O(1).
+    /// Frees linked nodes. O(1).
     void deallocate_chain(void* first, void* last, std::size_t count) noexcept {
       TypedStaticBlockAllocator<Node>::deallocate_chain(first, last, count);
     }
-    // From SharedByAll: for_copy(), the allocator for a copy of the container; shares_with(other), whether the one may
-    // free a node of the other; swap(other).
   };
 };
 
@@ -150,7 +141,7 @@ struct DirectBlocks {
 
 struct MallocBlocks {
   template <class Node>
-  class For : public container::SharedByAll<For<Node>>, public container::FarNodes {
+  class For : public container::SharedByAll<For<Node>, FarLink, false> {
    public:
     [[nodiscard]] void* allocate() {
       void* block = nullptr;
@@ -170,7 +161,7 @@ struct MallocBlocks {
 
 struct PagedNodes {
   template <class Node>
-  class For : public container::SharedByAll<For<Node>>, public container::FarNodes {
+  class For : public container::SharedByAll<For<Node>, FarLink, false> {
    public:
     [[nodiscard]] void* allocate() {
       void* const block = blocks().allocate();

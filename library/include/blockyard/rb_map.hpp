@@ -1,5 +1,5 @@
 /// RBMap<K, V>: an ordered map with the interface of Godot's RBMap. Not a red-black tree in spite of its name: a B-tree
-/// of links to elements (detail/ordered_index.hpp). An element's address never changes.
+/// of links to elements (detail/ordered_tree.hpp). An element's address never changes.
 ///
 /// Time: insert, find and erase take O(log n); next and prev O(1) amortised; clear O(n). A find in a million elements
 /// reads two places outside of the nearer caches: a leaf and the element. Memory: per element a 32-bit link, key and
@@ -16,22 +16,17 @@
 #ifndef BLOCKYARD_RB_MAP_HPP
 #define BLOCKYARD_RB_MAP_HPP
 
-#include <cstddef>
 #include <initializer_list>
-#include <iterator>
-#include <memory>
-#include <new>
 #include <utility>
 
 #include "blockyard/detail/ordered_container.hpp"
 #include "blockyard/hash.hpp"
-#include "blockyard/ordered_bytes.hpp"
 
 namespace blockyard {
 
 template <class K, class V, class C = container::LessDefault, class A = StaticBlocks>
-class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, container::MapEntry<K, V>, C, A> {
-  using Base = container::OrderedContainer<RBMap, container::MapEntry<K, V>, C, A>;
+class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, K, KeyValue<K, V>, C, A> {
+  using Base = container::OrderedContainer<RBMap, K, KeyValue<K, V>, C, A>;
 
  public:
   using Element = typename Base::Element;
@@ -48,11 +43,7 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, container::M
   Element* insert(K&& key, V&& value) { return assign(std::move(key), std::move(value)); }
 
   /// The value of a key, inserted as V() if it is not there.
-  [[nodiscard]] V& operator[](const K& key) {
-    auto place = this->index_.place_of(key);
-    Element* const element = place.found != nullptr ? place.found : this->add(place, key);
-    return element->value();
-  }
+  [[nodiscard]] V& operator[](const K& key) { return this->find_or_add(key, std::in_place, key)->value(); }
   /// The value of a key that is there; throws std::out_of_range if not.
   [[nodiscard]] const V& operator[](const K& key) const {
     const Element* const element = this->find(key);
@@ -65,12 +56,12 @@ class RBMap : public container::OrderedContainer<RBMap<K, V, C, A>, container::M
  private:
   template <class Key, class Value>
   Element* assign(Key&& key, Value&& value) {
-    auto place = this->index_.place_of(key);
+    auto place = this->place_of(key);
     if (place.found != nullptr) {
       place.found->value() = std::forward<Value>(value);
       return place.found;
     }
-    return this->add(place, std::forward<Key>(key), std::forward<Value>(value));
+    return this->add(place, std::in_place, std::forward<Key>(key), std::forward<Value>(value));
   }
 };
 

@@ -11,8 +11,8 @@
 namespace blockyard {
 
 template <class T, class C = container::LessDefault, class A = StaticBlocks>
-class RBSet : public container::OrderedContainer<RBSet<T, C, A>, container::SetEntry<T>, C, A> {
-  using Base = container::OrderedContainer<RBSet, container::SetEntry<T>, C, A>;
+class RBSet : public container::OrderedContainer<RBSet<T, C, A>, T, const T, C, A> {
+  using Base = container::OrderedContainer<RBSet, T, const T, C, A>;
 
  public:
   using Element = typename Base::Element;
@@ -25,14 +25,8 @@ class RBSet : public container::OrderedContainer<RBSet<T, C, A>, container::SetE
   }
 
   /// Inserts a value unless it is there. Its element.
-  Element* insert(const T& value) {
-    auto place = this->index_.place_of(value);
-    return place.found != nullptr ? place.found : this->add(place, value);
-  }
-  Element* insert(T&& value) {
-    auto place = this->index_.place_of(value);
-    return place.found != nullptr ? place.found : this->add(place, std::move(value));
-  }
+  Element* insert(const T& value) { return this->find_or_add(value, value); }
+  Element* insert(T&& value) { return this->find_or_add(value, std::move(value)); }
 };
 
 static_assert(sizeof(RBSet<int>) <= 24);

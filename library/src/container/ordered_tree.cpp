@@ -1,5 +1,5 @@
 // The tree that all ordered maps and sets over near links share.
-#include "blockyard/detail/ordered_tree_impl.hpp"
+#include "blockyard/detail/ordered_tree.hpp"
 
 namespace blockyard::container {
 

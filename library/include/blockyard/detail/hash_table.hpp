@@ -14,10 +14,7 @@
 ///           and go in is never rebuilt.
 ///   Growth  comes when 10 of 12 slots are in use. It doubles the table and reads all entries in their order.
 ///
-/// Up to 12 entries take one chunk, which has room for 4 or 8 at first.
-///
-/// Bounds: find, insert and erase O(1) expected (see mix()). Growth O(size). Memory: 6.4 to 12.8 bytes per entry, from
-/// the second chunk on. At most 2.6 * 10^9 entries.
+/// Up to 12 entries take one chunk, which has room for 4 or 8 at first. Bounds: hash_map.hpp.
 ///
 /// Source: N. Bronson, X. Shi, "Open-sourcing F14 for faster, more memory-efficient hash tables", 2019. F14 has one
 /// overflow count per chunk: in a full table one miss of five then reads a second chunk, with eight one of twenty.
@@ -64,79 +61,55 @@ struct SlotSet {
   void drop_first() noexcept { bits &= bits - 1; }
 };
 
-/// Sixteen bytes from `16 - slot` on select the tag of a slot.
-alignas(32) inline constexpr std::array<std::uint8_t, 32> slot_masks = [] {
-  std::array<std::uint8_t, 32> masks{};
-  masks[16] = 0xff;
-  return masks;
-}();
+/// The tags of a chunk, and four bytes more.
+using TagBytes [[gnu::vector_size(16), gnu::may_alias]] = std::uint8_t;
 
-/// Compares tags by 64-bit arithmetic.
-struct PortableTags {
-  using Slots = SlotSet<std::uint32_t, 0>;
-
-  /// The slots whose tag is `tag`. `chunk` is aligned to 16 bytes and begins with the tags.
-  [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101;
-    std::uint64_t words[2];
-    std::memcpy(words, chunk, sizeof words);
-    std::uint32_t found = 0;
-    for (unsigned half = 0; half < 2; ++half) {
-      const std::uint64_t word = std::endian::native == std::endian::big ? __builtin_bswap64(words[half]) : words[half];
-      // The top bit of each byte that equals the tag: the rest of it is 0, and so is the top bit.
-      const std::uint64_t differs = word ^ (ones * tag);
-      const std::uint64_t equal = ~(((differs & ones * 0x7f) + ones * 0x7f) | differs);
-      // These bits side by side.
-      found |= static_cast<std::uint32_t>((((equal >> 7) & ones) * 0x0102040810204080) >> 56) << (half * 8);
-    }
-    return {found & all_slots};
+/// The slots whose bytes are 0xff; the others are 0.
+[[nodiscard]] inline SlotSet<std::uint32_t, 0> portable_slots_of(TagBytes equal) noexcept {
+  std::uint64_t words[2];
+  std::memcpy(words, &equal, sizeof words);
+  std::uint32_t found = 0;
+  for (unsigned half = 0; half < 2; ++half) {
+    const std::uint64_t word = std::endian::native == std::endian::big ? __builtin_bswap64(words[half]) : words[half];
+    // One bit of each byte, side by side.
+    const std::uint64_t bits = ((word & 0x0101'0101'0101'0101) * 0x0102'0408'1020'4080) >> 56;
+    found |= static_cast<std::uint32_t>(bits) << (half * 8);
   }
-  /// Sets the tag of a slot.
-  static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
-    static_cast<std::uint8_t*>(chunk)[slot] = tag;
-  }
-};
-
+  return {found & all_slots};
+}
 #if defined(__SSE2__)
-struct Tags {
-  using Slots = SlotSet<std::uint32_t, 0>;
-
-  [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
-    const __m128i equal = _mm_cmpeq_epi8(load(chunk), _mm_set1_epi8(static_cast<char>(tag)));
-    return {static_cast<std::uint32_t>(_mm_movemask_epi8(equal)) & all_slots};
-  }
-  // Stores all tags: the next comparison would wait long for a store of one, since it loads all.
-  static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
-    const __m128i mask = _mm_loadu_si128(reinterpret_cast<const __m128i*>(slot_masks.data() + 16 - slot));
-    const __m128i tags = _mm_set1_epi8(static_cast<char>(tag));
-    _mm_store_si128(static_cast<__m128i*>(chunk),
-                    _mm_or_si128(_mm_andnot_si128(mask, load(chunk)), _mm_and_si128(mask, tags)));
-  }
-
- private:
-  static __m128i load(const void* chunk) noexcept { return _mm_load_si128(static_cast<const __m128i*>(chunk)); }
-};
+[[nodiscard]] inline SlotSet<std::uint32_t, 0> slots_of(TagBytes equal) noexcept {
+  return {static_cast<std::uint32_t>(_mm_movemask_epi8(reinterpret_cast<__m128i>(equal))) & all_slots};
+}
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 // Neon has no movemask: a narrowing shift leaves four bits of each byte, of which one is kept.
-struct Tags {
-  using Slots = SlotSet<std::uint64_t, 2>;
-
-  [[nodiscard]] static Slots with(const void* chunk, std::uint8_t tag) noexcept {
-    const uint8x16_t equal = vceqq_u8(load(chunk), vdupq_n_u8(tag));
-    const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(equal), 4);
-    return {vget_lane_u64(vreinterpret_u64_u8(narrow), 0) & 0x0000'8888'8888'8888};
-  }
-  static void set(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
-    const uint8x16_t mask = vld1q_u8(slot_masks.data() + 16 - slot);
-    vst1q_u8(static_cast<std::uint8_t*>(chunk), vbslq_u8(mask, vdupq_n_u8(tag), load(chunk)));
-  }
-
- private:
-  static uint8x16_t load(const void* chunk) noexcept { return vld1q_u8(static_cast<const std::uint8_t*>(chunk)); }
-};
+[[nodiscard]] inline SlotSet<std::uint64_t, 2> slots_of(TagBytes equal) noexcept {
+  const uint8x8_t narrow = vshrn_n_u16(reinterpret_cast<uint16x8_t>(equal), 4);
+  return {vget_lane_u64(vreinterpret_u64_u8(narrow), 0) & 0x0000'8888'8888'8888};
+}
 #else
-using Tags = PortableTags;
+[[nodiscard]] inline SlotSet<std::uint32_t, 0> slots_of(TagBytes equal) noexcept { return portable_slots_of(equal); }
 #endif
+
+[[nodiscard]] inline TagBytes tags_equal(const void* chunk, std::uint8_t tag) noexcept {
+  return reinterpret_cast<TagBytes>(*static_cast<const TagBytes*>(chunk) == tag);
+}
+/// The slots whose tag is `tag`. `chunk` is aligned to 16 bytes and begins with the tags.
+[[nodiscard]] inline auto slots_with(const void* chunk, std::uint8_t tag) noexcept {
+  return slots_of(tags_equal(chunk, tag));
+}
+/// Sets the tag of a slot. It stores all tags: the next comparison would wait long for a store of one.
+inline void set_tag(void* chunk, unsigned slot, std::uint8_t tag) noexcept {
+  alignas(32) static constexpr std::array<std::uint8_t, 32> masks = [] {
+    std::array<std::uint8_t, 32> made{};
+    made[16] = 0xff;
+    return made;
+  }();
+  TagBytes mask;
+  std::memcpy(&mask, masks.data() + 16 - slot, sizeof mask);
+  TagBytes& tags = *static_cast<TagBytes*>(chunk);
+  tags = (tags & ~mask) | (mask & tag);
+}
 
 /// What mix() multiplies by: digits of pi, and the constants of G. Steele's SplitMix64. Each of them puts the numbers
 /// of one stride in thirty into few chunks; a map that meets one of these takes the next multiplier.
@@ -209,7 +182,7 @@ class HashTable {
     std::uint64_t at = hash;
     do {
       Chunk& chunk = chunks_[at & mask_];
-      for (Tags::Slots slots = Tags::with(&chunk, tag); !slots.is_empty(); slots.drop_first()) {
+      for (auto slots = slots_with(&chunk, tag); !slots.is_empty(); slots.drop_first()) {
         if (const unsigned slot = slots.first(); matches(chunk.links[slot])) [[likely]] {
           return {&chunk, slot};
         }
@@ -228,8 +201,8 @@ class HashTable {
     std::uint64_t at = hash;
     for (unsigned passed = 0;; ++passed) {
       Chunk& chunk = chunks_[at & mask_];
-      if (const Tags::Slots free = Tags::with(&chunk, 0); !free.is_empty()) [[likely]] {
-        Tags::set(&chunk, free.first(), tag);
+      if (const auto free = slots_with(&chunk, 0); !free.is_empty()) [[likely]] {
+        set_tag(&chunk, free.first(), tag);
         chunk.links[free.first()] = link;
         return passed;
       }
@@ -243,7 +216,7 @@ class HashTable {
   /// Removes what find() found for this hash.
   void erase(Place place, std::uint64_t hash) noexcept {
     const std::uint8_t tag = tag_of(hash);
-    Tags::set(place.chunk, place.slot, 0);
+    set_tag(place.chunk, place.slot, 0);
     for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag)) {
       Chunk& passed = chunks_[at & mask_];
       if (!is_greatest(passed, tag)) [[likely]] {
@@ -255,10 +228,51 @@ class HashTable {
   /// Makes room for `entries`. False when memory is exhausted or `entries` is beyond the greatest. Throws what `source`
   /// throws. In both cases nothing has changed. For number keys, stores in `chosen` what mix() takes from now on; it is
   /// nullptr for others.
-  [[nodiscard]] bool reserve(std::size_t entries, Source source, std::uint64_t* chosen);
+  [[nodiscard, gnu::noinline]] bool reserve(std::size_t entries, Source source, std::uint64_t* chosen) {
+    if (entries <= capacity()) {
+      return true;
+    }
+    HashTable larger;
+    if (entries <= chunk_slots) {
+      // A chunk that becomes larger keeps its contents.
+      const std::size_t room = (entries + 3) / 4 * 4;
+      if (!larger.allocate(1, room)) {
+        return false;
+      }
+      larger.chunks_->tags = chunks_->tags;
+      std::copy_n(chunks_->links.begin(), chunks_->room, larger.chunks_->links.begin());
+      swap(larger);
+      return true;
+    }
+    const std::size_t chunks = std::bit_ceil((entries + chunk_limit - 1) / chunk_limit);
+    if (entries > greatest_chunks * chunk_limit || !larger.allocate(chunks, chunk_slots)) {
+      return false;
+    }
+    if (chosen != nullptr) {
+      source.multiplier = is_dense(source, chunks)      ? dense_multiplier
+                          : *chosen == dense_multiplier ? spread_multipliers.front()
+                                                        : *chosen;
+    }
+    larger.fill(source);
+    if (chosen != nullptr) {
+      *chosen = source.multiplier;
+    }
+    swap(larger);
+    return true;
+  }
   /// Rebuilds the table with the next multiplier, for number keys that `multiplier` spreads badly. Nothing happens
   /// after the last one.
-  void spread(Source source, std::uint64_t& multiplier) noexcept;
+  [[gnu::noinline]] void spread(Source source, std::uint64_t& multiplier) noexcept {
+    // The first one if `multiplier` is dense_multiplier, which is not among them.
+    const auto* const tried = std::find(spread_multipliers.begin(), spread_multipliers.end(), multiplier);
+    const auto* const next = tried == spread_multipliers.end() ? spread_multipliers.begin() : tried + 1;
+    HashTable other;
+    if (next != spread_multipliers.end() && other.allocate(std::size_t{mask_} + 1, chunk_slots)) {
+      source.multiplier = multiplier = *next;
+      other.fill(source);
+      swap(other);
+    }
+  }
   /// Full chunks that an insert may pass before the keys count as badly spread. Of random keys, one insert of ten
   /// million into a full table passes more.
   static constexpr unsigned longest_usual_search = 12;
@@ -283,10 +297,51 @@ class HashTable {
   }
 
   /// Chunks that the longest search for an entry reads. O(size).
-  [[nodiscard]] std::size_t longest_search(Source source) const;
+  [[nodiscard, gnu::noinline]] std::size_t longest_search(Source source) const {
+    std::size_t longest = 0;
+    typename Source::Entries entries;
+    while (const std::size_t count = source.read(source.node, entries)) {
+      for (std::size_t i = 0; i < count; ++i) {
+        longest = std::max(longest, search_of(mix(entries[i].hash, source.multiplier), entries[i].link));
+      }
+    }
+    return longest;
+  }
   /// Whether a search finds each of the `entries` of `source`, nothing else is there, and the overflow counts are
   /// right. O(capacity).
-  [[nodiscard]] bool invariants_hold(std::size_t entries, Source source) const;
+  [[nodiscard, gnu::noinline]] bool invariants_hold(std::size_t entries, Source source) const {
+    std::vector<std::array<std::uint32_t, counts>> passed(std::size_t{mask_} + 1);
+    typename Source::Entries read;
+    while (const std::size_t count = source.read(source.node, read)) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t hash = mix(read[i].hash, source.multiplier);
+        const std::size_t search = search_of(hash, read[i].link);
+        if (search == 0) {
+          return false;
+        }
+        const std::uint8_t tag = tag_of(hash);
+        for (std::size_t chunk = 0; chunk + 1 < search; ++chunk) {
+          ++passed[(hash + chunk * step_of(tag)) & mask_][tag % counts];
+        }
+      }
+    }
+    std::size_t used = 0;
+    for (std::size_t i = 0; i <= mask_; ++i) {
+      const Chunk& chunk = chunks_[i];
+      const auto free = static_cast<std::size_t>(std::count(chunk.tags.begin(), chunk.tags.end(), 0));
+      used += chunk_slots - free;
+      for (std::uint8_t tag = 0; tag < counts; ++tag) {
+        if (!is_greatest(chunk, tag) &&
+            (chunk.overflows & count_of(tag, greatest_count)) != count_of(tag, passed[i][tag])) {
+          return false;
+        }
+      }
+      if (mask_ == 0 && chunk_slots - free > chunk.room) {
+        return false;
+      }
+    }
+    return used == entries && used <= capacity();
+  }
 
  private:
   static constexpr std::size_t chunk_limit = 10;
@@ -316,173 +371,67 @@ class HashTable {
   }
 
   // Gives a table without memory `chunks` chunks, or one with room for `room`.
-  bool allocate(std::size_t chunks, std::size_t room) noexcept;
+  bool allocate(std::size_t chunks, std::size_t room) noexcept {
+    const std::size_t wanted = chunks == 1 ? offsetof(Chunk, links) + room * sizeof(Link) : chunks * sizeof(Chunk);
+    void* const memory = array_allocate(wanted);
+    if (memory == nullptr) {
+      return false;
+    }
+    chunks_ = static_cast<Chunk*>(memory);
+    chunks_->room = static_cast<std::uint8_t>(room);
+    mask_ = static_cast<std::uint32_t>(chunks - 1);
+    return true;
+  }
   // Enters all entries of `source`.
-  void fill(Source source);
+  void fill(Source source) {
+    typename Source::Entries entries;
+    while (const std::size_t count = source.read(source.node, entries)) {
+      // All chunks of a batch are on their way before the first is needed.
+      for (std::size_t i = 0; i < count; ++i) {
+        entries[i].hash = mix(entries[i].hash, source.multiplier);
+        __builtin_prefetch(&chunks_[entries[i].hash & mask_], 1);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        insert(entries[i].hash, entries[i].link);
+      }
+    }
+  }
   // Whether all keys lie so close together that each chunk gets at most ten.
-  static bool is_dense(Source source, std::size_t chunks);
+  static bool is_dense(Source source, std::size_t chunks) {
+    // Distances from the first key, so that it does not matter which number is the least.
+    typename Source::Entries entries;
+    std::uint64_t first = 0;
+    std::int64_t least = 0;
+    std::int64_t greatest = 0;
+    for (bool begins = true; const std::size_t count = source.read(source.node, entries); begins = false) {
+      first = begins ? entries[0].hash : first;
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto distance = static_cast<std::int64_t>(entries[i].hash - first);
+        least = std::min(least, distance);
+        greatest = std::max(greatest, distance);
+      }
+      if (static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least) >= chunks * chunk_limit) {
+        return false;  // scattered keys are noticed within the first batch
+      }
+    }
+    return true;
+  }
   // Chunks that a search for an entry reads; 0 when it is not found.
-  std::size_t search_of(std::uint64_t hash, Link link) const noexcept;
+  std::size_t search_of(std::uint64_t hash, Link link) const noexcept {
+    const Place place = find(hash, [link](Link other) { return other == link; });
+    if (place.chunk == nullptr) {
+      return 0;
+    }
+    std::size_t chunks = 1;
+    for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag_of(hash))) {
+      ++chunks;
+    }
+    return chunks;
+  }
 
   Chunk* chunks_ = const_cast<Chunk*>(&no_chunk);
   std::uint32_t mask_ = 0;  ///< chunks less 1
 };
-
-template <class Link>
-bool HashTable<Link>::reserve(std::size_t entries, Source source, std::uint64_t* chosen) {
-  if (entries <= capacity()) {
-    return true;
-  }
-  HashTable larger;
-  if (entries <= chunk_slots) {
-    // A chunk that becomes larger keeps its contents.
-    const std::size_t room = (entries + 3) / 4 * 4;
-    if (!larger.allocate(1, room)) {
-      return false;
-    }
-    larger.chunks_->tags = chunks_->tags;
-    std::copy_n(chunks_->links.begin(), chunks_->room, larger.chunks_->links.begin());
-    swap(larger);
-    return true;
-  }
-  const std::size_t chunks = std::bit_ceil((entries + chunk_limit - 1) / chunk_limit);
-  if (entries > greatest_chunks * chunk_limit || !larger.allocate(chunks, chunk_slots)) {
-    return false;
-  }
-  if (chosen != nullptr) {
-    source.multiplier = is_dense(source, chunks)      ? dense_multiplier
-                        : *chosen == dense_multiplier ? spread_multipliers.front()
-                                                      : *chosen;
-  }
-  larger.fill(source);
-  if (chosen != nullptr) {
-    *chosen = source.multiplier;
-  }
-  swap(larger);
-  return true;
-}
-
-template <class Link>
-void HashTable<Link>::spread(Source source, std::uint64_t& multiplier) noexcept {
-  // The first one if `multiplier` is dense_multiplier, which is not among them.
-  const auto* const tried = std::find(spread_multipliers.begin(), spread_multipliers.end(), multiplier);
-  const auto* const next = tried == spread_multipliers.end() ? spread_multipliers.begin() : tried + 1;
-  HashTable other;
-  if (next != spread_multipliers.end() && other.allocate(std::size_t{mask_} + 1, chunk_slots)) {
-    source.multiplier = multiplier = *next;
-    other.fill(source);
-    swap(other);
-  }
-}
-
-template <class Link>
-bool HashTable<Link>::allocate(std::size_t chunks, std::size_t room) noexcept {
-  const std::size_t wanted = chunks == 1 ? offsetof(Chunk, links) + room * sizeof(Link) : chunks * sizeof(Chunk);
-  void* const memory = array_allocate(wanted);
-  if (memory == nullptr) {
-    return false;
-  }
-  chunks_ = static_cast<Chunk*>(memory);
-  chunks_->room = static_cast<std::uint8_t>(room);
-  mask_ = static_cast<std::uint32_t>(chunks - 1);
-  return true;
-}
-
-template <class Link>
-void HashTable<Link>::fill(Source source) {
-  typename Source::Entries entries;
-  while (const std::size_t count = source.read(source.node, entries)) {
-    // All chunks of a batch are on their way before the first is needed.
-    for (std::size_t i = 0; i < count; ++i) {
-      entries[i].hash = mix(entries[i].hash, source.multiplier);
-      __builtin_prefetch(&chunks_[entries[i].hash & mask_], 1);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      insert(entries[i].hash, entries[i].link);
-    }
-  }
-}
-
-template <class Link>
-bool HashTable<Link>::is_dense(Source source, std::size_t chunks) {
-  // Distances from the first key, so that it does not matter which number is the least.
-  typename Source::Entries entries;
-  std::uint64_t first = 0;
-  std::int64_t least = 0;
-  std::int64_t greatest = 0;
-  for (bool begins = true; const std::size_t count = source.read(source.node, entries); begins = false) {
-    first = begins ? entries[0].hash : first;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto distance = static_cast<std::int64_t>(entries[i].hash - first);
-      least = std::min(least, distance);
-      greatest = std::max(greatest, distance);
-    }
-    if (static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least) >= chunks * chunk_limit) {
-      return false;  // scattered keys are noticed within the first batch
-    }
-  }
-  return true;
-}
-
-template <class Link>
-std::size_t HashTable<Link>::search_of(std::uint64_t hash, Link link) const noexcept {
-  const Place place = find(hash, [link](Link other) { return other == link; });
-  if (place.chunk == nullptr) {
-    return 0;
-  }
-  std::size_t chunks = 1;
-  for (std::uint64_t at = hash; &chunks_[at & mask_] != place.chunk; at += step_of(tag_of(hash))) {
-    ++chunks;
-  }
-  return chunks;
-}
-
-template <class Link>
-std::size_t HashTable<Link>::longest_search(Source source) const {
-  std::size_t longest = 0;
-  typename Source::Entries entries;
-  while (const std::size_t count = source.read(source.node, entries)) {
-    for (std::size_t i = 0; i < count; ++i) {
-      longest = std::max(longest, search_of(mix(entries[i].hash, source.multiplier), entries[i].link));
-    }
-  }
-  return longest;
-}
-
-template <class Link>
-bool HashTable<Link>::invariants_hold(std::size_t entries, Source source) const {
-  std::vector<std::array<std::uint32_t, counts>> passed(std::size_t{mask_} + 1);
-  typename Source::Entries read;
-  while (const std::size_t count = source.read(source.node, read)) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t hash = mix(read[i].hash, source.multiplier);
-      const std::size_t search = search_of(hash, read[i].link);
-      if (search == 0) {
-        return false;
-      }
-      const std::uint8_t tag = tag_of(hash);
-      for (std::size_t chunk = 0; chunk + 1 < search; ++chunk) {
-        ++passed[(hash + chunk * step_of(tag)) & mask_][tag % counts];
-      }
-    }
-  }
-  std::size_t used = 0;
-  for (std::size_t i = 0; i <= mask_; ++i) {
-    const Chunk& chunk = chunks_[i];
-    const auto free = static_cast<std::size_t>(std::count(chunk.tags.begin(), chunk.tags.end(), 0));
-    used += chunk_slots - free;
-    for (std::uint8_t tag = 0; tag < counts; ++tag) {
-      if (!is_greatest(chunk, tag) &&
-          (chunk.overflows & count_of(tag, greatest_count)) != count_of(tag, passed[i][tag])) {
-        return false;
-      }
-    }
-    if (mask_ == 0 && chunk_slots - free > chunk.room) {
-      return false;
-    }
-  }
-  return used == entries && used <= capacity();
-}
 
 /// The type that all maps over near links share: links are untyped inside.
 extern template class BY_API HashTable<NearLink<void>>;

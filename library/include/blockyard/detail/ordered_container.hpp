@@ -1,62 +1,66 @@
-/// What RBMap and RBSet have in common. Programs include rb_map.hpp or rb_set.hpp.
+/// What RBMap and RBSet have in common: the part of their B-tree that knows keys. It searches, enters and walks. How
+/// nodes lie and are kept balanced is OrderedTree's (ordered_tree.hpp). Programs include rb_map.hpp or rb_set.hpp.
+///
+/// Where keys are small and trivially copyable, nodes hold copies of them, and where keys are ordered as bytes, 8 bytes
+/// of each. A search touches one node a level, then the element. For other keys a comparison looks at the element.
 #ifndef BLOCKYARD_DETAIL_ORDERED_CONTAINER_HPP
 #define BLOCKYARD_DETAIL_ORDERED_CONTAINER_HPP
 
+#include <algorithm>
+#include <compare>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include "blockyard/detail/node_iterator.hpp"
-#include "blockyard/detail/ordered_index.hpp"
+#include "blockyard/detail/nodes.hpp"
+#include "blockyard/detail/ordered_tree.hpp"
+#include "blockyard/detail/sorted_numbers.hpp"
 #include "blockyard/hash.hpp"
 #include "blockyard/node_blocks.hpp"
+#include "blockyard/ordered_bytes.hpp"
 
 namespace blockyard::container {
 
-/// What an element of RBMap holds.
-template <class K, class V>
-struct MapEntry {
-  using Key = K;
-  using Visible = KeyValue<K, V>;
-
-  template <class... Arguments>
-  explicit MapEntry(Arguments&&... arguments) : data(std::in_place, std::forward<Arguments>(arguments)...) {}
-
-  [[nodiscard]] const K& key() const noexcept { return data.key; }
-  [[nodiscard]] V& get() noexcept { return data.value; }
-  [[nodiscard]] const V& get() const noexcept { return data.value; }
-
-  Visible data;
+/// The default order of RBMap and RBSet.
+struct LessDefault {
+  template <class T>
+  [[nodiscard]] bool operator()(const T& a, const T& b) const {
+    return a < b;
+  }
 };
 
-/// What an element of RBSet holds.
-template <class T>
-struct SetEntry {
-  using Key = T;
-  using Visible = const T;
-
-  template <class... Arguments>
-  explicit SetEntry(Arguments&&... arguments) : data(std::forward<Arguments>(arguments)...) {}
-
-  [[nodiscard]] const T& key() const noexcept { return data; }
-  [[nodiscard]] const T& get() const noexcept { return data; }
-
-  Visible data;
-};
-
-template <class Derived, class Entry, class C, class A>
+/// `Entry` is what elements hold: KeyValue<K, V>, or const K in a set.
+template <class Derived, class K, class Entry, class Less, class A>
 class OrderedContainer {
  public:
   class Element;
 
  private:
-  using K = typename Entry::Key;
   using Blocks = typename A::template For<Element>;
-  using Links =
-      std::conditional_t<std::is_same_v<typename Blocks::template Link<void>, NearLink<void>>, NearLinks, FarLinks>;
-  using Index = OrderedIndex<Element, K, C, Links>;
+  static constexpr bool is_near = std::is_same_v<typename Blocks::template Link<void>, NearLink<void>>;
+  using Links = std::conditional_t<is_near, NearLinks, FarLinks>;
+  using Shape = std::conditional_t<is_near, NearShape, FarShape<OrderedContainer>>;
+  friend Shape;
+  using Tree = OrderedTree<Shape>;
+  using Node = typename Tree::Node;
+
+  static constexpr bool is_default = std::is_same_v<Less, LessDefault>;
+  static constexpr bool has_words = is_default && HasOrderedBytes<K>;
+  static constexpr bool copies_keys = !has_words && std::is_trivially_copyable_v<K> && sizeof(K) <= 8;
+  static constexpr bool compares_numbers = copies_keys && is_default && std::is_arithmetic_v<K>;
+  static constexpr bool compares_once = !copies_keys && is_default && std::three_way_comparable<K, std::weak_ordering>;
+
+  /// What a node holds of a key: of a small number one of 4 bytes, which four comparisons at once are made for.
+  using Held = std::conditional_t<has_words, std::uint64_t,
+                                  std::conditional_t<compares_numbers && sizeof(K) < 4, std::int32_t, K>>;
+  /// What a search compares.
+  using Wanted = std::conditional_t<has_words, std::string_view, const K&>;
+  using Numbers = SortedNumbers<std::conditional_t<has_words || compares_numbers, Held, int>>;
 
  public:
   class Element : TreeElement<Links> {
@@ -64,39 +68,50 @@ class OrderedContainer {
     /// What leak reports call it.
     using ReportedAs = Derived;
 
-    [[nodiscard]] const K& key() const noexcept { return entry_.key(); }
-    [[nodiscard]] auto& value() noexcept { return entry_.get(); }
-    [[nodiscard]] auto& value() const noexcept { return entry_.get(); }
-    [[nodiscard]] auto& get() noexcept { return entry_.get(); }
-    [[nodiscard]] auto& get() const noexcept { return entry_.get(); }
-    [[nodiscard]] auto& key_value() noexcept { return entry_.data; }
-    [[nodiscard]] auto& key_value() const noexcept { return entry_.data; }
-    [[nodiscard]] auto& operator*() noexcept { return entry_.get(); }
-    [[nodiscard]] auto* operator->() noexcept { return &entry_.get(); }
+    [[nodiscard]] const K& key() const noexcept {
+      if constexpr (is_set) {
+        return entry_;
+      } else {
+        return entry_.key;
+      }
+    }
+    [[nodiscard]] auto& get() noexcept { return value_of(entry_); }
+    [[nodiscard]] auto& get() const noexcept { return value_of(entry_); }
+    [[nodiscard]] auto& value() noexcept { return value_of(entry_); }
+    [[nodiscard]] auto& value() const noexcept { return value_of(entry_); }
+    [[nodiscard]] auto& operator*() noexcept { return value_of(entry_); }
+    [[nodiscard]] auto* operator->() noexcept { return &value_of(entry_); }
+    [[nodiscard]] auto& key_value() noexcept { return entry_; }
+    [[nodiscard]] auto& key_value() const noexcept { return entry_; }
 
     /// The neighbours in order, nullptr at the ends. O(1) amortised, and a search among at most 63 links.
-    [[nodiscard]] Element* next() noexcept { return step(&Index::next); }
-    [[nodiscard]] const Element* next() const noexcept { return const_cast<Element*>(this)->next(); }
-    [[nodiscard]] Element* prev() noexcept { return step(&Index::previous); }
-    [[nodiscard]] const Element* prev() const noexcept { return const_cast<Element*>(this)->prev(); }
+    [[nodiscard]] Element* next() noexcept { return next_of(this, unsigned{unknown}); }
+    [[nodiscard]] const Element* next() const noexcept { return next_of(this, unsigned{unknown}); }
+    [[nodiscard]] Element* prev() noexcept { return previous_of(this, unsigned{unknown}); }
+    [[nodiscard]] const Element* prev() const noexcept { return previous_of(this, unsigned{unknown}); }
 
    private:
     friend class OrderedContainer;
-    friend Index;
+    friend Nodes;
+    static constexpr bool is_set = std::is_same_v<Entry, const K>;
 
     template <class... Arguments>
     explicit Element(Arguments&&... arguments) : entry_(std::forward<Arguments>(arguments)...) {}
-    Element* step(Element* (*to)(const Element*, unsigned&)) const noexcept {
-      unsigned unknown = ~0u;
-      return to(this, unknown);
+    template <class E>
+    static auto& value_of(E& entry) noexcept {
+      if constexpr (is_set) {
+        return entry;
+      } else {
+        return entry.value;
+      }
     }
 
     Entry entry_;
   };
 
   // An iterator remembers where in its tree node its element is, as a rule.
-  using Iterator = NodeIterator<OrderedContainer, Element, typename Entry::Visible, unsigned>;
-  using ConstIterator = NodeIterator<OrderedContainer, const Element, const typename Entry::Visible, unsigned>;
+  using Iterator = NodeIterator<OrderedContainer, OrderedContainer, Element, Entry, unsigned>;
+  using ConstIterator = NodeIterator<OrderedContainer, OrderedContainer, const Element, const Entry, unsigned>;
   using iterator = Iterator;
   using const_iterator = ConstIterator;
 
@@ -110,57 +125,87 @@ class OrderedContainer {
   // Delegates, so that what has been copied ends when a further copy throws.
   OrderedContainer(const OrderedContainer& other) : OrderedContainer(other.blocks_.for_copy()) {
     for (const Element* element = other.front(); element != nullptr; element = element->next()) {
-      auto place = index_.place_of(element->key());
-      add(place, *element);
+      find_or_add(element->key(), *element);
     }
   }
-  OrderedContainer(OrderedContainer&& other) noexcept : blocks_(std::move(other.blocks_)) { index_.swap(other.index_); }
-  OrderedContainer& operator=(const OrderedContainer& other) {
-    if (this != &other) {
-      OrderedContainer copy(other);
-      swap(copy);
-    }
-    return *this;
-  }
+  OrderedContainer(OrderedContainer&& other) noexcept
+      : root_(std::exchange(other.root_, {})),
+        size_(std::exchange(other.size_, 0)),
+        blocks_(std::move(other.blocks_)) {}
+  OrderedContainer& operator=(const OrderedContainer& other) { return *this = OrderedContainer(other); }
   OrderedContainer& operator=(OrderedContainer&& other) noexcept {
-    if (this != &other) {
-      clear();
-      index_.swap(other.index_);
-      blocks_ = std::move(other.blocks_);
-    }
+    OrderedContainer taken(std::move(other));
+    swap(taken);
     return *this;
   }
   ~OrderedContainer() { clear(); }
 
   void swap(OrderedContainer& other) noexcept {
-    index_.swap(other.index_);
+    std::swap(root_, other.root_);
+    std::swap(size_, other.size_);
     blocks_.swap(other.blocks_);
   }
   friend void swap(Derived& a, Derived& b) noexcept { a.swap(b); }
 
-  [[nodiscard]] std::size_t size() const noexcept { return index_.size(); }
-  [[nodiscard]] bool is_empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool is_empty() const noexcept { return size_ == 0; }
 
   /// The element of a key, nullptr if it is not there.
-  [[nodiscard]] Element* find(const K& key) { return index_.find(key); }
-  [[nodiscard]] const Element* find(const K& key) const { return index_.find(key); }
-  [[nodiscard]] bool has(const K& key) const { return index_.find(key) != nullptr; }
+  // Even where the key does not share what all keys share: then no element is equal, whatever way the search takes.
+  [[nodiscard]] const Element* find(const K& key) const {
+    const Element* found = nullptr;
+    descend(wanted(key), [&](Node* node, Spot spot) {
+      found = spot.is_equal ? element_at(node, spot.at) : nullptr;
+      return spot.is_equal;
+    });
+    return found;
+  }
+  [[nodiscard]] Element* find(const K& key) { return const_cast<Element*>(std::as_const(*this).find(key)); }
+  [[nodiscard]] bool has(const K& key) const { return find(key) != nullptr; }
+
   /// The first element whose key is not less than `key`, nullptr if none.
-  [[nodiscard]] Element* lower_bound(const K& key) { return index_.lower_bound(key); }
-  [[nodiscard]] const Element* lower_bound(const K& key) const { return index_.lower_bound(key); }
+  [[nodiscard]] const Element* lower_bound(const K& key) const {
+    if (const int side = outside(wanted(key)); side != 0) {
+      return side < 0 ? front() : nullptr;
+    }
+    const Element* found = nullptr;
+    descend(wanted(key), [&](Node* node, Spot spot) {
+      found = spot.at < node->count ? element_at(node, spot.at) : found;
+      return spot.is_equal;
+    });
+    return found;
+  }
+  [[nodiscard]] Element* lower_bound(const K& key) {
+    return const_cast<Element*>(std::as_const(*this).lower_bound(key));
+  }
+
   /// The last element whose key is not greater than `key`, nullptr if none.
-  [[nodiscard]] Element* find_closest(const K& key) { return index_.closest(key); }
-  [[nodiscard]] const Element* find_closest(const K& key) const { return index_.closest(key); }
+  [[nodiscard]] const Element* find_closest(const K& key) const {
+    if (const int side = outside(wanted(key)); side != 0) {
+      return side < 0 ? nullptr : back();
+    }
+    const Element* found = nullptr;
+    descend(wanted(key), [&](Node* node, Spot spot) {
+      if (spot.is_equal || spot.at != 0) {
+        found = element_at(node, spot.is_equal ? spot.at : spot.at - 1);
+      }
+      return spot.is_equal;
+    });
+    return found;
+  }
+  [[nodiscard]] Element* find_closest(const K& key) {
+    return const_cast<Element*>(std::as_const(*this).find_closest(key));
+  }
 
   /// Removes and destroys an element of this container. nullptr is a no-op.
   void erase(Element* element) noexcept {
     if (element != nullptr) {
-      erase_at(Index::place_of(element));
+      erase_at({place_in_home(element, unknown), element});
     }
   }
   /// Removes a key; whether it was there.
   bool erase(const K& key) {
-    const auto place = index_.place_of(key);
+    const Place place = place_of(key);
     if (place.found != nullptr) {
       erase_at(place);
     }
@@ -170,10 +215,10 @@ class OrderedContainer {
   void remove(const ConstIterator& at) noexcept { erase(const_cast<Element*>(at.element())); }
 
   /// The first and the last element in order, nullptr when empty.
-  [[nodiscard]] Element* front() noexcept { return index_.first(); }
-  [[nodiscard]] const Element* front() const noexcept { return index_.first(); }
-  [[nodiscard]] Element* back() noexcept { return index_.last(); }
-  [[nodiscard]] const Element* back() const noexcept { return index_.last(); }
+  [[nodiscard]] Element* front() noexcept { return element_at(Tree::end_of(shape<>, root_.get(), false)); }
+  [[nodiscard]] const Element* front() const noexcept { return element_at(Tree::end_of(shape<>, root_.get(), false)); }
+  [[nodiscard]] Element* back() noexcept { return element_at(Tree::end_of(shape<>, root_.get(), true)); }
+  [[nodiscard]] const Element* back() const noexcept { return element_at(Tree::end_of(shape<>, root_.get(), true)); }
 
   [[nodiscard]] Iterator begin() noexcept { return {front(), this}; }
   [[nodiscard]] Iterator end() noexcept { return {nullptr, this}; }
@@ -183,72 +228,371 @@ class OrderedContainer {
   void clear() noexcept {
     if constexpr (Blocks::can_reset) {
       if (blocks_.is_own()) {
-        index_.template clear<!std::is_trivially_destructible_v<Element>>(
-            [](Element* element) { std::destroy_at(element); });
+        clear_tree<!std::is_trivially_destructible_v<Element>>([](Element* element) { std::destroy_at(element); });
         blocks_.reset();
         return;
       }
     }
-    index_.template clear<true>([this](Element* element) {
-      std::destroy_at(element);
-      blocks_.deallocate(element);
-    });
+    clear_tree<true>([this](Element* element) { end_element(element); });
   }
 
   /// Levels of the tree; 0 when empty.
-  [[nodiscard]] int calculate_depth() const noexcept { return static_cast<int>(index_.depth()); }
+  [[nodiscard]] int calculate_depth() const noexcept { return root_ ? root_.get_unchecked()->level + 1 : 0; }
 
-  /// Walks the tree: for tests. O(size).
-  [[nodiscard]] bool invariants_hold() const { return index_.invariants_hold(); }
+  /// Order, counts, homes, parents, padding and words: for tests. O(size).
+  [[nodiscard]] bool invariants_hold() const {
+    std::size_t count = 0;
+    const Element* previous = nullptr;
+    const Node* const root = root_.get();
+    return root == nullptr ? size_ == 0
+                           : !root->parent && holds_below(root, root->level, previous, count) && count == size_;
+  }
 
  protected:
+  /// Where a key is, or else the leaf that it would go to; no node in an empty container.
+  struct Place : Tree::Place {
+    Element* found = nullptr;  ///< the element that has the key
+  };
+  [[nodiscard, gnu::noinline]] Place place_of(const K& key) const {
+    if (const int side = outside(wanted(key)); side != 0) {
+      Place place{Tree::end_of(shape<>, root_.get(), side > 0)};
+      place.at += side > 0 ? 1 : 0;
+      return place;
+    }
+    Place place;
+    descend(wanted(key), [&](Node* node, Spot spot) {
+      place = {{node, spot.at}, spot.is_equal ? element_at(node, spot.at) : nullptr};
+      return spot.is_equal;
+    });
+    return place;
+  }
+
+  /// Makes an element of `arguments` and enters it where place_of() said.
   template <class... Arguments>
-  [[gnu::noinline]] Element* add(typename Index::Place& place, Arguments&&... arguments) {
-    void* const block = blocks_.allocate();
-    Element* element;
-    try {
-      element = ::new (block) Element(std::forward<Arguments>(arguments)...);
-    } catch (...) {
-      give_back(block);
-      throw;
+  [[gnu::noinline]] Element* add(Place& place, Arguments&&... arguments) {
+    Element* const element = Nodes::make<Element>(blocks_, std::forward<Arguments>(arguments)...);
+    if (place.node == nullptr || place.node->count == capacity) [[unlikely]] {
+      try {
+        Tree::make_room(shape<>, root_, place);
+      } catch (...) {
+        end_element(element);
+        throw;
+      }
     }
-    try {
-      index_.make_room(place);
-    } catch (...) {
-      destroy(element);
-      throw;
+    if constexpr (has_words) {
+      if (outside(wanted(element->key())) != 0) [[unlikely]] {
+        const std::string_view any = bytes_of_key(base_of(element_at(root_.get(), 0)));
+        Tree::share_less(shape<>, root_.get(), shared_bytes(any, wanted(element->key())));
+      }
     }
-    index_.insert(place, element);
+    Tree::enter(shape<>, place, base_of(element));
+    if constexpr (copies_keys) {
+      const Held& held = static_cast<const Held&>(element->key());
+      std::memcpy(Tree::keys_of(shape<>, place.node) + place.at * sizeof held, std::addressof(held), sizeof held);
+    }
+    ++size_;
     return element;
   }
 
-  Index index_;
-  [[no_unique_address]] Blocks blocks_;
+  /// The element of a key, made of `arguments` if it is not there.
+  template <class... Arguments>
+  Element* find_or_add(const K& key, Arguments&&... arguments) {
+    Place place = place_of(key);
+    return place.found != nullptr ? place.found : add(place, std::forward<Arguments>(arguments)...);
+  }
 
  private:
-  template <class, class, class, class>
+  template <class, class, class, class, class>
   friend class NodeIterator;
-  static Element* next_of(const Element* element, unsigned& hint) noexcept { return Index::next(element, hint); }
-  static Element* previous_of(const Element* element, unsigned& hint) noexcept {
-    return Index::previous(element, hint);
+
+  static constexpr std::uint32_t key_bytes = has_words || copies_keys ? sizeof(Held) : 0;
+  static constexpr unsigned prefetch_distance = 9;
+  static constexpr unsigned unknown = ~0u;
+
+  static std::string_view bytes_of_key(const void* element) noexcept {
+    return wanted(static_cast<const Element*>(static_cast<const TreeElement<Links>*>(element))->key());
+  }
+
+  static constexpr TreeShape shape_of(std::uint32_t elements) {
+    const auto align = [](std::size_t at, std::size_t to) {
+      return static_cast<std::uint32_t>((at + to - 1) / to * to);
+    };
+    TreeShape made{};
+    std::size_t alignment = copies_keys ? alignof(K) : 1;
+    if constexpr (has_words || compares_numbers) {
+      // A slot more than elements, or several: the search may end behind the last key.
+      made.key_slots = static_cast<std::uint32_t>((elements / Numbers::window + 1) * Numbers::window);
+      made.padding = Numbers::padding();
+      alignment = Numbers::alignment;
+    }
+    if constexpr (has_words) {
+      made.bytes_of_key = bytes_of_key;
+    }
+    made.capacity = elements;
+    made.key_bytes = key_bytes;
+    made.elements = sizeof(Node);
+    made.keys = align(made.elements + elements * sizeof(typename Tree::Raw), alignment);
+    alignment = std::max(alignment, alignof(Node));
+    made.children = align(made.keys + std::max(made.key_slots, elements) * key_bytes, alignment);
+    made.branch_bytes = align(made.children + (elements + 1) * sizeof(typename Tree::NodeLink), alignment);
+    return made;
+  }
+  /// Elements of a node. With 512 bytes of leaf, insertion and walks were faster than with 384 or less and as fast as
+  /// with 1024; branches of twice as many elements were slower.
+  static constexpr std::uint32_t fitting_capacity() {
+    std::uint32_t most = 63;
+    while (shape_of(most).children > 512) {
+      --most;
+    }
+    return most;
+  }
+  static constexpr std::uint32_t capacity = fitting_capacity();
+  static constexpr TreeShape layout = shape_of(capacity);
+  // A function, and a template: Element is incomplete where the container is declared.
+  static constexpr unsigned element_shift() {
+    return block::near_shift_of(block::stride_of(sizeof(Element), alignof(Element)));
+  }
+  template <class = void>
+  static constexpr Shape shape = [] {
+    Shape made{};
+    if constexpr (is_near) {
+      static_cast<TreeShape&>(made) = layout;
+      made.element_shift = element_shift();
+    }
+    return made;
+  }();
+
+  static const Held* held_in(const Node* node) noexcept {
+    return reinterpret_cast<const Held*>(Tree::keys_of(shape<>, node));
+  }
+  static Wanted wanted(const K& key) noexcept {
+    if constexpr (has_words) {
+      return OrderedBytes<K>::of(key);
+    } else {
+      return key;
+    }
+  }
+  static std::conditional_t<compares_numbers, K, const K&> key_at(const Node* node, unsigned at) noexcept {
+    if constexpr (copies_keys) {
+      return static_cast<std::conditional_t<compares_numbers, K, const K&>>(held_in(node)[at]);
+    } else {
+      return element_at(node, at)->key();
+    }
+  }
+  static Element* element_at(const Node* node, unsigned at) noexcept {
+    return static_cast<Element*>(Tree::element_at(shape<>, node, at));
+  }
+  static Element* element_at(typename Tree::Place place) noexcept {
+    return place.node == nullptr ? nullptr : element_at(place.node, place.at);
+  }
+  static TreeElement<Links>* base_of(const Element* element) noexcept { return const_cast<Element*>(element); }
+  // Where an element is: at `hint`, or it is looked for.
+  static typename Tree::Place place_in_home(const Element* element, unsigned hint) noexcept {
+    Node* const node = base_of(element)->home.get_unchecked();
+    const bool there = hint < node->count && element_at(node, hint) == element;
+    return {node, there ? hint : Tree::index_in(shape<>, node, base_of(element))};
+  }
+
+  /// How many keys of a node are less, and whether the next one is equal.
+  struct Spot {
+    unsigned at;
+    bool is_equal;
+  };
+
+  // Calls `visit(node, spot)` for the nodes from the root to a leaf, until it returns true. The root says how many
+  // levels there are.
+  template <class Visit>
+  [[gnu::always_inline]] void descend(Wanted key, Visit&& visit) const {
+    Node* node = root_.get();
+    if (node == nullptr) {
+      return;
+    }
+    for (unsigned level = node->level;; --level) {
+      const Spot spot = search(node, key);
+      if (visit(node, spot) || level == 0) {
+        return;
+      }
+      node = Tree::child_at(shape<>, node, spot.at);
+      if constexpr (key_bytes != 0) {
+        // The search would wait for one line after the other, and at its end for the link's.
+        for (std::size_t line = 0; line < layout.children; line += 64) {
+          __builtin_prefetch(Tree::bytes_of(node) + line);
+        }
+      }
+    }
+  }
+
+  // Without branches that depend on keys: a mispredicted one costs more than the comparisons. Only where the keys
+  // themselves must be looked at, which may take a cache miss each, a search ends as soon as it can.
+  static Spot search(const Node* node, Wanted key) {
+    if constexpr (has_words) {
+      const std::uint64_t word = word_at(key, node->skip);
+      const std::uint64_t* const words = held_in(node);
+      const unsigned at = Numbers::template less_than<layout.key_slots>(words, word);
+      if (at == node->count || words[at] != word) {
+        return {at, false};
+      }
+      unsigned end = at + 1;
+      while (end != node->count && words[end] == word) {
+        ++end;
+      }
+      return halve(at, end, [&](unsigned i) { return key <=> bytes_of_key(base_of(element_at(node, i))); });
+    } else if constexpr (compares_once) {
+      return halve(0, node->count, [&](unsigned i) { return key <=> key_at(node, i); });
+    } else {
+      unsigned at = 0;
+      if constexpr (compares_numbers) {
+        at = Numbers::template less_than<layout.key_slots>(held_in(node), key);
+      } else {
+        for (unsigned count = node->count; count != 0;) {
+          const unsigned half = (count + 1) / 2;
+          at += half & (0u - static_cast<unsigned>(Less()(key_at(node, at + half - 1), key)));
+          count -= half;
+        }
+      }
+      return {at, at < node->count && !Less()(key, key_at(node, at))};
+    }
+  }
+
+  // Halves the range of keys [at, end) with one comparison each.
+  template <class Compare>
+  static Spot halve(unsigned at, unsigned end, Compare&& compare) {
+    while (at != end) {
+      const unsigned middle = (at + end) / 2;
+      const auto order = compare(middle);
+      if (order == 0) {
+        return {middle, true};
+      }
+      (order < 0 ? end : at) = middle + (order < 0 ? 0 : 1);
+    }
+    return {at, false};
+  }
+
+  // Whether a key lacks bytes that all keys share, and that no search compares. It comes before all, -1, or after, 1.
+  int outside(Wanted key) const noexcept {
+    if constexpr (has_words) {
+      const Node* const root = root_.get();
+      if (root != nullptr && root->skip != 0) {
+        const std::string_view any = bytes_of_key(base_of(element_at(root, 0)));
+        if (key.size() < root->skip || std::memcmp(key.data(), any.data(), root->skip) != 0) {
+          return key < any ? -1 : 1;
+        }
+      }
+    }
+    return 0;
+  }
+
+  // The neighbours of an element, nullptr at the ends. `hint` is where in its home the element may be, and becomes
+  // where the neighbour is: an iteration that keeps it looks for nothing.
+  template <class Hint>
+  static Element* next_of(const Element* element, Hint&& hint) noexcept {
+    typename Tree::Place place = place_in_home(element, hint);
+    const Node* const node = place.node;
+    if (node->level == 0 && place.at + 1 < node->count) {
+      // Elements lie in the order of their insertion: what comes soon is fetched before it is asked for.
+      if (place.at + prefetch_distance < node->count) {
+        __builtin_prefetch(element_at(node, place.at + prefetch_distance));
+      }
+      hint = place.at + 1;
+      return element_at(node, hint);
+    }
+    place = Tree::neighbour(shape<>, place, true);
+    hint = place.at;
+    return element_at(place);
+  }
+  template <class Hint>
+  static Element* previous_of(const Element* element, Hint&& hint) noexcept {
+    typename Tree::Place place = place_in_home(element, hint);
+    if (place.node->level == 0 && place.at != 0) {
+      --place.at;
+    } else {
+      place = Tree::neighbour(shape<>, place, false);
+    }
+    hint = place.at;
+    return element_at(place);
   }
   template <class E>
   static auto& value_of(E* element) noexcept {
     return element->key_value();
   }
-  Element* last_node() const noexcept { return index_.last(); }
+  Element* last_node() const noexcept { return const_cast<OrderedContainer*>(this)->back(); }
 
-  [[gnu::noinline]] void erase_at(const typename Index::Place& place) noexcept {
-    index_.erase(place);
-    destroy(place.found);
+  // Gives all tree nodes back, and calls `end(element)` for each element, in order. Where that `touches` elements, they
+  // are fetched ahead: the order of keys is none in memory.
+  template <bool touches, class End>
+  void clear_tree(End&& end) noexcept {
+    Node* const root = std::exchange(root_, {}).get();
+    size_ = 0;
+    if (root != nullptr) {
+      const auto visit = [](void* context, typename Tree::Place place, unsigned count) {
+        for (unsigned i = 0; i < count; ++i) {
+          if constexpr (touches) {
+            const unsigned ahead = place.at + i + prefetch_distance;
+            __builtin_prefetch(element_at(place.node, ahead < place.node->count ? ahead : place.at + i), 1);
+          }
+          (*static_cast<std::remove_reference_t<End>*>(context))(element_at(place.node, place.at + i));
+        }
+      };
+      Tree::clear(shape<>, root, visit, std::addressof(end));
+    }
   }
 
-  void destroy(Element* element) noexcept {
-    std::destroy_at(element);
-    give_back(element);
+  [[gnu::noinline]] void erase_at(const Place& place) noexcept {
+    Tree::erase(shape<>, root_, place);
+    --size_;
+    end_element(place.found);
   }
-  // Out of line: what is thrown past needs no speed, and what is erased has been searched for.
-  [[gnu::noinline]] void give_back(void* block) noexcept { blocks_.deallocate(block); }
+
+  // Out of line: what is erased has been searched for.
+  [[gnu::noinline]] void end_element(Element* element) noexcept { Nodes::end(blocks_, element); }
+
+  // Whether the places of keys hold copies or words of them, and behind the last key padding.
+  static bool keys_hold(const Node* node) {
+    for (unsigned i = node->count; i < layout.key_slots; ++i) {
+      if (std::memcmp(held_in(node) + i, &layout.padding, sizeof(Held)) != 0) {
+        return false;
+      }
+    }
+    for (unsigned i = 0; i < node->count; ++i) {
+      const Element* const element = element_at(node, i);
+      if constexpr (has_words) {
+        if (held_in(node)[i] != word_at(wanted(element->key()), node->skip)) {
+          return false;
+        }
+      }
+      if (Less()(key_at(node, i), element->key()) || Less()(element->key(), key_at(node, i))) {
+        return false;
+      }
+    }
+    return !has_words || node->skip <= Tree::shared_below(shape<>, node);
+  }
+  static bool holds_below(const Node* node, unsigned level, const Element*& previous, std::size_t& count) {
+    if (node->count == 0 || node->level != level || !keys_hold(node)) {
+      return false;
+    }
+    for (unsigned i = 0; i <= node->count; ++i) {
+      if (level != 0) {
+        const Node* const child = Tree::child_at(shape<>, node, i);
+        if (child->parent.get() != node || !holds_below(child, level - 1, previous, count)) {
+          return false;
+        }
+      }
+      if (i != node->count) {
+        const Element* const element = element_at(node, i);
+        if (base_of(element)->home.get_unchecked() != node ||
+            (previous != nullptr && !Less()(previous->key(), element->key()))) {
+          return false;
+        }
+        previous = element;
+        ++count;
+      }
+    }
+    return true;
+  }
+
+  typename Tree::NodeLink root_;
+  std::size_t size_ = 0;
+  [[no_unique_address]] Blocks blocks_;
 };
 
 }  // namespace blockyard::container

@@ -1,4 +1,4 @@
-/// SortedNumbers: a search among a few dozen sorted numbers in a row. Inside of ordered_index.hpp.
+/// SortedNumbers: a search among a few dozen sorted numbers in a row. Inside of ordered_container.hpp.
 ///
 /// Bounds: no branch depends on a number; with 64 numbers of 4 bytes, 3 comparisons and 4 of vectors, in two or three
 /// cache lines.
