@@ -260,7 +260,7 @@ class OrderedContainer {
       return place;
     }
     Place place;
-    descend(wanted(key), [&](Node* node, Spot spot) {
+    descend<true>(wanted(key), [&](Node* node, Spot spot) {
       place = {{node, spot.at}, spot.is_equal ? element_at(node, spot.at) : nullptr};
       return spot.is_equal;
     });
@@ -285,7 +285,11 @@ class OrderedContainer {
         Tree::share_less(shape<>, root_.get(), shared_bytes(any, wanted(element->key())));
       }
     }
-    Tree::enter(shape<>, place, base_of(element));
+    if (!has_words && place.at == place.node->count) {
+      Tree::put(shape<>, place, base_of(element));
+    } else {
+      Tree::enter(shape<>, place, base_of(element));
+    }
     if constexpr (copies_keys) {
       const Held& held = static_cast<const Held&>(element->key());
       std::memcpy(Tree::keys_of(shape<>, place.node) + place.at * sizeof held, std::addressof(held), sizeof held);
@@ -401,14 +405,14 @@ class OrderedContainer {
 
   // Calls `visit(node, spot)` for the nodes from the root to a leaf, until it returns true. The root says how many
   // levels there are.
-  template <class Visit>
+  template <bool enters = false, class Visit>
   [[gnu::always_inline]] void descend(Wanted key, Visit&& visit) const {
     Node* node = root_.get();
     if (node == nullptr) {
       return;
     }
     for (unsigned level = node->level;; --level) {
-      const Spot spot = search(node, key);
+      const Spot spot = search<enters>(node, key);
       if (visit(node, spot) || level == 0) {
         return;
       }
@@ -424,7 +428,14 @@ class OrderedContainer {
 
   // Without branches that depend on keys: a mispredicted one costs more than the comparisons. Only where the keys
   // themselves must be looked at, which may take a cache miss each, a search ends as soon as it can.
+  template <bool enters>
   static Spot search(const Node* node, Wanted key) {
+    if constexpr (enters && compares_numbers) {
+      // What is entered is often entered in order.
+      if (key_at(node, node->count - 1u) < key) {
+        return {node->count, false};
+      }
+    }
     if constexpr (has_words) {
       const std::uint64_t word = word_at(key, node->skip);
       const std::uint64_t* const words = held_in(node);

@@ -188,12 +188,16 @@ struct OrderedTree {
     }
   }
 
-  /// Enters an element at a place with room. Where keys are copied, the place of its copy is open: the caller fills it.
-  [[gnu::noinline]] static void enter(const Shape& shape, Place place, Element* element) noexcept {
-    shift(shape, place.node, place.at, place.at + 1, place.node->count - place.at);
+  /// Enters an element behind the others of a leaf with room, where keys are copied or not held at all.
+  static void put(const Shape& shape, Place place, Element* element) noexcept {
     ++place.node->count;
     elements_of(shape, place.node)[place.at] = shape.link_to(element);
     element->home = NodeLink(place.node);
+  }
+  /// Enters an element at a place with room. Where keys are copied, the place of its copy is open: the caller fills it.
+  [[gnu::noinline]] static void enter(const Shape& shape, Place place, Element* element) noexcept {
+    shift(shape, place.node, place.at, place.at + 1, place.node->count - place.at);
+    put(shape, place, element);
     if (shape.bytes_of_key != nullptr) {
       write_words(shape, place.node, place.at, 1);
       lengthen(shape, place.node);
