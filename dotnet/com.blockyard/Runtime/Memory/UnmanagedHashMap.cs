@@ -166,21 +166,27 @@ namespace Blockyard.Memory
         public readonly bool Remove(TKey key)
         {
             Head* shared = Shared;
-            ulong hash = Hash(key);
-            uint* slot = Find(shared, key, hash);
-            if (slot == null)
+            if (shared->Count == 0)
             {
                 return false;
             }
 
-            Chunk* chunk = (Chunk*)((ulong)slot & ~(ulong)(ChunkSize - 1));
-            uint index = *slot;
-            ((byte*)chunk)[slot - chunk->Links] = 0;
-            if (chunk != shared->Chunks + Home(shared, hash))
+            ulong hash = Hash(key);
+            Chunk* chunk = shared->Chunks + Home(shared, hash);
+            uint* link = LinkIn(shared, chunk, key, hash);
+            if (link == null)
             {
-                ComeBack(shared, hash, chunk);
+                link = chunk->WentOn == 0 ? null : FindToRemove(shared, key, hash);
+                if (link == null)
+                {
+                    return false;
+                }
+
+                chunk = ChunkOf(link);
             }
 
+            uint index = *link;
+            ((byte*)chunk)[link - chunk->Links] = 0;
             *(uint*)EntryAt(shared, index) = shared->FirstFree;
             shared->FirstFree = index;
             shared->Count--;
@@ -297,7 +303,7 @@ namespace Blockyard.Memory
         private static uint Following(Head* shared, uint chunk, ulong hash) =>
             (chunk + (Tag(hash) * 2) + 1) & (uint)shared->Mask;
 
-        /// <summary>The slot that links a key's entry, or null.</summary>
+        /// <summary>The link to a key's entry, or null.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         private static uint* Find(Head* shared, TKey key, ulong hash)
         {
@@ -306,64 +312,88 @@ namespace Blockyard.Memory
                 return null;
             }
 
-            uint at = Home(shared, hash);
-            for (int left = shared->Mask; ; left--)
-            {
-                Chunk* chunk = shared->Chunks + at;
-#if NET8_0_OR_GREATER
-                Vector128<byte> tags = Vector128.Load((byte*)chunk);
-                uint equal = Vector128.Equals(tags, Vector128.Create((byte)Tag(hash))).ExtractMostSignificantBits();
-                for (equal &= (1 << Slots) - 1; equal != 0; equal &= equal - 1)
-                {
-                    uint* slot = chunk->Links + BitOperations.TrailingZeroCount(equal);
-                    if (EntryAt(shared, *slot)->Key.Equals(key))
-                    {
-                        return slot;
-                    }
-                }
-#else
-                ulong tag = Tag(hash) * 0x0101010101010101UL;
-                ulong equal = ZeroBytes(*(ulong*)chunk ^ tag);
-                uint* links = chunk->Links;
-                for (; equal != 0; equal &= equal - 1)
-                {
-                    uint* slot = links + LowestByte(equal);
-                    if (EntryAt(shared, *slot)->Key.Equals(key))
-                    {
-                        return slot;
-                    }
-                }
-
-                // The count in the upper half is no tag.
-                equal = ZeroBytes((((ulong*)chunk)[1] ^ tag) | 0xFFFFFFFF00000000UL);
-                links += sizeof(ulong);
-                for (; equal != 0; equal &= equal - 1)
-                {
-                    uint* slot = links + LowestByte(equal);
-                    if (EntryAt(shared, *slot)->Key.Equals(key))
-                    {
-                        return slot;
-                    }
-                }
-#endif
-
-                if (chunk->WentOn == 0 || left == 0)
-                {
-                    return null;
-                }
-
-                at = Following(shared, at, hash);
-            }
+            Chunk* chunk = shared->Chunks + Home(shared, hash);
+            uint* link = LinkIn(shared, chunk, key, hash);
+            return link != null || chunk->WentOn == 0 ? link : FindFurther(shared, key, hash);
         }
 
-        /// <summary>A key no longer goes past the chunks that were full before its own.</summary>
+        /// <summary>Finds a key's entry behind its first chunk.</summary>
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private static void ComeBack(Head* shared, ulong hash, Chunk* chunk)
+        private static uint* FindFurther(Head* shared, TKey key, ulong hash)
         {
-            for (uint at = Home(shared, hash); shared->Chunks + at != chunk; at = Following(shared, at, hash))
+            uint at = Home(shared, hash);
+            for (int left = shared->Mask; left > 0 && shared->Chunks[at].WentOn != 0; left--)
+            {
+                at = Following(shared, at, hash);
+                uint* link = LinkIn(shared, shared->Chunks + at, key, hash);
+                if (link != null)
+                {
+                    return link;
+                }
+            }
+
+            return null;
+        }
+
+        /// <summary>A chunk's link to a key's entry, or null.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static uint* LinkIn(Head* shared, Chunk* chunk, TKey key, ulong hash)
+        {
+#if NET8_0_OR_GREATER
+            Vector128<byte> tags = Vector128.Load((byte*)chunk);
+            uint equal = Vector128.Equals(tags, Vector128.Create((byte)Tag(hash))).ExtractMostSignificantBits();
+            for (equal &= (1 << Slots) - 1; equal != 0; equal &= equal - 1)
+            {
+                uint* link = chunk->Links + BitOperations.TrailingZeroCount(equal);
+                if (EntryAt(shared, *link)->Key.Equals(key))
+                {
+                    return link;
+                }
+            }
+#else
+            ulong tag = Tag(hash) * 0x0101010101010101UL;
+            ulong equal = ZeroBytes(*(ulong*)chunk ^ tag);
+            uint* links = chunk->Links;
+            for (; equal != 0; equal &= equal - 1)
+            {
+                uint* link = links + LowestByte(equal);
+                if (EntryAt(shared, *link)->Key.Equals(key))
+                {
+                    return link;
+                }
+            }
+
+            // The count in the upper half is no tag.
+            equal = ZeroBytes((((ulong*)chunk)[1] ^ tag) | 0xFFFFFFFF00000000UL);
+            links += sizeof(ulong);
+            for (; equal != 0; equal &= equal - 1)
+            {
+                uint* link = links + LowestByte(equal);
+                if (EntryAt(shared, *link)->Key.Equals(key))
+                {
+                    return link;
+                }
+            }
+#endif
+
+            return null;
+        }
+
+        private static Chunk* ChunkOf(uint* link) => (Chunk*)((ulong)link & ~(ulong)(ChunkSize - 1));
+
+        /// <summary>The link to a key's entry that lies behind its first chunk, or null. The key no longer counts as
+        /// one that went past the chunks before its own.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static uint* FindToRemove(Head* shared, TKey key, ulong hash)
+        {
+            uint* link = FindFurther(shared, key, hash);
+            uint at = Home(shared, hash);
+            for (; link != null && shared->Chunks + at != ChunkOf(link); at = Following(shared, at, hash))
             {
                 shared->Chunks[at].WentOn--;
             }
+
+            return link;
         }
 
         /// <summary>Links an entry from the first empty slot of its chunks. There always is one.</summary>
