@@ -15,8 +15,9 @@ namespace Blockyard.Sockets
     /// <see cref="Address"/> makes a new <see cref="IPAddress"/> at every read, and through a variable of the base type
     /// the address is the one from the constructor, but the port is right. One thread at a time.</para>
     /// <para>It equals others of its kind by address and port, and hashes the whole address. On .NET 8 it also equals
-    /// an ordinary end point with the same address and port. On Mono it never does, because Mono's hashes of ordinary
-    /// end points often collide. Use <see cref="Addr"/> as a key where both must find the same entry.</para>
+    /// an ordinary end point with the same address and port. On Mono it never does, because their hashes differ. Peers
+    /// can choose addresses whose hashes collide: use <see cref="Addr"/> as a key, and no hash as an
+    /// identifier.</para>
     /// </remarks>
     public class IPEndPointNonAlloc : IPEndPoint
     {
@@ -122,13 +123,11 @@ namespace Blockyard.Sockets
             return this;
         }
 
-        /// <summary>A hash of the whole address and the port.</summary>
-        /// <remarks>Never that of the runtime's <see cref="SocketAddress"/>: on Mono it is 0 for a received
-        /// address.</remarks>
+        /// <summary>A hash of the whole address and the port: on Mono where-allocation's.</summary>
         public override int GetHashCode()
         {
             SocketAddr addr = Addr;
-            return CanHide ? addr.GetHashCode() : base.GetHashCode();
+            return CanHide ? addr.PlainHash : base.GetHashCode();
         }
 
         /// <summary>Whether it is another reusable end point, or on .NET 8 any end point, of the same address and

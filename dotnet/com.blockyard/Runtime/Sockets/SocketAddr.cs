@@ -120,6 +120,18 @@ namespace Blockyard.Sockets
         /// <summary>The same address with port 0.</summary>
         internal SocketAddr WithoutPort => new SocketAddr((AddressFamily)family, 0, high, low, scope, 0);
 
+        /// <summary>Mono's hash of a <see cref="SocketAddress"/> without flow information: all its words
+        /// together.</summary>
+        internal int PlainHash
+        {
+            get
+            {
+                ulong words = high ^ low;
+                uint head = family | ((uint)(port >> 8) << 16) | ((uint)port << 24);
+                return unchecked((int)(head ^ (uint)words ^ (uint)(words >> 32) ^ scope));
+            }
+        }
+
         internal ulong High => high;
 
         internal ulong Low => low;
