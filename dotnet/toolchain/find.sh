@@ -1,6 +1,7 @@
 # Finds this machine's .NET, Mono and compiler. To be sourced; expects $here, the folder dotnet/.
 toolchain=$here/build/toolchain
 mono_libraries=/usr/lib/mono/4.5
+pipelines=$toolchain/sdk-3.1/System.IO.Pipelines.dll
 
 # Finds the newest .NET SDK from version 8 on. Sets sdk (its folder) and sdk_host.
 find_sdk() {
@@ -43,10 +44,10 @@ find_net8() {
     fi
 }
 
-# Finds the project system of .NET SDK 3.1, which includes the reference assemblies of netstandard 2.1.
+# Finds the project system of .NET SDK 3.1, the reference assemblies of netstandard 2.1, and System.IO.Pipelines.
 find_project_system() {
     project_system=$toolchain/sdk-3.1/sdk/3.1.102
-    [[ -f $project_system/MSBuild.dll && -d $toolchain/sdk-3.1/packs/NETStandard.Library.Ref/2.1.0 ]]
+    [[ -f $project_system/MSBuild.dll && -f $pipelines && -d $toolchain/sdk-3.1/packs/NETStandard.Library.Ref/2.1.0 ]]
 }
 
 # build_project HOME PROJECT OPTIONS...: runs the project system of .NET SDK 3.1 for netstandard2.1. That SDK supports
