@@ -80,3 +80,4 @@ def test_an_interrupted_measurement_goes_on(tmp_path):
     done = blockyard("advise", path, "-o", out)
     assert done.returncode == 0, done.stderr
     assert "Measured by replay" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith(f"blockyard report {out}")
