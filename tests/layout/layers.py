@@ -33,9 +33,9 @@ LAB_HEADERS = {"adapter.h", "journal.h"}
 PACKAGES = {
     "campaign": set(),
     "analysis": {"campaign"},
-    "report": {"analysis", "campaign"},
-    "locality": {"report"},
     "advise": {"campaign", "analysis"},
+    "report": {"analysis", "campaign", "advise"},
+    "locality": {"report"},
     "commands": {"report", "analysis", "campaign", "locality", "advise"},
 }
 

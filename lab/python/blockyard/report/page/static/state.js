@@ -38,7 +38,8 @@ export const allocatorNamed = (name) => section().allocators.find((one) => one.n
 export const shownAllocators = () => section().allocators.filter((one) => state.shown.has(one.name));
 export const isWhole = () => state.from <= 0 && state.to >= endSeconds();
 
-/// `what` is a set of words: "range", "choice", "sort", "event", "flame" (how it is shown), "frame" (or the advice that is chosen), "at".
+/// `what` is a set of words: "range", "choice", "sort", "event", "flame" (how it is shown), "frame" (or the advice that
+/// is chosen), "at".
 export function onChange(listener) {
   listeners.push(listener);
 }
