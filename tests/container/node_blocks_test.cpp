@@ -78,6 +78,19 @@ TYPED_TEST(AnyContainer, a_move_leaves_an_empty_container_that_works) {
   EXPECT_EQ(b.size(), 20u);
 }
 
+TYPED_TEST(AnyContainer, assigned_to_itself_the_elements_stay_where_they_are) {
+  typename TypeParam::Container a;
+  fill<TypeParam>(a, 0, 500);
+  auto& same = a;
+  const auto* const first = &*a.begin();
+  a = same;
+  EXPECT_EQ(&*a.begin(), first);
+  a = std::move(same);
+  EXPECT_EQ(&*a.begin(), first);
+  EXPECT_EQ(a.size(), 500u);
+  EXPECT_TRUE(a.invariants_hold());
+}
+
 TYPED_TEST(AnyContainer, swap_exchanges_everything) {
   typename TypeParam::Container a;
   typename TypeParam::Container b;

@@ -91,7 +91,7 @@ class HashMap {
     }
   }
   HashMap(HashMap&& other) noexcept : blocks_(std::move(other.blocks_)) { swap_entries(other); }
-  HashMap& operator=(const HashMap& other) { return *this = HashMap(other); }
+  HashMap& operator=(const HashMap& other) { return this == &other ? *this : (*this = HashMap(other)); }
   HashMap& operator=(HashMap&& other) noexcept {
     HashMap taken(std::move(other));
     swap(taken);

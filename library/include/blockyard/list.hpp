@@ -145,7 +145,7 @@ class List {
     }
   }
   List(List&& other) noexcept : state_(other.give_up()) {}
-  List& operator=(const List& other) { return *this = List(other); }
+  List& operator=(const List& other) { return this == &other ? *this : (*this = List(other)); }
   List& operator=(List&& other) noexcept {
     List taken(std::move(other));
     swap(taken);

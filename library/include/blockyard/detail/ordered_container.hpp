@@ -132,7 +132,9 @@ class OrderedContainer {
       : root_(std::exchange(other.root_, {})),
         size_(std::exchange(other.size_, 0)),
         blocks_(std::move(other.blocks_)) {}
-  OrderedContainer& operator=(const OrderedContainer& other) { return *this = OrderedContainer(other); }
+  OrderedContainer& operator=(const OrderedContainer& other) {
+    return this == &other ? *this : (*this = OrderedContainer(other));
+  }
   OrderedContainer& operator=(OrderedContainer&& other) noexcept {
     OrderedContainer taken(std::move(other));
     swap(taken);
