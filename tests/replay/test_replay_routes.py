@@ -139,9 +139,10 @@ def test_a_buffer_that_grows_by_an_allocation_and_a_free_stays_in_its_reserve(tm
     assert made.facts["events"] == journal.events - 2
 
 
-def test_a_growth_without_a_free_belongs_to_another_journal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("grows", [(1,), (1, 2), (3,)])
+def test_a_growth_without_a_free_belongs_to_another_journal(tmp_path: Path, grows: tuple[int, ...]) -> None:
     journal = Journal().allocate("a", 32, 0).allocate("b", 64, 10).allocate("c", 64, 20).free("a", 30)
-    file = write_routes(tmp_path / "routes.byr", journal.events, Route("reserve", (0, 1), 64, grows=(1,)))
+    file = write_routes(tmp_path / "routes.byr", journal.events, Route("reserve", (0, *grows), 64, grows=grows))
     done = plan(journal.write(tmp_path / "journal.txt"), tmp_path / "journal.plan", "--routes", str(file))
     assert done.returncode == 1 and "belong to another journal" in done.stderr
 
