@@ -139,6 +139,13 @@ def test_a_buffer_that_grows_by_an_allocation_and_a_free_stays_in_its_reserve(tm
     assert made.facts["events"] == journal.events - 2
 
 
+def test_a_buffer_that_breaks_the_advice_grows_in_the_heap_as_it_did(tmp_path: Path) -> None:
+    journal = Journal().allocate("a", 32, 0).allocate("b", 64, 10).free("a", 11).free("b", 20, 2)
+    made = rerouted(journal, tmp_path, Route("temp", (0, 1, 2), grows=(1,)))
+    assert made.facts["routes"][0]["refused"] == {"other_thread": 2}
+    assert [row.decode() for row in made.calls()["what"]] == ["m", "m", "f", "f"]
+
+
 @pytest.mark.parametrize("grows", [(1,), (1, 2), (3,)])
 def test_a_growth_without_a_free_belongs_to_another_journal(tmp_path: Path, grows: tuple[int, ...]) -> None:
     journal = Journal().allocate("a", 32, 0).allocate("b", 64, 10).allocate("c", 64, 20).free("a", 30)

@@ -52,11 +52,12 @@ RouteReview::RouteReview(journal::Routes routes, std::string path, std::optional
     found_.routes.push_back(plan);
   }
   found_.shared.resize(routes_.routes.size());
+  std::vector<std::uint32_t> growths;
   for (const journal::RoutedBlock& block : routes_.blocks) {
-    if (block.grows != 0) found_.growths.push_back(block.event);
+    if (block.grows != 0) growths.push_back(block.event);
   }
   std::erase_if(routes_.blocks, [](const journal::RoutedBlock& block) { return block.grows != 0; });
-  growth_ = Growth(found_.growths);
+  growth_ = Growth(std::move(growths));
 }
 
 bool RouteReview::add(std::span<const Event> events, std::uint64_t preamble_events) {
@@ -87,7 +88,9 @@ bool RouteReview::add(std::span<const Event> events, std::uint64_t preamble_even
         allocate(event, number);
         break;
       case Kind::reallocate:
-        reallocate(event, number);
+        if (const auto chain = reallocate(event, number); chain && &event != &read && measuring_) {
+          growths_.push_back({growth_.allocation(), *chain});
+        }
         break;
       case Kind::free:
         end(event, number);
@@ -134,12 +137,12 @@ RouteReview::Chain& RouteReview::begin(const Event& event, std::uint32_t number,
   return chain;
 }
 
-void RouteReview::reallocate(const Event& event, std::uint32_t number) {
+std::optional<std::uint32_t> RouteReview::reallocate(const Event& event, std::uint32_t number) {
   const std::optional<std::uint16_t> route = listed_route(number);
   std::uint32_t index = 0;
   if (!chain_of_block_.take(event.old_block + 1, index)) {
     if (route) begin(event, number, *route).refusal = Refusal::split;
-    return;
+    return {};
   }
   Chain& chain = chains_[index];
   chain.listed += route.has_value();
@@ -148,6 +151,7 @@ void RouteReview::reallocate(const Event& event, std::uint32_t number) {
   require_fit(chain, event);
   if (measuring_ && !chain.refusal && is_temp(kind_of(chain))) reallocates_.push_back({number, index});
   chain_of_block_.insert(event.block + 1, index);
+  return index;
 }
 
 void RouteReview::end(const Event& event, std::uint32_t number) {
@@ -213,6 +217,10 @@ Reroutes RouteReview::finish() {
     found_.blocks.push_back({chain.begin, chain.route, 0});
     if (ends_with_frames(kind_of(chain))) found_.ends_frames = true;
   }
+  for (const Need& growth : growths_) {
+    if (!chains_[growth.chain].refusal) found_.growths.push_back(growth.event);
+  }
+  std::sort(found_.growths.begin(), found_.growths.end());
   find_generations(admitted);
   return std::move(found_);
 }

@@ -28,7 +28,7 @@ struct Reroutes {
   std::vector<ReroutedBlock> blocks;       ///< ascending by event
   std::vector<PlanRoute> routes;           ///< in the file's order
   std::vector<std::uint64_t> generations;  ///< as PlanFile::generations()
-  std::vector<std::uint32_t> growths;      ///< see Growth
+  std::vector<std::uint32_t> growths;      ///< of chains that are rerouted; see Growth
   std::vector<bool> shared;                ///< by route: more than one thread has a part in its blocks
   std::uint32_t frame_thread = none;       ///< the journal's thread that marks most frames; `none` without marks
   bool ends_frames = false;                ///< some block lies in memory that ends with a frame
@@ -66,7 +66,8 @@ class RouteReview {
 
   void allocate(const journal::Event& event, std::uint32_t number);
   Chain& begin(const journal::Event& event, std::uint32_t number, std::uint16_t route);
-  void reallocate(const journal::Event& event, std::uint32_t number);
+  /// The chain of the old block, if it is of any.
+  std::optional<std::uint32_t> reallocate(const journal::Event& event, std::uint32_t number);
   void end(const journal::Event& event, std::uint32_t number);
   /// The route that the file lists for the event, if any. Events come in order.
   std::optional<std::uint16_t> listed_route(std::uint32_t number);
@@ -93,6 +94,7 @@ class RouteReview {
   std::vector<Chain> chains_;        ///< those of the stretch in the order of their beginnings, behind older ones
   std::vector<std::uint32_t> over_;  ///< before the stretch: chains whose places are free
   std::vector<Need> reallocates_;    ///< of temp and temp_scope chains
+  std::vector<Need> growths_;        ///< of the stretch: where a chain's block grows by an allocation
   std::vector<std::vector<std::uint32_t>> marks_;  ///< events of the stretch, by thread
   bool measuring_ = false;
   bool ended_ = false;
