@@ -102,7 +102,7 @@ def test_a_row_marks_its_events_and_its_part_of_the_flame_graph_until_it_is_clic
     underlined = bars(tab)
     # main, draw, label, text: each row down to the function that asks has the same share.
     assert underlined[:5] == pytest.approx([share] * 5, abs=0.005) and sum(underlined[5:]) == 0
-    assert f"Advice 1, underlined, is about {100 * share:.1f} %." in text(tab, "flame-words")
+    assert f"Advice 1, underlined, covers {100 * share:.1f} %." in text(tab, "flame-words")
     assert all(now != old for now, old in zip(pictures(tab), before, strict=True))
     assert tab.evaluate(f"document.querySelector('{FIRST}').getAttribute('aria-pressed')") == "true"
     tab.screenshot(SHOTS / "advice.png")
@@ -117,6 +117,16 @@ def test_a_row_shows_the_evidence_the_exceptions_and_the_code(tab: Page, advised
     assert words.startswith("temp in label()Allocates: text() < label().")
     assert "1 block breaks it and stays on the program's allocator: one of 64 bytes at 1.50 s outlives its" in words
     assert "blockyard::temp_allocate(bytes)" in words
+
+
+def test_what_is_behind_a_row_is_in_sight_below_many_rows(tab: Page, tmp_path: Path, stacked: Campaign) -> None:
+    many = advice_files.write(tmp_path / "many", [change("temp", [steps(SPAWN)], gain=(10e6, 6e6)) for _ in range(40)])
+    done = report(stacked.directory, "--advice", many, "-o", tmp_path / "report")
+    assert done.returncode == 0, done.stderr
+    tab.open(tmp_path / "report" / "report.html")
+    tab.click(FIRST)
+    assert tab.evaluate("document.getElementById('advice-details').getBoundingClientRect().top < innerHeight")
+    assert tab.evaluate("document.querySelector('#advice button').getClientRects().length") == 1
 
 
 def test_of_frees_those_of_its_blocks_are_marked(
@@ -153,7 +163,7 @@ def test_the_keyboard_chooses_a_row_and_a_link_brings_it_back(tab: Page, advised
     tab.open(advised)
     tab.evaluate(f"document.querySelector('{SECOND}').focus()")
     tab.press("Enter")
-    assert "about which advice 2 is" in text(tab, "scatter-words")
+    assert "those of advice 2, a block pool" in text(tab, "scatter-words")
     tab.evaluate("document.activeElement.blur()")
     seen = pictures(tab)
     link = tab.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
@@ -190,8 +200,12 @@ def test_advice_about_another_journal_is_refused_before_anything_is_written(stac
         (None, "holds no advice; give the folder that 'blockyard advise -o' wrote"),
         ("{", "is no advice of this version; write it again by 'blockyard advise'"),
         ('{"advice": [], "request": 5}', "is no advice of this version; write it again by 'blockyard advise'"),
+        (
+            '{"advice": [{}], "leave": [], "estimated_ns": 0, "frames": 0, "request": {"journal": "", "sha256": []}}',
+            "is no advice of this version; write it again by 'blockyard advise'",
+        ),
     ],
-    ids=["no folder", "no JSON", "something else"],
+    ids=["no folder", "no JSON", "something else", "damaged"],
 )
 def test_what_is_no_advice_is_refused(stacked: Campaign, tmp_path: Path, content: str | None, complaint: str) -> None:
     if content is not None:
@@ -199,6 +213,13 @@ def test_what_is_no_advice_is_refused(stacked: Campaign, tmp_path: Path, content
         (tmp_path / "advice" / "advice.json").write_text(content)
     done = report(stacked.directory, "--advice", tmp_path / "advice")
     assert done.returncode == 1 and complaint in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_two_folders_of_advice_about_one_journal_are_refused(stacked: Campaign, tmp_path: Path) -> None:
+    one, other = (advice_files.write(tmp_path / name, []) for name in ("one", "other"))
+    done = report(stacked.directory, "--advice", one, "--advice", other, "-o", tmp_path / "out")
+    assert done.returncode == 1 and not (tmp_path / "out").exists()
+    assert done.stderr.strip() == f"blockyard: {one} and {other} are both advice about game; give one of them"
 
 
 def test_a_folder_of_advice_is_reported_on_with_its_replays(tab: Page, tmp_path: Path) -> None:
@@ -217,4 +238,4 @@ def test_a_folder_of_advice_is_reported_on_with_its_replays(tab: Page, tmp_path:
 
 def test_a_folder_of_advice_without_replays_says_what_to_do(tmp_path: Path) -> None:
     done = report(advice_files.write(tmp_path / "advice", []))
-    assert done.returncode == 1 and "replay the journal with 'blockyard replay" in done.stderr
+    assert done.returncode == 1 and "run 'blockyard replay /there/game.byj -a" in done.stderr

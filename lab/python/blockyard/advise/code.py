@@ -66,7 +66,7 @@ def cpp(advice: dict[str, Any]) -> Code:
         )
     if what == "reserve" and advice["evidence"].get("copies"):
         return Code(
-            ("#include <vector>",),
+            ("#include <cstddef>", "#include <vector>"),
             (
                 "std::vector<std::byte> buffer;             // or what grows like one",
                 f"buffer.reserve({size});                      // bytes: {size} / sizeof(T) of a T",

@@ -9,6 +9,7 @@ from blockyard.campaign import document
 from blockyard.errors import UserError
 
 _MEMBERS = {"advice", "leave", "estimated_ns", "frames", "request"}
+_OF_SITE = {"what", "where", "contexts", "evidence", "estimate"}
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -16,15 +17,26 @@ def read(folder: Path) -> dict[str, Any]:
     path = folder / tool.REPORT
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
-        if not report.keys() >= _MEMBERS or not all(len(sha) == 64 for sha in report["request"]["sha256"]):
+        if not _is_whole(report):
             raise ValueError
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder} holds no advice; give the folder that 'blockyard advise -o' wrote") from None
     except OSError as error:
         raise UserError(f"{path} can't be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise UserError(f"{path} is no advice of this version; write it again by 'blockyard advise'") from None
     return report
+
+
+def _is_whole(report: dict[str, Any]) -> bool:
+    sites = [*report["advice"], *report["leave"]]
+    return (
+        report.keys() >= _MEMBERS
+        and report["request"].keys() >= {"journal", "sha256"}
+        and len(fingerprint(report)) == 64
+        and all(site.keys() >= _OF_SITE for site in sites)
+        and all("held" in advice for advice in report["advice"])
+    )
 
 
 def is_advice(folder: Path) -> bool:
@@ -35,8 +47,9 @@ def replays(folder: Path) -> tuple[Path, tuple[str, ...]]:
     """The campaign that measured the advice, and of its journals the one without changes and the one with all."""
     campaign = folder / tool.REPLAYS
     if not campaign.is_dir():
+        journal = read(folder)["request"]["journal"]
         raise UserError(
-            f"{folder} holds advice without replays; replay the journal with 'blockyard replay -o results' and give "
+            f"{folder} holds advice without replays; run 'blockyard replay {journal} -a ALLOCATORS -o results' and "
             f"'blockyard report results --advice {folder}'"
         )
     names = [entry["name"] for entry in document.read(campaign).journals]

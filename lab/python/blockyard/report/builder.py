@@ -103,9 +103,10 @@ def build(
 
 
 def _advice(sections: list[Section], options: ReportOptions) -> dict[str, dict[str, Any]]:
-    """By the fingerprint of a journal. Refuses advice about none of these."""
-    found = {}
-    for folder in options.advice:
+    """By the fingerprint of a journal. Refuses advice about none of these, and two about one."""
+    found: dict[str, dict[str, Any]] = {}
+    folders: dict[str, Path] = {}
+    for folder in dict.fromkeys(options.advice):
         report = reading.read(folder)
         about = reading.fingerprint(report)
         section = next((one for one in sections if one.facts.get("sha256") == about), None)
@@ -115,7 +116,9 @@ def _advice(sections: list[Section], options: ReportOptions) -> dict[str, dict[s
                 f"{folder} is advice about {report['request']['journal']}, which is no journal of this campaign as it "
                 f"was replayed; 'blockyard advise {replayed}' writes advice about it"
             )
-        found[about] = report
+        if about in found:
+            raise UserError(f"{folders[about]} and {folder} are both advice about {section.journal}; give one of them")
+        found[about], folders[about] = report, folder
     return found
 
 

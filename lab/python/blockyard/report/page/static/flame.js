@@ -300,7 +300,7 @@ function flameSentence() {
     if (state.operation === "free") said.push("Stacks are those that free.");
   }
   if (part && chosenChange())
-    said.push(`Advice ${state.change}, underlined, is about ${totals[0] ? shareWords(part[0] / totals[0]) : "0 %"}.`);
+    said.push(`Advice ${state.change}, underlined, covers ${totals[0] ? shareWords(part[0] / totals[0]) : "0 %"}.`);
   if (found) said.push(foundWords(tree, totals, found));
   if (without > 0.0005) said.push(`${shareWords(without)} of the events have no stack.`);
   if (joined) said.push("What is too small to be shown is joined.");

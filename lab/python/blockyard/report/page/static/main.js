@@ -193,7 +193,7 @@ function scatterWords() {
     const { all, chosen } = countMarks();
     const whose = [
       ...(state.frame !== null ? ["of the frame that is chosen in the flame graph"] : []),
-      ...(ofChange ? [`about which advice ${state.change} is: ${ofChange.change}`] : []),
+      ...(ofChange ? [`of advice ${state.change}, ${ofChange.change}`] : []),
     ].join(" and ");
     return `Marked: ${countWords(chosen)} of the ${countWords(all)} slow events in sight, those ${whose}.`;
   }
