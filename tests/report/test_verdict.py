@@ -135,6 +135,7 @@ def test_the_journal_names_the_programs_own_allocator(tmp_path: Path) -> None:
     for library, start, end in (
         ("libjemalloc.so.2", "Verdict game on jemalloc:", ""),
         ("libhoard.so", "Verdict game on glibc:", "No replay drives libhoard.so, with which"),
+        ("libnullsoft.so", "Verdict game on glibc:", "No replay drives libnullsoft.so, with which"),
     ):
         plan["journals"][0]["allocator"] = library
         document.write_text(json.dumps(plan))

@@ -120,7 +120,8 @@ def of_library(file_name: str) -> str | None:
     """Which allocator a library is, such as `libjemalloc.so.2`; None for those that no replay drives."""
     if re.fullmatch(r"libc(\.so\.6|-2\.\d+\.so)", file_name):
         return "glibc"
-    return next((name for name in load() if re.search(rf"(^lib|[._-]){name}", file_name)), None)
+    driven = (name for name in load() if name != "null")  # which stands for no library
+    return next((name for name in driven if re.search(rf"(^lib|[._-]){name}", file_name)), None)
 
 
 def resolve(spec: str | Sequence[str], also: Sequence[str] = ()) -> list[Choice]:
