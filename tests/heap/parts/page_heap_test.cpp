@@ -114,6 +114,37 @@ TEST_F(PageHeapTest, remembers_how_low_the_reserve_was) {
   EXPECT_EQ(pages.take_lowest().reserve, pages.reserve_pages());
 }
 
+// The janitor gives them back soon: a program at its limit gets the memory that it has just freed.
+TEST_F(PageHeapTest, where_nothing_else_is_left_an_allocation_waits_for_pages_in_work) {
+  const std::size_t most = region.most_bytes;
+  region.most_bytes = std::max<std::size_t>(pages.totals().top, 4 * chunk) << page_shift;
+  Runs taken;
+  for (const std::uint32_t length : {chunk, 32u, 1u}) {
+    for (PageRun run = pages.allocate(length, 1, Prefer::ready, PageState::used_block); run;
+         run = pages.allocate(length, 1, Prefer::ready, PageState::used_block)) {
+      ASSERT_TRUE(add(taken, run));
+    }
+  }
+  const auto freed = std::find_if(taken.begin(), taken.end(), [](const auto& run) { return run.second == chunk; });
+  ASSERT_NE(freed, taken.end());
+  pages.free(freed->first, PageState::free_dirty);
+  const PageRun work = pages.take_free(PageState::free_dirty);
+  ASSERT_TRUE(work);
+  EXPECT_FALSE(pages.allocate(1, 1, Prefer::decommitted, PageState::in_work)) << "the janitor waits for itself";
+  std::thread janitor([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    pages.free(work.first, PageState::free_dirty);
+  });
+  const PageRun run = pages.allocate(work.length, 1, Prefer::ready, PageState::used_block);
+  janitor.join();
+  EXPECT_EQ(run.first, work.first);
+  EXPECT_EQ(pages.check(), nullptr);
+  for (const auto& [first, length] : taken) {
+    pages.free(first, PageState::free_dirty);
+  }
+  region.most_bytes = most;
+}
+
 // In a forked child nobody is left to give them back: neither what was being populated nor what was being purged, alone
 // or with the pages beside it.
 TEST_F(PageHeapTest, abandoned_work_is_free_again) {
