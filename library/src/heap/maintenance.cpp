@@ -10,16 +10,16 @@ namespace blockyard::heap {
 constinit Maintenance maintenance{process_supply, process_heaps, process_depot};
 
 Round Maintenance::run(std::uint64_t budget_ns, bool may_try_huge) {
-  if (running_.exchange(true, std::memory_order_acquire)) {
+  if (supply_.working.exchange(true, std::memory_order_acquire)) {
     return {};
   }
   const Round round = run_alone(budget_ns, may_try_huge);
-  running_.store(false, std::memory_order_release);
+  supply_.working.store(false, std::memory_order_release);
   return round;
 }
 
 bool Maintenance::give_back_a_chunk() {
-  if (running_.exchange(true, std::memory_order_acquire)) {
+  if (supply_.working.exchange(true, std::memory_order_acquire)) {
     return false;  // this thread is at it, and a signal handler interrupted it
   }
   follow(base::monotonic_ns());
@@ -28,12 +28,12 @@ bool Maintenance::give_back_a_chunk() {
       purging_.purge_one(supply_.pages, demand.least_reserve(), demand.most_ready(), supply_.counts.purged);
   purging_.note(supply_.pages.take_lowest());
   demand.end_round(supply_.pages.reserve_pages(), supply_.ready_slabs.pages());
-  running_.store(false, std::memory_order_release);
+  supply_.working.store(false, std::memory_order_release);
   return given;
 }
 
 void Maintenance::forget() {
-  running_.store(false, std::memory_order_relaxed);
+  supply_.working.store(false, std::memory_order_relaxed);
   supply_.pages.abandon_work();
 }
 

@@ -50,7 +50,6 @@ class Maintenance {
   Supply& supply_;
   HeapTable& heaps_;
   Depot& depot_;
-  Atomic<bool> running_{false};
   // Of the thread that is at it.
   Purging purging_;
   std::uint16_t looked_at_ = 0;  // tick

@@ -4,19 +4,9 @@
 #include <mutex>
 #include <utility>
 
-#include "base/threads.hpp"
 #include "heap/bound.hpp"
-#include "heap/injected_failure.hpp"
 
 namespace blockyard::heap {
-
-namespace {
-
-// While nothing but pages in work is left: a chunk is populated in a few milliseconds, on a busy machine in tens.
-constexpr std::uint64_t wait_ns = 100'000;
-constexpr unsigned most_waits = 1'000;
-
-}  // namespace
 
 // What is freed next to a run looks at the run's last page for a free one only. Of others that page is marked as inner:
 // a pointer to it must not look like one to the beginning of a block.
@@ -180,25 +170,36 @@ PageRun PageHeap::carve(std::uint32_t found, std::uint32_t length, std::uint32_t
 }
 
 PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
-  const std::uint32_t searched = length + alignment - 1;
-  if (searched < length || acquisition_fails()) {
+  if (length + alignment - 1 < length) {
     return {};
   }
+  const std::lock_guard hold(lock_);
   // What cannot be had after all is counted too: then memory is exhausted.
-  const bool counted = prefer == Prefer::ready && use == PageState::used_block;
-  for (unsigned waits = 0;; ++waits) {
-    {
-      const std::lock_guard hold(lock_);
-      if (counted && waits == 0) {
-        __atomic_store_n(&pages_taken_, pages_taken_ + length, __ATOMIC_RELAXED);
-      }
-      const PageRun run = take(length, alignment, prefer, use);
-      if (run.length != 0 || use == PageState::in_work || pages_in_work_ == 0 || waits == most_waits) {
-        return run;
-      }
+  if (prefer == Prefer::ready && use == PageState::used_block) {
+    __atomic_store_n(&pages_taken_, pages_taken_ + length, __ATOMIC_RELAXED);
+  }
+  return take(length, alignment, prefer, use);
+}
+
+PageRun PageHeap::allocate_merged(std::uint32_t length, std::uint32_t alignment, PageState use) {
+  if (length + alignment - 1 < length) {
+    return {};
+  }
+  const std::lock_guard hold(lock_);
+  forget_states();
+  return take(length, alignment, Prefer::dirty, use);
+}
+
+// All free runs become dirty, which may be said of any page: then they merge.
+void PageHeap::forget_states() {
+  for (const PageState state : {PageState::free_ready, PageState::free_decommitted}) {
+    const FreeRuns& runs = free_[index_of(state)];
+    for (std::uint32_t place = runs.next_below(FreeRuns::end_of_lists); place != 0;
+         place = runs.next_below(FreeRuns::end_of_lists)) {
+      const std::uint32_t first = runs.last_of(place);
+      remove(first);
+      release(first, tag(first).length, PageState::free_dirty);
     }
-    constexpr std::uint32_t nobody_wakes = 0;
-    base::sleep_while(&nobody_wakes, nobody_wakes, wait_ns);
   }
 }
 

@@ -49,10 +49,12 @@ class PageHeap {
  public:
   constexpr PageHeap() = default;
 
-  /// A run of `length` pages at a multiple of `alignment` pages (a power of two). Calls the operating system only where
-  /// nothing is left but what the janitor works on: it is soon free again, so the caller waits for it, up to 0.1 s in
-  /// sleeps of 0.1 ms. Without that a program at its limit gets no memory though it has just freed some.
+  /// A run of `length` pages at a multiple of `alignment` pages (a power of two). O(1). Calls the operating system only
+  /// where the region grows.
   PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
+
+  /// The same where allocate() found nothing: first merges free neighbours of different states. O(free runs), once.
+  PageRun allocate_merged(std::uint32_t length, std::uint32_t alignment, PageState use);
 
   /// Gives a run back; `state` says what is known of its pages (free_ready, free_dirty, free_decommitted).
   void free(std::uint32_t first, PageState state);
@@ -150,6 +152,7 @@ class PageHeap {
   void show_to_purge(std::uint32_t first, std::uint32_t length);
   std::uint32_t find(PageState state, std::uint32_t length) const { return free_[index_of(state)].find(length); }
   bool extend(std::uint32_t length);
+  void forget_states();
   PageRun take(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
   PageRun carve_at(std::uint32_t found, std::uint32_t first, std::uint32_t end, PageState use);
   PageRun carve(std::uint32_t found, std::uint32_t length, std::uint32_t alignment, PageState use);

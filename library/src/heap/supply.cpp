@@ -2,6 +2,7 @@
 
 #include "heap/bound.hpp"
 #include "heap/huge_chunks.hpp"
+#include "heap/injected_failure.hpp"
 #include "heap/janitor.hpp"
 
 namespace blockyard::heap {
@@ -22,6 +23,43 @@ void touch_first_chunk(const PageRun& run) {
 
 }  // namespace
 
+PageRun Supply::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
+  if (acquisition_fails()) {
+    return {};
+  }
+  const PageRun run = pages.allocate(length, alignment, prefer, use);
+  return run ? run : allocate_at_limit(length, alignment, use);
+}
+
+// A program at its limit gets the memory that it has freed: also what the janitor works on, once its round has ended,
+// and what it has cut into slabs. A round takes a millisecond, on a busy machine hundreds.
+PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use) {
+  constexpr std::uint64_t wait_ns = 100'000;
+  constexpr unsigned most_waits = 10'000;
+  constexpr std::uint32_t nobody_wakes = 0;
+  const PageHeap::Totals now = pages.totals();
+  const std::uint64_t being_cut = ReadySlabs::lengths.back() * pages_per_slice;
+  if (now.ready + now.dirty + now.decommitted + now.in_work + ready_slabs.pages() + being_cut < length) {
+    return {};
+  }
+  for (unsigned waits = 0; working.exchange(true, std::memory_order_acquire); ++waits) {
+    if (waits == most_waits) {
+      return {};
+    }
+    base::sleep_while(&nobody_wakes, nobody_wakes, wait_ns);
+  }
+  for (const std::uint32_t slices : ReadySlabs::lengths) {
+    for (std::uint32_t left = ready_slabs.count(slices); left != 0; --left) {
+      if (const std::uint32_t slice = ready_slabs.take(slices); slice != 0) {
+        pages.free(page_of_slice(slice), PageState::free_ready);
+      }
+    }
+  }
+  const PageRun run = pages.allocate_merged(length, alignment, use);
+  working.store(false, std::memory_order_release);
+  return run;
+}
+
 // Nobody is woken for a slab that was taken from a full reserve: a wake-up is a system call.
 std::uint32_t Supply::take_slab(std::uint32_t slices) {
   const auto length = static_cast<std::uint32_t>(slices * pages_per_slice);
@@ -29,7 +67,7 @@ std::uint32_t Supply::take_slab(std::uint32_t slices) {
     slab_pages_taken_.fetch_add(length, std::memory_order_relaxed);
     return slice;
   }
-  const PageRun run = pages.allocate(length, pages_per_slice, Prefer::ready, PageState::used_slab);
+  const PageRun run = allocate(length, pages_per_slice, Prefer::ready, PageState::used_slab);
   if (run.length == 0) {
     return 0;
   }
@@ -77,7 +115,7 @@ std::uint32_t Supply::take_pages(std::size_t size, std::size_t alignment, bool* 
   const auto length = static_cast<std::uint32_t>((size + page_bytes - 1) >> page_shift);
   const auto aligned = static_cast<std::uint32_t>(std::max<std::size_t>(alignment >> page_shift, 1));
   const bool large = size > medium_limit;
-  const PageRun run = pages.allocate(length, aligned, large ? Prefer::dirty : Prefer::ready, PageState::used_block);
+  const PageRun run = allocate(length, aligned, large ? Prefer::dirty : Prefer::ready, PageState::used_block);
   if (run.length == 0) {
     return 0;
   }

@@ -75,8 +75,12 @@ class Supply {
   Demand demand;
   Counts counts;
   Atomic<std::uint16_t> tick{0};  ///< the janitor's clock: 16 ms each, wraps
+  Atomic<bool> working{false};    ///< held by who does the janitor's work, and by who must not be disturbed by it
 
  private:
+  PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
+  PageRun allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use);
+
   Atomic<std::uint64_t> slab_pages_taken_{0};
 };
 

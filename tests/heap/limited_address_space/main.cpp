@@ -181,6 +181,8 @@ int main(int count, char** arguments) {
     std::free(blocks[index]);
     blocks[index] = nullptr;
   }
+  // Long enough for the janitor to populate, to cut ready slabs and to purge: all of that is still the program's.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
   for (std::size_t index = 0; index < blocks.size(); index += 2) {
     blocks[index] = std::malloc(size);
     behaviour::require(blocks[index] != nullptr, "memory that was freed could not be had again");

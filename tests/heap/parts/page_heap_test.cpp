@@ -114,8 +114,8 @@ TEST_F(PageHeapTest, remembers_how_low_the_reserve_was) {
   EXPECT_EQ(pages.take_lowest().reserve, pages.reserve_pages());
 }
 
-// The janitor gives them back soon: a program at its limit gets the memory that it has just freed.
-TEST_F(PageHeapTest, where_nothing_else_is_left_an_allocation_waits_for_pages_in_work) {
+// As the janitor leaves what a program at its limit freed: slabs that it cut lie populated in the middle of others.
+TEST_F(PageHeapTest, runs_of_different_states_merge_where_nothing_else_is_long_enough) {
   const std::size_t most = region.most_bytes;
   region.most_bytes = std::max<std::size_t>(pages.totals().top, 4 * chunk) << page_shift;
   Runs taken;
@@ -127,17 +127,11 @@ TEST_F(PageHeapTest, where_nothing_else_is_left_an_allocation_waits_for_pages_in
   }
   const auto freed = std::find_if(taken.begin(), taken.end(), [](const auto& run) { return run.second == chunk; });
   ASSERT_NE(freed, taken.end());
-  pages.free(freed->first, PageState::free_dirty);
-  const PageRun work = pages.take_free(PageState::free_dirty);
-  ASSERT_TRUE(work);
-  EXPECT_FALSE(pages.allocate(1, 1, Prefer::decommitted, PageState::in_work)) << "the janitor waits for itself";
-  std::thread janitor([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    pages.free(work.first, PageState::free_dirty);
-  });
-  const PageRun run = pages.allocate(work.length, 1, Prefer::ready, PageState::used_block);
-  janitor.join();
-  EXPECT_EQ(run.first, work.first);
+  pages.shrink(freed->first, 2 * chunk / 3, PageState::free_dirty);
+  pages.shrink(freed->first, chunk / 3, PageState::free_ready);
+  pages.free(freed->first, PageState::free_decommitted);
+  EXPECT_FALSE(pages.allocate(chunk, 1, Prefer::ready, PageState::used_block));
+  EXPECT_EQ(pages.allocate_merged(chunk, 1, PageState::used_block).first, freed->first);
   EXPECT_EQ(pages.check(), nullptr);
   for (const auto& [first, length] : taken) {
     pages.free(first, PageState::free_dirty);
