@@ -1,6 +1,7 @@
 #include "heap/maintenance.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/pages.hpp"
 #include "heap/populate.hpp"

@@ -7,8 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
+#include "base/threads.hpp"
 #include "heap/atomic.hpp"
 #include "heap/depot.hpp"
 #include "heap/heap_table.hpp"
@@ -40,7 +40,7 @@ class Maintenance {
   /// For tests: what comes before the paths from which the limits of the process's memory are read.
   Atomic<const char*> memory_root{""};
 
-  std::mutex sweep_lock;  ///< held while parked heaps are worked on, by walkers, and across a fork
+  base::Mutex sweep_lock;  ///< held while parked heaps are worked on, by walkers, and across a fork
 
  private:
   Round run_alone(std::uint64_t budget_ns, bool may_try_huge);

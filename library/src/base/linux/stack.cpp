@@ -1,7 +1,6 @@
 // Stacks come from the unwinder, names from the loader and from the symbol table in the file.
 #include "base/stack.hpp"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <execinfo.h>
@@ -15,6 +14,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+// abi::__cxa_demangle, null in a C program under the preload.
+extern "C" char* cxx_demangle(const char* name, char* text, std::size_t* room, int* status) __asm__("__cxa_demangle")
+    __attribute__((weak));
 
 namespace blockyard::base {
 namespace {
@@ -131,8 +134,8 @@ void describe_address(const void* address, char* text, std::size_t room) {
     found.offset = static_cast<std::uint64_t>(call - static_cast<const char*>(info.dli_saddr));
   }
   int status = 0;
-  char* const readable = abi::__cxa_demangle(found.name, nullptr, nullptr, &status);
-  std::snprintf(text, room, "%s+0x%llx (%s)", status == 0 ? readable : found.name,
+  char* const readable = cxx_demangle != nullptr ? cxx_demangle(found.name, nullptr, nullptr, &status) : nullptr;
+  std::snprintf(text, room, "%s+0x%llx (%s)", readable != nullptr ? readable : found.name,
                 static_cast<unsigned long long>(found.offset) + 1, shown);
   std::free(readable);
 }

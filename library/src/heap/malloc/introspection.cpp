@@ -53,7 +53,7 @@ BY_EXPORT int mallopt(int parameter, int value) {
   constexpr unsigned never = 1'000'000;  // the longest time that BY_HEAP_PURGE takes
   switch (parameter) {
     case M_TRIM_THRESHOLD: {
-      static unsigned long long usual = by_heap_get(BY_HEAP_PURGE);
+      static constinit unsigned long long usual = never;
       const unsigned long long now = by_heap_get(BY_HEAP_PURGE);
       if (now != never) {
         usual = now;
