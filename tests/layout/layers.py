@@ -16,7 +16,7 @@ LIBRARY = {
 }
 LAB = {
     "journal": {"base"},
-    "names": {"base", "journal"},
+    "names": {"base", "journal", "unwind"},
     "record": {"base", "journal", "unwind"},
     "unwind": {"base"},
     "replay": {"base", "journal", "samples"},

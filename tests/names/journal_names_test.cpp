@@ -111,6 +111,29 @@ TEST(JournalNames, that_were_stored_stay_where_the_program_is_gone) {
   EXPECT_EQ(names_of(folder / "game.byj"), before);
 }
 
+TEST(JournalNames, that_were_stored_stay_where_the_program_is_stripped) {
+  const Folder folder;
+  const Program program = compile(folder, "");
+  record(folder / "game.byj", program);
+  name_journal(folder / "game.byj", {}, {});
+  const std::vector<std::string> before = names_of(folder / "game.byj");
+  testing::output_of("strip '" + program.path + "'");
+  EXPECT_EQ(name_journal(folder / "game.byj", {}, {}).named, 2u);
+  EXPECT_EQ(names_of(folder / "game.byj"), before);
+}
+
+TEST(JournalNames, replace_where_a_function_begins_which_is_no_name) {
+  const Folder folder;
+  const Program program = compile(folder, "");
+  testing::output_of("cd '" + folder / "" + "' && mkdir whole && cp game whole && strip game");
+  record(folder / "game.byj", program);
+  EXPECT_EQ(name_journal(folder / "game.byj", {}, {}).named, 0u);
+  EXPECT_TRUE(names_of(folder / "game.byj")[0].starts_with("+0x"));
+  EXPECT_FALSE(journal::open(folder / "game.byj")->stacks().has_names());
+  EXPECT_EQ(name_journal(folder / "game.byj", {{{folder / "whole"}, false}, {}}, {}).named, 2u);
+  EXPECT_EQ(names_of(folder / "game.byj")[0], "app::Widget::outer(int):0 ");
+}
+
 TEST(JournalNames, the_file_keeps_its_permissions_and_leaves_nothing_beside_it) {
   const Folder folder;
   record(folder / "game.byj", compile(folder, "-g"));

@@ -13,8 +13,10 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "compiled_program.hpp"
+#include "journal/stacks.hpp"
 
 namespace blockyard::names {
 namespace {
@@ -94,7 +96,7 @@ TEST(Resolver, a_debug_file_is_found_by_its_build_id_wherever_it_lies_in_the_use
   const Program program = compile(folder, "-g");
   output_of("cd '" + folder / "" + "' && mkdir -p symbols/of/release && objcopy --only-keep-debug game " +
             "symbols/of/release/anything && strip game");
-  EXPECT_EQ(resolve(program).functions[0].size(), 0u);
+  EXPECT_EQ(resolve(program).symbols, Symbols::none);
   expect_lines(resolve(program, {{folder / "symbols"}, false}));
 }
 
@@ -143,14 +145,32 @@ TEST(Resolver, a_stripped_program_names_what_it_exports_and_nothing_else) {
   EXPECT_EQ(found.symbols, Symbols::exports);
   ASSERT_EQ(found.functions[0].size(), 1u);
   EXPECT_EQ(found.functions[0][0].name, "app::Widget::outer(int)");
-  EXPECT_TRUE(found.functions[1].empty());
+  ASSERT_EQ(found.functions[1].size(), 1u);
+  EXPECT_TRUE(journal::is_place_name(found.functions[1][0].name)) << found.functions[1][0].name;
 }
 
-TEST(Resolver, without_any_symbols_there_are_no_names) {
+TEST(Resolver, without_any_symbols_a_function_is_called_by_where_it_begins) {
+  for (const char* flags : {"", "-no-pie"}) {
+    const Folder folder;
+    const Program program = compile(folder, flags);
+    const std::string symbols = output_of("nm -C '" + program.path + "'");
+    output_of("strip '" + program.path + "'");
+    const Resolved found = resolve(program);
+    EXPECT_EQ(found.symbols, Symbols::none);
+    EXPECT_NE(found.problem, "");
+    for (const auto& [at, name] : {std::pair{0U, "app::Widget::outer("}, std::pair{1U, "::hidden("}}) {
+      const std::size_t line = symbols.rfind('\n', symbols.find(name)) + 1;
+      ASSERT_EQ(found.functions[at].size(), 1u);
+      const std::string begin = journal::place_name(std::stoull(symbols.substr(line, 16), nullptr, 16));
+      EXPECT_EQ(found.functions[at][0], (Function{begin, "", 0}));
+    }
+  }
+}
+
+TEST(Resolver, code_without_unwind_tables_has_no_functions) {
   const Folder folder;
-  const Resolved found = resolve(compile(folder, "-s"));
-  EXPECT_NE(found.problem, "");
-  EXPECT_TRUE(found.functions[0].empty());
+  const Resolved found = resolve(compile(folder, "-s -fno-asynchronous-unwind-tables -fno-exceptions"));
+  for (const Functions& functions : found.functions) EXPECT_TRUE(functions.empty());
 }
 
 TEST(Resolver, another_build_of_the_program_is_refused) {

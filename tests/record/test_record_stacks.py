@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from recorded import PROGRAMS, Recording, program, record
 
-from blockyard import native
+from blockyard import native, sites_tool
 
 
 def stacks_of(path: Path) -> dict[str, list[list[str]]]:
@@ -182,6 +182,22 @@ def test_no_names_leaves_them_for_later(tmp_path):
     assert the_stack(stacks_of(done.output), "705001")[:2] == ["?", "?"]
     native.call("blockyard-names", [done.output])
     assert the_stack(stacks_of(done.output), "705001")[:2] == ["innermost", "middle"]
+
+
+def test_a_stripped_programs_functions_are_told_apart_by_where_they_begin(tmp_path):
+    source = "void* malloc(unsigned long); void* volatile s; static void twice(void) { s = malloc(1); s = malloc(2); }"
+    source += "static void once(void) { s = malloc(3); } int main(void) { twice(); once(); }"
+    flags = ["-O0", "-fno-builtin", "-s", "-x", "c", "-"]
+    subprocess.run(["cc", *flags, "-o", tmp_path / "bare"], input=source, text=True, check=True)
+    done = record(tmp_path / "bare.byj", str(tmp_path / "bare"))
+    assert done.exit_code == 0, done.stderr
+
+    def counts(by: str) -> list[int]:
+        found = sites_tool.listing([done.output, "--by", by, "--match", r"^bare\+0x"])["sites"]
+        return sorted(site["allocations"] for site in found)
+
+    assert counts("function") == [1, 2]
+    assert counts("line") == [1, 1, 1]
 
 
 @pytest.mark.parametrize("what", ["functions", "signal", "exception", "jump", "thread", "fiber", "deep"])

@@ -234,6 +234,31 @@ def test_addresses_without_names_are_called_by_module_and_offset(tmp_path):
     assert "blockyard names" in blockyard("sites", path).stdout
 
 
+def test_calls_of_a_function_without_a_name_are_one_site_and_lines_tell_them_apart(tmp_path):
+    journal = Journal()
+    update = journal.frame("+0x80"), journal.frame([("+0x80", "", 0)])
+    for number, frame in enumerate((*update, journal.frame("+0x90"))):
+        journal.allocate(8, 0x10 + number, 1 + number, journal.stack("main", frame))
+    game = journal.write(tmp_path / "game.txt")
+    assert {name: site["allocations"] for name, site in by_name(game).items()} == {
+        "libgame.so+0x80": 2,
+        "libgame.so+0x90": 1,
+    }
+    lines = {(site["function"], site["file"]): site["allocations"] for site in sites(game, "--by", "line")["sites"]}
+    assert lines == {
+        ("libgame.so+0x80", "libgame.so+0x100"): 1,
+        ("libgame.so+0x80", "libgame.so+0x101"): 1,
+        ("libgame.so+0x90", "libgame.so+0x102"): 1,
+    }
+    assert "libgame.so+0x80 libgame.so+0x101\n" in blockyard("sites", game, "--by", "line").stdout
+    anonymous = tmp_path / "anonymous.byj"
+    assert blockyard("convert", game, "--anonymous", "-o", anonymous).returncode == 0
+    assert set(by_name(anonymous)) == {"module-0+0x80", "module-0+0x90"}
+    assert blockyard("export", game, "-o", tmp_path / "game.folded").returncode == 0
+    folded = (tmp_path / "game.folded").read_text().splitlines()
+    assert folded == ["main;libgame.so+0x80 2", "main;libgame.so+0x90 1"]
+
+
 def test_a_journal_without_stacks_or_tags_says_how_to_get_them(tmp_path):
     path = tmp_path / "game.txt"
     path.write_text("a 8 10 1 1\n")

@@ -36,8 +36,8 @@ def name(site: dict[str, Any]) -> str:
         return site["module"] or "(no call stack)"
     if not site["function"]:
         return "(no call stack)"
-    where = f"{os.path.basename(site['file'])}:{site['line']}" if site.get("line") else ""
-    return f"{site['function']} {where}".rstrip()
+    where = os.path.basename(site["file"]) if "line" in site else ""
+    return f"{site['function']} {where}:{site['line']}" if site.get("line") else f"{site['function']} {where}".rstrip()
 
 
 def size(count: float) -> str:

@@ -91,7 +91,7 @@ struct Writer::State {
   }
 
   void write_names() {
-    if (!stacks.has_names()) return;
+    if (!stacks.has_functions()) return;
     for (std::uint32_t frame = 0; frame < stacks.counts().frames;) {
       const std::string& names = stack_encoder->names(stacks, frame);
       index.stacks.push_back(offset);

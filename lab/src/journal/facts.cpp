@@ -128,7 +128,7 @@ class StackCounter {
       if (module != end_marker) ++facts_.addresses;
       if (module >= has_frames.size()) continue;
       has_frames[module] = true;
-      if (!stacks.names(i).empty()) has_names[module] = true;
+      if (stacks.is_named(i)) has_names[module] = true;
     }
     facts_.named_addresses = stacks.named_frames();
     facts_.modules = stacks.modules().size();

@@ -35,7 +35,7 @@ class NameCopier {
 
  private:
   std::string text(std::uint32_t index, const char* kind) const {
-    if (texts_ == Texts::keep || index == 0) return from_.text(index);
+    if (texts_ == Texts::keep || index == 0 || is_place_name(from_.text(index))) return from_.text(index);
     return kind + std::to_string(index);
   }
 

@@ -1,6 +1,7 @@
 #include "journal/stacks.hpp"
 
 #include <array>
+#include <cstdio>
 
 namespace blockyard::journal {
 namespace {
@@ -23,6 +24,12 @@ std::string_view stack_end_text(std::uint64_t reason) {
                                                   "outside the thread's stack", "no valid return address",
                                                   "unreadable memory",          "unknown"};
   return texts[reason < texts.size() ? reason : texts.size() - 1];
+}
+
+std::string place_name(std::uint64_t address) {
+  char text[20];
+  std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(address));
+  return text;
 }
 
 Stacks::Stacks() : node_index_(first_slots) { intern_text({}); }
@@ -102,13 +109,12 @@ std::uint32_t Stacks::intern_text(std::string_view text) {
 void Stacks::set_names(std::uint32_t frame, std::span<const NamedFunction> functions) {
   if (frame >= frames_.size()) fail("stack frame " + number(frame) + " is named, but does not exist");
   if (names_.size() <= frame) names_.resize(frame + 1);
-  Names& names = names_[frame];
-  if (names.count != 0) --named_frames_;
-  names = {static_cast<std::uint32_t>(functions_.size()), static_cast<std::uint32_t>(functions.size())};
-  if (names.count != 0) ++named_frames_;
+  if (is_named(frame)) --named_frames_;
+  names_[frame] = {static_cast<std::uint32_t>(functions_.size()), static_cast<std::uint32_t>(functions.size())};
   for (const NamedFunction& function : functions) {
     functions_.push_back({intern_text(function.name), intern_text(function.file), function.line});
   }
+  if (is_named(frame)) ++named_frames_;
 }
 
 void Stacks::clear_names() {
@@ -128,6 +134,11 @@ StackCounts Stacks::counts() const {
 std::span<const Function> Stacks::names(std::uint32_t frame) const {
   if (frame >= names_.size()) return {};
   return std::span(functions_).subspan(names_[frame].first, names_[frame].count);
+}
+
+bool Stacks::is_named(std::uint32_t frame) const {
+  const auto functions = names(frame);
+  return !functions.empty() && (functions.front().line != 0 || !is_place_name(texts_[functions.front().name]));
 }
 
 void Stacks::check() const {
@@ -161,12 +172,12 @@ void Stacks::check() const {
   if (names_.size() > frames_.size()) fail("a stack frame is named that does not exist");
   std::uint32_t named = 0;
   for (std::uint32_t i = 0; i < names_.size(); ++i) {
-    if (names_[i].count != 0) ++named;
     for (const Function& function : names(i)) {
       if (function.name >= texts_.size() || function.file >= texts_.size()) {
         fail("a function of stack frame " + number(i) + " has a text that does not exist");
       }
     }
+    if (is_named(i)) ++named;
   }
   if (named != named_frames_) fail("the number of stack frames with names is wrong");
 }

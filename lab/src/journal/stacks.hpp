@@ -67,9 +67,14 @@ struct Node {
   std::uint32_t frame = 0;
 };
 
+/// How an address of a module is written, such as "+0x1234". As a function's name it is where the function begins, and
+/// says that nothing names it.
+std::string place_name(std::uint64_t address);
+inline bool is_place_name(std::string_view name) { return name.starts_with("+0x"); }
+
 /// A function that a frame's address belongs to. Texts are indices for Stacks::text().
 struct Function {
-  std::uint32_t name = 0;  ///< demangled
+  std::uint32_t name = 0;  ///< demangled, or a place_name()
   std::uint32_t file = 0;
   std::uint32_t line = 0;  ///< 0 is unknown
 };
@@ -125,9 +130,13 @@ class Stacks {
   std::span<const std::uint32_t> unmappings() const { return unmappings_; }
   /// Empty when the frame's names were not resolved. Valid until names change.
   std::span<const Function> names(std::uint32_t frame) const;
+  /// Whether more is known of the frame than where its function begins.
+  bool is_named(std::uint32_t frame) const;
   bool has_names() const { return named_frames_ != 0; }
-  /// How many frames have names.
+  /// How many frames are named.
   std::uint32_t named_frames() const { return named_frames_; }
+  /// Whether names() has something to say of any frame.
+  bool has_functions() const { return !functions_.empty(); }
   /// The text of an index in Function; text 0 is empty. Any bytes, not necessarily UTF-8.
   const std::string& text(std::uint32_t index) const { return texts_[index]; }
   std::uint32_t texts() const { return static_cast<std::uint32_t>(texts_.size()); }

@@ -34,15 +34,17 @@ using journal::Stacks;
 
 // ------------------------------------------------------------------------------------------------- resolving
 
-/// Stores new names, unless there are none or older ones say more.
+/// Stores new names, unless there are none or older ones say more. Whether the frame is named then.
 bool set_names(Stacks& stacks, std::uint32_t frame, const Functions& functions) {
+  if (functions.empty()) return stacks.is_named(frame);
   const auto old = stacks.names(frame);
-  const bool has_line = !functions.empty() && functions.front().line != 0;
-  if (functions.empty() || (!old.empty() && old.front().line != 0 && !has_line)) return !old.empty();
+  const bool old_has_line = !old.empty() && old.front().line != 0;
+  const bool says_less = stacks.is_named(frame) && (old_has_line || journal::is_place_name(functions.front().name));
+  if (functions.front().line == 0 && says_less) return true;
   std::vector<journal::NamedFunction> named;
   for (const Function& function : functions) named.push_back({function.name, function.file, function.line});
   stacks.set_names(frame, named);
-  return true;
+  return stacks.is_named(frame);
 }
 
 /// The map of the recorded process: its main thread has the process's id. A map that is older than the recording was
@@ -266,7 +268,7 @@ void store(const std::string& path, const Stacks& stacks) {
   }
   std::string added;
   journal::StackEncoder encoder;
-  for (std::uint32_t frame = 0; stacks.has_names() && frame < stacks.counts().frames;) {
+  for (std::uint32_t frame = 0; stacks.has_functions() && frame < stacks.counts().frames;) {
     stacks_at.push_back(end + added.size());
     put_section(added, format::section_names, encoder.names(stacks, frame));
   }

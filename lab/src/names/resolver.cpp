@@ -3,6 +3,7 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,10 +14,11 @@
 #include <optional>
 #include <system_error>
 
-#include "journal/event.hpp"
+#include "journal/stacks.hpp"
 #include "names/compile_units.hpp"
 #include "names/demangle.hpp"
 #include "names/symbol_table.hpp"
+#include "unwind/frame_info.hpp"
 
 namespace blockyard::names {
 namespace {
@@ -131,6 +133,41 @@ class Module {
   }
 };
 
+/// Where functions begin, by the unwind tables that a file keeps when it is stripped.
+class FunctionStarts {
+ public:
+  explicit FunctionStarts(Dwfl_Module* module) {
+    GElf_Addr bias = 0;
+    Elf* const elf = dwfl_module_getelf(module, &bias);
+    std::size_t bytes = 0;
+    std::size_t names = 0;
+    const auto* const file = reinterpret_cast<const std::uint8_t*>(elf_rawfile(elf, &bytes));
+    if (file == nullptr || elf_getshdrstrndx(elf, &names) != 0) return;
+    GElf_Shdr section;
+    for (Elf_Scn* at = nullptr; (at = elf_nextscn(elf, at)) != nullptr;) {
+      if (gelf_getshdr(at, &section) == nullptr || section.sh_type == SHT_NOBITS || section.sh_offset >= bytes)
+        continue;
+      const char* const name = elf_strptr(elf, names, section.sh_name);
+      if (name == nullptr || std::strcmp(name, ".eh_frame_hdr") != 0) continue;
+      // One segment holds all tables, so their distances in the file are those in memory.
+      tables_.header = file + section.sh_offset;
+      tables_.tables_begin = file;
+      tables_.tables_end = file + bytes;
+      moved_ = reinterpret_cast<std::uint64_t>(tables_.header) - section.sh_addr - bias;
+    }
+  }
+
+  /// 0 where the tables know no function at the address.
+  std::uint64_t find(std::uint64_t address) const {
+    const std::uint64_t begin = unwind::find_function(tables_, address + moved_);
+    return begin == 0 ? 0 : begin - moved_;
+  }
+
+ private:
+  unwind::Object tables_;
+  std::uint64_t moved_ = 0;  ///< from an address of the module to where its byte would be in memory here
+};
+
 /// The file to read for a module: its own when the build-id is right, else a debug file of that build-id.
 std::optional<std::string> choose_file(const std::string& path, const std::string& build_id, DebugFiles& files,
                                        std::string& problem) {
@@ -175,6 +212,7 @@ Resolved Resolver::resolve(const std::string& path, const std::string& build_id,
   Dwarf* dwarf = module.dwarf(bias);
   CompileUnits units(dwarf);
   const SymbolTable symbols(module.get());
+  const FunctionStarts starts(module.get());
   if (!units.empty()) {
     result.symbols = Symbols::lines;
   } else if (symbols.empty()) {
@@ -198,6 +236,9 @@ Resolved Resolver::resolve(const std::string& path, const std::string& build_id,
     if (const SymbolTable::Symbol* symbol = symbols.find(addresses[at]); symbol != nullptr) {
       if (functions.empty()) functions.emplace_back();
       functions.back().name = demangle(symbol->name);
+    } else if (const std::uint64_t begin = starts.find(addresses[at]); begin != 0) {
+      if (functions.empty()) functions.emplace_back();
+      functions.back().name = journal::place_name(begin);
     } else if (!functions.empty() && functions.back().line == 0) {
       functions.clear();
     }

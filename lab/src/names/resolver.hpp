@@ -13,7 +13,7 @@ namespace blockyard::names {
 
 /// One function at an address. `line` is the line of the call for all but the innermost function.
 struct Function {
-  std::string name;        ///< demangled
+  std::string name;        ///< demangled; where it begins, as journal::place_name() writes it, when nothing names it
   std::string file;        ///< source file; empty when unknown
   std::uint32_t line = 0;  ///< from 1; 0 when unknown
 

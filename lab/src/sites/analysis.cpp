@@ -363,7 +363,7 @@ Sites find_sites(const std::string& path, const Options& options, const journal:
   Sites result;
   const Overview overview = look(path, result, progress);
   require(path, options, overview);
-  result.labels = std::make_unique<Labels>(*result.stacks, options.show_wrappers, options.skip);
+  result.labels = std::make_unique<Labels>(*result.stacks, options.show_wrappers, options.skip, options.by == By::line);
   Adder adder(options, overview, result);
   const auto source = journal::open(path);
   constexpr std::size_t ahead = 16;

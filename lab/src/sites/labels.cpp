@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 namespace blockyard::sites {
 namespace {
@@ -79,12 +78,6 @@ bool is_operator_new_of_a_class(std::string_view name) {
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::string hexadecimal(std::uint64_t value) {
-  char text[19];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 }  // namespace
 
 std::regex expression_of(const std::string& text) {
@@ -116,7 +109,8 @@ bool is_wrapper(std::string_view function) {
          is_operator_new_of_a_class(name);
 }
 
-Labels::Labels(const journal::Stacks& stacks, bool show_wrappers, const std::string& skip) : stacks_(stacks) {
+Labels::Labels(const journal::Stacks& stacks, bool show_wrappers, const std::string& skip, bool tell_places_apart)
+    : stacks_(stacks), tell_places_apart_(tell_places_apart) {
   intern({});
   for (std::uint32_t frame = 0; frame < stacks.frames().size(); ++frame) add_frame(frame);
   first_.push_back(static_cast<std::uint32_t>(labels_.size()));
@@ -153,14 +147,17 @@ void Labels::add_frame(std::uint32_t frame) {
   const bool generated = where.module == journal::no_module;
   const std::string module(generated ? "[generated code]" : file_name(stacks_.modules()[where.module].path));
   const std::uint32_t module_text = intern(module);
+  const std::string place = module + journal::place_name(where.address);
   for (const journal::Function& function : stacks_.names(frame)) {
     std::string name = stacks_.text(function.name);
-    if (name.empty()) name = module + "+" + hexadecimal(where.address);
-    labels_.push_back({intern(name), intern(stacks_.text(function.file)), function.line, module_text});
+    const bool is_start = journal::is_place_name(name);
+    if (is_start) name.insert(0, module);
+    const std::uint32_t file =
+        intern(is_start && tell_places_apart_ && function.line == 0 ? place : stacks_.text(function.file));
+    labels_.push_back({intern(name.empty() ? place : name), file, function.line, module_text});
   }
   if (labels_.size() == first_.back()) {
-    labels_.push_back({intern(generated ? hexadecimal(where.address) : module + "+" + hexadecimal(where.address)), 0, 0,
-                       module_text});
+    labels_.push_back({intern(generated ? journal::place_name(where.address).substr(1) : place), 0, 0, module_text});
   }
 }
 

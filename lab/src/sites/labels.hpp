@@ -23,18 +23,20 @@ std::regex expression_of(const std::string& text);
 /// One function of a stack. All but the line are indices for Labels::text().
 struct Label {
   std::uint32_t function = 0;
-  std::uint32_t file = 0;
+  std::uint32_t file = 0;  ///< or the frame's address, of a function without a name whose places are told apart
   std::uint32_t line = 0;  ///< 0 is unknown
   std::uint32_t module = 0;
 };
 
-/// The labels of a journal's stacks. Made once, in O(frames + nodes); `stacks` must be complete and outlive it. A frame
-/// without names is called by its module and address, such as libgame.so+0x1234. Const members are thread-safe.
+/// The labels of a journal's stacks. Made once, in O(frames + nodes); `stacks` must be complete and outlive it. A
+/// function without a name is called by its module and where it begins, such as libgame.so+0x1234, or by the frame's
+/// address where that is not known. Const members are thread-safe.
 class Labels {
  public:
   /// With `show_wrappers` the innermost function speaks for each stack, whatever it is. Functions that the regular
   /// expression `skip` matches are wrappers, too; empty is none. Throws journal::Error when it is no expression.
-  Labels(const journal::Stacks& stacks, bool show_wrappers, const std::string& skip = {});
+  Labels(const journal::Stacks& stacks, bool show_wrappers, const std::string& skip = {},
+         bool tell_places_apart = false);
 
   /// The functions of a frame, innermost first; at least one.
   std::span<const Label> of_frame(std::uint32_t frame) const;
@@ -55,6 +57,7 @@ class Labels {
   void choose_speakers(bool show_wrappers);
 
   const journal::Stacks& stacks_;
+  bool tell_places_apart_;
   std::vector<std::string> texts_;
   std::unordered_map<std::string, std::uint32_t> index_;
   std::vector<bool> wrapper_;            ///< by text

@@ -330,4 +330,9 @@ bool find_row(const Object& object, std::uint64_t address, Workspace& space, Row
   return machine.run(record.program, address);
 }
 
+std::uint64_t find_function(const Object& object, std::uint64_t address) {
+  Record record;
+  return object.header != nullptr && find_record(object, address, record) ? record.begin : 0;
+}
+
 }  // namespace blockyard::unwind

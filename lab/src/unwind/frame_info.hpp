@@ -58,4 +58,7 @@ struct Workspace {
 /// tables; allocates nothing. O(log records) and the length of the record's program.
 bool find_row(const Object& object, std::uint64_t address, Workspace& space, Row& row);
 
+/// Where the function that holds `address` begins. 0 where find_row() would find no record.
+std::uint64_t find_function(const Object& object, std::uint64_t address);
+
 }  // namespace blockyard::unwind
