@@ -20,7 +20,7 @@ bool cache_run(ThreadHeap* heap, void* block, PageTag& tag) {
     return false;
   }
   void*& place = heap->runs[tag.length - shortest_run];
-  if (place != nullptr) {
+  if (place != nullptr || !process_supply.may_be_cached(tag.length)) {
     return false;
   }
   tag.flags |= page_cached;

@@ -62,6 +62,13 @@ class Supply {
     return settings.janitor_asked_for || !base::is_only_thread() || !demand.began_small();
   }
 
+  /// Whether the thread that frees a run of so many pages may keep it. Where nothing is made ready, the runs that it
+  /// keeps, one of each length, are a sixteenth of the most that was in use.
+  bool may_be_cached(std::uint32_t length) const {
+    constexpr std::uint64_t used_for_each_page = 170;
+    return populates_on_a_miss() || length <= pages.most_used() / used_for_each_page;
+  }
+
   /// Writes to each page of a run that the caller owns, which populates it, and counts them in `counter`. Populating by
   /// touching takes only the lock of the mapping; the populate calls of the kernel hold that of the whole address
   /// space, and stall every other thread's mmap.

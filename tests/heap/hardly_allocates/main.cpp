@@ -8,6 +8,8 @@
 
 #include "behaviour.hpp"
 
+#pragma weak by_heap_trim
+
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
@@ -17,6 +19,20 @@ void require_little() {
   std::printf("%llu KiB resident, %llu committed\n", static_cast<unsigned long long>(now.resident >> 10),
               static_cast<unsigned long long>(now.committed >> 10));
   behaviour::require(now.committed < mib && now.resident < mib, "a program that hardly allocates holds a MiB and more");
+}
+
+// One block of each length that a thread may keep when it frees it, 0.8 MiB in all.
+void require_no_collection_of_freed_blocks() {
+  constexpr std::size_t page = 4096;
+  std::vector<void*> blocks;
+  for (std::size_t pages = 3; pages <= 20; ++pages) {
+    blocks.push_back(std::memset(std::malloc(pages * page), 1, pages * page));
+  }
+  for (void* block : blocks) {
+    std::free(block);
+  }
+  by_heap_trim();
+  behaviour::require(behaviour::statistics().resident < mib / 2, "freed blocks of every length are kept");
 }
 
 // Blocks of 32 MiB are freed, and the program goes on with a few.
@@ -43,6 +59,7 @@ void require_given_back() {
 
 int main() {
   require_little();
+  require_no_collection_of_freed_blocks();
   std::vector<void*> blocks;
   for (std::size_t size = 16; size < 20'000; size += size / 4) {
     blocks.push_back(std::malloc(size));
