@@ -99,7 +99,7 @@ def test_a_fallback_library_is_used_and_named(tmp_path: Path, monkeypatch: pytes
     registry.write_text(
         '[null]\ntitle = "null"\nadapter = "blockyard-adapter-null.so"\nlibrary = [\n'
         '  { path = "python:nowhere/libnowhere.so", from = "PyPI", package = "nowhere==1.0" },\n'
-        '  { path = "libc.so.6", from = "Debian", package = "libc6", fallback = true },\n]\n'
+        '  { path = "libc.so.6", from = "Debian", package = "libc6" },\n]\n'
     )
     monkeypatch.setattr(allocators, "_registry", lambda: registry)
     [choice] = allocators.resolve("null")

@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import re
-import signal
 import site
 import subprocess
 import sys
@@ -45,7 +44,6 @@ class Library:
     path: str
     origin: str
     package: str
-    fallback: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +101,11 @@ class Choice:
     crashed: str | None = None
 
     @property
+    def named(self) -> dict[str, str]:
+        """How a campaign's plan names it."""
+        return {"name": self.name, "base": self.base, "variant": self.variant or "defaults", "version": self.version}
+
+    @property
     def needs_lock(self) -> bool:
         return "needs_lock" in self.flags
 
@@ -146,21 +149,20 @@ def resolve(spec: str | Sequence[str], also: Sequence[str] = ()) -> list[Choice]
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """A choice before anybody looked whether this machine has it."""
+    """An allocator in one variant, before anybody looked whether this machine has it. `foreign`: a library of the
+    user's, which it is."""
 
-    name: str
-    base: str
-    variant: str | None
-    title: str
-    adapter: str
-    foreign: Path | None
-    libraries: tuple[Library, ...]
-    origin: str
-    version_from: str | None
-    environment: tuple[tuple[str, str], ...]
-    options: str
-    populate: bool
-    notes: str
+    allocator: Allocator
+    variant: str | None = None
+    foreign: Path | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.allocator.name}@{self.variant}" if self.variant else self.allocator.name
+
+    @property
+    def settings(self) -> Variant:
+        return self.allocator.prefaulted if self.variant else self.allocator.defaults
 
 
 def _registry() -> Path:
@@ -188,12 +190,7 @@ def _allocator(name: str, entry: dict[str, Any]) -> Allocator:
         title=entry["title"],
         adapter=entry["adapter"],
         libraries=tuple(
-            Library(
-                path=item["path"].format(machine=platform.machine()),
-                origin=item["from"],
-                package=item["package"],
-                fallback=item.get("fallback", False),
-            )
+            Library(path=item["path"].format(machine=platform.machine()), origin=item["from"], package=item["package"])
             for item in entry.get("library", [])
         ),
         origin=entry.get("from", ""),
@@ -218,8 +215,8 @@ def _words(spec: str | Sequence[str]) -> list[str]:
 def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> list[_Plan]:
     if "=" in word:
         return [_foreign(word, known)]
-    defaults = [_plan(allocator, None) for allocator in known.values()]
-    prefaulted = [_plan(allocator, PREFAULTED) for allocator in known.values() if not allocator.prefaulted.absent]
+    defaults = [_Plan(allocator) for allocator in known.values()]
+    prefaulted = [_Plan(allocator, PREFAULTED) for allocator in known.values() if not allocator.prefaulted.absent]
     groups = {"all": defaults + prefaulted, "defaults": defaults, PREFAULTED: prefaulted}
     if word in groups:
         return groups[word]
@@ -229,31 +226,12 @@ def _plans(word: str, known: Mapping[str, Allocator], also: Sequence[str]) -> li
         hint = f"did you mean {near[0]}?" if near else "a shared object of your own is NAME=FILE"
         raise UserError(f"there is no allocator '{base}' (there are {', '.join((*also, *known))}, all): {hint}")
     if "@" not in word:
-        return [_plan(known[base], None)]
+        return [_Plan(known[base])]
     if variant != PREFAULTED:
         raise UserError(f"there is no variant '{variant}' of {base}: write {base} or {base}@{PREFAULTED}")
     if known[base].prefaulted.absent:
         raise UserError(f"{base} has no @{PREFAULTED} variant: {known[base].prefaulted.absent}")
-    return [_plan(known[base], PREFAULTED)]
-
-
-def _plan(allocator: Allocator, variant: str | None) -> _Plan:
-    settings = allocator.prefaulted if variant else allocator.defaults
-    return _Plan(
-        name=f"{allocator.name}@{variant}" if variant else allocator.name,
-        base=allocator.name,
-        variant=variant,
-        title=allocator.title,
-        adapter=allocator.adapter,
-        foreign=None,
-        libraries=allocator.libraries,
-        origin=allocator.origin,
-        version_from=allocator.version_from,
-        environment=tuple(sorted(settings.environment.items())),
-        options=settings.options,
-        populate=settings.populate,
-        notes="; ".join(filter(None, [allocator.notes, settings.notes])),
-    )
+    return [_Plan(known[base], PREFAULTED)]
 
 
 def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
@@ -265,45 +243,32 @@ def _foreign(word: str, known: Mapping[str, Allocator]) -> _Plan:
     path = Path(file).expanduser().absolute()
     if not path.is_file():
         raise UserError(f"there is no file {file} to take the allocator '{name}' from")
-    return _Plan(
-        name=name,
-        base=name,
-        variant=None,
-        title=path.name,
-        adapter=FOREIGN_ADAPTER,
-        foreign=path,
-        libraries=(),
-        origin=path.name,
-        version_from=None,
-        environment=(),
-        options="",
-        populate=False,
-        notes="",
-    )
+    plain = Variant({}, "", "", populate=False)
+    return _Plan(Allocator(name, path.name, FOREIGN_ADAPTER, (), path.name, None, "", plain, plain), foreign=path)
 
 
 def _probed(plan: _Plan) -> Choice:
-    adapter = native.find(plan.adapter)
+    wanted, libraries = plan.allocator.adapter, plan.allocator.libraries
+    adapter = native.find(wanted)
     if adapter is None:
-        return _choice(plan, Path(plan.adapter), missing=_not_built(plan.adapter))
+        return _choice(plan, Path(wanted), missing=_not_built(wanted))
     if plan.foreign is not None:
         adapter_itself = dataclasses.replace(_probe(plan, plan.foreign, None), foreign=None)
         if adapter_itself.missing is None and adapter_itself.crashed is None:
             return adapter_itself
-        wrapped = _probe(plan, adapter, Library(str(plan.foreign), plan.foreign.name, "", False))
+        wrapped = _probe(plan, adapter, Library(str(plan.foreign), plan.foreign.name, ""))
         # One that crashes as it is and exports no malloc to be wrapped was an adapter.
         return adapter_itself if wrapped.missing is not None and adapter_itself.crashed else wrapped
-    if not plan.libraries:
+    if not libraries:
         return _probe(plan, adapter, None)
     first: Choice | None = None
-    for library in plan.libraries:
+    for library in libraries:
         choice = _probe(plan, adapter, library)
         if choice.missing is None:
-            if first is not None:
-                choice = dataclasses.replace(
-                    choice, notes=_joined(f"in place of {plan.libraries[0].package}, which is not here", choice.notes)
-                )
-            return choice
+            if first is None:
+                return choice
+            instead = f"in place of {libraries[0].package}, which is not here"
+            return dataclasses.replace(choice, notes=_joined(instead, choice.notes))
         first = first or choice
     assert first is not None
     return first
@@ -311,30 +276,28 @@ def _probed(plan: _Plan) -> Choice:
 
 def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
     """Starts the allocator in a child process and asks it for its version."""
-    environment = dict(plan.environment)
+    environment = dict(sorted(plan.settings.environment.items()))
     environment["GLIBC_TUNABLES"] = _merged_tunables(
         [os.environ.get("GLIBC_TUNABLES", ""), _STATIC_TLS, environment.get("GLIBC_TUNABLES", "")]
     )
-    origin = plan.origin
+    origin = plan.allocator.origin
     if library is not None:
         found = _library_path(library)
         if found is None:
             return _choice(plan, adapter, missing=f"{library.package} is not installed")
         environment[LIBRARY_VARIABLE] = found
         origin = f"{library.origin} {library.package}".strip()
-    if plan.version_from:
-        version = _package_version(plan.version_from)
+    if plan.allocator.version_from:
+        version = _package_version(plan.allocator.version_from)
         if version:
             environment[VERSION_VARIABLE] = version
     probe = native.find(PROBE)
     if probe is None:
         return _choice(plan, adapter, missing=_not_built(PROBE))
-    command = [str(probe), str(adapter), "--options", plan.options]
-    if plan.populate:
-        command.append("--populate")
+    given = native.arguments({"--options": plan.settings.options, "--populate": plan.settings.populate})
     try:
         done = subprocess.run(
-            command,
+            [str(probe), str(adapter), *given],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
@@ -352,7 +315,7 @@ def _probe(plan: _Plan, adapter: Path, library: Library | None) -> Choice:
             adapter,
             environment=environment,
             origin=origin,
-            crashed=f"it crashed ({_signal_name(-done.returncode)}) when it was asked for a few blocks",
+            crashed=f"it crashed ({native.signal_name(-done.returncode)}) when it was asked for a few blocks",
         )
     if done.returncode != 0:
         reason = native.sentence(adapter.name, done.returncode, done.stderr.splitlines())
@@ -376,32 +339,27 @@ def _choice(
     missing: str | None = None,
     crashed: str | None = None,
 ) -> Choice:
+    allocator, settings = plan.allocator, plan.settings
     if origin is None:
-        origin = plan.origin or (f"{plan.libraries[0].origin} {plan.libraries[0].package}" if plan.libraries else "")
+        libraries = allocator.libraries
+        origin = allocator.origin or (f"{libraries[0].origin} {libraries[0].package}" if libraries else "")
     return Choice(
         name=plan.name,
-        base=plan.base,
+        base=allocator.name,
         variant=plan.variant,
-        title=plan.title,
+        title=allocator.title,
         adapter=adapter,
         foreign=plan.foreign,
         environment=environment or {},
-        options=plan.options,
-        populate=plan.populate,
+        options=settings.options,
+        populate=settings.populate,
         flags=frozenset(flags),
         version=version,
         origin=origin,
-        notes=plan.notes,
+        notes=_joined(allocator.notes, settings.notes),
         missing=missing,
         crashed=crashed,
     )
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _not_built(name: str) -> str:

@@ -1,7 +1,14 @@
-"""A number and what it counts, as a sentence has it: "1 block", "2,000 processes"."""
+"""A number and what it counts, as a sentence has it: "1 block", "2,000 processes"; and words one after the other."""
+
+from collections.abc import Sequence
 
 
 def counted(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"

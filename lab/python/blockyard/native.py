@@ -4,8 +4,9 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from blockyard.errors import UserError
 
@@ -53,6 +54,17 @@ def path(name: str) -> Path:
     found = find(name)
     if found is None:
         raise UserError(f"{name} was not found; build it with 'make build', or install the wheel that carries it")
+    return found
+
+
+def arguments(given: Mapping[str, Any]) -> list[str]:
+    """Options as a native program takes them: each with its value, or once with each of several; a switch that is on
+    by itself. What is None or off is left out."""
+    found: list[str] = []
+    for option, value in given.items():
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if one is not None and one is not False:
+                found += [option] if one is True else [option, str(one)]
     return found
 
 
@@ -107,10 +119,14 @@ def sentence(program: str, code: int, messages: list[str]) -> str:
         if message.startswith("blockyard: "):
             return message.removeprefix("blockyard: ")
     if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
-        return f"{program} was ended by {name}"
+        return f"{program} was ended by {signal_name(-code)}"
     detail = f": {messages[-1]}" if messages else ""
     return f"{program} failed with exit code {code}{detail}"
+
+
+def signal_name(number: int) -> str:
+    """`SIGSEGV`; `signal 35` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -222,22 +222,20 @@ def _environment(request: Request, socket: str, folder: Path) -> dict[str, str]:
 
 
 def _start_collector(request: Request, socket: str) -> subprocess.Popen[str]:
-    arguments = ["--socket", socket, "--output", str(request.output.absolute())]
-    if request.overwrite:
-        arguments.append("--overwrite")
-    if request.addresses:
-        arguments.append("--addresses")
-    arguments += ["--stack-depth", str(request.stack_depth)]
-    if request.verify_stacks:
-        arguments.append("--verify-stacks")
-    if request.after is not None:
-        arguments += ["--after", str(request.after)]
-    if request.length is not None:
-        arguments += ["--for", str(request.length)]
-    if request.signal is not None:
-        arguments += ["--signal", str(request.signal)]
-    if request.wait or request.signal is not None:
-        arguments.append("--wait")
+    arguments = native.arguments(
+        {
+            "--socket": socket,
+            "--output": request.output.absolute(),
+            "--overwrite": request.overwrite,
+            "--addresses": request.addresses,
+            "--stack-depth": request.stack_depth,
+            "--verify-stacks": request.verify_stacks,
+            "--after": request.after,
+            "--for": request.length,
+            "--signal": request.signal,
+            "--wait": request.wait or request.signal is not None,
+        }
+    )
     arguments += os.environ.get("BLOCKYARD_COLLECT_OPTIONS", "").split()
     collector = subprocess.Popen(
         [str(native.path("blockyard-collect")), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

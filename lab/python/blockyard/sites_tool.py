@@ -2,12 +2,13 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-from blockyard import journal_tool
+from blockyard import journal_tool, native
 
 BY = ("function", "line", "module", "tag", "stack")
 SORTS = ("allocations", "bytes", "frame", "worst-frame", "peak", "end", "same-frame", "shared")
@@ -18,14 +19,9 @@ def call(arguments: Sequence[str | os.PathLike]) -> str:
     return journal_tool.run("blockyard-sites", arguments)
 
 
-def listing(arguments: Sequence[str | os.PathLike]) -> dict[str, Any]:
-    return json.loads(call(["list", *arguments]))
-
-
-def stretch(from_s: float | None, to_s: float | None) -> list[str]:
-    """`--from` and `--to` as the native program takes them."""
-    given = [("--from", from_s), ("--to", to_s)]
-    return [text for option, value in given if value is not None for text in (option, repr(value))]
+def listing(journal: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The journal's sites, by these options of the native program."""
+    return json.loads(call(["list", journal, *native.arguments(given)]))
 
 
 def name(site: dict[str, Any]) -> str:

@@ -25,11 +25,12 @@ from blockyard.analysis.sections import AllocatorRuns
 from blockyard.campaign import document, machine, prepare, runner
 from blockyard.campaign.document import Campaign
 from blockyard.campaign.estimate import Estimate
-from blockyard.campaign.folder import MACHINE, Folder, disk_errors, write_whole
+from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.run_options import RunOptions
 from blockyard.campaign.schedule import Run
 from blockyard.campaign.settings import Stretch
 from blockyard.errors import UserError
+from blockyard.files import whole_text
 
 PLAIN = "plain"
 TOGETHER = "together"
@@ -206,8 +207,7 @@ def _prepare(
         known = [(entry["name"], entry["version"]) for entry in campaign.allocators]
         if there != here or known != [(choice.name, choice.version)] or campaign.repeats != repeats:
             raise UserError(f"{folder.path} holds another measurement; remove it, or choose another folder")
-        if json.loads((folder.path / MACHINE).read_text(encoding="utf-8")).get("kind") != machine.describe()["kind"]:
-            raise UserError(f"{folder.path} was begun on another kind of machine; measure again in another folder")
+        machine.refuse_another(folder.path)
         return campaign
     entries = []
     for number, (name, groups) in enumerate(variants.items()):
@@ -218,14 +218,7 @@ def _prepare(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         blockyard=__version__,
         journals=entries,
-        allocators=[
-            {
-                "name": choice.name,
-                "base": choice.base,
-                "variant": choice.variant or "defaults",
-                "version": choice.version,
-            }
-        ],
+        allocators=[choice.named],
         missing=[],
         paces=["1x" if entries[0]["paced"] else "max"],
         touches=[TOUCH],
@@ -234,14 +227,14 @@ def _prepare(
         options=RunOptions(),
     )
     with disk_errors(folder.path):
-        write_whole(folder.path / MACHINE, json.dumps(machine.describe(), indent=2) + "\n")
-        write_whole(folder.path / document.FILE, campaign.to_json())
+        machine.write(folder.path, machine.describe())
+        whole_text(folder.path / document.FILE, campaign.to_json())
     return campaign
 
 
 def _plan(folder: Folder, stretch: Stretch, routes: Path, groups: Sequence[int], progress: Progress) -> dict[str, Any]:
-    arguments = ["--routes", routes, "--groups", ",".join(map(str, groups))] if groups else []
-    return prepare.plan(stretch, "journal", folder, progress, arguments)
+    given = {"--routes": routes, "--groups": ",".join(map(str, groups))} if groups else {}
+    return prepare.plan(stretch, "journal", folder, progress, given)
 
 
 def _part(progress: Progress, number: int, of: int) -> Progress:
@@ -261,16 +254,11 @@ def _replay(folder: Folder, campaign: Campaign, routes: Path, choice: Choice, pr
             if not plan.is_file():
                 stretch = Stretch(run.journal, Path(entry["path"]), entry["from_s"], entry["to_s"])
                 _plan(folder, stretch, routes, entry["groups"], lambda fraction, text: None)
-            partial = folder.begin_run(run)
-            try:
-                request = runner.Request(run, choice, plan, TOUCH, campaign.options)
+            request = runner.Request(run, choice, plan, TOUCH, campaign.options)
+            with folder.running(run) as partial:
                 result = runner.run_once(request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor)
                 if result["status"] != "ok":
                     raise UserError(f"the replay {run.id} failed: {result['reason']}")
-                folder.finish_run(run, partial)
-            except BaseException:
-                folder.drop_partial(run)
-                raise
         folder.drop_plans()
     progress(1.0, f"replaying, {total} of {total}")
 

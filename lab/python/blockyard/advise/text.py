@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from blockyard.advise import code
-from blockyard.counted import counted
+from blockyard.counted import counted, listed
 from blockyard.durations import duration, moment
 from blockyard.sites_tool import percent, shortened, size
 
@@ -115,7 +115,7 @@ def _changes(count: int) -> str:
 def _names(chosen: list[dict[str, Any]]) -> str:
     names = [change(one) for one in chosen[:_IN_ANSWER]]
     more = len(chosen) - len(names)
-    return _listed([*names, f"{more} more"] if more else names)
+    return listed([*names, f"{more} more"] if more else names)
 
 
 def measured(report: dict[str, Any]) -> list[str]:
@@ -393,10 +393,6 @@ def _share(part: float | None) -> str:
 
 def _more(count: int) -> str:
     return f"; {counted(count, 'further site')}" if count > 0 else ""
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
 def _wrapped(text: str, first: str = "", indent: str = "") -> list[str]:

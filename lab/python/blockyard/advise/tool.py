@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from blockyard import journal_tool
+from blockyard import journal_tool, native
 from blockyard.advise import markdown
-from blockyard.campaign.folder import write_whole
 from blockyard.errors import UserError
+from blockyard.files import whole_text
 
 KINDS = ("temp", "temp_scope", "temp_job", "pool", "rewindable", "reserve", "keep")
 REPORT = "advice.json"
@@ -41,12 +41,8 @@ def wishes(texts: Sequence[str]) -> list[str]:
 
 def analyse(journal: Path, on: Sequence[Path], applied: Sequence[str], routes: Path) -> dict[str, Any]:
     """What blockyard-advise says. It writes `routes`."""
-    arguments: list[str | os.PathLike] = [journal, "--routes", routes]
-    for other in on:
-        arguments += ["--on", other]
-    for wish in applied:
-        arguments += ["--apply", wish]
-    return json.loads(journal_tool.run("blockyard-advise", arguments))
+    given = native.arguments({"--routes": routes, "--on": on, "--apply": applied})
+    return json.loads(journal_tool.run("blockyard-advise", [journal, *given]))
 
 
 class Folder:
@@ -88,8 +84,8 @@ class Folder:
 
     def write(self, report: dict[str, Any]) -> None:
         """From now on the folder has its name."""
-        write_whole(self.path / REPORT, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-        write_whole(self.path / PAGE, markdown.page(report))
+        whole_text(self.path / REPORT, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+        whole_text(self.path / PAGE, markdown.page(report))
         if self.path != self.final:
             self.path.rename(self.final)
             self.path = self.final

@@ -15,6 +15,14 @@ from blockyard.errors import UserError
 
 FORMAT = 1
 FILE = "campaign.json"
+_SHARED = {
+    "paces": "paces",
+    "touches": "touches",
+    "repeats": "repeats",
+    "untimed runs": "untimed",
+    "traced runs": "traced",
+}
+"""What a campaign has in common with its shares and with a request to go on with it: words, and the field."""
 
 
 @dataclass(frozen=True)
@@ -125,27 +133,17 @@ def requested_differences(
             [here[name].from_s, here[name].to_s],
         )
     found += _unequal("its allocators are", sorted(known), sorted(allocators))
-    found += _unequal("its paces are", campaign.paces, list(settings.paces))
-    found += _unequal("its touches are", campaign.touches, list(settings.touches))
-    found += _unequal("its repeats are", campaign.repeats, settings.repeats)
-    found += _unequal("its untimed runs are", campaign.untimed, settings.untimed)
-    found += _unequal("its traced runs are", campaign.traced, settings.traced)
+    for words, field in _SHARED.items():
+        here = getattr(settings, field)
+        found += _unequal(f"its {words} are", getattr(campaign, field), list(here) if isinstance(here, tuple) else here)
     return found + _option_differences(campaign.options, settings.options)
 
 
 def share_differences(first: Campaign, other: Campaign) -> list[str]:
     """How two shares differ in what they must have in common; empty when they are of one campaign."""
     found: list[str] = []
-    for word, field in (
-        ("names", "name"),
-        ("Blockyard versions", "blockyard"),
-        ("paces", "paces"),
-        ("touches", "touches"),
-        ("repeats", "repeats"),
-        ("untimed runs", "untimed"),
-        ("traced runs", "traced"),
-    ):
-        found += _unequal(f"their {word} are", getattr(first, field), getattr(other, field))
+    for words, field in {"names": "name", "Blockyard versions": "blockyard", **_SHARED}.items():
+        found += _unequal(f"their {words} are", getattr(first, field), getattr(other, field))
     found += _option_differences(first.options, other.options)
     found += _unequal("their journals are", *([entry["name"] for entry in one.journals] for one in (first, other)))
     found += _unequal("their allocators are", *([entry["name"] for entry in one.allocators] for one in (first, other)))

@@ -1,6 +1,5 @@
 """Drives a campaign: plans its journals, runs what is not yet there, keeps what was measured."""
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -14,11 +13,12 @@ from blockyard.allocators import Choice
 from blockyard.campaign import document, machine, prepare, runner, settings
 from blockyard.campaign.document import Campaign
 from blockyard.campaign.estimate import Estimate
-from blockyard.campaign.folder import MACHINE, Folder, disk_errors, write_whole
+from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.progress import Display
 from blockyard.campaign.schedule import Run, share
 from blockyard.campaign.settings import Settings, Stretch
 from blockyard.errors import UserError
+from blockyard.files import whole_text
 
 
 @dataclass
@@ -61,7 +61,8 @@ def start(
     choices = _resolve(wanted.allocators)
     present = [choice for choice in choices if choice.missing is None]
     missing = [{"name": choice.name, "reason": choice.missing} for choice in choices if choice.missing is not None]
-    _say_missing(missing, show)
+    for entry in missing:
+        show.note(f"missing: {entry['name']}: {entry['reason']}")
     for choice in present:
         if choice.crashed is not None:
             show.note(f"{choice.name}: {choice.crashed}; it is run all the same, and the others beside it")
@@ -92,8 +93,8 @@ def start(
         # Looked at last, when nothing of Blockyard's own keeps the machine busy any more.
         facts = _examine_machine(show)
         with disk_errors(output):
-            write_whole(output / MACHINE, json.dumps(facts, indent=2) + "\n")
-            write_whole(output / document.FILE, campaign.to_json())
+            machine.write(output, facts)
+            whole_text(output / document.FILE, campaign.to_json())
         return _run(campaign, present, folder, show, cooldown_s, within_s)
     finally:
         folder.close()
@@ -114,7 +115,7 @@ def resume(
         _refuse_another(campaign, settings.check(wanted), shard, output)
     folder = Folder(output).open()
     try:
-        _refuse_other_machine(output)
+        machine.refuse_another(output)
         choices = {choice.name: choice for choice in _resolve(_specs(campaign))}
         present = []
         for entry in campaign.allocators:
@@ -163,10 +164,7 @@ def _journal(stretch: Stretch, wanted: Settings, folder: Folder, show: Display) 
 
 def _allocator(choice: Choice) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "name": choice.name,
-        "base": choice.base,
-        "variant": choice.variant or "defaults",
-        "version": choice.version,
+        **choice.named,
         "origin": choice.origin,
         "notes": choice.notes,
         "options": choice.options,
@@ -207,17 +205,11 @@ def _examine_machine(show: Display) -> dict[str, Any]:
 
 def _keep_warnings(folder: Folder, found: Sequence[str]) -> None:
     """What was wrong in a later sitting belongs to the figures as much as what was wrong in the first."""
-    path = folder.path / MACHINE
-    facts = json.loads(path.read_text(encoding="utf-8"))
+    facts = machine.read(folder.path)
     added = [sentence for sentence in found if sentence not in facts.get("warnings", [])]
     if added:
         with disk_errors(folder.path):
-            write_whole(path, json.dumps({**facts, "warnings": [*facts.get("warnings", []), *added]}, indent=2) + "\n")
-
-
-def _say_missing(missing: Sequence[dict[str, str]], show: Display) -> None:
-    for entry in missing:
-        show.note(f"missing: {entry['name']}: {entry['reason']}")
+            machine.write(folder.path, {**facts, "warnings": [*facts.get("warnings", []), *added]})
 
 
 def _refuse_unpaced(campaign: Campaign) -> None:
@@ -240,24 +232,6 @@ def _refuse_another(campaign: Campaign, wanted: Settings, shard: tuple[int, int]
         raise UserError(
             f"{output} holds another campaign: {'; '.join(found)}; choose another folder, or go on with "
             f"that one by 'blockyard replay --resume -o {output}'"
-        )
-
-
-def _refuse_other_machine(output: Path) -> None:
-    try:
-        before = json.loads((output / MACHINE).read_text(encoding="utf-8"))
-        kind = before["kind"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(
-            f"{output / MACHINE} is missing or damaged, so nobody can tell whether this is the machine "
-            "that the finished runs come from; measure again in another folder"
-        ) from None
-    now = machine.describe()
-    if kind != now["kind"]:
-        raise UserError(
-            f"the finished runs in {output} come from another kind of machine "
-            f"({', then '.join(machine.kind_differences(before, now))} now), and one comparison never "
-            "mixes machines; measure again in another folder"
         )
 
 
@@ -312,11 +286,12 @@ def _run(
         with disk_errors(folder.path):
             for position, run in enumerate(todo):
                 left = todo[position:]
-                if within_s is not None and _round_begins(run, position, todo) and run.repeat > 1:
+                round_begins = position == 0 or todo[position - 1].repeat != run.repeat
+                if within_s is not None and round_begins and run.repeat > 1:
                     this_round = [other for other in left if other.repeat == run.repeat]
                     if time.monotonic() - began + estimate.left_s(this_round) > within_s:
                         campaign = replace(campaign, repeats=run.repeat - 1)
-                        write_whole(folder.path / document.FILE, campaign.to_json())
+                        whole_text(folder.path / document.FILE, campaign.to_json())
                         outcome.total -= len(left)
                         break
                 if cooldown_s > 0:
@@ -337,10 +312,6 @@ def _run(
     return outcome
 
 
-def _round_begins(run: Run, position: int, todo: Sequence[Run]) -> bool:
-    return position == 0 or todo[position - 1].repeat != run.repeat
-
-
 def _run_one(
     campaign: Campaign, run: Run, choice: Choice, folder: Folder, show: Display, estimate: Estimate
 ) -> dict[str, Any]:
@@ -351,19 +322,14 @@ def _run_one(
     plan = folder.plan(run.journal)
     if not plan.is_file():
         _plan_again(campaign, journal, folder, show)
-    partial = folder.begin_run(run)
     request = runner.Request(run, choice, plan, campaign.touches[0], campaign.options)
-    try:
+    with folder.running(run) as partial:
         result = runner.run_once(
             request, partial, limit_s=estimate.limit_s(run), lock=folder.lock_descriptor, tick=show.tick
         )
         # An allocator is not to blame for a disk that others filled meanwhile.
         if result["status"] == "failed" and folder.free_bytes() < needed:
             raise _full(folder, needed)
-        folder.finish_run(run, partial)
-    except BaseException:
-        folder.drop_partial(run)
-        raise
     return result
 
 
@@ -397,7 +363,6 @@ def _count(outcome: Outcome, run: Run, result: dict[str, Any]) -> None:
 
 def _keep_clock(folder: Folder, result: dict[str, Any]) -> None:
     """The clock's rate is the replayer's to measure: the first run that tells it completes `machine.json`."""
-    path = folder.path / MACHINE
-    facts = json.loads(path.read_text(encoding="utf-8"))
+    facts = machine.read(folder.path)
     if facts.get("ticks_per_ns") is None and result.get("ticks_per_ns"):
-        write_whole(path, json.dumps({**facts, "ticks_per_ns": result["ticks_per_ns"]}, indent=2) + "\n")
+        machine.write(folder.path, {**facts, "ticks_per_ns": result["ticks_per_ns"]})

@@ -14,13 +14,13 @@ from typing import Any
 from blockyard.campaign import document
 from blockyard.campaign.schedule import Run
 from blockyard.errors import UserError
+from blockyard.files import PARTIAL
 from blockyard.variants import former
 
 LOCK = ".campaign.lock"
 PLANS = "plans"
 RUNS = "runs"
 MACHINE = "machine.json"
-PARTIAL = ".partial"
 
 # What a folder may hold when a replay was stopped before its campaign was written.
 _UNFINISHED = {LOCK, PLANS, RUNS, MACHINE}
@@ -37,17 +37,6 @@ def disk_errors(folder: Path, when_full: str | None = None) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(f"the disk that holds {folder} is full; {when_full or resume}") from None
         raise UserError(f"{folder} can't be written: {error.strerror or error}") from None
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes beside the place and renames, so that the file is there whole or not at all."""
-    partial = path.with_name(path.name + PARTIAL)
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.rename(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 class Folder:
@@ -141,22 +130,20 @@ class Folder:
             return None
         return fields
 
-    def begin_run(self, run: Run) -> Path:
-        """An empty folder for the run to write into; nothing reads it before `finish_run`."""
+    @contextmanager
+    def running(self, run: Run) -> Iterator[Path]:
+        """An empty folder for the run to write into. It takes its place when the block ends, and is gone when it fails:
+        nothing reads half a run."""
         place = self.run(run)
         partial = place.with_name(place.name + PARTIAL)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        return partial
-
-    def finish_run(self, run: Run, partial: Path) -> None:
-        place = self.run(run)
-        shutil.rmtree(place, ignore_errors=True)
-        partial.rename(place)
-
-    def drop_partial(self, run: Run) -> None:
-        place = self.run(run)
-        shutil.rmtree(place.with_name(place.name + PARTIAL), ignore_errors=True)
+        try:
+            yield partial
+            shutil.rmtree(place, ignore_errors=True)
+            partial.rename(place)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
     def drop_plans(self) -> None:
         shutil.rmtree(self.path / PLANS, ignore_errors=True)

@@ -1,11 +1,16 @@
 """The machine that a campaign runs on: described for the reader, and examined for what would spoil figures."""
 
+import json
 import os
 import platform
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from blockyard.campaign.folder import MACHINE
+from blockyard.errors import UserError
+from blockyard.files import whole_text
 
 _GIB = 1 << 30
 
@@ -33,6 +38,34 @@ def describe() -> dict[str, Any]:
     }
     facts["kind"] = kind(facts)
     return facts
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What a campaign's folder holds of it."""
+    try:
+        facts = json.loads((folder / MACHINE).read_text(encoding="utf-8"))
+        facts["kind"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(
+            f"{folder / MACHINE} is missing or damaged, so nobody can tell which machine the runs in {folder} come "
+            "from; measure them again in another folder"
+        ) from None
+    return facts
+
+
+def write(folder: Path, facts: dict[str, Any]) -> None:
+    whole_text(folder / MACHINE, json.dumps(facts, indent=2) + "\n")
+
+
+def refuse_another(folder: Path) -> None:
+    """Refuses to go on with a folder that another kind of machine began."""
+    before, now = read(folder), describe()
+    if before["kind"] != now["kind"]:
+        raise UserError(
+            f"the finished runs in {folder} come from another kind of machine "
+            f"({', then '.join(kind_differences(before, now))} now), and one comparison never mixes machines; measure "
+            "again in another folder"
+        )
 
 
 def kind(facts: dict[str, Any]) -> str:

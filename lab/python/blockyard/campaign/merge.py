@@ -1,6 +1,5 @@
 """Joins shares of one campaign that ran on machines of one kind."""
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -10,9 +9,10 @@ from typing import Any
 
 from blockyard.campaign import document, machine
 from blockyard.campaign.document import Campaign
-from blockyard.campaign.folder import LOCK, MACHINE, PARTIAL, RUNS, Folder, disk_errors, write_whole
+from blockyard.campaign.folder import LOCK, RUNS, Folder, disk_errors
 from blockyard.campaign.schedule import Run
 from blockyard.errors import UserError
+from blockyard.files import PARTIAL, whole_text
 
 
 def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
@@ -26,7 +26,7 @@ def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UserError(f"{output} already holds something; choose a new or empty folder")
     campaigns = [document.read(share) for share in shares]
-    machines = [_machine(share) for share in shares]
+    machines = [machine.read(share) for share in shares]
     for share, campaign, facts in zip(shares[1:], campaigns[1:], machines[1:], strict=True):
         different = document.share_differences(campaigns[0], campaign)
         if different:
@@ -41,15 +41,6 @@ def merge(output: Path, shares: Sequence[Path]) -> tuple[int, list[str]]:
     _join(output, campaigns[0], shares, machines, found)
     runs = campaigns[0].all_runs()
     return len(runs), [run.id for run in runs if run not in found]
-
-
-def _machine(share: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads((share / MACHINE).read_text(encoding="utf-8"))
-        facts["kind"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{share / MACHINE} is missing or damaged, so nobody can tell what {share} ran on") from None
-    return facts
 
 
 def _runs(campaign: Campaign, shares: Sequence[Path]) -> dict[Run, Path]:
@@ -83,21 +74,21 @@ def _join(
                 for file in source.iterdir():
                     _link(file, partial / file.relative_to(share))
             parts = [
-                {"share": _shard(share), "runs": sum(owner == share for owner in found.values()), "machine": facts}
+                {
+                    "share": document.read(share).shard or "whole",
+                    "runs": sum(owner == share for owner in found.values()),
+                    "machine": facts,
+                }
                 for share, facts in zip(shares, machines, strict=True)
             ]
-            write_whole(partial / MACHINE, json.dumps({**machines[0], "joined": parts}, indent=2) + "\n")
-            write_whole(partial / document.FILE, replace(campaign, shard=None).to_json())
+            machine.write(partial, {**machines[0], "joined": parts})
+            whole_text(partial / document.FILE, replace(campaign, shard=None).to_json())
             if output.exists():
                 output.rmdir()
             partial.rename(output)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-
-
-def _shard(share: Path) -> str:
-    return document.read(share).shard or "whole"
 
 
 def _link(source: Path, target: Path) -> None:

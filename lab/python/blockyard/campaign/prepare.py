@@ -4,7 +4,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +33,17 @@ def plan(
     threads: str,
     folder: Folder,
     progress: Callable[[float, str], None],
-    routes: Sequence[str | Path] = (),
+    routes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Plans one journal into the campaign's folder and returns the facts that `campaign.json` keeps of it. `routes` are
-    more arguments, which say what goes to the library's own allocators."""
+    more options, which say what goes to the library's own allocators."""
     target, shared = folder.plan(stretch.name), folder.shared_facts(stretch.name)
-    arguments: list[str | Path] = [stretch.path, "-o", target, "--threads", threads, "--events-npz-dir", shared]
-    arguments += _stretch(stretch)
-    arguments += routes
+    bounds = {"--from": stretch.from_s, "--to": stretch.to_s}
+    given = {"-o": target, "--threads": threads, "--events-npz-dir": shared, **bounds, **(routes or {})}
     with disk_errors(folder.path):
         target.parent.mkdir(parents=True, exist_ok=True)
         shared.mkdir(parents=True, exist_ok=True)
-        output = _call(arguments, folder, progress)
+        output = _call([stretch.path, *native.arguments(given)], folder, progress)
     try:
         facts = json.loads(output)
         facts["measured_events"], facts["duration_s"], facts["peak_bytes"], facts["events"]
@@ -54,17 +53,9 @@ def plan(
         raise UserError(f"the stretch of {stretch.path} holds no events to measure; choose another --from and --to")
     if facts.get("stacks"):
         with disk_errors(folder.path):
-            native.call(
-                "blockyard-sites",
-                ["events", stretch.path, "-o", shared / SITES, *_stretch(stretch)],
-                on_progress=progress,
-            )
+            options = native.arguments({"-o": shared / SITES, **bounds})
+            native.call("blockyard-sites", ["events", stretch.path, *options], on_progress=progress)
     return facts
-
-
-def _stretch(stretch: Stretch) -> list[str]:
-    given = (("--from", stretch.from_s), ("--to", stretch.to_s))
-    return [text for option, value in given if value is not None for text in (option, repr(float(value)))]
 
 
 def _call(arguments: list[str | Path], folder: Folder, progress: Callable[[float, str], None]) -> str:

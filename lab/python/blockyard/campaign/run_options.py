@@ -143,14 +143,13 @@ class RunOptions:
         order = " in the journal's order" if self.in_order else ""
         return f"{threads}{order}{', cores kept awake' if self.keep_awake else ''}"
 
-    def arguments(self, *, traced: bool) -> list[str]:
+    def arguments(self, *, traced: bool) -> dict[str, Any]:
         """For `blockyard-replay run`; threads are the plan's."""
-        line = []
-        for one, value in self._values():
-            if one.name == "threads" or value is None or value is False or (traced and not one.metadata["in_traces"]):
-                continue
-            line += [one.metadata["flag"]] if value is True else [one.metadata["flag"], str(value)]
-        return line
+        return {
+            one.metadata["flag"]: value
+            for one, value in self._values()
+            if one.name != "threads" and (one.metadata["in_traces"] or not traced)
+        }
 
     def differences(self, other: "RunOptions") -> Iterator[tuple[str, Any, Any]]:
         """Option, value here and value there, of those on which results depend."""

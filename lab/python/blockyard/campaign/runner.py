@@ -44,37 +44,23 @@ def environment(choice: Choice) -> dict[str, str]:
 
 def command_line(request: Request, output: Path) -> list[str]:
     run, choice = request.run, request.choice
-    line = [str(native.path("blockyard-replay")), "run", str(request.plan), "--adapter", str(choice.adapter)]
-    if choice.foreign:
-        line += ["--foreign", str(choice.foreign)]
-    line += [
-        "--pace",
-        run.pace if run.pace == "max" else run.pace.removesuffix("x"),
-        "--touch",
-        request.timed_touch if run.untimed else run.touch,
-    ]
-    if run.traced:
-        line.append("--trace")
-    if run.untimed:
-        line.append("--untimed")
-    line += request.options.arguments(traced=run.traced)
-    if choice.populate:
-        line.append("--populate")
-    if choice.options:
-        line += ["--options", choice.options]
-    return [
-        *line,
-        "--journal",
-        run.journal,
-        "--allocator",
-        choice.name,
-        "--variant",
-        choice.variant or "defaults",
-        "--repeat",
-        str(run.repeat),
-        "-o",
-        str(output),
-    ]
+    given = {
+        "--adapter": choice.adapter,
+        "--foreign": choice.foreign,
+        "--pace": run.pace if run.pace == "max" else run.pace.removesuffix("x"),
+        "--touch": request.timed_touch if run.untimed else run.touch,
+        "--trace": run.traced,
+        "--untimed": run.untimed,
+        **request.options.arguments(traced=run.traced),
+        "--populate": choice.populate,
+        "--options": choice.options or None,
+        "--journal": run.journal,
+        "--allocator": choice.name,
+        "--variant": choice.variant or "defaults",
+        "--repeat": run.repeat,
+        "-o": output,
+    }
+    return [str(native.path("blockyard-replay")), "run", str(request.plan), *native.arguments(given)]
 
 
 def run_once(
@@ -143,17 +129,10 @@ def _reason(code: int, messages: str, written: dict[str, Any] | None) -> str:
     if code == -signal.SIGKILL:
         return f"it was killed (SIGKILL), most likely because the machine ran out of memory{said}"
     if code < 0:
-        return f"it crashed ({_signal_name(-code)}){said}"
+        return f"it crashed ({native.signal_name(-code)}){said}"
     if code == 0:
         return f"it ended with exit code 0 but without a result{said}"
     return f"it ended with exit code {code}{said}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _write_failure(

@@ -1,6 +1,5 @@
 """blockyard allocators: what this machine can replay on."""
 
-import dataclasses
 import json
 
 import click
@@ -29,7 +28,6 @@ def command(as_json: bool) -> None:
 
 
 def _facts(allocator: Allocator, choice: Choice) -> dict:
-    facts = dataclasses.asdict(choice)
     return {
         "name": choice.name,
         "base": choice.base,
@@ -44,7 +42,7 @@ def _facts(allocator: Allocator, choice: Choice) -> dict:
         "prefaulted": None if allocator.prefaulted.absent else f"{choice.base}@{allocators.PREFAULTED}",
         "prefaulted_absent": allocator.prefaulted.absent,
         "adapter": str(choice.adapter),
-        "environment": facts["environment"],
+        "environment": choice.environment,
         "options": choice.options,
         "populate": choice.populate,
     }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool, options
+from blockyard import journal_tool, native, options
 
 
 @click.command(
@@ -43,6 +43,5 @@ def command(
     JOURNAL is a .byj, a text journal (plain, .zst, .gz) or a heaptrack recording. Nothing is lost from .byj to text and
     back, unless --plain.
     """
-    chosen = {"--plain": plain, "--join-realloc": join_realloc, "--anonymous": anonymous, "--addresses": addresses}
-    more = [name for name, on in chosen.items() if on]
-    journal_tool.write("convert", journal, output, more, force=force, as_json=as_json)
+    given = {"--plain": plain, "--join-realloc": join_realloc, "--anonymous": anonymous, "--addresses": addresses}
+    journal_tool.write("convert", journal, output, native.arguments(given), force=force, as_json=as_json)

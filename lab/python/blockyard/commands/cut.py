@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool, options
+from blockyard import journal_tool, native, options
 
 
 @click.command(
@@ -23,5 +23,5 @@ def command(journal: Path, output: Path, from_s: float | None, to_s: float | Non
     Of a journal whose end is missing, what is whole is kept. Of one that is damaged, what of the stretch lies before
     the damage is written, and the command says so and exits with 1.
     """
-    end = [] if to_s is None else ["--to", repr(to_s)]
-    journal_tool.write("cut", journal, output, ["--from", repr(from_s or 0.0), *end], force=force, as_json=as_json)
+    stretch = native.arguments({"--from": from_s, "--to": to_s})
+    journal_tool.write("cut", journal, output, stretch, force=force, as_json=as_json)

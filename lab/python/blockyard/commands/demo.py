@@ -11,10 +11,11 @@ from rich.text import Text
 
 from blockyard import options
 from blockyard.campaign import demo
-from blockyard.campaign.folder import Folder, disk_errors, write_whole
+from blockyard.campaign.folder import Folder, disk_errors
 from blockyard.campaign.progress import display
 from blockyard.commands.replay import terminate_like_interrupt
 from blockyard.errors import UserError
+from blockyard.files import whole_text
 
 
 @click.command(
@@ -53,7 +54,7 @@ def command(again: bool, everything: bool, output: Path | None) -> None:
     text = _report(folder, everything)
     _print(Text.from_ansi(text))
     with disk_errors(folder):
-        write_whole(folder / demo.STORED, text)
+        whole_text(folder / demo.STORED, text)
 
 
 def _report(folder: Path, everything: bool) -> str:

@@ -82,12 +82,8 @@ def command(
 
     files.refuse_same_outputs(files.STANDARD_OUTPUT if as_json else None, junit_path)
     chosen = [recording_diff.parse_gate(text) for text in gates]
-    arguments: list[str | Path] = ["--by", by, *(["--wrappers"] if wrappers else [])]
-    for option, value in (("--through", through), ("--skip", skip)):
-        if value is not None:
-            arguments += [option, value]
-    arguments += sites_tool.stretch(from_s, to_s)
-    old, new = (sites_tool.listing([journal, *arguments]) for journal in (before, after))
+    given = {"--by": by, "--wrappers": wrappers, "--through": through, "--skip": skip, "--from": from_s, "--to": to_s}
+    old, new = (sites_tool.listing(journal, given) for journal in (before, after))
     for journal, listing in ((before, old), (after, new)):
         if not listing["all"]["allocations"]:
             raise UserError(f"{journal} has no allocation to compare")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from blockyard import journal_tool, options, sites_tool
+from blockyard import journal_tool, native, options, sites_tool
 from blockyard.errors import UserError
 
 _ENDINGS = {
@@ -67,12 +67,9 @@ def command(
     that second. The trace holds frames, phases and memory over time; it needs no call stacks.
     """
     journal_tool.refuse_standard_output(output)
-    arguments: list[str | Path] = [journal, "-o", output, "--as", form or _form_of(output), "--weight", weight]
-    if through is not None:
-        arguments += ["--through", through]
-    if force:
-        arguments.append("--force")
-    sites_tool.call(["export", *arguments, *sites_tool.stretch(from_s, to_s)])
+    given = {"-o": output, "--as": form or _form_of(output), "--weight": weight, "--through": through}
+    given |= {"--force": force, "--from": from_s, "--to": to_s}
+    sites_tool.call(["export", journal, *native.arguments(given)])
     click.echo(f"{output}: {sites_tool.size(output.stat().st_size)}")
 
 

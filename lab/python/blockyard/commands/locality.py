@@ -2,7 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -85,7 +85,7 @@ def command(
     test = Test(**_STUDY) if preset == "study" else Test(count, size, align, temp_region, aged)
     console = terminal.for_tables()
     errors = Console(stderr=True, highlight=False)
-    _refuse_foreign(output)
+    _refuse_foreign(output, (output / _TABLE).is_file())
     chosen, missing = subjects(options.names(allocators) or (*OURS, "defaults"))
     for sentence in missing:
         errors.print(sentence, markup=False)
@@ -143,12 +143,7 @@ def _draw(source: Path, output: Path) -> None:
     """Pictures of files that are there; they may go beside them."""
     results = files.read(source)
     ours = {f"{name}.{suffix}" for name in pictures.PICTURES for suffix in ("png", "svg")}
-    if output.is_file():
-        raise UserError(f"{output} is a file; -o needs a folder")
-    if output.is_dir() and not output.samefile(source):
-        names = sorted(entry.name for entry in output.iterdir() if entry.name not in {*ours, _UNFINISHED})
-        if names:
-            raise UserError(f"{output} already holds other files ({names[0]}); choose a new or empty folder")
+    _refuse_foreign(output, output.is_dir() and output.samefile(source), ours)
     blocks = sorted({len(runs[0].addresses) for runs in results.values()})
     with _filled(output) as unfinished:
         pictures.draw(unfinished, results, f"{' or '.join(map(str, blocks))} blocks; from the files in {source.name}")
@@ -196,12 +191,12 @@ def _filled(output: Path) -> Iterator[Path]:
             output.rmdir()
 
 
-def _refuse_foreign(output: Path) -> None:
-    """An earlier result may be replaced, and nothing else."""
+def _refuse_foreign(output: Path, earlier: bool, ours: Iterable[str] = ()) -> None:
+    """An `earlier` result may be replaced, and files that are called like `ours`, and nothing else."""
     if output.exists() and not output.is_dir():
         raise UserError(f"{output} is a file; -o needs a folder")
-    if output.is_dir() and not (output / _TABLE).is_file():
-        names = sorted(entry.name for entry in output.iterdir() if entry.name != _UNFINISHED)
+    if output.is_dir() and not earlier:
+        names = sorted(entry.name for entry in output.iterdir() if entry.name not in {*ours, _UNFINISHED})
         if names:
             raise UserError(f"{output} already holds other files ({names[0]}); choose a new or empty folder")
 

@@ -41,14 +41,8 @@ def command(journal: Path, folders: tuple[Path, ...], perf_map: Path | None, deb
     unless --no-names. Files are found by build-id, so that names of another build are never used. No server is asked
     without --debuginfod.
     """
-    arguments: list[str | Path] = [journal, "--json"]
-    for folder in folders:
-        arguments += ["--debug-dir", folder]
-    if perf_map is not None:
-        arguments += ["--perf-map", perf_map]
-    if debuginfod:
-        arguments.append("--debuginfod")
-    result = json.loads(native.call("blockyard-names", arguments))
+    given = {"--json": True, "--debug-dir": folders, "--perf-map": perf_map, "--debuginfod": debuginfod}
+    result = json.loads(native.call("blockyard-names", [journal, *native.arguments(given)]))
     if as_json:
         journal_tool.print_json(result)
     else:

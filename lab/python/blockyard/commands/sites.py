@@ -65,13 +65,8 @@ def command(
     """
     if as_csv and as_json:
         raise UserError("--json and --csv can't both go to standard output")
-    arguments: list[str | Path] = [journal, "--by", by, "--sort", sort, "--limit", str(limit)]
-    for option, value in (("--match", match), ("--through", through), ("--skip", skip)):
-        if value is not None:
-            arguments += [option, value]
-    if wrappers:
-        arguments.append("--wrappers")
-    result = sites_tool.listing(arguments + sites_tool.stretch(from_s, to_s))
+    given = {"--by": by, "--sort": sort, "--limit": limit, "--match": match, "--through": through, "--skip": skip}
+    result = sites_tool.listing(journal, {**given, "--wrappers": wrappers, "--from": from_s, "--to": to_s})
     if from_s is not None and not result["all"]["allocations"] and sort not in ("peak", "end"):
         raise UserError(f"{journal} has no allocation at or after {from_s:g} s that the options choose")
     if as_json:

@@ -59,12 +59,8 @@ def subjects(spec: Sequence[str]) -> tuple[list[Subject], list[str]]:
         if choice.missing:
             missing.append(f"{choice.name} is left out: {choice.missing}")
             continue
-        arguments = (
-            str(choice.adapter),
-            *(("--options", choice.options) if choice.options else ()),
-            *(("--populate",) if choice.populate else ()),
-        )
-        result.append(Subject(choice.name, arguments, dict(choice.environment)))
+        given = native.arguments({"--options": choice.options or None, "--populate": choice.populate})
+        result.append(Subject(choice.name, (str(choice.adapter), *given), dict(choice.environment)))
     return result, missing
 
 
@@ -91,20 +87,10 @@ def measure(
 
 
 def _run(subject: Subject, test: Test) -> Measured:
-    command = [
-        str(native.path(_PROGRAM)),
-        *subject.arguments,
-        "--count",
-        str(test.count),
-        "--size",
-        str(test.size),
-        "--align",
-        str(test.align),
-    ]
-    if test.temp_region is not None and subject.name == "temp":
-        command += ["--temp-region", str(test.temp_region)]
-    if test.aged:
-        command.append("--aged")
+    given = {"--count": test.count, "--size": test.size, "--align": test.align, "--aged": test.aged}
+    if subject.name == "temp":
+        given["--temp-region"] = test.temp_region
+    command = [str(native.path(_PROGRAM)), *subject.arguments, *native.arguments(given)]
     done = subprocess.run(
         command,
         env={**os.environ, **subject.environment},

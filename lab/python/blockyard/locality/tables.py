@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from blockyard.files import whole
 from blockyard.locality.measure import Measured, Test
-from blockyard.report.files import whole
 
 _LINE = 64
 _PAGE = 4096
@@ -129,27 +129,14 @@ def _write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]])
 def ratios(rows: Mapping[str, Row]) -> list[tuple[str, str, float, float, float]]:
     """The study's ratios beside ours: what, of which call, the study's, ours of first passes, ours of warm ones."""
     result = []
-    for slow, fast, allocate, free in (("persistent", "temp-job", 5.0, 8.0), ("temp-job", "temp", 2.0, 5.0)):
-        if slow in rows and fast in rows:
-            name = f"{slow} / {fast}"
-            result.append(
-                (
-                    name,
-                    "allocate",
-                    allocate,
-                    rows[slow].allocate_cold / rows[fast].allocate_cold,
-                    rows[slow].allocate_warm / rows[fast].allocate_warm,
+    for slow, fast, *study in (("persistent", "temp-job", 5.0, 8.0), ("temp-job", "temp", 2.0, 5.0)):
+        for call, theirs in zip(("allocate", "free"), study, strict=True):
+            if slow in rows and fast in rows:
+                cold, warm = (
+                    getattr(rows[slow], f"{call}_{state}") / getattr(rows[fast], f"{call}_{state}")
+                    for state in ("cold", "warm")
                 )
-            )
-            result.append(
-                (
-                    name,
-                    "free",
-                    free,
-                    rows[slow].free_cold / rows[fast].free_cold,
-                    rows[slow].free_warm / rows[fast].free_warm,
-                )
-            )
+                result.append((f"{slow} / {fast}", call, theirs, cold, warm))
     return result
 
 
