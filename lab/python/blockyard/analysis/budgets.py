@@ -1,6 +1,7 @@
 """What allocation takes of an allocator's frames and audio buffers, each computed once for whatever shows it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,38 +16,33 @@ Ends = dict[str, tuple[float, float] | None]
 
 def of_frames(one: AllocatorFigures, view: View, budget_ns: float, phase: str | None) -> Verdict | None:
     """Of one phase's frames, or of all; None where the view is not known."""
-    key = ("sorted frames", view, phase)
-    if key not in one.known:
-        chosen = _frames(one, view, phase)
-        one.known[key] = None if chosen is None else np.sort(chosen, axis=None)
-    values = one.known[key]
+    values = _once(
+        one, ("sorted", view, phase), lambda: _frames(one, view, phase), lambda found: np.sort(found, axis=None)
+    )
     return None if values is None else frames.verdict_of_sorted(values, budget_ns)
 
 
 def ends_of_frames(one: AllocatorFigures, view: View, phase: str | None) -> Ends | None:
     """Of the time that allocation takes of a frame, whatever its budget."""
-    key = ("intervals of frames", view, phase)
-    if key not in one.known:
-        chosen = _frames(one, view, phase)
-        one.known[key] = None if chosen is None else frames.intervals(chosen)
-    return one.known[key]
+    return _once(one, ("intervals of frames", view, phase), lambda: _frames(one, view, phase), frames.intervals)
 
 
 def of_buffers(one: AllocatorFigures, view: View, samples: int, phase: str | None) -> AudioVerdict | None:
     key = ("audio", view, samples, phase)
-    if key not in one.known:
-        chosen = _buffers(one, view, samples, phase)
-        one.known[key] = None if chosen is None else frames.audio_verdict(chosen, samples)
-    return one.known[key]
+    return _once(one, key, lambda: _buffers(one, *key[1:]), lambda found: frames.audio_verdict(found, samples))
 
 
 def ends_of_buffers(one: AllocatorFigures, view: View, samples: int, phase: str | None) -> Ends | None:
     """Of the time that allocation takes of a buffer."""
     key = ("intervals of buffers", view, samples, phase)
-    if key not in one.known:
-        chosen = _buffers(one, view, samples, phase)
-        one.known[key] = None if chosen is None else frames.intervals(chosen)
-    return one.known[key]
+    return _once(one, key, lambda: _buffers(one, *key[1:]), frames.intervals)
+
+
+def _once(
+    one: AllocatorFigures, key: tuple, find: Callable[[], np.ndarray | None], take: Callable[[np.ndarray], Any]
+) -> Any:
+    """What is taken of the times that are found, and None where there are none."""
+    return one.once(key, lambda: None if (found := find()) is None else take(found))
 
 
 def _frames(one: AllocatorFigures, view: View, phase: str | None) -> np.ndarray | None:

@@ -1,6 +1,5 @@
 """What each site's events took: samples joined with call stacks by event number. A free belongs to who freed."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,11 +66,12 @@ class BySite:
     def slow(self, one: AllocatorFigures) -> list[Part]:
         """Who waits in slow events, most time first, of all repeats together. Events that the machine interrupted are
         left out where that is known. O(rows)."""
-        key = ("slow by site", id(self))
-        if key not in one.known:
+
+        def find() -> list[Part]:
             found = [_slow_rows(one, run) for run in open_rows(one.runs, one.gross)]
-            one.known[key] = self._parts(*(np.concatenate(column) for column in zip(*found, strict=True)))
-        return one.known[key]
+            return self._parts(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+        return one.once(("slow by site", id(self)), find)
 
     def in_frame(self, one: AllocatorFigures, frame: WorstFrame) -> list[Part]:
         """Who fills the frame, most time first."""
@@ -179,7 +179,8 @@ def _slow_rows(one: AllocatorFigures, run: Rows) -> tuple[np.ndarray, np.ndarray
     """Event numbers and times of the slow events of one repeat."""
     limit = SLOW_NS * one.runs.ticks_per_ns / run.scale
     found = []
-    for chunk in _chunks(run.rows):
+    for begin in range(0, len(run.rows), _CHUNK):
+        chunk = run.rows[begin : begin + _CHUNK]
         # What is slow without floors is few; only that is copied.
         slow = np.flatnonzero(chunk["call"] + chunk["touch"].astype(np.uint64) > limit)
         found.append(chunk[slow])
@@ -197,11 +198,6 @@ def _undisturbed(one: AllocatorFigures, run: Rows, places: np.ndarray) -> np.nda
 def _own(one: AllocatorFigures, rows: np.ndarray) -> np.ndarray:
     """Which rows the machine left alone, as far as is known."""
     return (rows["cause"] & MACHINE) == 0 if one.looked_into else np.ones(len(rows), bool)
-
-
-def _chunks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    for begin in range(0, len(rows), _CHUNK):
-        yield rows[begin : begin + _CHUNK]
 
 
 def _at(ns: np.ndarray, percentile: Percentile) -> float:

@@ -86,13 +86,9 @@ def _by_cause(one: AllocatorFigures, operation: Operation) -> list[tuple[int, np
     """(cause, ticks, counts) of every cause but 0 that occurred. A malloc is also a realloc, as everywhere."""
     if not one.looked_into:
         return []
-    known = one.known
-    key = ("causes", operation)
-    if key not in known:
-        made = (
-            (cause, *one.digest.by_cause(native, cause))
-            for native in _OPERATIONS[operation]
-            for cause in range(1, passes.CAUSES)
-        )
-        known[key] = [(cause, ticks, counts) for cause, ticks, counts in made if len(ticks)]
-    return known[key]
+    made = (
+        (cause, *one.digest.by_cause(native, cause))
+        for native in _OPERATIONS[operation]
+        for cause in range(1, passes.CAUSES)
+    )
+    return one.once(("causes", operation), lambda: [found for found in made if len(found[1])])

@@ -3,10 +3,10 @@ start and end, and where it puts blocks. Medians over repeats; None is not known
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import mean, median
+from statistics import mean
 
 from blockyard.analysis.facts import RunFacts
-from blockyard.analysis.sections import AllocatorRuns, Run
+from blockyard.analysis.sections import AllocatorRuns, middle
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,8 @@ class Deferred:
 
 
 def of(allocator: AllocatorRuns) -> Deferred:
-    def middle(pick: Callable[[RunFacts], float | None], runs: tuple[Run, ...] = allocator.runs) -> float | None:
-        known = [value for run in runs if (value := pick(run.facts)) is not None]
-        return float(median(known)) if known else None
+    def over_runs(pick: Callable[[RunFacts], float | None]) -> float | None:
+        return middle(allocator.runs, pick)
 
     def behind(facts: RunFacts) -> float | None:
         return facts.background.cpu_ns if facts.background else None
@@ -46,20 +45,20 @@ def of(allocator: AllocatorRuns) -> Deferred:
         return calls + threads if calls is not None and threads is not None else None
 
     def after(name: str) -> float | None:
-        return middle(lambda facts: getattr(facts.after_last_free, name, None))
+        return over_runs(lambda facts: getattr(facts.after_last_free, name, None))
 
     return Deferred(
-        middle(lambda facts: facts.background.threads if facts.background else None),
-        middle(behind),
-        middle(lambda facts: facts.cpu_ns),
-        middle(lambda facts: facts.cpu_ns, allocator.untimed),
-        middle(lambda facts: facts.timed_ns),
-        middle(together),
+        over_runs(lambda facts: facts.background.threads if facts.background else None),
+        over_runs(behind),
+        over_runs(lambda facts: facts.cpu_ns),
+        middle(allocator.untimed, lambda facts: facts.cpu_ns),
+        over_runs(lambda facts: facts.timed_ns),
+        over_runs(together),
         after("cpu_ns"),
         after("settled_after_ns"),
         after("resident_bytes"),
-        middle(lambda facts: mean(facts.thread_start_ns) if facts.thread_start_ns else None),
-        middle(lambda facts: mean(facts.thread_stop_ns) if facts.thread_stop_ns else None),
-        middle(lambda facts: facts.walk_ns_a_block),
-        middle(lambda facts: facts.pollute_bytes),
+        over_runs(lambda facts: mean(facts.thread_start_ns) if facts.thread_start_ns else None),
+        over_runs(lambda facts: mean(facts.thread_stop_ns) if facts.thread_stop_ns else None),
+        over_runs(lambda facts: facts.walk_ns_a_block),
+        over_runs(lambda facts: facts.pollute_bytes),
     )

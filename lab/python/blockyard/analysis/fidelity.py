@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from statistics import median
 
-from blockyard.analysis.sections import AllocatorRuns, Run, Section
+from blockyard.analysis.facts import RunFacts
+from blockyard.analysis.sections import AllocatorRuns, Run, Section, middle
+from blockyard.counted import listed
 from blockyard.durations import duration
 
 LATE_NS = 1_000_000
@@ -66,7 +67,7 @@ def grade(run: Run, pace: str) -> Graded:
     """At full speed there is no clock to be late against: lateness and lost pace do not count."""
     facts = run.facts
     values = {
-        "late p99": None if pace == "max" else lateness_p99_ns(run),
+        "late p99": None if pace == "max" else lateness_p99_ns(run.facts),
         "inversions": _share(facts.order_inversions, facts.events),
         "lost threads": None if pace == "max" else _share(facts.interrupted_threads, facts.replay_threads),
         "timer floor": _share(facts.floor_call_ticks, facts.ticks_per_ns),
@@ -103,9 +104,9 @@ def _share(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def lateness_p99_ns(run: Run) -> float | None:
+def lateness_p99_ns(facts: RunFacts) -> float | None:
     """How late one event in a hundred started; None where nothing was paced."""
-    return run.facts.lateness_ns.p99 if run.facts.lateness_ns else None
+    return facts.lateness_ns.p99 if facts.lateness_ns else None
 
 
 def sentences(section: Section) -> list[str]:
@@ -113,7 +114,7 @@ def sentences(section: Section) -> list[str]:
     found = [*_failed(section), *_unequal_repeats(section)]
     late = [allocator for allocator in section.measured if any(_is_late(run, section.pace) for run in allocator.runs)]
     if late:
-        worst = max(lateness_p99_ns(run) or 0 for allocator in late for run in allocator.runs)
+        worst = max(lateness_p99_ns(run.facts) or 0 for allocator in late for run in allocator.runs)
         who = (
             "no allocator could keep the journal's pace in every run"
             if len(late) == len(section.measured) > 1
@@ -252,7 +253,7 @@ def _unequal_repeats(section: Section) -> list[str]:
 
 
 def _is_late(run: Run, pace: str) -> bool:
-    late = lateness_p99_ns(run)
+    late = lateness_p99_ns(run.facts)
     return pace != "max" and late is not None and late > LATE_NS
 
 
@@ -261,16 +262,10 @@ def _waits(run: Run) -> bool:
 
 
 def _names(allocators: list[AllocatorRuns]) -> str:
-    names = [allocator.name for allocator in allocators]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return listed([allocator.name for allocator in allocators])
 
 
 def timing_distortion(allocator: AllocatorRuns) -> tuple[float, float] | None:
     """CPU nanoseconds of a timed and of an untimed replay (medians): how much the clock reads distort."""
-
-    def middle(runs: tuple[Run, ...]) -> float | None:
-        known = [taken for run in runs if (taken := run.facts.cpu_ns) is not None]
-        return median(known) if known else None
-
-    timed, untimed = middle(allocator.runs), middle(allocator.untimed)
+    timed, untimed = (middle(runs, lambda facts: facts.cpu_ns) for runs in (allocator.runs, allocator.untimed))
     return (timed, untimed) if timed is not None and untimed is not None else None

@@ -1,8 +1,9 @@
 """The figures of one allocator in one section: its exact distributions, floors and rates."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from blockyard.analysis import bootstrap, frames, noise, passes, samples
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.distribution import Distribution
 from blockyard.analysis.frames import FrameCut, FrameSeries
-from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View
+from blockyard.analysis.latency import SIZE_CLASSES, WITH_INTERVAL, Operation, Part, Percentile, View, paid
 from blockyard.analysis.sections import AllocatorRuns
 from blockyard.errors import UserError
 
@@ -32,8 +33,6 @@ _SMALL_TICKS = 2048
 """Below this, bringing repeats to one tick moves no latency to another."""
 _ENOUGH_DISTINCT = 16
 """Fewer distinct latencies may share a divisor by chance."""
-_LAST_ROWS = 4096
-"""Rows are in the journal's order and threads overlap by microseconds: the latest start is among the last few."""
 
 
 @dataclass
@@ -49,6 +48,12 @@ class AllocatorFigures:
     """By the identity of the cut that it was taken by."""
     gross: bool
     known: dict = field(default_factory=dict)
+
+    def once(self, key: tuple, make: Callable[[], Any]) -> Any:
+        """What `make` returns, which is computed when it is first asked for."""
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
 
     @property
     def name(self) -> str:
@@ -91,21 +96,18 @@ class AllocatorFigures:
         phase: str | None = None,
     ) -> Distribution:
         """All size classes, repeats (by their place among the runs) and phases unless one is named."""
-        key = (view, operation, part, size_class, repeat, phase)
-        if key not in self.known:
-            classes = range(len(SIZE_CLASSES)) if size_class is None else (size_class,)
-            self.known[key] = Distribution(
-                *self.digest.distribution(
-                    _VIEWS[view],
-                    _METRICS[operation, part],
-                    classes,
-                    passes.ALL if repeat is None else repeat,
-                    passes.ALL if phase is None else self.cuts.phases.names.index(phase),
-                ),
-                self.runs.ticks_per_ns,
-                self.step_ticks,
+
+        def find() -> Distribution:
+            found = self.digest.distribution(
+                _VIEWS[view],
+                _METRICS[operation, part],
+                range(len(SIZE_CLASSES)) if size_class is None else (size_class,),
+                passes.ALL if repeat is None else repeat,
+                passes.ALL if phase is None else self.cuts.phases.names.index(phase),
             )
-        return self.known[key]
+            return Distribution(*found, self.runs.ticks_per_ns, self.step_ticks)
+
+        return self.once((view, operation, part, size_class, repeat, phase), find)
 
     def sampled(
         self, view: View, operation: Operation, part: Part, size_class: int | None = None, phase: str | None = None
@@ -126,11 +128,12 @@ class AllocatorFigures:
         self, view: View, operation: Operation, part: Part, size_class: int | None = None, phase: str | None = None
     ) -> dict[str, bootstrap.Interval | None]:
         """By the percentile's label, those of WITH_INTERVAL; None where the samples don't support it."""
-        key = ("intervals", view, operation, part, size_class, phase)
-        if key not in self.known:
+
+        def find() -> dict[str, bootstrap.Interval | None]:
             found = bootstrap.intervals(self.sampled(view, operation, part, size_class, phase), WITH_INTERVAL)
-            self.known[key] = dict(zip((percentile.label for percentile in WITH_INTERVAL), found, strict=True))
-        return self.known[key]
+            return dict(zip((percentile.label for percentile in WITH_INTERVAL), found, strict=True))
+
+        return self.once(("intervals", view, operation, part, size_class, phase), find)
 
     @property
     def step_ns(self) -> float:
@@ -140,14 +143,9 @@ class AllocatorFigures:
     def touched(self) -> bool:
         return self.distribution(View.AS_RUN, Operation.MALLOC, Part.TOUCH).samples > 0
 
-    def whole(self, view: View, operation: Operation) -> Distribution:
-        """What the program pays: of a malloc the call and the touch, of a free the call."""
-        return self.distribution(view, operation, Part.CALL if operation is Operation.FREE else Part.BOTH)
-
-    def in_phase(self, view: View, operation: Operation, phase: str) -> Distribution:
-        """What the program pays, of one phase alone."""
-        part = Part.CALL if operation is Operation.FREE else Part.BOTH
-        return self.distribution(view, operation, part, phase=phase)
+    def whole(self, view: View, operation: Operation, phase: str | None = None) -> Distribution:
+        """What the program pays, in all phases unless one is named."""
+        return self.distribution(view, operation, paid(operation), phase=phase)
 
     def figure(self, view: View, operation: Operation, percentile: Percentile) -> noise.Figure | None:
         """A percentile of what the program pays, to be compared; None where the samples do not support it. Without one
@@ -161,13 +159,14 @@ class AllocatorFigures:
 
     def _without(self, view: View, operation: Operation) -> dict[Percentile, list[float]]:
         """Of the percentiles that are compared the latencies of all repeats but each."""
-        key = ("without", view, operation)
-        if key not in self.known:
-            part = Part.CALL if operation is Operation.FREE else Part.BOTH
-            repeats = [self.distribution(view, operation, part, repeat=place) for place in range(len(self.runs.runs))]
+
+        def find() -> dict[Percentile, list[float]]:
+            places = range(len(self.runs.runs))
+            repeats = [self.distribution(view, operation, paid(operation), repeat=place) for place in places]
             found = Distribution.without_each([one for one in repeats if one.samples], WITH_INTERVAL)
-            self.known[key] = dict(zip(WITH_INTERVAL, found, strict=True))
-        return self.known[key]
+            return dict(zip(WITH_INTERVAL, found, strict=True))
+
+        return self.once(("without", view, operation), find)
 
     def rate_above(self, limit_ns: float, view: View = View.AS_RUN) -> float | None:
         """Events per second that took longer, mallocs with their touch and frees together; of as-run or attributed."""
@@ -196,7 +195,7 @@ def measure(allocator: AllocatorRuns, cuts: Cuts, *, gross: bool = False, thread
         digest = passes.digest(opened, threads, SLOWEST, _phase_rows(opened[0].rows, cuts))
     except passes.BadRows as error:
         raise bad_rows(allocator.runs, error) from None
-    measured = sum(int(run.rows["start"][-_LAST_ROWS:].max()) for run in opened if len(run.rows))
+    measured = sum(run.last_start for run in opened)
     wanted = [cut for cut in (cuts.frames, cuts.audio, cuts.whole) if isinstance(cut, FrameCut)]
     looked_into = any(run.facts.looked_into for run in allocator.runs)
     series = (

@@ -1,7 +1,6 @@
 """Limits on how much worse a percentile may become, and whether a comparison keeps them."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from blockyard.analysis.compare import OPERATIONS, Change, Claim, Comparison, Measurements, Section, compare
@@ -71,8 +70,12 @@ def parse(text: str) -> Gate:
 def judge(measured: Measurements, gates: tuple[Gate, ...], strict: bool = False) -> list[Outcome]:
     """Every gate on everything it applies to: among one another, and not among all that there is to compare. With
     `strict` a rise that can't be ruled out is a failure as well."""
+
+    def asked(operation: Operation, percentile: Percentile) -> bool:
+        return any(gate.percentile == percentile and gate.operation in (None, operation) for gate in gates)
+
     # An interval has two ends, and a gate fails beyond one of them.
-    comparison = compare(measured, _asks_for(gates), 2 * FALSE_FAILURES)
+    comparison = compare(measured, asked, 2 * FALSE_FAILURES)
     return [
         _judge(gate, section, claim, strict)
         for gate in gates
@@ -80,12 +83,6 @@ def judge(measured: Measurements, gates: tuple[Gate, ...], strict: bool = False)
         for claim in section.claims
         if not claim.is_null and claim.percentile == gate.percentile and gate.operation in (None, claim.operation)
     ]
-
-
-def _asks_for(gates: tuple[Gate, ...]) -> Callable[[Operation, Percentile], bool]:
-    return lambda operation, percentile: any(
-        gate.percentile == percentile and gate.operation in (None, operation) for gate in gates
-    )
 
 
 def losses(comparison: Comparison) -> list[tuple[Section, str]]:

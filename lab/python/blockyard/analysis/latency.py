@@ -14,6 +14,9 @@ class View(Enum):
     INHERENT = "inherent"
 
 
+BY_TRUST = (View.ATTRIBUTED, View.AS_RUN, View.INHERENT)
+
+
 class Operation(Enum):
     """What was called. MALLOC is every call that gives a block, reallocations included; REALLOC shows those apart."""
 
@@ -28,6 +31,11 @@ class Part(Enum):
     CALL = "call"
     TOUCH = "touch"
     BOTH = "call+touch"
+
+
+def paid(operation: Operation) -> Part:
+    """What the program pays: of a malloc the call and the touch, of a free the call."""
+    return Part.CALL if operation is Operation.FREE else Part.BOTH
 
 
 SIZE_CLASSES = ("up to 64 B", "up to 1 KiB", "up to 32 KiB", "up to 1 MiB", "above 1 MiB")

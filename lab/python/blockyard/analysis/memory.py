@@ -8,14 +8,15 @@ that ratio at any later moment is external fragmentation: a hole, or memory that
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from operator import attrgetter
 
 import numpy as np
 
 from blockyard.analysis import samples
+from blockyard.analysis.facts import RunFacts
 from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.latency import P999, Operation, Part, View
-from blockyard.analysis.sections import Run
+from blockyard.analysis.sections import Run, middle
 
 POINTS = 400
 _UNLOAD = 0.05
@@ -97,23 +98,23 @@ def series(one: AllocatorFigures, at_ns: np.ndarray) -> MemorySeries | None:
     if not found or not len(at_ns):
         return None
 
-    def middle(name: str) -> np.ndarray | None:
+    def over_time(name: str) -> np.ndarray | None:
         if any(name not in (rows.dtype.names or ()) for rows in found):
             return None
         return np.median(
             [np.interp(at_ns, *(rows[field].astype(float) for field in ("time", name))) for rows in found], axis=0
         )
 
-    faults = middle("minor_faults")
+    faults = over_time("minor_faults")
     steps = np.diff(at_ns, prepend=at_ns[0])
     rate = (
         None
         if faults is None
         else np.divide(np.diff(faults, prepend=faults[0]), steps / 1e9, out=np.zeros(len(at_ns)), where=steps > 0)
     )
-    resident, live = middle("resident"), middle("live")
+    resident, live = over_time("resident"), over_time("live")
     assert resident is not None and live is not None
-    return MemorySeries(one.name, at_ns, resident, live, middle("blocks"), rate)
+    return MemorySeries(one.name, at_ns, resident, live, over_time("blocks"), rate)
 
 
 def figures(one: AllocatorFigures, at_ns: np.ndarray) -> MemoryFigures | None:
@@ -125,7 +126,7 @@ def figures(one: AllocatorFigures, at_ns: np.ndarray) -> MemoryFigures | None:
     overhead = max(resident / live - 1, 0.0) if live > 0 else 0.0
     later = found.resident[top:] - found.live[top:] * (1 + overhead)
     blocks = None if found.blocks is None or not found.blocks[top] else max(resident - live, 0.0) / found.blocks[top]
-    rounding = _rounding(one)
+    rounding = middle(one.runs.runs, _rounding)
     rest = None if blocks is None or rounding is None else max(blocks - rounding, 0.0)
     faults, seconds = _middle(one, "minor_faults"), _middle(one, "wall_ns")
     return MemoryFigures(
@@ -188,13 +189,10 @@ def _unload(found: MemorySeries) -> Unload | None:
     )
 
 
-def _rounding(one: AllocatorFigures) -> float | None:
-    found = []
-    for run in one.runs.runs:
-        live = run.facts.live_at_stop
-        if live is not None and live.blocks and live.rounding_bytes is not None:
-            found.append(live.rounding_bytes / live.blocks)
-    return float(median(found)) if found else None
+def _rounding(facts: RunFacts) -> float | None:
+    live = facts.live_at_stop
+    known = live is not None and live.blocks and live.rounding_bytes is not None
+    return live.rounding_bytes / live.blocks if known else None
 
 
 def _rows(run: Run) -> np.ndarray | None:
@@ -204,5 +202,4 @@ def _rows(run: Run) -> np.ndarray | None:
 
 
 def _middle(one: AllocatorFigures, name: str) -> float | None:
-    known = [value for run in one.runs.runs if (value := getattr(run.facts, name)) is not None]
-    return float(median(known)) if known else None
+    return middle(one.runs.runs, attrgetter(name))

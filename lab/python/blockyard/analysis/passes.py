@@ -38,6 +38,8 @@ MARK = np.dtype(
 SLOW = np.dtype([("row", "<u8"), ("ticks", "<u4"), ("run", "<u4")])
 
 _FIRST_CAPACITY = 1 << 12
+_LAST_ROWS = 4096
+"""Rows are in the journal's order and threads overlap by microseconds: the latest start is among the last few."""
 
 
 class _Run(ctypes.Structure):
@@ -53,7 +55,9 @@ class _Fault(ctypes.Structure):
     _fields_ = [("what", ctypes.c_uint32), ("run", ctypes.c_uint32), ("row", ctypes.c_uint64)]
 
 
-class _Frame(ctypes.Structure):
+class Frame(ctypes.Structure):
+    """The frame of a density picture: cells, times in ns, latencies in ticks; for each plane, where marks begin."""
+
     _fields_ = [
         ("width", ctypes.c_uint32),
         ("height", ctypes.c_uint32),
@@ -91,6 +95,11 @@ class Rows:
     floor_touch: int
     scale: float = 1.0
 
+    @property
+    def last_start(self) -> int:
+        """When the last event began, in ns of the replay's clock; 0 without events."""
+        return int(self.rows["start"][-_LAST_ROWS:].max(initial=0))
+
     def ticks(self, rows: np.ndarray) -> np.ndarray:
         """What some of these rows took without the floors, in the group's ticks: of an allocation with its touch."""
         touch = np.where(rows["touch"] > 0, _net(rows["touch"], self.floor_touch), 0)
@@ -103,21 +112,6 @@ class BadRows(Exception):
     def __init__(self, sentence: str, run: int) -> None:
         super().__init__(sentence)
         self.run = run
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The frame of a density picture: cells, times in ns, latencies in ticks; for each plane, where
-    marks begin."""
-
-    width: int
-    height: int
-    begin_ns: float
-    end_ns: float
-    low_ticks: float
-    high_ticks: float
-    step_ticks: int
-    marks_from: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -149,7 +143,7 @@ def _library() -> ctypes.CDLL:
                 ctypes.c_int,
                 [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Grouping), pointer, pointer],
             ),
-            ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(_Frame), u32]),
+            ("by_samples_bin", pointer, [ctypes.POINTER(_Run), u32, u64, ctypes.POINTER(Frame), u32]),
             ("by_samples_bins_delete", None, [pointer]),
             ("by_samples_bins_counts", pointer, [pointer, u32]),
             ("by_samples_bins_sizes", pointer, [pointer, u32]),
@@ -363,18 +357,7 @@ def group_times(
 def bins(runs: Sequence[Rows], frame: Frame, threads: int) -> list[Bins]:
     """The planes of one allocator (MALLOC_AS_RUN ... FREE_ATTRIBUTED), in one pass."""
     library = _library()
-    native_runs = run_array(runs)
-    native_frame = _Frame(
-        frame.width,
-        frame.height,
-        frame.begin_ns,
-        frame.end_ns,
-        frame.low_ticks,
-        frame.high_ticks,
-        frame.step_ticks,
-        (ctypes.c_uint32 * PLANES)(*frame.marks_from),
-    )
-    handle = library.by_samples_bin(native_runs, len(runs), len(runs[0].rows), native_frame, threads)
+    handle = library.by_samples_bin(run_array(runs), len(runs), len(runs[0].rows), frame, threads)
     if not handle:
         raise MemoryError
     try:

@@ -4,7 +4,7 @@ import json
 import struct
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -34,27 +34,20 @@ _REMEDY = "delete its folder and run 'blockyard replay --resume', or leave the a
 
 def rows(path: Path) -> np.ndarray:
     """The rows of a samples.npy, mapped read-only."""
-    return _mapped(path, ROW, "sample")
+    return columns(path, ROW, "sample")
 
 
 def memory(path: Path) -> np.ndarray:
     """The rows of a memory.npy. Only `time`, `resident` and `live` are always there."""
-    return _mapped(path, MEMORY, "memory", _ALWAYS)
+    return columns(path, MEMORY, "memory", _ALWAYS)
 
 
-def columns(path: Path, layout: np.dtype, what: str) -> np.ndarray:
-    """The rows of another file with these columns, mapped read-only."""
-    return _mapped(path, layout, what)
-
-
-def _mapped(path: Path, layout: np.dtype, what: str, needed: tuple[str, ...] = ()) -> np.ndarray:
-    """All columns must be those of the layout; with `needed`, these at least, and any others of eight bytes."""
+def columns(path: Path, layout: np.dtype, what: str, needed: tuple[str, ...] = ()) -> np.ndarray:
+    """The rows of a file with these columns, mapped read-only; with `needed`, these at least, and any others of eight
+    bytes."""
     try:
         with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            layouts = np.lib.format
-            read_header = layouts.read_array_header_1_0 if version == (1, 0) else layouts.read_array_header_2_0
-            shape, _, dtype = read_header(file)
+            shape, dtype = _header(file)
             offset = file.tell()
             size = path.stat().st_size
     except FileNotFoundError:
@@ -111,13 +104,18 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.n
         file.seek(info.header_offset)
         begin = info.header_offset + _LOCAL_HEADER.size + sum(_LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size)))
         file.seek(begin)
-        version = np.lib.format.read_magic(file)
-        layouts = np.lib.format
-        read_header = layouts.read_array_header_1_0 if version == (1, 0) else layouts.read_array_header_2_0
-        shape, _, dtype = read_header(file)
+        shape, dtype = _header(file)
         if file.tell() - begin + dtype.itemsize * int(np.prod(shape)) != info.file_size:
             raise ValueError(f"{info.filename} is not as long as it says")
         return np.memmap(path, dtype, "r", file.tell(), shape)
+
+
+def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
+    """Of an array in the .npy format; the array itself comes next."""
+    layouts = np.lib.format
+    version = layouts.read_magic(file)
+    shape, _, dtype = (layouts.read_array_header_1_0 if version == (1, 0) else layouts.read_array_header_2_0)(file)
+    return shape, dtype
 
 
 def document(path: Path) -> dict[str, Any]:

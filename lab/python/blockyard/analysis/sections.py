@@ -1,6 +1,6 @@
 """A campaign's folder as sections: the runs of one journal at one pace with one touch, which alone are compared."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,12 @@ class Run:
                 "'blockyard replay --resume'"
             )
         return value
+
+
+def middle(runs: Sequence[Run], pick: Callable[[RunFacts], float | None]) -> float | None:
+    """The median over those runs that know it."""
+    known = [value for run in runs if (value := pick(run.facts)) is not None]
+    return median(known) if known else None
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,11 @@ class Section:
     def title(self) -> str:
         threads = "" if self.threads == "journal" else ", on one thread"
         return f"{self.journal} at {pace_words(self.pace)}, {touch_words(self.touch)}{threads}"
+
+    @property
+    def named(self) -> dict[str, object]:
+        """The columns by which files tell sections apart."""
+        return {"journal": self.journal, "pace": self.pace, "touch": self.touch}
 
     @property
     def threads(self) -> str:
@@ -267,12 +278,12 @@ def _refuse_mixed_machines(section: Section) -> None:
     rates = [(run.number("ticks_per_ns"), run) for allocator in section.measured for run in allocator.runs]
     if not rates:
         return
-    middle = median(rate for rate, _ in rates)
+    usual = median(rate for rate, _ in rates)
     for rate, run in rates:
-        if abs(rate - middle) > _SAME_MACHINE * middle:
+        if abs(rate - usual) > _SAME_MACHINE * usual:
             raise UserError(
                 f"{run.folder / 'run.json'} has a clock of {rate:.3f} ticks per nanosecond and the others of "
-                f"its table {middle:.3f}: they were measured on different machines and cannot be compared"
+                f"its table {usual:.3f}: they were measured on different machines and cannot be compared"
             )
 
 

@@ -22,116 +22,70 @@ FOLDER = "trace"
 
 # Numbers from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h): those
 # that an allocator or a thread's start is known to make.
-_X86_64 = {
-    0: "read",
-    1: "write",
-    3: "close",
-    5: "fstat",
-    9: "mmap",
-    10: "mprotect",
-    11: "munmap",
-    12: "brk",
-    13: "rt_sigaction",
-    14: "rt_sigprocmask",
-    17: "pread64",
-    24: "sched_yield",
-    25: "mremap",
-    27: "mincore",
-    28: "madvise",
-    35: "nanosleep",
-    39: "getpid",
-    56: "clone",
-    60: "exit",
-    63: "uname",
-    89: "readlink",
-    98: "getrusage",
-    99: "sysinfo",
-    131: "sigaltstack",
-    149: "mlock",
-    150: "munlock",
-    157: "prctl",
-    158: "arch_prctl",
-    186: "gettid",
-    202: "futex",
-    203: "sched_setaffinity",
-    204: "sched_getaffinity",
-    218: "set_tid_address",
-    228: "clock_gettime",
-    230: "clock_nanosleep",
-    234: "tgkill",
-    237: "mbind",
-    238: "set_mempolicy",
-    239: "get_mempolicy",
-    257: "openat",
-    262: "newfstatat",
-    273: "set_robust_list",
-    302: "prlimit64",
-    309: "getcpu",
-    318: "getrandom",
-    319: "memfd_create",
-    324: "membarrier",
-    325: "mlock2",
-    334: "rseq",
-    435: "clone3",
-    440: "process_madvise",
+_CALLS = {
+    "read": (0, 63),
+    "write": (1, 64),
+    "close": (3, 57),
+    "fstat": (5, 80),
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "munmap": (11, 215),
+    "brk": (12, 214),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "pread64": (17, 67),
+    "sched_yield": (24, 124),
+    "mremap": (25, 216),
+    "mincore": (27, 232),
+    "madvise": (28, 233),
+    "nanosleep": (35, 101),
+    "getpid": (39, 172),
+    "clone": (56, 220),
+    "exit": (60, 93),
+    "uname": (63, 160),
+    "readlink": (89, None),
+    "getrusage": (98, 165),
+    "sysinfo": (99, 179),
+    "sigaltstack": (131, 132),
+    "mlock": (149, 228),
+    "munlock": (150, 229),
+    "prctl": (157, 167),
+    "arch_prctl": (158, None),
+    "gettid": (186, 178),
+    "futex": (202, 98),
+    "sched_setaffinity": (203, 122),
+    "sched_getaffinity": (204, 123),
+    "set_tid_address": (218, 96),
+    "clock_gettime": (228, 113),
+    "clock_nanosleep": (230, 115),
+    "tgkill": (234, 131),
+    "mbind": (237, 235),
+    "set_mempolicy": (238, 237),
+    "get_mempolicy": (239, 236),
+    "openat": (257, 56),
+    "newfstatat": (262, 79),
+    "set_robust_list": (273, 99),
+    "prlimit64": (302, 261),
+    "getcpu": (309, 168),
+    "getrandom": (318, 278),
+    "memfd_create": (319, 279),
+    "membarrier": (324, 283),
+    "mlock2": (325, 284),
+    "rseq": (334, 293),
+    "clone3": (435, 435),
+    "process_madvise": (440, 440),
+    "readlinkat": (None, 78),
 }
-_AARCH64 = {
-    56: "openat",
-    57: "close",
-    63: "read",
-    64: "write",
-    67: "pread64",
-    78: "readlinkat",
-    79: "newfstatat",
-    80: "fstat",
-    93: "exit",
-    96: "set_tid_address",
-    98: "futex",
-    99: "set_robust_list",
-    101: "nanosleep",
-    113: "clock_gettime",
-    115: "clock_nanosleep",
-    122: "sched_setaffinity",
-    123: "sched_getaffinity",
-    124: "sched_yield",
-    131: "tgkill",
-    132: "sigaltstack",
-    134: "rt_sigaction",
-    135: "rt_sigprocmask",
-    160: "uname",
-    165: "getrusage",
-    167: "prctl",
-    168: "getcpu",
-    172: "getpid",
-    178: "gettid",
-    179: "sysinfo",
-    214: "brk",
-    215: "munmap",
-    216: "mremap",
-    220: "clone",
-    222: "mmap",
-    226: "mprotect",
-    228: "mlock",
-    229: "munlock",
-    232: "mincore",
-    233: "madvise",
-    235: "mbind",
-    236: "get_mempolicy",
-    237: "set_mempolicy",
-    261: "prlimit64",
-    278: "getrandom",
-    279: "memfd_create",
-    283: "membarrier",
-    284: "mlock2",
-    293: "rseq",
-    435: "clone3",
-    440: "process_madvise",
+"""With their numbers on x86-64 and on aarch64."""
+_NAMES = {
+    architecture: {numbers[place]: name for name, numbers in _CALLS.items()}
+    for place, architecture in enumerate(("x86_64", "aarch64"))
 }
 
 
 def name(call: int, architecture: str) -> str:
     """`mmap`; a number without a name here is `call 123`."""
-    return {"x86_64": _X86_64, "aarch64": _AARCH64}.get(architecture, {}).get(call, f"call {call}")
+    return _NAMES.get(architecture, {}).get(call, f"call {call}")
 
 
 @dataclass(frozen=True)
@@ -146,13 +100,9 @@ class Trace:
         begin, end = np.searchsorted(self.rows["event"], [event, event + 1]) if event != OUTSIDE else (0, 0)
         return [(name(int(row["call"]), self.architecture), int(row["count"])) for row in self.rows[begin:end]]
 
-    def totals(self, events: np.ndarray | None = None) -> Counter[str]:
-        """Calls by name, of events in the sorted array (all measured events where None)."""
-        inside = self.rows[self.rows["event"] != OUTSIDE]
-        if events is not None and len(events):
-            places = np.minimum(np.searchsorted(events, inside["event"]), len(events) - 1)
-            inside = inside[events[places] == inside["event"]]
-        return self._counted(inside if events is None or len(events) else inside[:0])
+    def totals(self) -> Counter[str]:
+        """Calls in measured events, by name."""
+        return self._counted(self.rows[self.rows["event"] != OUTSIDE])
 
     def outside(self) -> Counter[str]:
         """Calls of the program's threads outside any event: they start, end, and free what is left."""
@@ -161,9 +111,6 @@ class Trace:
     def own_threads(self) -> Counter[str]:
         """Calls of threads that the allocator started."""
         return self._counted(self.rows[(self.rows["event"] == OUTSIDE) & (self.rows["thread"] == OWN_THREAD)])
-
-    def errors(self) -> int:
-        return int(self.rows["errors"].sum())
 
     def _counted(self, rows: np.ndarray) -> Counter[str]:
         found: Counter[str] = Counter()

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockyard.analysis.figures import AllocatorFigures, open_rows
+from blockyard.analysis.journal_facts import FREE
 from blockyard.analysis.passes import ALL, Rows
-
-KINDS = ("malloc", "calloc", "aligned", "free", "realloc")
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,8 @@ class WorstFrame:
     events: int
     slowest_ns: float
     slowest_event: int
-    slowest: str
-    """`malloc 64 KiB`, `free 24 B`: for people."""
+    slowest_kind: int
+    slowest_size: int
     slowest_cause: int
     mallocs_ns: float
     frees_ns: float
@@ -67,8 +66,7 @@ def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
     place = int(series.as_run_ns[:, frame].argmax())
     rows, ns = _rows(one, opened[place], frame)
     slowest = int(ns.argmax())
-    frees = rows["kind"] == 3
-    size = int(rows["size"][slowest])
+    frees = rows["kind"] == FREE
     return WorstFrame(
         frame,
         float(series.cut.starts_ns[frame]),
@@ -78,15 +76,9 @@ def _frame(one: AllocatorFigures, opened: list[Rows], frame: int) -> WorstFrame:
         len(rows),
         float(ns[slowest]),
         int(rows["event"][slowest]),
-        f"{KINDS[rows['kind'][slowest]]} {_bytes(size)}",
+        int(rows["kind"][slowest]),
+        int(rows["size"][slowest]),
         int(rows["cause"][slowest]),
         float(ns[~frees].sum()),
         float(ns[frees].sum()),
     )
-
-
-def _bytes(count: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if count >= unit:
-            return f"{count / unit:.3g} {name}"
-    return f"{count} B"

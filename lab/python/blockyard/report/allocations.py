@@ -11,7 +11,7 @@ from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.journal_facts import FREE, REALLOCATE
 from blockyard.analysis.sections import AllocatorRuns, Run, Section
 from blockyard.errors import UserError
-from blockyard.report.files import whole
+from blockyard.files import whole
 
 _ROWS_AT_ONCE = 1 << 20
 """A journal may be longer than memory: its rows are mapped, and looked at in parts."""

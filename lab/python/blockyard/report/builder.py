@@ -14,6 +14,7 @@ from blockyard.analysis.frames import FrameCut
 from blockyard.analysis.latency import View
 from blockyard.analysis.sections import Results, Section
 from blockyard.errors import UserError
+from blockyard.files import whole_text
 from blockyard.report import (
     allocations,
     blocks,
@@ -32,7 +33,6 @@ from blockyard.report import (
 )
 from blockyard.report import header as headers
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph, Picture, Warnings
-from blockyard.report.files import whole
 from blockyard.report.lineup import Lineup, MeasuredSection, ranked
 from blockyard.report.options import Progress, ReportOptions, ReportResult
 from blockyard.report.table import Table
@@ -77,7 +77,7 @@ def build(
         document = _document(measured, files)
         rendered = blocks.text(document)
         for name, content in (("report.txt", rendered), ("report.md", blocks.markdown(document, out))):
-            whole(out / name, lambda path, content=content: path.write_text(content, encoding="utf-8"))
+            whole_text(out / name, content)
             files.written.append(out / name)
     except MemoryError:
         raise UserError(
@@ -236,13 +236,18 @@ def _write(
             texts.append(_Text(answer, [verdict.table(answer), *_tables(one)]))
         return []
 
+    def draw_page() -> list[Path]:
+        verdicts = [verdict.of_section(text.answer) for text in texts]
+        notes = _notes(measured[0].results)
+        return [page.write(out / "report.html", notes, measured, verdicts, advice, options.jobs)]
+
     here: list[_Task] = [
         ("file", "figures", lambda: records.write_all(out, measured)),
         ("file", "tables", make_texts),
         ("file", "tables.csv", lambda: records.write_cells(out, _cells(measured, texts))),
     ]
     if options.html:
-        here.append(("page", "the page", lambda: [_page(measured, texts, out, options, advice)]))
+        here.append(("page", "the page", draw_page))
     found: dict[str, list[Path]] = {"file": [], "picture": [], "page": []}
     for number, (kind, name, paths) in enumerate(_run(here, tasks, options.jobs), start=1):
         found[kind].extend(paths)
@@ -272,7 +277,7 @@ def _sample_files(one: MeasuredSection) -> Iterator["_Task"]:
 def _cells(measured: list[MeasuredSection], texts: list[_Text]) -> list[dict[str, Any]]:
     """Every cell of every table that compares allocators."""
     return [
-        {"journal": one.section.journal, "pace": one.section.pace, "touch": one.section.touch, **record}
+        {**one.section.named, **record}
         for one, text in zip(measured, texts, strict=True)
         for table in text.tables
         if isinstance(table, Table)
@@ -314,18 +319,6 @@ def _run(here: list[_Task], tasks: list[_Task], jobs: int) -> Iterable[tuple[str
             yield kind, name, work()
         for number, paths in running.results():
             yield tasks[number][0], tasks[number][1], paths
-
-
-def _page(
-    measured: list[MeasuredSection],
-    texts: list[_Text],
-    out: Path,
-    options: ReportOptions,
-    advice: dict[str, dict[str, Any]],
-) -> Path:
-    verdicts = [verdict.of_section(text.answer) for text in texts]
-    notes = _notes(measured[0].results)
-    return page.write(out / "report.html", notes, measured, verdicts, advice, options.jobs)
 
 
 def _notes(results: Results) -> list[str]:
@@ -373,7 +366,7 @@ def _some_tables(lineup: Lineup) -> Iterable[Block]:
 def _all_tables(lineup: Lineup) -> Iterable[Block]:
     for view in lineup.views:
         yield from latency_tables.every(lineup, view)
-    for view in _with_repeats(lineup):
+    for view in [view for view in lineup.views if view is not View.INHERENT] or [View.AS_RUN]:
         yield latency_tables.rates(lineup, view)
     yield latency_tables.costs(lineup)
     yield latency_tables.fidelity_table(lineup)
@@ -383,10 +376,6 @@ def _all_tables(lineup: Lineup) -> Iterable[Block]:
     yield Heading(f"Memory and deferred cost, {lineup.variant}", 3)
     yield from memory_tables.memory_tables(lineup)
     yield from memory_tables.deferred_tables(lineup)
-
-
-def _with_repeats(lineup: Lineup) -> list[View]:
-    return [view for view in lineup.views if view is not View.INHERENT] or [View.AS_RUN]
 
 
 def _document(measured: list[MeasuredSection], files: _Files) -> list[Block]:

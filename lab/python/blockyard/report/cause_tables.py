@@ -7,12 +7,11 @@ from blockyard.analysis import causes, slow_events, syscalls
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.latency import P999, Operation, View
 from blockyard.analysis.syscalls import Trace
-from blockyard.analysis.worst_frames import KINDS
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import limit_words
-from blockyard.report.lineup import Lineup, short_name
-from blockyard.report.table import Cell, Column, Row, Table, Unit, marked
+from blockyard.report.lineup import Lineup, row
+from blockyard.report.table import Cell, Column, Table, Unit, marked
 
 _LISTED = 4
 _OWN_NOTE = (
@@ -117,9 +116,8 @@ def slow_table(lineup: Lineup, traces: dict[str, Trace | None] | None = None) ->
             why = causes.words(event.causes[event.worst]).replace("the allocator's ", "")
             if trace is not None and (calls := trace.of_event(event.event)):
                 why = f"{why}; {syscalls.phrase(calls)}"
-            what = f"{KINDS[event.kind]} {units.size(event.size)}"
             times = [event.latencies_ns[event.worst], min(event.latencies_ns)]
-            rows.append(Row(short_name(one), [event.event, what, *times, why], one.name, one.runs.is_null))
+            rows.append(row(one, [event.event, units.call(event.kind, event.size), *times, why]))
     columns = [
         Column("event", Unit.COUNT),
         Column("what"),

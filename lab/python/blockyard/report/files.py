@@ -1,24 +1,13 @@
-"""Writing files whole or not at all, and the forms that a verb exports."""
+"""The forms that a verb exports."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from blockyard.errors import UserError
+from blockyard.files import whole_text
 
 STANDARD_OUTPUT = "-"
-
-
-def whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Has `write` fill a file beside `path`, then renames it: half a file never has the final name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        write(partial)
-        partial.rename(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def refuse_same_outputs(*paths: str | None) -> None:
@@ -39,7 +28,7 @@ def export(path: str, content: str) -> bool:
         click.echo(content, nl=False)
         return True
     try:
-        whole(Path(path), lambda partial: partial.write_text(content, encoding="utf-8"))
+        whole_text(Path(path), content)
     except OSError as error:
         raise UserError(f"{path} can't be written: {error.strerror or error}") from None
     return False

@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from blockyard.analysis.latency import View
+from blockyard.analysis.latency import BY_TRUST, View
 from blockyard.analysis.phases import Phases
 from blockyard.report import style, units
 from blockyard.report.style import FAINT, Look
@@ -21,8 +21,6 @@ BUDGETS_HZ = (30, 60, 144, 240)
 """And the rate that frames were cut at, where it is another."""
 _BUDGET_COLOUR = "#c0392b"
 _PHASE_COLOURS = ("#eef0f3", "#ffffff", "#f7f1e6", "#eef5ee")
-_BY_TRUST = (View.ATTRIBUTED, View.AS_RUN, View.INHERENT)
-"""The first that there is, is the line; the others are the edges of what is shaded."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,8 @@ class Line:
 
 
 def main_view(views: Collection[View]) -> View:
-    """Which of these views is the line."""
-    return next(view for view in _BY_TRUST if view in views)
+    """Which of these views is the line: the others are the edges of what is shaded."""
+    return next(view for view in BY_TRUST if view in views)
 
 
 def words(views: Sequence[View]) -> str:

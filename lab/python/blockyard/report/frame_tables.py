@@ -14,8 +14,8 @@ from blockyard.analysis.sections import Section
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import ranged, with_intervals
-from blockyard.report.lineup import Lineup, short_name
-from blockyard.report.table import Cell, Column, Row, Table, Unit, marked
+from blockyard.report.lineup import Lineup, row
+from blockyard.report.table import Cell, Column, Table, Unit, marked
 
 _LISTED = 3
 _USUAL_BUFFER = 256
@@ -136,8 +136,8 @@ def _shares(found: Verdict, ends: budgets.Ends | None) -> list[Cell]:
 def worst_table(lineup: Lineup, listed: int) -> Table:
     """The worst frames of each allocator, as-run, and what filled them."""
     rows = [
-        Row(
-            short_name(one),
+        row(
+            one,
             [
                 f"{frame.start_ns / 1e9:.3f}",
                 frame.repeat,
@@ -147,8 +147,6 @@ def worst_table(lineup: Lineup, listed: int) -> Table:
                 frame.mallocs_ns,
                 frame.frees_ns,
             ],
-            one.name,
-            one.runs.is_null,
         )
         for one in lineup.members
         for frame in worst_frames.of(one, listed)
@@ -176,17 +174,15 @@ def worst_table(lineup: Lineup, listed: int) -> Table:
 def slowest_table(lineup: Lineup, listed: int) -> Table:
     """The slowest event in each of these frames."""
     rows = [
-        Row(
-            short_name(one),
+        row(
+            one,
             [
                 f"{frame.start_ns / 1e9:.3f}",
                 frame.slowest_event,
-                frame.slowest,
+                units.call(frame.slowest_kind, frame.slowest_size),
                 frame.slowest_ns,
                 causes.class_of(frame.slowest_cause) if one.looked_into else None,
             ],
-            one.name,
-            one.runs.is_null,
         )
         for one in lineup.members
         for frame in worst_frames.of(one, listed)
@@ -217,7 +213,7 @@ def _phase_table(lineup: Lineup, view: View, name: str, seconds: float) -> Table
 
     def cells(one: AllocatorFigures) -> list[Cell]:
         total = float(np.median(one.phases.as_run_ns[:, mine].sum(axis=1)))
-        mallocs, frees = (one.in_phase(view, operation, name) for operation in (Operation.MALLOC, Operation.FREE))
+        mallocs, frees = (one.whole(view, operation, name) for operation in (Operation.MALLOC, Operation.FREE))
         ends = {
             operation: one.intervals(view, operation, lineup.part(operation), phase=name)[P999.label]
             for operation in (Operation.MALLOC, Operation.FREE)

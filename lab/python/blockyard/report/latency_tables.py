@@ -1,12 +1,12 @@
 """Latencies as tables: percentiles with their intervals, how often events are slow, whole runs, and fidelity."""
 
-from collections.abc import Callable, Iterator
-from statistics import median
+from collections.abc import Iterator
+from operator import attrgetter
 
 from blockyard.analysis import fidelity
 from blockyard.analysis.figures import RATE_LIMITS_NS, AllocatorFigures
 from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SIZE_CLASSES, Operation, Part, View
-from blockyard.analysis.sections import Run
+from blockyard.analysis.sections import middle
 from blockyard.report import units
 from blockyard.report.lineup import Lineup
 from blockyard.report.table import Cell, Column, Ranged, Table, Unit, marked
@@ -114,18 +114,12 @@ def limit_words(limit_ns: float) -> str:
 def costs(lineup: Lineup) -> Table:
     """What whole runs took: memory, faults, processor time, and how well they kept their pace. Medians over repeats."""
 
-    def middle(one: AllocatorFigures, pick: Callable[[Run], float | None]) -> float | None:
-        known = [value for run in one.runs.runs if (value := pick(run)) is not None]
-        return median(known) if known else None
-
     def cells(one: AllocatorFigures) -> list[Cell]:
         compared = fidelity.timing_distortion(one.runs)
         return [
-            middle(one, lambda run: run.facts.peak_resident_bytes),
-            middle(one, lambda run: run.facts.minor_faults),
-            middle(one, lambda run: run.facts.cpu_ns),
+            *(middle(one.runs.runs, attrgetter(name)) for name in ("peak_resident_bytes", "minor_faults", "cpu_ns")),
             compared[1] if compared else None,
-            middle(one, fidelity.lateness_p99_ns),
+            middle(one.runs.runs, fidelity.lateness_p99_ns),
         ]
 
     return lineup.table(

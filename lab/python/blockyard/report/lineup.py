@@ -9,7 +9,7 @@ from blockyard.analysis import sites, syscalls
 from blockyard.analysis.by_site import BySite
 from blockyard.analysis.cuts import Cuts
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.latency import P50, P99, P999, SAMPLES_BEYOND, Operation, Part, View
+from blockyard.analysis.latency import BY_TRUST, P50, P99, P999, SAMPLES_BEYOND, Operation, Part, View
 from blockyard.analysis.sections import Results, Section
 from blockyard.analysis.syscalls import Trace
 from blockyard.report.header import Header
@@ -18,7 +18,6 @@ from blockyard.report.table import Cell, Column, Row, Table
 from blockyard.variants import DEFAULTS, PREFAULTED
 
 UNSUPPORTED = f"fewer than {SAMPLES_BEYOND} samples lie beyond this percentile: it is not printed"
-_BY_TRUST = (View.ATTRIBUTED, View.AS_RUN, View.INHERENT)
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class MeasuredSection:
         """The views that tables and pictures have: unless asked otherwise the one that is trusted most."""
         if self.options.views or self.options.everything:
             return self.views
-        return (next(view for view in _BY_TRUST if view in self.views),)
+        return (next(view for view in BY_TRUST if view in self.views),)
 
     @cached_property
     def by_site(self) -> BySite | None:
@@ -133,11 +132,7 @@ class Lineup:
         asked: str = "",
     ) -> Table:
         """A row an allocator; those of which nothing is known have none."""
-        rows = [
-            Row(short_name(one), found, one.name, one.runs.is_null)
-            for one in self.members
-            if (found := cells(one)) is not None
-        ]
+        rows = [row(one, found) for one in self.members if (found := cells(one)) is not None]
         return self.rows(name, columns, rows, *circumstances, notes=notes, absent=absent, asked=asked)
 
     def rows(
@@ -161,6 +156,11 @@ def short_name(one: AllocatorFigures) -> str:
     """The name within its variant's own table; `*` for one that took a lock around every call."""
     name = one.name.removesuffix(f"@{PREFAULTED}")
     return f"{name}*" if one.runs.needs_lock else name
+
+
+def row(one: AllocatorFigures, cells: Sequence[Cell]) -> Row:
+    """An allocator's, in a table of its variant."""
+    return Row(short_name(one), cells, one.name, one.runs.is_null)
 
 
 def ranked(figures: Sequence[AllocatorFigures]) -> list[AllocatorFigures]:

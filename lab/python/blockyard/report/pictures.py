@@ -139,8 +139,8 @@ class _Drawing:
 
     def all(self) -> Iterator[tuple[str, Callable[[], list[Path]]]]:
         for view in _drawn(self.of):
-            yield "dots", partial(self.dots, view)
-            yield "percentiles", partial(self.curves, view)
+            yield "dots", partial(self.latencies, view, dots.draw, "comparison", "From the median to the worst")
+            yield "percentiles", partial(self.latencies, view, curves.draw, "percentiles", "Latency by percentile")
         yield "frames", self.frames
         yield "causes", self.causes
         yield "memory", self.memory
@@ -156,17 +156,10 @@ class _Drawing:
             _formats(self.of),
         )
 
-    def dots(self, view: View) -> list[Path]:
+    def latencies(self, view: View, draw: Callable[..., list[Path]], name: str, title: str) -> list[Path]:
         subtitle = f"{_MEANINGS[view]}; {self.who}; {self.how}"
         panels = self._panels(view)
-        sheet = self.place(f"comparison-{view.value}", "From the median to the worst", subtitle)
-        return dots.draw(sheet, panels) if panels else []
-
-    def curves(self, view: View) -> list[Path]:
-        subtitle = f"{_MEANINGS[view]}; {self.who}; {self.how}"
-        panels = self._panels(view)
-        sheet = self.place(f"percentiles-{view.value}", "Latency by percentile", subtitle)
-        return curves.draw(sheet, panels) if panels else []
+        return draw(self.place(f"{name}-{view.value}", title, subtitle), panels) if panels else []
 
     def _panels(self, view: View) -> list[tuple[str, list]]:
         """By operation the distributions that have something in them."""
@@ -272,8 +265,7 @@ def _scatters(of: MeasuredSection, one: AllocatorFigures, frame: _Frame, threads
 
 def last_second(one: AllocatorFigures) -> float:
     """When its last event started, in seconds of the replay's clock."""
-    starts = (run.rows["start"] for run in open_rows(one.runs, gross=False) if len(run.rows))
-    return max((float(each[-4096:].max()) for each in starts), default=1e9) / 1e9
+    return max(run.last_start for run in open_rows(one.runs, gross=False)) / 1e9 or 1.0
 
 
 def _operation_title(figures: Sequence[AllocatorFigures], operation: Operation) -> str:

@@ -15,7 +15,7 @@ from blockyard.analysis.figures import AllocatorFigures
 from blockyard.analysis.frames import AudioVerdict, FrameCut, Verdict
 from blockyard.analysis.latency import PERCENTILES, SIZE_CLASSES, WITH_INTERVAL, Operation, Part, View
 from blockyard.analysis.sections import Section
-from blockyard.report.files import whole
+from blockyard.files import whole
 from blockyard.report.lineup import MeasuredSection
 
 _COMBINATIONS = tuple(
@@ -93,9 +93,7 @@ def _latencies(
                     ends = _ends(one.intervals(view, operation, part, size_class))
                     figure = {"best": found.best, **supported, "worst": found.worst, "mean": found.mean}
                     yield {
-                        "journal": section.journal,
-                        "pace": section.pace,
-                        "touch": section.touch,
+                        **section.named,
                         "threads": section.threads,
                         "allocator": one.name,
                         "variant": one.runs.variant,
@@ -136,14 +134,7 @@ def _budgets(
         rates = one.cuts.frames.rates_hz if isinstance(one.cuts.frames, FrameCut) else ()
         for view in views:
             for phase in (None, *(one.cuts.phases.names if len(one.cuts.phases.names) > 1 else ())):
-                shared = {
-                    "journal": section.journal,
-                    "pace": section.pace,
-                    "touch": section.touch,
-                    "allocator": one.name,
-                    "view": view.value,
-                    "phase": phase or "all",
-                }
+                shared = {**section.named, "allocator": one.name, "view": view.value, "phase": phase or "all"}
                 for hz in rates:
                     if found := budgets.of_frames(one, view, 1e9 / hz, phase):
                         yield {
@@ -199,9 +190,7 @@ def _memory(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[d
         external[: int(found.live.argmax())] = np.nan
         for place, at in enumerate(at_ns):
             yield {
-                "journal": section.journal,
-                "pace": section.pace,
-                "touch": section.touch,
+                **section.named,
                 "allocator": one.name,
                 "time_ns": round(float(at)),
                 "resident_bytes": round(float(found.resident[place])),
@@ -218,9 +207,7 @@ def _runs(section: Section, figures: Sequence[AllocatorFigures]) -> Iterator[dic
         for run in one.runs.runs:
             graded = fidelity.grade(run, section.pace)
             yield {
-                "journal": section.journal,
-                "pace": section.pace,
-                "touch": section.touch,
+                **section.named,
                 "allocator": one.name,
                 "variant": one.runs.variant,
                 "repeat": run.repeat,

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import open_rows
 from blockyard.analysis.sections import AllocatorRuns, Section
-from blockyard.report.files import whole
+from blockyard.files import whole
 
 _ROWS_AT_ONCE = 1 << 20
 _DIFFERENCES = "DELTA_BINARY_PACKED"

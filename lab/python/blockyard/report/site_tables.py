@@ -11,7 +11,7 @@ from blockyard.analysis.latency import View
 from blockyard.report import units
 from blockyard.report.blocks import Block, Heading, Paragraph
 from blockyard.report.latency_tables import limit_words
-from blockyard.report.lineup import Lineup, MeasuredSection, short_name
+from blockyard.report.lineup import Lineup, MeasuredSection, row, short_name
 from blockyard.report.table import Column, Row, Table, Unit
 from blockyard.variants import PREFAULTED
 
@@ -65,19 +65,15 @@ def who(of: MeasuredSection) -> str:
     there = _of_site(joined, other, first.site) if other else 0.0
     beside = f"; {units.duration(there) if there else 'none'} on {short_name(other)}" if other else ""
     return (
-        f"{_name(joined, first)} waits longest on {own.name}: {units.share(first.share)} of the time in events above "
-        f"{limit} ({units.duration(_a_run(own, first))} a run{beside})."
+        f"{_worded(joined, first.site)} waits longest on {own.name}: {units.share(first.share)} of the time in events "
+        f"above {limit} ({units.duration(_a_run(own, first))} a run{beside})."
     )
 
 
 def slow_table(lineup: Lineup, joined: BySite, listed: int) -> Table:
     """Of each allocator the sites that spend most time in slow events."""
     rows = [
-        Row(
-            short_name(one),
-            [part.events / len(one.runs.runs), _a_run(one, part), part.share, _name(joined, part)],
-            one.name,
-        )
+        row(one, [part.events / len(one.runs.runs), _a_run(one, part), part.share, _worded(joined, part.site)])
         for one in lineup.competing
         for part in joined.slow(one)[:listed]
     ]
@@ -89,11 +85,7 @@ def slow_table(lineup: Lineup, joined: BySite, listed: int) -> Table:
 def _frame_tables(lineup: Lineup, joined: BySite) -> Iterator[Table]:
     """Of each allocator's worst frame the sites that fill it; none where there are no frames."""
     rows = [
-        Row(
-            short_name(one),
-            [f"{frame.start_ns / 1e9:.3f}", part.events, part.ns, part.share, _name(joined, part)],
-            one.name,
-        )
+        row(one, [f"{frame.start_ns / 1e9:.3f}", part.events, part.ns, part.share, _worded(joined, part.site)])
         for one in lineup.competing
         for frame in worst_frames.of(one, 1)
         for part in joined.in_frame(one, frame)[:_LISTED]
@@ -106,11 +98,7 @@ def _frame_tables(lineup: Lineup, joined: BySite) -> Iterator[Table]:
 def tail_table(lineup: Lineup, joined: BySite) -> Table:
     """The tail of each of the busiest sites, mallocs with their touch and frees together."""
     rows = [
-        Row(
-            short_name(one),
-            [tail.events, *(_latency(one, ns) for ns in tail.latencies_ns), _worded(joined, tail.site)],
-            one.name,
-        )
+        row(one, [tail.events, *(_latency(one, ns) for ns in tail.latencies_ns), _worded(joined, tail.site)])
         for one in lineup.competing
         for tail in joined.tails(one, _LISTED_ALL)
     ]
@@ -121,11 +109,7 @@ def tail_table(lineup: Lineup, joined: BySite) -> Table:
 def pages_table(lineup: Lineup, joined: BySite) -> Table:
     """Of each allocator the sites that alone keep pages which are mostly free: external fragmentation by site."""
     rows = [
-        Row(
-            short_name(one),
-            [found.pages, found.free_bytes, found.bytes, found.blocks, _worded(joined, found.site)],
-            one.name,
-        )
+        row(one, [found.pages, found.free_bytes, found.bytes, found.blocks, _worded(joined, found.site)])
         for one in lineup.competing
         for found in joined.pinned(one)[:_LISTED]
     ]
@@ -186,10 +170,6 @@ def _a_run(one: AllocatorFigures, part: Part) -> float:
 
 def _of_site(joined: BySite, one: AllocatorFigures, site: int) -> float:
     return next((_a_run(one, part) for part in joined.slow(one) if part.site == site), 0.0)
-
-
-def _name(joined: BySite, part: Part) -> str:
-    return _worded(joined, part.site)
 
 
 def _worded(joined: BySite, site: int) -> str:

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from PIL import Image
 
-from blockyard.report.files import whole
+from blockyard.files import whole
 
 INK = "#1d2330"
 FAINT = "#6b7280"

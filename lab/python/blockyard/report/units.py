@@ -1,9 +1,10 @@
 """Numbers as people read them: three significant digits and a unit."""
 
 from blockyard.analysis.distribution import Nanoseconds
+from blockyard.analysis.journal_facts import KINDS
 from blockyard.durations import duration, length, moment, three_digits
 
-__all__ = ["ABSENT", "duration", "latency", "length", "moment", "number", "rate", "share", "size"]
+__all__ = ["ABSENT", "call", "duration", "latency", "length", "moment", "number", "rate", "share", "size"]
 
 ABSENT = "–"
 """What stands where a sample cannot support a figure; every table that has one explains it in a footnote."""
@@ -29,6 +30,11 @@ def size(count: float | None) -> str:
             break
         value, unit = value / 1024, larger
     return f"{value:.0f} B" if unit == "B" else f"{three_digits(value)} {unit}"
+
+
+def call(kind: int, size_bytes: int) -> str:
+    """Of an event: `malloc 64.0 KiB`, `free 24 B`."""
+    return f"{KINDS[kind]} {size(size_bytes)}"
 
 
 def number(count: int | None) -> str:

@@ -14,6 +14,7 @@ from blockyard.analysis.frames import NoFrames
 from blockyard.analysis.noise import LEAST_REPEATS, Verdict
 from blockyard.analysis.sections import Section
 from blockyard.analysis.standing import Measure, Standing
+from blockyard.counted import counted, listed
 from blockyard.report import site_tables, units
 from blockyard.report.blocks import Block, Bullets, Heading, Paragraph
 from blockyard.report.lineup import MeasuredSection, short_name
@@ -90,7 +91,7 @@ def of_section(one: Answer) -> list[str]:
         found.append(f"Nothing but {one.own.name} was replayed: '-a all' shows what another allocator would change.")
     elif one.repeats < LEAST_REPEATS:
         found.append(
-            f"What another allocator would change beyond noise does not show in {_counted(one.repeats, 'repeat')}; "
+            f"What another allocator would change beyond noise does not show in {counted(one.repeats, 'repeat')}; "
             "replay with --repeats 5."
         )
     else:
@@ -159,7 +160,7 @@ def _frames(one: Answer) -> list[str]:
         )
     else:
         found = (
-            f"{who}: allocation makes it miss frames: in {over:,} of {_counted(count, 'frame')} it takes more than the "
+            f"{who}: allocation makes it miss frames: in {over:,} of {counted(count, 'frame')} it takes more than the "
             f"whole {units.duration(budget)} of {frame}, at worst {share}."
         )
     return [found, *_fix(one, own, budget)]
@@ -233,11 +234,7 @@ def _listed(names: Sequence[str], word: str = "and") -> str:
     shown = list(names[:_NAMED])
     if len(names) > _NAMED:
         shown.append(f"{len(names) - _NAMED} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {word} {shown[-1]}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return listed(shown, word)
 
 
 def _shown(each: Standing, measure: Measure) -> str:

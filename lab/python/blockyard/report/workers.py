@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from blockyard import native
 from blockyard.errors import UserError
 
 _NUMBER = struct.Struct("<I")
@@ -114,15 +115,8 @@ def _refuse_death(worker: BaseProcess) -> None:
         )
     how = f"exit code {worker.exitcode}"
     if worker.exitcode is not None and worker.exitcode < 0:
-        how = _signal_name(-worker.exitcode)
+        how = native.signal_name(-worker.exitcode)
     raise UserError(
         f"a process that drew pictures ended with {how}: a fault of Blockyard or of a library below it; "
         "'--no-pictures --no-samples-parquet' makes the tables alone, in one process"
     )
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -9,8 +9,8 @@ import numpy as np
 from blockyard.analysis import causes, fidelity, figures, memory, tiles
 from blockyard.analysis.distribution import SATURATED
 from blockyard.analysis.figures import AllocatorFigures
-from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Part, View
-from blockyard.analysis.sections import Section
+from blockyard.analysis.latency import P50, P99, P999, P9999, P99999, SAMPLES_BEYOND, Operation, Percentile, View, paid
+from blockyard.analysis.sections import Section, middle
 from blockyard.report import cause_tables
 from blockyard.report.lineup import Lineup, MeasuredSection
 from blockyard.report.page import frames, tables
@@ -23,13 +23,13 @@ _LIMITS_NS = figures.RATE_LIMITS_NS
 _BODY_STEPS, _NINE_STEPS, _NINES = 36, 16, 6
 
 
-def shares() -> list[tuple[int, int]]:
-    """Where the percentile curves have points, as exact fractions: evenly up to p90, then evenly within each nine."""
-    found = [(place, _BODY_STEPS * 10 // 9) for place in range(_BODY_STEPS + 1)]
+def _points() -> list[Percentile]:
+    """Where the percentile curves have points: evenly up to p90, then evenly within each nine."""
+    found = [Percentile("", place, _BODY_STEPS * 10 // 9) for place in range(_BODY_STEPS + 1)]
     for nine in range(1, _NINES):
         for step in range(1, _NINE_STEPS + 1):
             whole = 10 ** (nine + 6)
-            found.append((whole - round(whole * 10 ** -(nine + step / _NINE_STEPS)), whole))
+            found.append(Percentile("", whole - round(whole * 10 ** -(nine + step / _NINE_STEPS)), whole))
     return found
 
 
@@ -61,12 +61,7 @@ def section(of: MeasuredSection, verdict: Sequence[str]) -> dict[str, Any]:
 
 def end_ns(members: Sequence[AllocatorFigures]) -> float:
     """When the last event of any repeat started, a little later: the right edge of every time axis."""
-    last = 0.0
-    for one in members:
-        for run in figures.open_rows(one.runs, gross=False):
-            if len(run.rows):
-                last = max(last, float(run.rows["start"][-4096:].max()))
-    return last * 1.0005 if last else 1e9
+    return max(run.last_start for one in members for run in figures.open_rows(one.runs, gross=False)) * 1.0005 or 1e9
 
 
 def constants() -> dict[str, Any]:
@@ -89,7 +84,7 @@ def constants() -> dict[str, Any]:
         "cause_classes": [[name, mask] for name, mask in masks.items()],
         "cause_words": [causes.words(cause) for cause in range(256)],
         "beyond": SAMPLES_BEYOND,
-        "shares": shares(),
+        "shares": [[one.numerator, one.denominator] for one in _points()],
         "limits_ns": _LIMITS_NS,
         "percentiles": [[one.label, one.numerator, one.denominator] for one in _TABLE],
     }
@@ -111,7 +106,7 @@ def _allocator(
         "step_ns": one.step_ns,
         "measured_ns": one.measured_ns,
         "grade": fidelity.worst(runs, found.pace).grade.word,
-        "peak_bytes": _peak(one),
+        "peak_bytes": None if runs.is_null else middle(runs.runs, lambda facts: facts.peak_resident_bytes) or None,
         "figures": {
             operation.value: {view.value: _figures(one, view, operation) for view in views} for operation in OPERATIONS
         },
@@ -124,17 +119,14 @@ def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[st
     found = one.whole(view, operation)
     if not found.samples:
         return None
-    ranks = [max(1, -(-found.samples * numerator // denominator)) for numerator, denominator in shares()]
-    supported = [
-        found.samples * (denominator - numerator) >= SAMPLES_BEYOND * denominator for numerator, denominator in shares()
-    ]
-    ticks = found.ticks[np.searchsorted(np.cumsum(found.counts, dtype=np.uint64), np.array(ranks, np.uint64))]
     curve = [
-        _digits(float(tick) / found.ticks_per_ns) if known else None
-        for tick, known in zip(ticks, supported, strict=True)
+        _digits(found.at_rank(point.rank(found.samples)) / found.ticks_per_ns)
+        if point.supported(found.samples)
+        else None
+        for point in _points()
     ]
     named = [found.percentile(percentile) for percentile in _TABLE]
-    ends = one.intervals(view, operation, Part.CALL if operation is Operation.FREE else Part.BOTH)
+    ends = one.intervals(view, operation, paid(operation))
     intervals = [
         (value := ends.get(percentile.label)) and [_digits(value.low.value), _digits(value.high.value)]
         for percentile in _TABLE
@@ -149,14 +141,6 @@ def _figures(one: AllocatorFigures, view: View, operation: Operation) -> dict[st
         "above": [found.above(limit) for limit in _LIMITS_NS],
         "curve": curve,
     }
-
-
-def _peak(one: AllocatorFigures) -> float | None:
-    """Resident, the median over repeats."""
-    if one.runs.is_null:
-        return None
-    known = [peak for run in one.runs.runs if (peak := run.facts.peak_resident_bytes)]
-    return float(np.median(known)) if known else None
 
 
 def _digits(value: float, digits: int = 5) -> float:

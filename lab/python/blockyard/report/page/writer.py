@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from blockyard.analysis import syscalls
-from blockyard.report.files import whole
+from blockyard.files import whole_text
 from blockyard.report.lineup import MeasuredSection
 from blockyard.report.page import bundle, changes, content, events, frames, stacks
 from blockyard.report.page.libraries import Library, libraries
@@ -54,8 +54,7 @@ def write(
             packs.append((f"{number}/stacks", called.pack))
         packs.append((f"{number}/frames", frames.pack(one.figures, one.all_views)))
         packs += [(f"{number}/{member.name}", pack) for member, pack in zip(one.figures, made, strict=True)]
-    text = _document(facts, packs, carried)
-    whole(target, lambda path: path.write_text(text, encoding="utf-8"))
+    whole_text(target, _document(facts, packs, carried))
     return target
 
 
