@@ -116,7 +116,7 @@ typedef struct by_heap_statistics {
   uint64_t ready_misses_medium;   ///< blocks above 8 KiB and up to 1 MiB, likewise
   uint64_t large_blocks;          ///< blocks above 1 MiB handed out
   uint64_t populated_by_janitor;  ///< bytes
-  uint64_t populated_by_program;  ///< bytes, at the start and in ready misses
+  uint64_t populated_by_program;  ///< bytes, in ready misses
   uint64_t purged;                ///< bytes given back to the operating system
   uint64_t ready;                 ///< bytes free and populated now
   uint64_t committed;             ///< bytes of slabs, blocks and free runs that are populated, may be, or are being so

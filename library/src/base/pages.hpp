@@ -43,8 +43,9 @@ bool protect_pages(void* pages, std::size_t bytes);
 /// Gives back a reservation, or an aligned part of one, with its address space.
 void release_pages(void* pages, std::size_t bytes);
 
-/// Gives the memory back and keeps the address space: the next touch finds zeros.
-void discard_pages(void* pages, std::size_t bytes);
+/// Gives the memory back and keeps the address space: the next touch finds zeros. False, and the contents stay, where
+/// the system refuses: of pages that mlock or mlockall holds.
+[[nodiscard]] bool discard_pages(void* pages, std::size_t bytes);
 
 /// Asks for transparent huge pages. The system may ignore it.
 void advise_huge_pages(void* pages, std::size_t bytes);

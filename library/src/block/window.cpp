@@ -1,6 +1,7 @@
 // Reserves the window and hands out runs of it.
 #include "block/window.hpp"
 
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -163,7 +164,9 @@ Index window_take(unsigned order, bool huge, bool near) {
 void window_give(Index first, unsigned order, bool huge) {
   const std::size_t bytes = slice_bytes << order;
   // Outside the lock: no other thread uses these pages yet.
-  base::discard_pages(address_of(first), bytes);
+  if (!base::discard_pages(address_of(first), bytes)) {
+    std::memset(address_of(first), 0, bytes);  // who takes them next counts on it
+  }
   if (huge) {
     base::advise_small_pages(address_of(first), bytes);
   }

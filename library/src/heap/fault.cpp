@@ -20,8 +20,10 @@ void say(const char* text) {
 
 // Functions of the heap that are in no namespace of its own.
 bool is_of_the_heap(const char* name) {
-  constexpr std::array<const char*, 6> beginnings{"blockyard::",
+  constexpr std::array<const char*, 8> beginnings{"blockyard::",
                                                   "by_",
+                                                  "(anonymous namespace)::allocate_freed",
+                                                  "(anonymous namespace)::at_limit",
                                                   "(anonymous namespace)::free_elsewhere",
                                                   "(anonymous namespace)::allocate_small_slow",
                                                   "(anonymous namespace)::allocate_large",

@@ -74,6 +74,18 @@ std::uint32_t FreeRuns::find(std::uint32_t length) const {
   return ends_[row][static_cast<unsigned>(std::countr_zero(lists))].head;
 }
 
+std::uint32_t FreeRuns::first_fit(std::uint32_t length, std::uint32_t alignment) const {
+  for (std::uint32_t place = place_of(length); place < end_of_lists; ++place) {
+    for (std::uint32_t run = ends_[place / row_lists][place % row_lists].head; run != 0; run = region.pages[run].next) {
+      const std::uint32_t first = (run + alignment - 1) & ~(alignment - 1);
+      if (first + length <= run + region.pages[run].length) {
+        return run;
+      }
+    }
+  }
+  return 0;
+}
+
 std::uint32_t FreeRuns::next_below(std::uint32_t place) const {
   unsigned row = place / row_lists;
   unsigned lists = row < rows ? bitmaps_[row] & ((1u << place % row_lists) - 1) : 0;

@@ -83,13 +83,13 @@ FirstTouch::~FirstTouch() {
   if (tries_ && dear) {
     base::advise_small_pages(address_of(chunk_), chunk_bytes);
   }
-  if (tries_ ? !dear : dear && settings.asks_for_huge_pages()) {
+  if (tries_ ? !dear && settings.huge_pages : dear && settings.asks_for_huge_pages()) {
     settings.huge_pages_wait = dear;
     ask_for_huge_pages(!dear);
   }
 }
 
-void give_back(std::uint32_t first_page, std::uint32_t pages) {
+bool give_back(std::uint32_t first_page, std::uint32_t pages) {
   const std::uint32_t end = first_page + pages;
   // The last chunk of a small region may be cut short: it is never whole.
   const auto is_whole = [&](std::uint32_t index) { return index * chunk >= first_page && (index + 1) * chunk <= end; };
@@ -102,7 +102,7 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
       keep_small(index);
     }
   }
-  base::discard_pages(region.page_address(first_page), std::size_t{pages} << page_shift);
+  const bool done = base::discard_pages(region.page_address(first_page), std::size_t{pages} << page_shift);
   Bound<Loop::chunks_given_back> wholes(2);
   for (std::uint32_t index = first; index <= last; ++index) {
     wholes.turn();
@@ -110,6 +110,7 @@ void give_back(std::uint32_t first_page, std::uint32_t pages) {
       allow_huge(index);
     }
   }
+  return done;
 }
 
 void ask_for_huge_pages(bool huge) {

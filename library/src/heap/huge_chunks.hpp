@@ -23,8 +23,9 @@ namespace blockyard::heap {
 
 inline constexpr std::uint32_t most_small_chunks = 4096;
 
-/// Gives pages back that the caller owns; the next touch finds them zeroed. At most two chunks.
-void give_back(std::uint32_t first_page, std::uint32_t pages);
+/// Gives pages back that the caller owns; the next touch finds them zeroed. At most two chunks. False, and the contents
+/// stay, where the system refuses.
+[[nodiscard]] bool give_back(std::uint32_t first_page, std::uint32_t pages);
 
 /// Asks for huge pages, or for small ones, everywhere; once the region is reserved. A system call, and for huge pages
 /// one more for each chunk that was given back in part.

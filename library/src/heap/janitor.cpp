@@ -1,5 +1,6 @@
 #include "heap/janitor.hpp"
 
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 
 #include "base/pages.hpp"
 #include "base/threads.hpp"
+#include "heap/region.hpp"
 #include "heap/settings.hpp"
 
 namespace blockyard::heap {
@@ -36,6 +38,24 @@ void sleep_up_to(std::uint64_t ns, bool wakeable) {
     const timespec pause{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
     nanosleep(&pause, nullptr);
   }
+}
+
+// The C library puts each thread's static TLS into its stack, that of all libraries loaded at the start.
+std::size_t stack_bytes() {
+  constexpr std::size_t own = std::size_t{64} << 10;
+  std::size_t tls = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* sum) {
+        for (int index = 0; index < info->dlpi_phnum; ++index) {
+          const auto& segment = info->dlpi_phdr[index];
+          if (segment.p_type == PT_TLS) {
+            *static_cast<std::size_t*>(sum) += segment.p_memsz + segment.p_align;
+          }
+        }
+        return 0;
+      },
+      &tls);
+  return (own + tls + page_bytes - 1) & ~(page_bytes - 1);
 }
 
 void* run(void*) {
@@ -113,7 +133,7 @@ void start_janitor() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, std::size_t{64} << 10);
+  pthread_attr_setstacksize(&attributes, stack_bytes());
   // The program's signals are not the janitor's to take.
   sigset_t all;
   sigset_t before;

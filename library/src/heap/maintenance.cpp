@@ -1,10 +1,14 @@
 #include "heap/maintenance.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <mutex>
 
 #include "base/pages.hpp"
+#include "heap/heap_contents.hpp"
 #include "heap/populate.hpp"
+#include "heap/remote_frees.hpp"
 
 namespace blockyard::heap {
 
@@ -47,7 +51,11 @@ void Maintenance::look_at_limits(std::uint16_t tick) {
     return;
   }
   looked_at_ = tick;
+  // Files are read, where a thread may be cancelled: `working` would stay taken.
+  int cancelled = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
   const base::MemoryRoom room = base::memory_room(memory_root.load(std::memory_order_relaxed));
+  pthread_setcancelstate(cancelled, nullptr);
   const PageHeap::Totals now = supply_.pages.totals();
   std::uint64_t most = ((room.bytes >> page_shift) + now.ready + now.dirty) / 8;
   if (room.pressure >= high_pressure) {
@@ -120,20 +128,29 @@ std::size_t Maintenance::trim() {
     drain(depot_, supply_.tick.load(std::memory_order_relaxed), true, magazine_count);
   }
   std::size_t given = 0;
-  // Each turn but the last few takes as much at least; what others free meanwhile may stay.
+  // Each turn takes a page at least; what others free meanwhile may stay.
   const PageHeap::Totals free = pages.totals();
-  std::uint64_t left = (free.dirty + free.ready) / PageHeap::least_taken;
   for (const PageState state : {PageState::free_dirty, PageState::free_ready}) {
-    for (; left != 0; --left) {
+    for (std::uint64_t left = state == PageState::free_dirty ? free.dirty : free.ready; left != 0; --left) {
       const PageRun run = pages.take_free(state);
-      if (!run) {
+      if (!run || !purge_run(pages, run, supply_.counts.purged)) {
         break;
       }
       given += std::size_t{run.length} << page_shift;
-      purge_run(pages, run, supply_.counts.purged);
     }
   }
   return given;
+}
+
+void Maintenance::give_back_kept(ThreadHeap* heap) {
+  {
+    const std::lock_guard hold(sweep_lock);
+    drain(depot_, supply_.tick.load(std::memory_order_relaxed), true, magazine_count);
+  }
+  constexpr std::uint32_t at_once = 64;
+  while (adopt_pending(heap, at_once) == at_once) {
+  }
+  flush(heap);
 }
 
 }  // namespace blockyard::heap

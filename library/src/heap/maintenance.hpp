@@ -37,6 +37,10 @@ class Maintenance {
   /// Gives every whole free chunk back, now, as far as it was free at the call. Returns bytes. Any thread.
   std::size_t trim();
 
+  /// For a thread at the memory limit: its own heap keeps nothing of what was freed. Cached blocks and runs, other
+  /// threads' frees into it and its empty slabs go back, and so do the depot's magazines. O(what it keeps).
+  void give_back_kept(ThreadHeap* heap);
+
   /// For tests: what comes before the paths from which the limits of the process's memory are read.
   Atomic<const char*> memory_root{""};
 

@@ -10,8 +10,10 @@
 
 #include "heap/fault.hpp"
 #include "heap/guard/guard.hpp"
+#include "heap/injected_failure.hpp"
 #include "heap/janitor.hpp"
 #include "heap/large_blocks.hpp"
+#include "heap/maintenance.hpp"
 #include "heap/remote_frees.hpp"
 #include "heap/settings.hpp"
 #include "heap/slabs.hpp"
@@ -28,6 +30,18 @@ namespace {
   return nullptr;
 }
 
+// Tries again once the calling thread's heap keeps nothing of what was freed.
+template <class Attempt>
+[[gnu::noinline, gnu::cold]] void* at_limit(Attempt&& attempt) {
+  ThreadHeap* const heap = settings.guard ? heap_behind_guard : thread_heap;
+  if (failures_are_final || heap == &empty_heap) {
+    return exhausted();
+  }
+  maintenance.give_back_kept(heap);
+  void* const block = attempt();
+  return block != nullptr ? block : exhausted();
+}
+
 [[gnu::noinline]] void* allocate_small_slow(std::size_t size) {
   const unsigned size_class = class_of(size);
   void* block = start_janitor_if_due() ? allocate_small(thread_heap, cache_place(size_class)) : nullptr;
@@ -36,7 +50,9 @@ namespace {
   } else if (block == nullptr && initialise()) {
     block = settings.guard ? guard::allocate(size, block_alignment, nullptr) : allocate_slow(thread_heap, size_class);
   }
-  return block != nullptr ? block : exhausted();
+  return block != nullptr ? block : at_limit([=] {
+    return settings.guard ? guard::allocate(size, block_alignment, nullptr) : allocate_slow(thread_heap, size_class);
+  });
 }
 
 // The plain case of the above: a block that this thread freed, out of the current slab. It keeps no stack frame and
@@ -59,15 +75,17 @@ namespace {
     return exhausted();
   }
   process_supply.prefetch(size);
-  if (alignment <= page_bytes) {
+  if (alignment <= page_bytes && !settings.guard) {
     if (void* const block = take_cached_run(size); block != nullptr) {
       return block;
     }
   }
   start_janitor_if_due();
-  void* const block =
-      settings.guard ? guard::allocate(size, alignment, zeroed) : allocate_run(size, alignment, zeroed, nullptr);
-  return block != nullptr ? block : exhausted();
+  const auto attempt = [=] {
+    return settings.guard ? guard::allocate(size, alignment, zeroed) : allocate_run(size, alignment, zeroed, nullptr);
+  };
+  void* const block = attempt();
+  return block != nullptr ? block : at_limit(attempt);
 }
 
 [[gnu::always_inline]] inline void* allocate_at(std::size_t size, std::size_t place) {

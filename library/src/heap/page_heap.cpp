@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "heap/bound.hpp"
+#include "heap/injected_failure.hpp"
 
 namespace blockyard::heap {
 
@@ -170,7 +171,7 @@ PageRun PageHeap::carve(std::uint32_t found, std::uint32_t length, std::uint32_t
 }
 
 PageRun PageHeap::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
-  if (length + alignment - 1 < length) {
+  if (length + alignment - 1 < length || acquisition_fails()) {
     return {};
   }
   const std::lock_guard hold(lock_);
@@ -187,7 +188,19 @@ PageRun PageHeap::allocate_merged(std::uint32_t length, std::uint32_t alignment,
   }
   const std::lock_guard hold(lock_);
   forget_states();
-  return take(length, alignment, Prefer::dirty, use);
+  const FreeRuns& runs = free_[index_of(PageState::free_dirty)];
+  std::uint32_t found = runs.first_fit(length, alignment);
+  if (found == 0) {
+    // No more than is short: what is free at the end counts.
+    const std::uint32_t wanted = length + alignment - 1;
+    const bool free_at_end = top_ != 0 && tag(top_ - 1).state == static_cast<std::uint8_t>(PageState::free_dirty);
+    if (!extend(wanted - (free_at_end ? std::min(tag(top_ - 1).length, wanted) : 0))) {
+      return {};
+    }
+    forget_states();
+    found = runs.first_fit(length, alignment);
+  }
+  return found == 0 ? PageRun{} : carve(found, length, alignment, use);
 }
 
 // All free runs become dirty, which may be said of any page: then they merge.

@@ -7,11 +7,14 @@
 
 namespace blockyard::heap {
 
-void purge_run(PageHeap& pages, const PageRun& run, Atomic<std::uint64_t>& purged) {
+bool purge_run(PageHeap& pages, const PageRun& run, Atomic<std::uint64_t>& purged) {
   const PageRun whole = pages.with_decommitted_neighbours(run);
-  give_back(whole.first, whole.length);
-  purged.fetch_add(whole.length, std::memory_order_relaxed);
-  pages.free(whole.first, PageState::free_decommitted);
+  const bool done = give_back(whole.first, whole.length);
+  if (done) {
+    purged.fetch_add(whole.length, std::memory_order_relaxed);
+  }
+  pages.free(whole.first, done ? PageState::free_decommitted : PageState::free_dirty);
+  return done;
 }
 
 void Purging::follow(std::uint16_t tick, const PageHeap::Lowest& lowest, std::uint64_t reserve) {
@@ -48,8 +51,7 @@ bool Purging::purge_one(PageHeap& pages, std::uint64_t reserve, std::uint64_t mo
   const bool of_reserve = run.from == PageState::free_ready && run.length >= PageHeap::reserve_run;
   now_.take(run.length, of_reserve);
   before_.take(run.length, of_reserve);
-  purge_run(pages, run, purged);
-  return true;
+  return purge_run(pages, run, purged);
 }
 
 }  // namespace blockyard::heap

@@ -27,10 +27,14 @@ void reset(ThreadHeap* heap, Slab* slab) {
 }
 
 Slab* fresh_slab(ThreadHeap* heap, unsigned size_class) {
-  const std::uint32_t slices = next_slices(size_class, heap->waiting[size_class].slices);
-  const std::uint32_t slice = process_supply.take_slab(slices);
+  std::uint32_t slices = next_slices(size_class, heap->waiting[size_class].slices);
+  std::uint32_t slice = process_supply.take_slab(slices);
   if (slice == 0) {
-    return nullptr;
+    slices = next_slices(size_class, 0);  // at the memory limit a shorter one may be left
+    slice = process_supply.take_slab(slices);
+    if (slice == 0) {
+      return nullptr;
+    }
   }
   for (std::uint32_t part = 0; part < slices; ++part) {
     region.owners[slice + part].store(Owner(heap->index, size_class, part, heap->is_arena).word(),

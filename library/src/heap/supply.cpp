@@ -24,11 +24,8 @@ void touch_first_chunk(const PageRun& run) {
 }  // namespace
 
 PageRun Supply::allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use) {
-  if (acquisition_fails()) {
-    return {};
-  }
   const PageRun run = pages.allocate(length, alignment, prefer, use);
-  return run ? run : allocate_at_limit(length, alignment, use);
+  return run || failures_are_final ? run : allocate_at_limit(length, alignment, use);
 }
 
 // A program at its limit gets the memory that it has freed: also what the janitor works on, once its round has ended,
@@ -42,12 +39,26 @@ PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment,
   if (now.ready + now.dirty + now.decommitted + now.in_work + ready_slabs.pages() + being_cut < length) {
     return {};
   }
-  for (unsigned waits = 0; working.exchange(true, std::memory_order_acquire); ++waits) {
-    if (waits == most_waits) {
-      return {};
+  for (unsigned waits = 0; waits < most_waits; ++waits) {
+    if (!working.exchange(true, std::memory_order_acquire)) {
+      PageRun run = pages.allocate(length, alignment, Prefer::dirty, use);  // the janitor may have had it
+      if (!run) {
+        uncut_ready_slabs();
+        run = pages.allocate_merged(length, alignment, use);
+      }
+      // What a thread purges or populates for itself, outside of rounds, it frees soon.
+      const bool ended = run || pages.totals().in_work == 0;
+      working.store(false, std::memory_order_release);
+      if (ended) {
+        return run;
+      }
     }
     base::sleep_while(&nobody_wakes, nobody_wakes, wait_ns);
   }
+  return {};
+}
+
+void Supply::uncut_ready_slabs() {
   for (const std::uint32_t slices : ReadySlabs::lengths) {
     for (std::uint32_t left = ready_slabs.count(slices); left != 0; --left) {
       if (const std::uint32_t slice = ready_slabs.take(slices); slice != 0) {
@@ -55,9 +66,6 @@ PageRun Supply::allocate_at_limit(std::uint32_t length, std::uint32_t alignment,
       }
     }
   }
-  const PageRun run = pages.allocate_merged(length, alignment, use);
-  working.store(false, std::memory_order_release);
-  return run;
 }
 
 // Nobody is woken for a slab that was taken from a full reserve: a wake-up is a system call.

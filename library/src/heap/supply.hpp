@@ -18,7 +18,7 @@ struct Counts {
   Atomic<std::uint64_t> ready_misses_slab{0};     ///< slabs for which no populated memory was waiting
   Atomic<std::uint64_t> ready_misses_medium{0};   ///< blocks above small_limit up to medium_limit, likewise
   Atomic<std::uint64_t> populated_by_janitor{0};  ///< pages
-  Atomic<std::uint64_t> populated_by_program{0};  ///< pages, at start and after ready misses
+  Atomic<std::uint64_t> populated_by_program{0};  ///< pages, after ready misses
   Atomic<std::uint64_t> purged{0};                ///< pages given back to the operating system
   Atomic<std::uint64_t> large_blocks{0};          ///< blocks above medium_limit handed out
 };
@@ -87,6 +87,7 @@ class Supply {
  private:
   PageRun allocate(std::uint32_t length, std::uint32_t alignment, Prefer prefer, PageState use);
   PageRun allocate_at_limit(std::uint32_t length, std::uint32_t alignment, PageState use);
+  void uncut_ready_slabs();
 
   Atomic<std::uint64_t> slab_pages_taken_{0};
 };

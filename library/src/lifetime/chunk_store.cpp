@@ -122,8 +122,9 @@ std::size_t discard_free_chunks() {
     // Pop all first: one that was pushed back must not be popped again.
     std::uint32_t discarded = 0;
     while (const std::uint32_t index = free_chunks[order].pop(link)) {
-      base::discard_pages(memory[index].load(std::memory_order_relaxed), bytes_of(order));
-      bytes += bytes_of(order);
+      if (base::discard_pages(memory[index].load(std::memory_order_relaxed), bytes_of(order))) {
+        bytes += bytes_of(order);
+      }
       link(index).store(discarded, std::memory_order_relaxed);
       discarded = index;
     }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -99,6 +100,65 @@ int serve_most_of(std::size_t room) {
   return 0;
 }
 
+std::vector<void*> fill(std::size_t size) {
+  std::vector<void*> blocks;
+  blocks.reserve((std::size_t{256} << 20) / size);
+  while (void* const block = std::malloc(size)) {
+    std::memset(block, 1, 16);
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
+// Freed blocks are had again whatever their length: the lists of free runs hold several lengths each.
+int have_again(std::size_t size) {
+  std::vector<void*> blocks = fill(size);
+  for (std::size_t index = 0; index < blocks.size(); index += 2) {
+    std::free(blocks[index]);
+  }
+  for (std::size_t index = 0; index < blocks.size(); index += 2) {
+    blocks[index] = std::malloc(size);
+    behaviour::require(blocks[index] != nullptr, "a block could not be had where one of its size was freed");
+  }
+  behaviour::require_sound_heap();
+  return 0;
+}
+
+// Small blocks fit what larger ones left, though a slab is mostly longer.
+int have_small_in_holes() {
+  const std::vector<void*> blocks = fill(std::size_t{32} << 10);
+  for (std::size_t index = 0; index < blocks.size(); index += 2) {
+    std::free(blocks[index]);
+  }
+  for (std::size_t bytes = 0; bytes < (blocks.size() / 2) << 14; bytes += 64) {
+    behaviour::require(std::malloc(64) != nullptr, "small blocks do not fit the holes of 32 KiB that were freed");
+  }
+  behaviour::require_sound_heap();
+  return 0;
+}
+
+// What another thread freed of this thread's blocks is this program's again, as pages too.
+int have_what_others_freed() {
+  std::atomic<const std::vector<void*>*> full{nullptr};
+  std::thread other([&] {  // which takes memory itself: begun while there is some
+    while (full.load() == nullptr) {
+      std::this_thread::yield();
+    }
+    for (void* block : *full.load()) {
+      std::free(block);
+    }
+  });
+  const std::vector<void*> blocks = fill(64);
+  full.store(&blocks);
+  other.join();
+  for (std::size_t bytes = 0; bytes < blocks.size() * 64 / 2; bytes += std::size_t{1} << 20) {
+    behaviour::require(std::malloc(std::size_t{1} << 20) != nullptr,
+                       "small blocks that another thread freed do not serve large ones");
+  }
+  behaviour::require_sound_heap();
+  return 0;
+}
+
 std::size_t address_space_in_use() {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
   std::size_t pages = 0;
@@ -110,18 +170,25 @@ std::size_t address_space_in_use() {
 // Without the heap: how much its address space leaves of each limit is what the program with it is held to.
 int without_heap() { return static_cast<int>((address_space_in_use() + (1 << 20) - 1) >> 20); }
 
+template <class Then>
+int run(const Then& then) {
+  const pid_t child = fork();
+  if (child == 0) {
+    then();
+    std::_Exit(1);
+  }
+  int status = -1;
+  behaviour::require(waitpid(child, &status, 0) == child && WIFEXITED(status), "a child ended by a signal");
+  return WEXITSTATUS(status);
+}
+
+void require_that_freed_memory_serves(const char* name) {
+  for (const char* how : {"again 300000", "again 150000", "again 9000", "holes", "remote"}) {
+    behaviour::require(run([&] { start_again(name, how, rlim_t{256} << 20); }) == 0, how);
+  }
+}
+
 void require_that_any_limit_serves(const char* name) {
-  const std::string preload = std::getenv("LD_PRELOAD") != nullptr ? std::getenv("LD_PRELOAD") : "";
-  const auto run = [&](const auto& then) {
-    const pid_t child = fork();
-    if (child == 0) {
-      then();
-      std::_Exit(1);
-    }
-    int status = -1;
-    behaviour::require(waitpid(child, &status, 0) == child && WIFEXITED(status), "a child ended by a signal");
-    return WEXITSTATUS(status);
-  };
   const int alone = run([&] {
     unsetenv("LD_PRELOAD");
     execl("/proc/self/exe", name, "alone", nullptr);
@@ -146,10 +213,20 @@ int main(int count, char** arguments) {
     int status = -1;
     behaviour::require(waitpid(child, &status, 0) == child && status == 0, "40 MiB of address space did not do");
     require_that_any_limit_serves(arguments[0]);
+    require_that_freed_memory_serves(arguments[0]);
     start_again(arguments[0], "limited", rlim_t{1} << 30);
   }
   if (std::strcmp(arguments[1], "narrow") == 0) {
     return be_narrow();
+  }
+  if (std::strncmp(arguments[1], "again ", 6) == 0) {
+    return have_again(std::strtoull(arguments[1] + 6, nullptr, 10));
+  }
+  if (std::strcmp(arguments[1], "holes") == 0) {
+    return have_small_in_holes();
+  }
+  if (std::strcmp(arguments[1], "remote") == 0) {
+    return have_what_others_freed();
   }
   if (std::strcmp(arguments[1], "alone") == 0) {
     return without_heap();

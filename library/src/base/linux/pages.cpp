@@ -123,10 +123,11 @@ void release_pages(void* pages, std::size_t bytes) {
   errno = saved;
 }
 
-void discard_pages(void* pages, std::size_t bytes) {
+bool discard_pages(void* pages, std::size_t bytes) {
   const int saved = errno;
-  madvise(pages, bytes, MADV_DONTNEED);
+  const bool done = madvise(pages, bytes, MADV_DONTNEED) == 0;
   errno = saved;
+  return done;
 }
 
 std::size_t resident_bytes(const void* pages, std::size_t bytes) {
