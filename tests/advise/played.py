@@ -82,12 +82,16 @@ def play(path: Path, each_frame: Callable[[Game], None], frames: int = FRAMES, m
     return game.write()
 
 
-def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
+def started(*arguments: object) -> subprocess.Popen[str]:
     environment = os.environ | {"COLUMNS": "80", "PYTHONPATH": str(ROOT / "lab" / "python")}
-    return subprocess.run(
-        [sys.executable, "-m", "blockyard", *map(str, arguments)], env=environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "blockyard", *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def blockyard(*arguments: object) -> subprocess.CompletedProcess[str]:
+    with started(*arguments) as running:
+        output, error = running.communicate()
+    return subprocess.CompletedProcess(running.args, running.returncode, output, error)
 
 
 def advise(journal: Path, *options: object) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 from played import FRAMES, Game, advise, at, blockyard, play, routed
 
+from blockyard.advise import text
+
 LIBRARY = ("glDraw()", 1, "libGL.so.1")
 SHARED = ("glAlloc()", 1, "libGL.so.1")
 
@@ -143,7 +145,22 @@ def test_of_a_librarys_own_functions_the_nearest_caller_of_the_program_is_named(
         "temp_scope": "compile()",
     }
     page = (report["folder"] / "advice.md").read_text()
-    assert "glDraw() belongs to libGL.so.1; render() is its nearest caller to change." in page
+    assert "glDraw() of libGL.so.1 allocates these. render() can call it less often" in page
+    assert "glAlloc() of libGL.so.1 allocates these. compile() can call it less often" in page
+
+
+def test_the_recorders_hook_of_a_buffer_swap_is_no_place_to_change(tmp_path):
+    hook = ("blockyard::record::present()", 1, "libblockyard-record.so")
+
+    def each_frame(game: Game) -> None:
+        if game.frame == 0:
+            game.journal.module("/opt/blockyard/libblockyard-record.so")
+        for _ in range(4):
+            block = game.allocate(100, "render()", hook, LIBRARY)
+            game.free(block, "end_frame()")
+
+    advice = advise(play(tmp_path / "game.txt", each_frame))["advice"]
+    assert [one["where"]["function"] for one in advice] == ["render()"]
 
 
 def test_without_a_function_of_the_program_on_the_stack_that_is_said(tmp_path):
@@ -200,6 +217,18 @@ def test_one_block_of_many_that_outlives_its_frame_makes_it_no_temp(tmp_path):
     assert example["why"] == "is freed 1 frame later"
     assert 41 * 16_000_000 <= example["time_ns"] < example["freed_ns"]
     assert example["bytes"] == 64 + 32 + 169
+
+
+def test_blocks_of_a_frame_that_loads_are_no_temp(tmp_path):
+    def each_frame(game: Game) -> None:
+        temp(game)
+        if game.frame in (30, 31, 32):
+            loaded = [game.allocate(20 + i, "load()") for i in range(100)]
+            for block in loaded:
+                game.free(block, "end_frame()")
+
+    report = advise(play(tmp_path / "game.txt", each_frame))
+    assert [one["where"]["function"] for one in report["advice"] if one["what"].startswith("temp")] == ["shade()"]
 
 
 def test_a_buffer_that_stays_makes_it_nothing_to_keep(tmp_path):
@@ -313,6 +342,7 @@ def test_without_marks_scopes_pools_and_reserves_are_advised_and_marks_are_expla
     assert {one["what"] for one in report["advice"]} == {"temp_scope", "pool", "reserve"}
     done = blockyard("advise", path, "--no-replay", "-o", tmp_path / "text")
     assert "by_frame_mark()" in done.stdout and "saved/s" in done.stdout
+    assert "of each second in the allocator" in " ".join(done.stdout.split())
 
 
 def test_routes_hold_the_blocks_that_keep_the_advice_and_no_others(tmp_path):
@@ -449,6 +479,24 @@ def test_where_nothing_is_worth_a_change_it_says_so(tmp_path):
     done = blockyard("advise", play(tmp_path / "game.txt", each_frame), "--no-replay", "-o", tmp_path / "out")
     assert done.stdout.startswith("No change is worth making")
     assert "keep_all(): its blocks live long" in done.stdout
+
+
+def test_of_sites_to_leave_alone_each_function_is_one_line_and_rare_ones_none(tmp_path):
+    report = advise(play(tmp_path / "game.txt", lambda game: game.allocate(10 + 7 * game.frame, "keep_all()")))
+    (site,) = report["leave"]
+    report |= {"leave": [site, site | {"reason": "few"}, site], "left_count": 3, "estimated_ns": 4e9}
+    site["estimate"]["cost_ns"] = 1e9
+    said = "\n".join(text.lines(report))
+    assert said.count("keep_all()") == 1 and "(50 % of the time)" in " ".join(said.split())
+    assert "1 further site" in said
+
+
+def test_a_program_without_names_says_how_to_get_them(tmp_path):
+    def each_frame(game: Game) -> None:
+        game.free(game.allocate(64, "game+0x1234"), "end_frame()")
+
+    done = blockyard("advise", play(tmp_path / "game.txt", each_frame), "--no-replay", "-o", tmp_path / "out")
+    assert "Functions of libgame.so have addresses instead of names" in done.stdout
 
 
 def test_a_block_that_the_calling_call_of_a_recursive_function_frees_has_no_scope_in_it(tmp_path):

@@ -1,9 +1,11 @@
 """What replays measured comes first in the words of advice, with its doubts."""
 
 import json
+import signal
+import time
 
 import pytest
-from played import Game, advise, blockyard, play
+from played import Game, advise, blockyard, play, started
 
 from blockyard.advise import gain, text
 from blockyard.advise.measure import Figure, Gain
@@ -13,6 +15,13 @@ def shade(game: Game) -> None:
     for _ in range(4):
         game.free(game.allocate(100, "update()", "shade()"), "end_frame()")
     game.free(game.allocate(100_000, "draw()", "interface()"), "end_frame()")
+
+
+def draw(game: Game) -> None:
+    for size in (40, 50):
+        blocks = [game.allocate(size + i, "update()", ("search()", 5)) for i in range(8)]
+        for block in blocks:
+            game.free(block, "update()", ("search()", 9))
 
 
 def measured(name: str, groups: tuple[int, ...], worst: tuple[float, float, float], whole: float) -> Gain:
@@ -81,3 +90,31 @@ def test_an_interrupted_measurement_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Measured by replay" in done.stdout
     assert done.stdout.splitlines()[-1].endswith(f"blockyard report {out}")
+
+
+def test_frames_of_a_program_that_marks_none_are_those_of_fps(tmp_path):
+    path = play(tmp_path / "game.txt", draw, frames=20, marks=False)
+    done = blockyard("advise", path, "--fps", 25, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "frames by the clock (25 per second)" in " ".join(done.stdout.split())
+    report = json.loads((tmp_path / "out" / "advice.json").read_text())
+    assert report["measured"]["plain"]["frames"] in (7, 8)  # of 0.3 s
+
+
+def test_where_no_frame_is_marked_the_whole_replay_is_the_answer(report):
+    report["marked_frames"] = False
+    plain = measured("plain", (), (1000, 900, 1100), 5000)
+    gain.put(report, [plain, measured("group-0", (0,), (500, 400, 600), 4000)])
+    assert text.answer(report).startswith("One change takes 20 % of the allocator time out of the whole replay")
+
+
+def test_ctrl_c_in_the_replays_says_how_to_go_on(tmp_path):
+    path = play(tmp_path / "game.txt", shade, frames=20)
+    with started("advise", path, "-o", tmp_path / "out") as running:
+        runs = tmp_path / "out" / "replays" / "runs"
+        while running.poll() is None and not list(runs.glob("*/*/*/*/run.json")):
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        _, error = running.communicate()
+    assert running.returncode == 130 and "the replays made are kept; the same command goes on" in error
+    assert blockyard("advise", path, "-o", tmp_path / "out").returncode == 0

@@ -56,6 +56,7 @@ def test_a_programs_own_wrappers_can_be_skipped_and_its_operator_new_is_one(game
         "by_temp_allocate_slow",
         "by_static_block_allocate_typed",
         "blockyard::lifetime::temp_reallocate(void*, unsigned long, unsigned long, unsigned long)",
+        "blockyard::record::(anonymous namespace)::present(char const*)",
         "void* [System.Private.CoreLib] System.Runtime.InteropServices.NativeMemory::Alloc(native uint)[Optimized]",
     ],
 )

@@ -147,7 +147,14 @@ class Writer {
     for (std::uint32_t node = piece.node; node != journal::no_node; node = nodes[node].parent) {
       for (const sites::Label& label : labels.of_frame(nodes[node].frame)) {
         if (labels.text(label.function) != function) continue;
-        if (!recording.foreign[label.function]) return place_json(label);
+        if (!recording.foreign[label.function]) {
+          Json json = place_json(label);
+          const std::uint32_t entry = entry_of(piece.node);
+          if (piece.what == What::temp_scope && entry != journal::no_node) {
+            json["through"] = place_json(recording.label_of(entry));
+          }
+          return json;
+        }
         const std::uint32_t own = recording.own[node];
         Json json = place_json(own == journal::no_node ? label : recording.label_of(own));
         json["through"] = own == journal::no_node ? Json() : place_json(label);
@@ -155,6 +162,16 @@ class Writer {
       }
     }
     return {{"function", function}, {"module", ""}, {"file", ""}, {"line", 0}};
+  }
+
+  /// Where a library of the system allocates: the node of its function that the program calls; else no_node.
+  std::uint32_t entry_of(std::uint32_t node) const {
+    const Recording& recording = advice_.recording;
+    const auto nodes = recording.stacks->nodes();
+    const std::uint32_t own = recording.own[node];
+    if (own == node || !recording.foreign[recording.labels->speaker(node).function]) return journal::no_node;
+    while (nodes[node].parent != own && nodes[node].parent != journal::no_node) node = nodes[node].parent;
+    return node;
   }
 
   Json place_json(const sites::Label& label) const {

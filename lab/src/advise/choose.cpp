@@ -14,6 +14,8 @@ namespace {
 
 /// Fewer lives show no behaviour.
 constexpr std::uint64_t least_lives = 16;
+/// A level that loads is a frame of its own, or three: in so few frames nothing is seen to end with each of them.
+constexpr std::uint64_t least_frames = 4;
 /// A behaviour that fewer of the lives break is a near miss, not another behaviour.
 constexpr double near_share = 0.98;
 /// A change must save this part of the allocator's time, or have this part of the worst frame's.
@@ -110,11 +112,12 @@ class Judgement {
       case What::leave:
         return Status::no;
       case What::temp:
-        return has_frames_ ? status(tally_.in_frame, tally_.decided()) : Status::no;
+        return tally_.frames_met >= least_frames ? in_frames(tally_.in_frame) : Status::no;
       case What::temp_scope:
         return scope();
       case What::temp_job:
-        return has_frames_ ? status(tally_.within_job, tally_.decided()) : Status::no;
+        // Of other threads' blocks no frames are counted, and none of them is in_frame.
+        return tally_.frames_met >= least_frames || tally_.in_frame == 0 ? in_frames(tally_.within_job) : Status::no;
       case What::pool:
         return pool();
       case What::rewindable:
@@ -126,6 +129,8 @@ class Judgement {
     }
     return Status::no;
   }
+
+  Status in_frames(std::uint64_t good) const { return has_frames_ ? status(good, tally_.decided()) : Status::no; }
 
   /// Dies in its frame, but on another thread: what makes it no temp is worth saying.
   bool is_remote(What what) const {

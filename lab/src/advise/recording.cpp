@@ -68,11 +68,13 @@ bool is_below(std::string_view path, std::string_view folder) {
   return path.starts_with(folder) && path.substr(folder.size()).starts_with('/');
 }
 
-/// Whether a module comes with the system. The program and what lies beside it are its own, wherever they are.
+/// Whether a module comes with the system or with the recorder, which stands between the program and its buffer swap.
+/// The program and what lies beside it are its own, wherever they are.
 bool is_of_system(const std::string& path, const std::string& program) {
   static constexpr std::array<std::string_view, 6> folders{"/usr/lib", "/usr/lib64", "/usr/lib32",
                                                            "/lib",     "/lib64",     "/lib32"};
   if (path == program || path.starts_with('[')) return path != program;
+  if (std::filesystem::path(path).filename().string().starts_with("libblockyard-record.")) return true;
   const std::string beside = std::filesystem::path(program).parent_path();
   const auto holds = [](std::string_view one) {
     return std::any_of(folders.begin(), folders.end(), [&](auto folder) { return is_below(one, folder); });

@@ -185,6 +185,7 @@ class Profiler final : public Listener {
     tally.worst_frame_cost = std::max(tally.worst_frame_cost, running.frame_cost);
     if (running.frame_lives != 0) {
       ++tally.frames;
+      ++tally.frames_met;
       if (running.frame_lives == running.last_lives && running.frame_bytes == running.last_bytes) ++tally.frames_alike;
       running.last_lives = running.frame_lives;
       running.last_bytes = running.frame_bytes;
@@ -324,6 +325,7 @@ void Tally::add(const Tally& other) {
   frame_bytes += other.frame_bytes;
   burst_bytes += other.burst_bytes;
   bursts += other.bursts;
+  frames_met = std::max(frames_met, other.frames_met);
   // Of several sites the least regular one tells.
   if (frames == 0 || (other.frames != 0 && other.frames_alike < frames_alike)) {
     frames = other.frames;

@@ -79,6 +79,7 @@ struct Tally {
   std::uint64_t bursts = 0;       ///< such moments
   std::uint64_t frames = 0;       ///< with a life that began in it
   std::uint64_t frames_alike = 0;
+  std::uint64_t frames_met = 0;   ///< as `frames`, but of several sites that of the one with most
   std::uint64_t group_lives = 0;  ///< that died in a group
   std::uint64_t loose_lives = 0;  ///< that did not
   std::uint64_t survivors = 0;    ///< that outlived their group

@@ -92,11 +92,13 @@ bool is_wrapper(std::string_view function) {
   static constexpr std::array<std::string_view, 14> names{
       "malloc", "calloc",  "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "memalign",
       "valloc", "pvalloc", "strdup",  "strndup",      "xmalloc",        "xcalloc",       "xrealloc"};
-  static constexpr std::array<std::string_view, 17> prefixes{
+  static constexpr std::array<std::string_view, 18> prefixes{
       "std::", "__gnu_cxx::", "__cxx", "operator new", "alloc::", "core::", "<alloc::", "<core::", "<std::", "__rust_",
       // libblockyard's pools and lifetimes
       "by_block_", "by_static_block_", "by_lifetime_", "by_temp_", "by_rewindable_",
-      "blockyard::block::", "blockyard::lifetime::"};
+      "blockyard::block::", "blockyard::lifetime::",
+      // the recorder's own, such as its hook of a buffer swap
+      "blockyard::record::"};
   // .NET's perf map writes `RESULT [ASSEMBLY] NAMESPACE.TYPE::METHOD(ARGUMENTS)[TIER]`.
   static constexpr std::string_view dotnet = "[System.Private.CoreLib] System.Runtime.InteropServices.";
   if (const std::size_t at = function.find(dotnet); at != std::string_view::npos) {

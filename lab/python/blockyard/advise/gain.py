@@ -26,6 +26,7 @@ def add(report: dict[str, Any], folder: Path, top: int) -> None:
             allocator=own,
             repeats=REPEATS,
             stretch=(from_s, to_s),
+            fps=None if report["marked_frames"] else report["fps"],
             progress=tell,
         )
     put(report, gains, (from_s, to_s), own)

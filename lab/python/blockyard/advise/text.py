@@ -1,7 +1,9 @@
 """Advice in words, answers first, at eighty columns."""
 
 import os
+import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +20,6 @@ _LEFT = 12
 _EXAMPLES = 3
 
 _WHY_LEFT = {
-    "few": "too few calls to matter",
     "long_lived": "its blocks live long, as the program's own data does",
     "mixed": "its blocks have no lifetime and no size in common",
 }
@@ -66,7 +67,7 @@ def _measured_answer(report: dict[str, Any]) -> str:
         return ""
     chosen = [advice for advice in report["advice"] if advice["gain"]]
     changed = result["together"] or chosen[0]["gain"]
-    gains, losses = _beyond_noise(result["plain"], changed)
+    gains, losses = _beyond_noise(report, changed)
     if gains:
         share, out_of = gains[0]
         but = f", but {losses[0][1]} takes {losses[0][0]} longer" if losses else ""
@@ -85,18 +86,21 @@ def gained(report: dict[str, Any], advice: dict[str, Any]) -> str:
     """What replays of one change alone showed, in a few words."""
     if not report.get("measured") or not advice["gain"]:
         return "not replayed"
-    gains, losses = _beyond_noise(report["measured"]["plain"], advice["gain"])
+    gains, losses = _beyond_noise(report, advice["gain"])
     said = [f"-{share} in {out_of}" for share, out_of in gains[:1]]
     said += [f"+{share} in {out_of}" for share, out_of in losses[:1]]
     return ", ".join(said) or "none beyond noise"
 
 
 def _beyond_noise(
-    plain: dict[str, Any], changed: dict[str, Any]
+    report: dict[str, Any], changed: dict[str, Any]
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Where a change saved time and where it cost some: by how much, and of what."""
+    """Where a change saved time and where it cost some: by how much, and of what. Frames by the clock say the least."""
     gains, losses = [], []
-    for figure, out_of in _MEASURED.items():
+    plain = report["measured"]["plain"]
+    for figure, out_of in sorted(
+        _MEASURED.items(), key=lambda one: one[0] != "timed_ns" and not report["marked_frames"]
+    ):
         before, after = plain[figure], changed[figure]
         if not before or not after:
             continue
@@ -127,8 +131,8 @@ def measured(report: dict[str, Any]) -> list[str]:
         rows.append(("together", result["together"]))
     part = "" if result["from_s"] is None else f", {result['from_s']:.1f} to {result['to_s']:.1f} s"
     said = _wrapped(
-        f"Measured by replay on {result['allocator']}{part}: allocator time of frames, with 95 % intervals, and of the "
-        f"whole replay, calls of 10 us and more, and memory; {counted(result['repeats'], 'repeat')}."
+        f"Measured by replay on {result['allocator']}{part}: allocator time of {_frames(report)}, with 95 % intervals, "
+        f"and of the whole replay, calls of 10 us and more, and memory; {counted(result['repeats'], 'repeat')}."
     )
     said.append(f"{'':9}{'p50':>9}{'p99':>9}{'worst':>9}{'(95 %)':>18}{'whole':>9}{'slow':>7}{'memory':>10}")
     for name, gain in rows:
@@ -193,17 +197,23 @@ def function(where: dict[str, Any]) -> str:
 def table(report: dict[str, Any]) -> list[str]:
     frames = per_frame(report)
     head = "saved/frame" if frames else "saved/s"
-    said = [f" # {head:>11}  share  worst    memory  change"]
+    has_worst = bool(report["estimated_worst_frame_ns"])
+    said = [f" # {head:>11}  share {' worst' if has_worst else ''}    memory  change"]
     for advice in report["advice"][:_ROWS]:
         saved, worst = advice["estimate"]["saved_ns"], advice["estimate"]["worst_frame_saved_ns"]
+        share = f" {percent(worst, report['estimated_worst_frame_ns']):>6}" if has_worst else ""
         row = (
             f"{advice['id']:>2} {duration(saved / _periods(report)):>11} "
-            f"{percent(saved, report['estimated_ns']):>6} {percent(worst, report['estimated_worst_frame_ns']):>6} "
-            f"{size(advice['evidence']['region_bytes']):>9}  "
+            f"{percent(saved, report['estimated_ns']):>6}{share} {size(advice['evidence']['region_bytes']):>9}  "
         )
         said.append(row + shortened(change(advice), _WIDTH - len(row)))
     more = len(report["advice"]) - _ROWS
     return said + ([f"{counted(more, 'further change')} in advice.json"] if more > 0 else [])
+
+
+def _frames(report: dict[str, Any]) -> str:
+    """What replays call a frame."""
+    return "frames" if report["marked_frames"] else f"frames by the clock ({report['fps']:g} per second)"
 
 
 def per_frame(report: dict[str, Any]) -> bool:
@@ -222,6 +232,12 @@ def _explained(report: dict[str, Any]) -> str:
         budget = (
             f" The worst frame spends {duration(spent)} in the allocator, {percent(spent, frame_ns)} of a frame at "
             f"{report['fps']:g} per second."
+        )
+    elif report["duration_ns"]:
+        spent = report["estimated_ns"] / (report["duration_ns"] / 1e9)
+        budget = (
+            f" The program spends {duration(spent)} of each second in the allocator, {percent(spent, 1e9)}: no change "
+            "can save more."
         )
     return (
         f"share: of all allocator time{worst}. memory: most that the change holds at once. "
@@ -276,7 +292,10 @@ def _foreign(where: dict[str, Any]) -> list[str]:
     through = where["through"]
     if through is None:
         return [f"{function(where)} belongs to {where['module']}, and no function of the program calls it."]
-    return [f"{function(through)} belongs to {through['module']}; {function(where)} is its nearest caller to change."]
+    return [
+        f"{function(through)} of {through['module']} allocates these. {function(where)} can call it less often or hand "
+        "it memory where it takes any; the code below belongs into that library's source."
+    ]
 
 
 def _seen(advice: dict[str, Any]) -> str:
@@ -334,20 +353,29 @@ def _on(journal: str, other: dict[str, Any]) -> str:
 
 
 def _left(report: dict[str, Any]) -> list[str]:
-    if not report["leave"]:
-        return []
-    said = ["", "Leave alone:"]
-    for site in report["leave"][:_LEFT]:
-        name = function(site["where"])
-        if site["near"]:
-            said += _wrapped(near(site, f"{name}: almost"), "   ", "     ")
-        else:
-            share = percent(site["estimate"]["cost_ns"], report["estimated_ns"])
-            said += _wrapped(f"{name}: {_WHY_LEFT[site['reason']]} ({share} of the time).", "   ", "     ")
-    more = report["left_count"] - min(len(report["leave"]), _LEFT)
-    return said + (
-        [f"   {counted(more, 'further site')}; advice.json has the first {len(report['leave'])}"] if more else []
-    )
+    """Near misses one by one; the rest by function. Sites with too few calls to matter only count."""
+    near_misses = [site for site in report["leave"] if site["near"]]
+    shares: dict[tuple[str, str], float] = {}
+    sites_of: Counter[tuple[str, str]] = Counter()
+    for site in report["leave"]:
+        if not site["near"] and site["reason"] != "few":
+            key = (function(site["where"]), site["reason"])
+            shares[key] = shares.get(key, 0.0) + site["estimate"]["cost_ns"]
+            sites_of[key] += 1
+    said = []
+    shown = near_misses[:_LEFT]
+    for site in shown:
+        said += _wrapped(near(site, f"{function(site['where'])}: almost"), "   ", "     ")
+    count = len(shown)
+    for name, reason in sorted(shares, key=lambda one: -shares[one])[: _LEFT - len(shown)]:
+        count += sites_of[name, reason]
+        share = percent(shares[name, reason], report["estimated_ns"])
+        said += _wrapped(f"{name}: {_WHY_LEFT[reason]} ({share} of the time).", "   ", "     ")
+    more = report["left_count"] - count
+    if more > 0:
+        listed = len(report["leave"])
+        said += _wrapped(f"{counted(more, 'further site')}, most too rare to matter; advice.json has {listed}.", "   ")
+    return ["", "Leave alone:", *said] if said else []
 
 
 def remarks(report: dict[str, Any]) -> list[str]:
@@ -363,7 +391,19 @@ def remarks(report: dict[str, Any]) -> list[str]:
         )
     if not report["has_names"]:
         said += _wrapped(f"Addresses have no names yet: 'blockyard names {report['journal']}' finds them.")
+    elif nameless := _nameless(report):
+        said += _wrapped(
+            f"Functions of {_listed(nameless)} have addresses instead of names: with its debug symbols (-g, or the "
+            f"distribution's -dbgsym package) 'blockyard names {report['journal']}' finds them."
+        )
     return said + [line for note in report["notes"] for line in _wrapped(f"Note: {note}.")]
+
+
+def _nameless(report: dict[str, Any]) -> list[str]:
+    """Modules whose functions the advice can name by addresses only."""
+    places = [advice["where"] for advice in report["advice"]]
+    found = Counter(one["module"] for one in places if re.search(r"\+0x[0-9a-f]+$", one["function"]))
+    return [module for module, _ in found.most_common(_IN_ANSWER)]
 
 
 def _validation(one: dict[str, Any], begin: str) -> str:

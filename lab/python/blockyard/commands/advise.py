@@ -1,6 +1,8 @@
 """`blockyard advise`: what to change at which sites of a program, and what it gains."""
 
 import shlex
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,13 @@ Examples:
     metavar="JOURNAL",
     help="Another recording of the program, to judge the advice. May be given several times.",
 )
-@click.option("--fps", type=options.Finite(min=1, max=1000), default=60, show_default=True, help="Frames per second.")
+@click.option(
+    "--fps",
+    type=options.Finite(min=1, max=1000),
+    default=60,
+    show_default=True,
+    help="Frames per second that the worst frame is compared with; without frame marks, replays are cut into as many.",
+)
 @click.option(
     "--apply",
     "applied",
@@ -77,7 +85,11 @@ def command(
             report = tool.analyse(journal, on, wanted, folder.path / tool.ROUTES) | {"fps": fps, "request": request}
             folder.write(report)
         if report["advice"] and not no_replay:
-            _measure(report, folder, top)
+            try:
+                _measure(report, folder, top)
+            except KeyboardInterrupt:
+                click.echo("blockyard: interrupted; the replays made are kept; the same command goes on", err=True)
+                sys.exit(128 + signal.SIGINT)
     if as_json:
         journal_tool.print_json(report)
         return
