@@ -178,7 +178,7 @@ def _processor(campaign: Campaign) -> list[str]:
         "that work is not gone. Calls and background thread together cost more than the best peer's on "
         f"{behind} of {len(rows)} games.",
         "",
-        *table(["milliseconds of the stretch", "blockyard", "best peer"], rows),
+        *table(["milliseconds of the stretch", "blockyard", "best peer, TLSF included"], rows),
     ]
 
 

@@ -137,8 +137,8 @@ def _better(workloads: dict[str, Any]) -> list[str]:
         "## When a peer is the better choice",
         "",
         "Ours to the peer's, the geometric mean of all keys and sizes below, where it is above "
-        f"{_BEYOND:g}. Few entries are less than {_LARGE:,}. Of the peers, `absl::flat_hash_map` and `absl::btree_map` "
-        "move their elements; ours never move.",
+        f"{_BEYOND:g}. *Few* entries are less than {_LARGE:,}. Of the peers, `absl::flat_hash_map` and "
+        "`absl::btree_map` move their elements; ours never move.",
         "",
         *table(["ours", "entries", "peer", *(phase.replace("_find", "") for phase in _TOLD)], rows),
     ]

@@ -55,9 +55,10 @@ def write(data: Data) -> list[str]:
         "make results COLLECT=1",
         "```",
         "",
-        "`known.json` and the stressor's figures are kept by hand. Every figure obeys "
-        "[the method](../reference/method.md). One machine and one campaign show a factor, not a tenth: "
-        "[replay your own program](../guide/replay.md) before you decide.",
+        "The journals are looked for in `BLOCKYARD_JOURNALS`; they are not in the repository. `known.json` and the "
+        "stressor's figures are kept by hand. Figures obey [the method](../reference/method.md), except where a page "
+        "says *busy machine*. All are from two cores: how the library scales beyond is untried. One machine and one "
+        "campaign show a factor, not a tenth: [replay your own program](../guide/replay.md) before you decide.",
     ]
 
 
