@@ -172,7 +172,7 @@ def key_workloads() -> Iterator[tuple[str, Workload]]:
                         tuple((name, OWN) for name in names),
                         HUGE,
                         f"{kind}-{keys}",
-                        1 if n >= LARGE_STRINGS else 3,
+                        3,
                     ),
                 )
 
