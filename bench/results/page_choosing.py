@@ -1,7 +1,6 @@
 """choosing.md: when Blockyard is not the best choice."""
 
 from collections.abc import Callable
-from typing import Any
 
 from common import (
     DEFAULTS,
@@ -27,14 +26,6 @@ from blockyard.analysis.latency import View
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "worst")
 _MARGIN = 1 + noise.MARGIN
 _HZ = "60"
-_CONTAINERS = {
-    "list": ("List", ("insert", "iterate", "clear", "bytes")),
-    "hash-map": ("HashMap", ("insert", "find", "iterate", "clear", "bytes")),
-    "hash-map-string": ("HashMap", ("insert", "find", "iterate", "clear", "bytes")),
-    "ordered-map": ("RBMap", ("insert", "find", "iterate", "clear", "bytes")),
-    "blocks": ("StaticBlockAllocator", ("allocate", "walk", "free", "free_random", "reallocate", "pair")),
-}
-_OWN_WORDS = ("List", "HashMap", "RBMap", "BlockAllocator", "StaticBlockAllocator", "PagedAllocator")
 
 
 def write(data: Data) -> list[str]:
@@ -62,7 +53,10 @@ def write(data: Data) -> list[str]:
         *memory,
         *processor,
         *_little(data.standard),
-        *_containers(data.figures("container")),
+        "## Containers",
+        "",
+        "[Where a peer is faster or smaller](containers.md#when-a-peer-is-the-better-choice), by keys and sizes.",
+        "",
         *_known(data),
     ]
 
@@ -197,37 +191,6 @@ def _little(campaign: Campaign) -> list[str]:
         f"Where malloc and free take a share of the frame that you would not miss, no allocator fixes a late frame. On "
         f"glibc, the worst {_HZ} Hz frame spends {', '.join(small)}.",
         "",
-    ]
-
-
-def _containers(figures: dict[str, Any]) -> list[str]:
-    rows = []
-    for key, (ours, phases) in _CONTAINERS.items():
-        workload = figures.get("workloads", {}).get(key)
-        if not workload or ours not in workload["rows"]:
-            continue
-        for phase in phases:
-            mine = workload["rows"][ours].get(phase)
-            peers = {
-                name: row[phase]
-                for name, row in workload["rows"].items()
-                if phase in row and name.split("-")[0] not in _OWN_WORDS
-            }
-            if mine is None or not peers:
-                continue
-            name = min(peers, key=peers.__getitem__)
-            if peers[name] * _MARGIN < mine:
-                kind = " of strings" if key == "hash-map-string" else ""
-                rows.append([f"{ours}{kind}", phase.replace("_", " "), three(mine), f"{name} {three(peers[name])}"])
-    if not rows:
-        return []
-    return [
-        "## Containers",
-        "",
-        "Where a peer is faster or smaller, cold, in ns or bytes; most of these move their elements, ours never do. "
-        "[By keys and sizes](containers.md#when-a-peer-is-the-better-choice).",
-        "",
-        *table(["", "", "ours", "best peer"], rows),
     ]
 
 

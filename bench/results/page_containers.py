@@ -104,10 +104,9 @@ def _keys(workloads: dict[str, Any], ratios: list[dict[str, Any]]) -> list[str]:
     return [
         "## Keys",
         "",
-        "Maps from a key to the next one: " + "; ".join(f"*{name}*, {told}" for name, told in KEYS.items()) + ". A "
-        "*miss* looks for a key that is not there. A *dependent* find looks for the key that the find before it "
-        "returned; the other finds can overlap. Bytes are of an entry, with what belongs to a string key. Bold is "
-        "above a target.",
+        "; ".join(f"*{name}*: {told}" for name, told in KEYS.items())
+        + ". A *dependent* find looks for the key that the "
+        "one before returned. Bytes are of an entry, with its string. Bold is above a target.",
         "",
         *[line for rows in tables.values() for line in table(head, rows)],
     ]
@@ -172,8 +171,8 @@ def _own(ratios: list[dict[str, Any]]) -> list[str]:
     values = [(row[how], row) for row in ratios if _is_own(row) for how in _HOW if row[how] is not None]
     if not values:
         return []
-    missed = [f"{_name(row)} {value:.2f}" for value, row in values if value > row["target"]]
-    told = f" Above it: {', '.join(missed)}." if missed else ""
+    missed = [value for value, row in values if value > row["target"]]
+    told = f" The others take up to {max(missed):.2f}." if missed else ""
     return [
         f"Containers on static pools take at most {values[0][1]['target']:g} of the time on an allocator of their own "
         f"in {len(values) - len(missed)} of {len(values)} figures.{told}",
