@@ -185,6 +185,13 @@ def ns(value: float | None, step: float = 0.0) -> str:
     return f"<{text}" if value < step else text
 
 
+def us(value: float | None, step_ns: float = 0.0) -> str:
+    """Nanoseconds as microseconds, without the unit."""
+    if value is None:
+        return ABSENT
+    return f"<{three(step_ns / 1000)}" if value < step_ns else three(value / 1000)
+
+
 def mib(value: float | None) -> str:
     return ABSENT if value is None else f"{value / MIB:.0f}"
 

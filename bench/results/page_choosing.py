@@ -57,7 +57,6 @@ def write(data: Data) -> list[str]:
         "",
         "[Where a peer is faster or smaller](containers.md#when-a-peer-is-the-better-choice), by keys and sizes.",
         "",
-        *_known(data),
     ]
 
 
@@ -192,13 +191,3 @@ def _little(campaign: Campaign) -> list[str]:
         f"glibc, the worst {_HZ} Hz frame spends {', '.join(small)}.",
         "",
     ]
-
-
-def _known(data: Data) -> list[str]:
-    rows = [
-        [fact["program"], fact["instead"], fact["because"].format(**{k: f"{v:g}" for k, v in fact["figures"].items()})]
-        for fact in data.documents.get("known", {}).get("facts", [])
-    ]
-    if not rows:
-        return []
-    return ["## Other cases", "", *table(["your program has", "take", "why"], rows)]

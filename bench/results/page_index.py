@@ -55,8 +55,8 @@ def write(data: Data) -> list[str]:
         "make results COLLECT=1",
         "```",
         "",
-        "The journals are looked for in `BLOCKYARD_JOURNALS`; they are not in the repository. `known.json` and the "
-        "stressor's figures are kept by hand. Figures obey [the method](../reference/method.md), except where a page "
+        "The journals are looked for in `BLOCKYARD_JOURNALS`; they are not in the repository. The stressor's "
+        "figures are kept by hand. Figures obey [the method](../reference/method.md), except where a page "
         "says *busy machine*. All are from two cores: how the library scales beyond is untried. One machine and one "
         "campaign show a factor, not a tenth: [replay your own program](../guide/replay.md) before you decide.",
     ]

@@ -13,6 +13,7 @@ from common import (
     ns,
     percent,
     table,
+    us,
     words,
 )
 
@@ -84,7 +85,7 @@ def _answer(campaign: Campaign) -> str:
 
 def _legend(campaign: Campaign) -> list[str]:
     return [
-        f"{_medians(campaign)} The tables are ordered by malloc's p99.9. They have attributed latencies of "
+        f"{_medians(campaign)} The tables are ordered by malloc's p99.9. They have attributed microseconds of "
         f"{campaign.repeats} repeats at the journal's own pace, malloc with its first touch; *inherent* is each "
         f"event's least. *Frame* is the worst frame's share of {1000 / int(HZ):.1f} ms, in percent; where a journal "
         "loads first, only frames of play count. *Peak* is resident MiB. *Prefaulted* is populated beforehand, with "
@@ -108,12 +109,12 @@ def _journal(campaign: Campaign, journal: Journal) -> list[str]:
         rows.append(
             [
                 one.label,
-                *(ns(one.value(View.ATTRIBUTED, *what), step) for what in _SHOWN),
-                ns(one.value(View.INHERENT, "malloc", "p99.9"), step),
-                *(ns(one.value(View.ATTRIBUTED, *what), step) for what in _FREES),
+                *(us(one.value(View.ATTRIBUTED, *what), step) for what in _SHOWN),
+                us(one.value(View.INHERENT, "malloc", "p99.9"), step),
+                *(us(one.value(View.ATTRIBUTED, *what), step) for what in _FREES),
                 percent(one.part("frames", HZ, "worst")),
                 mib(one.part("memory", "peak")),
-                *(ns(other.value(view, *what) if other else None, step) for what in _PREFAULTED),
+                *(us(other.value(view, *what) if other else None, step) for what in _PREFAULTED),
             ]
         )
     head = ["", "malloc p99", "p99.9", "p99.99", "worst", "inherent p99.9", "free p99", "p99.9", "frame", "peak"]
