@@ -393,7 +393,7 @@ def remarks(report: dict[str, Any]) -> list[str]:
         said += _wrapped(f"Addresses have no names yet: 'blockyard names {report['journal']}' finds them.")
     elif nameless := _nameless(report):
         said += _wrapped(
-            f"Functions of {_listed(nameless)} have addresses instead of names: with its debug symbols (-g, or the "
+            f"Functions of {listed(nameless)} have addresses instead of names: with its debug symbols (-g, or the "
             f"distribution's -dbgsym package) 'blockyard names {report['journal']}' finds them."
         )
     return said + [line for note in report["notes"] for line in _wrapped(f"Note: {note}.")]
