@@ -193,7 +193,7 @@ def test_a_stripped_programs_functions_are_told_apart_by_where_they_begin(tmp_pa
     assert done.exit_code == 0, done.stderr
 
     def counts(by: str) -> list[int]:
-        found = sites_tool.listing([done.output, "--by", by, "--match", r"^bare\+0x"])["sites"]
+        found = sites_tool.listing(done.output, {"--by": by, "--match": r"^bare\+0x"})["sites"]
         return sorted(site["allocations"] for site in found)
 
     assert counts("function") == [1, 2]
