@@ -25,7 +25,7 @@ class FreeRuns {
   /// A run of at least `length` pages; 0: none is found.
   std::uint32_t find(std::uint32_t length) const;
 
-  /// The first run, of the shortest that may do, with so many pages from a multiple of `alignment` on; 0: there is none.
+  /// The first run, of the shortest that may do, with so many pages from a multiple of `alignment` on; 0: none.
   /// find() looks at whole lists only, and so past runs of just the right length. O(runs).
   std::uint32_t first_fit(std::uint32_t length, std::uint32_t alignment) const;
 

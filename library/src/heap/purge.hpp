@@ -17,8 +17,8 @@
 
 namespace blockyard::heap {
 
-/// Gives a run that is in work back, and counts its pages in `purged`. One to three system calls. False where the system
-/// refuses, as of locked memory: the run is then free and dirty.
+/// Gives a run that is in work back, and counts its pages in `purged`. One to three system calls. False where the
+/// system refuses, as of locked memory: the run is then free and dirty.
 [[nodiscard]] bool purge_run(PageHeap& pages, const PageRun& run, Atomic<std::uint64_t>& purged);
 
 /// All figures in pages. For the round of maintenance, in which one thread is at a time. All O(1).
