@@ -186,10 +186,12 @@ def ns(value: float | None, step: float = 0.0) -> str:
 
 
 def us(value: float | None, step_ns: float = 0.0) -> str:
-    """Nanoseconds as microseconds, without the unit."""
+    """Nanoseconds as microseconds, without the unit: three digits."""
     if value is None:
         return ABSENT
-    return f"<{three(step_ns / 1000)}" if value < step_ns else three(value / 1000)
+    shown = max(value, step_ns) / 1000
+    text = f"{shown:.3f}" if shown < 1 else three(shown)
+    return f"<{text}" if value < step_ns else text
 
 
 def mib(value: float | None) -> str:
