@@ -9,7 +9,8 @@
 /// Time: blocks up to 8 KiB take O(1). On the thread that allocated them they take no lock and no atomic
 /// read-modify-write, except when the thread needs a new slab, and no call into the operating system while memory is
 /// ready. Larger blocks take O(1) under one lock. Not bounded: a ready miss, and the first touch of a block above 1
-/// MiB. docs/reference/bounds.md has every bound.
+/// MiB. At the memory limit a call waits about a second at most for what the janitor works on, and merges free memory,
+/// before it fails. docs/reference/bounds.md has every bound.
 ///
 /// Memory: rounding wastes 15 bytes up to 128 bytes and at most a quarter above; tables take 1 % of what is in use; the
 /// reserve of ready memory comes on top, 4 MiB unless set.

@@ -1,4 +1,4 @@
-// The lock of the page heap. It is held for tens of instructions, so a thread that finds it taken spins for a while
+// The lock of the page heap. Below the memory limit it is held for tens of instructions, so a thread that finds it taken spins for a while
 // before it parks: parking costs both sides a system call.
 //
 // Unlocking a mutex of the C library is an atomic read-modify-write, which waits until every store before it has got

@@ -336,9 +336,9 @@ void deallocate(void* pointer) {
   waiting->blocks[(waiting->first + waiting->count) % Quarantine::most] = Quarantine::Place(block);
   ++waiting->count;
   waiting->bytes += class_bytes(owner.size_class());
-  while (waiting->bytes > Quarantine::most_bytes) [[unlikely]] {
-      release_oldest(heap, waiting);
-    }
+  while (waiting->bytes > Quarantine::most_bytes) {
+    release_oldest(heap, waiting);
+  }
 }
 
 std::size_t usable(const void* block) {
