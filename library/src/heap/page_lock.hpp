@@ -1,5 +1,5 @@
-// The lock of the page heap. Below the memory limit it is held for tens of instructions, so a thread that finds it taken spins for a while
-// before it parks: parking costs both sides a system call.
+// The lock of the page heap. Below the memory limit it is held for tens of instructions, so a thread that finds it
+// taken spins for a while before it parks: parking costs both sides a system call.
 //
 // Unlocking a mutex of the C library is an atomic read-modify-write, which waits until every store before it has got
 // its cache line; the stores here are to tags of pages, which are cold. So unlocking is a plain store, and only then
